@@ -1,0 +1,13 @@
+//! wakewatt-core thinks and never touches.
+//!
+//! Bytes, time and randomness come in as arguments; facts, samples, findings, plans and reports go out. No file, no
+//! clock, no environment, no thread: `clippy.toml` beside this crate bans them. The modules are listed in the order
+//! of the data flow, and each may use only those before it; `tests/tidy.rs` checks that.
+#![forbid(unsafe_code)]
+
+pub mod cpuset;
+pub mod fact;
+pub mod facts;
+pub mod sheet;
+pub mod source;
+pub mod units;

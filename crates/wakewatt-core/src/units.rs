@@ -1,0 +1,193 @@
+//! Physical units and the words users type for them.
+//!
+//! Inside wakewatt every duration is nanoseconds, every frequency kilohertz, every energy microjoules; sysfs
+//! microseconds are converted once, where they are parsed. This file prints those numbers for people (290us, 2.4GHz,
+//! 12.5W) and parses what people type, above all a latency budget, whose extremes are words because the kernel gives
+//! the number 0 two opposite meanings (`/dev/cpu_dma_latency`: poll; `pm_qos_resume_latency_us`: no limit).
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One logical CPU, numbered as the kernel numbers it.
+pub type Cpu = u32;
+
+/// Nanoseconds, printed with three significant digits: `850ns`, `2us`, `31.4us`, `1.2ms`, `3s`.
+pub fn show_ns(ns: u64) -> String {
+    let (value, unit) = match ns {
+        0..1_000 => return format!("{ns}ns"),
+        1_000..1_000_000 => (ns as f64 / 1e3, "us"),
+        1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
+        _ => (ns as f64 / 1e9, "s"),
+    };
+    format!("{}{unit}", three_digits(value))
+}
+
+/// Kilohertz, printed as MHz or GHz.
+pub fn show_khz(khz: u64) -> String {
+    if khz >= 1_000_000 {
+        format!("{}GHz", three_digits(khz as f64 / 1e6))
+    } else if khz >= 1000 {
+        format!("{}MHz", three_digits(khz as f64 / 1e3))
+    } else {
+        format!("{khz}kHz")
+    }
+}
+
+/// Microwatts, printed as mW or W.
+pub fn show_uw(uw: u64) -> String {
+    if uw >= 1_000_000 {
+        format!("{}W", three_digits(uw as f64 / 1e6))
+    } else {
+        format!("{}mW", three_digits(uw as f64 / 1e3))
+    }
+}
+
+/// Bytes, printed in powers of 1024.
+pub fn show_bytes(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if value < 1024.0 {
+            return format!("{}{unit}", three_digits(value));
+        }
+        value /= 1024.0;
+    }
+    format!("{}TiB", three_digits(value))
+}
+
+/// Three significant digits without a tail of zeros; integers above 999 stay whole.
+pub fn three_digits(value: f64) -> String {
+    let magnitude = value.abs();
+    let text = if magnitude >= 100.0 {
+        format!("{value:.0}")
+    } else if magnitude >= 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    };
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
+/// An upper limit on wake-up latency, as a user or the kernel states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LatencyLimit {
+    /// Nothing deeper than polling: an idle CPU spins.
+    Poll,
+    /// Idle states whose exit latency is at most this many nanoseconds.
+    AtMostNs(u64),
+    /// No limit: the governor may choose any state.
+    None,
+}
+
+impl LatencyLimit {
+    /// Parses `none`, `poll`, `50us`, `1ms`, `800ns`. A bare number is refused: its unit would be a guess.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "none" => return Ok(LatencyLimit::None),
+            "poll" => return Ok(LatencyLimit::Poll),
+            _ => {}
+        }
+        let ns = parse_ns(text).map_err(|why| format!("{why}; or say none, or poll"))?;
+        if ns == 0 {
+            Err("a limit of 0 means two opposite things to the kernel: say poll, or none".into())
+        } else {
+            Ok(LatencyLimit::AtMostNs(ns))
+        }
+    }
+
+    /// The number for `/dev/cpu_dma_latency`, in whole microseconds (rounded down: the limit must not grow).
+    pub fn as_global_us(self) -> i32 {
+        match self {
+            LatencyLimit::Poll => 0,
+            LatencyLimit::AtMostNs(ns) => i32::try_from(ns / 1000).unwrap_or(i32::MAX),
+            LatencyLimit::None => 2_000_000_000,
+        }
+    }
+
+    /// The text for `pm_qos_resume_latency_us`, whose zero is inverted: `0` is no limit and `n/a` is zero latency.
+    pub fn as_cpu_text(self) -> String {
+        match self {
+            LatencyLimit::Poll => "n/a".into(),
+            LatencyLimit::AtMostNs(ns) if ns < 1000 => "n/a".into(),
+            LatencyLimit::AtMostNs(ns) => (ns / 1000).min(i32::MAX as u64).to_string(),
+            LatencyLimit::None => "0".into(),
+        }
+    }
+
+    /// May a state with this exit latency be entered under the limit? (kernel: exit latency at most the limit)
+    pub fn allows(self, exit_latency_ns: u64) -> bool {
+        match self {
+            LatencyLimit::Poll => exit_latency_ns == 0,
+            LatencyLimit::AtMostNs(limit) => exit_latency_ns <= limit,
+            LatencyLimit::None => true,
+        }
+    }
+}
+
+impl fmt::Display for LatencyLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LatencyLimit::Poll => f.write_str("poll"),
+            LatencyLimit::AtMostNs(ns) => f.write_str(&show_ns(*ns)),
+            LatencyLimit::None => f.write_str("none"),
+        }
+    }
+}
+
+/// A duration with its unit: `50us`, `1.5ms`, `2s`, `3min`, `800ns`.
+pub fn parse_ns(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let value: f64 = number.parse().map_err(|_| format!("\"{text}\" is not a duration such as 50us, 1ms or 2s"))?;
+    let scale = match unit.trim() {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "min" | "m" => 60e9,
+        "" => return Err(format!("\"{text}\" has no unit: write {text}us, {text}ms or {text}s")),
+        other => return Err(format!("\"{other}\" is not a unit of time: use ns, us, ms, s or min")),
+    };
+    let ns = value * scale;
+    if ns.is_finite() && ns < 9.2e18 {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        Ok(ns.round() as u64)
+    } else {
+        Err(format!("\"{text}\" is too long"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_three_digits() {
+        let shown: Vec<String> = [0, 850, 2_000, 31_400, 290_000, 1_234_567, 3_000_000_000].map(show_ns).to_vec();
+        assert_eq!(shown, ["0ns", "850ns", "2us", "31.4us", "290us", "1.23ms", "3s"]);
+        assert_eq!(show_khz(2_400_000), "2.4GHz");
+        assert_eq!(show_khz(800_000), "800MHz");
+        assert_eq!(show_bytes(512 << 20), "512MiB");
+    }
+
+    #[test]
+    fn a_budget_needs_a_unit_or_a_word() {
+        assert_eq!(LatencyLimit::parse("50us"), Ok(LatencyLimit::AtMostNs(50_000)));
+        assert_eq!(LatencyLimit::parse("poll"), Ok(LatencyLimit::Poll));
+        assert_eq!(LatencyLimit::parse("none"), Ok(LatencyLimit::None));
+        assert!(LatencyLimit::parse("50").unwrap_err().contains("no unit"));
+        assert!(LatencyLimit::parse("0us").unwrap_err().contains("opposite"));
+        assert!(LatencyLimit::parse("5 lightyears").is_err());
+    }
+
+    #[test]
+    fn the_two_zeros_are_inverse() {
+        assert_eq!((LatencyLimit::Poll.as_global_us(), LatencyLimit::Poll.as_cpu_text().as_str()), (0, "n/a"));
+        assert_eq!(
+            (LatencyLimit::None.as_global_us(), LatencyLimit::None.as_cpu_text().as_str()),
+            (2_000_000_000, "0")
+        );
+        assert_eq!(LatencyLimit::AtMostNs(300).as_cpu_text(), "n/a", "a limit under 1us must not become 'no limit'");
+    }
+}
