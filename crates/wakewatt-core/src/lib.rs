@@ -5,9 +5,14 @@
 //! of the data flow, and each may use only those before it; `tests/tidy.rs` checks that.
 #![forbid(unsafe_code)]
 
-pub mod cpuset;
-pub mod fact;
-pub mod facts;
-pub mod sheet;
-pub mod source;
 pub mod units;
+pub mod cpuset;
+pub mod source;
+pub mod fact;
+pub mod sheet;
+pub mod facts;
+pub mod stats;
+pub mod samples;
+pub mod evidence;
+pub mod plan;
+pub mod rules;

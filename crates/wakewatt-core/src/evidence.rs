@@ -1,0 +1,22 @@
+//! Evidence is what a rule sees: facts and samples of one host, and what could not be had.
+
+use crate::facts::Snapshot;
+use crate::samples::experiment::ExperimentRun;
+use crate::samples::network::NetworkSample;
+use crate::samples::wakeup::WakeupSample;
+use serde::Serialize;
+
+/// All that is known when the rules are asked.
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct Evidence {
+    /// Facts.
+    pub facts: Snapshot,
+    /// Wake-ups measured with the machine as it was found.
+    pub wakeups: Vec<WakeupSample>,
+    /// Round trips measured with the machine as it was found.
+    pub network: Vec<NetworkSample>,
+    /// The idle experiment, if it ran.
+    pub experiment: Option<ExperimentRun>,
+    /// What was not looked at, and why: "experiment: needs root".
+    pub not_done: Vec<String>,
+}

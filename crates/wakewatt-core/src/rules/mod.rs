@@ -1,0 +1,178 @@
+//! Rules turn evidence into findings. One file per rule: an essay, a check, a remedy, tests.
+//!
+//! A rule answers yes (with a finding), no, or cannot tell and why; the third answer is what makes the other two
+//! believable. A finding never mixes what was measured here with what is predicted from facts. To add a rule: write
+//! the file, add one line to [`RULES`].
+
+use crate::evidence::Evidence;
+use crate::plan::Plan;
+use serde::Serialize;
+
+/// What a finding costs, and how we know.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Cost {
+    /// How we know.
+    pub basis: CostBasis,
+    /// Nanoseconds added to one wake-up or round trip, for ranking; none where it is not a latency or not known.
+    pub latency_ns: Option<f64>,
+    /// Share of throughput or speed lost (0.3 = 30 %), where that is what it costs.
+    pub throughput_ratio: Option<f64>,
+    /// In words, with numbers and their intervals.
+    pub text: String,
+}
+
+/// How a cost is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CostBasis {
+    /// Measured on this machine in this run.
+    Measured,
+    /// Computed from what the host claims.
+    Predicted,
+    /// Not known.
+    Unknown,
+}
+
+impl Cost {
+    /// Nothing is known about the size.
+    pub fn unknown(text: impl Into<String>) -> Cost {
+        Cost { basis: CostBasis::Unknown, latency_ns: None, throughput_ratio: None, text: text.into() }
+    }
+    /// Computed from facts, a latency.
+    pub fn predicted_ns(latency_ns: f64, text: impl Into<String>) -> Cost {
+        Cost { basis: CostBasis::Predicted, latency_ns: Some(latency_ns), throughput_ratio: None, text: text.into() }
+    }
+    /// Computed from facts, a share of speed.
+    pub fn predicted_ratio(ratio: f64, text: impl Into<String>) -> Cost {
+        Cost { basis: CostBasis::Predicted, latency_ns: None, throughput_ratio: Some(ratio), text: text.into() }
+    }
+    /// Measured here, a latency.
+    pub fn measured_ns(latency_ns: f64, text: impl Into<String>) -> Cost {
+        Cost { basis: CostBasis::Measured, latency_ns: Some(latency_ns), throughput_ratio: None, text: text.into() }
+    }
+}
+
+/// How sure the rule is that this is so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// The host says so itself, or the experiment proved it.
+    High,
+    /// Follows from facts by a rule with known exceptions.
+    Medium,
+    /// A hint.
+    Low,
+}
+
+/// Does it demand action?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Weight {
+    /// Costs something now.
+    Problem,
+    /// May cost something, depending on the workload.
+    Risk,
+    /// Worth knowing when reading the other findings.
+    Note,
+}
+
+/// A fact a finding rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Basis {
+    /// What it says.
+    pub says: String,
+    /// Where: a path, a register, a measurement.
+    pub path: String,
+}
+
+/// What a rule concluded.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Finding {
+    /// Stable: `rule.deep-idle-vs-latency`.
+    pub id: String,
+    /// One sentence.
+    pub title: String,
+    /// Problem, risk or note.
+    pub weight: Weight,
+    /// What it costs.
+    pub cost: Cost,
+    /// How sure.
+    pub confidence: Confidence,
+    /// What it rests on.
+    pub evidence: Vec<Basis>,
+    /// What to do, in words.
+    pub remedy: String,
+    /// The same as a plan, where wakewatt can carry it out or print it.
+    pub plan: Option<Plan>,
+    /// What the remedy costs in turn.
+    pub price: String,
+    /// How to check that it helped.
+    pub verify: String,
+}
+
+/// A rule's answer.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "answer")]
+pub enum Answer {
+    /// It is so.
+    Yes(Box<Finding>),
+    /// It is not so, because.
+    No {
+        /// Why not.
+        because: String,
+    },
+    /// Not enough evidence.
+    CannotTell {
+        /// What is missing.
+        because: String,
+        /// What would help.
+        try_this: String,
+    },
+}
+
+/// One rule.
+pub trait Rule: Sync {
+    /// Stable id: `rule.` and the file name with dashes.
+    fn id(&self) -> &'static str;
+    /// The question it answers, one line.
+    fn question(&self) -> &'static str;
+    /// Looks.
+    fn check(&self, evidence: &Evidence) -> Answer;
+}
+
+/// One rule's answer, with its name.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Ruling {
+    /// The rule.
+    pub rule: String,
+    /// Its question.
+    pub question: String,
+    /// Its answer.
+    #[serde(flatten)]
+    pub answer: Answer,
+}
+
+/// Every rule, in the order of DESIGN.md 3: idle, frequency, memory, look-alikes, neighbourhood, kernel.
+pub const RULES: &[&dyn Rule] = &[];
+
+/// Asks every rule and ranks the findings: problems before risks before notes, then measured before predicted before
+/// unknown, then by size; the rulings that are not findings follow in the order of the list.
+pub fn judge(evidence: &Evidence) -> Vec<Ruling> {
+    let ask = |rule: &&dyn Rule| Ruling {
+        rule: rule.id().into(),
+        question: rule.question().into(),
+        answer: rule.check(evidence),
+    };
+    let mut rulings: Vec<Ruling> = RULES.iter().map(ask).collect();
+    let size = |cost: &Cost| cost.latency_ns.unwrap_or(0.0).max(cost.throughput_ratio.unwrap_or(0.0) * 1e6);
+    rulings.sort_by(|a, b| match (&a.answer, &b.answer) {
+        (Answer::Yes(x), Answer::Yes(y)) => (x.weight, x.cost.basis)
+            .cmp(&(y.weight, y.cost.basis))
+            .then(size(&y.cost).total_cmp(&size(&x.cost)))
+            .then(x.confidence.cmp(&y.confidence)),
+        (Answer::Yes(_), _) => std::cmp::Ordering::Less,
+        (_, Answer::Yes(_)) => std::cmp::Ordering::Greater,
+        _ => std::cmp::Ordering::Equal,
+    });
+    rulings
+}

@@ -1,0 +1,140 @@
+//! The record of an experiment: arms, blocks in the order they ran, effects with their intervals, and what was restored.
+//!
+//! The unit is the block (one setting held while measuring), never the single sample: samples within a block are
+//! correlated, and pooling them proves anything (MEASURE 5.3).
+
+use super::{IdleDelta, Window};
+use crate::stats::distribution::Distribution;
+use serde::{Deserialize, Serialize};
+
+/// One setting under test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Arm {
+    /// Short, stable: `default`, `poll`, `c1`.
+    pub id: String,
+    /// For people: "idle states as they were", "no sleep (polling)".
+    pub title: String,
+    /// What is written, in words with paths.
+    pub settings: Vec<String>,
+}
+
+/// What is compared. The first metric of an experiment is the primary one, declared before it ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Metric {
+    /// `wakeup.eventfd.p50`.
+    pub id: String,
+    /// "cross-CPU wake-up, median".
+    pub title: String,
+}
+
+/// One arm held for a while.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Block {
+    /// Which group of blocks (one block per arm each) it belongs to.
+    pub round: usize,
+    /// The arm's id.
+    pub arm: String,
+    /// When.
+    pub window: Window,
+    /// Nanoseconds per metric, in the order of the metrics; none where the block did not yield it.
+    pub values_ns: Vec<Option<f64>>,
+    /// What may have spoiled it: steal, foreign load, throttling.
+    pub disturbances: Vec<String>,
+    /// Why it does not count, if so: e.g. the idle counters contradict the setting.
+    pub is_rejected: Option<String>,
+    /// Idle counters meanwhile.
+    pub idle: Vec<IdleDelta>,
+}
+
+/// What the numbers allow to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The interval excludes 1: the baseline arm is slower.
+    Slower,
+    /// The interval excludes 1: the baseline arm is faster.
+    Faster,
+    /// The interval lies within ±5 % of 1: no effect worth a change.
+    NoDifference,
+    /// Neither: the experiment could not decide.
+    Undecided,
+}
+
+/// Baseline arm over other arm, paired by round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Effect {
+    /// The metric's id.
+    pub metric: String,
+    /// The arm in the numerator.
+    pub baseline: String,
+    /// The arm in the denominator.
+    pub arm: String,
+    /// Hodges-Lehmann estimate of the paired ratio baseline / arm.
+    pub ratio: f64,
+    /// 95 % bootstrap interval over rounds.
+    pub ratio_low: f64,
+    /// Its upper end.
+    pub ratio_high: f64,
+    /// Median over rounds of baseline minus arm.
+    pub difference_ns: f64,
+    /// Its 95 % interval.
+    pub difference_low_ns: f64,
+    /// Its upper end.
+    pub difference_high_ns: f64,
+    /// Exact sign-flip permutation test on the log ratios; secondary metrics are Holm-adjusted.
+    pub p_value: f64,
+    /// Rounds in which both blocks counted.
+    pub n_pairs: usize,
+    /// In a word.
+    pub verdict: Verdict,
+}
+
+/// A whole experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ExperimentRun {
+    /// Arms; the first is the baseline (the machine as it was found).
+    pub arms: Vec<Arm>,
+    /// Metrics; the first is primary.
+    pub metrics: Vec<Metric>,
+    /// Blocks in the order they ran.
+    pub blocks: Vec<Block>,
+    /// Effects, primary metric first.
+    pub effects: Vec<Effect>,
+    /// Per arm and metric: all counted samples pooled, to draw (never to test).
+    pub pooled: Vec<PooledArm>,
+    /// Seed of the order.
+    pub seed: u64,
+    /// Discarded warm-up before each block.
+    pub warmup_ns: u64,
+    /// Why it ended: interval narrow enough, budget spent, interrupted.
+    pub stopped_because: String,
+    /// Settings before and after, path and value: equal when all was put back.
+    pub before: Vec<(String, String)>,
+    /// See `before`.
+    pub after: Vec<(String, String)>,
+}
+
+/// Pooled samples of one arm for one metric's source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PooledArm {
+    /// The arm's id.
+    pub arm: String,
+    /// What was measured: `wakeup.eventfd`, `network.udp`.
+    pub what: String,
+    /// For people.
+    pub title: String,
+    /// All samples of the arm.
+    pub latency: Distribution,
+}
+
+impl ExperimentRun {
+    /// Everything back as it was?
+    pub fn is_restored(&self) -> bool {
+        self.before == self.after
+    }
+    /// The effect on the primary metric against the first other arm.
+    pub fn primary(&self) -> Option<&Effect> {
+        let primary = self.metrics.first()?;
+        self.effects.iter().find(|e| e.metric == primary.id)
+    }
+}

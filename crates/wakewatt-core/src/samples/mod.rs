@@ -1,0 +1,69 @@
+//! Samples: what wakewatt measured. Every one carries its acquisition window, its size and how it was taken.
+
+pub mod experiment;
+pub mod network;
+pub mod wakeup;
+
+use serde::{Deserialize, Serialize};
+
+/// What a number is worth. Every number shown to a person has one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Label {
+    /// Taken from this machine in a stated window.
+    Measured,
+    /// Computed from facts or a model.
+    Modelled,
+    /// Could not be had here; the reason is beside it.
+    Unavailable,
+    /// The counter exists and never moves.
+    PresentButDead,
+}
+
+/// When a measurement ran, in CLOCK_MONOTONIC nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Window {
+    /// Start.
+    pub start_at_ns: u64,
+    /// End.
+    pub end_at_ns: u64,
+}
+
+impl Window {
+    /// Its length.
+    pub fn length_ns(&self) -> u64 {
+        self.end_at_ns.saturating_sub(self.start_at_ns)
+    }
+}
+
+/// How the measuring threads were scheduled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheduling {
+    /// SCHED_FIFO with this priority.
+    Fifo(u8),
+    /// SCHED_OTHER, because FIFO was refused: the reason. Numbers then include run-queue delay.
+    Other(String),
+}
+
+/// What one CPU's idle-state counters did during a window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct IdleDelta {
+    /// The CPU.
+    pub cpu: u32,
+    /// Per state: name, entries, time.
+    pub states: Vec<StateDelta>,
+}
+
+/// One state's part of an [`IdleDelta`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct StateDelta {
+    /// Index.
+    pub index: u32,
+    /// Name.
+    pub name: String,
+    /// Times entered in the window (counted when left).
+    pub n_usage: u64,
+    /// Time in it.
+    pub time_ns: u64,
+}

@@ -1,0 +1,135 @@
+//! A latency distribution as it travels: counts, quantiles with confidence intervals, and the buckets to draw it.
+//!
+//! Recording is HDR histogram (three significant digits, no range to guess). The interval of a quantile is the
+//! distribution-free one: the number of samples below the true q-quantile is binomial(n, q), so the order statistics
+//! at n·q ± 1.96·sqrt(n·q·(1-q)) bracket it with 95 % (Hahn & Meeker, Statistical Intervals, ch. 5). A quantile with
+//! fewer than ten samples beyond it is not printed at all: the maximum is not a p99.9.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// The quantiles every distribution carries when it has the data.
+pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
+
+/// A quantile with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Quantile {
+    /// 0.99 for p99.
+    pub q: f64,
+    /// The estimate.
+    pub value_ns: u64,
+    /// Lower end of the 95 % interval, from independent samples; real samples are correlated, so take it as a minimum width.
+    pub low_ns: u64,
+    /// Upper end.
+    pub high_ns: u64,
+}
+
+/// So many samples up to this value (and above the bucket before).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Bucket {
+    /// Upper edge, inclusive.
+    pub upto_ns: u64,
+    /// Samples in it.
+    pub n: u64,
+}
+
+/// A measured latency distribution.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Distribution {
+    /// Samples.
+    pub n: u64,
+    /// Smallest.
+    pub min_ns: u64,
+    /// Mean.
+    pub mean_ns: f64,
+    /// Largest.
+    pub max_ns: u64,
+    /// Quantiles the sample size supports.
+    pub quantiles: Vec<Quantile>,
+    /// Log-linear buckets (non-empty ones).
+    pub buckets: Vec<Bucket>,
+}
+
+/// An HDR histogram of nanoseconds: three digits, resizing.
+pub fn histogram() -> Histogram<u64> {
+    // Bounds are static and valid: 1 ns to 1 hour with 3 digits.
+    Histogram::new_with_bounds(1, 3_600_000_000_000, 3).unwrap_or_else(|_| unreachable!("static bounds are valid"))
+}
+
+impl Distribution {
+    /// From recorded nanoseconds.
+    pub fn of(hist: &Histogram<u64>) -> Distribution {
+        let n = hist.len();
+        if n == 0 {
+            return Distribution::default();
+        }
+        let at_rank = |rank: f64| hist.value_at_quantile((rank / n as f64).clamp(0.0, 1.0));
+        let quantiles = QUANTILES
+            .iter()
+            .filter(|q| n as f64 * (1.0 - **q) >= 10.0 || (**q <= 0.5 && n >= 10))
+            .map(|&q| {
+                let half = 1.96 * (n as f64 * q * (1.0 - q)).sqrt();
+                Quantile {
+                    q,
+                    value_ns: hist.value_at_quantile(q),
+                    low_ns: at_rank(n as f64 * q - half),
+                    high_ns: at_rank(n as f64 * q + half + 1.0),
+                }
+            })
+            .collect();
+        // 16 linear steps per doubling: enough to draw, few enough to ship.
+        let mut buckets: Vec<Bucket> = Vec::new();
+        for value in hist.iter_recorded() {
+            let (low, count) = (value.value_iterated_to(), value.count_at_value());
+            let step = (low.max(16).ilog2() - 4).min(58);
+            let upto_ns = ((low >> step) + 1) << step;
+            match buckets.last_mut() {
+                Some(last) if last.upto_ns == upto_ns => last.n += count,
+                _ => buckets.push(Bucket { upto_ns, n: count }),
+            }
+        }
+        Distribution { n, min_ns: hist.min(), mean_ns: hist.mean(), max_ns: hist.max(), quantiles, buckets }
+    }
+
+    /// From a plain list.
+    pub fn from_ns(samples: impl IntoIterator<Item = u64>) -> Distribution {
+        let mut hist = histogram();
+        for ns in samples {
+            hist.saturating_record(ns.max(1));
+        }
+        Distribution::of(&hist)
+    }
+
+    /// The quantile, if the sample size supports it.
+    pub fn quantile(&self, q: f64) -> Option<Quantile> {
+        self.quantiles.iter().copied().find(|x| (x.q - q).abs() < 1e-9)
+    }
+
+    /// The median in nanoseconds.
+    pub fn p50_ns(&self) -> Option<u64> {
+        self.quantile(0.5).map(|q| q.value_ns)
+    }
+
+    /// The 99th percentile in nanoseconds.
+    pub fn p99_ns(&self) -> Option<u64> {
+        self.quantile(0.99).map(|q| q.value_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_without_data_is_not_printed() {
+        let few = Distribution::from_ns(1..=100);
+        assert!(few.p50_ns().is_some_and(|v| (49..=51).contains(&v)));
+        assert!(few.p99_ns().is_none(), "one sample beyond p99 is not a p99");
+        let many = Distribution::from_ns((1..=100_000).map(|i| i % 1000 + 1));
+        assert!(many.p99_ns().is_some_and(|v| (985..=995).contains(&v)));
+        let q = many.quantile(0.5).unwrap();
+        assert!(q.low_ns <= q.value_ns && q.value_ns <= q.high_ns && q.high_ns - q.low_ns < 20);
+        assert_eq!(many.buckets.iter().map(|b| b.n).sum::<u64>(), 100_000);
+        assert_eq!(Distribution::from_ns([]), Distribution::default());
+    }
+}

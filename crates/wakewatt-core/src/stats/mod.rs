@@ -1,0 +1,3 @@
+//! Statistics for latencies and for experiments. Pure: samples and seeds come in, numbers with their doubt go out.
+
+pub mod distribution;
