@@ -16,3 +16,4 @@ pub mod samples;
 pub mod evidence;
 pub mod plan;
 pub mod rules;
+pub mod record;

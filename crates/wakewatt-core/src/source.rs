@@ -77,6 +77,8 @@ pub struct Tree {
     pub msrs: BTreeMap<(u32, Cpu), Read<u64>>,
     /// What to call it.
     pub name: String,
+    /// A recording: what it does not hold was not asked for, which is not the same as absent.
+    pub is_recording: bool,
 }
 
 impl Tree {
@@ -124,9 +126,24 @@ impl Tree {
     }
 }
 
+impl Tree {
+    /// What to answer for a path the tree does not hold: in a recording, only a listed parent folder proves absence.
+    fn missing(&self, path: &str) -> ReadError {
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+        match self.folders.get(parent) {
+            Some(Ok(names)) if names.iter().any(|n| n == name) => {
+                ReadError::new(ErrorKind::NotRecorded, "not recorded")
+            }
+            Some(_) => ReadError::absent(),
+            None if self.is_recording => ReadError::new(ErrorKind::NotRecorded, "not recorded"),
+            None => ReadError::absent(),
+        }
+    }
+}
+
 impl Source for Tree {
     fn read(&self, path: &str) -> Read<Vec<u8>> {
-        self.files.get(path).cloned().unwrap_or_else(|| Err(ReadError::absent()))
+        self.files.get(path).cloned().unwrap_or_else(|| Err(self.missing(path)))
     }
 
     fn list(&self, path: &str) -> Read<Vec<String>> {
@@ -150,7 +167,7 @@ impl Source for Tree {
             }
         }
         if names.is_empty() {
-            return Err(ReadError::absent());
+            return Err(self.missing(path));
         }
         names.sort();
         names.dedup();
@@ -158,7 +175,7 @@ impl Source for Tree {
     }
 
     fn link(&self, path: &str) -> Read<String> {
-        self.links.get(path).cloned().unwrap_or_else(|| Err(ReadError::absent()))
+        self.links.get(path).cloned().unwrap_or_else(|| Err(self.missing(path)))
     }
 
     fn msr(&self, cpu: Cpu, address: u32) -> Read<u64> {

@@ -1,1 +1,10 @@
-//! stub
+//! wakewatt-host touches and never thinks: the only door to the operating system.
+//!
+//! Sources (the live machine, an unpacked tree, a recording, one that fails on purpose), and the system calls that
+//! measuring needs. Every `unsafe` of the project outside the eBPF crate is here.
+
+pub mod live;
+pub mod recorded;
+pub mod recorder;
+pub mod faulty;
+pub mod ethtool;

@@ -1,0 +1,5 @@
+//! On-disk forms: what leaves the process and must be readable for years.
+
+pub mod host_file;
+pub mod mask;
+pub mod msr_text;

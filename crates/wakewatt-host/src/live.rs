@@ -1,0 +1,252 @@
+//! The live machine, or a tree unpacked somewhere, as a [`Source`].
+//!
+//! Reading is one open, one read, one close per sysfs file: a sysfs attribute comes whole in its first read, so the
+//! read that would only return "end of file" is saved; /proc files are read to the end. Nothing here writes, loads a
+//! module or opens a file for writing. In a tree (`--sysroot`) every path is resolved inside that root by the kernel
+//! itself (openat2 with RESOLVE_IN_ROOT), so absolute and circular links neither escape nor hang; FIFOs do not block.
+
+use crate::ethtool;
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use wakewatt_core::record::msr_text;
+use wakewatt_core::source::{ErrorKind, Read, ReadError, Source, Tree};
+use wakewatt_core::units::Cpu;
+
+/// No kernel text file is larger; /proc/cpuinfo of 8192 CPUs is about 12 MB.
+const MAX_BYTES: usize = 16 << 20;
+const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// A machine reached through the file system.
+#[derive(Debug)]
+pub struct Live {
+    root: Option<Root>,
+}
+
+#[derive(Debug)]
+struct Root {
+    fd: OwnedFd,
+    path: PathBuf,
+    /// Registers from an `msr.txt` beside the tree.
+    registers: Tree,
+}
+
+/// Why a sysroot could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {reason}; --sysroot wants a folder that holds sys/ and proc/")]
+pub struct SysrootError {
+    path: PathBuf,
+    reason: String,
+}
+
+impl Live {
+    /// The machine this runs on.
+    pub fn this_machine() -> Live {
+        Live { root: None }
+    }
+
+    /// A tree unpacked at `path`, with an optional `msr.txt` at its root.
+    pub fn sysroot(path: &Path) -> Result<Live, SysrootError> {
+        let fail = |reason: String| SysrootError { path: path.to_path_buf(), reason };
+        let fd = rustix::fs::open(path, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY, Mode::empty())
+            .map_err(|e| fail(e.to_string()))?;
+        let mut live = Live {
+            root: Some(Root {
+                fd,
+                path: path.to_path_buf(),
+                registers: Tree { is_recording: true, ..Tree::default() },
+            }),
+        };
+        if live.list("/sys").is_err() && live.list("/proc").is_err() {
+            return Err(fail("holds neither sys/ nor proc/".into()));
+        }
+        if let (Ok(bytes), Some(root)) = (live.read("/msr.txt"), &mut live.root) {
+            msr_text::read_into(&mut root.registers, &String::from_utf8_lossy(&bytes));
+        }
+        Ok(live)
+    }
+
+    fn open(&self, path: &str, flags: OFlags) -> Read<OwnedFd> {
+        let opened = match &self.root {
+            None => rustix::fs::open(path, flags, Mode::empty()),
+            Some(root) => open_in(root, path, flags),
+        };
+        opened.map_err(error)
+    }
+}
+
+fn open_in(root: &Root, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let inside = path.trim_start_matches('/');
+    let inside = if inside.is_empty() { "." } else { inside };
+    match rustix::fs::openat2(
+        &root.fd,
+        inside,
+        flags,
+        Mode::empty(),
+        ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS,
+    ) {
+        // Kernels before 5.6, or a seccomp filter that does not know the call: refuse links instead of following them out.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            rustix::fs::openat(&root.fd, inside, flags | OFlags::NOFOLLOW, Mode::empty())
+        }
+        other => other,
+    }
+}
+
+fn error(errno: Errno) -> ReadError {
+    let kind = match errno {
+        Errno::NOENT | Errno::NOTDIR | Errno::NODEV | Errno::NXIO | Errno::OPNOTSUPP | Errno::SRCH => ErrorKind::Absent,
+        Errno::ACCESS | Errno::PERM => ErrorKind::Denied,
+        _ => ErrorKind::Failed,
+    };
+    let text = match errno {
+        Errno::NOENT => "no such file".to_string(),
+        Errno::ACCESS | Errno::PERM => "permission denied".to_string(),
+        Errno::LOOP => "symbolic links run in a circle".to_string(),
+        other => std::io::Error::from_raw_os_error(other.raw_os_error()).to_string(),
+    };
+    ReadError::new(kind, text)
+}
+
+impl Source for Live {
+    fn read(&self, path: &str) -> Read<Vec<u8>> {
+        if let Some(question) = path.strip_prefix("ethtool:") {
+            return if self.root.is_none() { ethtool::answer(question) } else { Err(ReadError::absent()) };
+        }
+        let fd = self.open(path, FLAGS)?;
+        let is_whole_in_one_read =
+            path.starts_with("/sys/") && !path.starts_with("/sys/firmware/") && !path.starts_with("/sys/fs/");
+        let mut first = [0u8; 4096];
+        let n = rustix::io::read(&fd, &mut first).map_err(error)?;
+        let mut bytes = first[..n].to_vec();
+        if n == 0 || path.starts_with("/dev/") || (n < first.len() && (is_whole_in_one_read || self.root.is_some())) {
+            return Ok(bytes);
+        }
+        let mut more = vec![0u8; 65536];
+        loop {
+            match rustix::io::read(&fd, &mut more[..]) {
+                Ok(0) => return Ok(bytes),
+                Ok(n) if bytes.len() + n > MAX_BYTES => {
+                    return Err(ReadError::new(
+                        ErrorKind::Failed,
+                        format!("larger than {} MiB, which no kernel file is", MAX_BYTES >> 20),
+                    ));
+                }
+                Ok(n) => bytes.extend_from_slice(&more[..n]),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(error(errno)),
+            }
+        }
+    }
+
+    fn list(&self, path: &str) -> Read<Vec<String>> {
+        let fd = self.open(path, FLAGS | OFlags::DIRECTORY)?;
+        let mut names = Vec::new();
+        for entry in Dir::new(fd).map_err(error)? {
+            let entry = entry.map_err(error)?;
+            if let Ok(name) = entry.file_name().to_str() {
+                if name != "." && name != ".." {
+                    names.push(name.to_string());
+                }
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn link(&self, path: &str) -> Read<String> {
+        let target = match &self.root {
+            None => rustix::fs::readlinkat(rustix::fs::CWD, path, Vec::new()).map_err(error)?,
+            Some(_) => {
+                // An O_PATH descriptor of the link itself, so that its folders are resolved inside the root.
+                let fd = self.open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
+                let kind = rustix::fs::statat(&fd, "", AtFlags::EMPTY_PATH).map_err(error)?;
+                if rustix::fs::FileType::from_raw_mode(kind.st_mode) != rustix::fs::FileType::Symlink {
+                    return Err(ReadError::new(ErrorKind::Failed, "not a symbolic link"));
+                }
+                rustix::fs::readlinkat(&fd, "", Vec::new()).map_err(error)?
+            }
+        };
+        target.into_string().map_err(|_| ReadError::new(ErrorKind::Failed, "the link's target is not text"))
+    }
+
+    fn msr(&self, cpu: Cpu, address: u32) -> Read<u64> {
+        if let Some(root) = &self.root {
+            return root.registers.msr(cpu, address);
+        }
+        let fd = self.open(&format!("/dev/cpu/{cpu}/msr"), FLAGS)?;
+        let mut bytes = [0u8; 8];
+        match rustix::io::pread(&fd, &mut bytes, u64::from(address)) {
+            Ok(8) => Ok(u64::from_le_bytes(bytes)),
+            Ok(n) => Err(ReadError::new(ErrorKind::Failed, format!("{n} bytes instead of 8"))),
+            Err(Errno::IO) => Err(ReadError::new(ErrorKind::Absent, "this CPU has no such register")),
+            Err(errno) => Err(error(errno)),
+        }
+    }
+
+    fn is_live(&self) -> bool {
+        self.root.is_none()
+    }
+
+    fn origin(&self) -> String {
+        match &self.root {
+            None => "this machine".into(),
+            Some(root) => format!("tree {}", root.path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_tree_neither_escapes_nor_hangs() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |p: &str| dir.path().join(p);
+        fs::create_dir_all(at("sys/a")).unwrap();
+        fs::write(at("sys/a/value"), "7\n").unwrap();
+        fs::write(at("sys/a/empty"), "").unwrap();
+        fs::write(at("sys/a/huge"), vec![b'x'; MAX_BYTES + 1]).unwrap();
+        symlink("loop2", at("sys/loop1")).unwrap();
+        symlink("loop1", at("sys/loop2")).unwrap();
+        symlink("/sys/a/value", at("sys/absolute")).unwrap();
+        symlink("/etc/passwd", at("sys/escape")).unwrap();
+        symlink("../../../../../../etc/passwd", at("sys/climb")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, at("sys/fifo"), rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
+        fs::write(at("msr.txt"), "1b0:0|6\n").unwrap();
+        let tree = Live::sysroot(dir.path()).unwrap();
+        assert_eq!(tree.read("/sys/a/value").unwrap(), b"7\n");
+        assert_eq!(tree.read("/sys/absolute").unwrap(), b"7\n");
+        assert_eq!(tree.read("/sys/a/empty").unwrap(), b"");
+        assert_eq!(tree.read("/sys/fifo").unwrap(), b"", "a FIFO without writer must not block");
+        for path in ["/sys/escape", "/sys/climb"] {
+            assert_eq!(tree.read(path).unwrap_err().kind, ErrorKind::Absent, "{path} must stay inside the root");
+        }
+        assert!(tree.read("/sys/loop1").unwrap_err().detail.contains("circle"));
+        assert!(tree.read("/sys/a/huge").unwrap_err().detail.contains("larger"));
+        assert_eq!(tree.read("/sys/a").unwrap_err().kind, ErrorKind::Failed);
+        assert_eq!(tree.link("/sys/absolute").unwrap(), "/sys/a/value");
+        assert_eq!(tree.msr(0, 0x1b0).unwrap(), 6);
+        assert_eq!(tree.msr(1, 0x1b0).unwrap_err().kind, ErrorKind::NotRecorded);
+        assert_eq!(tree.list("/sys/a").unwrap(), ["empty", "huge", "value"]);
+    }
+
+    #[test]
+    fn a_folder_without_sys_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Live::sysroot(dir.path()).unwrap_err().to_string().contains("neither sys/ nor proc/"));
+        assert!(Live::sysroot(&dir.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn the_live_machine_reads() {
+        let live = Live::this_machine();
+        assert!(!live.read("/proc/cpuinfo").unwrap().is_empty());
+        assert_eq!(live.read("/sys/none").unwrap_err().kind, ErrorKind::Absent);
+        assert!(live.list("/proc").unwrap().iter().any(|n| n == "self"));
+    }
+}
