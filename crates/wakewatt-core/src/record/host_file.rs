@@ -19,7 +19,7 @@
 
 use crate::cpuset::CpuSet;
 use crate::source::{ErrorKind, Read, ReadError, Tree};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 /// The version this code writes, and the only one it reads.
@@ -57,29 +57,28 @@ pub fn write(tree: &Tree, comments: &[String]) -> String {
         }
     }
     let mut lines: BTreeMap<(String, u32), String> = BTreeMap::new();
-    for (path, names) in &tree.folders {
-        let body = match names {
-            Ok(names) => format!("/ list{}", group_names(names)),
-            Err(error) => format!("/ : {}", show_error(error)),
-        };
-        lines.insert((natural(path) + "/", 0), format!("{}{body}", escape(path)));
-    }
-    for (path, target) in &tree.links {
-        let body = match target {
-            Ok(target) => format!("-> {}", escape(target)),
-            Err(error) => format!("->: {}", show_error(error)),
-        };
-        lines.insert((natural(path), 0), format!("{} {body}", escape(path)));
-    }
-    // Template path -> content -> CPUs.
-    let mut grouped: BTreeMap<String, BTreeMap<u32, &Read<Vec<u8>>>> = BTreeMap::new();
-    for (path, content) in &tree.files {
-        match template(path) {
+    // Template path -> CPU -> what stands behind the path.
+    let mut grouped: BTreeMap<String, BTreeMap<u32, String>> = BTreeMap::new();
+    let folders = tree.folders.iter().map(|(path, names)| match names {
+        Ok(names) => (format!("{path}/"), format!("list{}", group_names(names))),
+        Err(error) => (format!("{path}/"), format!(": {}", show_error(error))),
+    });
+    let links = tree.links.iter().map(|(path, target)| match target {
+        Ok(target) => (path.clone(), format!("-> {}", escape(target))),
+        Err(error) => (path.clone(), format!("->: {}", show_error(error))),
+    });
+    let files = tree.files.iter().map(|(path, content)| (path.clone(), show_content(content)));
+    for (path, body) in folders.chain(links).chain(files) {
+        match template(&path) {
+            Some((template, cpu)) if body.starts_with("->") => {
+                lines.insert((natural(&template), cpu), format!("{} {body}", escape(&path)));
+            }
+            // A folder and a file of one name cannot be: the slash keeps them apart.
             Some((template, cpu)) => {
-                grouped.entry(template).or_default().insert(cpu, content);
+                grouped.entry(template).or_default().insert(cpu, body);
             }
             None => {
-                lines.insert((natural(path), 0), format!("{} {}", escape(path), show_content(content)));
+                lines.insert((natural(&path), 0), format!("{} {body}", escape(&path)));
             }
         }
     }
@@ -108,35 +107,32 @@ pub fn write(tree: &Tree, comments: &[String]) -> String {
     out
 }
 
-fn write_group(lines: &mut BTreeMap<(String, u32), String>, template: &str, by_cpu: &BTreeMap<u32, &Read<Vec<u8>>>) {
-    let mut groups: Vec<(&Read<Vec<u8>>, CpuSet)> = Vec::new();
-    let mut index: std::collections::HashMap<&Read<Vec<u8>>, usize> = std::collections::HashMap::new();
-    for (cpu, content) in by_cpu {
-        let at = *index.entry(*content).or_insert_with(|| {
-            groups.push((*content, CpuSet::new()));
+fn write_group(lines: &mut BTreeMap<(String, u32), String>, template: &str, by_cpu: &BTreeMap<u32, String>) {
+    let mut groups: Vec<(&str, CpuSet)> = Vec::new();
+    let mut index: HashMap<&str, usize> = HashMap::new();
+    for (cpu, body) in by_cpu {
+        let at = *index.entry(body.as_str()).or_insert_with(|| {
+            groups.push((body, CpuSet::new()));
             groups.len() - 1
         });
         groups[at].1.insert(*cpu);
     }
     let path = |cpus: &CpuSet| escape(template).replace("%7B%7D", &format!("{{{cpus}}}"));
     if groups.len() > 6 {
-        let values: Option<Vec<&str>> = by_cpu.values().map(|c| one_word(c)).collect();
+        let values: Option<Vec<&str>> = by_cpu.values().map(|body| one_word(body)).collect();
         if let Some(values) = values {
             let cpus: CpuSet = by_cpu.keys().copied().collect();
             lines.insert((natural(template), 0), format!("{} each {}", path(&cpus), values.join(" ")));
             return;
         }
     }
-    for (content, cpus) in groups {
-        lines.insert(
-            (natural(template), cpus.first().unwrap_or(0)),
-            format!("{} {}", path(&cpus), show_content(content)),
-        );
+    for (body, cpus) in groups {
+        lines.insert((natural(template), cpus.first().unwrap_or(0)), format!("{} {body}", path(&cpus)));
     }
 }
 
-fn one_word(content: &Read<Vec<u8>>) -> Option<&str> {
-    let word = std::str::from_utf8(content.as_ref().ok()?).ok()?.strip_suffix('\n')?;
+fn one_word(body: &str) -> Option<&str> {
+    let word = body.strip_prefix("= ")?;
     (!word.is_empty() && word.chars().all(|c| c.is_ascii_graphic())).then_some(word)
 }
 
@@ -299,7 +295,9 @@ pub fn read(text: &str, name: &str) -> Result<Tree, HostFileError> {
             tree.folders.insert(folder(head).ok_or_else(|| fail("bad path"))?, Ok(names));
         } else if head.ends_with('/') && rest.starts_with(": ") {
             let error = read_error(&rest[2..]).ok_or_else(|| fail("expected absent, denied or failed"))?;
-            tree.folders.insert(folder(head).ok_or_else(|| fail("bad path"))?, Err(error));
+            let folders = folders(head).ok_or_else(|| fail("bad path or CPU list"))?;
+            n_entries += folders.len();
+            tree.folders.extend(folders.into_iter().map(|folder| (folder, Err(error.clone()))));
         } else if let Some(target) = rest.strip_prefix("-> ") {
             let (path, target) = unescape(head).zip(unescape(target)).ok_or_else(|| fail("bad path"))?;
             tree.links.insert(path, Ok(target));
@@ -367,9 +365,9 @@ fn read_error(text: &str) -> Option<ReadError> {
     Some(ReadError::new(kind, detail))
 }
 
-fn folder(head: &str) -> Option<String> {
-    let path = unescape(head)?;
-    Some(if path == "/" { path } else { path.trim_end_matches('/').to_string() })
+fn folders(head: &str) -> Option<Vec<String>> {
+    let (paths, _) = expand_path(head)?;
+    Some(paths.into_iter().map(|p| if p == "/" { p } else { p.trim_end_matches('/').to_string() }).collect())
 }
 
 fn expand_path(head: &str) -> Option<(Vec<String>, usize)> {

@@ -1,0 +1,249 @@
+//! The command line, defined once: help, man pages and completions are made from this file.
+
+use crate::exit;
+use crate::output::Colour;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+use wakewatt_core::units::parse_ns;
+
+/// Weighs wake-up latency against watts: finds what idle states, frequency and memory wiring cost on this machine.
+#[derive(Debug, Parser)]
+#[command(name = "wakewatt", version, propagate_version = true, disable_help_subcommand = true, max_term_width = 100)]
+#[command(
+    before_help = "Example:\n  wakewatt doctor              find out what power management costs here, and prove it\n  wakewatt inspect idle        the idle states of this machine"
+)]
+#[command(after_help = exit::TABLE)]
+pub struct Cli {
+    /// Colours: auto (on a terminal, unless NO_COLOR is set), always, never.
+    #[arg(long, global = true, value_enum, default_value = "auto", hide_possible_values = true)]
+    pub color: Colour,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands, main job first.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Look, measure, experiment (reversibly), explain, and write an HTML report
+    #[command(
+        before_help = "Example:\n  sudo wakewatt doctor --quick               under a minute\n  wakewatt doctor --read-only                changes nothing, needs no root\n  wakewatt doctor --host db7.host            judges a recorded host"
+    )]
+    Doctor(DoctorArgs),
+    /// Show what the host says about itself
+    #[command(
+        before_help = "Example:\n  wakewatt inspect                 everything\n  wakewatt inspect idle qos        idle states and latency limits\n  wakewatt inspect --json --host db7.host"
+    )]
+    Inspect(InspectArgs),
+    /// Save what the parsers read as one text file, safe to share
+    #[command(before_help = "Example:\n  wakewatt capture -o db7.host\n  wakewatt inspect --host db7.host")]
+    Capture(CaptureArgs),
+    /// Rank the differences between hosts by predicted effect
+    #[command(before_help = "Example:\n  wakewatt compare fast.host slow.host")]
+    Compare(CompareArgs),
+    /// Measure one thing, with its uncertainty
+    #[command(before_help = "Example:\n  wakewatt measure wakeup\n  wakewatt measure network --peer 10.0.0.2:7117")]
+    Measure(MeasureArgs),
+    /// Answer the far end of `measure network`
+    #[command(
+        before_help = "Example:\n  wakewatt respond --listen 10.0.0.2:7117      on the far host\n  wakewatt measure network --peer 10.0.0.2:7117   on this one"
+    )]
+    Respond(RespondArgs),
+    /// Undo what a killed run left behind
+    #[command(before_help = "Example:\n  sudo wakewatt recover")]
+    Recover(RecoverArgs),
+    /// Internal: puts settings back if the run that started it dies
+    #[command(hide = true)]
+    Guard(GuardArgs),
+}
+
+/// Where facts are read from.
+#[derive(Debug, Default, Args)]
+pub struct From {
+    /// Read a recorded host (.host file) instead of this machine
+    #[arg(long, value_name = "FILE", conflicts_with = "sysroot")]
+    pub host: Option<PathBuf>,
+    /// Read an unpacked tree that holds sys/ and proc/
+    #[arg(long, value_name = "DIR")]
+    pub sysroot: Option<PathBuf>,
+}
+
+/// Arguments of `inspect`.
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// Topics; all when none is named
+    #[arg(value_name = "TOPIC", value_parser = topic_parser())]
+    pub topics: Vec<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub from: From,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Also list every fact this kernel does not have
+    #[arg(long)]
+    pub gaps: bool,
+}
+
+fn topic_parser() -> clap::builder::PossibleValuesParser {
+    let topics = wakewatt_core::facts::TOPICS.iter();
+    clap::builder::PossibleValuesParser::new(topics.map(|t| clap::builder::PossibleValue::new(t.id).help(t.help)))
+}
+
+/// Arguments of `capture`.
+#[derive(Debug, Args)]
+pub struct CaptureArgs {
+    /// The file to write; - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub from: From,
+    /// Keep serial numbers, addresses and names (do not share such a file)
+    #[arg(long)]
+    pub unmasked: bool,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Hosts: .host files or unpacked trees; `live` for this machine
+    #[arg(value_name = "HOST", num_args = 2.., required = true)]
+    pub hosts: Vec<PathBuf>,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Also differences without a predicted effect
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// Arguments of `measure`.
+#[derive(Debug, Args)]
+pub struct MeasureArgs {
+    /// What to measure.
+    #[command(subcommand)]
+    pub what: Measure,
+}
+
+/// The measurements.
+#[derive(Debug, Subcommand)]
+pub enum Measure {
+    /// How long from the reason to run until running: timer, futex, eventfd, interrupt
+    #[command(
+        before_help = "Example:\n  wakewatt measure wakeup\n  wakewatt measure wakeup --kind timer --cpu 0-3 --gap 10ms"
+    )]
+    Wakeup(WakeupArgs),
+    /// UDP and TCP round trips, split into wire, responder and requester
+    #[command(
+        before_help = "Example:\n  wakewatt measure network                            over loopback\n  wakewatt measure network --peer 10.0.0.2:7117       to a host that runs `wakewatt respond`"
+    )]
+    Network(NetworkArgs),
+}
+
+/// Arguments of `measure wakeup`.
+#[derive(Debug, Args)]
+pub struct WakeupArgs {
+    /// CPUs to wake, in kernel list notation; all this process may use when not given
+    #[arg(long, value_name = "CPUS", value_parser = wakewatt_core::cpuset::CpuSet::parse)]
+    pub cpu: Option<wakewatt_core::cpuset::CpuSet>,
+    /// Kinds of wake-up: timer, futex, eventfd, ipi
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = ["timer", "futex", "eventfd", "ipi"])]
+    pub kind: Vec<String>,
+    /// Pause before each wake-up, in which the CPU may sleep
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_ns)]
+    pub gap: u64,
+    /// Time per CPU and kind
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_ns)]
+    pub duration: u64,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `measure network`.
+#[derive(Debug, Args)]
+pub struct NetworkArgs {
+    /// A host that runs `wakewatt respond`; loopback when not given
+    #[arg(long, value_name = "HOST:PORT")]
+    pub peer: Option<String>,
+    /// Transports: udp, tcp
+    #[arg(long, value_name = "PROTO", value_delimiter = ',', value_parser = ["udp", "tcp"])]
+    pub transport: Vec<String>,
+    /// CPU of the requesting thread
+    #[arg(long, value_name = "CPU")]
+    pub cpu: Option<u32>,
+    /// CPU of the responding thread (loopback only)
+    #[arg(long, value_name = "CPU")]
+    pub responder_cpu: Option<u32>,
+    /// Pause between planned requests
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_ns)]
+    pub gap: u64,
+    /// Time per transport
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_ns)]
+    pub duration: u64,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `respond`.
+#[derive(Debug, Args)]
+pub struct RespondArgs {
+    /// Address to answer on; loopback unless you say otherwise
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7117")]
+    pub listen: std::net::SocketAddr,
+    /// CPU of the responding thread
+    #[arg(long, value_name = "CPU")]
+    pub cpu: Option<u32>,
+    /// Stop after this long; until interrupted when not given
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_ns)]
+    pub for_ns: Option<u64>,
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// End within 60 s instead of 5 min
+    #[arg(long)]
+    pub quick: bool,
+    /// Change nothing: no experiment
+    #[arg(long)]
+    pub read_only: bool,
+    /// The HTML report
+    #[arg(short, long, value_name = "FILE", default_value = "wakewatt-report.html")]
+    pub output: PathBuf,
+    /// Write no HTML report
+    #[arg(long, conflicts_with = "output")]
+    pub no_report: bool,
+    /// One JSON document on standard output instead of text
+    #[arg(long, conflicts_with = "markdown")]
+    pub json: bool,
+    /// Markdown on standard output instead of text
+    #[arg(long)]
+    pub markdown: bool,
+    /// Exit with 1 when there is a finding of this weight or heavier
+    #[arg(long, value_name = "WEIGHT", value_parser = ["problem", "risk", "note"])]
+    pub fail_on: Option<String>,
+    /// Seed of the randomised order; from the clock when not given
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub from: From,
+}
+
+/// Arguments of `recover`.
+#[derive(Debug, Args)]
+pub struct RecoverArgs {
+    /// Put back even what somebody else has changed since
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Arguments of the hidden `guard`.
+#[derive(Debug, Args)]
+pub struct GuardArgs {
+    /// The journal to undo
+    pub journal: PathBuf,
+}

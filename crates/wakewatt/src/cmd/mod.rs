@@ -1,0 +1,37 @@
+//! One file per command; this one opens the source they share and hands over.
+
+pub mod capture;
+pub mod inspect;
+
+use crate::cli::{Cli, Command, From};
+use crate::exit::Code;
+use anyhow::Result;
+use std::path::Path;
+use wakewatt_core::source::Source;
+use wakewatt_host::{live::Live, recorded};
+
+/// Runs the command.
+pub fn dispatch(cli: &Cli) -> Result<Code> {
+    match &cli.command {
+        Command::Inspect(args) => inspect::run(args, cli.color),
+        Command::Capture(args) => capture::run(args),
+        _ => Err(anyhow::anyhow!("not yet")),
+    }
+}
+
+/// The source the user named: this machine, a `.host` file, a tree.
+pub fn open(from: &From) -> Result<Box<dyn Source>> {
+    match (&from.host, &from.sysroot) {
+        (Some(file), _) => Ok(Box::new(recorded::open(file)?)),
+        (_, Some(folder)) => Ok(Box::new(Live::sysroot(folder)?)),
+        _ => Ok(Box::new(Live::this_machine())),
+    }
+}
+
+/// A host named by path alone: a folder is a tree, a file a recording, `live` this machine.
+pub fn open_path(path: &Path) -> Result<Box<dyn Source>> {
+    if path == Path::new("live") {
+        return Ok(Box::new(Live::this_machine()));
+    }
+    if path.is_dir() { Ok(Box::new(Live::sysroot(path)?)) } else { Ok(Box::new(recorded::open(path)?)) }
+}

@@ -1,0 +1,59 @@
+//! Exit codes. They are a promise: scripts branch on them.
+
+use std::process::ExitCode;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// All went well; findings do not change this unless `--fail-on` says so.
+    Fine = 0,
+    /// `--fail-on` was given and there are findings of that weight.
+    Findings = 1,
+    /// The command line was wrong.
+    Usage = 2,
+    /// Something could not be measured here at all.
+    CouldNotMeasure = 3,
+    /// An input could not be read, or an output not written.
+    BadFile = 4,
+    /// A setting could not be put back; what is left is printed and journaled.
+    NotRestored = 5,
+    /// Interrupted; settings were put back and what was known was printed.
+    Interrupted = 130,
+}
+
+/// The table for help and man page.
+pub const TABLE: &str = "\
+Exit codes:
+  0    fine (findings alone do not change it)
+  1    --fail-on was given and there is such a finding
+  2    wrong command line
+  3    could not measure
+  4    an input could not be read or an output not written
+  5    a setting could not be put back (the message says which)
+  130  interrupted; settings were put back";
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> ExitCode {
+        ExitCode::from(code as u8)
+    }
+}
+
+/// An error that knows its exit code.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    code: Code,
+    message: String,
+}
+
+impl Failure {
+    /// With a code other than the default.
+    pub fn new(code: Code, message: impl Into<String>) -> anyhow::Error {
+        Failure { code, message: message.into() }.into()
+    }
+}
+
+/// The code of an error: its own, or "bad file", which is what remains once arguments parsed.
+pub fn code_of(error: &anyhow::Error) -> Code {
+    error.chain().find_map(|c| c.downcast_ref::<Failure>()).map_or(Code::BadFile, |f| f.code)
+}

@@ -1,0 +1,31 @@
+//! The published JSON schemas: one per command, made from the types that are serialised, so they cannot drift.
+
+use schemars::Schema;
+
+/// A command's document.
+pub struct Published {
+    /// `inspect` for `wakewatt/inspect/v1`.
+    pub name: &'static str,
+    /// Makes its schema.
+    pub schema: fn() -> Schema,
+}
+
+/// Every command that takes `--json`.
+pub const SCHEMAS: &[Published] =
+    &[Published { name: "inspect", schema: || schemars::schema_for!(wakewatt_core::facts::Snapshot) }];
+
+/// The schema of a whole document: the body's, plus the envelope's two fields.
+pub fn document(published: &Published) -> serde_json::Value {
+    let mut schema = (published.schema)().to_value();
+    schema["title"] = format!("wakewatt/{}/v1", published.name).into();
+    schema["properties"]["schema"] = serde_json::json!({ "const": format!("wakewatt/{}/v1", published.name) });
+    schema["properties"]["wakewatt"] =
+        serde_json::json!({ "type": "string", "description": "version of the program that wrote this" });
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.insert(0, "wakewatt".into());
+        required.insert(0, "schema".into());
+    } else {
+        schema["required"] = serde_json::json!(["schema", "wakewatt"]);
+    }
+    schema
+}
