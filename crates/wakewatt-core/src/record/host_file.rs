@@ -289,10 +289,13 @@ pub fn read(text: &str, name: &str) -> Result<Tree, HostFileError> {
         if head == "msr" {
             n_entries += read_msr(&mut tree, rest).ok_or_else(|| fail("expected: msr 0xADDRESS cpu{LIST} VALUE"))?;
         } else if let Some(names) = rest.strip_prefix("list") {
-            let names = expand_names(names, MAX_ENTRIES.saturating_sub(n_entries))
-                .ok_or_else(|| fail("bad name in a folder list"))?;
-            n_entries += names.len();
-            tree.folders.insert(folder(head).ok_or_else(|| fail("bad path"))?, Ok(names));
+            let room = MAX_ENTRIES.saturating_sub(n_entries);
+            let names = expand_names(names, room).ok_or_else(|| fail("bad name in a folder list"))?;
+            let folders = folders(head).ok_or_else(|| fail("bad path or CPU list"))?;
+            n_entries += names.len().saturating_mul(folders.len());
+            if n_entries <= MAX_ENTRIES {
+                tree.folders.extend(folders.into_iter().map(|folder| (folder, Ok(names.clone()))));
+            }
         } else if head.ends_with('/') && rest.starts_with(": ") {
             let error = read_error(&rest[2..]).ok_or_else(|| fail("expected absent, denied or failed"))?;
             let folders = folders(head).ok_or_else(|| fail("bad path or CPU list"))?;
