@@ -8,3 +8,4 @@ pub mod recorded;
 pub mod recorder;
 pub mod faulty;
 pub mod ethtool;
+pub mod sink;

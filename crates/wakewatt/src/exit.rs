@@ -48,7 +48,7 @@ pub struct Failure {
 
 impl Failure {
     /// With a code other than the default.
-    pub fn new(code: Code, message: impl Into<String>) -> anyhow::Error {
+    pub fn error(code: Code, message: impl Into<String>) -> anyhow::Error {
         Failure { code, message: message.into() }.into()
     }
 }

@@ -1,0 +1,85 @@
+//! The guard: a small process that puts settings back when the one that changed them dies, however it dies.
+//!
+//! It is this same program (`wakewatt guard JOURNAL`) in a session of its own, so that neither Ctrl-C nor a kill of
+//! the process group reaches it, holding the read end of a pipe. End of file without the word "done" means that the
+//! parent is gone: it undoes the journal. Should the guard itself be killed, the parent still undoes by itself; should
+//! both die at once, the journal is left on disk, `doctor` names it, and `wakewatt recover` undoes it.
+
+use crate::journal::Journal;
+use crate::undo::{UndoReport, undo};
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use wakewatt_host::sink::LiveSink;
+
+/// How to start one: the program, and the words before the journal's path.
+#[derive(Clone, Debug)]
+pub struct GuardCommand {
+    /// The program, normally this one.
+    pub program: PathBuf,
+    /// Normally `["guard"]`.
+    pub args: Vec<String>,
+}
+
+impl GuardCommand {
+    /// This program.
+    pub fn this_program() -> std::io::Result<Self> {
+        Ok(GuardCommand { program: std::env::current_exe()?, args: vec!["guard".into()] })
+    }
+}
+
+/// A running guard, seen from the parent.
+#[derive(Debug)]
+pub struct Guard {
+    child: Child,
+}
+
+impl Guard {
+    /// Starts one for this journal and waits until it says that it watches.
+    pub fn start(command: &GuardCommand, journal: &Path) -> std::io::Result<Guard> {
+        let mut child = Command::new(&command.program)
+            .args(&command.args)
+            .arg(journal)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        let mut word = [0u8; 3];
+        let answer = child.stdout.as_mut().map_or(Ok(()), |out| out.read_exact(&mut word));
+        if answer.is_err() || &word != b"on\n" {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(std::io::Error::other("the guard process did not start"));
+        }
+        Ok(Guard { child })
+    }
+
+    /// All is put back: the guard may go.
+    pub fn dismiss(mut self) {
+        if let Some(mut stdin) = self.child.stdin.take() {
+            let _ = stdin.write_all(b"done\n");
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// The guard's own life, called by the hidden command. Returns the report if it had to act.
+pub fn watch(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
+    let journal = Journal::load(journal_file).map_err(std::io::Error::other)?;
+    // A session of its own: a terminal that hangs up must not take the guard with it. Fails only for a group leader,
+    // which process_group(0) made us, and then the group is ours anyway.
+    let _ = rustix::process::setsid();
+    std::io::stdout().write_all(b"on\n")?;
+    std::io::stdout().flush()?;
+    let mut word = String::new();
+    let _ = std::io::stdin().read_to_string(&mut word);
+    if word.trim() == "done" {
+        return Ok(None);
+    }
+    let report = undo(&LiveSink::at(&journal.root), &journal, false);
+    if report.is_complete() {
+        journal.finish().map_err(std::io::Error::other)?;
+    }
+    Ok(Some(report))
+}

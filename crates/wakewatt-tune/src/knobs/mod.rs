@@ -1,0 +1,4 @@
+//! Knobs: what wakewatt may write, one file each.
+
+pub mod qos_cpu;
+pub mod qos_global;
