@@ -8,9 +8,20 @@ use crate::sheet::Sheet;
 use crate::source::Source;
 use serde::Serialize;
 
+pub mod boot;
+pub mod cgroup;
 pub mod cpus;
+pub mod holders;
 pub mod idle;
+pub mod irq;
+pub mod kernel;
+pub mod load;
+pub mod network;
+pub mod numa;
+pub mod pcie;
 pub mod pm_qos;
+pub mod storage;
+pub mod virt;
 
 pub use cpus::Cpus;
 
@@ -86,4 +97,14 @@ macro_rules! domains {
 domains! {
     idle: idle::Idle,
     qos: pm_qos::PmQos,
+    memory: numa::Numa,
+    boot: boot::Boot,
+    kernel: kernel::Kernel,
+    virt: virt::Virt,
+    load: load::Load,
+    cgroup: cgroup::Cgroups,
+    irq: irq::Irqs,
+    network: network::Network,
+    storage: storage::Storage,
+    holders: holders::Holders,
 }
