@@ -11,6 +11,7 @@ use serde::Serialize;
 pub mod boot;
 pub mod cgroup;
 pub mod cpus;
+pub mod dmi;
 pub mod holders;
 pub mod idle;
 pub mod irq;
@@ -98,6 +99,7 @@ domains! {
     idle: idle::Idle,
     qos: pm_qos::PmQos,
     memory: numa::Numa,
+    dimms: dmi::Dmi,
     boot: boot::Boot,
     kernel: kernel::Kernel,
     virt: virt::Virt,

@@ -75,7 +75,7 @@ impl Domain for Virt {
         Virt {
             hypervisors: if is_metal { Vec::new() } else { hypervisors(src) },
             containers: containers(src),
-            masked: ["/sys/devices/virtual/powercap", "/sys/firmware", "/proc/acpi"]
+            masked: ["/sys/devices/virtual/powercap", "/sys/firmware"]
                 .iter()
                 .filter(is_masked)
                 .map(|p| (*p).to_string())
