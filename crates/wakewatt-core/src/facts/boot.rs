@@ -31,10 +31,12 @@ pub const MODULES: &[&str] = &[
     "kvm",
     "kvm_intel",
     "msr",
-    "rcutree",
     "workqueue",
     "clocksource",
 ];
+
+/// Of modules with a long list, only the parameters that begin so.
+const ONLY: &[(&str, &str)] = &[("kvm", "halt_poll"), ("workqueue", "power_efficient")];
 
 /// Sysctls under /proc/sys/kernel besides all `sched_*`.
 const SYSCTLS: &[&str] = &["timer_migration", "nmi_watchdog", "watchdog", "watchdog_cpumask", "hung_task_timeout_secs"];
@@ -164,7 +166,8 @@ impl Domain for Boot {
         let mut parameters = Vec::new();
         for module in MODULES {
             let folder = format!("/sys/module/{module}/parameters");
-            for name in src.list(&folder).unwrap_or_default() {
+            let front = ONLY.iter().find(|(long, _)| long == module).map_or("", |(_, front)| front);
+            for name in src.list(&folder).unwrap_or_default().into_iter().filter(|n| n.starts_with(front)) {
                 let value = fact(src, &format!("{folder}/{name}"), as_is);
                 parameters.push(Setting { module: (*module).into(), name, value });
             }
@@ -199,11 +202,14 @@ impl Domain for Boot {
             };
             Cell::Text(v.tokens.iter().map(word).collect::<Vec<_>>().join(" "))
         });
-        sheet.fact("boot.isolated", "isolated CPUs", &self.isolated, |v| Cell::text(v));
-        sheet.fact("boot.nohz_full", "tickless CPUs (nohz_full)", &self.nohz_full, |v| Cell::text(v));
+        let cpus = |v: &CpuSet| Cell::Text(if v.is_empty() { "none".into() } else { v.to_string() });
+        sheet.fact("boot.isolated", "isolated CPUs", &self.isolated, cpus);
+        sheet.fact("boot.nohz_full", "tickless CPUs (nohz_full)", &self.nohz_full, cpus);
         for setting in self.parameters.iter().chain(&self.sysctls) {
             let name = format!("{}.{}", setting.module, setting.name);
-            sheet.fact(format!("boot.{name}"), name, &setting.value, |v| Cell::text(v));
+            sheet.fact(format!("boot.{name}"), name, &setting.value, |v| {
+                Cell::text(if v.is_empty() { "(empty)" } else { v })
+            });
         }
     }
 }

@@ -121,7 +121,7 @@ impl Domain for Irqs {
         let Some(lines) = self.lines.get() else {
             return sheet.fact("irq.lines", "interrupts", &self.lines, |v| Cell::Count(v.len() as u64));
         };
-        for device in self.devices() {
+        for device in self.devices().into_iter().filter(|d| d.n_active > 0) {
             let id = format!("irq.device.{}", device.device);
             sheet.say(format!("{id}.total"), format!("{} interrupts", device.device), Cell::Count(device.n_total));
             if let Some(row) = sheet.rows.last_mut() {

@@ -120,7 +120,7 @@ impl Domain for Network {
             sheet.fact(id("driver"), label("driver"), &i.driver, |v| Cell::text(v));
             sheet.fact(id("state"), label("state"), &i.state, |v| Cell::text(v));
             sheet.fact(id("speed"), label("speed"), &i.speed_mbit, |v| Cell::Text(format!("{v}Mbit/s")));
-            sheet.fact(id("mtu"), label("MTU"), &i.mtu_bytes, |v| Cell::Bytes(*v));
+            sheet.fact(id("mtu"), label("MTU"), &i.mtu_bytes, |v| Cell::Text(format!("{v}B")));
             sheet.fact(id("rx_queues"), label("receive queues"), &i.n_rx_queues, |v| Cell::Count(*v));
             sheet.fact(id("tx_queues"), label("transmit queues"), &i.n_tx_queues, |v| Cell::Count(*v));
             let cpus = |v: &CpuSet| Cell::Text(if v.is_empty() { "off".into() } else { v.to_string() });
