@@ -49,6 +49,19 @@ impl CpuSet {
         Ok(CpuSet(merged))
     }
 
+    /// Parses the kernel's mask notation: hexadecimal words of 32 CPUs, highest first (`00000000,0000ffff`).
+    pub fn parse_mask(text: &str) -> Result<Self, String> {
+        let wrong = || "expected a CPU mask in hexadecimal".to_string();
+        let mut ids = Vec::new();
+        for (word, digits) in text.trim().rsplit(',').enumerate() {
+            let low = u32::try_from(word).ok().and_then(|w| w.checked_mul(32)).filter(|low| *low < MAX_ID);
+            let low = low.ok_or_else(wrong)?;
+            let bits = u32::from_str_radix(digits, 16).map_err(|_| wrong())?;
+            ids.extend((0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| low + bit));
+        }
+        Ok(ids.into_iter().collect())
+    }
+
     /// Adds one id.
     pub fn insert(&mut self, id: u32) {
         if let Some(last) = self.0.last_mut() {
@@ -182,6 +195,17 @@ mod tests {
     fn refuses_nonsense_without_looping() {
         for text in ["x", "1-", "-1", "5-2", "0-4294967295", "99999999999"] {
             assert!(CpuSet::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn reads_masks() {
+        for (mask, list) in [("0", ""), ("3", "0-1"), ("00000001,80000000", "31-32"), ("f,00000000,00000000", "64-67")]
+        {
+            assert_eq!(CpuSet::parse_mask(mask).unwrap().to_string(), list);
+        }
+        for bad in ["", "x", "1ffffffff", "-1"] {
+            assert!(CpuSet::parse_mask(bad).is_err(), "{bad}");
         }
     }
 

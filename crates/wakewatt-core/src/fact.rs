@@ -307,6 +307,18 @@ pub mod parse {
         }
     }
 
+    /// Lines of a name and a number (`nr_throttled 12`); other lines are passed over, none at all is an error.
+    pub fn counters(text: &str) -> Result<std::collections::BTreeMap<String, u64>, String> {
+        let line = |l: &str| l.split_once([' ', '\t']).and_then(|(k, v)| Some((k.to_string(), v.trim().parse().ok()?)));
+        let all: std::collections::BTreeMap<String, u64> = text.lines().filter_map(line).collect();
+        if all.is_empty() { Err(format!("expected lines of name and number, found {}", quote(text))) } else { Ok(all) }
+    }
+
+    /// Kernel mask notation.
+    pub fn mask(text: &str) -> Result<CpuSet, String> {
+        CpuSet::parse_mask(text)
+    }
+
     /// Kernel list notation.
     pub fn cpus(text: &str) -> Result<CpuSet, String> {
         CpuSet::parse(text)

@@ -1,0 +1,348 @@
+//! How busy the machine is and has been: load average, CPU time by kind, pressure.
+//!
+//! `/proc/stat` counts since boot in ticks of 1/100 s (USER_HZ, fixed by the ABI on x86 and arm64), so a share computed
+//! from one reading is a mean over the uptime and hides today's trouble; two readings give a window. `guest` time is
+//! already inside `user` and is not added again. Load average counts tasks that run, wait for a CPU or sleep in
+//! uninterruptible I/O. Pressure (PSI, Documentation/accounting/psi.rst) is the share of time in which some or all
+//! tasks waited; it may be off by default (`psi=1`).
+
+use super::{Cpus, Domain};
+use crate::fact::{Fact, fact, parse};
+use crate::sheet::{Cell, Sheet};
+use crate::source::Source;
+use crate::units::Cpu;
+use serde::Serialize;
+
+/// Nanoseconds per tick of /proc/stat.
+const TICK_NS: u64 = 10_000_000;
+
+/// Load, CPU time and pressure.
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct Load {
+    /// /proc/loadavg.
+    pub average: Fact<LoadAverage>,
+    /// How long the machine is up.
+    pub uptime_ns: Fact<u64>,
+    /// /proc/stat.
+    pub stat: Fact<Stat>,
+    /// Waiting for a CPU.
+    pub cpu_pressure: Fact<Pressure>,
+    /// Waiting for memory.
+    pub memory_pressure: Fact<Pressure>,
+    /// Waiting for I/O.
+    pub io_pressure: Fact<Pressure>,
+}
+
+/// Tasks that run or want to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct LoadAverage {
+    /// Over one minute.
+    pub over_1min: f64,
+    /// Over five.
+    pub over_5min: f64,
+    /// Over fifteen.
+    pub over_15min: f64,
+    /// Runnable at this instant.
+    pub n_runnable: u64,
+    /// Tasks in all.
+    pub n_tasks: u64,
+}
+
+/// What /proc/stat counts since boot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Stat {
+    /// All CPUs together.
+    pub total: CpuTime,
+    /// Each CPU that is online.
+    pub cpus: Vec<CpuTime>,
+    /// Context switches.
+    pub n_context_switches: Option<u64>,
+    /// Runnable at this instant.
+    pub n_running: Option<u64>,
+    /// Blocked in I/O at this instant.
+    pub n_blocked: Option<u64>,
+}
+
+/// Time of one CPU (or of all) by kind, since boot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct CpuTime {
+    /// Which CPU; none for the sum.
+    pub cpu: Option<Cpu>,
+    /// User mode, guests included.
+    pub user_ns: u64,
+    /// User mode at low priority.
+    pub nice_ns: u64,
+    /// The kernel.
+    pub system_ns: u64,
+    /// Idle.
+    pub idle_ns: u64,
+    /// Idle while a task of this CPU waits for I/O; not reliable per CPU (proc(5)).
+    pub iowait_ns: u64,
+    /// Interrupts.
+    pub irq_ns: u64,
+    /// Soft interrupts.
+    pub softirq_ns: u64,
+    /// Taken by the hypervisor.
+    pub steal_ns: u64,
+    /// Running a guest (inside user and nice).
+    pub guest_ns: u64,
+}
+
+impl CpuTime {
+    /// Everything, guest counted once.
+    pub fn total_ns(&self) -> u64 {
+        [self.idle_ns, self.iowait_ns]
+            .into_iter()
+            .fold(self.busy_ns().saturating_add(self.steal_ns), u64::saturating_add)
+    }
+    /// Neither idle nor stolen.
+    pub fn busy_ns(&self) -> u64 {
+        let parts = [self.user_ns, self.nice_ns, self.system_ns, self.irq_ns, self.softirq_ns];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+    /// Kernel, interrupts and soft interrupts.
+    pub fn kernel_ns(&self) -> u64 {
+        self.system_ns.saturating_add(self.irq_ns).saturating_add(self.softirq_ns)
+    }
+    /// A part as a share of the total; none before any time has passed.
+    pub fn ratio(&self, part_ns: u64) -> Option<f64> {
+        let total = self.total_ns();
+        (total > 0).then(|| part_ns as f64 / total as f64)
+    }
+    /// What passed since an earlier reading; a counter that ran backwards (CPU hotplug) counts as 0.
+    pub fn since(&self, earlier: &CpuTime) -> CpuTime {
+        CpuTime {
+            cpu: self.cpu,
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            nice_ns: self.nice_ns.saturating_sub(earlier.nice_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+            idle_ns: self.idle_ns.saturating_sub(earlier.idle_ns),
+            iowait_ns: self.iowait_ns.saturating_sub(earlier.iowait_ns),
+            irq_ns: self.irq_ns.saturating_sub(earlier.irq_ns),
+            softirq_ns: self.softirq_ns.saturating_sub(earlier.softirq_ns),
+            steal_ns: self.steal_ns.saturating_sub(earlier.steal_ns),
+            guest_ns: self.guest_ns.saturating_sub(earlier.guest_ns),
+        }
+    }
+}
+
+/// Pressure of one resource.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Pressure {
+    /// At least one task waited.
+    pub some: PressureLine,
+    /// All tasks waited; older kernels have none for the CPU.
+    pub full: Option<PressureLine>,
+}
+
+/// One line of a pressure file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct PressureLine {
+    /// Share of the last 10 seconds.
+    pub over_10s_ratio: f64,
+    /// Share of the last minute.
+    pub over_60s_ratio: f64,
+    /// Share of the last five minutes.
+    pub over_300s_ratio: f64,
+    /// Waited since boot.
+    pub total_ns: u64,
+}
+
+impl Load {
+    /// Pressure since boot as a share of the uptime.
+    pub fn pressure_since_boot(&self, pressure: &Fact<Pressure>) -> Option<f64> {
+        let uptime = *self.uptime_ns.get()?;
+        (uptime > 0).then_some(())?;
+        Some(pressure.get()?.some.total_ns as f64 / uptime as f64)
+    }
+
+    /// The share of CPU time the hypervisor took since boot.
+    pub fn steal_ratio(&self) -> Option<f64> {
+        let total = &self.stat.get()?.total;
+        total.ratio(total.steal_ns)
+    }
+}
+
+impl Domain for Load {
+    const TITLE: &'static str = "Load";
+    const HELP: &'static str = "load average, CPU time by kind since boot, pressure (PSI)";
+
+    fn read(src: &dyn Source, _: &Cpus) -> Load {
+        Load {
+            average: fact(src, "/proc/loadavg", parse_average),
+            uptime_ns: fact(src, "/proc/uptime", |text| seconds_ns(text.split_whitespace().next().unwrap_or_default())),
+            stat: fact(src, "/proc/stat", parse_stat),
+            cpu_pressure: fact(src, "/proc/pressure/cpu", parse_pressure),
+            memory_pressure: fact(src, "/proc/pressure/memory", parse_pressure),
+            io_pressure: fact(src, "/proc/pressure/io", parse_pressure),
+        }
+    }
+
+    fn show(&self, sheet: &mut Sheet) {
+        let first = sheet.rows.len();
+        sheet.fact("load.average", "load average (1, 5, 15 min)", &self.average, |v| {
+            Cell::Text(format!("{:.2} {:.2} {:.2}", v.over_1min, v.over_5min, v.over_15min))
+        });
+        sheet.fact("load.uptime", "uptime", &self.uptime_ns, |v| Cell::Ns(*v));
+        match &self.stat {
+            Fact::Gap(_) => sheet.fact("load.cpu", "CPU time", &self.stat, |_| Cell::Count(0)),
+            Fact::Known(stat) => {
+                let t = &stat.total;
+                for (id, label, part) in [
+                    ("user", "user", t.user_ns.saturating_add(t.nice_ns)),
+                    ("system", "system", t.system_ns),
+                    ("irq", "interrupts", t.irq_ns.saturating_add(t.softirq_ns)),
+                    ("idle", "idle", t.idle_ns),
+                    ("iowait", "idle, waiting for I/O", t.iowait_ns),
+                    ("steal", "stolen by the hypervisor", t.steal_ns),
+                    ("guest", "running guests", t.guest_ns),
+                ] {
+                    if let Some(ratio) = t.ratio(part) {
+                        sheet.say(format!("load.{id}"), format!("{label} (since boot)"), Cell::Ratio(ratio));
+                    }
+                }
+                for (id, label, n) in [
+                    ("context_switches", "context switches", stat.n_context_switches),
+                    ("running", "runnable now", stat.n_running),
+                    ("blocked", "blocked in I/O now", stat.n_blocked),
+                ] {
+                    n.into_iter().for_each(|n| sheet.say(format!("load.{id}"), label, Cell::Count(n)));
+                }
+            }
+        }
+        for (name, pressure) in
+            [("cpu", &self.cpu_pressure), ("memory", &self.memory_pressure), ("io", &self.io_pressure)]
+        {
+            let id = format!("load.pressure.{name}");
+            sheet.fact(&id, format!("{name} pressure (last minute)"), pressure, |v| Cell::Ratio(v.some.over_60s_ratio));
+            if let Some(ratio) = self.pressure_since_boot(pressure) {
+                sheet.say(format!("{id}.boot"), format!("{name} pressure (since boot)"), Cell::Ratio(ratio));
+            }
+        }
+        sheet.rows.iter_mut().skip(first).for_each(|row| row.is_counter = true);
+    }
+}
+
+/// Decimal seconds without going through a float: `12345.67`.
+fn seconds_ns(text: &str) -> Result<u64, String> {
+    let wrong = || "expected seconds".to_string();
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits: String = part.chars().chain("000000000".chars()).take(9).collect();
+    let part = parse::number(&digits)?;
+    parse::number(whole)?.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(part)).ok_or_else(wrong)
+}
+
+fn parse_average(text: &str) -> Result<LoadAverage, String> {
+    let wrong = || "expected five fields of a load average".to_string();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [one, five, fifteen, tasks, ..] = words[..] else { return Err(wrong()) };
+    let float = |w: &str| w.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(wrong);
+    let (runnable, all) = tasks.split_once('/').ok_or_else(wrong)?;
+    Ok(LoadAverage {
+        over_1min: float(one)?,
+        over_5min: float(five)?,
+        over_15min: float(fifteen)?,
+        n_runnable: parse::number(runnable)?,
+        n_tasks: parse::number(all)?,
+    })
+}
+
+/// Parses /proc/stat; lines it does not know are passed over.
+pub fn parse_stat(text: &str) -> Result<Stat, String> {
+    let mut stat = Stat::default();
+    let mut has_total = false;
+    for line in text.lines() {
+        let Some((key, rest)) = line.split_once(' ') else { continue };
+        match key {
+            "cpu" => (stat.total, has_total) = (cpu_time(None, rest)?, true),
+            "ctxt" => stat.n_context_switches = rest.trim().parse().ok(),
+            "procs_running" => stat.n_running = rest.trim().parse().ok(),
+            "procs_blocked" => stat.n_blocked = rest.trim().parse().ok(),
+            _ => {
+                if let Some(cpu) = key.strip_prefix("cpu").and_then(|n| n.parse().ok()) {
+                    stat.cpus.push(cpu_time(Some(cpu), rest)?);
+                }
+            }
+        }
+    }
+    if has_total { Ok(stat) } else { Err("no line for all CPUs".into()) }
+}
+
+fn cpu_time(cpu: Option<Cpu>, text: &str) -> Result<CpuTime, String> {
+    let ticks: Result<Vec<u64>, String> = text.split_whitespace().map(parse::number).collect();
+    let ticks = ticks?;
+    if ticks.len() < 4 {
+        return Err("expected at least four times per CPU".into());
+    }
+    // Kernels before 2.6.33 have fewer columns: that kind of time was not told apart, so nothing is in it.
+    let ns = |i: usize| ticks.get(i).map_or(0, |t| t.saturating_mul(TICK_NS));
+    Ok(CpuTime {
+        cpu,
+        user_ns: ns(0),
+        nice_ns: ns(1),
+        system_ns: ns(2),
+        idle_ns: ns(3),
+        iowait_ns: ns(4),
+        irq_ns: ns(5),
+        softirq_ns: ns(6),
+        steal_ns: ns(7),
+        guest_ns: ns(8).saturating_add(ns(9)),
+    })
+}
+
+fn parse_pressure(text: &str) -> Result<Pressure, String> {
+    let line = |kind: &str| text.lines().find_map(|l| l.strip_prefix(kind)).map(pressure_line).transpose();
+    let some = line("some ")?.ok_or_else(|| "no line \"some\"".to_string())?;
+    Ok(Pressure { some, full: line("full ")? })
+}
+
+fn pressure_line(text: &str) -> Result<PressureLine, String> {
+    let field = |key: &str| {
+        let found = text.split_whitespace().find_map(|w| w.strip_prefix(key)?.strip_prefix('='));
+        found.ok_or_else(|| format!("no {key}"))
+    };
+    let ratio = |key: &str| match field(key)?.parse::<f64>() {
+        Ok(percent) if percent.is_finite() => Ok(percent / 100.0),
+        _ => Err(format!("{key} is not a percentage")),
+    };
+    Ok(PressureLine {
+        over_10s_ratio: ratio("avg10")?,
+        over_60s_ratio: ratio("avg60")?,
+        over_300s_ratio: ratio("avg300")?,
+        total_ns: parse::us_to_ns(field("total")?)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Tree;
+
+    #[test]
+    fn shares_since_boot() {
+        let tree = Tree::from_text(
+            "//- /proc/stat\ncpu  100 0 50 700 50 0 0 100 40 0\ncpu0 100 0 50 700 50 0 0 100 40 0\nintr 1 2 3\nctxt 77\nprocs_running 2\n
+             //- /proc/loadavg\n0.05 1.50 0.03 1/83 10345\n//- /proc/uptime\n10.50 9.00\n
+             //- /proc/pressure/cpu\nsome avg10=0.00 avg60=12.50 avg300=0.32 total=5250000\n",
+        );
+        let load = Load::read(&tree, &Cpus::default());
+        assert_eq!(load.steal_ratio(), Some(0.1));
+        let stat = load.stat.get().unwrap();
+        assert_eq!((stat.cpus.len(), stat.n_context_switches, stat.n_blocked), (1, Some(77), None));
+        assert_eq!(stat.total.total_ns(), 1000 * TICK_NS, "guest is inside user");
+        assert_eq!(stat.total.since(&stat.total).ratio(0), None);
+        assert_eq!(load.uptime_ns.get(), Some(&10_500_000_000));
+        assert_eq!(load.cpu_pressure.get().unwrap().some.over_60s_ratio, 0.125);
+        assert_eq!(load.pressure_since_boot(&load.cpu_pressure), Some(0.5));
+        assert!(load.io_pressure.gap().is_some());
+    }
+
+    #[test]
+    fn junk_is_a_gap() {
+        for text in ["", "cpu", "cpu  1 2", "cpu  a b c d", "cpu0 1 2 3 4"] {
+            assert!(parse_stat(text).is_err(), "{text}");
+        }
+        assert!(parse_average("nan 1 2 3/4 5").is_err() && parse_average("1 2").is_err());
+        assert!(parse_pressure("full avg10=1").is_err());
+    }
+}

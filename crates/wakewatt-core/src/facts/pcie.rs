@@ -1,0 +1,81 @@
+//! The power management of one PCI device's link: ASPM states and runtime suspend.
+//!
+//! `device/link/{l0s,l1,l1_1,l1_2}_aspm`, `clkpm` (Documentation/ABI/testing/sysfs-bus-pci, kernel 5.5 and later; needs
+//! CONFIG_PCIEASPM) and `device/power/control` (`on` = never suspended, `auto` = may suspend). A link in L1.2 takes
+//! tens of microseconds to wake, which looks like a slow CPU. Used by the `network` and `storage` topics.
+
+use crate::fact::{Fact, fact, parse};
+use crate::sheet::{Cell, Sheet};
+use crate::source::Source;
+use serde::Serialize;
+
+/// Link states of one device that the kernel may use now.
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct PcieLink {
+    /// L0s: microseconds.
+    pub is_l0s_on: Fact<bool>,
+    /// L1: a few microseconds.
+    pub is_l1_on: Fact<bool>,
+    /// L1.1 sub-state.
+    pub is_l1_1_on: Fact<bool>,
+    /// L1.2 sub-state: tens of microseconds.
+    pub is_l1_2_on: Fact<bool>,
+    /// The device may be suspended while the machine runs.
+    pub is_runtime_suspend_on: Fact<bool>,
+}
+
+impl PcieLink {
+    /// Reads it from a device folder such as /sys/class/nvme/nvme0/device.
+    pub fn read(src: &dyn Source, device: &str) -> PcieLink {
+        let state = |name: &str| fact(src, &format!("{device}/link/{name}"), parse::flag);
+        PcieLink {
+            is_l0s_on: state("l0s_aspm"),
+            is_l1_on: state("l1_aspm"),
+            is_l1_1_on: state("l1_1_aspm"),
+            is_l1_2_on: state("l1_2_aspm"),
+            is_runtime_suspend_on: fact(src, &format!("{device}/power/control"), |text| match text.trim() {
+                "auto" => Ok(true),
+                "on" => Ok(false),
+                _ => Err("expected on or auto".into()),
+            }),
+        }
+    }
+
+    /// Each link state with its name.
+    pub fn states(&self) -> [(&'static str, &Fact<bool>); 4] {
+        [("L0s", &self.is_l0s_on), ("L1", &self.is_l1_on), ("L1.1", &self.is_l1_1_on), ("L1.2", &self.is_l1_2_on)]
+    }
+
+    /// The link states that are on; none where no state could be read.
+    pub fn states_on(&self) -> Option<Vec<&'static str>> {
+        let all = self.states();
+        all.iter()
+            .any(|(_, f)| f.is_known())
+            .then(|| all.iter().filter(|(_, f)| f.get() == Some(&true)).map(|(name, _)| *name).collect())
+    }
+
+    /// Its rows, under the device's id.
+    pub fn show(&self, sheet: &mut Sheet, id: &str, label: &str) {
+        match self.states_on() {
+            Some(on) if on.is_empty() => sheet.say(format!("{id}.aspm"), format!("{label} ASPM"), Cell::text("off")),
+            Some(on) => sheet.say(format!("{id}.aspm"), format!("{label} ASPM"), Cell::Text(on.join(" "))),
+            None => sheet.fact(format!("{id}.aspm"), format!("{label} ASPM"), &self.is_l1_on, |v| Cell::Flag(*v)),
+        }
+        let name = format!("{label} runtime suspend");
+        sheet.fact(format!("{id}.runtime_suspend"), name, &self.is_runtime_suspend_on, |v| Cell::Flag(*v));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Tree;
+
+    #[test]
+    fn unknown_is_not_off() {
+        let tree = Tree::from_text("//- /d/link/l1_aspm\n1\n//- /d/link/l1_2_aspm\n0\n//- /d/power/control\nauto\n");
+        let link = PcieLink::read(&tree, "/d");
+        assert_eq!((link.states_on(), link.is_runtime_suspend_on.get()), (Some(vec!["L1"]), Some(&true)));
+        assert_eq!(PcieLink::read(&tree, "/e").states_on(), None);
+    }
+}

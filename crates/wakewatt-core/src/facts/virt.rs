@@ -1,0 +1,244 @@
+//! Is this a guest, a container, or the metal itself, and what does that hide?
+//!
+//! A guest may well have idle states of its own, so nothing here decides what can be measured: reading does. The
+//! answer says whose settings matter: in a guest part of the wake-up latency is the hypervisor's. Every guess names
+//! the file it comes from. A container may see the host's /sys with parts masked by an empty mount; those are listed.
+//! /proc/1/environ, the usual tell-tale, is private and never read.
+
+use super::{Cpus, Domain, load};
+use crate::fact::{Fact, Gap, fact, parse};
+use crate::sheet::{Cell, Sheet};
+use crate::source::Source;
+use serde::Serialize;
+
+const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+
+/// Hypervisor and container.
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct Virt {
+    /// The CPU says that a hypervisor runs below (x86 only).
+    pub has_hypervisor_flag: Fact<bool>,
+    /// What hypervisor, as far as files tell; the first is the best.
+    pub hypervisors: Vec<Clue>,
+    /// What container, as far as files tell; empty: none, or none that shows.
+    pub containers: Vec<Clue>,
+    /// Folders that exist and are empty where a host has files: hidden by the container runtime.
+    pub masked: Vec<String>,
+    /// CPU time the hypervisor took since boot.
+    pub steal_ratio: Fact<f64>,
+}
+
+/// A guess and what it rests on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Clue {
+    /// KVM, Xen, VMware, docker …
+    pub name: String,
+    /// The file.
+    pub path: String,
+    /// What it says.
+    pub says: String,
+}
+
+impl Virt {
+    /// A guest? None where neither the CPU nor any file tells.
+    pub fn is_guest(&self) -> Option<bool> {
+        match self.has_hypervisor_flag.get() {
+            Some(flag) => Some(*flag),
+            None => (!self.hypervisors.is_empty()).then_some(true),
+        }
+    }
+
+    /// Runs in a container, as far as can be seen?
+    pub fn is_container(&self) -> bool {
+        !self.containers.is_empty() || !self.masked.is_empty()
+    }
+}
+
+impl Domain for Virt {
+    const TITLE: &'static str = "Virtualisation";
+    const HELP: &'static str = "hypervisor, container, what is masked, stolen CPU time";
+
+    fn read(src: &dyn Source, _: &Cpus) -> Virt {
+        let has_hypervisor_flag = fact(src, "/proc/cpuinfo", |text| {
+            let flags = text.lines().find_map(|l| l.strip_prefix("flags")).ok_or("no CPU flags in it")?;
+            Ok(flags.split_whitespace().any(|f| f == "hypervisor"))
+        });
+        let is_metal = has_hypervisor_flag.get() == Some(&false);
+        let is_masked = |path: &&&str| src.list(path).is_ok_and(|names| names.is_empty());
+        let steal_ratio = match fact(src, "/proc/stat", load::parse_stat) {
+            Fact::Gap(gap) => Fact::Gap(gap),
+            Fact::Known(stat) => match stat.total.ratio(stat.total.steal_ns) {
+                Some(ratio) => Fact::Known(ratio),
+                None => Fact::Gap(Gap::malformed("/proc/stat", "no time has passed")),
+            },
+        };
+        Virt {
+            hypervisors: if is_metal { Vec::new() } else { hypervisors(src) },
+            containers: containers(src),
+            masked: ["/sys/devices/virtual/powercap", "/sys/firmware"]
+                .iter()
+                .filter(is_masked)
+                .map(|p| (*p).to_string())
+                .collect(),
+            has_hypervisor_flag,
+            steal_ratio,
+        }
+    }
+
+    fn show(&self, sheet: &mut Sheet) {
+        sheet.fact("virt.guest", "hypervisor below", &self.has_hypervisor_flag, |v| Cell::Flag(*v));
+        for (id, label, clues) in
+            [("hypervisor", "hypervisor", &self.hypervisors), ("container", "container", &self.containers)]
+        {
+            if let Some(best) = clues.first() {
+                let text = format!("{} ({}: {})", best.name, best.path, best.says);
+                sheet.say(format!("virt.{id}"), label, Cell::Text(text));
+            }
+        }
+        if !self.masked.is_empty() {
+            sheet.say("virt.masked", "masked by the container", Cell::Text(self.masked.join(" ")));
+        }
+        sheet.fact("virt.steal", "stolen CPU time (since boot)", &self.steal_ratio, |v| Cell::Ratio(*v));
+        if let Some(row) = sheet.rows.last_mut() {
+            row.is_counter = true;
+        }
+    }
+}
+
+/// (what the DMI vendor or product holds, what that means)
+const VENDORS: &[(&str, &str)] = &[
+    ("Amazon EC2", "AWS Nitro"),
+    ("VMware", "VMware"),
+    ("Microsoft Corporation", "Hyper-V"),
+    ("Google", "KVM (Google Compute Engine)"),
+    ("innotek GmbH", "VirtualBox"),
+    ("VirtualBox", "VirtualBox"),
+    ("Parallels", "Parallels"),
+    ("Nutanix", "KVM (Nutanix AHV)"),
+    ("OpenStack", "KVM (OpenStack)"),
+    ("Alibaba Cloud", "KVM (Alibaba Cloud)"),
+    ("DigitalOcean", "KVM (DigitalOcean)"),
+    ("Hetzner", "KVM (Hetzner)"),
+    ("Xen", "Xen"),
+    ("QEMU", "KVM or QEMU"),
+    ("KVM", "KVM"),
+    ("Bochs", "KVM or QEMU"),
+];
+
+fn hypervisors(src: &dyn Source) -> Vec<Clue> {
+    let mut clues = Vec::new();
+    let mut add = |name: &str, path: &str, says: &str| {
+        clues.push(Clue { name: name.into(), path: path.into(), says: says.into() });
+    };
+    if let Fact::Known(kind) = fact(src, "/sys/hypervisor/type", parse::word) {
+        add(if kind == "xen" { "Xen" } else { &kind }, "/sys/hypervisor/type", &kind);
+    }
+    let product = fact(src, "/sys/class/dmi/id/product_name", parse::word);
+    let is_metal_product = product.get().is_some_and(|p| p.ends_with(".metal"));
+    let mut has_dmi = product.is_known();
+    for file in ["sys_vendor", "product_name"] {
+        let path = format!("/sys/class/dmi/id/{file}");
+        let Fact::Known(text) = fact(src, &path, parse::word) else { continue };
+        has_dmi = true;
+        if let Some((_, name)) = VENDORS.iter().find(|(word, _)| text.contains(word)) {
+            // Google, Microsoft, Amazon and Nutanix make metal too.
+            let is_sure = match *name {
+                "Hyper-V" => product.get().is_some_and(|p| p.contains("Virtual Machine")),
+                "AWS Nitro" => !is_metal_product,
+                _ => true,
+            };
+            if is_sure {
+                add(name, &path, &text);
+            }
+        }
+    }
+    let clocks = fact(src, CLOCKS, parse::words);
+    for (clock, name) in [("kvm-clock", "KVM"), ("hyperv_clocksource_tsc_page", "Hyper-V"), ("xen", "Xen")] {
+        if clocks.get().is_some_and(|all| all.iter().any(|c| c == clock)) {
+            add(name, CLOCKS, clock);
+        }
+    }
+    if !has_dmi {
+        let line = fact(src, "/proc/cmdline", |text| Ok(super::boot::Cmdline::parse(text)));
+        let is_micro = |l: &super::boot::Cmdline| {
+            l.has("virtio_mmio.device") || (l.value("reboot") == Some("k") && l.value("panic") == Some("1"))
+        };
+        if line.get().is_some_and(is_micro) {
+            add("Firecracker or a like microVM", "/proc/cmdline", "reboot=k panic=1, and no DMI");
+        }
+    }
+    clues
+}
+
+fn containers(src: &dyn Source) -> Vec<Clue> {
+    let mut clues = Vec::new();
+    let mut add = |name: &str, path: &str, says: &str| {
+        clues.push(Clue { name: name.into(), path: path.into(), says: says.into() });
+    };
+    if let Fact::Known(kind) = fact(src, "/run/systemd/container", parse::word) {
+        add(&kind, "/run/systemd/container", &kind);
+    }
+    for (path, name) in [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")] {
+        if src.read(path).is_ok() {
+            add(name, path, "is there");
+        }
+    }
+    for path in ["/proc/1/cgroup", "/proc/self/cgroup"] {
+        let Fact::Known(text) = fact(src, path, parse::word) else { continue };
+        let known = [
+            ("kubepods", "Kubernetes"),
+            ("docker", "docker"),
+            ("libpod", "podman"),
+            ("crio-", "CRI-O"),
+            ("cri-containerd", "containerd"),
+            ("lxc", "LXC"),
+        ];
+        for line in text.lines() {
+            // Daemons of the host live in docker.service and the like; a container's path goes deeper.
+            let group = line.rsplit(':').next().unwrap_or_default();
+            let is_service = group.ends_with(".service");
+            if let Some((_, name)) = known.iter().find(|(word, _)| group.contains(word) && !is_service) {
+                add(name, path, line);
+                break;
+            }
+        }
+    }
+    clues
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Tree;
+
+    fn check(text: &str) -> (Option<bool>, String, String) {
+        let virt = Virt::read(&Tree::from_text(text), &Cpus::default());
+        let best = |clues: &[Clue]| clues.first().map(|c| c.name.clone()).unwrap_or_default();
+        (virt.is_guest(), best(&virt.hypervisors), best(&virt.containers))
+    }
+
+    #[test]
+    fn guests_by_their_files() {
+        let nitro = "//- /proc/cpuinfo\nflags\t: fpu hypervisor\n//- /sys/class/dmi/id/sys_vendor\nAmazon EC2\n";
+        assert_eq!(check(nitro), (Some(true), "AWS Nitro".into(), String::new()));
+        let metal = "//- /proc/cpuinfo\nflags\t: fpu\n//- /sys/class/dmi/id/sys_vendor\nAmazon EC2\n";
+        assert_eq!(check(metal), (Some(false), String::new(), String::new()));
+        let tiny = "//- /proc/cpuinfo\nflags\t: hypervisor\n//- /proc/cmdline\nreboot=k panic=1\n";
+        assert_eq!(check(tiny).1, "Firecracker or a like microVM");
+        assert_eq!(check("//- /proc/cpuinfo\nFeatures : fp asimd\n"), (None, String::new(), String::new()));
+        let surface = "//- /proc/cpuinfo\nFeatures : fp\n//- /sys/class/dmi/id/sys_vendor\nMicrosoft Corporation\n";
+        assert_eq!(check(surface).0, None, "Microsoft makes laptops too");
+    }
+
+    #[test]
+    fn containers_and_masks() {
+        assert_eq!(check("//- /.dockerenv\n").2, "docker");
+        assert_eq!(check("//- /proc/1/cgroup\n0::/kubepods.slice/pod1/cri-containerd-x.scope\n").2, "Kubernetes");
+        assert_eq!(check("//- /proc/self/cgroup\n0::/system.slice/docker.service\n").2, "");
+        let mut tree = Tree::from_text("//- /proc/stat\ncpu  1 0 0 2 0 0 0 1\n");
+        tree.folders.insert("/sys/devices/virtual/powercap".into(), Ok(Vec::new()));
+        let virt = Virt::read(&tree, &Cpus::default());
+        assert_eq!((virt.masked.len(), virt.is_container()), (1, true));
+        assert_eq!(virt.steal_ratio.get(), Some(&0.25));
+    }
+}
