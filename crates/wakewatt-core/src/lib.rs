@@ -16,4 +16,5 @@ pub mod samples;
 pub mod evidence;
 pub mod plan;
 pub mod rules;
+pub mod compare;
 pub mod record;

@@ -1,1 +1,9 @@
-//! stub
+//! wakewatt-lab disturbs the machine on purpose and puts it back.
+//!
+//! Benches measure one thing; an experiment runs a workload under several settings in randomised blocks. Settings are
+//! changed through wakewatt-tune only.
+#![forbid(unsafe_code)]
+
+pub mod noise;
+// pub mod experiment;
+// pub mod idle_arms;

@@ -124,7 +124,8 @@ fn is_limit(path: &str) -> bool {
     matches!(path, "/dev/cpu_dma_latency" | "/dev/cpu_wakeup_latency")
 }
 
-fn is_watched(path: &str) -> bool {
+/// Is this a file whose holders matter?
+pub fn is_watched(path: &str) -> bool {
     let is_msr = path.strip_prefix("/dev/cpu/").and_then(|rest| rest.strip_suffix("/msr")).is_some();
     is_limit(path) || is_msr
 }
@@ -152,7 +153,7 @@ impl Domain for Holders {
         found.n_processes = Fact::Known(pids.len() as u64);
         let gap = |kind, reason| Some(Gap { kind, path: "/proc/*/fd".into(), reason });
         if found.n_denied > 0 {
-            let reason = format!("{} processes of other users could not be looked at", found.n_denied);
+            let reason = format!("{} of {} processes may not be looked at", found.n_denied, pids.len());
             found.unseen = gap(GapKind::Denied, reason);
         } else if n_left_out > 0 {
             found.unseen = gap(GapKind::NotRead, format!("{n_left_out} of too many processes were not looked at"));
@@ -203,7 +204,15 @@ impl Holders {
             }
         };
         for file in files {
-            let Ok(target) = src.link(&format!("{folder}/{file}")) else { continue };
+            let target = match src.link(&format!("{folder}/{file}")) {
+                Ok(target) => target,
+                // Listing may be allowed where following is not (ptrace rules); one refusal stands for all.
+                Err(error) if error.kind == ErrorKind::Denied => {
+                    self.n_denied += 1;
+                    return;
+                }
+                Err(_) => continue,
+            };
             let is_known = |h: &Holder| h.pid == pid && h.path == target;
             if is_watched(&target) && !self.open.iter().any(is_known) {
                 self.open.push(Holder { pid, comm: comm.clone(), path: target });
@@ -239,7 +248,7 @@ mod tests {
         let mut tree = Tree::from_text("//- /proc/1/comm\nsystemd\n");
         tree.folders.insert("/proc/1/fd".into(), Err(ReadError::new(ErrorKind::Denied, "Permission denied")));
         let holders = Holders::read(&tree, &Cpus::default());
-        assert_eq!(holders.unseen.as_ref().unwrap().reason, "1 processes of other users could not be looked at");
+        assert_eq!(holders.unseen.as_ref().unwrap().reason, "1 of 1 processes may not be looked at");
         assert_eq!(holders.of_latency_limit(), None, "nobody seen is not nobody");
         let nothing = Holders::read(&Tree::default(), &Cpus::default());
         assert_eq!((nothing.of_latency_limit(), nothing.runs("TuneD")), (None, None));

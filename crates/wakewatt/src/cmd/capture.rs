@@ -4,7 +4,8 @@ use crate::cli::CaptureArgs;
 use crate::exit::Code;
 use crate::output;
 use anyhow::Result;
-use wakewatt_core::facts::Snapshot;
+use std::collections::BTreeSet;
+use wakewatt_core::facts::{Snapshot, dmi, holders};
 use wakewatt_core::record::{host_file, mask};
 use wakewatt_core::source::{Source, Tree};
 use wakewatt_host::recorder::Recorder;
@@ -44,10 +45,9 @@ pub fn text(source: &dyn Source, is_unmasked: bool) -> String {
 fn mask_tree(tree: &mut Tree) {
     for (path, content) in &mut tree.files {
         let Ok(bytes) = content else { continue };
-        if path.starts_with("/sys/firmware/dmi/") {
-            continue;
-        }
-        if let Ok(text) = std::str::from_utf8(bytes) {
+        if path == dmi::TABLE {
+            *bytes = dmi::mask_tables(bytes);
+        } else if let Ok(text) = std::str::from_utf8(bytes) {
             let masked = mask::text(path, text);
             if masked != text {
                 *bytes = masked.into_bytes();
@@ -56,5 +56,34 @@ fn mask_tree(tree: &mut Tree) {
     }
 }
 
-/// Which processes run is nobody's business but for those that hold a latency limit or tune the machine.
-fn drop_processes(_tree: &mut Tree) {}
+/// Which processes run, and what they have open, is nobody's business but for those that hold a latency limit or are
+/// known to tune the machine; of those only the watched files stay.
+fn drop_processes(tree: &mut Tree) {
+    let pid_of = |path: &str| path.strip_prefix("/proc/")?.split('/').next()?.parse::<u32>().ok();
+    let mut kept: BTreeSet<u32> = BTreeSet::new();
+    for (path, target) in &tree.links {
+        if target.as_ref().is_ok_and(|t| holders::is_watched(t)) {
+            kept.extend(pid_of(path));
+        }
+    }
+    for (path, content) in &tree.files {
+        let comm = content.as_ref().ok().and_then(|b| std::str::from_utf8(b).ok()).map(str::trim_end);
+        if path.ends_with("/comm") && comm.is_some_and(|c| holders::DAEMONS.iter().any(|d| d.comm == c)) {
+            kept.extend(pid_of(path));
+        }
+    }
+    let is_kept = |path: &str| pid_of(path).is_none_or(|pid| kept.contains(&pid));
+    tree.files.retain(|path, _| is_kept(path));
+    tree.links.retain(|path, target| pid_of(path).is_none() || target.as_ref().is_ok_and(|t| holders::is_watched(t)));
+    let links: BTreeSet<String> = tree.links.keys().cloned().collect();
+    // A denied folder stays: it is why the list of holders may not be complete.
+    tree.folders.retain(|path, names| is_kept(path) || names.is_err());
+    for (path, names) in &mut tree.folders {
+        let Ok(names) = names else { continue };
+        if path == "/proc" {
+            names.retain(|name| name.parse::<u32>().is_err() || kept.contains(&name.parse().unwrap_or(0)));
+        } else if pid_of(path).is_some() {
+            names.retain(|name| links.contains(&format!("{path}/{name}")));
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! One file per command; this one opens the source they share and hands over.
 
 pub mod capture;
+pub mod compare;
 pub mod inspect;
 
 use crate::cli::{Cli, Command, From};
@@ -15,6 +16,7 @@ pub fn dispatch(cli: &Cli) -> Result<Code> {
     match &cli.command {
         Command::Inspect(args) => inspect::run(args, cli.color),
         Command::Capture(args) => capture::run(args),
+        Command::Compare(args) => compare::run(args, cli.color),
         _ => Err(anyhow::anyhow!("not yet")),
     }
 }

@@ -1,0 +1,163 @@
+//! Comparing hosts: what differs, ranked by what it is predicted to do.
+//!
+//! The rows of two snapshots are joined on their ids; running counters and facts that one side never recorded are left
+//! out, because "differs" must not mean "was not looked at". A few predictions ([`predict`]) turn whole settings into
+//! one number each (how deep may a CPU sleep, how fast may it clock); they stand first, by size, and the plain
+//! differences follow in order of how often their topic was the cause in the field.
+
+pub mod predict;
+
+use crate::fact::GapKind;
+use crate::facts::Snapshot;
+use crate::sheet::Row;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Difference {
+    /// The rows' id, or `predicted.…`.
+    pub id: String,
+    /// The topic.
+    pub topic: String,
+    /// For people.
+    pub label: String,
+    /// The value on each host, in the order given.
+    pub values: Vec<String>,
+    /// What it is predicted to do.
+    pub predicted: Option<Predicted>,
+}
+
+/// A predicted effect. Always modelled from facts, never measured.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Predicted {
+    /// Nanoseconds between the best and the worst host, where it is a latency.
+    pub latency_ns: Option<u64>,
+    /// Best over worst minus one, where it is speed.
+    pub speed_ratio: Option<f64>,
+    /// In words.
+    pub text: String,
+}
+
+/// All differences between hosts.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Comparison {
+    /// The hosts, as they name themselves.
+    pub hosts: Vec<String>,
+    /// Ranked.
+    pub differences: Vec<Difference>,
+    /// Rows that agree.
+    pub n_equal: usize,
+    /// Rows that could not be compared, because a host does not record them or would not tell.
+    pub n_unknown: usize,
+}
+
+/// Topics, most frequent cause first.
+const BY_FREQUENCY: &[&str] = &[
+    "idle", "qos", "freq", "boot", "kernel", "memory", "dimms", "uncore", "holders", "virt", "thermal", "power",
+    "network", "storage", "irq", "cgroup", "topology", "cache", "msr",
+];
+
+/// Compares two or more.
+pub fn compare(hosts: &[Snapshot]) -> Comparison {
+    let tables: Vec<BTreeMap<String, (String, String, Value)>> = hosts.iter().map(table).collect();
+    let mut ids: Vec<&String> = tables.iter().flat_map(|t| t.keys()).collect();
+    ids.sort();
+    ids.dedup();
+    let mut differences = predict::all(hosts);
+    let (mut n_equal, mut n_unknown) = (0, 0);
+    for id in ids {
+        let Some((topic, label, _)) = tables.iter().find_map(|t| t.get(id)) else { continue };
+        let values: Vec<Value> =
+            tables.iter().map(|t| t.get(id).map_or(Value::Missing, |(_, _, v)| v.clone())).collect();
+        if values.contains(&Value::Unknown) {
+            n_unknown += 1;
+        } else if values.windows(2).all(|w| w[0] == w[1]) {
+            n_equal += 1;
+        } else {
+            let values =
+                values.into_iter().map(|v| if let Value::Known(text) = v { text } else { "absent".into() }).collect();
+            differences.push(Difference {
+                id: id.clone(),
+                topic: topic.clone(),
+                label: label.clone(),
+                values,
+                predicted: None,
+            });
+        }
+    }
+    let size = |d: &Difference| {
+        let p = d.predicted.as_ref();
+        p.map_or(0.0, |p| p.latency_ns.unwrap_or(0) as f64 + p.speed_ratio.unwrap_or(0.0) * 1e6)
+    };
+    let place = |d: &Difference| BY_FREQUENCY.iter().position(|t| *t == d.topic).unwrap_or(BY_FREQUENCY.len());
+    differences.sort_by(|a, b| size(b).total_cmp(&size(a)).then(place(a).cmp(&place(b))));
+    Comparison { hosts: hosts.iter().map(|h| h.origin.clone()).collect(), differences, n_equal, n_unknown }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Value {
+    Known(String),
+    /// The kernel has no such file, or the row is not there.
+    Missing,
+    /// Not recorded, denied, malformed.
+    Unknown,
+}
+
+fn table(snapshot: &Snapshot) -> BTreeMap<String, (String, String, Value)> {
+    let mut table = BTreeMap::new();
+    for (topic, sheet) in snapshot.sheets() {
+        let mut by_id: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+        for row in sheet.rows.iter().filter(|r| !r.is_counter) {
+            by_id.entry(&row.id).or_default().push(row);
+        }
+        for (id, rows) in by_id {
+            table.insert(id.to_string(), (topic.id.to_string(), rows[0].label.clone(), value(&rows)));
+        }
+    }
+    table
+}
+
+fn value(rows: &[&Row]) -> Value {
+    let mut texts: Vec<String> = Vec::new();
+    for row in rows {
+        match &row.cell {
+            Ok(cell) => match (&row.cpus, rows.len()) {
+                (Some(cpus), 2..) => texts.push(format!("{cell} on {cpus}")),
+                _ => texts.push(cell.to_string()),
+            },
+            Err(gap) if gap.kind == GapKind::Absent => {}
+            Err(_) => return Value::Unknown,
+        }
+    }
+    if texts.is_empty() { Value::Missing } else { Value::Known(texts.join("; ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Tree;
+
+    fn host(latency: &str, disable: &str, usage: &str) -> Snapshot {
+        let state = "/sys/devices/system/cpu/cpu0/cpuidle/state1";
+        let tree = Tree::from_text(&format!(
+            "//- /sys/devices/system/cpu/online\n0\n//- {state}/name\nC6\n//- {state}/latency\n{latency}\n//- {state}/disable\n{disable}\n//- {state}/usage\n{usage}\n"
+        ));
+        Snapshot::read(&tree, |t| t == "idle" || t == "qos")
+    }
+
+    #[test]
+    fn a_predicted_effect_stands_first_and_counters_do_not_count() {
+        let result = compare(&[host("290", "0", "5"), host("290", "1", "70")]);
+        assert_eq!(result.differences[0].id, "predicted.deepest_idle");
+        assert_eq!(result.differences[0].values, ["C6, 290us", "none"]);
+        assert_eq!(result.differences[0].predicted.as_ref().unwrap().latency_ns, Some(290_000));
+        assert!(result.differences.iter().any(|d| d.id == "idle.C6.disabled"));
+        assert!(!result.differences.iter().any(|d| d.id.contains("usage")), "counters always differ and mean nothing");
+    }
+
+    #[test]
+    fn equal_hosts_have_no_difference() {
+        assert!(compare(&[host("290", "0", "5"), host("290", "0", "9")]).differences.is_empty());
+    }
+}

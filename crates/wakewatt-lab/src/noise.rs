@@ -1,0 +1,98 @@
+//! What may have spoiled a block: steal by the hypervisor, load from others, throttling.
+//!
+//! Counters are read before and after; the note says what happened on the measured CPUs in that time. A note does not
+//! reject a block: randomised order spreads disturbances over the arms, and the reader sees them.
+
+use std::collections::BTreeMap;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::source::Source;
+
+/// Above this share of the window, steal is noted.
+const STEAL_RATIO: f64 = 0.005;
+/// Above this share, other processes' CPU time is noted.
+const FOREIGN_RATIO: f64 = 0.05;
+/// /proc/stat counts in USER_HZ, 100 on every Linux architecture that matters.
+const TICK_NS: f64 = 1e7;
+
+/// Counters at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct NoiseCounters {
+    /// Per CPU: steal ticks, busy ticks of everybody.
+    ticks: BTreeMap<u32, (u64, u64)>,
+    /// CPU time of this process so far.
+    own_ns: u64,
+    throttles: u64,
+}
+
+impl NoiseCounters {
+    /// Reads them for these CPUs; what cannot be read stays out.
+    pub fn read(src: &dyn Source, cpus: &CpuSet, own_ns: u64) -> NoiseCounters {
+        let text = src.read("/proc/stat").unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let mut counters = NoiseCounters { own_ns, ..Default::default() };
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            let Some(cpu) = words.next().and_then(|w| w.strip_prefix("cpu")?.parse().ok()) else { continue };
+            let ticks: Vec<u64> = words.filter_map(|w| w.parse().ok()).collect();
+            if let (true, [user, nice, system, _, _, irq, softirq, steal, ..]) = (cpus.contains(cpu), &ticks[..]) {
+                counters.ticks.insert(cpu, (*steal, user + nice + system + irq + softirq));
+            }
+        }
+        for cpu in cpus.iter() {
+            for file in ["core_throttle_count", "package_throttle_count"] {
+                let path = format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{file}");
+                let bytes = src.read(&path).unwrap_or_default();
+                counters.throttles += String::from_utf8_lossy(&bytes).trim().parse::<u64>().unwrap_or(0);
+            }
+        }
+        counters
+    }
+
+    /// What happened since `before`, in words; `window_ns` is the time between.
+    pub fn since(&self, before: &NoiseCounters, window_ns: u64) -> Vec<String> {
+        let mut notes = Vec::new();
+        let window = window_ns as f64 * self.ticks.len().max(1) as f64;
+        let (mut steal, mut busy) = (0u64, 0u64);
+        for (cpu, (steal_now, busy_now)) in &self.ticks {
+            if let Some((steal_then, busy_then)) = before.ticks.get(cpu) {
+                steal += steal_now.saturating_sub(*steal_then);
+                busy += busy_now.saturating_sub(*busy_then);
+            }
+        }
+        let steal_ratio = steal as f64 * TICK_NS / window;
+        if steal_ratio > STEAL_RATIO {
+            notes.push(format!("the hypervisor took {:.1} % of the measured CPUs' time", steal_ratio * 100.0));
+        }
+        let own = self.own_ns.saturating_sub(before.own_ns) as f64;
+        let foreign = (busy as f64 * TICK_NS - own) / window;
+        if foreign > FOREIGN_RATIO {
+            notes.push(format!("other processes used {:.0} % of the measured CPUs' time", foreign * 100.0));
+        }
+        if self.throttles > before.throttles {
+            notes.push(format!("thermal throttling, {} times", self.throttles - before.throttles));
+        }
+        notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::source::Tree;
+
+    #[test]
+    fn steal_foreign_load_and_throttling_are_named() {
+        let cpus = CpuSet::parse("0-1").unwrap();
+        let read = |text: &str| NoiseCounters::read(&Tree::from_text(text), &cpus, 0);
+        let throttle = "//- /sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count\n";
+        let before = read(&format!(
+            "//- /proc/stat\ncpu  1 1 1 1 1 1 1 1\ncpu0 100 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n{throttle}3\n"
+        ));
+        let after =
+            read(&format!("//- /proc/stat\ncpu0 150 0 0 0 0 0 0 5 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n{throttle}5\n"));
+        let notes = after.since(&before, 1_000_000_000);
+        assert_eq!(notes.len(), 3, "{notes:?}");
+        assert!(notes[0].contains("2.5 %") && notes[1].contains("25 %") && notes[2].contains("2 times"));
+        assert!(before.since(&before, 1_000_000_000).is_empty());
+    }
+}

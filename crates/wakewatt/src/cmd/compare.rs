@@ -1,0 +1,83 @@
+//! `wakewatt compare`: the differences between hosts, ranked by predicted effect.
+
+use crate::cli::CompareArgs;
+use crate::exit::Code;
+use crate::output::{self, Colour};
+use crate::view::Style;
+use anyhow::{Context, Result};
+use std::fmt::Write as _;
+use wakewatt_core::compare::{Comparison, Difference, compare};
+use wakewatt_core::facts::Snapshot;
+
+/// Runs it.
+pub fn run(args: &CompareArgs, colour: Colour) -> Result<Code> {
+    let mut hosts = Vec::new();
+    for path in &args.hosts {
+        let source = super::open_path(path).with_context(|| format!("cannot compare {}", path.display()))?;
+        hosts.push(Snapshot::read(&*source, |_| true));
+    }
+    let comparison = compare(&hosts);
+    if args.json {
+        output::print(&output::json("compare", &comparison)?)?;
+    } else {
+        output::print(&text(&comparison, args.all, Style { is_on: colour.is_on() }))?;
+    }
+    Ok(Code::Fine)
+}
+
+/// The most plain differences shown without `--all`.
+const MAX_SHOWN: usize = 25;
+
+fn text(comparison: &Comparison, is_all: bool, style: Style) -> String {
+    let mut out = String::new();
+    for (at, host) in comparison.hosts.iter().enumerate() {
+        let _ = writeln!(out, "{} {host}", style.bold(&letter(at)));
+    }
+    let (predicted, plain): (Vec<&Difference>, Vec<&Difference>) =
+        comparison.differences.iter().partition(|d| d.predicted.is_some());
+    if comparison.differences.is_empty() {
+        let _ = writeln!(out, "\nNo difference in {} facts.", comparison.n_equal);
+    }
+    if !predicted.is_empty() {
+        let _ = writeln!(out, "\n{}", style.bold("Predicted effect (modelled from what the hosts claim)"));
+    }
+    for difference in &predicted {
+        let Some(effect) = &difference.predicted else { continue };
+        let _ = writeln!(out, "  {}: {}", style.bold(&difference.label), effect.text);
+        show_values(&mut out, difference);
+    }
+    if !plain.is_empty() {
+        let _ = writeln!(out, "\n{}", style.bold("Other differences"));
+    }
+    let n_shown = if is_all { plain.len() } else { plain.len().min(MAX_SHOWN) };
+    for difference in &plain[..n_shown] {
+        let _ = writeln!(out, "  {} {}", difference.label, style.dim(&format!("[{}]", difference.topic)));
+        show_values(&mut out, difference);
+    }
+    if n_shown < plain.len() {
+        let _ = writeln!(out, "  … and {} more (--all shows them)", plain.len() - n_shown);
+    }
+    let _ = writeln!(
+        out,
+        "\n{} facts agree; {} could not be compared because a host does not tell or record them.",
+        comparison.n_equal, comparison.n_unknown
+    );
+    out
+}
+
+fn show_values(out: &mut String, difference: &Difference) {
+    for (at, value) in difference.values.iter().enumerate() {
+        let _ = writeln!(out, "    {} {}", letter(at), shorten(value));
+    }
+}
+
+fn letter(at: usize) -> String {
+    u8::try_from(at)
+        .ok()
+        .filter(|n| *n < 26)
+        .map_or_else(|| format!("#{}", at + 1), |n| char::from(b'A' + n).to_string())
+}
+
+fn shorten(text: &str) -> String {
+    if text.chars().count() <= 160 { text.to_string() } else { text.chars().take(159).chain(['…']).collect() }
+}
