@@ -16,8 +16,11 @@ pub struct Prediction {
     /// For people.
     pub label: &'static str,
     /// Computes it: all hosts, or none.
-    pub predict: fn(&[Snapshot]) -> Option<(Vec<String>, Predicted)>,
+    pub predict: fn(&[Snapshot]) -> Option<Answer>,
 }
+
+/// The value on each host, and the effect.
+type Answer = (Vec<String>, Predicted);
 
 /// The list.
 pub const PREDICTIONS: &[Prediction] = &[
@@ -75,7 +78,7 @@ pub fn deepest_state(host: &Snapshot) -> Option<Option<(String, u64)>> {
     Some(deepest)
 }
 
-fn deepest_idle(hosts: &[Snapshot]) -> Option<(Vec<String>, Predicted)> {
+fn deepest_idle(hosts: &[Snapshot]) -> Option<Answer> {
     let states: Vec<Option<(String, u64)>> = hosts.iter().map(deepest_state).collect::<Option<_>>()?;
     let ns: Vec<u64> = states.iter().map(|s| s.as_ref().map_or(0, |s| s.1)).collect();
     let spread = ns.iter().max()? - ns.iter().min()?;
@@ -87,7 +90,7 @@ fn deepest_idle(hosts: &[Snapshot]) -> Option<(Vec<String>, Predicted)> {
     Some((values, Predicted { latency_ns: Some(spread), speed_ratio: None, text }))
 }
 
-fn random_placement(hosts: &[Snapshot]) -> Option<(Vec<String>, Predicted)> {
+fn random_placement(hosts: &[Snapshot]) -> Option<Answer> {
     let costs: Vec<f64> = hosts.iter().map(|h| h.memory.random_placement_cost()).collect::<Option<_>>()?;
     speed(
         &costs,
@@ -97,13 +100,13 @@ fn random_placement(hosts: &[Snapshot]) -> Option<(Vec<String>, Predicted)> {
     )
 }
 
-fn memory_speed(hosts: &[Snapshot]) -> Option<(Vec<String>, Predicted)> {
+fn memory_speed(hosts: &[Snapshot]) -> Option<Answer> {
     let slowest = |h: &Snapshot| h.dimms.populated().filter_map(|d| d.configured_mts).min();
     let speeds: Vec<f64> = hosts.iter().map(|h| slowest(h).map(|s| s as f64)).collect::<Option<_>>()?;
     speed(&speeds, |s| format!("{s} MT/s"), true, "peak memory bandwidth per channel")
 }
 
-fn coalescing(hosts: &[Snapshot]) -> Option<(Vec<String>, Predicted)> {
+fn coalescing(hosts: &[Snapshot]) -> Option<Answer> {
     let longest = |h: &Snapshot| h.network.interfaces.iter().filter_map(|i| i.coalesce.get()?.rx_ns).max();
     let ns: Vec<u64> = hosts.iter().map(longest).collect::<Option<_>>()?;
     let spread = ns.iter().max()? - ns.iter().min()?;
@@ -112,12 +115,7 @@ fn coalescing(hosts: &[Snapshot]) -> Option<(Vec<String>, Predicted)> {
 }
 
 /// A quantity that speeds up or slows down in proportion.
-fn speed(
-    values: &[f64],
-    show: impl Fn(f64) -> String,
-    is_more_better: bool,
-    what: &str,
-) -> Option<(Vec<String>, Predicted)> {
+fn speed(values: &[f64], show: impl Fn(f64) -> String, is_more_better: bool, what: &str) -> Option<Answer> {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(0.0, f64::max);
     if !(low > 0.0 && high.is_finite()) {

@@ -73,7 +73,10 @@ const PRIVATE_ARGUMENTS: &[&str] = &[
 ];
 
 fn cmdline(text: &str) -> String {
-    let words = text.trim_end_matches('\n').split(' ').map(|word| match word.split_once('=') {
+    let line = text.trim_end_matches('\n');
+    // What follows "--" is for init, not for the kernel.
+    let kernels = line.split(" -- ").next().unwrap_or(line);
+    let words = kernels.split(' ').map(|word| match word.split_once('=') {
         Some(("BOOT_IMAGE", image)) => format!("BOOT_IMAGE={}", image.rsplit('/').next().unwrap_or("masked")),
         Some((key, _)) if PRIVATE_ARGUMENTS.contains(&key) || key.starts_with("rd.iscsi") => format!("{key}=masked"),
         _ => word.to_string(),

@@ -7,7 +7,7 @@ use anyhow::Result;
 use std::collections::BTreeSet;
 use wakewatt_core::facts::{Snapshot, dmi, holders};
 use wakewatt_core::record::{host_file, mask};
-use wakewatt_core::source::{Source, Tree};
+use wakewatt_core::source::{ErrorKind, ReadError, Source, Tree};
 use wakewatt_host::recorder::Recorder;
 
 /// Runs it.
@@ -57,9 +57,11 @@ fn mask_tree(tree: &mut Tree) {
 }
 
 /// Which processes run, and what they have open, is nobody's business but for those that hold a latency limit or are
-/// known to tune the machine; of those only the watched files stay.
+/// known to tune the machine; of those only the watched files stay. One process that refused to be looked at stays for
+/// all of them, because it is why the list of holders may not be complete.
 fn drop_processes(tree: &mut Tree) {
     let pid_of = |path: &str| path.strip_prefix("/proc/")?.split('/').next()?.parse::<u32>().ok();
+    let is_denied = |error: &ReadError| error.kind == ErrorKind::Denied;
     let mut kept: BTreeSet<u32> = BTreeSet::new();
     for (path, target) in &tree.links {
         if target.as_ref().is_ok_and(|t| holders::is_watched(t)) {
@@ -72,16 +74,22 @@ fn drop_processes(tree: &mut Tree) {
             kept.extend(pid_of(path));
         }
     }
+    let denied_links = tree.links.iter().filter(|(_, t)| t.as_ref().is_err_and(is_denied)).map(|(path, _)| path);
+    let denied_folders = tree.folders.iter().filter(|(_, n)| n.as_ref().is_err_and(is_denied)).map(|(path, _)| path);
+    let refused = denied_links.chain(denied_folders).find_map(|path| pid_of(path));
     let is_kept = |path: &str| pid_of(path).is_none_or(|pid| kept.contains(&pid));
+    let is_refused = |path: &str| pid_of(path).is_some() && pid_of(path) == refused;
     tree.files.retain(|path, _| is_kept(path));
-    tree.links.retain(|path, target| pid_of(path).is_none() || target.as_ref().is_ok_and(|t| holders::is_watched(t)));
+    tree.links.retain(|path, target| match target {
+        Ok(target) => pid_of(path).is_none() || holders::is_watched(target),
+        Err(error) => pid_of(path).is_none() || (is_refused(path) && is_denied(error)),
+    });
     let links: BTreeSet<String> = tree.links.keys().cloned().collect();
-    // A denied folder stays: it is why the list of holders may not be complete.
-    tree.folders.retain(|path, names| is_kept(path) || names.is_err());
+    tree.folders.retain(|path, _| is_kept(path) || is_refused(path));
     for (path, names) in &mut tree.folders {
         let Ok(names) = names else { continue };
         if path == "/proc" {
-            names.retain(|name| name.parse::<u32>().is_err() || kept.contains(&name.parse().unwrap_or(0)));
+            names.retain(|name| name.parse().is_ok_and(|pid| kept.contains(&pid) || refused == Some(pid)));
         } else if pid_of(path).is_some() {
             names.retain(|name| links.contains(&format!("{path}/{name}")));
         }
