@@ -8,6 +8,7 @@
 pub mod cpuset;
 pub mod fact;
 pub mod facts;
+pub mod folder;
 pub mod sheet;
 pub mod source;
 pub mod units;
