@@ -300,7 +300,8 @@ pub mod parse {
 
     /// Whole percent in the file, 0 to 1 here.
     pub fn percent(text: &str) -> Result<f64, String> {
-        let percent = u32::try_from(number(text)?).map_err(|_| format!("expected a percentage, found {}", quote(text)))?;
+        let percent =
+            u32::try_from(number(text)?).map_err(|_| format!("expected a percentage, found {}", quote(text)))?;
         Ok(f64::from(percent) / 100.0)
     }
 

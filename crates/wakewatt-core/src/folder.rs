@@ -101,6 +101,11 @@ impl<P: Fn(u32) -> String> Folders<P> {
         self.keys.iter().filter(move |(_, at)| lookup(&self.listings[*at], file).is_ok()).map(|(key, _)| *key)
     }
 
+    /// Every name that occurs in any of them, sorted within each listing.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.listings.iter().flatten().flatten()
+    }
+
     /// Does any folder have it?
     pub fn any(&self, file: &str) -> bool {
         self.with(file).next().is_some()

@@ -8,9 +8,13 @@ use crate::sheet::Sheet;
 use crate::source::Source;
 use serde::Serialize;
 
+pub mod cache;
+pub mod cpuinfo;
 pub mod cpus;
+pub mod freq;
 pub mod idle;
 pub mod pm_qos;
+pub mod topology;
 
 pub use cpus::Cpus;
 
@@ -84,6 +88,9 @@ macro_rules! domains {
 
 // The list: topic word, file, type. One line here is all that a new domain adds outside its own file.
 domains! {
+    topology: topology::Topology,
+    cache: cache::Caches,
     idle: idle::Idle,
+    freq: freq::Freq,
     qos: pm_qos::PmQos,
 }
