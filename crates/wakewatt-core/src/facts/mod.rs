@@ -14,7 +14,10 @@ pub mod cpus;
 pub mod freq;
 pub mod idle;
 pub mod pm_qos;
+pub mod power;
+pub mod thermal;
 pub mod topology;
+pub mod uncore;
 
 pub use cpus::Cpus;
 
@@ -92,5 +95,8 @@ domains! {
     cache: cache::Caches,
     idle: idle::Idle,
     freq: freq::Freq,
+    uncore: uncore::Uncore,
+    power: power::Power,
+    thermal: thermal::Thermal,
     qos: pm_qos::PmQos,
 }
