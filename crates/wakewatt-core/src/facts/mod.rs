@@ -13,8 +13,10 @@ pub mod cpuinfo;
 pub mod cpus;
 pub mod freq;
 pub mod idle;
+pub mod msr;
 pub mod pm_qos;
 pub mod power;
+pub mod sensors;
 pub mod thermal;
 pub mod topology;
 pub mod uncore;
@@ -97,6 +99,8 @@ domains! {
     freq: freq::Freq,
     uncore: uncore::Uncore,
     power: power::Power,
+    sensors: sensors::Sensors,
     thermal: thermal::Thermal,
     qos: pm_qos::PmQos,
+    msr: msr::Msr,
 }
