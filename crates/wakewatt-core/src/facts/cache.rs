@@ -59,10 +59,10 @@ impl Caches {
         self.caches.iter().filter(|cache| cache.name() == name).map(|cache| &cache.cpus).collect()
     }
 
-    /// The CPUs that share the last-level cache with this one.
+    /// The CPUs that share the last-level cache with this one; where levels are unreadable, the highest index is it.
     pub fn last_level_of(&self, cpu: Cpu) -> Option<&CpuSet> {
-        let mine = self.caches.iter().filter(|cache| cache.cpus.contains(cpu) && cache.level.is_known());
-        mine.max_by_key(|cache| cache.level.get().copied()).map(|cache| &cache.cpus)
+        let mine = self.caches.iter().filter(|cache| cache.cpus.contains(cpu));
+        mine.max_by_key(|cache| (cache.level.get().copied(), cache.index)).map(|cache| &cache.cpus)
     }
 }
 

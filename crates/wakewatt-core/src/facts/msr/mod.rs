@@ -183,6 +183,9 @@ impl Domain for Msr {
             }
             return;
         }
+        if self.is_sample {
+            sheet.say("msr.sample", "read on", Cell::text("the first CPU of each package"));
+        }
         for reading in &self.registers {
             let Some(register) = register(&reading.id) else { continue };
             // Most models lack some of these; only a refusal is worth a row.

@@ -172,11 +172,11 @@ pub const REGISTERS: &[Register] = &[
         0x1fc,
         "power_ctl",
         Scope::Package,
-        "C1E promotion, prewake, energy-efficient turbo",
+        "C1E promotion, prewake, energy efficiency",
         &[
             flag("bidirectional_prochot", "PROCHOT may come from outside", 0),
             flag("c1e", "C1 becomes C1E", 1),
-            flag("ee_turbo_disable", "energy-efficient turbo off", 19),
+            flag("energy_efficiency_disable", "energy-efficiency optimisation off", 19),
             flag("race_to_halt_disable", "race to halt off", 20),
             flag("prewake_disable", "C-state prewake off", 30),
         ],
