@@ -16,7 +16,12 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Is there a browser to ask?
 pub fn is_installed() -> bool {
-    Command::new("chromium").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+    Command::new("chromium")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|s| s.success())
 }
 
 /// Checks one report; pictures `WIDTH-light.png`, `WIDTH-dark.png` and `print.pdf` are left in `out`.
@@ -27,12 +32,15 @@ pub fn check(html: &Path, out: &Path) -> Result<()> {
     for width in WIDTHS {
         for (scheme, value) in [("light", 1), ("dark", 0)] {
             let picture = out.join(format!("{width}-{scheme}.png"));
-            browse(&url, &[
-                format!("--screenshot={}", picture.display()),
-                format!("--window-size={width},{}", if width < 600 { 9000 } else { 5600 }),
-                format!("--blink-settings=preferredColorScheme={value}"),
-                "--hide-scrollbars".into(),
-            ])?;
+            browse(
+                &url,
+                &[
+                    format!("--screenshot={}", picture.display()),
+                    format!("--window-size={width},{}", if width < 600 { 9000 } else { 5600 }),
+                    format!("--blink-settings=preferredColorScheme={value}"),
+                    "--hide-scrollbars".into(),
+                ],
+            )?;
             ensure_file(&picture)?;
         }
     }
@@ -45,12 +53,14 @@ pub fn check(html: &Path, out: &Path) -> Result<()> {
 /// Is anything wider than a phone? Tables may scroll within their own box.
 fn fits(html: &Path) -> Result<()> {
     let page = std::fs::read_to_string(html).with_context(|| format!("cannot read {}", html.display()))?;
-    let probe = "<script>document.title='width '+document.documentElement.scrollWidth+' of '+innerWidth</script></body>";
+    let probe =
+        "<script>document.title='width '+document.documentElement.scrollWidth+' of '+innerWidth</script></body>";
     let page = page.replace("Content-Security-Policy", "x-probe").replace("</body>", probe);
     let folder = tempfile::tempdir().context("no temporary folder")?;
     let copy = folder.path().join("probe.html");
     std::fs::write(&copy, page).with_context(|| format!("cannot write {}", copy.display()))?;
-    let output = browse(&format!("file://{}", copy.display()), &["--dump-dom".into(), "--window-size=390,2000".into()])?;
+    let output =
+        browse(&format!("file://{}", copy.display()), &["--dump-dom".into(), "--window-size=390,2000".into()])?;
     let dom = String::from_utf8_lossy(&output.stdout).into_owned();
     let said = dom.split_once("<title>width ").and_then(|(_, rest)| rest.split_once("</title>"));
     let (needed, given) = said.and_then(|(text, _)| text.split_once(" of ")).context("the probe did not answer")?;
@@ -145,7 +155,9 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         let page = folder.path().join("page.html");
-        for (body, expect) in [("<div style='width:900px'>x</div>", "wide in a window"), ("<img src='https://x.invalid/a.png'>", "call")] {
+        for (body, expect) in
+            [("<div style='width:900px'>x</div>", "wide in a window"), ("<img src='https://x.invalid/a.png'>", "call")]
+        {
             std::fs::write(&page, format!("<!DOCTYPE html><title>x</title><body>{body}</body>")).unwrap();
             let error = check(&page, &folder.path().join("out")).unwrap_err();
             assert!(format!("{error:#}").contains(expect), "{body}: {error:#}");

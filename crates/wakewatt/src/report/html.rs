@@ -42,7 +42,7 @@ fn tie(text: String) -> String {
             ["ns", "us", "ms", "s", "%", "times", "rounds"].contains(&unit)
         };
         match words.peek() {
-            Some(next) if ends_in_digit && unit(next) => out.push('\u{a0}'),
+            Some(next) if (ends_in_digit && unit(next)) || word == "=" || *next == "=" => out.push('\u{a0}'),
             Some(_) => out.push(' '),
             None => {}
         }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_page_shows_every_part() {
-        let html = render(&sample::three_arms()).unwrap().replace('\u{a0}', " ");
+        let html = render(&sample::three_arms()).unwrap().replace('\u{a0}', " ").replace("&#x2f;", "/");
         for part in [
             "Put back: yes",
             "C6",

@@ -106,12 +106,18 @@ fn slower(run: &ExperimentRun, effect: &Effect) -> String {
             "Waking a sleeping CPU on this machine takes {times} times as long as waking one that polls ({numbers}): idle states cost latency here"
         );
     }
-    format!(
+    let mut text = format!(
         "{} takes {times} times as long with {} as with {} ({numbers})",
         sentence_case(&metric(run, &effect.metric)),
         arm(run, &effect.baseline),
         arm(run, &effect.arm)
-    )
+    );
+    if let (Some(a), Some(b)) = (slept_in(run, &effect.baseline), slept_in(run, &effect.arm)) {
+        if a != b {
+            text += &format!(": its CPUs idled in {a} in the first and in {b} in the second");
+        }
+    }
+    text
 }
 
 fn faster(run: &ExperimentRun, effect: &Effect) -> String {
@@ -208,7 +214,7 @@ fn how_sure(run: &ExperimentRun, effect: &Effect) -> String {
         });
     }
     parts.push(format!(
-        "chance alone would give this with p = {} (exact sign-flip test)",
+        "if the setting made no difference, chance would give a result this far out with probability {} (exact sign-flip test)",
         super::words::p_value(effect.p_value)
     ));
     parts.push("the order of the arms was drawn at random in every round".into());
@@ -288,8 +294,29 @@ fn sleeps(run: &ExperimentRun, arm: &str) -> bool {
     blocks.flat_map(|b| &b.idle).flat_map(|d| &d.states).any(|s| s.name != "POLL" && s.n_usage > 0 && s.time_ns > 0)
 }
 
+/// The state that took at least 95 % of an arm's idle entries, by the kernel's counters.
+fn slept_in(run: &ExperimentRun, arm: &str) -> Option<String> {
+    let mut entries: Vec<(&str, u64)> = Vec::new();
+    let blocks = run.blocks.iter().filter(|b| b.arm == arm && b.is_rejected.is_none());
+    for state in blocks.flat_map(|b| &b.idle).flat_map(|d| &d.states) {
+        match entries.iter_mut().find(|(name, _)| *name == state.name) {
+            Some((_, n)) => *n = n.saturating_add(state.n_usage),
+            None => entries.push((&state.name, state.n_usage)),
+        }
+    }
+    let all: u64 = entries.iter().map(|(_, n)| n).sum();
+    let (name, most) = entries.into_iter().max_by_key(|(_, n)| *n)?;
+    (all > 0 && most as f64 >= 0.95 * all as f64).then(|| name.to_string())
+}
+
+/// The metric in a sentence: "cross-CPU wake-up, p99" becomes "the p99 cross-CPU wake-up".
 fn metric(run: &ExperimentRun, id: &str) -> String {
-    run.metrics.iter().find(|m| m.id == id).map_or_else(|| id.to_string(), |m| m.title.clone())
+    let title = run.metrics.iter().find(|m| m.id == id).map_or(id, |m| m.title.as_str());
+    let is_quantile = |word: &str| word == "median" || word == "mean" || word.starts_with("p9");
+    match title.rsplit_once(", ") {
+        Some((what, statistic)) if is_quantile(statistic) => format!("the {statistic} {what}"),
+        _ => title.to_string(),
+    }
 }
 
 fn arm(run: &ExperimentRun, id: &str) -> String {

@@ -42,13 +42,23 @@ pub(super) fn ratio(value: f64) -> String {
 
 /// An interval of ratios, both ends with the same number of decimals.
 pub(super) fn ratio_interval(low: f64, high: f64) -> String {
-    if low < 2.0 && high < 20.0 { format!("{low:.2}–{high:.2}") } else { format!("{}–{}", ratio(low), ratio(high)) }
+    if !(low.is_finite() && high.is_finite()) {
+        format!("{}–{}", ratio(low), ratio(high))
+    } else if low < 2.0 && high < 20.0 {
+        format!("{low:.2}–{high:.2}")
+    } else if low < 20.0 {
+        format!("{low:.1}–{high:.1}")
+    } else {
+        format!("{low:.0}–{high:.0}")
+    }
 }
 
 /// A share of 1 as a percentage; a small one is not rounded away.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent > 0.0 && percent < 0.1 {
+    if percent == 0.0 {
+        "0 %".into()
+    } else if percent > 0.0 && percent < 0.1 {
         "< 0.1 %".into()
     } else if percent < 10.0 || (percent > 99.0 && percent < 99.95) {
         format!("{percent:.1} %")
@@ -134,7 +144,7 @@ mod tests {
         assert_eq!((ratio_interval(0.94, 1.24), ratio_interval(4.61, 5.93)), ("0.94–1.24".into(), "4.6–5.9".into()));
         assert_eq!(
             [0.0, 0.0004, 0.052, 0.5, 0.997, 1.0].map(percent),
-            ["0.0 %", "< 0.1 %", "5.2 %", "50 %", "99.7 %", "100 %"]
+            ["0 %", "< 0.1 %", "5.2 %", "50 %", "99.7 %", "100 %"]
         );
         assert_eq!([0.5, 0.99, 0.9999].map(quantile), ["p50", "p99", "p99.99"]);
         assert_eq!((count(1234), count(1234567)), ("1234".into(), "1\u{202f}234\u{202f}567".into()));

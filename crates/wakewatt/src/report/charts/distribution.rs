@@ -7,7 +7,7 @@
 use super::super::words;
 use super::axis::LogAxis;
 use super::svg::{Anchor, Svg, text_width};
-use super::{WIDTHS, arm_class, spread};
+use super::{WIDTHS, arm_class};
 use wakewatt_core::stats::distribution::Distribution;
 
 /// One curve.
@@ -21,7 +21,7 @@ pub(crate) struct Curve<'a> {
     pub(crate) latency: &'a Distribution,
 }
 
-const RIDGE: f64 = 46.0;
+const PEAK: f64 = 34.0;
 const PANEL: f64 = 200.0;
 
 /// Draws the figure at both widths.
@@ -32,7 +32,9 @@ pub(crate) fn draw(id: &str, title: &str, curves: &[Curve<'_>]) -> String {
 fn one(id: &str, class: &str, width: f64, title: &str, curves: &[Curve<'_>]) -> String {
     let is_wide = class == "wide";
     let (left, right) = (46.0, width - 14.0);
-    let ridges = 20.0 + RIDGE * curves.len() as f64;
+    // On a phone a name has a line of its own above its ridge; on a wide page it stands beside the peak.
+    let step = if is_wide { PEAK + 12.0 } else { PEAK + 26.0 };
+    let ridges = 20.0 + step * curves.len() as f64;
     let (top, bottom) = (ridges + 30.0, ridges + 30.0 + PANEL);
     let mut svg = Svg::new(width, bottom + 44.0);
     // The axis ends where the curves do: at the last percentile that the sample sizes support, and a little beyond.
@@ -46,7 +48,9 @@ fn one(id: &str, class: &str, width: f64, title: &str, curves: &[Curve<'_>]) -> 
     svg.text("axis", Anchor::End, (right, bottom + 37.0), "latency, logarithmic");
     svg.text("axis", Anchor::Start, (left, 12.0), "how often");
     for (row, curve) in curves.iter().enumerate() {
-        ridge(&mut svg, &x, curve, 20.0 + RIDGE * (row as f64 + 1.0), right);
+        let base = 20.0 + step * (row as f64 + 1.0);
+        ridge(&mut svg, &x, curve, base, right);
+        name(&mut svg, &x, curve, base, right, is_wide);
     }
     svg.text("axis", Anchor::Start, (left, top - 9.0), "percentile");
     let y = |q: f64| bottom - (-(1.0 - q).max(1e-9).log10()) / 3.15 * PANEL;
@@ -108,28 +112,44 @@ fn ridge(svg: &mut Svg, x: &LogAxis, curve: &Curve<'_>, base: f64, right: f64) {
     let top = smooth.iter().map(|b| b.1).fold(0.0, f64::max).max(1e-9);
     if let (Some(first), Some(last)) = (smooth.first(), smooth.last()) {
         let mut points = vec![(x.at((first.0 - 0.05).exp()), base)];
-        points.extend(smooth.iter().map(|(v, n)| (x.at(v.exp()), base - n / top * (RIDGE - 12.0))));
+        points.extend(smooth.iter().map(|(v, n)| (x.at(v.exp()), base - n / top * PEAK)));
         points.push((x.at((last.0 + 0.05).exp()), base));
         svg.path(&format!("fill a{class}"), &points, true);
     }
     svg.line("base", (x.at(0.0), base), (right, base));
-    // The name stands where the ridge is not: right of it where there is room, else left.
-    let p50 = curve.latency.p50_ns().map_or(x.at(1.0), |v| x.at(v as f64));
-    let beside = if p50 < (x.at(0.0) + right) / 2.0 { (Anchor::End, right) } else { (Anchor::Start, x.at(0.0) + 4.0) };
-    svg.text(&format!("name a{class}"), beside.0, (beside.1, base - 16.0), curve.name);
 }
 
-/// Marks of one percentile with their values, moved apart sideways.
+fn name(svg: &mut Svg, x: &LogAxis, curve: &Curve<'_>, base: f64, right: f64, is_wide: bool) {
+    let class = format!("name a{}", arm_class(curve.index));
+    let p50 = curve.latency.p50_ns().map_or(x.at(1.0), |v| x.at(v as f64));
+    let is_left = p50 < (x.at(0.0) + right) / 2.0;
+    match (is_wide, is_left) {
+        (true, true) => svg.text(&class, Anchor::End, (right, base - 16.0), curve.name),
+        (true, false) => svg.text(&class, Anchor::Start, (x.at(0.0) + 4.0, base - 16.0), curve.name),
+        (false, _) => svg.text(&class, Anchor::Start, (x.at(0.0) + 4.0, base - PEAK - 6.0), curve.name),
+    }
+}
+
+/// Marks of one percentile with their values, each on the side where the next curve is farther away.
 fn marks(svg: &mut Svg, x: &LogAxis, y: f64, q: f64, curves: &[Curve<'_>], (left, right): (f64, f64)) {
-    let known: Vec<(usize, f64)> =
+    let mut known: Vec<(usize, f64)> =
         curves.iter().filter_map(|c| Some((c.index, c.latency.quantile(q)?.value_ns as f64))).collect();
-    let labels: Vec<String> = known.iter().map(|(_, v)| words::ns_rough(*v)).collect();
-    let widest = labels.iter().map(|l| text_width(l, 12.5)).fold(0.0, f64::max);
-    let wanted: Vec<f64> = known.iter().map(|(_, v)| x.at(*v) + 9.0).collect();
-    let placed = spread(&wanted, widest + 8.0, left + 2.0, right - widest);
-    for (((index, value), label), label_x) in known.iter().zip(&labels).zip(placed) {
+    known.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut label_end = f64::NEG_INFINITY;
+    for (i, (index, value)) in known.iter().enumerate() {
+        let (at, label) = (x.at(*value), words::ns_rough(*value));
+        let before = i.checked_sub(1).and_then(|j| known.get(j)).map_or(left - 30.0, |(_, v)| x.at(*v));
+        let after = known.get(i + 1).map_or(right + 60.0, |(_, v)| x.at(*v));
+        let width = text_width(&label, 12.5) + 10.0;
+        // Curves rise to the right: left of a mark the room is above it, right of it below.
+        let is_left = at - before > after - at && at - width > label_end.max(left) || at + width > right + 12.0;
         let class = arm_class(*index);
-        svg.mark(&format!("mark a{class}"), class, (x.at(*value), y), 5.0);
-        svg.text(&format!("value a{class}"), Anchor::Start, (label_x, y + 16.0), label);
+        svg.mark(&format!("mark a{class}"), class, (at, y), 5.0);
+        if is_left {
+            svg.text(&format!("value a{class}"), Anchor::End, (at - 9.0, y - 6.0), &label);
+        } else {
+            svg.text(&format!("value a{class}"), Anchor::Start, (at + 9.0, y + 16.0), &label);
+            label_end = at + width;
+        }
     }
 }

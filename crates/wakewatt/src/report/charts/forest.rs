@@ -30,7 +30,7 @@ pub(crate) fn draw(id: &str, baseline: &str, rows: &[Row]) -> String {
 
 fn one(id: &str, class: &str, width: f64, baseline: &str, rows: &[Row]) -> String {
     let is_wide = class == "wide";
-    let (left, right) = if is_wide { (270.0, width - 120.0) } else { (14.0, width - 14.0) };
+    let (left, right) = if is_wide { (270.0, width - 145.0) } else { (14.0, width - 14.0) };
     let (top, step) = (34.0, if is_wide { 46.0 } else { 68.0 });
     let bottom = top + step * rows.len() as f64;
     let mut svg = Svg::new(width, bottom + 44.0);
@@ -61,7 +61,7 @@ fn one(id: &str, class: &str, width: f64, baseline: &str, rows: &[Row]) -> Strin
     }
     for (i, row) in rows.iter().enumerate() {
         let middle = top + step * (i as f64 + if is_wide { 0.5 } else { 0.7 });
-        draw_row(&mut svg, &x, row, middle, is_wide, (left, right));
+        draw_row(&mut svg, &x, row, middle, is_wide, right);
     }
     let desc: Vec<String> = rows
         .iter()
@@ -78,7 +78,7 @@ fn one(id: &str, class: &str, width: f64, baseline: &str, rows: &[Row]) -> Strin
     svg.finish(id, class, &format!("Ratio of {baseline} to each other arm, with 95 % intervals"), &desc.join("; "))
 }
 
-fn draw_row(svg: &mut Svg, x: &LogAxis, row: &Row, middle: f64, is_wide: bool, (left, right): (f64, f64)) {
+fn draw_row(svg: &mut Svg, x: &LogAxis, row: &Row, middle: f64, is_wide: bool, right: f64) {
     let class = arm_class(row.index);
     let weight = if row.is_primary { "strong" } else { "label" };
     let (ratio, low, high) = row.ratio;
@@ -88,8 +88,8 @@ fn draw_row(svg: &mut Svg, x: &LogAxis, row: &Row, middle: f64, is_wide: bool, (
         svg.text("axis", Anchor::Start, (0.0, middle + 14.0), &format!("against {}", row.against));
         svg.text("value", Anchor::Start, (right + 12.0, middle + 4.0), &number);
     } else {
-        svg.text(weight, Anchor::Start, (left, middle - 30.0), &row.label);
-        svg.text("axis", Anchor::Start, (left, middle - 14.0), &format!("against {}", row.against));
+        svg.text(weight, Anchor::Start, (0.0, middle - 30.0), &row.label);
+        svg.text("axis", Anchor::Start, (0.0, middle - 14.0), &format!("against {}", row.against));
         svg.text("value", Anchor::End, (right, middle - 14.0), &number);
     }
     svg.line(&format!("ci a{class}"), (x.at(low), middle), (x.at(high), middle));

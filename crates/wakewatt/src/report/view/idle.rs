@@ -25,8 +25,7 @@ pub(super) fn tables(evidence: &Evidence) -> Vec<Table> {
     let mut names = heads(&["state", "allowed", "claimed exit", "claimed residency"]);
     let run = evidence.experiment.as_ref();
     for arm in run.iter().flat_map(|r| &r.arms) {
-        names.push(format!("{}: share of time", arm.id));
-        names.push(format!("{}: entries/s", arm.id));
+        names.push(format!("in arm {}", arm.id));
     }
     if run.is_some() {
         names.push("measured wake-up, p50".into());
@@ -52,7 +51,7 @@ pub(super) fn tables(evidence: &Evidence) -> Vec<Table> {
         });
         Table {
             caption: format!(
-                "CPUs {cpus}: claimed by the driver, measured by the kernel's counters in the counted blocks"
+                "CPUs {cpus}: claimed by the driver; per arm, measured by the kernel’s counters over the counted blocks: share of time, entries per second"
             ),
             heads: names.clone(),
             rows: rows.collect(),
@@ -66,9 +65,11 @@ fn measured(run: &ExperimentRun, state: &str) -> Vec<String> {
     let uses: Vec<Option<Use>> = run.arms.iter().map(|arm| usage(run, &arm.id, state)).collect();
     let mut cells: Vec<String> = uses
         .iter()
-        .flat_map(|u| match u {
-            Some(u) => [words::percent(u.time_ratio), wakewatt_core::units::three_digits(u.per_second)],
-            None => ["unavailable".to_string(), "unavailable".to_string()],
+        .map(|u| match u {
+            Some(u) => {
+                format!("{}, {}/s", words::percent(u.time_ratio), wakewatt_core::units::three_digits(u.per_second))
+            }
+            None => "unavailable".to_string(),
         })
         .collect();
     let isolating = run.arms.iter().zip(&uses).find(|(_, u)| u.as_ref().is_some_and(|u| u.entries_ratio >= ISOLATED));
