@@ -5,7 +5,10 @@ use wakewatt_core::units::three_digits;
 
 /// Nanoseconds for prose and tables: `850 ns`, `6.5 us`, `1.2 ms`, `3 s`.
 pub(super) fn ns(value: f64) -> String {
-    let magnitude = value.abs();
+    if value < 0.0 {
+        return format!("−{}", ns(-value));
+    }
+    let magnitude = value;
     let (scaled, unit) = match magnitude {
         m if m < 999.5 => return format!("{value:.0} ns"),
         m if m < 999_500.0 => (value / 1e3, "us"),

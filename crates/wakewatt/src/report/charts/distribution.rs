@@ -39,7 +39,8 @@ fn one(id: &str, class: &str, width: f64, title: &str, curves: &[Curve<'_>]) -> 
     let mut svg = Svg::new(width, bottom + 44.0);
     // The axis ends where the curves do: at the last percentile that the sample sizes support, and a little beyond.
     let last = |d: &Distribution| d.quantiles.last().map_or(d.max_ns, |q| q.high_ns) as f64;
-    let ends = curves.iter().flat_map(|c| [c.latency.min_ns.max(1) as f64, last(c.latency)]);
+    let ends =
+        curves.iter().flat_map(|c| [c.latency.min_ns.max(1) as f64 * if is_wide { 1.0 } else { 0.7 }, last(c.latency)]);
     let x = LogAxis::around(ends, 3.0, left, right);
     for tick in x.ticks(if is_wide { 8 } else { 5 }) {
         svg.line("grid", (x.at(tick), 18.0), (x.at(tick), bottom));

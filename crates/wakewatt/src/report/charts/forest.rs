@@ -36,19 +36,26 @@ fn one(id: &str, class: &str, width: f64, baseline: &str, rows: &[Row]) -> Strin
     let mut svg = Svg::new(width, bottom + 44.0);
     let ends = rows.iter().flat_map(|r| [r.ratio.1, r.ratio.2]).filter(|v| v.is_finite()).chain([0.8, 1.25]);
     let x = LogAxis::around(ends, 2.0, left, right);
-    svg.rect("band", (x.at(0.95), top - 6.0), (x.at(1.05) - x.at(0.95), bottom - top + 6.0));
+    // On a phone the labels stand above each interval, so the lines are drawn beside the intervals only.
+    let strips: Vec<(f64, f64)> = if is_wide {
+        vec![(top - 6.0, bottom)]
+    } else {
+        (0..rows.len()).map(|i| top + step * (i as f64 + 0.7)).map(|m| (m - 9.0, m + 13.0)).collect()
+    };
     let mut ticks = x.ticks(if is_wide { 8 } else { 5 });
-    ticks.retain(|t| (t - 1.0).abs() < 1e-9 || (x.at(*t) - x.at(1.0)).abs() > 34.0);
+    ticks.retain(|t| (x.at(*t) - x.at(1.0)).abs() > 34.0);
+    for (upper, lower) in strips {
+        svg.rect("band", (x.at(0.95), upper), (x.at(1.05) - x.at(0.95), lower - upper));
+        for tick in &ticks {
+            svg.line("grid", (x.at(*tick), upper), (x.at(*tick), lower));
+        }
+        svg.line("one", (x.at(1.0), upper), (x.at(1.0), lower));
+    }
+    svg.text("tick", Anchor::Middle, (x.at(1.0), bottom + 18.0), "equal");
     for tick in ticks {
-        svg.line("grid", (x.at(tick), top - 6.0), (x.at(tick), bottom));
-        let label = if (tick - 1.0).abs() < 1e-9 {
-            "equal".into()
-        } else {
-            format!("×{}", wakewatt_core::units::three_digits(tick))
-        };
+        let label = format!("×{}", wakewatt_core::units::three_digits(tick));
         svg.text("tick", Anchor::Middle, (x.at(tick), bottom + 18.0), &label);
     }
-    svg.line("one", (x.at(1.0), top - 6.0), (x.at(1.0), bottom));
     let (faster, slower) = (format!("← {baseline} faster"), format!("{baseline} slower →"));
     let room = |px: f64, text: &str| px > super::svg::text_width(text, 12.0) + 8.0;
     if room(right - x.at(1.0), &slower) {

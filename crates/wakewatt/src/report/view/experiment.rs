@@ -20,6 +20,8 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
         });
         return as_found.collect();
     };
+    let lengths = run.blocks.iter().map(|b| b.window.length_ns() as f64);
+    let length = words::median(lengths).map_or(String::new(), |ns| format!(" of {}", words::ns(ns)));
     let mut all: Vec<Headline> = run
         .arms
         .iter()
@@ -29,7 +31,7 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
             Some(Headline {
                 value: words::ns_rough(words::median(values.iter().copied())?),
                 name: arm.title.clone(),
-                note: format!("{}; middle of {}", primary.title, words::plural(values.len(), "block")),
+                note: format!("{}; middle of {}{length}", primary.title, words::plural(values.len(), "block")),
                 label: "measured",
                 arm: Some(i.min(3)),
             })
@@ -163,17 +165,20 @@ fn effects(run: &ExperimentRun) -> Table {
             metric_title(run, &e.metric),
             format!("{} / {}", e.baseline, e.arm),
             verdict_word(e),
-            words::ratio(e.ratio),
-            words::ratio_interval(e.ratio_low, e.ratio_high),
-            words::ns(e.difference_ns),
-            format!("{} to {}", words::ns(e.difference_low_ns), words::ns(e.difference_high_ns)),
+            format!("{} ({})", words::ratio(e.ratio), words::ratio_interval(e.ratio_low, e.ratio_high)),
+            format!(
+                "{} ({} to {})",
+                words::ns(e.difference_ns),
+                words::ns(e.difference_low_ns),
+                words::ns(e.difference_high_ns)
+            ),
             words::p_value(e.p_value),
             e.n_pairs.to_string(),
         ]
     };
     Table {
         caption: "Effects: measured, paired by round; p of secondary metrics Holm-adjusted".into(),
-        heads: heads(&["metric", "arms", "in a word", "ratio", "95 %", "difference", "95 %", "p", "rounds"]),
+        heads: heads(&["metric", "arms", "in a word", "ratio (95 %)", "difference (95 %)", "p", "rounds"]),
         rows: run.effects.iter().map(row).collect(),
         n_text_columns: 3,
     }
