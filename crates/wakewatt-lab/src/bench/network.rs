@@ -6,7 +6,8 @@
 //! is in the round trip and not in the split.
 //!
 //! The round trip counts from the send, or, where the reply before came later than the next planned send, from the
-//! plan (no coordinated omission). The requester's own pacing timer is outside it. The split always starts at the
+//! plan (no coordinated omission); what is still unsent when the time is over, or was planned while a lost reply was
+//! waited for, is not sent. The requester's own pacing timer is outside it. The split always starts at the
 //! send. Transmit stamps are not used: the way down the sending stack is in "wire". Loopback has no interrupt and no
 //! cable; the requester's send runs the receiver's stack.
 
@@ -187,7 +188,7 @@ impl<'a> Run<'a> {
         let end_at_ns = count_from_ns + self.spec.duration_ns;
         let mut planned_at_ns = now_ns + gaps.next_ns();
         let mut sequence = 0;
-        while planned_at_ns < end_at_ns && !stop.load(Ordering::Relaxed) {
+        while planned_at_ns.max(now_ns) < end_at_ns && !stop.load(Ordering::Relaxed) {
             let is_late = planned_at_ns <= now_ns;
             if !is_late && sleep::sleep_until(planned_at_ns).is_err() {
                 continue;
@@ -211,7 +212,11 @@ impl<'a> Run<'a> {
                 }
                 Ok(Some(_)) => {}
                 Ok(None) if stop.load(Ordering::Relaxed) => self.n_sent -= u64::from(is_counted),
-                Ok(None) => self.n_lost += u64::from(is_counted),
+                Ok(None) => {
+                    self.n_lost += u64::from(is_counted);
+                    // The time-out is not a latency: what was planned meanwhile is not sent late in a burst.
+                    planned_at_ns = now_ns;
+                }
                 Err(why) => {
                     let doing = format!("talking to the responder at {} (did it stop?)", self.spec.peer);
                     return Err(BenchError::system(doing, why));

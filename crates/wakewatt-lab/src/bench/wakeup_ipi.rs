@@ -41,7 +41,7 @@ fn measure(spec: &RemoteSpec, counter: &RemoteCounter, stop: &AtomicBool) -> Res
     let count_from_ns = after_ns + spec.warmup_ns;
     let end_at_ns = count_from_ns + spec.duration_ns;
     let mut planned_at_ns = after_ns + gaps.next_ns();
-    while planned_at_ns < end_at_ns && !stop.load(Ordering::Relaxed) {
+    while planned_at_ns.max(after_ns) < end_at_ns && !stop.load(Ordering::Relaxed) {
         let is_late = planned_at_ns <= after_ns;
         if !is_late && sleep::sleep_until(planned_at_ns).is_err() {
             continue;
