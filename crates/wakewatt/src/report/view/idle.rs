@@ -76,7 +76,7 @@ fn measured(run: &ExperimentRun, state: &str) -> Vec<String> {
     let p50 = isolating.and_then(|(arm, _)| {
         let source = run.metrics.first()?.id.rsplit_once('.')?.0.to_string();
         let pooled = run.pooled.iter().find(|p| p.arm == arm.id && p.what == source)?;
-        Some(format!("{} (arm {})", words::ns(pooled.latency.p50_ns()? as f64), arm.id))
+        Some(format!("{} in {}", words::ns(pooled.latency.p50_ns()? as f64), arm.id))
     });
     cells.push(p50.unwrap_or_else(|| "not isolated".into()));
     cells
