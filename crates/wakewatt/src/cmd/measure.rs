@@ -206,16 +206,15 @@ fn text(measured: &Measured) -> String {
     }
     let scheduling =
         measured.wakeups.first().map(|s| &s.scheduling).or(measured.network.first().map(|s| &s.scheduling));
-    match scheduling {
+    let _ = match scheduling {
         Some(Scheduling::Fifo(priority)) => {
-            drop(writeln!(out, "\nThreads pinned, SCHED_FIFO {priority}; nothing on this machine was changed."))
+            writeln!(out, "\nThreads pinned, SCHED_FIFO {priority}; nothing on this machine was changed.")
         }
-        Some(Scheduling::Other(why)) => drop(writeln!(
-            out,
-            "\nThreads pinned, SCHED_OTHER ({why}): run-queue delay is included. Nothing on this machine was changed."
-        )),
-        None => {}
-    }
+        Some(Scheduling::Other(why)) => {
+            writeln!(out, "\nThreads pinned, SCHED_OTHER ({why}): run-queue delay is included. Nothing was changed.")
+        }
+        None => Ok(()),
+    };
     for line in &measured.not_done {
         let _ = writeln!(out, "not measured: {line}");
     }
