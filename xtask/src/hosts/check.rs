@@ -2,7 +2,7 @@
 
 use super::expect::{self, Shape};
 use super::raw::{Content, Raw};
-use super::tables::{self, Column};
+use super::tables::{self, Column, Named};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +36,9 @@ pub(crate) fn check(raw: &Raw, json: &Value) -> Tally {
     let policies = raw.numbered(&format!("{CPU}/cpufreq"), "policy");
     for column in tables::POLICY {
         tally.column(raw, json, column, &policies, &|n| format!("{CPU}/cpufreq/policy{n}"));
+    }
+    for named in tables::NAMED {
+        tally.named(raw, json, named);
     }
     for (path, pointer, shape) in tables::SINGLE {
         if tally.has_topic(json, pointer) {
@@ -83,6 +86,20 @@ impl Tally {
             for column in tables::STATE {
                 let of_cpu = |cpu: u32| format!("{CPU}/cpu{cpu}/cpuidle/state{state}");
                 self.rows(raw, found.pointer(column.json), column, &cpus, &of_cpu);
+            }
+        }
+    }
+
+    fn named(&mut self, raw: &Raw, json: &Value, named: &Named) {
+        if !self.has_topic(json, named.json) {
+            return;
+        }
+        let listed = json.pointer(named.json).and_then(Value::as_array);
+        for name in raw.names(named.folder).iter().filter(|n| named.prefixes.iter().any(|p| n.starts_with(p))) {
+            let found = listed.and_then(|all| all.iter().find(|object| object[named.key] == name.as_str()));
+            for column in named.columns {
+                let path = format!("{}/{name}/{}", named.folder, column.files[0]);
+                self.one(raw, &path, found.and_then(|f| f.pointer(column.json)), column.shape, false);
             }
         }
     }

@@ -52,6 +52,11 @@ pub(crate) fn us(text: &str) -> Option<Value> {
     digits(text)?.checked_mul(1_000).map(Value::from)
 }
 
+/// Milliseconds; nanoseconds in JSON.
+pub(crate) fn ms(text: &str) -> Option<Value> {
+    digits(text)?.checked_mul(1_000_000).map(Value::from)
+}
+
 /// Megahertz; kHz in JSON.
 pub(crate) fn mhz(text: &str) -> Option<Value> {
     number(text)?.as_u64()?.checked_mul(1_000).map(Value::from)

@@ -61,6 +61,10 @@ pub(crate) const RUNNING: &[Column] = &[
     column(&["acpi_cppc/reference_perf"], "/freq/cppc/reference_perf", e::number),
     column(&["acpi_cppc/nominal_freq"], "/freq/cppc/nominal_khz", e::mhz),
     column(&["acpi_cppc/lowest_freq"], "/freq/cppc/lowest_khz", e::mhz),
+    column(&["thermal_throttle/core_throttle_count"], "/thermal/n_core_throttles", e::number),
+    column(&["thermal_throttle/package_throttle_count"], "/thermal/n_package_throttles", e::number),
+    column(&["thermal_throttle/core_throttle_total_time_ms"], "/thermal/core_throttled_ns", e::ms),
+    column(&["thermal_throttle/package_throttle_total_time_ms"], "/thermal/package_throttled_ns", e::ms),
 ];
 
 /// `cpufreq/policyN/*`; keys are policy numbers.
@@ -103,6 +107,38 @@ pub(crate) const NODE: &[Column] = &[
     column(&["distance"], "/distances", e::numbers),
     column(&["meminfo"], "/total_bytes", e::node_total),
 ];
+
+/// A folder of named objects, and the array in JSON that holds them.
+pub(crate) struct Named {
+    /// The folder.
+    pub folder: &'static str,
+    /// What the objects' names start with; other entries are not objects.
+    pub prefixes: &'static [&'static str],
+    /// JSON pointer of the array.
+    pub json: &'static str,
+    /// The member that holds the object's name.
+    pub key: &'static str,
+    /// Pointers are relative to the object.
+    pub columns: &'static [Column],
+}
+
+/// Every such folder.
+pub(crate) const NAMED: &[Named] = &[Named {
+    folder: "/sys/devices/system/cpu/intel_uncore_frequency",
+    prefixes: &["package_", "uncore"],
+    json: "/uncore/domains",
+    key: "name",
+    columns: &[
+        column(&["min_freq_khz"], "/min_khz", e::number),
+        column(&["max_freq_khz"], "/max_khz", e::number),
+        column(&["initial_min_freq_khz"], "/initial_min_khz", e::number),
+        column(&["initial_max_freq_khz"], "/initial_max_khz", e::number),
+        column(&["current_freq_khz"], "/current_khz", e::number),
+        column(&["elc_floor_freq_khz"], "/elc_floor_khz", e::number),
+        column(&["fabric_cluster_id"], "/fabric_cluster_id", e::id),
+        column(&["agent_types"], "/agent_types", e::words),
+    ],
+}];
 
 /// One file, one fact: path, JSON pointer, shape.
 pub(crate) const SINGLE: &[(&str, &str, Shape)] = &[
