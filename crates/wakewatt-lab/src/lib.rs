@@ -5,5 +5,5 @@
 #![forbid(unsafe_code)]
 
 pub mod noise;
-pub mod experiment;
-pub mod idle_arms;
+// pub mod experiment;
+// pub mod idle_arms;
