@@ -57,9 +57,9 @@ hosts:
 
 # The report in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
 page:
-	@$(ENSURE) --optional "chromium|chromium-browser|google-chrome=chromium"
+	@$(ENSURE) --optional chromium=chromium
 	@if ! $(CARGO) xtask help 2>/dev/null | grep -q screenshot; then echo "skipped: no report check in this xtask"; \
-	elif ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then \
+	elif ! command -v chromium >/dev/null; then \
 	  echo "skipped: the report was not looked at in a browser (Debian package chromium)"; \
 	elif ! ls fixtures/hosts/*.host >/dev/null 2>&1; then echo "skipped: no recorded host to make a report of"; \
 	else set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
