@@ -6,12 +6,14 @@
 
 mod bench;
 mod binary;
+mod browser;
 mod dist;
 mod fixtures;
 mod gen_host;
 mod hosts;
 mod licences;
 mod reference;
+mod screenshot;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -39,6 +41,8 @@ enum Chore {
     Dist(dist::Args),
     /// Turn a folder of recorded trees into .host fixtures
     Fixtures(fixtures::Args),
+    /// Look at a report in a headless browser: pictures, PDF, no request, no script error, no overflow
+    Screenshot(screenshot::Args),
     /// Check the licences of all dependencies against deny.toml
     Licences,
 }
@@ -51,6 +55,7 @@ fn main() -> ExitCode {
         Chore::Ref(args) => reference::run(&args),
         Chore::Dist(args) => dist::run(&args),
         Chore::Fixtures(args) => fixtures::run(&args),
+        Chore::Screenshot(args) => screenshot::run(&args),
         Chore::Licences => licences::run(),
     };
     match done {
