@@ -122,7 +122,7 @@ pub(crate) fn write(root: &Path, n: u32) -> Result<u64> {
                 ("level", level.to_string()),
                 ("type", text(kind)),
                 ("size", text(size)),
-                ("id", core.to_string()),
+                ("id", if level == 3 { package } else { core }.to_string()),
                 ("shared_cpu_list", shared.clone()),
             ];
             w.folder(&format!("{folder}/cache/index{index}"), &files)?;

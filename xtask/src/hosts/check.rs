@@ -37,6 +37,7 @@ pub(crate) fn check(raw: &Raw, json: &Value) -> Tally {
     for column in tables::POLICY {
         tally.column(raw, json, column, &policies, &|n| format!("{CPU}/cpufreq/policy{n}"));
     }
+    tally.caches(raw, json, &running);
     for named in tables::NAMED {
         tally.named(raw, json, named);
     }
@@ -86,6 +87,34 @@ impl Tally {
             for column in tables::STATE {
                 let of_cpu = |cpu: u32| format!("{CPU}/cpu{cpu}/cpuidle/state{state}");
                 self.rows(raw, found.pointer(column.json), column, &cpus, &of_cpu);
+            }
+        }
+    }
+
+    fn caches(&mut self, raw: &Raw, json: &Value, cpus: &BTreeSet<u32>) {
+        if !self.has_topic(json, "/cache") {
+            return;
+        }
+        let mut of_cpu: BTreeMap<(u32, u64), &Value> = BTreeMap::new();
+        for cache in json["cache"]["caches"].as_array().into_iter().flatten() {
+            for cpu in cache["cpus"].as_str().and_then(expect::cpu_list).into_iter().flatten() {
+                of_cpu.insert((cpu, cache["index"].as_u64().unwrap_or(u64::MAX)), cache);
+            }
+        }
+        for cpu in cpus {
+            for index in raw.numbered(&format!("{CPU}/cpu{cpu}/cache"), "index") {
+                let folder = format!("{CPU}/cpu{cpu}/cache/index{index}");
+                let found = of_cpu.get(&(*cpu, index.into())).copied();
+                for column in tables::CACHE {
+                    let path = format!("{folder}/{}", column.files[0]);
+                    self.one(raw, &path, found.and_then(|f| f.pointer(column.json)), column.shape, false);
+                }
+                let sharers = serde_json::json!({ "value": found.map(|f| f["cpus"].clone()) });
+                // An unreadable list leaves the CPU alone with its cache, which is not a gap.
+                let path = format!("{folder}/shared_cpu_list");
+                if raw.text(&path).is_some_and(|t| expect::cpu_list(&t).is_some_and(|s| s.contains(cpu))) {
+                    self.one(raw, &path, Some(&sharers), expect::cpus, false);
+                }
             }
         }
     }

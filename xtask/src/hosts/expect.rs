@@ -127,6 +127,32 @@ pub(crate) fn time_in_state(text: &str) -> Option<Value> {
     Some(Value::Array(rows.collect::<Option<Vec<Value>>>()?))
 }
 
+/// A size with its letter, in bytes.
+pub(crate) fn size(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let factor = match &text[end..] {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1u64 << 30,
+        _ => return None,
+    };
+    digits(&text[..end])?.checked_mul(factor).map(Value::from)
+}
+
+/// `numastat` of a node; a counter that is not there is null.
+pub(crate) fn numastat(text: &str) -> Option<Value> {
+    let names = ["hit", "miss", "foreign", "interleave_hit", "local", "other"];
+    let files = ["numa_hit", "numa_miss", "numa_foreign", "interleave_hit", "local_node", "other_node"];
+    let value = |file: &str| {
+        let line = text.lines().find_map(|l| l.trim().strip_prefix(file)?.strip_prefix(' '));
+        line.map_or(Some(Value::Null), number)
+    };
+    let pairs = names.iter().zip(files).map(|(name, file)| Some((format!("n_{name}"), value(file)?)));
+    Some(Value::Object(pairs.collect::<Option<serde_json::Map<String, Value>>>()?))
+}
+
 /// `MemTotal` of a node's meminfo, in bytes.
 pub(crate) fn node_total(text: &str) -> Option<Value> {
     let row = text.lines().find(|l| l.contains("MemTotal:"))?;
@@ -140,6 +166,11 @@ mod tests {
 
     #[test]
     fn shapes() {
+        assert_eq!((size("2048K"), size("K")), (Some(json!(2_097_152)), None));
+        assert_eq!(
+            numastat("numa_hit 5\n").map(|v| (v["n_hit"].clone(), v["n_miss"].clone())),
+            Some((json!(5), json!(null)))
+        );
         assert_eq!(cpus("0-2,7"), Some(json!([0, 1, 2, 7])));
         assert_eq!((cpus("3-1"), number("-1"), number("")), (None, None, None));
         assert_eq!(resume_limit("n/a"), Some("poll".into()));

@@ -106,6 +106,7 @@ pub(crate) const NODE: &[Column] = &[
     column(&["cpulist"], "/cpus", e::cpus),
     column(&["distance"], "/distances", e::numbers),
     column(&["meminfo"], "/total_bytes", e::node_total),
+    column(&["numastat"], "/allocations", e::numastat),
 ];
 
 /// A folder of named objects, and the array in JSON that holds them.
@@ -123,22 +124,44 @@ pub(crate) struct Named {
 }
 
 /// Every such folder.
-pub(crate) const NAMED: &[Named] = &[Named {
-    folder: "/sys/devices/system/cpu/intel_uncore_frequency",
-    prefixes: &["package_", "uncore"],
-    json: "/uncore/domains",
-    key: "name",
-    columns: &[
-        column(&["min_freq_khz"], "/min_khz", e::number),
-        column(&["max_freq_khz"], "/max_khz", e::number),
-        column(&["initial_min_freq_khz"], "/initial_min_khz", e::number),
-        column(&["initial_max_freq_khz"], "/initial_max_khz", e::number),
-        column(&["current_freq_khz"], "/current_khz", e::number),
-        column(&["elc_floor_freq_khz"], "/elc_floor_khz", e::number),
-        column(&["fabric_cluster_id"], "/fabric_cluster_id", e::id),
-        column(&["agent_types"], "/agent_types", e::words),
-    ],
-}];
+pub(crate) const NAMED: &[Named] = &[
+    Named {
+        folder: "/sys/devices/system/cpu/intel_uncore_frequency",
+        prefixes: &["package_", "uncore"],
+        json: "/uncore/domains",
+        key: "name",
+        columns: &[
+            column(&["min_freq_khz"], "/min_khz", e::number),
+            column(&["max_freq_khz"], "/max_khz", e::number),
+            column(&["initial_min_freq_khz"], "/initial_min_khz", e::number),
+            column(&["initial_max_freq_khz"], "/initial_max_khz", e::number),
+            column(&["current_freq_khz"], "/current_khz", e::number),
+            column(&["elc_floor_freq_khz"], "/elc_floor_khz", e::number),
+            column(&["fabric_cluster_id"], "/fabric_cluster_id", e::id),
+            column(&["agent_types"], "/agent_types", e::words),
+        ],
+    },
+    Named {
+        folder: "/sys/class/powercap",
+        prefixes: &["intel-rapl:", "intel-rapl-mmio:"],
+        json: "/power/zones",
+        key: "id",
+        columns: &[
+            column(&["name"], "/name", e::line),
+            column(&["energy_uj"], "/energy_uj", e::number),
+            column(&["max_energy_range_uj"], "/max_energy_range_uj", e::number),
+            column(&["enabled"], "/is_enabled", e::switch),
+        ],
+    },
+];
+
+/// `cpuN/cache/indexK/*`; pointers are relative to the cache. Who shares it is compared apart.
+pub(crate) const CACHE: &[Column] = &[
+    column(&["level"], "/level", e::number),
+    column(&["type"], "/kind", e::line),
+    column(&["size"], "/size_bytes", e::size),
+    column(&["id"], "/id", e::number),
+];
 
 /// One file, one fact: path, JSON pointer, shape.
 pub(crate) const SINGLE: &[(&str, &str, Shape)] = &[
