@@ -15,6 +15,7 @@ pub mod stats;
 pub mod samples;
 pub mod evidence;
 pub mod plan;
+pub mod budget;
 pub mod rules;
 pub mod compare;
 pub mod record;
