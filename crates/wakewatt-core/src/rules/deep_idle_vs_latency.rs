@@ -26,15 +26,15 @@ impl Rule for DeepIdleVsLatency {
     fn check(&self, evidence: &Evidence) -> Answer {
         if let Some(run) = &evidence.experiment {
             if let Some(effect) = run.primary() {
-                return self.from_experiment(evidence, run, effect);
+                return self.by_experiment(evidence, run, effect);
             }
         }
-        self.from_claims(evidence)
+        self.by_claims(evidence)
     }
 }
 
 impl DeepIdleVsLatency {
-    fn from_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effect: &Effect) -> Answer {
+    fn by_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effect: &Effect) -> Answer {
         let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| a.title.clone());
         let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(&effect.metric, |m| &m.title);
         let numbers = format!(
@@ -77,7 +77,7 @@ impl DeepIdleVsLatency {
         }
     }
 
-    fn from_claims(&self, evidence: &Evidence) -> Answer {
+    fn by_claims(&self, evidence: &Evidence) -> Answer {
         let (idle, qos) = (&evidence.facts.idle, &evidence.facts.qos);
         let reachable = budget::reachable(idle, qos);
         let worst = reachable.iter().max_by_key(|r| deepest_ns(r));

@@ -8,6 +8,9 @@ use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::units::show_ns;
 
+/// A state and its exit latency.
+type Claim = (String, Option<u64>);
+
 /// See the essay above.
 pub(super) struct IdleTableDiffers;
 
@@ -21,7 +24,7 @@ impl Rule for IdleTableDiffers {
     fn check(&self, evidence: &Evidence) -> Answer {
         let idle = &evidence.facts.idle;
         // Names and claims make the table; what somebody disabled is another rule's business.
-        let mut kinds: Vec<(CpuSet, Vec<(String, Option<u64>)>)> = Vec::new();
+        let mut kinds: Vec<(CpuSet, Vec<Claim>)> = Vec::new();
         for (cpus, table) in idle.tables() {
             let key: Vec<_> = table.into_iter().map(|r| (r.name, r.exit_latency_ns)).collect();
             match kinds.iter_mut().find(|(_, k)| *k == key) {
@@ -36,7 +39,7 @@ impl Rule for IdleTableDiffers {
         if kinds.len() == 1 && without.is_empty() {
             return Answer::no(format!("all CPUs ({}) have the same table", kinds[0].0));
         }
-        let claim = |(name, ns): &(String, Option<u64>)| match ns {
+        let claim = |(name, ns): &Claim| match ns {
             Some(ns) => format!("{name} {}", show_ns(*ns)),
             None => name.clone(),
         };

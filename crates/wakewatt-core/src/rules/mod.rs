@@ -246,6 +246,28 @@ mod governor_misses;
 mod idle_rejected;
 mod ladder_governor;
 mod haltpoll_guest;
+mod dimm_below_rated;
+mod channels_uneven;
+mod two_dimms_per_channel;
+mod random_placement_cost;
+mod numa_remote_share;
+mod zone_reclaim;
+mod cfs_quota;
+mod run_queue_contention;
+mod load_above_cpus_while_idle;
+mod psi_pressure;
+mod high_system_share;
+mod steal;
+mod irq_affinity;
+mod nic_coalescing;
+mod pcie_aspm;
+mod nvme_apst;
+mod clocksource;
+mod isolated_cpus;
+mod tuning_daemons;
+mod guest_hypervisor;
+mod container_masked;
+mod known_kernel_changes;
 
 /// Every rule, in the order of DESIGN.md 3: idle, frequency, memory, look-alikes, neighbourhood, kernel.
 pub const RULES: &[&dyn Rule] = &[
@@ -266,6 +288,28 @@ pub const RULES: &[&dyn Rule] = &[
     &idle_rejected::IdleRejected,
     &ladder_governor::LadderGovernor,
     &haltpoll_guest::HaltpollGuest,
+    &dimm_below_rated::DimmBelowRated,
+    &channels_uneven::ChannelsUneven,
+    &two_dimms_per_channel::TwoDimmsPerChannel,
+    &random_placement_cost::RandomPlacementCost,
+    &numa_remote_share::NumaRemoteShare,
+    &zone_reclaim::ZoneReclaim,
+    &cfs_quota::CfsQuota,
+    &run_queue_contention::RunQueueContention,
+    &load_above_cpus_while_idle::LoadAboveCpusWhileIdle,
+    &psi_pressure::PsiPressure,
+    &high_system_share::HighSystemShare,
+    &steal::Steal,
+    &irq_affinity::IrqAffinity,
+    &nic_coalescing::NicCoalescing,
+    &pcie_aspm::PcieAspm,
+    &nvme_apst::NvmeApst,
+    &clocksource::Clocksource,
+    &isolated_cpus::IsolatedCpus,
+    &tuning_daemons::TuningDaemons,
+    &guest_hypervisor::GuestHypervisor,
+    &container_masked::ContainerMasked,
+    &known_kernel_changes::KnownKernelChanges,
 ];
 
 /// Asks every rule and ranks the findings: problems before risks before notes, then measured before predicted before
