@@ -173,12 +173,22 @@ impl<T> PerCpu<T> {
         path: impl Fn(Cpu) -> String,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> PerCpu<T> {
+        PerCpu::read_with(cpus, path, |_, path| src.read(path), parse)
+    }
+
+    /// The same with the caller's own way to get the bytes (a listing that already says "absent", say).
+    pub fn read_with(
+        cpus: impl IntoIterator<Item = Cpu>,
+        path: impl Fn(Cpu) -> String,
+        raw: impl Fn(Cpu, &str) -> Result<Vec<u8>, ReadError>,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> PerCpu<T> {
         let mut groups: Vec<Group<T>> = Vec::new();
         let mut seen: HashMap<Result<Vec<u8>, ReadError>, usize> = HashMap::new();
         let mut last: Option<(Result<Vec<u8>, ReadError>, usize)> = None;
         for cpu in cpus {
             let path = path(cpu);
-            let raw = src.read(&path);
+            let raw = raw(cpu, &path);
             if let Some((before, at)) = &last {
                 if *before == raw {
                     groups[*at].cpus.insert(cpu);
@@ -286,6 +296,23 @@ pub mod parse {
     /// An unsigned number.
     pub fn number(text: &str) -> Result<u64, String> {
         text.trim().parse().map_err(|_| format!("expected a number, found {}", quote(text)))
+    }
+
+    /// Whole percent in the file, 0 to 1 here.
+    pub fn percent(text: &str) -> Result<f64, String> {
+        let percent =
+            u32::try_from(number(text)?).map_err(|_| format!("expected a percentage, found {}", quote(text)))?;
+        Ok(f64::from(percent) / 100.0)
+    }
+
+    /// Megahertz in the file, kilohertz here.
+    pub fn mhz_to_khz(text: &str) -> Result<u64, String> {
+        number(text)?.checked_mul(1000).ok_or_else(|| "too many megahertz".to_string())
+    }
+
+    /// Numbers separated by blanks.
+    pub fn numbers(text: &str) -> Result<Vec<u64>, String> {
+        text.split_whitespace().map(number).collect()
     }
 
     /// A signed number.

@@ -108,6 +108,42 @@ impl Sheet {
         self.rows.push(Row { id: id.into(), label: label.into(), cell, cpus: None, is_counter: false });
     }
 
+    /// A fact that changes by itself (a temperature, a counter): shown, never compared between hosts.
+    pub fn reading<T>(
+        &mut self,
+        id: impl Into<String>,
+        label: impl Into<String>,
+        fact: &Fact<T>,
+        cell: impl Fn(&T) -> Cell,
+    ) {
+        self.fact(id, label, fact, cell);
+        if let Some(row) = self.rows.last_mut() {
+            row.is_counter = true;
+        }
+    }
+
+    /// The lowest and highest of a value that changes by itself: two rows however many CPUs, plus its gaps.
+    pub fn span<T: Ord>(&mut self, id: &str, label: &str, facts: &PerCpu<T>, cell: impl Fn(&T) -> Cell) {
+        let from = self.rows.len();
+        let low = facts.known().min_by(|a, b| a.1.cmp(b.1));
+        let high = facts.known().max_by(|a, b| a.1.cmp(b.1));
+        for (word, found) in [("lowest", low), ("highest", high)] {
+            if let Some((cpus, value)) = found {
+                self.say(format!("{id}.{word}"), format!("{label}, {word}"), cell(value));
+                if let Some(row) = self.rows.last_mut() {
+                    row.cpus = Some(cpus.clone());
+                }
+            }
+        }
+        for group in facts.0.iter().filter(|g| g.fact.gap().is_some()) {
+            self.fact(id, label, &group.fact, &cell);
+            if let Some(row) = self.rows.last_mut() {
+                row.cpus = Some(group.cpus.clone());
+            }
+        }
+        self.rows[from..].iter_mut().for_each(|row| row.is_counter = true);
+    }
+
     /// One row per group of CPUs that agree.
     pub fn per_cpu<T>(&mut self, id: &str, label: &str, facts: &PerCpu<T>, cell: impl Fn(&T) -> Cell) {
         for group in &facts.0 {

@@ -159,8 +159,9 @@ impl Source for Tree {
         for (file, is_there) in files.chain(links) {
             let rest = &file[prefix.len()..];
             let name = rest.split('/').next().unwrap_or(rest);
-            // A recorded "absent" proves nothing about the folder it would lie in.
-            if (is_there || self.files.get(file).is_some_and(|r| matches!(r, Err(e) if e.kind == ErrorKind::Denied)))
+            // A recorded "absent" proves nothing about the folder it would lie in; a refused or failed read does.
+            let lies_there = |e: &ReadError| matches!(e.kind, ErrorKind::Denied | ErrorKind::Failed);
+            if (is_there || self.files.get(file).is_some_and(|r| r.as_ref().is_err_and(lies_there)))
                 && names.last().is_none_or(|last| last != name)
             {
                 names.push(name.to_string());

@@ -2,21 +2,22 @@
 //!
 //! A round holds one block per arm. Before each block the arm is set and a warm-up is discarded; after it the idle
 //! counters must not contradict the setting, or the block does not count. The order is drawn from a recorded seed. The
-//! experiment stops when the interval of the primary metric is narrow enough, when the effect is decided, when the
-//! budget is spent, or when it is told to; whatever happens, the arms are left and the settings read again, so that
-//! "put back" is an observation and not a promise.
+//! experiment stops at a declared look that decides it, when the time budget does not reach the next look, or when it
+//! is told to; whatever happens, the arms are left and the settings read again, so that "put back" is an observation
+//! and not a promise.
 
 use crate::noise::NoiseCounters;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::distribution::{Distribution, histogram};
 use wakewatt_core::samples::experiment::{Arm, Block, Effect, ExperimentRun, Metric, PooledArm};
 use wakewatt_core::samples::{IdleDelta, Window};
 use wakewatt_core::source::Source;
-use wakewatt_core::stats::distribution::{Distribution, histogram};
+use wakewatt_core::stats::paired::{adjust_secondary, log_ratios};
 use wakewatt_core::stats::random::Random;
-use wakewatt_core::stats::sequential::{Decision, Sequential};
+use wakewatt_core::stats::sequential::{Decision, Looks};
 
 /// The settings under test. Leaving must restore what was found, and dropping must too.
 pub trait Arms {
@@ -64,7 +65,7 @@ pub trait Clock {
 }
 
 /// How long, how often.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Design {
     /// Discarded at the start of each block.
     pub warmup_ns: u64,
@@ -72,8 +73,8 @@ pub struct Design {
     pub budget_ns: u64,
     /// Seed of the order and of the bootstrap.
     pub seed: u64,
-    /// Confidence interval of the primary ratio narrower than this (on the log scale, half width) is enough.
-    pub enough_half_width: f64,
+    /// When to look at the numbers, declared beforehand.
+    pub looks: Looks,
 }
 
 /// Told after each block: blocks done, share of the budget spent, words.
@@ -104,19 +105,13 @@ pub fn run(
     };
     let mut pools: BTreeMap<(usize, String), (String, Histogram<u64>)> = BTreeMap::new();
     let start_ns = clock.now_ns();
-    let sequential = Sequential::default();
     let mut failure = None;
     for round in 0.. {
-        let spent_ns = clock.now_ns() - start_ns;
-        let per_round_ns = spent_ns / (round.max(1) as u64);
-        if round > 0 && spent_ns + per_round_ns > design.budget_ns {
-            run.stopped_because = format!("the time budget was spent after {round} rounds");
-            break;
-        }
         let mut order: Vec<usize> = (0..run.arms.len()).collect();
         random.shuffle(&mut order);
         for index in order {
-            let block = one_block(arms, workload, (round, index), &run.arms[index].id, design, src, clock, stop);
+            let block =
+                one_block(arms, workload, (round, index), &run.arms[index].id, design.warmup_ns, src, clock, stop);
             match block {
                 Ok((block, latencies)) => {
                     if block.is_rejected.is_none() {
@@ -143,15 +138,8 @@ pub fn run(
             run.stopped_because = format!("it failed: {why}");
             break;
         }
-        let decisions: Vec<Decision> = (1..run.arms.len())
-            .map(|arm| sequential.look(&pairs(&run, 0, arm), design.enough_half_width, design.seed))
-            .collect();
-        if decisions.iter().all(|d| *d != Decision::GoOn) {
-            run.stopped_because = match decisions.first() {
-                Some(Decision::NarrowEnough) => format!("the interval was narrow enough after {} rounds", round + 1),
-                Some(Decision::Decided) => format!("the effect was decided after {} rounds", round + 1),
-                _ => format!("further rounds would not decide it (after {})", round + 1),
-            };
+        if let Some(why) = enough(&run, &design, round + 1, clock.now_ns() - start_ns) {
+            run.stopped_because = why;
             break;
         }
     }
@@ -163,7 +151,7 @@ pub fn run(
     if let (true, Some(why)) = (run.blocks.is_empty(), failure) {
         return Err(why);
     }
-    run.effects = effects(&run, &sequential);
+    run.effects = effects(&run, &design.looks);
     run.pooled = pools
         .into_iter()
         .map(|((arm, what), (title, hist))| PooledArm {
@@ -184,13 +172,13 @@ fn one_block(
     workload: &mut dyn Workload,
     (round, index): (usize, usize),
     arm: &str,
-    design: Design,
+    warmup_ns: u64,
     src: &dyn Source,
     clock: &dyn Clock,
     stop: &AtomicBool,
 ) -> Result<BlockAndSamples, String> {
     arms.enter(index)?;
-    workload.warm_up(design.warmup_ns, stop);
+    workload.warm_up(warmup_ns, stop);
     let cpus = workload.cpus();
     let noise_before = NoiseCounters::read(src, &cpus, clock.own_cpu_ns());
     let start_at_ns = clock.now_ns();
@@ -223,15 +211,189 @@ fn pairs(run: &ExperimentRun, metric: usize, arm: usize) -> Vec<(f64, f64)> {
     (0..n_rounds).filter_map(|round| value(round, &run.arms[0].id).zip(value(round, &run.arms[arm].id))).collect()
 }
 
-fn effects(run: &ExperimentRun, sequential: &Sequential) -> Vec<Effect> {
+/// Should it stop after so many whole rounds? Then why.
+fn enough(run: &ExperimentRun, design: &Design, n_rounds: usize, spent_ns: u64) -> Option<String> {
+    let look = |arm: usize| design.looks.decide(n_rounds, &log_ratios(&pairs(run, 0, arm)), design.seed);
+    let decisions: Vec<Decision> = (1..run.arms.len()).map(look).collect();
+    let reached = decisions.iter().find_map(|d| if let Decision::Continue(next) = d { Some(*next) } else { None });
+    let is_a_look = design.looks.all().iter().any(|l| l.n_rounds == n_rounds);
+    let per_round_ns = spent_ns / (n_rounds.max(1) as u64);
+    match (reached, decisions.first()) {
+        (None, Some(Decision::Stop(reason))) => Some(format!("{} after {n_rounds} rounds", reason.text())),
+        // Rounds that end between two looks would be judged at a level that is spent already: stop at the look.
+        (Some(next), _) if is_a_look && spent_ns + per_round_ns * ((next - n_rounds) as u64) > design.budget_ns => {
+            Some(format!("the time budget does not reach the next look, {n_rounds} rounds ran"))
+        }
+        (Some(_), _) if spent_ns + per_round_ns > design.budget_ns => {
+            Some(format!("the time budget was spent after {n_rounds} rounds"))
+        }
+        _ => None,
+    }
+}
+
+fn effects(run: &ExperimentRun, looks: &Looks) -> Vec<Effect> {
+    let n_rounds = run.blocks.last().map_or(0, |b| b.round + 1);
+    let judge = looks.judge(n_rounds, run.seed);
     let mut effects = Vec::new();
     for arm in 1..run.arms.len() {
-        let names =
-            |metric: usize| (run.metrics[metric].id.as_str(), run.arms[0].id.as_str(), run.arms[arm].id.as_str());
-        let all: Vec<(usize, Vec<(f64, f64)>)> = (0..run.metrics.len()).map(|m| (m, pairs(run, m, arm))).collect();
-        effects.extend(sequential.effects(all.iter().map(|(m, pairs)| (names(*m), pairs.as_slice())), run.seed));
+        let one = |metric: usize| {
+            judge.effect(&run.metrics[metric].id, &run.arms[0].id, &run.arms[arm].id, &pairs(run, metric, arm))
+        };
+        let mut secondary: Vec<Effect> = (1..run.metrics.len()).filter_map(one).collect();
+        adjust_secondary(&mut secondary, &judge);
+        effects.extend(one(0).into_iter().chain(secondary));
+    }
+    // JSON has no infinity; an interval that says nothing says so with its verdict.
+    for effect in &mut effects {
+        for end in [&mut effect.ratio_high, &mut effect.difference_high_ns] {
+            *end = end.min(1e18);
+        }
+        effect.difference_low_ns = effect.difference_low_ns.max(-1e18);
     }
     // Primary metric first, in the order of the metrics.
     effects.sort_by_key(|e| run.metrics.iter().position(|m| m.id == e.metric));
     effects
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+    use std::rc::Rc;
+    use wakewatt_core::samples::experiment::Verdict;
+    use wakewatt_core::source::Tree;
+
+    /// A machine in memory: one setting, whose value decides how long a wake-up takes; time passes per block.
+    #[derive(Default)]
+    struct Fake {
+        setting: Cell<usize>,
+        now_ns: Cell<u64>,
+        n_enter: Cell<usize>,
+        fail_at: Option<usize>,
+        is_stuck: bool,
+        order: RefCell<Vec<usize>>,
+    }
+
+    struct FakeArms(Rc<Fake>);
+    struct FakeWork(Rc<Fake>, Random, f64);
+    struct FakeClock(Rc<Fake>);
+
+    impl Arms for FakeArms {
+        fn arms(&self) -> Vec<Arm> {
+            ["found", "poll"].map(|id| Arm { id: id.into(), title: id.into(), settings: vec![] }).to_vec()
+        }
+        fn enter(&mut self, index: usize) -> Result<(), String> {
+            self.0.n_enter.set(self.0.n_enter.get() + 1);
+            self.0.order.borrow_mut().push(index);
+            if self.0.fail_at == Some(self.0.n_enter.get()) {
+                return Err("the kernel refused".into());
+            }
+            self.0.setting.set(index);
+            Ok(())
+        }
+        fn leave(&mut self) -> Result<(), String> {
+            if self.0.is_stuck {
+                return Err("stuck".into());
+            }
+            self.0.setting.set(0);
+            Ok(())
+        }
+        fn state(&self) -> Vec<(String, String)> {
+            vec![("/setting".into(), self.0.setting.get().to_string())]
+        }
+        fn contradiction(&self, _: usize, _: &[IdleDelta]) -> Option<String> {
+            None
+        }
+    }
+
+    impl Workload for FakeWork {
+        fn metrics(&self) -> Vec<Metric> {
+            vec![Metric { id: "wake.p50".into(), title: "wake-up".into() }]
+        }
+        fn cpus(&self) -> CpuSet {
+            CpuSet::new()
+        }
+        fn warm_up(&mut self, _: u64, _: &AtomicBool) {}
+        fn measure(&mut self, _: &AtomicBool) -> Result<Yield, String> {
+            self.0.now_ns.set(self.0.now_ns.get() + 1_000_000_000);
+            let base = if self.0.setting.get() == 0 { 10_000.0 * self.2 } else { 10_000.0 };
+            let value = base * (0.1 * (self.1.unit() - 0.5)).exp();
+            let mut hist = histogram();
+            (0..50).for_each(|_| hist.saturating_record(10_000));
+            Ok(Yield {
+                values_ns: vec![Some(value)],
+                latencies: vec![("w".into(), "w".into(), Some(hist))],
+                idle: vec![],
+            })
+        }
+    }
+
+    impl Clock for FakeClock {
+        fn now_ns(&self) -> u64 {
+            self.0.now_ns.get()
+        }
+        fn own_cpu_ns(&self) -> u64 {
+            0
+        }
+    }
+
+    fn experiment(fake: Fake, ratio: f64, budget_s: u64, stop: bool) -> (Rc<Fake>, Result<ExperimentRun, String>) {
+        let fake = Rc::new(fake);
+        let design = Design { warmup_ns: 0, budget_ns: budget_s * 1_000_000_000, seed: 42, looks: Looks::quick() };
+        let (mut arms, mut work) = (FakeArms(fake.clone()), FakeWork(fake.clone(), Random::new(1), ratio));
+        let result = run(
+            &mut arms,
+            &mut work,
+            design,
+            &Tree::default(),
+            &FakeClock(fake.clone()),
+            &AtomicBool::new(stop),
+            &|_, _, _| {},
+        );
+        (fake, result)
+    }
+
+    #[test]
+    fn a_five_fold_effect_is_proven_at_the_first_look_and_all_is_put_back() {
+        let (fake, run) = experiment(Fake::default(), 5.0, 1000, false);
+        let run = run.unwrap();
+        assert_eq!(run.blocks.len(), 12, "{}", run.stopped_because);
+        let effect = run.primary().unwrap();
+        assert_eq!(effect.verdict, Verdict::Slower);
+        assert!(effect.ratio_low > 4.5 && effect.ratio_high < 5.5, "{effect:?}");
+        assert!(run.is_restored() && fake.setting.get() == 0);
+        let order = fake.order.borrow();
+        assert!(order.chunks(2).any(|c| c == [1, 0]) && order.chunks(2).any(|c| c == [0, 1]), "the order is random");
+        assert!(order.chunks(2).all(|c| c[0] != c[1]), "each round holds each arm once");
+        assert_eq!(run.pooled.len(), 2);
+    }
+
+    #[test]
+    fn no_effect_is_not_called_one() {
+        let (_, run) = experiment(Fake::default(), 1.0, 1000, false);
+        assert!(matches!(run.unwrap().primary().unwrap().verdict, Verdict::NoDifference | Verdict::Undecided));
+    }
+
+    #[test]
+    fn a_spent_budget_and_an_interrupt_end_it_without_a_claim() {
+        let (_, run) = experiment(Fake::default(), 5.0, 7, false);
+        let run = run.unwrap();
+        assert!(run.stopped_because.contains("budget"), "{}", run.stopped_because);
+        assert_eq!(run.primary().unwrap().verdict, Verdict::Undecided, "three rounds prove nothing");
+        let (fake, run) = experiment(Fake::default(), 5.0, 1000, true);
+        let run = run.unwrap();
+        assert!(run.stopped_because.contains("interrupted") && run.is_restored() && fake.setting.get() == 0);
+        assert!(run.blocks.iter().all(|b| b.is_rejected.is_some()), "a cut block does not count");
+    }
+
+    #[test]
+    fn a_failure_anywhere_puts_back_what_was_set() {
+        for fail_at in 1..8 {
+            let (fake, run) = experiment(Fake { fail_at: Some(fail_at), ..Fake::default() }, 5.0, 1000, false);
+            assert_eq!(fake.setting.get(), 0, "failure at block {fail_at}");
+            assert_eq!(run.is_err(), fail_at == 1, "what was measured before the failure is kept");
+        }
+        let (_, run) = experiment(Fake { is_stuck: true, ..Fake::default() }, 5.0, 1000, false);
+        assert!(run.unwrap().stopped_because.contains("could be put back: stuck"));
+    }
 }

@@ -4,6 +4,8 @@
 //! changed through wakewatt-tune only.
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod noise;
-// pub mod experiment;
-// pub mod idle_arms;
+pub mod experiment;
+pub mod idle_arms;
+pub mod wake_workload;

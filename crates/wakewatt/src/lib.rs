@@ -4,6 +4,7 @@ pub mod cli;
 pub mod cmd;
 pub mod exit;
 pub mod output;
+pub mod report;
 pub mod schema;
 pub mod view;
 

@@ -9,19 +9,28 @@ use crate::source::Source;
 use serde::Serialize;
 
 pub mod boot;
+pub mod cache;
 pub mod cgroup;
+pub mod cpuinfo;
 pub mod cpus;
 pub mod dmi;
+pub mod freq;
 pub mod holders;
 pub mod idle;
 pub mod irq;
 pub mod kernel;
 pub mod load;
+pub mod msr;
 pub mod network;
 pub mod numa;
 pub mod pcie;
 pub mod pm_qos;
+pub mod power;
+pub mod sensors;
 pub mod storage;
+pub mod thermal;
+pub mod topology;
+pub mod uncore;
 pub mod virt;
 
 pub use cpus::Cpus;
@@ -96,8 +105,16 @@ macro_rules! domains {
 
 // The list: topic word, file, type. One line here is all that a new domain adds outside its own file.
 domains! {
+    topology: topology::Topology,
+    cache: cache::Caches,
     idle: idle::Idle,
+    freq: freq::Freq,
+    uncore: uncore::Uncore,
+    power: power::Power,
+    sensors: sensors::Sensors,
+    thermal: thermal::Thermal,
     qos: pm_qos::PmQos,
+    msr: msr::Msr,
     memory: numa::Numa,
     dimms: dmi::Dmi,
     boot: boot::Boot,
@@ -155,6 +172,62 @@ mod tests {
             let snapshot = Snapshot::read(&tree, |_| true);
             prop_assert_eq!(snapshot.sheets().len(), TOPICS.len());
             prop_assert!(serde_json::to_string(&snapshot).is_ok());
+        }
+    }
+
+    /// One file of each kind of place that the domains look into.
+    const PLACES: &str = "topology/core_id topology/core_cpus_list topology/die_cpus_list topology/physical_package_id
+        cache/index3/level cache/index3/size cache/index3/shared_cpu_list acpi_cppc/highest_perf acpi_cppc/nominal_freq
+        power/energy_perf_bias power/pm_qos_resume_latency_us thermal_throttle/core_throttle_count cpu_capacity
+        thermal_throttle/core_throttle_total_time_ms cpuidle/state1/name cpuidle/state1/latency cpuidle/state1/time
+        /cpufreq/policy0/affected_cpus /cpufreq/policy0/scaling_cur_freq /cpufreq/policy0/stats/time_in_state
+        /cpufreq/policy0/stats/total_trans /cpufreq/policy0/energy_performance_preference /cpufreq/schedutil/rate_limit_us
+        /cpufreq/policy0/cpuinfo_transition_latency /cpufreq/policy0/scaling_available_frequencies /cpufreq/boost
+        /intel_pstate/max_perf_pct /intel_uncore_frequency/uncore00/min_freq_khz /modalias /smt/control
+        //proc/cpuinfo //sys/devices/cpu_core/cpus //sys/class/powercap/intel-rapl:0/energy_uj
+        //sys/class/powercap/intel-rapl:0/constraint_0_time_window_us //sys/class/powercap/intel-rapl:0/name
+        //sys/class/hwmon/hwmon0/temp1_input //sys/class/hwmon/hwmon0/fan1_input //sys/class/hwmon/hwmon0/name
+        //sys/class/thermal/thermal_zone0/temp //sys/class/thermal/cooling_device0/cur_state";
+
+    #[test]
+    fn no_content_makes_a_domain_panic_or_invent() {
+        let root = cpus::ROOT;
+        let junk: [&[u8]; 10] = [
+            b"",
+            b"\n",
+            b"\xff\xfe\x00",
+            b"-1",
+            b"18446744073709551615",
+            b"-9223372036854775808",
+            b"0-4294967295",
+            b"<unknown>",
+            b"processor : 7\nprocessor:\nflags",
+            b"1 18446744073709551615\n: :",
+        ];
+        for content in junk {
+            let mut tree = Tree::from_text(&format!("//- {root}/online\n0-1\n//- {root}/present\n0-2\n"));
+            for place in PLACES.split_whitespace() {
+                let path = match place.strip_prefix('/') {
+                    Some(path) if path.starts_with('/') => path.to_string(),
+                    Some(path) => format!("{root}/{path}"),
+                    None => format!("{root}/cpu0/{place}"),
+                };
+                tree.files.insert(path, Ok(content.to_vec()));
+            }
+            for register in msr::registers::REGISTERS {
+                tree.msrs.insert((register.address, 0), Ok(u64::MAX));
+            }
+            let snapshot = Snapshot::read(&tree, |_| true);
+            assert_eq!(snapshot.sheets().len(), TOPICS.len());
+            assert!(serde_json::to_string(&snapshot).is_ok());
+            for (topic, sheet) in snapshot.sheets() {
+                sheet.rows.iter().for_each(|row| assert!(row.id.starts_with(topic.id), "{} in {}", row.id, topic.id));
+            }
+            if content.len() < 2 {
+                assert!(snapshot.freq.policies.cpus_of(0).is_none_or(crate::cpuset::CpuSet::is_empty));
+                assert!(snapshot.power.zones[0].energy_uj.gap().is_some());
+                assert!(snapshot.sensors.chips[0].temperatures[0].now_mc.gap().is_some());
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 //! correlated, and pooling them proves anything (MEASURE 5.3).
 
 use super::{IdleDelta, Window};
-use crate::stats::distribution::Distribution;
+use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 
 /// One setting under test.

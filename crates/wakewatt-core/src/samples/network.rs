@@ -5,7 +5,7 @@
 //! of the round trip is wire and stack.
 
 use super::{IdleDelta, Scheduling, Window};
-use crate::stats::distribution::Distribution;
+use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 
 /// Transport.

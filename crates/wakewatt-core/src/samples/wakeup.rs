@@ -1,7 +1,7 @@
 //! A wake-up measurement: how long from the reason to run until running, on one CPU.
 
 use super::{IdleDelta, Scheduling, Window};
-use crate::stats::distribution::Distribution;
+use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 
 /// What woke the thread.

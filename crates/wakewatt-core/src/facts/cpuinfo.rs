@@ -1,0 +1,243 @@
+//! /proc/cpuinfo, parsed once: which processor, which flags, and the ids that x86 also keeps here.
+//!
+//! One block per running CPU, about 2 kB each on x86: a megabyte on a 512-CPU host, of which every block repeats the
+//! one before but for the ids. x86 blocks have `vendor_id`, `cpu family`, `flags`; Arm's have `CPU implementer`,
+//! `CPU part`, `Features`. The `cpu MHz` line is left alone: it is a guess about an idle CPU.
+
+use crate::fact::{Fact, Gap, PerCpu};
+use crate::source::Source;
+use crate::units::Cpu;
+use serde::Serialize;
+
+/// The file.
+pub const PATH: &str = "/proc/cpuinfo";
+
+/// The flags that matter for power and latency, and why.
+pub const FLAGS: &[(&str, &str)] = &[
+    ("hypervisor", "we are a guest"),
+    ("monitor", "MWAIT: idle states deeper than HLT"),
+    ("mwaitx", "AMD's timed MWAIT"),
+    ("waitpkg", "TPAUSE and UMWAIT from user space"),
+    ("arat", "the local timer runs in deep idle"),
+    ("constant_tsc", "the TSC does not follow the frequency"),
+    ("nonstop_tsc", "the TSC runs in deep idle"),
+    ("tsc_known_freq", "the TSC frequency is told, not measured"),
+    ("tsc_deadline_timer", "the local timer is set in TSC time"),
+    ("aperfmperf", "effective frequency can be counted"),
+    ("hwp", "the processor picks its own frequency"),
+    ("hwp_epp", "and takes a preference"),
+    ("hwp_notify", "and reports changes"),
+    ("hwp_pkg_req", "and takes package-wide limits"),
+    ("epb", "energy performance bias"),
+    ("ida", "Intel turbo"),
+    ("cpb", "AMD boost"),
+    ("hw_pstate", "AMD P-states"),
+    ("cppc", "AMD collaborative frequency control"),
+    ("amd_hfi", "AMD hints on core ranking"),
+    ("hfi", "Intel hints on core ranking"),
+    ("ibrs", "IBRS: the idle driver may toggle it around deep states"),
+    ("ibrs_enhanced", "no toggling needed"),
+    ("dtherm", "digital temperature sensor"),
+    ("pts", "package temperature sensor"),
+];
+
+/// What kind of processor; a field is none where the file has no such line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Processor {
+    /// GenuineIntel, AuthenticAMD, HygonGenuine … (x86).
+    pub vendor: Option<String>,
+    /// x86 family.
+    pub family: Option<u64>,
+    /// x86 model.
+    pub model: Option<u64>,
+    /// x86 stepping.
+    pub stepping: Option<u64>,
+    /// Microcode revision.
+    pub microcode: Option<u64>,
+    /// Marketing name.
+    pub name: Option<String>,
+    /// Arm: who designed it (0x41 is Arm Ltd).
+    pub implementer: Option<u64>,
+    /// Arm: which core.
+    pub part: Option<u64>,
+    /// Arm: revision within the part.
+    pub revision: Option<u64>,
+}
+
+impl Processor {
+    /// Intel?
+    pub fn is_intel(&self) -> bool {
+        self.vendor.as_deref() == Some("GenuineIntel")
+    }
+    /// AMD, or Hygon, which follows it?
+    pub fn is_amd(&self) -> bool {
+        matches!(self.vendor.as_deref(), Some("AuthenticAMD" | "HygonGenuine"))
+    }
+}
+
+impl std::fmt::Display for Processor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = self.name.as_deref().or(self.vendor.as_deref());
+        let hex = |n: Option<u64>| n.map_or("?".to_string(), |n| format!("0x{n:x}"));
+        match (name, self.family, self.implementer) {
+            (Some(name), Some(family), _) => {
+                write!(f, "{name} (family {family} model {} stepping {})", hex(self.model), hex(self.stepping))
+            }
+            (name, _, Some(implementer)) => {
+                write!(f, "{} implementer 0x{implementer:x} part {}", name.unwrap_or("Arm"), hex(self.part))
+            }
+            (name, ..) => f.write_str(name.unwrap_or("unknown")),
+        }
+    }
+}
+
+/// What the file says.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CpuInfo {
+    pub(super) processor: PerCpu<Processor>,
+    pub(super) flags: PerCpu<Vec<String>>,
+    pub(super) package_id: PerCpu<u32>,
+    pub(super) core_id: PerCpu<u32>,
+}
+
+/// The lines of one block that are looked at.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Block<'a> {
+    /// In the order of `Processor`'s fields.
+    fields: [Option<&'a str>; 9],
+    flags: Option<&'a str>,
+    package: Option<&'a str>,
+    core: Option<&'a str>,
+}
+
+/// Reads and parses it.
+pub(super) fn read(src: &dyn Source) -> CpuInfo {
+    match src.read(PATH) {
+        Ok(bytes) => parse(&String::from_utf8_lossy(&bytes)),
+        Err(error) => {
+            let gap = Gap::from_read(PATH, &error);
+            CpuInfo { processor: PerCpu::group([(0, Fact::Gap(gap))]), ..CpuInfo::default() }
+        }
+    }
+}
+
+fn parse(text: &str) -> CpuInfo {
+    let mut blocks: Vec<(Cpu, Block)> = Vec::new();
+    // Some architectures put what all CPUs share before the first or after the last block; it fills what blocks lack.
+    let mut block: Option<(Cpu, Block)> = None;
+    for line in text.lines() {
+        let Some((key, value)) = line.split_once(':') else { continue };
+        let (key, value) = (key.trim_end(), value.trim());
+        if key == "processor" {
+            blocks.extend(block.take());
+            block = value.parse().ok().filter(|cpu| *cpu < 1 << 16).map(|cpu| (cpu, Block::default()));
+            continue;
+        }
+        let Some((_, block)) = &mut block else { continue };
+        let slot = match key {
+            "vendor_id" => &mut block.fields[0],
+            "cpu family" => &mut block.fields[1],
+            "model" => &mut block.fields[2],
+            "stepping" => &mut block.fields[3],
+            "microcode" => &mut block.fields[4],
+            "model name" => &mut block.fields[5],
+            "CPU implementer" => &mut block.fields[6],
+            "CPU part" => &mut block.fields[7],
+            "CPU revision" => &mut block.fields[8],
+            "flags" | "Features" => &mut block.flags,
+            "physical id" => &mut block.package,
+            "core id" => &mut block.core,
+            _ => continue,
+        };
+        *slot = Some(value);
+    }
+    blocks.extend(block);
+    let missing = |what: &str| Gap::malformed(PATH, format!("no line \"{what}\""));
+    let number = |text: Option<&str>, what: &str| match text.and_then(|text| text.parse().ok()) {
+        Some(n) => Fact::Known(n),
+        None => Fact::Gap(missing(what)),
+    };
+    CpuInfo {
+        processor: grouped(&blocks, |block| block.fields, |fields| Fact::Known(processor(fields))),
+        flags: grouped(
+            &blocks,
+            |block| block.flags,
+            |flags| flags.map_or_else(|| Fact::Gap(missing("flags")), |flags| Fact::Known(notable(flags))),
+        ),
+        package_id: grouped(&blocks, |block| block.package, |text| number(*text, "physical id")),
+        core_id: grouped(&blocks, |block| block.core, |text| number(*text, "core id")),
+    }
+}
+
+/// Converts each run of equal text once.
+fn grouped<'a, K: PartialEq, T: Clone + PartialEq>(
+    blocks: &[(Cpu, Block<'a>)],
+    key: impl Fn(&Block<'a>) -> K,
+    convert: impl Fn(&K) -> Fact<T>,
+) -> PerCpu<T> {
+    let mut last: Option<(K, Fact<T>)> = None;
+    PerCpu::group(blocks.iter().map(|(cpu, block)| {
+        let now = key(block);
+        let fact = match last.take() {
+            Some((before, fact)) if before == now => fact,
+            _ => convert(&now),
+        };
+        last = Some((now, fact.clone()));
+        (*cpu, fact)
+    }))
+}
+
+fn processor(fields: &[Option<&str>; 9]) -> Processor {
+    let number = |at: usize| {
+        let text = fields[at]?;
+        text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
+    };
+    let word = |at: usize| fields[at].filter(|text| !text.is_empty()).map(str::to_string);
+    Processor {
+        vendor: word(0),
+        family: number(1),
+        model: number(2),
+        stepping: number(3),
+        microcode: number(4),
+        name: word(5),
+        implementer: number(6),
+        part: number(7),
+        revision: number(8),
+    }
+}
+
+/// The flags of the table above, in its order.
+fn notable(flags: &str) -> Vec<String> {
+    let have: std::collections::HashSet<&str> = flags.split_whitespace().collect();
+    FLAGS.iter().filter(|(flag, _)| have.contains(flag)).map(|(flag, _)| flag.to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x86_and_arm_blocks() {
+        let x86 = parse(
+            "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: XEON 8568Y+\n\
+             stepping\t: 2\nmicrocode\t: 0x210002a9\nphysical id\t: 1\ncore id\t\t: 7\nflags\t\t: fpu arat hwp mmx monitor\n\n",
+        );
+        let processor = x86.processor.uniform().unwrap();
+        assert_eq!(processor.to_string(), "XEON 8568Y+ (family 6 model 0xcf stepping 0x2)");
+        assert_eq!(processor.microcode, Some(0x2100_02a9));
+        assert_eq!(x86.flags.uniform().unwrap(), &["monitor", "arat", "hwp"]);
+        assert_eq!((x86.package_id.uniform(), x86.core_id.uniform()), (Some(&1), Some(&7)));
+
+        let arm = parse(
+            "processor\t: 3\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\nCPU revision\t: 1\n",
+        );
+        assert_eq!(arm.processor.uniform().unwrap().to_string(), "Arm implementer 0x41 part 0xd40");
+        assert!(arm.package_id.is_unknown());
+    }
+
+    #[test]
+    fn nonsense_is_nothing() {
+        let info = parse("processor : 4294967295\nflags : hwp\nprocessor\u{fffd}: 1\n:::\nprocessor: x\n");
+        assert!(info.processor.is_unknown() && info.flags.is_unknown());
+    }
+}

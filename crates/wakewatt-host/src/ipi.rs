@@ -1,0 +1,56 @@
+//! A bare inter-processor interrupt, there and back: reading a counter that lives on another CPU.
+//!
+//! A software counter opened for one CPU (perf_event_open, pid -1) is read by running a function on that CPU
+//! (kernel/events/core.c, perf_event_read -> smp_call_function_single), so a read from elsewhere takes as long as
+//! waking that CPU, running a few instructions there and seeing the answer: no thread is switched in, and one clock
+//! on one CPU measures it. A CPU that polls in idle is told through memory without any interrupt; that is its merit.
+//! Needs perf_event_paranoid of 0 or less, or CAP_PERFMON.
+
+use rustix::fd::{FromRawFd, OwnedFd};
+use std::io;
+use wakewatt_core::units::Cpu;
+
+const PERF_TYPE_SOFTWARE: u32 = 1;
+const PERF_COUNT_SW_CPU_CLOCK: u64 = 0;
+const ATTR_SIZE_VER0: u32 = 64;
+const PERF_FLAG_FD_CLOEXEC: u64 = 8;
+
+/// The head of struct perf_event_attr, as far as version 0 goes (include/uapi/linux/perf_event.h).
+#[repr(C)]
+#[derive(Default)]
+struct Attr {
+    kind: u32,
+    size: u32,
+    config: u64,
+    rest: [u64; 6],
+}
+
+/// A counter on one CPU.
+#[derive(Debug)]
+pub struct RemoteCounter(OwnedFd);
+
+impl RemoteCounter {
+    /// Opens it on the CPU.
+    pub fn on(cpu: Cpu) -> io::Result<RemoteCounter> {
+        let attr =
+            Attr { kind: PERF_TYPE_SOFTWARE, size: ATTR_SIZE_VER0, config: PERF_COUNT_SW_CPU_CLOCK, ..Attr::default() };
+        let cpu = i32::try_from(cpu).map_err(io::Error::other)?;
+        // SAFETY: attr is 64 bytes as its size field says, live, and only read during the call; pid -1 with a CPU
+        // number and group -1 are plain integers.
+        let fd =
+            unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC) };
+        let fd = i32::try_from(fd).map_err(io::Error::other)?;
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel just gave us this descriptor and nobody else has it.
+        Ok(RemoteCounter(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Reads it: from another CPU, one interrupt round trip.
+    pub fn read(&self) -> io::Result<u64> {
+        let mut value = [0u8; 8];
+        rustix::io::read(&self.0, &mut value)?;
+        Ok(u64::from_ne_bytes(value))
+    }
+}

@@ -1,0 +1,152 @@
+//! The probes. To add one: write the file, add one line to [`BENCHES`].
+//!
+//! All share these rules (MEASURE 2.9, 2.11): threads pinned, SCHED_FIFO if allowed and said so if not, memory locked,
+//! timer slack 1 ns, warm-up discarded, no allocation and no input or output inside the loop, plans on an absolute
+//! schedule, late starts counted from the plan. A stop flag ends each within 100 ms; what was measured by then is
+//! returned. A probe blocks its caller, who keeps the [`wakewatt_core::source::Source`]: threads never see it.
+
+pub mod idle_counters;
+pub mod network;
+pub mod respond;
+pub mod slice;
+pub mod wakeup_ipi;
+pub mod wakeup_remote;
+pub mod wakeup_timer;
+pub mod wire;
+
+pub use idle_counters::IdleBaseline;
+pub use network::{NetworkSpec, round_trip};
+pub use respond::{RespondSpec, Responder, respond};
+pub use slice::{NetworkSlice, WakeupSlice};
+pub use wakeup_ipi::ipi;
+pub use wakeup_remote::{RemoteKind, RemoteSpec, remote};
+pub use wakeup_timer::{TimerSpec, timer};
+
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::units::{Cpu, show_ns};
+use wakewatt_host::affinity::allowed_cpus;
+
+/// A probe, for help texts and pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bench {
+    /// Stable: `wakeup.timer`.
+    pub id: &'static str,
+    /// Heading.
+    pub title: &'static str,
+    /// One line: what it takes from when to when.
+    pub help: &'static str,
+}
+
+/// Every probe, in reading order.
+pub const BENCHES: &[Bench] = &[
+    Bench {
+        id: "wakeup.timer",
+        title: "timer wake-up",
+        help: "a thread sleeps until a planned time on its own CPU: planned time to running (as cyclictest)",
+    },
+    Bench {
+        id: "wakeup.futex",
+        title: "cross-CPU wake-up, futex",
+        help: "a thread on another CPU calls FUTEX_WAKE: just before the call to the sleeper running",
+    },
+    Bench {
+        id: "wakeup.eventfd",
+        title: "cross-CPU wake-up, eventfd",
+        help: "a thread on another CPU writes to an eventfd: just before the write to the reader running",
+    },
+    Bench {
+        id: "wakeup.ipi",
+        title: "interrupt round trip",
+        help: "another CPU is asked for a counter and answers from its interrupt: there and back, no thread switched in",
+    },
+    Bench {
+        id: "network.udp",
+        title: "UDP round trip",
+        help: "one datagram and its reply, split into requester, responder and wire",
+    },
+    Bench {
+        id: "network.tcp",
+        title: "TCP round trip",
+        help: "one small message and its reply on an open connection, split into requester, responder and wire",
+    },
+];
+
+/// The pause before each event, unless said otherwise: 1 ms.
+pub const DEFAULT_GAP_NS: u64 = 1_000_000;
+/// The longest pause, so that a stop is obeyed within it.
+pub const MAX_GAP_NS: u64 = 100_000_000;
+/// The shortest: below, the wake-up itself takes longer than the pause.
+pub const MIN_GAP_NS: u64 = 10_000;
+/// Samples of this first time are thrown away.
+pub const DEFAULT_WARMUP_NS: u64 = 50_000_000;
+/// What cyclictest uses in its documentation.
+pub const DEFAULT_FIFO_PRIORITY: u8 = 80;
+
+/// Why a probe has no numbers.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// Offline, or outside the affinity of this process.
+    #[error(
+        "CPU {cpu} is not available to this process (it may use {allowed}); choose one of those, or widen taskset or cpuset"
+    )]
+    CpuNotAllowed {
+        /// The CPU asked for.
+        cpu: Cpu,
+        /// What is available.
+        allowed: CpuSet,
+    },
+    /// A remote wake-up needs two.
+    #[error("the waking and the woken CPU are both {0}; name two different ones")]
+    SameCpu(Cpu),
+    /// Too long or too short.
+    #[error("a gap of {} is outside {} to {}; choose one within", show_ns(*gap_ns), show_ns(MIN_GAP_NS), show_ns(MAX_GAP_NS))]
+    Gap {
+        /// The gap asked for.
+        gap_ns: u64,
+    },
+    /// Not on this machine, or not for this user: why, and what to try.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The system refused something the probe cannot do without.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was tried, with its object.
+        doing: String,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// Interrupted, or too short a run.
+    #[error("no sample was taken: the run was interrupted or shorter than its warm-up and one gap")]
+    NoSamples,
+    /// A bug of ours.
+    #[error("a measuring thread crashed; please report it")]
+    Crashed,
+}
+
+impl BenchError {
+    pub(crate) fn system(doing: impl Into<String>, source: impl Into<std::io::Error>) -> BenchError {
+        BenchError::System { doing: doing.into(), source: source.into() }
+    }
+}
+
+pub(crate) fn check_cpu(cpu: Cpu) -> Result<(), BenchError> {
+    let allowed = allowed_cpus().map_err(|e| BenchError::system("asking which CPUs may be used", e))?;
+    if allowed.contains(cpu) { Ok(()) } else { Err(BenchError::CpuNotAllowed { cpu, allowed }) }
+}
+
+pub(crate) fn check_gap(gap_ns: u64) -> Result<(), BenchError> {
+    if (MIN_GAP_NS..=MAX_GAP_NS).contains(&gap_ns) { Ok(()) } else { Err(BenchError::Gap { gap_ns }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_errors_say_what_to_try() {
+        let ids: std::collections::BTreeSet<&str> = BENCHES.iter().map(|b| b.id).collect();
+        assert_eq!(ids.len(), BENCHES.len());
+        assert!(check_cpu(4000).unwrap_err().to_string().contains("taskset"));
+        assert_eq!(check_gap(1).unwrap_err().to_string(), "a gap of 1ns is outside 10us to 100ms; choose one within");
+    }
+}

@@ -1,0 +1,212 @@
+//! The other end of a round trip: answers each request with three stamps of its own clock.
+//!
+//! UDP and TCP on the same port. It answers only whole requests of its version, with as many bytes as it got, and keeps
+//! nothing. It binds to loopback unless told otherwise, since whoever reaches the port can make this CPU work. TCP
+//! serves one connection at a time; a silent one is closed after 30 s.
+
+use super::wire::{Direction, LENGTH, Message};
+use super::*;
+use std::io::{ErrorKind, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use wakewatt_core::samples::Scheduling;
+use wakewatt_host::sched::MeasuringThread;
+use wakewatt_host::timestamps::{enable_receive_stamps, receive};
+use wakewatt_host::{clock, sleep};
+
+/// How often a waiting thread looks at its stop flag.
+pub(crate) const STOP_LOOK: Duration = Duration::from_millis(50);
+const SILENT_LIMIT_NS: u64 = 30_000_000_000;
+
+/// How to respond.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RespondSpec {
+    /// Address and port; port 0 takes a free one.
+    pub bind: SocketAddr,
+    /// The CPU to pin to.
+    pub cpu: Option<Cpu>,
+    /// SCHED_FIFO priority to try.
+    pub fifo_priority: Option<u8>,
+}
+
+impl RespondSpec {
+    /// On loopback, a free port, pinned or not.
+    pub fn loopback(cpu: Option<Cpu>) -> RespondSpec {
+        let bind = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        RespondSpec { bind, cpu, fifo_priority: Some(DEFAULT_FIFO_PRIORITY) }
+    }
+}
+
+/// A running responder; dropping it stops it.
+#[derive(Debug)]
+pub struct Responder {
+    address: SocketAddr,
+    scheduling: Scheduling,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Responder {
+    /// Binds and answers from two threads.
+    pub fn start(spec: &RespondSpec) -> Result<Responder, BenchError> {
+        if let Some(cpu) = spec.cpu {
+            check_cpu(cpu)?;
+        }
+        let (udp, tcp) = bind(spec.bind)?;
+        let at = |e| BenchError::system(format!("setting up the sockets at {}", spec.bind), e);
+        let address = udp.local_addr().map_err(at)?;
+        enable_receive_stamps(udp.as_fd()).map_err(at)?;
+        udp.set_read_timeout(Some(STOP_LOOK)).map_err(at)?;
+        tcp.set_nonblocking(true).map_err(at)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let mut responder =
+            Responder { address, scheduling: Scheduling::Other("not started".into()), stop, threads: Vec::new() };
+        responder.spawn(spec, ready.clone(), move |cpu, stop| serve_udp(&udp, cpu, stop))?;
+        responder.spawn(spec, ready, move |cpu, stop| serve_tcp(&tcp, cpu, stop))?;
+        for _ in 0..2 {
+            responder.scheduling = is_ready
+                .recv()
+                .map_err(|_| BenchError::Crashed)?
+                .map_err(|e| BenchError::system("pinning the responder", e))?;
+        }
+        Ok(responder)
+    }
+
+    fn spawn(
+        &mut self,
+        spec: &RespondSpec,
+        ready: std::sync::mpsc::Sender<Result<Scheduling, std::io::Error>>,
+        serve: impl FnOnce(Option<Cpu>, &AtomicBool) + Send + 'static,
+    ) -> Result<(), BenchError> {
+        let (spec, stop) = (spec.clone(), Arc::clone(&self.stop));
+        let body = move || match MeasuringThread::enter(spec.cpu, spec.fifo_priority) {
+            Err(why) => drop(ready.send(Err(why.into()))),
+            Ok(thread) => {
+                let _ = ready.send(Ok(thread.scheduling().clone()));
+                drop(ready);
+                serve(spec.cpu, &stop);
+            }
+        };
+        let handle = std::thread::Builder::new().name("wakewatt-respond".into()).spawn(body);
+        self.threads.push(handle.map_err(|e| BenchError::system("starting a responder thread", e))?);
+        Ok(())
+    }
+
+    /// Where it listens, UDP and TCP.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How it is scheduled.
+    pub fn scheduling(&self) -> &Scheduling {
+        &self.scheduling
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Responds until stopped; says first where.
+pub fn respond(spec: &RespondSpec, stop: &AtomicBool, on_ready: impl FnOnce(&Responder)) -> Result<(), BenchError> {
+    let responder = Responder::start(spec)?;
+    on_ready(&responder);
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(STOP_LOOK);
+    }
+    Ok(())
+}
+
+fn bind(address: SocketAddr) -> Result<(UdpSocket, TcpListener), BenchError> {
+    let mut last = None;
+    // A port that is free for UDP may be taken for TCP: with port 0, try another.
+    for _ in 0..if address.port() == 0 { 16 } else { 1 } {
+        let both = UdpSocket::bind(address).and_then(|udp| {
+            let tcp = TcpListener::bind(udp.local_addr()?)?;
+            Ok((udp, tcp))
+        });
+        match both {
+            Ok(both) => return Ok(both),
+            Err(why) => last = Some(why),
+        }
+    }
+    let why = last.unwrap_or_else(|| ErrorKind::AddrInUse.into());
+    Err(BenchError::system(format!("binding UDP and TCP to {address} (another port may be free)"), why))
+}
+
+/// The reply to a request, all but the send stamp.
+fn reply_to(bytes: &[u8], kernel_rx_at_ns: Option<u64>, user_rx_at_ns: u64, cpu: Option<Cpu>) -> Option<Message> {
+    let request = Message::decode(bytes).filter(|m| m.direction == Direction::Request)?;
+    let kernel_rx_at_ns = kernel_rx_at_ns.unwrap_or(0);
+    Some(Message { direction: Direction::Reply, kernel_rx_at_ns, user_rx_at_ns, cpu, ..request })
+}
+
+fn serve_udp(socket: &UdpSocket, cpu: Option<Cpu>, stop: &AtomicBool) {
+    // One byte more than a message, so that a longer datagram is seen to be one.
+    let mut buffer = [0; LENGTH + 1];
+    while !stop.load(Ordering::Relaxed) {
+        let Ok(got) = receive(socket.as_fd(), &mut buffer) else { continue };
+        let user_rx_at_ns = clock::realtime_ns();
+        let reply = reply_to(&buffer[..got.n_bytes], got.kernel_rx_at_ns, user_rx_at_ns, cpu);
+        if let (Some(mut reply), Some(from)) = (reply, got.from) {
+            reply.user_tx_at_ns = clock::realtime_ns();
+            let _ = socket.send_to(&reply.encode(), from);
+        }
+    }
+}
+
+fn serve_tcp(listener: &TcpListener, cpu: Option<Cpu>, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                let _ = serve_connection(stream, cpu, stop);
+            }
+            // Nobody there: look again soon. A connection waits at most this long, before anything is measured.
+            Err(_) => drop(sleep::sleep_until(clock::monotonic_ns() + 20_000_000)),
+        }
+    }
+}
+
+fn serve_connection(mut stream: TcpStream, cpu: Option<Cpu>, stop: &AtomicBool) -> std::io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(STOP_LOOK))?;
+    stream.set_write_timeout(Some(STOP_LOOK))?;
+    enable_receive_stamps(stream.as_fd())?;
+    let (mut buffer, mut n_filled) = ([0; LENGTH], 0);
+    let mut heard_at_ns = clock::monotonic_ns();
+    while !stop.load(Ordering::Relaxed) {
+        let got = match receive(stream.as_fd(), &mut buffer[n_filled..]) {
+            Ok(got) if got.n_bytes == 0 => return Ok(()),
+            Ok(got) => got,
+            Err(why) if is_pause(&why) && clock::monotonic_ns() - heard_at_ns < SILENT_LIMIT_NS => continue,
+            Err(why) => return Err(why),
+        };
+        let user_rx_at_ns = clock::realtime_ns();
+        heard_at_ns = clock::monotonic_ns();
+        n_filled += got.n_bytes;
+        if n_filled == LENGTH {
+            n_filled = 0;
+            // Not our protocol: hang up.
+            let reply = reply_to(&buffer, got.kernel_rx_at_ns, user_rx_at_ns, cpu);
+            let Some(mut reply) = reply else { return Ok(()) };
+            reply.user_tx_at_ns = clock::realtime_ns();
+            stream.write_all(&reply.encode())?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn is_pause(why: &std::io::Error) -> bool {
+    matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}

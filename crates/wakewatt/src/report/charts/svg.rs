@@ -1,0 +1,145 @@
+//! A small SVG writer for figures that live inside an HTML page.
+//!
+//! plotters was read first; docs/journal/2026-11-21-charts.md says why it cannot give these figures
+//! (whole pixels, no dash, no class, no halo behind text). Here colours are CSS classes, so one drawing follows light,
+//! dark and print; all text is escaped; there is no xmlns, which inline SVG does not need and which would be the only
+//! address in the file. Sizes are in CSS pixels: a figure is drawn once for a wide page and once for a phone, each at
+//! its own width, so text is never scaled below the size it was chosen for.
+
+/// A drawing under construction.
+#[derive(Debug)]
+pub(super) struct Svg {
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+/// Which side of the point the text stands on.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Svg {
+    pub(super) fn new(width: f64, height: f64) -> Svg {
+        Svg { width, height, body: String::new() }
+    }
+
+    pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        self.body += &format!(
+            "<line class=\"{class}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>",
+            n(from.0),
+            n(from.1),
+            n(to.0),
+            n(to.1)
+        );
+    }
+
+    pub(super) fn path(&mut self, class: &str, points: &[(f64, f64)], is_closed: bool) {
+        let mut d = String::new();
+        for (i, (x, y)) in points.iter().enumerate() {
+            d += &format!("{}{} {}", if i == 0 { "M" } else { "L" }, n(*x), n(*y));
+        }
+        if is_closed {
+            d.push('Z');
+        }
+        self.body += &format!("<path class=\"{class}\" d=\"{d}\"/>");
+    }
+
+    pub(super) fn rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64)) {
+        self.body += &format!(
+            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            n(at.0),
+            n(at.1),
+            n(size.0.max(0.0)),
+            n(size.1.max(0.0))
+        );
+    }
+
+    /// The mark of an arm: circle, square, diamond, triangle, so that grey print tells them apart.
+    pub(super) fn mark(&mut self, class: &str, shape: usize, (x, y): (f64, f64), r: f64) {
+        let points = match shape % 4 {
+            0 => {
+                self.body += &format!("<circle class=\"{class}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>", n(x), n(y), n(r));
+                return;
+            }
+            1 => vec![(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)]
+                .into_iter()
+                .map(|(a, b)| (x + (a - x) * 0.88, y + (b - y) * 0.88))
+                .collect::<Vec<_>>(),
+            2 => vec![(x, y - r * 1.3), (x + r * 1.3, y), (x, y + r * 1.3), (x - r * 1.3, y)],
+            _ => vec![(x, y - r * 1.2), (x + r * 1.15, y + r * 0.9), (x - r * 1.15, y + r * 0.9)],
+        };
+        self.path(class, &points, true);
+    }
+
+    pub(super) fn text(&mut self, class: &str, anchor: Anchor, (x, y): (f64, f64), text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        self.body += &format!(
+            "<text class=\"{class}\" x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
+            n(x),
+            n(y),
+            escape(text)
+        );
+    }
+
+    /// The finished element; `id` must be unique in the page, `class` says at which widths it shows.
+    pub(super) fn finish(self, id: &str, class: &str, title: &str, desc: &str) -> String {
+        format!(
+            "<svg class=\"chart {class}\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{}</svg>",
+            escape(title),
+            escape(desc),
+            self.body,
+            w = n(self.width),
+            h = n(self.height)
+        )
+    }
+}
+
+/// Width of a text in the system font, for placing only: digits and lower case average 0.56 em.
+pub(super) fn text_width(text: &str, size: f64) -> f64 {
+    text.chars().count() as f64 * size * 0.56
+}
+
+/// One decimal is a tenth of a pixel; not-a-number becomes 0 rather than a broken drawing.
+fn n(value: f64) -> String {
+    let value = if value.is_finite() { value } else { 0.0 };
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").unwrap_or(&text).to_string()
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_cannot_leave_its_element() {
+        let mut svg = Svg::new(100.0, 50.0);
+        svg.text("t", Anchor::Start, (f64::NAN, 1.25), "</text><script>&\u{0}");
+        let out = svg.finish("a", "wide", "<b>", "\"");
+        assert!(out.contains("&lt;/text&gt;&lt;script&gt;&amp; </text>"), "{out}");
+        assert!(!out.contains("<script") && !out.contains("NaN") && !out.contains("http"));
+    }
+}

@@ -1,0 +1,116 @@
+//! The report as Markdown, compact, for tickets. Facts are foreign text here too: markup characters are escaped.
+
+use super::view::{self, Table};
+use super::{Report, words};
+
+/// The document.
+pub fn render(report: &Report) -> String {
+    let r = view::of(report);
+    let mut out = format!("# {}\n\n**{}**\n\n{}\n\n", safe(&r.title), safe(&r.sentence), safe(&r.how_sure));
+    for warning in &r.warnings {
+        out += &format!("> **{}**\n\n", safe(warning));
+    }
+    for h in &r.headlines {
+        out += &format!("- {}: **{}** ({}; {})\n", safe(&h.name), h.value, safe(&h.note), h.label);
+    }
+    if let Some(run) = &r.experiment {
+        out += &format!("\n## Effects\n\n{}", table(&run.effects));
+    }
+    if !r.idle_tables.is_empty() {
+        out += "\n## Idle states, claimed and measured\n\n";
+        r.idle_tables.iter().for_each(|t| out += &table(t));
+    }
+    out += "\n## Findings\n\n";
+    if r.findings.is_empty() {
+        out += "No rule found anything to report.\n";
+    }
+    for (i, f) in r.findings.iter().enumerate() {
+        out += &format!(
+            "{}. **{}** ({}, confidence {}, {})\n",
+            i + 1,
+            safe(&f.title),
+            f.weight,
+            f.confidence,
+            safe(&f.id)
+        );
+        out += &format!("   - Cost ({}): {}\n", f.cost_label, safe(&f.cost));
+        for (says, path) in &f.evidence {
+            out += &format!("   - Evidence: {} ({})\n", safe(says), safe(path));
+        }
+        out += &format!(
+            "   - Remedy: {}\n   - Price: {}\n   - Verify: {}\n",
+            safe(&f.remedy),
+            safe(&f.price),
+            safe(&f.verify)
+        );
+    }
+    for x in &r.cannot_tell {
+        let hint = x.try_this.as_deref().map_or(String::new(), |t| format!("; to find out: {}", safe(t)));
+        out += &format!("- Cannot tell: {} {}{hint} ({})\n", safe(&x.question), safe(&x.because), safe(&x.id));
+    }
+    if !r.no.is_empty() {
+        let ids: Vec<String> = r.no.iter().map(|x| safe(&x.id)).collect();
+        out += &format!("- Answered no: {}\n", ids.join(", "));
+    }
+    if let Some(run) = &r.experiment {
+        out += &format!(
+            "\n## What was changed\n\nPut back: {}\n\n{}",
+            if run.is_restored { "yes" } else { "**NO**" },
+            table(&run.changed)
+        );
+    }
+    out += "\n## Not looked at\n\n";
+    out += &r.not_seen.iter().map(|line| format!("- {}\n", safe(line))).collect::<String>();
+    out += "\n## Method\n\n";
+    out += &r.method.iter().map(|(head, text)| format!("- {}: {}\n", safe(head), safe(text))).collect::<String>();
+    out += "\n## Raw numbers\n\n";
+    if let Some(run) = &r.experiment {
+        out += &(table(&run.pooled) + &table(&run.blocks));
+    }
+    if !r.as_found.rows.is_empty() {
+        out += &table(&r.as_found);
+    }
+    out + &format!("wakewatt {}, {}\n", safe(&r.version), safe(&r.generated_at))
+}
+
+fn table(t: &Table) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.iter().map(|c| safe(c)).collect::<Vec<_>>().join(" | "));
+    let ruler: Vec<&str> = (0..t.heads.len()).map(|i| if i < t.n_text_columns { "---" } else { "---:" }).collect();
+    let rows: String = t.rows.iter().map(|row| line(row)).collect();
+    format!("{}:\n\n{}| {} |\n{rows}\n", safe(&words::sentence_case(&t.caption)), line(&t.heads), ruler.join(" | "))
+}
+
+/// Foreign text on one line, its markup characters escaped.
+fn safe(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '&' => out.push_str("&amp;"),
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn a_ticket_has_the_verdict_the_effect_and_what_was_put_back() {
+        for (name, report) in sample::all() {
+            let md = render(&report);
+            assert!(md.starts_with("# ") && md.contains("## Method"), "{name}");
+            assert_eq!(md.contains("Put back: yes"), report.evidence.experiment.is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn foreign_text_cannot_break_a_table_or_bring_markup() {
+        assert_eq!(safe("a|b\n<img> *x*"), "a\\|b &lt;img> \\*x\\*");
+    }
+}

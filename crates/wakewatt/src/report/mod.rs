@@ -1,0 +1,73 @@
+//! The report: one run, shown so that a reader who does not believe it can check it.
+//!
+//! Data flows one way: [`Report`] (what is known) -> [`verdict`] (what may be said) -> `view` (every number as text
+//! with its label and its window) -> a format. `html`, `markdown` and `text` only lay out; none of them computes, so the
+//! three can never disagree. To add a format: write one file that takes a [`Report`], add one line here.
+//!
+//! What the page owes a sceptic: the sentence first, how sure next, then every round in the order it ran, so that the
+//! statistics are seen to follow from the data; then what was changed and put back, and what could not be seen.
+
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::facts::Topic;
+use wakewatt_core::rules::Ruling;
+use wakewatt_core::sheet::Sheet;
+
+pub mod charts;
+pub mod html;
+pub mod markdown;
+pub mod sample;
+pub mod text;
+pub mod verdict;
+mod view;
+mod words;
+
+/// Everything a report is made of. It knows no clock: the time of writing is passed in.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Heading, e.g. the host's name as the user wants it shown.
+    pub title: String,
+    /// When it was written, as it shall be printed.
+    pub generated_at: String,
+    /// The version of wakewatt that made it.
+    pub version: String,
+    /// Facts, samples and the experiment.
+    pub evidence: Evidence,
+    /// Every rule's answer, findings first, already ranked.
+    pub rulings: Vec<Ruling>,
+    /// The host's facts as rows, one sheet per topic.
+    pub host_sheets: Vec<(Topic, Sheet)>,
+}
+
+impl Report {
+    /// A report of this evidence; the sheets are taken from its facts.
+    pub fn new(
+        title: impl Into<String>,
+        generated_at: impl Into<String>,
+        evidence: Evidence,
+        rulings: Vec<Ruling>,
+    ) -> Report {
+        let host_sheets = evidence.facts.sheets();
+        let version = env!("CARGO_PKG_VERSION").to_string();
+        Report { title: title.into(), generated_at: generated_at.into(), version, evidence, rulings, host_sheets }
+    }
+
+    /// The one sentence, with how sure and what to be warned of.
+    pub fn verdict(&self) -> verdict::Verdict {
+        verdict::of(&self.evidence)
+    }
+
+    /// The self-contained page.
+    pub fn to_html(&self) -> anyhow::Result<String> {
+        html::render(self)
+    }
+
+    /// The same for a ticket.
+    pub fn to_markdown(&self) -> String {
+        markdown::render(self)
+    }
+
+    /// The terminal summary.
+    pub fn to_text(&self, style: text::Style) -> String {
+        text::render(self, style)
+    }
+}

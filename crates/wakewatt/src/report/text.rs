@@ -1,0 +1,127 @@
+//! The end of `doctor` in a terminal: verdict, ranked findings, what could not be seen. The rest is in the page.
+//!
+//! Wrapped to the width, colour only if told; foreign text is stripped of control characters, because an escape
+//! sequence in a device name must not reach the terminal.
+
+use super::{Report, view};
+
+/// How to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns.
+    pub width: usize,
+    /// ANSI colours?
+    pub is_coloured: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Style { width: 80, is_coloured: false }
+    }
+}
+
+const BOLD: &str = "1";
+const RED: &str = "31";
+const DIM: &str = "2";
+
+/// The summary.
+pub fn render(report: &Report, style: Style) -> String {
+    let r = view::of(report);
+    let mut out = Paper { style, text: String::new() };
+    out.wrap(BOLD, "", "", &r.sentence);
+    out.wrap(DIM, "", "", &r.how_sure);
+    for warning in &r.warnings {
+        out.wrap(RED, "! ", "  ", warning);
+    }
+    out.text.push('\n');
+    if r.findings.is_empty() {
+        out.wrap("", "", "", "No findings.");
+    }
+    for (i, f) in r.findings.iter().enumerate() {
+        let number = format!("{:>2}. ", i + 1);
+        out.wrap(BOLD, &number, "    ", &format!("{} [{}, confidence {}]", f.title, f.weight, f.confidence));
+        out.wrap("", "    cost:   ", "            ", &format!("{} ({})", f.cost, f.cost_label));
+        out.wrap("", "    remedy: ", "            ", &f.remedy);
+        out.wrap("", "    price:  ", "            ", &f.price);
+        out.wrap("", "    verify: ", "            ", &f.verify);
+    }
+    if !r.cannot_tell.is_empty() {
+        out.wrap(BOLD, "\n", "", "Cannot tell:");
+        for x in &r.cannot_tell {
+            let hint = x.try_this.as_deref().map_or(String::new(), |t| format!("; to find out: {t}"));
+            out.wrap("", "  - ", "    ", &format!("{} {}{hint}", x.question, x.because));
+        }
+    }
+    if !r.not_seen.is_empty() {
+        out.wrap(BOLD, "\n", "", "Could not be looked at:");
+        for line in &r.not_seen {
+            out.wrap("", "  - ", "    ", line);
+        }
+    }
+    if let Some(run) = &r.experiment {
+        let (colour, word) = if run.is_restored { ("", "yes") } else { (RED, "NO, see the report") };
+        out.wrap(colour, "\n", "", &format!("Everything put back: {word}."));
+    }
+    out.text
+}
+
+struct Paper {
+    style: Style,
+    text: String,
+}
+
+impl Paper {
+    /// One paragraph: `first` opens it, `rest` indents the lines after. Words longer than a line stand alone.
+    fn wrap(&mut self, colour: &str, first: &str, rest: &str, text: &str) {
+        let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let width = self.style.width.max(20);
+        let (mut lines, mut line, mut is_empty) = (Vec::new(), first.to_string(), true);
+        let length = |s: &str| s.trim_start_matches('\n').chars().count();
+        for word in clean.split_whitespace() {
+            if !is_empty && length(&line) + 1 + word.chars().count() > width {
+                lines.push(std::mem::replace(&mut line, rest.to_string()));
+                is_empty = true;
+            }
+            if !is_empty {
+                line.push(' ');
+            }
+            line.push_str(word);
+            is_empty = false;
+        }
+        lines.push(line);
+        let body = lines.join("\n");
+        if self.style.is_coloured && !colour.is_empty() {
+            self.text += &format!("\u{1b}[{colour}m{body}\u{1b}[0m\n");
+        } else {
+            self.text += &(body + "\n");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn it_fits_the_width_and_has_no_colour_unless_told() {
+        for (name, mut report) in sample::all() {
+            report.evidence.not_done.push("evil \u{1b}[31m device".into());
+            for width in [60, 80, 120] {
+                let text = render(&report, Style { width, is_coloured: false });
+                let longest = text.lines().filter(|l| !l.contains('/')).map(|l| l.chars().count()).max().unwrap_or(0);
+                assert!(longest <= width, "{name}: {longest} > {width}");
+                assert!(!text.contains('\u{1b}'), "{name}");
+            }
+            assert!(render(&report, Style { width: 80, is_coloured: true }).contains("\u{1b}[1m"));
+        }
+    }
+
+    #[test]
+    fn the_summary_ranks_findings_and_names_what_is_missing() {
+        let text = render(&sample::two_arms(), Style::default());
+        let find = |s: &str| text.find(s).unwrap_or_else(|| panic!("{s} in {text}"));
+        assert!(find("Waking") < find(" 1. Idle states") && find(" 2. ") < find("Cannot tell:"));
+        assert!(find("Could not be looked at:") < find("Everything put back: yes."));
+    }
+}

@@ -1,0 +1,395 @@
+//! The verdict: one plain sentence for a reader who does not believe it.
+//!
+//! It says only what the primary comparison, declared before the run, allows: the ratio, its 95 % interval, the number
+//! of rounds, both values. "No difference" is claimed only when the interval lies within ±5 %; when the interval is too
+//! wide the sentence says undecided and what would decide; without an experiment it says that nothing was proved. When
+//! another metric of the same comparison points the other way (in virtual machines a polling CPU is often preempted, so
+//! its tail is worse), the same sentence says so: a faster median with a slower p99 is not a win.
+
+use super::words::{median, ns_rough, percent, plural, ratio, ratio_interval, sentence_case};
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Verdict as Word};
+
+/// Within this of 1 an effect is not worth a change; the same bound as `samples::experiment::Verdict`.
+const NO_DIFFERENCE: f64 = 1.05;
+
+/// What kind of answer it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The machine as it was found is slower than the other arm.
+    Slower,
+    /// The machine as it was found is faster.
+    Faster,
+    /// No difference worth a change.
+    NoDifference,
+    /// The experiment could not decide.
+    Undecided,
+    /// No experiment ran.
+    NoExperiment,
+}
+
+impl Kind {
+    /// One or two words, for a label.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Slower => "costs latency",
+            Kind::Faster => "does not cost latency",
+            Kind::NoDifference => "no difference",
+            Kind::Undecided => "undecided",
+            Kind::NoExperiment => "not proved",
+        }
+    }
+}
+
+/// The sentence and what stands beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// What kind of answer.
+    pub kind: Kind,
+    /// One sentence.
+    pub sentence: String,
+    /// Why to believe it, or what would decide.
+    pub how_sure: String,
+    /// What must be known with it: settings not put back, blocks thrown away.
+    pub warnings: Vec<String>,
+}
+
+/// The verdict on this evidence.
+pub fn of(evidence: &Evidence) -> Verdict {
+    let Some(run) = &evidence.experiment else {
+        return without_experiment(evidence);
+    };
+    let warnings = warnings(run);
+    let Some(effect) = run.primary().filter(|e| e.n_pairs > 0 && e.ratio.is_finite() && e.ratio > 0.0) else {
+        return Verdict {
+            kind: Kind::Undecided,
+            sentence: format!(
+                "Undecided: the experiment ended ({}) before one round was complete in both arms.",
+                run.stopped_because
+            ),
+            how_sure: "Nothing can be said from this run; run it again with a larger time budget.".into(),
+            warnings,
+        };
+    };
+    let (kind, core) = match effect.verdict {
+        Word::Slower => (Kind::Slower, slower(run, effect)),
+        Word::Faster => (Kind::Faster, faster(run, effect)),
+        Word::NoDifference => (Kind::NoDifference, no_difference(run, effect)),
+        Word::Undecided => (Kind::Undecided, undecided(run, effect)),
+    };
+    let sentence = match reversal(run, effect) {
+        Some(but) => format!("{core}; but {but}."),
+        None => format!("{core}."),
+    };
+    Verdict { kind, sentence, how_sure: how_sure(run, effect), warnings }
+}
+
+/// `95 % interval 4.6–5.9, 10 rounds, 34 us against 6.5 us`.
+fn numbers(run: &ExperimentRun, effect: &Effect) -> String {
+    let mut text = format!(
+        "95 % interval {}, {}",
+        ratio_interval(effect.ratio_low, effect.ratio_high),
+        plural(effect.n_pairs, "round")
+    );
+    let of_arm = |arm: &str| median(counted(run, arm, &effect.metric).map(|(_, value)| value));
+    if let (Some(a), Some(b)) = (of_arm(&effect.baseline), of_arm(&effect.arm)) {
+        text += &format!(", {} against {}", ns_rough(a), ns_rough(b));
+    }
+    text
+}
+
+fn slower(run: &ExperimentRun, effect: &Effect) -> String {
+    let times = ratio(effect.ratio);
+    let numbers = numbers(run, effect);
+    if effect.metric.starts_with("wakeup.") && effect.arm == "poll" && sleeps(run, &effect.baseline) {
+        return format!(
+            "Waking a sleeping CPU on this machine takes {times} times as long as waking one that polls ({numbers}): idle states cost latency here"
+        );
+    }
+    let mut text = format!(
+        "{} takes {times} times as long with {} as with {} ({numbers})",
+        sentence_case(&metric(run, &effect.metric)),
+        arm(run, &effect.baseline),
+        arm(run, &effect.arm)
+    );
+    if let (Some(a), Some(b)) = (slept_in(run, &effect.baseline), slept_in(run, &effect.arm)) {
+        if a != b {
+            text += &format!(": its CPUs idled in {a} in the first and in {b} in the second");
+        }
+    }
+    text
+}
+
+fn faster(run: &ExperimentRun, effect: &Effect) -> String {
+    format!(
+        "{} is shorter with {} than with {}: {} times as long ({}), so the change that was tried makes it worse here",
+        sentence_case(&metric(run, &effect.metric)),
+        arm(run, &effect.baseline),
+        arm(run, &effect.arm),
+        ratio(effect.ratio),
+        numbers(run, effect)
+    )
+}
+
+fn no_difference(run: &ExperimentRun, effect: &Effect) -> String {
+    format!(
+        "No difference worth a change: {} is {} times as long with {} as with {} ({}), within 5 % of equal",
+        metric(run, &effect.metric),
+        ratio(effect.ratio),
+        arm(run, &effect.baseline),
+        arm(run, &effect.arm),
+        numbers(run, effect)
+    )
+}
+
+fn undecided(run: &ExperimentRun, effect: &Effect) -> String {
+    let mut text = format!(
+        "Undecided: {} is {} times as long with {} as with {}, but the {} allows both no effect and one worth a change",
+        metric(run, &effect.metric),
+        ratio(effect.ratio),
+        arm(run, &effect.baseline),
+        arm(run, &effect.arm),
+        numbers(run, effect)
+    );
+    if let Some(n) = rounds_to_decide(effect) {
+        text += &format!("; about {n} rounds would decide it if the scatter stays as it was");
+    }
+    text
+}
+
+/// Interval width shrinks with the square root of the rounds: how many until it excludes 1, or lies within ±5 %?
+fn rounds_to_decide(effect: &Effect) -> Option<u64> {
+    let half = (effect.ratio_high.ln() - effect.ratio_low.ln()) / 2.0;
+    let distance = effect.ratio.ln().abs();
+    let needed = distance.max(NO_DIFFERENCE.ln() - distance);
+    let n = effect.n_pairs as f64 * (half / needed).powi(2) * 1.1;
+    if !n.is_finite() || n <= effect.n_pairs as f64 || n > 100_000.0 {
+        return None;
+    }
+    // Rounded up to one significant digit and a half: it is a forecast.
+    let step = 10f64.powf(n.log10().floor()) / 2.0;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and 100 000")]
+    let rounded = ((n / step).ceil() * step) as u64;
+    Some(rounded)
+}
+
+/// Another metric of the same comparison that decidedly points the other way, the same source's tail first.
+fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> {
+    let opposite = match primary.verdict {
+        Word::Slower => Word::Faster,
+        Word::Faster => Word::Slower,
+        _ => return None,
+    };
+    let source = |id: &str| id.rsplit_once('.').map(|(what, _)| what.to_string());
+    let mut against: Vec<&Effect> = run
+        .effects
+        .iter()
+        .filter(|e| e.verdict == opposite && e.baseline == primary.baseline && e.arm == primary.arm)
+        .collect();
+    against.sort_by_key(|e| source(&e.metric) != source(&primary.metric));
+    let effect = against.first()?;
+    let (slow_arm, times, low, high) = if opposite == Word::Faster {
+        (&effect.arm, 1.0 / effect.ratio, 1.0 / effect.ratio_high, 1.0 / effect.ratio_low)
+    } else {
+        (&effect.baseline, effect.ratio, effect.ratio_low, effect.ratio_high)
+    };
+    Some(format!(
+        "{} goes the other way, {} times as long with {} (95 % interval {})",
+        metric(run, &effect.metric),
+        ratio(times),
+        arm(run, slow_arm),
+        ratio_interval(low, high)
+    ))
+}
+
+fn how_sure(run: &ExperimentRun, effect: &Effect) -> String {
+    let pairs = pairs(run, effect);
+    let same = pairs.iter().filter(|(a, b)| (a > b) == (effect.ratio > 1.0)).count();
+    let mut parts = Vec::new();
+    if !pairs.is_empty() {
+        parts.push(if same == pairs.len() && pairs.len() > 1 {
+            format!("All {} rounds point the same way", pairs.len())
+        } else {
+            format!("{same} of {} point the same way", plural(pairs.len(), "round"))
+        });
+    }
+    parts.push(format!(
+        "if the setting made no difference, chance would give a result this far out with probability {} (exact sign-flip test)",
+        super::words::p_value(effect.p_value)
+    ));
+    parts.push("the order of the arms was drawn at random in every round".into());
+    let rejected = run.blocks.iter().filter(|b| b.is_rejected.is_some()).count();
+    let disturbed = run.blocks.iter().filter(|b| b.is_rejected.is_none() && !b.disturbances.is_empty()).count();
+    parts.push(match (rejected, disturbed) {
+        (0, 0) => "no block was disturbed or thrown away".to_string(),
+        (r, d) => format!("{} of {} blocks thrown away, {d} disturbed but kept", r, run.blocks.len()),
+    });
+    parts.join("; ") + "."
+}
+
+fn warnings(run: &ExperimentRun) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !run.is_restored() {
+        warnings.push(
+            "Not everything was put back: the settings after the experiment differ from those before it; see “What was changed”."
+                .to_string(),
+        );
+    }
+    let rejected = run.blocks.iter().filter(|b| b.is_rejected.is_some()).count();
+    if rejected * 4 > run.blocks.len() {
+        let share = percent(rejected as f64 / run.blocks.len() as f64);
+        warnings.push(format!("{share} of the blocks were thrown away; the reasons stand in the block table."));
+    }
+    warnings
+}
+
+fn without_experiment(evidence: &Evidence) -> Verdict {
+    let why = evidence.not_done.iter().find_map(|note| note.strip_prefix("experiment:").map(str::trim));
+    let why = why.unwrap_or("it was not asked for");
+    let as_found = evidence.wakeups.iter().find_map(|s| Some((s, s.latency.p50_ns()?)));
+    let sentence = match as_found {
+        Some((sample, p50_ns)) => format!(
+            "Nothing was proved: no experiment ran ({why}); as found, a {} wake-up takes {} at the median ({} samples), and how much of that is due to idle states this run cannot say.",
+            sample.kind.word(),
+            ns_rough(p50_ns as f64),
+            super::words::count(sample.latency.n)
+        ),
+        None => format!(
+            "Nothing was proved: no experiment ran ({why}), so what follows rests on what the machine says about itself."
+        ),
+    };
+    Verdict {
+        kind: Kind::NoExperiment,
+        sentence,
+        how_sure: "Only an experiment that changes the setting and puts it back can tell what the setting costs."
+            .into(),
+        warnings: Vec::new(),
+    }
+}
+
+/// The blocks of an arm that count: round and value.
+pub(super) fn counted<'a>(
+    run: &'a ExperimentRun,
+    arm: &'a str,
+    metric: &str,
+) -> impl Iterator<Item = (usize, f64)> + 'a {
+    let at = run.metrics.iter().position(|m| m.id == metric);
+    run.blocks
+        .iter()
+        .filter(move |b| b.arm == arm && b.is_rejected.is_none())
+        .filter_map(move |b| Some((b.round, b.values_ns.get(at?).copied().flatten()?)))
+}
+
+/// Baseline and arm of every round that has both.
+pub(super) fn pairs(run: &ExperimentRun, effect: &Effect) -> Vec<(f64, f64)> {
+    let other: Vec<(usize, f64)> = counted(run, &effect.arm, &effect.metric).collect();
+    counted(run, &effect.baseline, &effect.metric)
+        .filter_map(|(round, a)| Some((a, other.iter().find(|(r, _)| *r == round)?.1)))
+        .collect()
+}
+
+/// Did the CPUs really sleep in this arm? Without counters the claim "sleeping" is not made.
+fn sleeps(run: &ExperimentRun, arm: &str) -> bool {
+    let blocks = run.blocks.iter().filter(|b| b.arm == arm && b.is_rejected.is_none());
+    blocks.flat_map(|b| &b.idle).flat_map(|d| &d.states).any(|s| s.name != "POLL" && s.n_usage > 0 && s.time_ns > 0)
+}
+
+/// The state that took at least 95 % of an arm's idle entries, by the kernel's counters.
+fn slept_in(run: &ExperimentRun, arm: &str) -> Option<String> {
+    let mut entries: Vec<(&str, u64)> = Vec::new();
+    let blocks = run.blocks.iter().filter(|b| b.arm == arm && b.is_rejected.is_none());
+    for state in blocks.flat_map(|b| &b.idle).flat_map(|d| &d.states) {
+        match entries.iter_mut().find(|(name, _)| *name == state.name) {
+            Some((_, n)) => *n = n.saturating_add(state.n_usage),
+            None => entries.push((&state.name, state.n_usage)),
+        }
+    }
+    let all: u64 = entries.iter().map(|(_, n)| n).sum();
+    let (name, most) = entries.into_iter().max_by_key(|(_, n)| *n)?;
+    (all > 0 && most as f64 >= 0.95 * all as f64).then(|| name.to_string())
+}
+
+/// The metric in a sentence: "cross-CPU wake-up, p99" becomes "the p99 cross-CPU wake-up".
+fn metric(run: &ExperimentRun, id: &str) -> String {
+    let title = run.metrics.iter().find(|m| m.id == id).map_or(id, |m| m.title.as_str());
+    let is_quantile = |word: &str| word == "median" || word == "mean" || word.starts_with("p9");
+    match title.rsplit_once(", ") {
+        Some((what, statistic)) if is_quantile(statistic) => format!("the {statistic} {what}"),
+        _ => title.to_string(),
+    }
+}
+
+fn arm(run: &ExperimentRun, id: &str) -> String {
+    let title = run.arms.iter().find(|a| a.id == id).map_or(id, |a| a.title.as_str());
+    format!("“{title}”")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn the_effect_is_said_with_its_interval_rounds_and_both_values() {
+        let verdict = sample::two_arms().verdict();
+        assert_eq!(verdict.kind, Kind::Slower);
+        let s = &verdict.sentence;
+        for part in ["Waking a sleeping CPU on this machine takes 5.", "95 % interval 4.", "10 rounds", "us against 6."]
+        {
+            assert!(s.contains(part), "{part}: {s}");
+        }
+        assert!(verdict.how_sure.contains("All 10 rounds"), "{}", verdict.how_sure);
+        assert!(s.ends_with('.') && s.matches(". ").count() == 0, "one sentence: {s}");
+    }
+
+    #[test]
+    fn a_cpu_that_never_slept_is_not_called_sleeping() {
+        let mut report = sample::two_arms();
+        report.evidence.experiment.iter_mut().flat_map(|e| &mut e.blocks).for_each(|b| b.idle.clear());
+        assert!(!report.verdict().sentence.contains("sleeping"));
+    }
+
+    #[test]
+    fn a_tail_that_goes_the_other_way_is_in_the_same_sentence() {
+        let s = sample::tail_reversed().verdict().sentence;
+        assert!(s.contains("; but ") && s.contains("p99") && s.contains("goes the other way"), "{s}");
+    }
+
+    #[test]
+    fn undecided_says_what_would_decide() {
+        let verdict = sample::undecided().verdict();
+        assert_eq!(verdict.kind, Kind::Undecided);
+        assert!(verdict.sentence.contains("rounds would decide"), "{}", verdict.sentence);
+    }
+
+    #[test]
+    fn without_an_experiment_nothing_is_claimed() {
+        let verdict = sample::read_only().verdict();
+        assert_eq!(verdict.kind, Kind::NoExperiment);
+        assert!(verdict.sentence.contains("Nothing was proved") && verdict.sentence.contains("needs root"));
+        assert_eq!(of(&Evidence::default()).kind, Kind::NoExperiment);
+    }
+
+    #[test]
+    fn no_difference_faster_and_empty_runs_have_their_own_words() {
+        let mut report = sample::two_arms();
+        let set = |report: &mut super::super::Report, word: Word, ratio: f64| {
+            let effect = &mut report.evidence.experiment.as_mut().unwrap().effects[0];
+            (effect.verdict, effect.ratio, effect.ratio_low, effect.ratio_high) =
+                (word, ratio, ratio * 0.98, ratio * 1.02);
+        };
+        set(&mut report, Word::NoDifference, 1.01);
+        assert!(report.verdict().sentence.contains("within 5 % of equal"));
+        set(&mut report, Word::Faster, 0.8);
+        assert!(report.verdict().sentence.contains("makes it worse here"));
+        report.evidence.experiment.as_mut().unwrap().effects.clear();
+        assert!(report.verdict().sentence.starts_with("Undecided: the experiment ended"));
+    }
+
+    #[test]
+    fn settings_left_behind_are_warned_of() {
+        let mut report = sample::two_arms();
+        report.evidence.experiment.as_mut().unwrap().after[0].1 = "n/a".into();
+        assert!(report.verdict().warnings[0].contains("Not everything was put back"));
+    }
+}

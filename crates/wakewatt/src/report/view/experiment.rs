@@ -1,0 +1,244 @@
+//! The experiment as text and figures: headlines, distributions, effects, rounds, blocks, and what was put back.
+
+use super::super::charts::{distribution, forest, rounds};
+use super::super::{verdict, words};
+use super::{ExperimentView, Figure, Headline, Table};
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
+
+/// The big numbers: every arm's value of the primary metric and the ratio; without an experiment what was measured as found.
+pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
+    let Some((run, primary)) = evidence.experiment.as_ref().and_then(|run| Some((run, run.metrics.first()?))) else {
+        let as_found = evidence.wakeups.iter().take(3).filter_map(|s| {
+            Some(Headline {
+                value: words::ns_rough(s.latency.p50_ns()? as f64),
+                name: format!("{} wake-up, median", s.kind.word()),
+                note: format!("as found, {} samples", words::count(s.latency.n)),
+                label: "measured",
+                arm: None,
+            })
+        });
+        return as_found.collect();
+    };
+    let lengths = run.blocks.iter().map(|b| b.window.length_ns() as f64);
+    let length = words::median(lengths).map_or(String::new(), |ns| format!(" of {}", words::ns(ns)));
+    let mut all: Vec<Headline> = run
+        .arms
+        .iter()
+        .enumerate()
+        .filter_map(|(i, arm)| {
+            let values: Vec<f64> = verdict::counted(run, &arm.id, &primary.id).map(|(_, v)| v).collect();
+            Some(Headline {
+                value: words::ns_rough(words::median(values.iter().copied())?),
+                name: arm.title.clone(),
+                note: format!("{}; middle of {}{length}", primary.title, words::plural(values.len(), "block")),
+                label: "measured",
+                arm: Some(i.min(3)),
+            })
+        })
+        .collect();
+    if let Some(effect) = run.primary() {
+        all.push(Headline {
+            value: format!("×{}", words::ratio(effect.ratio)),
+            name: format!("{} over {}", effect.baseline, effect.arm),
+            note: format!("95 % interval {}", words::ratio_interval(effect.ratio_low, effect.ratio_high)),
+            label: "measured",
+            arm: None,
+        });
+    }
+    all
+}
+
+/// All of it.
+pub(super) fn view(run: &ExperimentRun, zero_at_ns: u64) -> ExperimentView {
+    ExperimentView {
+        arms: run.arms.iter().map(|a| (a.id.clone(), a.title.clone(), a.settings.clone())).collect(),
+        distributions: distributions(run),
+        forest: forest_figure(run),
+        rounds: run.metrics.iter().enumerate().take(2).filter_map(|(i, m)| rounds_figure(run, i, m)).collect(),
+        effects: effects(run),
+        pooled: pooled(run),
+        blocks: blocks(run, zero_at_ns),
+        changed: changed(run),
+        is_restored: run.is_restored(),
+    }
+}
+
+fn arm_index(run: &ExperimentRun, id: &str) -> usize {
+    run.arms.iter().position(|a| a.id == id).unwrap_or(0)
+}
+
+fn metric_title(run: &ExperimentRun, id: &str) -> String {
+    run.metrics.iter().find(|m| m.id == id).map_or_else(|| id.into(), |m| m.title.clone())
+}
+
+fn distributions(run: &ExperimentRun) -> Vec<Figure> {
+    let mut sources: Vec<(&str, &str)> = Vec::new();
+    for pooled in &run.pooled {
+        if !sources.iter().any(|(what, _)| *what == pooled.what) {
+            sources.push((&pooled.what, &pooled.title));
+        }
+    }
+    let figure = |(i, (what, title)): (usize, &(&str, &str))| {
+        let curves: Vec<distribution::Curve<'_>> = run
+            .pooled
+            .iter()
+            .filter(|p| p.what == *what && p.latency.n > 0)
+            .map(|p| {
+                let index = arm_index(run, &p.arm);
+                distribution::Curve {
+                    name: run.arms.get(index).map_or(&p.arm, |a| &a.title),
+                    index,
+                    latency: &p.latency,
+                }
+            })
+            .collect();
+        let n: u64 = curves.iter().map(|c| c.latency.n).sum();
+        (!curves.is_empty()).then(|| Figure {
+            svg: distribution::draw(&format!("dist{i}"), title, &curves),
+            caption: format!(
+                "{}: how often each latency occurred (top, every arm scaled to its own peak) and the percentiles (below). {} samples pooled over all counted blocks: to see the shape, not to test.",
+                words::sentence_case(title),
+                words::count(n)
+            ),
+            label: "measured",
+        })
+    };
+    sources.iter().enumerate().filter_map(figure).collect()
+}
+
+fn forest_figure(run: &ExperimentRun) -> Option<Figure> {
+    let baseline = &run.arms.first()?.id;
+    let primary = run.metrics.first()?;
+    let rows: Vec<forest::Row> = run
+        .effects
+        .iter()
+        .filter(|e| e.baseline == *baseline && e.ratio.is_finite() && e.ratio > 0.0)
+        .map(|e| forest::Row {
+            label: metric_title(run, &e.metric),
+            against: e.arm.clone(),
+            index: arm_index(run, &e.arm),
+            ratio: (e.ratio, e.ratio_low, e.ratio_high),
+            is_primary: e.metric == primary.id,
+        })
+        .collect();
+    (!rows.is_empty()).then(|| Figure {
+        svg: forest::draw("forest", baseline, &rows),
+        caption: format!(
+            "How many times as long with “{baseline}” as with the other arm, paired by round, with 95 % bootstrap intervals over rounds. Bold: the primary metric, declared before the run. Shaded: within 5 % of equal."
+        ),
+        label: "measured",
+    })
+}
+
+fn rounds_figure(run: &ExperimentRun, index: usize, metric: &Metric) -> Option<Figure> {
+    let mut dots: Vec<rounds::Dot> = Vec::new();
+    for block in &run.blocks {
+        let Some(value_ns) = block.values_ns.get(index).copied().flatten() else { continue };
+        let place = dots.iter().filter(|d| d.round == block.round).count();
+        let is_counted = block.is_rejected.is_none();
+        dots.push(rounds::Dot { round: block.round, place, index: arm_index(run, &block.arm), value_ns, is_counted });
+    }
+    let arms: Vec<String> = run.arms.iter().map(|a| a.id.clone()).collect();
+    (!dots.is_empty()).then(|| Figure {
+        svg: rounds::draw(&format!("rounds{index}"), &format!("{} of every block", metric.title), &arms, &dots),
+        caption: format!(
+            "{}: the value of every block, in the order they ran; hollow blocks were thrown away.",
+            words::sentence_case(&metric.title)
+        ),
+        label: "measured",
+    })
+}
+
+fn verdict_word(effect: &Effect) -> String {
+    match effect.verdict {
+        Verdict::Slower => format!("{} is slower", effect.baseline),
+        Verdict::Faster => format!("{} is faster", effect.baseline),
+        Verdict::NoDifference => "no difference".into(),
+        Verdict::Undecided => "undecided".into(),
+    }
+}
+
+fn effects(run: &ExperimentRun) -> Table {
+    let row = |e: &Effect| {
+        vec![
+            metric_title(run, &e.metric),
+            format!("{} / {}", e.baseline, e.arm),
+            verdict_word(e),
+            format!("{} ({})", words::ratio(e.ratio), words::ratio_interval(e.ratio_low, e.ratio_high)),
+            format!(
+                "{} ({} to {})",
+                words::ns(e.difference_ns),
+                words::ns(e.difference_low_ns),
+                words::ns(e.difference_high_ns)
+            ),
+            words::p_value(e.p_value),
+            e.n_pairs.to_string(),
+        ]
+    };
+    Table {
+        caption: "Effects: measured, paired by round; p of secondary metrics Holm-adjusted".into(),
+        heads: heads(&["metric", "arms", "in a word", "ratio (95 %)", "difference (95 %)", "p", "rounds"]),
+        rows: run.effects.iter().map(row).collect(),
+        n_text_columns: 3,
+    }
+}
+
+pub(super) fn heads(words: &[&str]) -> Vec<String> {
+    words.iter().map(ToString::to_string).collect()
+}
+
+fn pooled(run: &ExperimentRun) -> Table {
+    let rows = run.pooled.iter().map(|p| {
+        let mut row = vec![p.title.clone(), p.arm.clone()];
+        row.extend(super::samples::distribution_cells(&p.latency));
+        row
+    });
+    let mut names = heads(&["what", "arm"]);
+    names.extend(heads(super::samples::DISTRIBUTION_HEADS));
+    Table {
+        caption: "Pooled samples per arm: measured; percentiles with their 95 % interval, a minimum width because samples of a block are correlated".into(),
+        heads: names,
+        rows: rows.collect(),
+        n_text_columns: 2,
+    }
+}
+
+fn blocks(run: &ExperimentRun, zero_at_ns: u64) -> Table {
+    let mut names = heads(&["round", "arm", "window", "remarks"]);
+    names.extend(run.metrics.iter().map(|m| m.title.clone()));
+    let rows = run.blocks.iter().map(|b| {
+        let mut remarks = b.disturbances.clone();
+        remarks.extend(b.is_rejected.iter().map(|why| format!("thrown away: {why}")));
+        let remarks = if remarks.is_empty() { "–".into() } else { remarks.join("; ") };
+        let mut row = vec![(b.round + 1).to_string(), b.arm.clone(), words::window(&b.window, zero_at_ns), remarks];
+        let value = |i: usize| b.values_ns.get(i).copied().flatten().map_or("–".into(), words::ns);
+        row.extend((0..run.metrics.len()).map(value));
+        row
+    });
+    Table {
+        caption: "Blocks in the order they ran: measured".into(),
+        heads: names,
+        rows: rows.collect(),
+        n_text_columns: 4,
+    }
+}
+
+fn changed(run: &ExperimentRun) -> Table {
+    let mut paths: Vec<&String> = run.before.iter().map(|(path, _)| path).collect();
+    paths.extend(run.after.iter().map(|(path, _)| path).filter(|p| !run.before.iter().any(|(q, _)| q == *p)));
+    let find = |list: &[(String, String)], path: &str| {
+        list.iter().find(|(p, _)| p == path).map_or("not read".to_string(), |(_, value)| value.clone())
+    };
+    let rows = paths.into_iter().map(|path| {
+        let (before, after) = (find(&run.before, path), find(&run.after, path));
+        let same = if before == after { "yes" } else { "NO" };
+        vec![path.clone(), before, after, same.into()]
+    });
+    Table {
+        caption: "Settings read before the first block and after the last".into(),
+        heads: heads(&["setting", "before", "after", "put back"]),
+        rows: rows.collect(),
+        n_text_columns: 4,
+    }
+}

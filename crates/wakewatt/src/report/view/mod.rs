@@ -1,0 +1,204 @@
+//! Every number of the report as text, with its label and its window, before any layout.
+//!
+//! The three formats read this and nothing else, so a number cannot differ between them. Text is plain here: escaping
+//! is the format's business (HTML by the template engine, figures by their writer).
+
+use super::{Report, words};
+use serde::Serialize;
+use wakewatt_core::rules::{Answer, Confidence, CostBasis, Finding, Weight};
+
+mod experiment;
+mod idle;
+mod samples;
+
+/// A table: heads, rows of cells, and which columns hold numbers (aligned right).
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Table {
+    pub(super) caption: String,
+    pub(super) heads: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+    pub(super) n_text_columns: usize,
+}
+
+/// A big number at the top.
+#[derive(Debug, Serialize)]
+pub(super) struct Headline {
+    pub(super) value: String,
+    pub(super) name: String,
+    pub(super) note: String,
+    pub(super) label: &'static str,
+    pub(super) arm: Option<usize>,
+}
+
+/// A figure with its caption.
+#[derive(Debug, Serialize)]
+pub(super) struct Figure {
+    pub(super) svg: String,
+    pub(super) caption: String,
+    pub(super) label: &'static str,
+}
+
+/// A finding, in words.
+#[derive(Debug, Serialize)]
+pub(super) struct FindingView {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) weight: &'static str,
+    pub(super) cost: String,
+    pub(super) cost_label: &'static str,
+    pub(super) confidence: &'static str,
+    pub(super) evidence: Vec<(String, String)>,
+    pub(super) remedy: String,
+    pub(super) steps: Vec<(String, String, String)>,
+    pub(super) price: String,
+    pub(super) verify: String,
+}
+
+/// A question answered no, or not answered.
+#[derive(Debug, Serialize)]
+pub(super) struct Ruled {
+    pub(super) id: String,
+    pub(super) question: String,
+    pub(super) because: String,
+    pub(super) try_this: Option<String>,
+}
+
+/// What the experiment shows.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct ExperimentView {
+    pub(super) arms: Vec<(String, String, Vec<String>)>,
+    pub(super) distributions: Vec<Figure>,
+    pub(super) forest: Option<Figure>,
+    pub(super) rounds: Vec<Figure>,
+    pub(super) effects: Table,
+    pub(super) pooled: Table,
+    pub(super) blocks: Table,
+    pub(super) changed: Table,
+    pub(super) is_restored: bool,
+}
+
+/// The whole report as text.
+#[derive(Debug, Serialize)]
+pub(super) struct View {
+    pub(super) title: String,
+    pub(super) generated_at: String,
+    pub(super) version: String,
+    pub(super) origin: String,
+    pub(super) kind: &'static str,
+    pub(super) sentence: String,
+    pub(super) how_sure: String,
+    pub(super) warnings: Vec<String>,
+    pub(super) headlines: Vec<Headline>,
+    pub(super) experiment: Option<ExperimentView>,
+    pub(super) idle_tables: Vec<Table>,
+    pub(super) findings: Vec<FindingView>,
+    pub(super) no: Vec<Ruled>,
+    pub(super) cannot_tell: Vec<Ruled>,
+    pub(super) not_seen: Vec<String>,
+    pub(super) as_found: Table,
+    pub(super) sheets: Vec<Table>,
+    pub(super) method: Vec<(String, String)>,
+}
+
+/// Turns a report into text.
+pub(super) fn of(report: &Report) -> View {
+    let verdict = report.verdict();
+    let evidence = &report.evidence;
+    let zero_at_ns = zero_at_ns(report);
+    let experiment = evidence.experiment.as_ref().map(|run| experiment::view(run, zero_at_ns));
+    let (mut findings, mut no, mut cannot_tell) = (Vec::new(), Vec::new(), Vec::new());
+    for ruling in &report.rulings {
+        let ruled = |because: &str, try_this: Option<&String>| Ruled {
+            id: ruling.rule.clone(),
+            question: ruling.question.clone(),
+            because: because.into(),
+            try_this: try_this.cloned(),
+        };
+        match &ruling.answer {
+            Answer::Yes(finding) => findings.push(finding_view(finding)),
+            Answer::No { because } => no.push(ruled(because, None)),
+            Answer::CannotTell { because, try_this } => cannot_tell.push(ruled(because, Some(try_this))),
+        }
+    }
+    View {
+        title: report.title.clone(),
+        generated_at: report.generated_at.clone(),
+        version: report.version.clone(),
+        origin: evidence.facts.origin.clone(),
+        kind: verdict.kind.word(),
+        sentence: verdict.sentence,
+        how_sure: verdict.how_sure,
+        warnings: verdict.warnings,
+        headlines: experiment::headlines(evidence),
+        experiment,
+        idle_tables: idle::tables(evidence),
+        findings,
+        no,
+        cannot_tell,
+        not_seen: not_seen(report),
+        as_found: samples::as_found(evidence, zero_at_ns),
+        sheets: report.host_sheets.iter().map(|(topic, sheet)| samples::sheet_table(topic.title, sheet)).collect(),
+        method: samples::method(evidence, zero_at_ns),
+    }
+}
+
+/// The first moment anything was measured: windows are counted from it.
+fn zero_at_ns(report: &Report) -> u64 {
+    let evidence = &report.evidence;
+    let blocks = evidence.experiment.iter().flat_map(|run| &run.blocks).map(|b| b.window);
+    let wakeups = evidence.wakeups.iter().map(|s| s.window);
+    let network = evidence.network.iter().map(|s| s.window);
+    blocks.chain(wakeups).chain(network).map(|w| w.start_at_ns).min().unwrap_or(0)
+}
+
+fn finding_view(finding: &Finding) -> FindingView {
+    let steps = finding.plan.iter().flat_map(|p| &p.steps);
+    FindingView {
+        id: finding.id.clone(),
+        title: finding.title.clone(),
+        weight: match finding.weight {
+            Weight::Problem => "problem",
+            Weight::Risk => "risk",
+            Weight::Note => "note",
+        },
+        cost: finding.cost.text.clone(),
+        cost_label: match finding.cost.basis {
+            CostBasis::Measured => "measured",
+            CostBasis::Predicted => "modelled",
+            CostBasis::Unknown => "unavailable",
+        },
+        confidence: match finding.confidence {
+            Confidence::High => "high",
+            Confidence::Medium => "medium",
+            Confidence::Low => "low",
+        },
+        evidence: finding.evidence.iter().map(|b| (b.says.clone(), b.path.clone())).collect(),
+        remedy: finding.remedy.clone(),
+        steps: steps.map(|s| (s.path.clone(), s.to.clone(), s.reason.clone())).collect(),
+        price: finding.price.clone(),
+        verify: finding.verify.clone(),
+    }
+}
+
+/// What was not done, then every file that is there and could not be used.
+fn not_seen(report: &Report) -> Vec<String> {
+    let mut all: Vec<String> = report.evidence.not_done.clone();
+    for sample in &report.evidence.network {
+        if let Err(why) = &sample.split {
+            all.push(format!("split of the {} round trip: {why}", sample.transport.word()));
+        }
+    }
+    for (topic, sheet) in &report.host_sheets {
+        for (row, gap) in sheet.troubles() {
+            all.push(format!("{}, {}: {} ({})", topic.title, row.label, gap, gap.kind.word()));
+        }
+    }
+    let mut unique: Vec<String> = Vec::new();
+    for line in all {
+        if !unique.contains(&line) {
+            unique.push(words::sentence_case(&line));
+        }
+    }
+    unique.dedup();
+    unique
+}

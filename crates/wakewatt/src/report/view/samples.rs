@@ -1,0 +1,168 @@
+//! Samples as found, host facts, and the method: how each number was had.
+
+use super::super::words;
+use super::Table;
+use super::experiment::heads;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::Scheduling;
+use wakewatt_core::sheet::Sheet;
+use wakewatt_core::stats::distribution::{Distribution, QUANTILES};
+
+pub(super) const DISTRIBUTION_HEADS: &[&str] = &["n", "min", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
+
+/// Cells for [`DISTRIBUTION_HEADS`].
+pub(super) fn distribution_cells(d: &Distribution) -> Vec<String> {
+    if d.n == 0 {
+        return DISTRIBUTION_HEADS.iter().map(|_| "unavailable".to_string()).collect();
+    }
+    let mut cells = vec![words::count(d.n), words::ns(d.min_ns as f64), words::ns(d.mean_ns)];
+    cells.extend(QUANTILES.iter().map(|q| match d.quantile(*q) {
+        Some(q) => {
+            format!("{} [{}–{}]", words::ns(q.value_ns as f64), words::ns(q.low_ns as f64), words::ns(q.high_ns as f64))
+        }
+        None => "too few".into(),
+    }));
+    cells.push(words::ns(d.max_ns as f64));
+    cells
+}
+
+fn scheduling(s: &Scheduling) -> String {
+    match s {
+        Scheduling::Fifo(priority) => format!("SCHED_FIFO {priority}"),
+        Scheduling::Other(why) => format!("SCHED_OTHER ({why}); run-queue delay is included"),
+    }
+}
+
+/// Wake-ups and round trips with the machine as it was found.
+pub(super) fn as_found(evidence: &Evidence, zero_at_ns: u64) -> Table {
+    let mut rows = Vec::new();
+    let mut push = |what: String, how: String, window: &wakewatt_core::samples::Window, d: &Distribution| {
+        let mut row = vec![what, how, words::window(window, zero_at_ns)];
+        row.extend(distribution_cells(d));
+        rows.push(row);
+    };
+    for s in &evidence.wakeups {
+        let from = s.from_cpu.map_or("own timer".to_string(), |c| format!("from CPU {c}"));
+        let how =
+            format!("CPU {} {from}, pause {}, {} late starts", s.cpu, words::ns(s.gap_ns as f64), s.n_late_starts);
+        push(format!("{} wake-up", s.kind.word()), how, &s.window, &s.latency);
+    }
+    for s in &evidence.network {
+        let cpu = |c: Option<u32>| c.map_or("any CPU".to_string(), |c| format!("CPU {c}"));
+        let how = format!(
+            "{} to {} ({}), pause {}, {} of {} lost",
+            cpu(s.requester_cpu),
+            s.peer,
+            cpu(s.responder_cpu),
+            words::ns(s.gap_ns as f64),
+            s.n_lost,
+            s.n_sent
+        );
+        let word = s.transport.word();
+        push(format!("{word} round trip"), how.clone(), &s.window, &s.round_trip);
+        if let Ok(split) = &s.split {
+            push(format!("{word}: requester’s wake-up"), how.clone(), &s.window, &split.requester);
+            push(format!("{word}: responder"), how.clone(), &s.window, &split.responder);
+            push(format!("{word}: wire and stacks"), how, &s.window, &split.wire);
+        }
+    }
+    let mut names = heads(&["what", "how", "window"]);
+    names.extend(heads(DISTRIBUTION_HEADS));
+    Table {
+        caption: "As found, before anything was changed: measured; percentiles with their 95 % interval".into(),
+        heads: names,
+        rows,
+        n_text_columns: 3,
+    }
+}
+
+/// A domain's rows.
+pub(super) fn sheet_table(title: &str, sheet: &Sheet) -> Table {
+    let rows = sheet.rows.iter().map(|row| {
+        let (value, label) = match &row.cell {
+            Ok(cell) => (cell.to_string(), if row.is_counter { "counter" } else { "claimed" }),
+            Err(gap) => (gap.to_string(), gap.kind.word()),
+        };
+        let cpus = row.cpus.as_ref().map_or("all".to_string(), ToString::to_string);
+        vec![row.label.clone(), value, cpus, label.to_string()]
+    });
+    Table {
+        caption: title.into(),
+        heads: heads(&["fact", "value", "CPUs", "label"]),
+        rows: rows.collect(),
+        n_text_columns: 4,
+    }
+}
+
+/// How it was measured, from what the run says about itself; then the limits, always.
+pub(super) fn method(evidence: &Evidence, zero_at_ns: u64) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    let mut say = |head: &str, text: String| all.push((head.into(), text));
+    if let Some(run) = &evidence.experiment {
+        let start = run.blocks.iter().map(|b| b.window.start_at_ns).min().unwrap_or(0);
+        let end = run.blocks.iter().map(|b| b.window.end_at_ns).max().unwrap_or(0);
+        let lengths = run.blocks.iter().map(|b| b.window.length_ns() as f64);
+        say(
+            "Design",
+            format!(
+                "{} in randomised rounds, one block per arm and round: {} blocks, each {} long in the middle, {} of warm-up before each thrown away; {} from first to last. Seed of the order: {:#x}. It ended because {}.",
+                words::plural(run.arms.len(), "arm"),
+                run.blocks.len(),
+                words::ns(words::median(lengths).unwrap_or(0.0)),
+                words::ns(run.warmup_ns as f64),
+                words::ns(end.saturating_sub(start) as f64),
+                run.seed,
+                run.stopped_because
+            ),
+        );
+        for arm in &run.arms {
+            say(&format!("Arm {}", arm.id), format!("{}: {}", arm.title, arm.settings.join("; ")));
+        }
+        say(
+            "Statistics",
+            "The unit is the block, never the single sample. Ratio: Hodges-Lehmann estimate over rounds, blocks paired within a round; interval: 95 % bootstrap over rounds; p: exact sign-flip permutation test on log ratios, Holm-adjusted for all but the primary metric, which was declared before the run. “No difference” means the interval lies within ±5 % of 1. Values of an arm are medians over its blocks.".into(),
+        );
+    }
+    let mut how: Vec<String> = Vec::new();
+    for s in &evidence.wakeups {
+        let text = format!(
+            "{}; one clock read costs {} and is not subtracted",
+            scheduling(&s.scheduling),
+            words::ns(s.clock_read_ns as f64)
+        );
+        if !how.contains(&text) {
+            how.push(text);
+        }
+    }
+    for s in &evidence.network {
+        let text = scheduling(&s.scheduling);
+        if !how.iter().any(|h| h.starts_with(&text)) {
+            how.push(text);
+        }
+    }
+    if !how.is_empty() {
+        say("Scheduling", how.join("; "));
+    }
+    say(
+        "Latency",
+        "Counted from the planned start, so a late sample does not hide the next (no coordinated omission). Percentiles: HDR histogram with three digits; one with fewer than ten samples beyond it is not shown.".into(),
+    );
+    if zero_at_ns > 0 {
+        say(
+            "Windows",
+            format!(
+                "t is counted from {:.1} s of CLOCK_MONOTONIC, when the first measurement began.",
+                zero_at_ns as f64 / 1e9
+            ),
+        );
+    }
+    say(
+        "Labels",
+        "measured: taken here in the stated window. modelled: computed from facts or a model. claimed: what the kernel, driver or firmware says. unavailable: could not be had; the reason is beside it.".into(),
+    );
+    say(
+        "Limits",
+        "An idle state is the one Linux asked for; hardware or hypervisor may have done something else. What holds for this machine, kernel and hour need not hold for another. Power is not in this report unless a number says so.".into(),
+    );
+    all
+}

@@ -1,0 +1,166 @@
+//! Opens a finished report in a real browser: does it draw at both widths and print, does it call anybody, does it fit?
+//!
+//! Chromium runs headless with its own throw-away profile, every host name mapped to nowhere, and a network log. The
+//! report passes when the log holds no request but for files, the console is silent, the pictures and the PDF exist,
+//! and nothing is wider than the window at 390 px. The last is asked of a copy with one line of script added, because
+//! the report itself has none and its security policy would forbid it.
+
+use anyhow::{Context, Result, bail, ensure};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Widths to look at, in CSS pixels.
+const WIDTHS: [u32; 2] = [1280, 390];
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Is there a browser to ask?
+pub fn is_installed() -> bool {
+    Command::new("chromium")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|s| s.success())
+}
+
+/// Checks one report; pictures `WIDTH-light.png`, `WIDTH-dark.png` and `print.pdf` are left in `out`.
+pub fn check(html: &Path, out: &Path) -> Result<()> {
+    let html = html.canonicalize().with_context(|| format!("no report at {}", html.display()))?;
+    std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
+    let url = format!("file://{}", html.display());
+    for width in WIDTHS {
+        for (scheme, value) in [("light", 1), ("dark", 0)] {
+            let picture = out.join(format!("{width}-{scheme}.png"));
+            browse(
+                &url,
+                &[
+                    format!("--screenshot={}", picture.display()),
+                    format!("--window-size={width},{}", if width < 600 { 9000 } else { 5600 }),
+                    format!("--blink-settings=preferredColorScheme={value}"),
+                    "--hide-scrollbars".into(),
+                ],
+            )?;
+            ensure_file(&picture)?;
+        }
+    }
+    let pdf = out.join("print.pdf");
+    browse(&url, &[format!("--print-to-pdf={}", pdf.display()), "--no-pdf-header-footer".into()])?;
+    ensure_file(&pdf)?;
+    fits(&html)
+}
+
+/// Is anything wider than a phone? Tables may scroll within their own box.
+fn fits(html: &Path) -> Result<()> {
+    let page = std::fs::read_to_string(html).with_context(|| format!("cannot read {}", html.display()))?;
+    let probe =
+        "<script>document.title='width '+document.documentElement.scrollWidth+' of '+innerWidth</script></body>";
+    let page = page.replace("Content-Security-Policy", "x-probe").replace("</body>", probe);
+    let folder = tempfile::tempdir().context("no temporary folder")?;
+    let copy = folder.path().join("probe.html");
+    std::fs::write(&copy, page).with_context(|| format!("cannot write {}", copy.display()))?;
+    let output =
+        browse(&format!("file://{}", copy.display()), &["--dump-dom".into(), "--window-size=390,2000".into()])?;
+    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = dom.split_once("<title>width ").and_then(|(_, rest)| rest.split_once("</title>"));
+    let (needed, given) = said.and_then(|(text, _)| text.split_once(" of ")).context("the probe did not answer")?;
+    let (needed, given): (u32, u32) = (needed.parse()?, given.parse()?);
+    ensure!(given <= 500, "the browser gave {given} px instead of 390");
+    ensure!(needed <= given, "the page is {needed} px wide in a window of {given} px");
+    Ok(())
+}
+
+/// Runs the browser once and checks that it called nobody and complained of nothing.
+fn browse(url: &str, flags: &[String]) -> Result<Output> {
+    let profile = tempfile::tempdir().context("no temporary folder for the browser's profile")?;
+    let log = profile.path().join("net.json");
+    let (stdout, stderr) = (profile.path().join("stdout"), profile.path().join("stderr"));
+    let mut child = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--v=0"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("--log-net-log={}", log.display()))
+        .args(flags)
+        .arg(url)
+        .stdout(std::fs::File::create(&stdout)?)
+        .stderr(std::fs::File::create(&stderr)?)
+        .spawn()
+        .context("cannot start chromium; is it installed?")?;
+    let started = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if started.elapsed() > PATIENCE {
+            child.kill().context("cannot stop chromium")?;
+            child.wait()?;
+            bail!("chromium did not finish {url} within {PATIENCE:?}");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let output = Output { status, stdout: std::fs::read(&stdout)?, stderr: std::fs::read(&stderr)? };
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "chromium failed on {url}: {said}");
+    if let Some(line) = said.lines().find(|l| l.contains("CONSOLE")) {
+        bail!("the page made the browser complain: {line}");
+    }
+    let called: Vec<String> = outside(&std::fs::read_to_string(&log).unwrap_or_default());
+    ensure!(called.is_empty(), "{url} made the browser call {called:?}");
+    Ok(output)
+}
+
+/// Addresses in a network log that are neither files nor the browser's own.
+fn outside(log: &str) -> Vec<String> {
+    let urls = log.split("\"url\":\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let own = ["file:", "data:", "about:", "chrome:", "chrome-untrusted:", "devtools:", "blob:"];
+    urls.filter(|u| !own.iter().any(|scheme| u.starts_with(scheme))).map(str::to_string).collect()
+}
+
+fn ensure_file(path: &PathBuf) -> Result<()> {
+    let size = std::fs::metadata(path).with_context(|| format!("chromium made no {}", path.display()))?.len();
+    ensure!(size > 2000, "{} is nearly empty: {size} bytes", path.display());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_in_the_log_is_seen() {
+        assert_eq!(outside(r#"{"url":"file:///a"},{"url":"https://x.invalid/"}"#), ["https://x.invalid/"]);
+    }
+
+    #[test]
+    fn every_synthetic_report_opens_prints_fits_and_calls_nobody() {
+        if !is_installed() {
+            return;
+        }
+        let folder = std::env::var("WAKEWATT_PICTURES").map(PathBuf::from);
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = folder.unwrap_or_else(|_| temporary.path().to_path_buf());
+        for (name, report) in wakewatt::report::sample::all() {
+            std::fs::create_dir_all(folder.join(name)).unwrap();
+            let page = folder.join(name).join("report.html");
+            std::fs::write(&page, report.to_html().unwrap()).unwrap();
+            check(&page, &folder.join(name)).unwrap_or_else(|e| panic!("{name}: {e:#}"));
+        }
+    }
+
+    #[test]
+    fn a_page_that_is_too_wide_or_calls_out_is_caught() {
+        if !is_installed() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let page = folder.path().join("page.html");
+        for (body, expect) in
+            [("<div style='width:900px'>x</div>", "wide in a window"), ("<img src='https://x.invalid/a.png'>", "call")]
+        {
+            std::fs::write(&page, format!("<!DOCTYPE html><title>x</title><body>{body}</body>")).unwrap();
+            let error = check(&page, &folder.path().join("out")).unwrap_err();
+            assert!(format!("{error:#}").contains(expect), "{body}: {error:#}");
+        }
+    }
+}
