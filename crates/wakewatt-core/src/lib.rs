@@ -17,6 +17,7 @@ pub mod samples;
 pub mod stats;
 pub mod evidence;
 pub mod plan;
+pub mod budget;
 pub mod rules;
 pub mod compare;
 pub mod record;

@@ -5,7 +5,8 @@
 //! the file, add one line to [`RULES`].
 
 use crate::evidence::Evidence;
-use crate::plan::Plan;
+use crate::fact::{Gap, GapKind, PerCpu};
+use crate::plan::{Plan, Step};
 use serde::Serialize;
 
 /// What a finding costs, and how we know.
@@ -152,8 +153,164 @@ pub struct Ruling {
     pub answer: Answer,
 }
 
+impl Answer {
+    /// It is not so.
+    fn no(because: impl Into<String>) -> Answer {
+        Answer::No { because: because.into() }
+    }
+    /// Not enough evidence.
+    fn cannot_tell(because: impl Into<String>, try_this: impl Into<String>) -> Answer {
+        Answer::CannotTell { because: because.into(), try_this: try_this.into() }
+    }
+    /// The fact is a hole: says which, and what would fill it.
+    fn gap(gap: &Gap) -> Answer {
+        let try_this = match gap.kind {
+            GapKind::Denied => "run wakewatt doctor as root",
+            GapKind::NotRead => "run wakewatt doctor, which reads every topic",
+            GapKind::NotRecorded => "record the host with wakewatt capture and ask again",
+            GapKind::Absent => "nothing, if this kernel or machine does not have it; see wakewatt inspect",
+            GapKind::Malformed | GapKind::Failed => "look at the file by hand and report it",
+        };
+        Answer::cannot_tell(gap.to_string(), try_this)
+    }
+}
+
+impl Finding {
+    /// A finding without evidence yet; the title is one sentence.
+    fn new(rule: &dyn Rule, weight: Weight, confidence: Confidence, title: impl Into<String>, cost: Cost) -> Finding {
+        Finding {
+            id: rule.id().into(),
+            title: title.into(),
+            weight,
+            cost,
+            confidence,
+            evidence: Vec::new(),
+            remedy: String::new(),
+            plan: None,
+            price: String::new(),
+            verify: String::new(),
+        }
+    }
+    /// It rests on this: where, and what it says there.
+    fn on(mut self, path: impl Into<String>, says: impl ToString) -> Finding {
+        self.evidence.push(Basis { says: says.to_string(), path: path.into() });
+        self
+    }
+    /// What to do, what that costs, how to check.
+    fn remedy(mut self, what: impl Into<String>, price: impl Into<String>, verify: impl Into<String>) -> Finding {
+        (self.remedy, self.price, self.verify) = (what.into(), price.into(), verify.into());
+        self
+    }
+    /// One more step of the plan.
+    fn step(
+        mut self,
+        knob: &str,
+        path: impl Into<String>,
+        to: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Finding {
+        let step = Step { knob: knob.into(), path: path.into(), to: to.into(), reason: reason.into() };
+        self.plan.get_or_insert_default().steps.push(step);
+        self
+    }
+    /// The answer.
+    fn yes(self) -> Answer {
+        Answer::Yes(Box::new(self))
+    }
+}
+
+/// 0.256 as `26 %`; small shares keep a digit.
+fn percent(ratio: f64) -> String {
+    if ratio < 0.1 { format!("{:.1} %", ratio * 100.0) } else { format!("{:.0} %", ratio * 100.0) }
+}
+
+/// The sum of a counter over all CPUs.
+fn sum(counts: &PerCpu<u64>) -> u64 {
+    counts.known().fold(0, |all, (cpus, n)| all.saturating_add(n.saturating_mul(cpus.len() as u64)))
+}
+
+mod deep_idle_vs_latency;
+mod tail_reversal;
+mod polling_by_accident;
+mod latency_limit_held;
+mod per_cpu_resume_limits;
+mod processor_max_cstate_ignored;
+mod intel_idle_off_acpi_back;
+mod bios_disabled_states;
+mod idle_disabled_by_user;
+mod idle_table_differs;
+mod c1_demotion;
+mod idle_boot_arguments;
+mod no_idle_driver;
+mod governor_misses;
+mod idle_rejected;
+mod ladder_governor;
+mod haltpoll_guest;
+mod dimm_below_rated;
+mod channels_uneven;
+mod two_dimms_per_channel;
+mod random_placement_cost;
+mod numa_remote_share;
+mod zone_reclaim;
+mod cfs_quota;
+mod run_queue_contention;
+mod load_above_cpus_while_idle;
+mod psi_pressure;
+mod high_system_share;
+mod steal;
+mod irq_affinity;
+mod nic_coalescing;
+mod pcie_aspm;
+mod nvme_apst;
+mod clocksource;
+mod isolated_cpus;
+mod tuning_daemons;
+mod guest_hypervisor;
+mod container_masked;
+mod known_kernel_changes;
+
 /// Every rule, in the order of DESIGN.md 3: idle, frequency, memory, look-alikes, neighbourhood, kernel.
-pub const RULES: &[&dyn Rule] = &[];
+pub const RULES: &[&dyn Rule] = &[
+    &deep_idle_vs_latency::DeepIdleVsLatency,
+    &tail_reversal::TailReversal,
+    &polling_by_accident::PollingByAccident,
+    &latency_limit_held::LatencyLimitHeld,
+    &per_cpu_resume_limits::PerCpuResumeLimits,
+    &processor_max_cstate_ignored::ProcessorMaxCstateIgnored,
+    &intel_idle_off_acpi_back::IntelIdleOffAcpiBack,
+    &bios_disabled_states::BiosDisabledStates,
+    &idle_disabled_by_user::IdleDisabledByUser,
+    &idle_table_differs::IdleTableDiffers,
+    &c1_demotion::C1Demotion,
+    &idle_boot_arguments::IdleBootArguments,
+    &no_idle_driver::NoIdleDriver,
+    &governor_misses::GovernorMisses,
+    &idle_rejected::IdleRejected,
+    &ladder_governor::LadderGovernor,
+    &haltpoll_guest::HaltpollGuest,
+    &dimm_below_rated::DimmBelowRated,
+    &channels_uneven::ChannelsUneven,
+    &two_dimms_per_channel::TwoDimmsPerChannel,
+    &random_placement_cost::RandomPlacementCost,
+    &numa_remote_share::NumaRemoteShare,
+    &zone_reclaim::ZoneReclaim,
+    &cfs_quota::CfsQuota,
+    &run_queue_contention::RunQueueContention,
+    &load_above_cpus_while_idle::LoadAboveCpusWhileIdle,
+    &psi_pressure::PsiPressure,
+    &high_system_share::HighSystemShare,
+    &steal::Steal,
+    &irq_affinity::IrqAffinity,
+    &nic_coalescing::NicCoalescing,
+    &pcie_aspm::PcieAspm,
+    &nvme_apst::NvmeApst,
+    &clocksource::Clocksource,
+    &isolated_cpus::IsolatedCpus,
+    &tuning_daemons::TuningDaemons,
+    &guest_hypervisor::GuestHypervisor,
+    &container_masked::ContainerMasked,
+    &known_kernel_changes::KnownKernelChanges,
+];
 
 /// Asks every rule and ranks the findings: problems before risks before notes, then measured before predicted before
 /// unknown, then by size; the rulings that are not findings follow in the order of the list.
@@ -176,3 +333,6 @@ pub fn judge(evidence: &Evidence) -> Vec<Ruling> {
     });
     rulings
 }
+
+#[cfg(test)]
+pub(crate) mod testing;

@@ -1,0 +1,233 @@
+//! What a wake-up latency limit means on this host's idle table.
+//!
+//! The kernel lets an idle state be entered if its exit latency is at most the limit, and if none fits it enters state
+//! 0 all the same: POLL on x86, where the CPU then spins (KNOBS.md 4). A number of microseconds is therefore not a
+//! setting but a question to the table: with C1E at 4us and C6 at 170us, 50us and 169us are one and the same. Hybrid
+//! machines have several tables and get several answers. Claims only: what a state costs here is measured elsewhere.
+
+use crate::cpuset::CpuSet;
+use crate::facts::idle::{Idle, TableRow};
+use crate::facts::pm_qos::PmQos;
+use crate::units::{Cpu, LatencyLimit, show_ns};
+use serde::Serialize;
+use std::fmt;
+
+/// A state that takes this long to leave is deep: a budget is worth having (server C1 and C1E claim 1 to 10us, the
+/// next state 70us and more).
+pub const DEEP_NS: u64 = 20_000;
+
+/// A state with its claimed exit latency.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Claim {
+    /// C1E …
+    pub name: String,
+    /// As the driver or the firmware claims it.
+    pub exit_latency_ns: u64,
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, show_ns(self.exit_latency_ns))
+    }
+}
+
+/// What a limit comes to on the CPUs that share one idle table. Prints as
+/// "50us -> C1E (4us); C6 (170us) excluded; 51-169us would be the same".
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Resolution {
+    /// The question.
+    pub limit: LatencyLimit,
+    /// The CPUs it holds for.
+    pub cpus: CpuSet,
+    /// The deepest state still allowed; none where the table has no readable, enabled state.
+    pub deepest: Option<Claim>,
+    /// Enabled states that the limit excludes, shallowest first.
+    pub excluded: Vec<Claim>,
+    /// The idle CPU spins.
+    pub is_polling: bool,
+    /// Every limit from here …
+    pub same_from_ns: u64,
+    /// … to here comes to the same; none: any larger one does.
+    pub same_to_ns: Option<u64>,
+    /// States whose latency cannot be read; they are left out.
+    pub unreadable: Vec<String>,
+}
+
+/// Resolves a limit against one table.
+pub fn resolve_table(limit: LatencyLimit, cpus: &CpuSet, table: &[TableRow]) -> Resolution {
+    let enabled = || table.iter().filter(|r| r.is_enabled != Some(false));
+    let claim = |r: &TableRow| Some(Claim { name: r.name.clone(), exit_latency_ns: r.exit_latency_ns? });
+    let fits = |r: &&TableRow| r.exit_latency_ns.is_some_and(|ns| limit.allows(ns));
+    // Nothing fits: the governors fall back to state 0, whatever it is.
+    let row = enabled().filter(fits).max_by_key(|r| r.index).or_else(|| table.iter().find(|r| r.index == 0));
+    let mut excluded: Vec<Claim> = enabled().filter(|r| !fits(r)).filter_map(claim).collect();
+    excluded.retain(|c| row.is_none_or(|r| r.name != c.name));
+    let next = excluded.iter().map(|c| c.exit_latency_ns).min();
+    Resolution {
+        limit,
+        cpus: cpus.clone(),
+        deepest: row.and_then(claim),
+        is_polling: row.is_some_and(TableRow::is_polling),
+        same_from_ns: row.and_then(|r| r.exit_latency_ns).unwrap_or(0),
+        // The kernel takes whole microseconds.
+        same_to_ns: next.map(|ns| ns.saturating_sub(1000)),
+        excluded,
+        unreadable: enabled().filter(|r| r.exit_latency_ns.is_none()).map(|r| r.name.clone()).collect(),
+    }
+}
+
+/// Resolves a limit on every kind of CPU; empty where no idle table is known.
+pub fn resolve(limit: LatencyLimit, idle: &Idle) -> Vec<Resolution> {
+    idle.tables().iter().map(|(cpus, table)| resolve_table(limit, cpus, table)).collect()
+}
+
+/// One line for all kinds of CPU: resolutions joined, each with its CPUs where there is more than one.
+pub fn sentence(limit: LatencyLimit, idle: &Idle) -> String {
+    let all = resolve(limit, idle);
+    let one = |r: &Resolution| if all.len() > 1 { format!("CPUs {}: {r}", r.cpus) } else { r.to_string() };
+    all.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// The limit that user space put on a CPU, as far as known: the smaller of the global and its own.
+pub fn in_force(qos: &PmQos, cpu: Cpu) -> LatencyLimit {
+    let global = qos.global.get().copied().unwrap_or(LatencyLimit::None);
+    let own = qos.per_cpu.of(cpu).and_then(|f| f.get()).copied().unwrap_or(LatencyLimit::None);
+    global.min(own)
+}
+
+/// The deepest state each group of CPUs may enter under the limits in force, grouped by equal table and limit.
+pub fn reachable(idle: &Idle, qos: &PmQos) -> Vec<Resolution> {
+    let mut all: Vec<Resolution> = Vec::new();
+    for (cpus, table) in idle.tables() {
+        let mut by_limit: Vec<(LatencyLimit, CpuSet)> = Vec::new();
+        for cpu in cpus.iter() {
+            let limit = in_force(qos, cpu);
+            match by_limit.iter_mut().find(|(l, _)| *l == limit) {
+                Some((_, set)) => set.insert(cpu),
+                None => by_limit.push((limit, [cpu].into_iter().collect())),
+            }
+        }
+        all.extend(by_limit.iter().map(|(limit, set)| resolve_table(*limit, set, &table)));
+    }
+    all
+}
+
+/// A budget that keeps the shallow sleeping states and excludes the deep ones on every kind of CPU: the exit latency
+/// of the deepest state below [`DEEP_NS`]. None where no table has both kinds.
+pub fn shallow(idle: &Idle) -> Option<LatencyLimit> {
+    let mut best = None;
+    let mut has_deep = false;
+    for (_, table) in idle.tables() {
+        let sleeps = table.iter().filter(|r| r.is_enabled != Some(false) && !r.is_polling());
+        for ns in sleeps.filter_map(|r| r.exit_latency_ns) {
+            if ns >= DEEP_NS {
+                has_deep = true;
+            } else {
+                best = best.max(Some(ns));
+            }
+        }
+    }
+    best.filter(|_| has_deep).map(LatencyLimit::AtMostNs)
+}
+
+impl fmt::Display for Resolution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(deepest) = &self.deepest else {
+            return write!(f, "{} -> unknown: no idle state is readable", self.limit);
+        };
+        if self.is_polling {
+            write!(f, "{} -> {}: an idle CPU spins", self.limit, deepest.name)?;
+        } else {
+            write!(f, "{} -> {deepest}", self.limit)?;
+        }
+        if !self.excluded.is_empty() {
+            let names: Vec<String> = self.excluded.iter().map(Claim::to_string).collect();
+            write!(f, "; {} excluded", names.join(", "))?;
+        }
+        if let LatencyLimit::AtMostNs(limit) = self.limit {
+            let first = limit - limit % 1000 + 1000;
+            match self.same_to_ns {
+                Some(last) if last == first => write!(f, "; {} would be the same", show_ns(last))?,
+                Some(last) if last > first => write!(f, "; {}-{}us would be the same", first / 1000, last / 1000)?,
+                Some(_) => {}
+                None => f.write_str("; any larger one would be the same")?,
+            }
+        }
+        if !self.unreadable.is_empty() {
+            write!(f, "; {} not readable", self.unreadable.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(states: &[(&str, u64)]) -> Vec<TableRow> {
+        let row = |(i, (name, us)): (usize, &(&str, u64))| TableRow {
+            index: u32::try_from(i).unwrap(),
+            name: (*name).into(),
+            exit_latency_ns: Some(us * 1000),
+            target_residency_ns: None,
+            is_enabled: Some(true),
+        };
+        states.iter().enumerate().map(row).collect()
+    }
+
+    fn check(limit: &str, states: &[(&str, u64)]) -> String {
+        resolve_table(LatencyLimit::parse(limit).unwrap(), &CpuSet::new(), &table(states)).to_string()
+    }
+
+    #[test]
+    fn says_what_a_budget_comes_to() {
+        let icx = [("POLL", 0), ("C1", 1), ("C1E", 4), ("C6", 170)];
+        assert_eq!(check("50us", &icx), "50us -> C1E (4us); C6 (170us) excluded; 51-169us would be the same");
+        assert_eq!(check("169us", &icx), "169us -> C1E (4us); C6 (170us) excluded");
+        assert_eq!(check("1ms", &icx), "1ms -> C6 (170us); any larger one would be the same");
+        assert_eq!(check("none", &icx), "none -> C6 (170us)");
+        let poll = "poll -> POLL: an idle CPU spins; C1 (1us), C1E (4us), C6 (170us) excluded";
+        assert_eq!(check("poll", &icx), poll);
+    }
+
+    #[test]
+    fn one_microsecond_polls_on_one_host_and_sleeps_on_the_next() {
+        let skx = [("POLL", 0), ("C1", 2), ("C1E", 10), ("C6", 133)];
+        let said = check("1us", &skx);
+        assert_eq!(said, "1us -> POLL: an idle CPU spins; C1 (2us), C1E (10us), C6 (133us) excluded");
+        assert_eq!(check("1us", &[("POLL", 0), ("C1", 1)]), "1us -> C1 (1us); any larger one would be the same");
+        // Arm has no polling state: state 0 is entered whatever the limit.
+        assert_eq!(check("poll", &[("WFI", 1), ("cpu-sleep", 811)]), "poll -> WFI (1us); cpu-sleep (811us) excluded");
+    }
+
+    #[test]
+    fn a_hybrid_machine_gets_two_answers_and_disabled_states_do_not_count() {
+        let state = |cpu: u32, i: u32, name: &str, us: u64, off: u8| {
+            let at = format!("//- /sys/devices/system/cpu/cpu{cpu}/cpuidle/state{i}");
+            format!("{at}/name\n{name}\n{at}/latency\n{us}\n{at}/disable\n{off}\n")
+        };
+        let text = "//- /sys/devices/system/cpu/present\n0-1\n//- /sys/devices/system/cpu/online\n0-1\n".to_string()
+            + &state(0, 0, "C1E", 2, 0)
+            + &state(0, 1, "C6", 220, 0)
+            + &state(1, 0, "C1E", 2, 0)
+            + &state(1, 1, "C6", 15, 0)
+            + &state(1, 2, "C10", 680, 1);
+        let tree = crate::source::Tree::from_text(&text);
+        let facts = crate::facts::Snapshot::read(&tree, |topic| topic == "idle");
+        assert_eq!(
+            sentence(LatencyLimit::AtMostNs(50_000), &facts.idle),
+            "CPUs 0: 50us -> C1E (2us); C6 (220us) excluded; 51-219us would be the same; \
+             CPUs 1: 50us -> C6 (15us); any larger one would be the same"
+        );
+        assert_eq!(shallow(&facts.idle), Some(LatencyLimit::AtMostNs(15_000)));
+        assert!(resolve(LatencyLimit::None, &Idle::default()).is_empty());
+    }
+
+    #[test]
+    fn the_smaller_limit_is_in_force() {
+        let mut qos = PmQos { global: crate::fact::Fact::Known(LatencyLimit::AtMostNs(9_000)), ..PmQos::default() };
+        assert_eq!(in_force(&qos, 0), LatencyLimit::AtMostNs(9_000));
+        qos.per_cpu = crate::fact::PerCpu::group([(0, crate::fact::Fact::Known(LatencyLimit::Poll))]);
+        assert_eq!((in_force(&qos, 0), in_force(&qos, 1)), (LatencyLimit::Poll, LatencyLimit::AtMostNs(9_000)));
+    }
+}

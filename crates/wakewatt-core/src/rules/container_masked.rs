@@ -1,0 +1,69 @@
+//! Does a container hide part of the machine?
+//!
+//! Runtimes put empty mounts over `/sys/devices/virtual/powercap` and `/sys/firmware` (Moby since GHSA-jq35-85cj-fj4p;
+//! OBSERVE.md 2.3), make /sys read-only, and show only the own processes and control group. Then "nobody holds a
+//! limit" and "no quota" are said about the container, not about the host.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::evidence::Evidence;
+
+/// See the essay above.
+pub(super) struct ContainerMasked;
+
+impl Rule for ContainerMasked {
+    fn id(&self) -> &'static str {
+        "rule.container-masked"
+    }
+    fn question(&self) -> &'static str {
+        "does a container hide part of the machine?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let virt = &evidence.facts.virt;
+        if !virt.is_container() {
+            return match virt.has_hypervisor_flag.gap() {
+                Some(gap) => Answer::gap(gap),
+                None => Answer::no("no sign of a container"),
+            };
+        }
+        let name = virt.containers.first().map_or("a container", |c| c.name.as_str());
+        let masked = if virt.masked.is_empty() {
+            "other processes and groups above it".to_string()
+        } else {
+            virt.masked.join(" and ")
+        };
+        let cost = Cost::unknown("nothing by itself; findings about the host may be missing");
+        let mut finding = Finding::new(
+            self,
+            Weight::Note,
+            Confidence::High,
+            format!("Seen from inside {name}: {masked} cannot be seen"),
+            cost,
+        );
+        for clue in &virt.containers {
+            finding = finding.on(clue.path.clone(), &clue.says);
+        }
+        for path in &virt.masked {
+            finding = finding.on(path.clone(), "an empty folder");
+        }
+        finding
+            .remedy(
+                "Run it on the host, or in a pod with the host's /sys and /proc mounted and the host's PID namespace.",
+                "Such a pod sees the whole host.",
+                "wakewatt inspect on the host lists what was missing",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ask;
+    use super::*;
+
+    #[test]
+    fn containers() {
+        assert!(ask(&ContainerMasked, "//- /.dockerenv\n").starts_with("yes note unknown: seen from inside docker"));
+        assert!(ask(&ContainerMasked, "//- /proc/cpuinfo\nflags : fpu\n").starts_with("no"));
+        assert!(ask(&ContainerMasked, "").starts_with("cannot tell"));
+    }
+}

@@ -1,0 +1,240 @@
+//! Do deep idle states make wake-ups slow here?
+//!
+//! The cause of cases K0 (mean request time 191 ms against 85 ms with C1), K2 and K3. Looks at the deepest idle state
+//! that is enabled and allowed by the limits in force. If the idle experiment ran, only its verdict counts: a claimed
+//! latency is a worst case, an interval is a measurement, and "no difference" acquits. Without it the cost is
+//! predicted from the claimed exit latency (`cpuidle/stateN/latency`, KNOBS.md 4). In a guest the claim says nothing:
+//! halting costs what the hypervisor makes of it (MEASURE.md 3.4: claimed 1us, measured 10 to 30us), so without an
+//! experiment the rule cannot tell.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::budget::{self, DEEP_NS, Resolution};
+use crate::evidence::Evidence;
+use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
+use crate::units::{LatencyLimit, show_ns, three_digits};
+
+/// See the essay above.
+pub(super) struct DeepIdleVsLatency;
+
+impl Rule for DeepIdleVsLatency {
+    fn id(&self) -> &'static str {
+        "rule.deep-idle-vs-latency"
+    }
+    fn question(&self) -> &'static str {
+        "do deep idle states make wake-ups slow here?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        if let Some(run) = &evidence.experiment {
+            if let Some(effect) = run.primary() {
+                return self.by_experiment(evidence, run, effect);
+            }
+        }
+        self.by_claims(evidence)
+    }
+}
+
+impl DeepIdleVsLatency {
+    fn by_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effect: &Effect) -> Answer {
+        let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| a.title.clone());
+        let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(&effect.metric, |m| &m.title);
+        let numbers = format!(
+            "{} times (95 % interval {} to {}, {} rounds)",
+            three_digits(effect.ratio),
+            three_digits(effect.ratio_low),
+            three_digits(effect.ratio_high),
+            effect.n_pairs
+        );
+        let (baseline, arm) = (title(&effect.baseline), title(&effect.arm));
+        match effect.verdict {
+            Verdict::NoDifference => {
+                Answer::no(format!("measured here: {metric} is the same with {baseline} and {arm}: {numbers}"))
+            }
+            Verdict::Faster => {
+                Answer::no(format!("measured here: {metric} is not slower with {baseline} than with {arm}: {numbers}"))
+            }
+            Verdict::Undecided => Answer::cannot_tell(
+                format!("the experiment could not decide: {metric}, {baseline} against {arm}: {numbers}"),
+                "run wakewatt doctor again when the machine is quieter, or with more time",
+            ),
+            Verdict::Slower => {
+                let ns = |v: f64| format!("{}us", three_digits(v / 1e3));
+                let cost = Cost::measured_ns(
+                    effect.difference_ns,
+                    format!(
+                        "{} per wake-up (95 % interval {} to {}): {metric} takes {numbers} as long with {baseline} as with {arm}",
+                        ns(effect.difference_ns),
+                        ns(effect.difference_low_ns),
+                        ns(effect.difference_high_ns)
+                    ),
+                );
+                let text = format!("{metric} takes {numbers} as long as with {arm}");
+                let finding = Finding::new(self, Weight::Problem, Confidence::High, text, cost).on(
+                    format!("experiment, seed {}", run.seed),
+                    format!("{} blocks in random order", run.blocks.len()),
+                );
+                self.advise(evidence, finding)
+            }
+        }
+    }
+
+    fn by_claims(&self, evidence: &Evidence) -> Answer {
+        let (idle, qos) = (&evidence.facts.idle, &evidence.facts.qos);
+        let reachable = budget::reachable(idle, qos);
+        let worst = reachable.iter().max_by_key(|r| deepest_ns(r));
+        let Some(worst) = worst.filter(|r| r.deepest.is_some()) else {
+            return match idle.driver.gap() {
+                Some(gap) => Answer::gap(gap),
+                None => Answer::cannot_tell(
+                    "no idle state is listed, so what the CPUs do when idle is not known",
+                    "measure it: wakewatt measure wakeup",
+                ),
+            };
+        };
+        let Some(deepest) = &worst.deepest else { return Answer::no("no idle state") };
+        let try_this = "run wakewatt doctor as root: it measures with and without sleep and puts everything back";
+        if evidence.facts.virt.is_guest() == Some(true) && !worst.is_polling {
+            let why =
+                format!("in a guest the claim of {deepest} says nothing: the hypervisor decides what halting costs");
+            return Answer::cannot_tell(why, try_this);
+        }
+        if deepest.exit_latency_ns < DEEP_NS {
+            return Answer::no(format!(
+                "the deepest state that may be entered is {deepest}, under {}",
+                show_ns(DEEP_NS)
+            ));
+        }
+        let title = format!(
+            "CPUs {} may sleep in {}, which claims {} to wake from",
+            worst.cpus,
+            deepest.name,
+            show_ns(deepest.exit_latency_ns)
+        );
+        let cost = Cost::predicted_ns(
+            deepest_ns(worst) as f64,
+            format!("up to {} per wake-up, as the driver claims; not measured", show_ns(deepest.exit_latency_ns)),
+        );
+        let mut finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
+            .on("/sys/devices/system/cpu/cpu*/cpuidle/state*/latency", deepest);
+        if qos.global.get().is_none() {
+            finding = finding.on("/dev/cpu_dma_latency", "could not be read: a global limit may already exclude it");
+        }
+        self.advise(evidence, finding)
+    }
+
+    /// The budget that keeps shallow sleep, or polling where there is only one kind of sleep.
+    fn advise(&self, evidence: &Evidence, mut finding: Finding) -> Answer {
+        let idle = &evidence.facts.idle;
+        for sample in &evidence.wakeups {
+            if let Some(median) = sample.latency.p50_ns() {
+                let what = format!("measured wake-up by {} on CPU {}", sample.kind.word(), sample.cpu);
+                finding = finding.on(what, format!("median {} of {}", show_ns(median), sample.latency.n));
+            }
+        }
+        let limit = budget::shallow(idle).unwrap_or(LatencyLimit::Poll);
+        let resolution = budget::sentence(limit, idle);
+        let is_guest = evidence.facts.virt.is_guest() == Some(true);
+        let mut what = format!("Set a latency limit while the latency-sensitive work runs: {resolution}.");
+        if limit == LatencyLimit::Poll {
+            what = format!(
+                "No sleeping state here is both shallow and cheap, so the limit is not to sleep: {resolution}. \
+                Give it only to the CPUs that need it."
+            );
+        }
+        if is_guest {
+            what +=
+                " Part of the wake-up is the hypervisor's: its own idle states and halt polling are set on the host.";
+        }
+        let price = if limit == LatencyLimit::Poll {
+            "Every idle CPU spins: full power, no turbo headroom for its neighbours; in a guest the host may take the CPU away (see rule.tail-reversal)."
+        } else {
+            "More watts when idle; less turbo headroom for a single busy core. How many watts: measure before and after."
+        };
+        finding
+            .step(
+                "qos.global",
+                "/dev/cpu_dma_latency",
+                limit.to_string(),
+                "exclude the idle states that are slow to leave",
+            )
+            .remedy(what, price, "wakewatt measure wakeup before and after; wakewatt doctor repeats the experiment")
+            .yes()
+    }
+}
+
+fn deepest_ns(resolution: &Resolution) -> u64 {
+    resolution.deepest.as_ref().map_or(0, |d| d.exit_latency_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, evidence, haltpoll, icx, idle, line};
+    use super::*;
+    use crate::samples::experiment::{Arm, Metric};
+
+    pub(crate) fn run(verdict: Verdict) -> ExperimentRun {
+        let arm = |id: &str, title: &str| Arm { id: id.into(), title: title.into(), settings: Vec::new() };
+        let metric = "wakeup.eventfd.p50".to_string();
+        ExperimentRun {
+            arms: vec![arm("default", "idle states as found"), arm("poll", "no sleep")],
+            metrics: vec![Metric { id: metric.clone(), title: "cross-CPU wake-up, median".into() }],
+            blocks: Vec::new(),
+            effects: vec![Effect {
+                metric,
+                baseline: "default".into(),
+                arm: "poll".into(),
+                ratio: 2.1,
+                ratio_low: 1.8,
+                ratio_high: 2.4,
+                difference_ns: 26_000.0,
+                difference_low_ns: 22_000.0,
+                difference_high_ns: 31_000.0,
+                p_value: 0.008,
+                n_pairs: 8,
+                verdict,
+            }],
+            pooled: Vec::new(),
+            seed: 1,
+            warmup_ns: 0,
+            stopped_because: "narrow".into(),
+            before: Vec::new(),
+            after: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn claims_predict() {
+        assert_eq!(
+            ask(&DeepIdleVsLatency, &icx()),
+            "yes risk predicted: cpus 0-1 may sleep in c6, which claims 170us to wake from"
+        );
+        let shallow = idle("acpi_idle", &[("POLL", 0, 0), ("C1", 1, 2)]);
+        assert!(ask(&DeepIdleVsLatency, &shallow).starts_with("no: the deepest state that may be entered is C1"));
+        let held = icx()
+            + "//- /sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us\n50\n
+             //- /sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us\n50\n";
+        assert!(ask(&DeepIdleVsLatency, &held).starts_with("no: the deepest state that may be entered is C1E (4us)"));
+        assert!(ask(&DeepIdleVsLatency, &haltpoll()).starts_with("cannot tell: in a guest"));
+        assert!(ask(&DeepIdleVsLatency, "").starts_with("cannot tell"));
+    }
+
+    #[test]
+    fn the_experiment_overrules_the_claim() {
+        let mut host = evidence(&icx());
+        host.experiment = Some(run(Verdict::Slower));
+        assert_eq!(
+            line(&DeepIdleVsLatency, &host),
+            "yes problem measured: cross-cpu wake-up, median takes 2.1 times (95 % interval 1.8 to 2.4, 8 rounds) as long as with no sleep"
+        );
+        host.experiment = Some(run(Verdict::NoDifference));
+        assert!(line(&DeepIdleVsLatency, &host).starts_with("no: measured here"));
+        host.experiment = Some(run(Verdict::Undecided));
+        assert!(line(&DeepIdleVsLatency, &host).starts_with("cannot tell: the experiment could not decide"));
+    }
+
+    #[test]
+    fn the_remedy_is_resolved() {
+        let Answer::Yes(finding) = DeepIdleVsLatency.check(&evidence(&icx())) else { panic!() };
+        assert!(finding.remedy.contains("4us -> C1E (4us); C6 (170us) excluded; 5-169us would be the same"));
+        assert_eq!(finding.plan.unwrap().steps[0].to, "4us");
+    }
+}

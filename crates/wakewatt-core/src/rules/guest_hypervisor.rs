@@ -1,0 +1,70 @@
+//! Is this a guest, and what can only its host change?
+//!
+//! In a guest the cost of a halt is an exit to the hypervisor and back; clock speed, the host's idle states and which
+//! physical CPU runs are not the guest's to set (OBSERVE.md 2.5, DESIGN.md 6). Some clouds do give C-state control, so
+//! nothing is concluded about idle states: reading them does that.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::evidence::Evidence;
+
+/// See the essay above.
+pub(super) struct GuestHypervisor;
+
+impl Rule for GuestHypervisor {
+    fn id(&self) -> &'static str {
+        "rule.guest-hypervisor"
+    }
+    fn question(&self) -> &'static str {
+        "is this a guest, and what can only its host change?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let virt = &evidence.facts.virt;
+        match virt.is_guest() {
+            None => virt.has_hypervisor_flag.gap().map_or_else(|| Answer::no("no hypervisor"), Answer::gap),
+            Some(false) => Answer::no("the CPU reports no hypervisor"),
+            Some(true) => {
+                let clue = virt.hypervisors.first();
+                let name = clue.map_or("an unknown hypervisor", |c| c.name.as_str());
+                let cost =
+                    Cost::unknown("part of every wake-up is the hypervisor's; the idle experiment measures the whole");
+                let mut finding = Finding::new(
+                    self,
+                    Weight::Note,
+                    Confidence::High,
+                    format!("This is a guest of {name}: part of every wake-up is the hypervisor's"),
+                    cost,
+                )
+                .on("/proc/cpuinfo", "flag hypervisor");
+                if let Some(clue) = clue {
+                    finding = finding.on(clue.path.clone(), &clue.says);
+                }
+                finding
+                    .remedy(
+                        "Only the host can change: its idle states and latency limits, halt polling (kvm.halt_poll_ns), which physical CPU a virtual one runs on, the clock speed, and steal. In the guest: a latency limit, polling before halt, interrupts and quotas.",
+                        "Halt polling and CPUs of one's own cost the host CPU time.",
+                        "wakewatt measure wakeup in the guest, before and after a change on the host",
+                    )
+                    .yes()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ask;
+    use super::*;
+
+    #[test]
+    fn guests() {
+        let check = |flags: &str| {
+            ask(
+                &GuestHypervisor,
+                &format!("//- /proc/cpuinfo\nflags : {flags}\n//- /sys/class/dmi/id/sys_vendor\nQEMU\n"),
+            )
+        };
+        assert!(check("fpu hypervisor").starts_with("yes note unknown: this is a guest of kvm or qemu"));
+        assert!(check("fpu").starts_with("no"));
+        assert!(ask(&GuestHypervisor, "").starts_with("cannot tell"));
+    }
+}

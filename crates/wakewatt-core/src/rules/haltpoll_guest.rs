@@ -1,0 +1,84 @@
+//! Does this guest poll before it halts, and for how long?
+//!
+//! Driver haltpoll offers POLL and halt; only together with governor haltpoll does the guest spin up to
+//! `guest_halt_poll_ns` before HLT, which saves the expensive exit to the hypervisor at the price of the host's CPU
+//! time (kernel documentation virt/guest-halt-polling.rst). With another governor, or with 0, it halts at once.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::evidence::Evidence;
+use crate::units::show_ns;
+
+const PARAMETER: &str = "/sys/module/haltpoll/parameters/guest_halt_poll_ns";
+
+/// See the essay above.
+pub(super) struct HaltpollGuest;
+
+impl Rule for HaltpollGuest {
+    fn id(&self) -> &'static str {
+        "rule.haltpoll-guest"
+    }
+    fn question(&self) -> &'static str {
+        "does this guest poll before it halts, and for how long?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let idle = &evidence.facts.idle;
+        match (idle.driver.get(), idle.driver.gap()) {
+            (None, Some(gap)) => return Answer::gap(gap),
+            (Some(driver), _) if driver != "haltpoll" => return Answer::no(format!("the idle driver is {driver}")),
+            _ => {}
+        }
+        let governor = idle.governor.get().map_or("unknown", String::as_str);
+        let polls = idle.guest_halt_poll_ns.get().copied();
+        let (weight, title, cost) = match polls {
+            Some(ns) if ns > 0 && governor == "haltpoll" => (
+                Weight::Note,
+                format!("The guest polls up to {} before it halts", show_ns(ns)),
+                Cost::unknown("shorter wake-ups after short pauses; the host pays with CPU time"),
+            ),
+            Some(0) if governor == "haltpoll" => (
+                Weight::Risk,
+                "guest_halt_poll_ns is 0: the guest halts at once and every wake-up goes through the hypervisor"
+                    .to_string(),
+                Cost::unknown(
+                    "what a halt costs here is the hypervisor's; measured by the idle experiment, see rule.deep-idle-vs-latency",
+                ),
+            ),
+            _ => (
+                Weight::Risk,
+                format!(
+                    "Driver haltpoll runs under governor {governor}, so polling before halt is not bounded by guest_halt_poll_ns"
+                ),
+                Cost::unknown(
+                    "how long the guest polls is left to the other governor; measured by the idle experiment, see rule.deep-idle-vs-latency",
+                ),
+            ),
+        };
+        Finding::new(self, weight, Confidence::Medium, title, cost)
+            .on("/sys/devices/system/cpu/cpuidle/current_driver", "haltpoll")
+            .on("/sys/devices/system/cpu/cpuidle/current_governor", governor)
+            .on(PARAMETER, polls.map_or("not readable".to_string(), show_ns))
+            .remedy(
+                format!("To wake faster after short pauses: governor haltpoll and a value such as 200000 in {PARAMETER}. What a longer sleep costs is set on the host (kvm.halt_poll_ns, its idle states)."),
+                "The host spends CPU time for each pause; on a shared host that may come back as steal.",
+                "wakewatt measure wakeup with pauses below and above the polling time",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, haltpoll, icx};
+    use super::*;
+
+    #[test]
+    fn polls_or_not() {
+        let governor = "//- /sys/devices/system/cpu/cpuidle/current_governor\nhaltpoll\n";
+        let check = |ns: &str| ask(&HaltpollGuest, &(haltpoll() + governor + &format!("//- {PARAMETER}\n{ns}\n")));
+        assert_eq!(check("200000"), "yes note unknown: the guest polls up to 200us before it halts");
+        assert!(check("0").starts_with("yes risk unknown: guest_halt_poll_ns is 0"));
+        assert!(ask(&HaltpollGuest, &haltpoll()).contains("runs under governor menu"));
+        assert!(ask(&HaltpollGuest, &icx()).starts_with("no"));
+        assert!(ask(&HaltpollGuest, "").starts_with("cannot tell"));
+    }
+}

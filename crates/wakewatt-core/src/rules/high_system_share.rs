@@ -1,0 +1,64 @@
+//! Does the kernel take an unusual share of the busy time?
+//!
+//! In case K0 system time fell by 50 to 70 % when sleep was limited: entering and leaving idle is kernel time, and so
+//! is spinning on locks whose holder has just been woken. Mean since boot from /proc/stat; interrupts included.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use crate::evidence::Evidence;
+
+const LIMIT: f64 = 0.35;
+
+/// See the essay above.
+pub(super) struct HighSystemShare;
+
+impl Rule for HighSystemShare {
+    fn id(&self) -> &'static str {
+        "rule.high-system-share"
+    }
+    fn question(&self) -> &'static str {
+        "does the kernel take an unusual share of the busy time?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let stat = match (evidence.facts.load.stat.get(), evidence.facts.load.stat.gap()) {
+            (Some(stat), _) => stat,
+            (None, Some(gap)) => return Answer::gap(gap),
+            (None, None) => return Answer::no("not known"),
+        };
+        let total = &stat.total;
+        let busy = total.ratio(total.busy_ns()).unwrap_or(0.0);
+        if busy < 0.05 {
+            return Answer::cannot_tell(
+                format!("the machine was busy {} of its time since boot", percent(busy)),
+                "ask again under load: wakewatt doctor",
+            );
+        }
+        let share = total.kernel_ns() as f64 / total.busy_ns() as f64;
+        if share < LIMIT {
+            return Answer::no(format!("{} of the busy time since boot was the kernel's", percent(share)));
+        }
+        let cost = Cost::unknown("CPU time that the applications did not get; which part is avoidable is not known");
+        Finding::new(self, Weight::Risk, Confidence::Low, format!("The kernel took {} of the busy time since boot", percent(share)), cost)
+            .on("/proc/stat", format!("busy {}, of which kernel and interrupts {}", percent(busy), percent(share)))
+            .remedy(
+                "See what the kernel does (perf top, if available). Many short sleeps, interrupts (rule.irq-affinity), a slow clocksource (rule.clocksource) and reclaim (rule.psi-pressure) are the usual causes.",
+                "None for looking.",
+                "wakewatt inspect load before and after a change",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ask;
+    use super::*;
+
+    #[test]
+    fn shares() {
+        let check = |stat: &str| ask(&HighSystemShare, &format!("//- /proc/stat\ncpu {stat}\n"));
+        assert!(check("50 0 50 100").starts_with("yes risk unknown: the kernel took 50 % of the busy time"));
+        assert!(check("90 0 10 100").starts_with("no"));
+        assert!(check("1 0 1 1000").starts_with("cannot tell"));
+        assert!(ask(&HighSystemShare, "").starts_with("cannot tell"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Did somebody disable an idle state after boot?
+//!
+//! `stateN/disable` is 1 though `default_status` says enabled. Disabled on some CPUs only, the same work costs
+//! different amounts on different CPUs; indexes differ between hosts, so scripts disable the wrong state
+//! (scylladb#30500, KNOBS.md 6). Before kernel 5.6 there is no default to compare with.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::evidence::Evidence;
+
+/// See the essay above.
+pub(super) struct IdleDisabledByUser;
+
+impl Rule for IdleDisabledByUser {
+    fn id(&self) -> &'static str {
+        "rule.idle-disabled-by-user"
+    }
+    fn question(&self) -> &'static str {
+        "did somebody disable an idle state after boot?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let states = &evidence.facts.idle.states;
+        let mut found = Vec::new();
+        let mut is_uneven = false;
+        for state in states {
+            let normal = state.is_enabled_by_default.cpus_where(|on| *on);
+            let off = state.is_disabled.cpus_where(|d| *d).and(&normal);
+            if !off.is_empty() {
+                is_uneven |= !normal.minus(&off).is_empty();
+                found.push((state, off));
+            }
+        }
+        if found.is_empty() {
+            let gap = states.iter().find_map(|s| s.is_disabled.gaps().chain(s.is_enabled_by_default.gaps()).next());
+            return match gap {
+                Some((_, gap)) => Answer::gap(gap),
+                None if states.is_empty() => Answer::cannot_tell("no idle state is listed", "wakewatt inspect idle"),
+                None => Answer::no("every state that is on by default is on"),
+            };
+        }
+        let words: Vec<String> = found.iter().map(|(s, cpus)| format!("{} on CPUs {cpus}", s.label())).collect();
+        let more = if is_uneven { ", not on all CPUs that have it" } else { "" };
+        let title = format!("Disabled after boot: {}{more}", words.join(", "));
+        let weight = if is_uneven { Weight::Risk } else { Weight::Note };
+        let cost =
+            Cost::unknown("idle power that the state would save; uneven wake-ups where CPUs differ; not measured");
+        let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
+        for (state, cpus) in &found {
+            let path = format!(
+                "/sys/devices/system/cpu/cpu{}/cpuidle/state{}/disable",
+                cpus.first().unwrap_or(0),
+                state.index
+            );
+            finding = finding.on(path, format!("1 on CPUs {cpus}"));
+            let all = format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/disable", state.index);
+            finding = finding.step("idle.disable", all, "0", format!("{} back on, CPUs {cpus}", state.label()));
+        }
+        finding
+            .remedy(
+                "Find out whether a tool means it (see rule.tuning-daemons). A latency limit does the same, ends with its holder and does not depend on an index.",
+                "Enabling it again: fewer watts, slower wake-ups.",
+                "wakewatt inspect idle, then wakewatt measure wakeup",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, icx};
+    use super::*;
+
+    #[test]
+    fn some_all_none() {
+        let off = |cpu| format!("//- /sys/devices/system/cpu/cpu{cpu}/cpuidle/state3/disable\n1\n");
+        assert_eq!(
+            ask(&IdleDisabledByUser, &(icx() + &off(1))),
+            "yes risk unknown: disabled after boot: c6 on cpus 1, not on all cpus that have it"
+        );
+        let all = icx() + &off(0) + &off(1);
+        assert_eq!(ask(&IdleDisabledByUser, &all), "yes note unknown: disabled after boot: c6 on cpus 0-1");
+        assert!(ask(&IdleDisabledByUser, &icx()).starts_with("no"));
+        assert!(ask(&IdleDisabledByUser, "").starts_with("cannot tell"));
+    }
+}

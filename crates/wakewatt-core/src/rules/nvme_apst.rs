@@ -1,0 +1,98 @@
+//! May an NVMe disk sleep on its own?
+//!
+//! Autonomous power state transitions: the disk enters power states whose total latency the host tolerates
+//! (`pm_qos_latency_tolerance_us`, else `nvme_core.default_ps_max_latency_us`, by default 100 ms). Which states the
+//! disk has is not in sysfs, so the tolerance is an upper bound. Case K3's look-alike.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::evidence::Evidence;
+use crate::units::{LatencyLimit, show_ns};
+
+/// See the essay above.
+pub(super) struct NvmeApst;
+
+impl Rule for NvmeApst {
+    fn id(&self) -> &'static str {
+        "rule.nvme-apst"
+    }
+    fn question(&self) -> &'static str {
+        "may an NVMe disk sleep on its own?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let storage = &evidence.facts.storage;
+        if storage.nvme.is_empty() {
+            return Answer::cannot_tell("no NVMe disk is listed", "wakewatt inspect storage on the machine itself");
+        }
+        let default = storage.nvme_default_max_latency_ns.get().copied();
+        let tolerated = |limit: &LatencyLimit| match limit {
+            LatencyLimit::Poll => Some(0),
+            LatencyLimit::AtMostNs(ns) => Some(*ns),
+            LatencyLimit::None => default,
+        };
+        let known: Vec<_> =
+            storage.nvme.iter().filter_map(|n| Some((n, tolerated(n.latency_tolerance.get()?)?))).collect();
+        let Some((disk, ns)) = known.iter().max_by_key(|(_, ns)| *ns) else {
+            let gap = storage
+                .nvme
+                .iter()
+                .find_map(|n| n.latency_tolerance.gap())
+                .or(storage.nvme_default_max_latency_ns.gap());
+            return gap.map_or_else(|| Answer::no("no tolerance"), Answer::gap);
+        };
+        if *ns == 0 {
+            return Answer::no("every NVMe disk is told to tolerate no latency, which turns its power states off");
+        }
+        let title = format!("{} may enter power states that take up to {} to leave", disk.name, show_ns(*ns));
+        let cost = Cost::predicted_ns(
+            0.0,
+            format!(
+                "up to {} for a request after a pause, the tolerance the host grants; what the disk has is not known, and it is not measured",
+                show_ns(*ns)
+            ),
+        );
+        Finding::new(
+            self,
+            Weight::Note,
+            Confidence::Low,
+            title,
+            Cost { basis: super::CostBasis::Unknown, latency_ns: None, ..cost },
+        )
+        .on(
+            format!("/sys/class/nvme/{}/power/pm_qos_latency_tolerance_us", disk.name),
+            disk.latency_tolerance.get().map_or(String::new(), ToString::to_string),
+        )
+        .on(
+            "/sys/module/nvme_core/parameters/default_ps_max_latency_us",
+            default.map_or("not readable".into(), show_ns),
+        )
+        .remedy(
+            "Write 0 to pm_qos_latency_tolerance_us of the disk, or boot with nvme_core.default_ps_max_latency_us=0.",
+            "A few watts per disk.",
+            "wakewatt inspect storage; then repeat the disk test with pauses between the requests",
+        )
+        .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ask;
+    use super::*;
+
+    #[test]
+    fn tolerance() {
+        let at = "//- /sys/class/nvme/nvme0";
+        let check = |t: &str| {
+            ask(
+                &NvmeApst,
+                &format!(
+                    "{at}/model\nX\n{at}/power/pm_qos_latency_tolerance_us\n{t}\n//- /sys/module/nvme_core/parameters/default_ps_max_latency_us\n100000\n"
+                ),
+            )
+        };
+        assert_eq!(check("auto"), "yes note unknown: nvme0 may enter power states that take up to 100ms to leave");
+        assert!(check("0").starts_with("no"));
+        assert!(ask(&NvmeApst, "").starts_with("cannot tell"));
+        assert!(ask(&NvmeApst, &format!("{at}/model\nX\n")).starts_with("cannot tell"));
+    }
+}

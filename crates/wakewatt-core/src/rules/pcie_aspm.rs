@@ -1,0 +1,90 @@
+//! May the PCI link of a network card or an NVMe disk sleep?
+//!
+//! ASPM L1 costs microseconds, L1.2 tens of microseconds to leave (`device/link/*_aspm`, `pcie_aspm/parameters/policy`;
+//! KNOBS.md 4), a look-alike of a slow CPU. `pcie_aspm=off` on the command line leaves the firmware's setting as it is.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::evidence::Evidence;
+
+/// See the essay above.
+pub(super) struct PcieAspm;
+
+impl Rule for PcieAspm {
+    fn id(&self) -> &'static str {
+        "rule.pcie-aspm"
+    }
+    fn question(&self) -> &'static str {
+        "may the PCI link of a network card or an NVMe disk sleep?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let facts = &evidence.facts;
+        let links = (facts
+            .network
+            .interfaces
+            .iter()
+            .filter(|i| i.is_physical)
+            .map(|i| (format!("/sys/class/net/{}/device/link", i.name), &i.pcie)))
+        .chain(facts.storage.nvme.iter().map(|n| (format!("/sys/class/nvme/{}/device/link", n.name), &n.pcie)));
+        let known: Vec<_> = links.filter_map(|(path, link)| Some((path, link.states_on()?))).collect();
+        let asleep: Vec<_> = known.iter().filter(|(_, on)| !on.is_empty()).collect();
+        let policy = facts.storage.aspm_policy.get();
+        if asleep.is_empty() {
+            return match (known.is_empty(), facts.storage.aspm_policy.gap(), policy) {
+                (false, _, _) => Answer::no("no link state is on for any network card or NVMe disk"),
+                (true, Some(gap), _) => Answer::gap(gap),
+                (true, None, Some(policy)) => Answer::cannot_tell(
+                    format!("policy {policy}, but no device tells its link states"),
+                    "lspci -vv as root shows LnkCtl",
+                ),
+                (true, None, None) => Answer::no("no link"),
+            };
+        }
+        let is_deep = asleep.iter().any(|(_, on)| on.contains(&"L1.2"));
+        let weight = if is_deep { Weight::Risk } else { Weight::Note };
+        let words: Vec<String> = asleep
+            .iter()
+            .map(|(path, on)| format!("{} ({})", path.split('/').nth(4).unwrap_or(path), on.join(" ")))
+            .collect();
+        let cost = Cost::unknown(if is_deep {
+            "tens of microseconds for a packet or request after a pause, as a rule; not measured"
+        } else {
+            "a few microseconds for a packet or request after a pause, as a rule; not measured"
+        });
+        let mut finding =
+            Finding::new(self, weight, Confidence::Medium, format!("PCI links may sleep: {}", words.join(", ")), cost);
+        for (path, on) in &asleep {
+            finding = finding.on(path.clone(), format!("on: {}", on.join(" ")));
+        }
+        if let Some(policy) = policy {
+            finding = finding.on("/sys/module/pcie_aspm/parameters/policy", policy);
+        }
+        finding
+            .remedy(
+                "Write 0 to l1_2_aspm (and l1_aspm) of the devices that matter, or performance to the policy; it ends with the reboot.",
+                "A few watts per device at most.",
+                "wakewatt measure network before and after",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ask;
+    use super::*;
+
+    #[test]
+    fn links() {
+        let at = "//- /sys/class/nvme/nvme0";
+        let check = |l1: u8, l12: u8| {
+            ask(
+                &PcieAspm,
+                &format!("{at}/model\nX\n{at}/device/link/l1_aspm\n{l1}\n{at}/device/link/l1_2_aspm\n{l12}\n"),
+            )
+        };
+        assert_eq!(check(1, 1), "yes risk unknown: pci links may sleep: nvme0 (l1 l1.2)");
+        assert!(check(1, 0).starts_with("yes note"));
+        assert!(check(0, 0).starts_with("no"));
+        assert!(ask(&PcieAspm, "").starts_with("cannot tell"));
+    }
+}

@@ -1,0 +1,79 @@
+//! Does a CPU carry a wake-up limit that nobody owns?
+//!
+//! `cpuN/power/pm_qos_resume_latency_us` is one request shared by all of user space; it stays after its writer has
+//! ended, and its zero is inverted: `0` is no limit, `n/a` is zero latency (KNOBS.md 4). Users write 0 to mean "fast"
+//! and get the opposite. Limits that differ between CPUs make the same work cost different amounts on them.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::evidence::Evidence;
+use crate::facts::pm_qos::cpu_limit_path;
+use crate::units::LatencyLimit;
+
+/// See the essay above.
+pub(super) struct PerCpuResumeLimits;
+
+impl Rule for PerCpuResumeLimits {
+    fn id(&self) -> &'static str {
+        "rule.per-cpu-resume-limits"
+    }
+    fn question(&self) -> &'static str {
+        "does a CPU carry a wake-up limit of its own?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let limits = &evidence.facts.qos.per_cpu;
+        let set: Vec<_> = limits.known().filter(|(_, l)| **l != LatencyLimit::None).collect();
+        if set.is_empty() {
+            return match limits.gaps().next() {
+                Some((_, gap)) => Answer::gap(gap),
+                None if limits.is_unknown() => Answer::cannot_tell("no CPU is listed", "wakewatt inspect qos"),
+                None => Answer::no("every CPU has no limit of its own (0)"),
+            };
+        }
+        let is_uneven = limits.uniform().is_none();
+        let words: Vec<String> = set
+            .iter()
+            .map(|(cpus, limit)| match limit {
+                LatencyLimit::Poll => format!("n/a (zero latency: they spin when idle) on CPUs {cpus}"),
+                limit => format!("{limit} on CPUs {cpus}"),
+            })
+            .collect();
+        let rest = if is_uneven { "; the other CPUs differ" } else { "" };
+        let title = format!("pm_qos_resume_latency_us is {}{rest}", words.join(", "));
+        let weight = if is_uneven { Weight::Risk } else { Weight::Note };
+        let cost =
+            Cost::unknown("CPUs under a limit wake faster and draw more; work that moves between CPUs sees both");
+        let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
+        for (cpus, limit) in set {
+            let path = cpu_limit_path(cpus.first().unwrap_or(0));
+            finding = finding.on(path.clone(), format!("{} on CPUs {cpus}", limit.as_cpu_text())).step(
+                "qos.cpu",
+                path,
+                "none",
+                format!("take the limit off CPUs {cpus}"),
+            );
+        }
+        finding
+            .remedy(
+                "Nobody owns these values and they outlive their writer. If no running tool means them, set them to none (the file then says 0).",
+                "Idle CPUs sleep deeper: fewer watts, slower wake-ups on them.",
+                "wakewatt inspect qos, then wakewatt measure wakeup on such a CPU",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, icx};
+    use super::*;
+
+    #[test]
+    fn the_inverted_zero() {
+        let file = "//- /sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us\n";
+        let said = ask(&PerCpuResumeLimits, &(icx() + file + "n/a\n"));
+        assert!(said.starts_with("yes risk unknown: pm_qos_resume_latency_us is n/a (zero latency"), "{said}");
+        assert!(ask(&PerCpuResumeLimits, &icx()).starts_with("no: every CPU has no limit"));
+        assert!(ask(&PerCpuResumeLimits, "").starts_with("cannot tell"));
+        assert!(ask(&PerCpuResumeLimits, "//- /sys/devices/system/cpu/online\n0\n").starts_with("cannot tell"));
+    }
+}

@@ -1,0 +1,108 @@
+//! Does an idle CPU spin because a limit is below its first sleeping state?
+//!
+//! A limit below C1's own exit latency leaves only POLL: the CPU spins at full power and takes turbo headroom from its
+//! neighbours. C1 claims 1us on Ice Lake and 2us on Skylake, so a limit of 1us sleeps on one and spins on the other
+//! (KNOBS.md 4). The per-CPU file spells zero latency `n/a` and no limit `0`. A limit of zero may be meant; a small
+//! number that happens to exclude C1 hardly ever is. Without a polling state in the table (Arm) nothing can spin.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::budget;
+use crate::evidence::Evidence;
+use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
+use crate::units::LatencyLimit;
+
+/// See the essay above.
+pub(super) struct PollingByAccident;
+
+impl Rule for PollingByAccident {
+    fn id(&self) -> &'static str {
+        "rule.polling-by-accident"
+    }
+    fn question(&self) -> &'static str {
+        "does an idle CPU spin because a limit is below its first sleeping state?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let (idle, qos) = (&evidence.facts.idle, &evidence.facts.qos);
+        let reachable = budget::reachable(idle, qos);
+        if reachable.is_empty() {
+            return Answer::cannot_tell("no idle state is listed", "wakewatt inspect idle qos on the machine itself");
+        }
+        let spinning: Vec<_> = reachable
+            .iter()
+            .filter(|r| r.is_polling && !r.excluded.is_empty() && r.limit != LatencyLimit::None)
+            .collect();
+        let Some(first) = spinning.first() else {
+            return match qos.global.gap().or(qos.per_cpu.gaps().next().map(|(_, g)| g)) {
+                Some(gap) => Answer::gap(gap),
+                None => Answer::no("every limit in force allows at least one sleeping state"),
+            };
+        };
+        let is_accident = spinning.iter().any(|r| r.limit != LatencyLimit::Poll);
+        let weight = if is_accident { Weight::Problem } else { Weight::Risk };
+        let cpus: Vec<String> = spinning.iter().map(|r| r.cpus.to_string()).collect();
+        let title = format!("CPUs {} spin instead of sleeping: limit {first}", cpus.join(","));
+        let cost = Cost::unknown(
+            "an idle CPU that spins draws power as if busy and takes turbo headroom; how many watts is not measured",
+        );
+        let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
+        if qos.global.get().is_some_and(|l| *l == first.limit) {
+            finding = finding.on(GLOBAL, first.limit);
+            for holder in evidence.facts.holders.of_latency_limit().unwrap_or_default() {
+                let name = holder.comm.as_deref().unwrap_or("?");
+                finding = finding.on(format!("/proc/{}/fd", holder.pid), format!("{name} holds {}", holder.path));
+            }
+        }
+        let sleeps = first.excluded.first().map(|c| c.exit_latency_ns);
+        let to = sleeps.map_or(LatencyLimit::None, LatencyLimit::AtMostNs);
+        for (cpus, limit) in qos.per_cpu.known().filter(|(_, l)| Some(**l) == Some(first.limit)) {
+            if let Some(cpu) = cpus.first() {
+                let path = cpu_limit_path(cpu);
+                finding = finding.on(path.clone(), format!("{} on CPUs {cpus}", limit.as_cpu_text())).step(
+                    "qos.cpu",
+                    path,
+                    to.to_string(),
+                    format!("CPUs {cpus} may sleep again"),
+                );
+            }
+        }
+        finding
+            .remedy(
+                format!(
+                    "If spinning is not meant, raise the limit to {to}: {}. A global limit ends when its holder closes the file.",
+                    budget::sentence(to, idle)
+                ),
+                "Wake-ups on these CPUs get slower by the exit latency of the first sleeping state.",
+                "wakewatt inspect qos, then wakewatt measure wakeup",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, evidence, icx, idle, line};
+    use super::*;
+    use crate::fact::Fact;
+
+    const FILE: &str = "//- /sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us\n";
+
+    #[test]
+    fn spins_or_not() {
+        let said = ask(&PollingByAccident, &(icx() + FILE + "n/a\n"));
+        assert!(said.starts_with("yes risk unknown: cpus 1 spin instead of sleeping: limit poll -> poll"), "{said}");
+        let skx = idle("intel_idle", &[("POLL", 0, 0), ("C1", 2, 2), ("C6", 133, 600)]);
+        let said = ask(&PollingByAccident, &(skx + FILE + "1\n"));
+        assert!(said.starts_with("yes problem unknown: cpus 1 spin"), "{said}");
+        assert!(ask(&PollingByAccident, "").starts_with("cannot tell"));
+    }
+
+    #[test]
+    fn nobody_asked() {
+        let mut host = evidence(&icx());
+        assert!(line(&PollingByAccident, &host).starts_with("cannot tell: /dev/cpu_dma_latency"));
+        host.facts.qos.global = Fact::Known(LatencyLimit::None);
+        assert!(line(&PollingByAccident, &host).starts_with("no"));
+        host.facts.qos.global = Fact::Known(LatencyLimit::Poll);
+        assert!(line(&PollingByAccident, &host).starts_with("yes risk"));
+    }
+}

@@ -1,0 +1,88 @@
+//! Is `processor.max_cstate` set where it does nothing?
+//!
+//! The parameter limits acpi_idle only; intel_idle does not look at it (KNOBS.md 4, case K0: both arguments were
+//! needed). Somebody meant to limit sleep and did not.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::budget;
+use crate::evidence::Evidence;
+use crate::units::{LatencyLimit, show_ns};
+
+/// See the essay above.
+pub(super) struct ProcessorMaxCstateIgnored;
+
+impl Rule for ProcessorMaxCstateIgnored {
+    fn id(&self) -> &'static str {
+        "rule.processor-max-cstate-ignored"
+    }
+    fn question(&self) -> &'static str {
+        "is processor.max_cstate set where it does nothing?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let facts = &evidence.facts;
+        let line = match (facts.boot.cmdline.get(), facts.boot.cmdline.gap()) {
+            (Some(line), _) => line,
+            (None, Some(gap)) => return Answer::gap(gap),
+            (None, None) => return Answer::no("no command line"),
+        };
+        let Some(wanted) = line.value("processor.max_cstate") else {
+            return Answer::no("processor.max_cstate is not on the command line");
+        };
+        let driver = match (facts.idle.driver.get(), facts.idle.driver.gap()) {
+            (Some(driver), _) => driver,
+            (None, Some(gap)) => return Answer::gap(gap),
+            (None, None) => return Answer::no("no idle driver"),
+        };
+        if driver != "intel_idle" {
+            return Answer::no(format!("the idle driver is {driver}, not intel_idle, which would ignore it"));
+        }
+        if let Some(cap) = line.value("intel_idle.max_cstate") {
+            return Answer::no(format!("intel_idle.max_cstate={cap} limits intel_idle too"));
+        }
+        let worst = budget::resolve(LatencyLimit::None, &facts.idle).into_iter().filter_map(|r| r.deepest);
+        let Some(deepest) = worst.max_by_key(|d| d.exit_latency_ns) else {
+            return Answer::cannot_tell("the idle states are not readable", "wakewatt inspect idle");
+        };
+        let title = format!("processor.max_cstate={wanted} does nothing under intel_idle: {deepest} is still enabled");
+        let cost = Cost::predicted_ns(
+            deepest.exit_latency_ns as f64,
+            format!(
+                "up to {} per wake-up that was meant to be avoided, as the driver claims",
+                show_ns(deepest.exit_latency_ns)
+            ),
+        );
+        let cap = if wanted == "0" { "1" } else { wanted };
+        Finding::new(self, Weight::Risk, Confidence::High, title, cost)
+            .on("/proc/cmdline", format!("processor.max_cstate={wanted}"))
+            .on("/sys/devices/system/cpu/cpuidle/current_driver", driver)
+            .step("boot.cmdline", "the boot loader's command line", format!("intel_idle.max_cstate={cap}"), "limit intel_idle as well")
+            .remedy(
+                format!("Add intel_idle.max_cstate={cap} beside it and reboot (intel_idle counts its states by index, so check the table), or set a latency limit now without a reboot."),
+                "More watts when idle; the states are gone until the next reboot.",
+                "after the reboot wakewatt inspect idle boot lists the states that are left; wakewatt measure wakeup",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, icx, idle};
+    use super::*;
+
+    #[test]
+    fn only_acpi_idle_listens() {
+        let line = "//- /proc/cmdline\nro processor.max_cstate=1\n";
+        let said = ask(&ProcessorMaxCstateIgnored, &(icx() + line));
+        assert!(
+            said.starts_with("yes risk predicted: processor.max_cstate=1 does nothing under intel_idle: c6"),
+            "{said}"
+        );
+        let acpi = idle("acpi_idle", &[("POLL", 0, 0), ("C1", 1, 1)]);
+        assert!(ask(&ProcessorMaxCstateIgnored, &(acpi + line)).starts_with("no: the idle driver is acpi_idle"));
+        let both = icx() + "//- /proc/cmdline\nprocessor.max_cstate=1 intel_idle.max_cstate=1\n";
+        assert!(ask(&ProcessorMaxCstateIgnored, &both).starts_with("no: intel_idle.max_cstate=1"));
+        assert!(ask(&ProcessorMaxCstateIgnored, line).starts_with("cannot tell"));
+        assert!(ask(&ProcessorMaxCstateIgnored, &icx()).starts_with("cannot tell"));
+    }
+}

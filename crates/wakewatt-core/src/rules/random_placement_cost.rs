@@ -1,0 +1,83 @@
+//! What would careless memory placement cost on this machine?
+//!
+//! Case K1: two sockets, 50 % remote, about 30 % slower; four sockets, 75 % remote, about 50 % slower; one bound process
+//! per node made it 3.6 times faster. Predicted from the firmware's relative distances (`node*/distance`), which are
+//! often a flat 10/20: a hint, not a measurement.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use crate::evidence::Evidence;
+use crate::units::three_digits;
+
+/// See the essay above.
+pub(super) struct RandomPlacementCost;
+
+impl Rule for RandomPlacementCost {
+    fn id(&self) -> &'static str {
+        "rule.random-placement-cost"
+    }
+    fn question(&self) -> &'static str {
+        "what would careless memory placement cost here?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let numa = &evidence.facts.memory;
+        if let (None, Some(gap)) = (numa.random_placement_cost(), numa.online.gap()) {
+            return Answer::gap(gap);
+        }
+        let (Some(cost), Some(remote)) = (numa.random_placement_cost(), numa.random_remote_ratio()) else {
+            return Answer::cannot_tell(
+                "the distances between the memory nodes are not known",
+                "numactl --hardware; wakewatt inspect memory",
+            );
+        };
+        if numa.nodes.len() < 2 || cost < 1.05 {
+            return Answer::no(format!(
+                "{} memory node(s), random placement costs {} times the local distance",
+                numa.nodes.len(),
+                three_digits(cost)
+            ));
+        }
+        let lost = 1.0 - 1.0 / cost;
+        let title = format!(
+            "With {} memory nodes, random placement makes {} of accesses remote",
+            numa.nodes.len(),
+            percent(remote)
+        );
+        let text = format!(
+            "memory accesses take up to {} times the local distance on average ({} of memory-bound speed); computed from the firmware's distances, not measured",
+            three_digits(cost),
+            percent(lost)
+        );
+        let mut finding = Finding::new(self, Weight::Risk, Confidence::Low, title, Cost::predicted_ratio(lost, text));
+        for node in &numa.nodes {
+            let row: Vec<String> = node.distances.get().into_iter().flatten().map(u64::to_string).collect();
+            finding = finding.on(format!("/sys/devices/system/node/node{}/distance", node.id), row.join(" "));
+        }
+        finding
+            .remedy(
+                "For memory-bound work, start one copy per node with its CPUs and memory bound: numactl --cpunodebind=N --membind=N COMMAND, for each N.",
+                "Each copy sees one node's memory and CPUs only; the work must divide.",
+                "wakewatt inspect memory before and after: the share of remote allocations should stop growing",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ask;
+    use super::*;
+
+    #[test]
+    fn two_nodes_one_node_none() {
+        let root = "//- /sys/devices/system/node";
+        let two = format!(
+            "{root}/online\n0-1\n{root}/has_memory\n0-1\n{root}/node0/distance\n10 21\n{root}/node0/cpulist\n0\n{root}/node1/distance\n21 10\n{root}/node1/cpulist\n1\n"
+        );
+        let said = ask(&RandomPlacementCost, &two);
+        assert_eq!(said, "yes risk predicted: with 2 memory nodes, random placement makes 50 % of accesses remote");
+        let one =
+            format!("{root}/online\n0\n{root}/has_memory\n0\n{root}/node0/distance\n10\n{root}/node0/cpulist\n0\n");
+        assert!(ask(&RandomPlacementCost, &one).starts_with("no"));
+        assert!(ask(&RandomPlacementCost, "").starts_with("cannot tell"));
+    }
+}

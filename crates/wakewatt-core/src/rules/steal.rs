@@ -1,0 +1,67 @@
+//! Does the hypervisor take CPU time from this guest?
+//!
+//! Steal (`/proc/stat`) is time in which a virtual CPU wanted to run and the host ran something else: it adds to every
+//! wake-up and to every tail, and no setting inside the guest removes it. Mean since boot.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use crate::evidence::Evidence;
+
+/// See the essay above.
+pub(super) struct Steal;
+
+impl Rule for Steal {
+    fn id(&self) -> &'static str {
+        "rule.steal"
+    }
+    fn question(&self) -> &'static str {
+        "does the hypervisor take CPU time from this guest?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let load = &evidence.facts.load;
+        if let Some(gap) = load.stat.gap() {
+            return Answer::gap(gap);
+        }
+        let Some(ratio) = load.steal_ratio() else {
+            return Answer::cannot_tell("no CPU time has been counted", "wakewatt inspect load a little later");
+        };
+        // Of the time it wanted to run, not of all time: an idle guest has nothing to be stolen.
+        let total = load.stat.get().map(|s| &s.total);
+        let wanted = total.map_or(0, |t| t.busy_ns().saturating_add(t.steal_ns));
+        let of_wanted = total.map_or(0.0, |t| t.steal_ns as f64 / wanted.max(1) as f64);
+        if of_wanted < 0.01 || ratio < 0.001 {
+            return Answer::no(format!(
+                "{} of the time the guest wanted to run was stolen (since boot)",
+                percent(of_wanted)
+            ));
+        }
+        let weight = if of_wanted >= 0.05 { Weight::Problem } else { Weight::Risk };
+        let title =
+            format!("The hypervisor took {} of the time this guest wanted to run (since boot)", percent(of_wanted));
+        let cost = Cost::predicted_ratio(
+            of_wanted,
+            format!("{} of CPU time, by the kernel's own counter; latency in bursts", percent(of_wanted)),
+        );
+        Finding::new(self, weight, Confidence::High, title, cost)
+            .on("/proc/stat", format!("steal {} of all time", percent(ratio)))
+            .remedy(
+                "Only the host can help: fewer guests per CPU, dedicated CPUs, or another instance type. Do not poll in this guest: it makes the host take more.",
+                "Money, or density.",
+                "wakewatt inspect load twice and compare the counter; wakewatt measure wakeup for the tail",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ask;
+    use super::*;
+
+    #[test]
+    fn stolen() {
+        let check = |stat: &str| ask(&Steal, &format!("//- /proc/stat\ncpu {stat}\n"));
+        assert!(check("80 0 0 100 0 0 0 20").starts_with("yes problem predicted: the hypervisor took 20 %"));
+        assert!(check("8000 0 0 100 0 0 0 1").starts_with("no"));
+        assert!(ask(&Steal, "").starts_with("cannot tell"));
+    }
+}

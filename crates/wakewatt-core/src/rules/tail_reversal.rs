@@ -1,0 +1,123 @@
+//! Does not sleeping help the median and hurt the tail?
+//!
+//! Seen in guests (MEASURE.md 3.1: median 17us against 29us, p99.9 610us against 276us): a virtual CPU that spins uses
+//! up its share, and the host takes it away at the wrong moment. Only the experiment can tell: it compares the effects
+//! on the same arm at the median and at p99 or p99.9. An effect counts when its interval excludes 1.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::evidence::Evidence;
+use crate::samples::experiment::{Effect, Verdict};
+use crate::units::three_digits;
+
+/// See the essay above.
+pub(super) struct TailReversal;
+
+impl Rule for TailReversal {
+    fn id(&self) -> &'static str {
+        "rule.tail-reversal"
+    }
+    fn question(&self) -> &'static str {
+        "does not sleeping help the median and hurt the tail?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let Some(run) = &evidence.experiment else {
+            return Answer::cannot_tell(
+                "only the idle experiment can tell, and it did not run",
+                "wakewatt doctor as root",
+            );
+        };
+        let is_tail = |e: &Effect| e.metric.contains(".p99");
+        if !run.effects.iter().any(is_tail) {
+            return Answer::cannot_tell(
+                "the experiment has no tail metric",
+                "wakewatt doctor with its default duration",
+            );
+        }
+        // Same quantity, same arm: better median, worse tail.
+        let reversed = run.effects.iter().filter(|e| is_tail(e) && e.verdict == Verdict::Faster).find_map(|tail| {
+            let what = tail.metric.rsplit_once(".p99").map_or("", |(front, _)| front);
+            let median = run
+                .effects
+                .iter()
+                .find(|e| e.arm == tail.arm && e.metric == format!("{what}.p50") && e.verdict == Verdict::Slower)?;
+            Some((median, tail))
+        });
+        let Some((median, tail)) = reversed else {
+            return Answer::no("no tail got worse where the median got better, as far as the experiment can resolve");
+        };
+        let range = |e: &Effect| {
+            format!("{} ({} to {})", three_digits(e.ratio), three_digits(e.ratio_low), three_digits(e.ratio_high))
+        };
+        let title = format!(
+            "Arm \"{}\" improves {} (ratio {}) and worsens {} (ratio {})",
+            tail.arm,
+            median.metric,
+            range(median),
+            tail.metric,
+            range(tail)
+        );
+        let cost = Cost::measured_ns(
+            -tail.difference_ns,
+            format!("the tail gets {}us longer", three_digits(-tail.difference_ns / 1e3)),
+        );
+        Finding::new(self, Weight::Risk, Confidence::High, title, cost)
+            .on(format!("experiment, seed {}", run.seed), format!("{} rounds", tail.n_pairs))
+            .remedy(
+                "Do not poll to lower a median if it is the tail that hurts. In a guest, ask for a CPU of its own or for halt polling on the host; on metal, allow the shallowest sleeping state instead of none.",
+                "The median stays where it is.",
+                "wakewatt measure wakeup before and after, and read p99 and p99.9, not the median",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, line};
+    use super::*;
+    use crate::samples::experiment::ExperimentRun;
+
+    fn effect(metric: &str, verdict: Verdict, ratio: f64) -> Effect {
+        Effect {
+            metric: metric.into(),
+            baseline: "default".into(),
+            arm: "poll".into(),
+            ratio,
+            ratio_low: ratio * 0.9,
+            ratio_high: ratio * 1.1,
+            difference_ns: (ratio - 1.0) * 1e5,
+            difference_low_ns: 0.0,
+            difference_high_ns: 0.0,
+            p_value: 0.01,
+            n_pairs: 8,
+            verdict,
+        }
+    }
+
+    fn host(effects: Vec<Effect>) -> Evidence {
+        let run = ExperimentRun {
+            arms: Vec::new(),
+            metrics: Vec::new(),
+            blocks: Vec::new(),
+            effects,
+            pooled: Vec::new(),
+            seed: 1,
+            warmup_ns: 0,
+            stopped_because: String::new(),
+            before: Vec::new(),
+            after: Vec::new(),
+        };
+        Evidence { experiment: Some(run), ..Evidence::default() }
+    }
+
+    #[test]
+    fn better_median_and_worse_tail() {
+        let median = || effect("wakeup.timer.p50", Verdict::Slower, 1.7);
+        let said = line(&TailReversal, &host(vec![median(), effect("wakeup.timer.p999", Verdict::Faster, 0.5)]));
+        assert!(said.starts_with("yes risk measured"), "{said}");
+        let both = host(vec![median(), effect("wakeup.timer.p99", Verdict::Slower, 1.5)]);
+        assert!(line(&TailReversal, &both).starts_with("no"));
+        assert!(line(&TailReversal, &host(vec![median()])).starts_with("cannot tell"));
+        assert!(ask(&TailReversal, "").starts_with("cannot tell"));
+    }
+}
