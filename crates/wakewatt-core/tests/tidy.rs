@@ -77,7 +77,8 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 
 fn declared_modules(text: &str) -> Vec<String> {
     let module = |line: &str| {
-        let rest = line.trim().strip_prefix("pub mod ").or_else(|| line.trim().strip_prefix("mod "))?;
+        let line = line.trim();
+        let rest = ["pub mod ", "pub(crate) mod ", "mod "].iter().find_map(|start| line.strip_prefix(start))?;
         rest.strip_suffix(';').map(str::to_string)
     };
     text.lines().filter_map(module).collect()
