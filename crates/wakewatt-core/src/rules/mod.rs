@@ -246,6 +246,14 @@ mod governor_misses;
 mod idle_rejected;
 mod ladder_governor;
 mod haltpoll_guest;
+mod governor;
+mod frequency_driver;
+mod max_below_hardware;
+mod bios_limit;
+mod min_frequency;
+mod turbo_off;
+mod epp;
+mod epb;
 mod dimm_below_rated;
 mod channels_uneven;
 mod two_dimms_per_channel;
@@ -288,6 +296,14 @@ pub const RULES: &[&dyn Rule] = &[
     &idle_rejected::IdleRejected,
     &ladder_governor::LadderGovernor,
     &haltpoll_guest::HaltpollGuest,
+    &governor::Governor,
+    &frequency_driver::FrequencyDriver,
+    &max_below_hardware::MaxBelowHardware,
+    &bios_limit::BiosLimit,
+    &min_frequency::MinFrequency,
+    &turbo_off::TurboOff,
+    &epp::Epp,
+    &epb::Epb,
     &dimm_below_rated::DimmBelowRated,
     &channels_uneven::ChannelsUneven,
     &two_dimms_per_channel::TwoDimmsPerChannel,
