@@ -1,5 +1,75 @@
-//! Chores of the house: the lead wires the commands; the browser check is here.
-#[cfg(test)]
-mod browser;
+//! Chores of the house: the proofs, tables, pages and packages that no user of wakewatt needs.
+//!
+//! `cargo xtask <chore>`; each chore is one file. To add one: write the file, add a variant below. Reading commands are
+//! run as the real binary in a subprocess, so a panic or a hang there is a result here and not the end of the run.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // A program for people at a terminal.
 
-fn main() {}
+mod bench;
+mod binary;
+mod browser;
+mod dist;
+mod fixtures;
+mod gen_host;
+mod hosts;
+mod licences;
+mod reference;
+mod screenshot;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "xtask", about = "Chores of the wakewatt workspace")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Run every reading command on every recorded host in a folder and check the values against the raw text
+    Hosts(hosts::Args),
+    /// Write a synthetic machine of about 50,000 files, for the speed test
+    GenHost(gen_host::Args),
+    /// Measure what DESIGN.md section 8 promises, beside the peers that are installed
+    Bench(bench::Args),
+    /// Write docs/ref from the code; --check fails when it is stale
+    #[command(alias = "bless")]
+    Ref(reference::Args),
+    /// Write completions, man pages and the static binary into a folder
+    Dist(dist::Args),
+    /// Turn a folder of recorded trees into .host fixtures
+    Fixtures(fixtures::Args),
+    /// Look at a report in a headless browser: pictures, PDF, no request, no script error, no overflow
+    Screenshot(screenshot::Args),
+    /// Check the licences of all dependencies against deny.toml
+    Licences,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().chore {
+        Chore::Hosts(args) => hosts::run(&args),
+        Chore::GenHost(args) => gen_host::run(&args),
+        Chore::Bench(args) => bench::run(&args),
+        Chore::Ref(args) => reference::run(&args),
+        Chore::Dist(args) => dist::run(&args),
+        Chore::Fixtures(args) => fixtures::run(&args),
+        Chore::Screenshot(args) => screenshot::run(&args),
+        Chore::Licences => licences::run(),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The top of the repository.
+fn repository() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map_or(here.clone(), std::path::Path::to_path_buf)
+}

@@ -295,7 +295,9 @@ pub mod parse {
 
     /// An unsigned number.
     pub fn number(text: &str) -> Result<u64, String> {
-        text.trim().parse().map_err(|_| format!("expected a number, found {}", quote(text)))
+        // Rust also takes "+5", which no kernel file holds.
+        let digits = Some(text.trim()).filter(|t| !t.starts_with('+')).and_then(|t| t.parse().ok());
+        digits.ok_or_else(|| format!("expected a number, found {}", quote(text)))
     }
 
     /// Whole percent in the file, 0 to 1 here.
@@ -379,8 +381,8 @@ mod tests {
 
     #[test]
     fn an_unreadable_latency_is_never_zero() {
-        let tree = Tree::from_text("//- /empty\n//- /minus\n-1\n");
-        for path in ["/empty", "/minus", "/missing"] {
+        let tree = Tree::from_text("//- /empty\n//- /minus\n-1\n//- /plus\n+5\n");
+        for path in ["/empty", "/minus", "/plus", "/missing"] {
             assert!(fact(&tree, path, parse::us_to_ns).gap().is_some(), "{path}");
         }
     }

@@ -22,6 +22,11 @@ pub fn realtime_ns() -> u64 {
     ns_of(clock_gettime(ClockId::Realtime))
 }
 
+/// CPU time this process has used.
+pub fn own_cpu_ns() -> u64 {
+    ns_of(clock_gettime(ClockId::ProcessCPUTime))
+}
+
 /// Cost of one CLOCK_MONOTONIC read: the median over 21 batches of 100, so an interrupt in one does not count.
 pub fn read_cost_ns() -> u64 {
     let mut batches = [0u64; 21];

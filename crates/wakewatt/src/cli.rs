@@ -210,9 +210,9 @@ pub struct DoctorArgs {
     /// Change nothing: no experiment
     #[arg(long)]
     pub read_only: bool,
-    /// The HTML report
-    #[arg(short, long, value_name = "FILE", default_value = "wakewatt-report.html")]
-    pub output: PathBuf,
+    /// The HTML report; wakewatt-report.html in this folder when not given
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Write no HTML report
     #[arg(long, conflicts_with = "output")]
     pub no_report: bool,

@@ -3,7 +3,10 @@
 pub mod cli;
 pub mod cmd;
 pub mod exit;
+pub mod interrupt;
 pub mod output;
+pub mod pick;
+pub mod progress;
 pub mod report;
 pub mod schema;
 pub mod view;

@@ -54,7 +54,7 @@ pub struct NetworkSample {
     pub gap_ns: u64,
     /// How the requester was scheduled.
     pub scheduling: Scheduling,
-    /// Planned send to user receive.
+    /// Send to user receive; from the planned send where the reply before came later than that plan.
     pub round_trip: Distribution,
     /// The split, or why there is none.
     pub split: Result<Split, String>,

@@ -43,7 +43,7 @@ pub struct WakeupSample {
     pub gap_ns: u64,
     /// How it was scheduled.
     pub scheduling: Scheduling,
-    /// Planned start to running. Counted from the plan, so a late sample does not hide the next (no coordinated omission).
+    /// Planned start (timer) or the waker's call (futex, eventfd, ipi) to running. Counted from the plan, so a late sample does not hide the next (no coordinated omission).
     pub latency: Distribution,
     /// Planned wake-ups that were already over when the thread came round; they are in `latency`, counted from the plan.
     pub n_late_starts: u64,

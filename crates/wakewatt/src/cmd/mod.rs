@@ -2,7 +2,11 @@
 
 pub mod capture;
 pub mod compare;
+pub mod doctor;
 pub mod inspect;
+pub mod measure;
+pub mod recover;
+pub mod respond;
 
 use crate::cli::{Cli, Command, From};
 use crate::exit::Code;
@@ -14,10 +18,14 @@ use wakewatt_host::{live::Live, recorded};
 /// Runs the command.
 pub fn dispatch(cli: &Cli) -> Result<Code> {
     match &cli.command {
+        Command::Doctor(args) => doctor::run(args, cli.color),
         Command::Inspect(args) => inspect::run(args, cli.color),
         Command::Capture(args) => capture::run(args),
         Command::Compare(args) => compare::run(args, cli.color),
-        _ => Err(anyhow::anyhow!("not yet")),
+        Command::Measure(args) => measure::run(args),
+        Command::Respond(args) => respond::run(args),
+        Command::Recover(args) => recover::run(args),
+        Command::Guard(args) => recover::guard(args),
     }
 }
 

@@ -142,6 +142,17 @@ mod tests {
     }
 
     #[test]
+    fn a_long_list_folds_and_settings_left_behind_are_shouted() {
+        let mut report = sample::two_arms();
+        report.evidence.not_done = (0..40).map(|i| format!("thing {i}: not there")).collect();
+        report.evidence.experiment.as_mut().unwrap().after[1].1 = "n/a".into();
+        let html = render(&report).unwrap();
+        assert!(html.contains("more</summary>") && html.contains("Thing 39"), "all are there");
+        assert!(html.contains("Put back: NO") && html.contains("class=\"warning\""), "not put back");
+        assert_eq!(unbalanced(&html), None);
+    }
+
+    #[test]
     fn a_unit_stays_with_its_number() {
         assert_eq!(tie("34 us against 6.5 us, 10 rounds".into()), "34\u{a0}us against 6.5\u{a0}us, 10\u{a0}rounds");
     }

@@ -20,6 +20,8 @@ impl Default for Style {
     }
 }
 
+/// Beyond this the terminal only counts.
+const N_NOT_SEEN: usize = 8;
 const BOLD: &str = "1";
 const RED: &str = "31";
 const DIM: &str = "2";
@@ -54,8 +56,11 @@ pub fn render(report: &Report, style: Style) -> String {
     }
     if !r.not_seen.is_empty() {
         out.wrap(BOLD, "\n", "", "Could not be looked at:");
-        for line in &r.not_seen {
+        for line in r.not_seen.iter().take(N_NOT_SEEN) {
             out.wrap("", "  - ", "    ", line);
+        }
+        if r.not_seen.len() > N_NOT_SEEN {
+            out.wrap("", "  - ", "    ", &format!("and {} more, listed in the report", r.not_seen.len() - N_NOT_SEEN));
         }
     }
     if let Some(run) = &r.experiment {

@@ -144,7 +144,7 @@ fn no_difference(run: &ExperimentRun, effect: &Effect) -> String {
 
 fn undecided(run: &ExperimentRun, effect: &Effect) -> String {
     let mut text = format!(
-        "Undecided: {} is {} times as long with {} as with {}, but the {} allows both no effect and one worth a change",
+        "Undecided: {} is {} times as long with {} as with {} ({}), which allows both no effect and one worth a change",
         metric(run, &effect.metric),
         ratio(effect.ratio),
         arm(run, &effect.baseline),

@@ -18,6 +18,15 @@ pub(super) fn ns(value: f64) -> String {
     format!("{} {unit}", three_digits(scaled))
 }
 
+/// An interval of durations; the unit is said once where both ends share it.
+pub(super) fn ns_interval(low: f64, high: f64) -> String {
+    let (low, high) = (ns(low), ns(high));
+    match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+        (Some((number, a)), Some((_, b))) if a == b => format!("{number}–{high}"),
+        _ => format!("{low}–{high}"),
+    }
+}
+
 /// Two significant digits: for the verdict, where a third would pretend.
 pub(super) fn ns_rough(value: f64) -> String {
     let magnitude = value.abs();
@@ -149,6 +158,7 @@ mod tests {
             [0.0, 0.0004, 0.052, 0.5, 0.997, 1.0].map(percent),
             ["0 %", "< 0.1 %", "5.2 %", "50 %", "99.7 %", "100 %"]
         );
+        assert_eq!((ns_interval(900.0, 1_200.0), ns_interval(4.0, 5.0)), ("900 ns–1.2 us".into(), "4–5 ns".into()));
         assert_eq!([0.5, 0.99, 0.9999].map(quantile), ["p50", "p99", "p99.99"]);
         assert_eq!((count(1234), count(1234567)), ("1234".into(), "1\u{202f}234\u{202f}567".into()));
         assert_eq!((median([3.0, 1.0, 2.0]), median([4.0, 2.0]), median([])), (Some(2.0), Some(3.0), None));

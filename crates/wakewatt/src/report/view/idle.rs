@@ -10,6 +10,8 @@ use super::experiment::heads;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::ExperimentRun;
 
+const PER_ARM: &str =
+    "; per arm, measured by the kernel’s counters over the counted blocks: share of time, entries per second";
 const ISOLATED: f64 = 0.95;
 
 /// What an arm's counters say about one state.
@@ -50,9 +52,7 @@ pub(super) fn tables(evidence: &Evidence) -> Vec<Table> {
             row
         });
         Table {
-            caption: format!(
-                "CPUs {cpus}: claimed by the driver; per arm, measured by the kernel’s counters over the counted blocks: share of time, entries per second"
-            ),
+            caption: format!("CPUs {cpus}: claimed by the driver{}", if run.is_some() { PER_ARM } else { "" }),
             heads: names.clone(),
             rows: rows.collect(),
             n_text_columns: 2,
@@ -76,7 +76,7 @@ fn measured(run: &ExperimentRun, state: &str) -> Vec<String> {
     let p50 = isolating.and_then(|(arm, _)| {
         let source = run.metrics.first()?.id.rsplit_once('.')?.0.to_string();
         let pooled = run.pooled.iter().find(|p| p.arm == arm.id && p.what == source)?;
-        Some(format!("{} (arm {})", words::ns(pooled.latency.p50_ns()? as f64), arm.id))
+        Some(format!("{} in {}", words::ns(pooled.latency.p50_ns()? as f64), arm.id))
     });
     cells.push(p50.unwrap_or_else(|| "not isolated".into()));
     cells

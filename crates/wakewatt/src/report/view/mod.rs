@@ -194,11 +194,10 @@ fn not_seen(report: &Report) -> Vec<String> {
         }
     }
     let mut unique: Vec<String> = Vec::new();
-    for line in all {
+    for line in all.iter().map(|line| words::sentence_case(line)) {
         if !unique.contains(&line) {
-            unique.push(words::sentence_case(&line));
+            unique.push(line);
         }
     }
-    unique.dedup();
     unique
 }

@@ -18,7 +18,7 @@ pub(super) fn distribution_cells(d: &Distribution) -> Vec<String> {
     let mut cells = vec![words::count(d.n), words::ns(d.min_ns as f64), words::ns(d.mean_ns)];
     cells.extend(QUANTILES.iter().map(|q| match d.quantile(*q) {
         Some(q) => {
-            format!("{} [{}–{}]", words::ns(q.value_ns as f64), words::ns(q.low_ns as f64), words::ns(q.high_ns as f64))
+            format!("{} [{}]", words::ns(q.value_ns as f64), words::ns_interval(q.low_ns as f64, q.high_ns as f64))
         }
         None => "too few".into(),
     }));

@@ -1,0 +1,92 @@
+# wakewatt: the two commands of the README are `make doctor` and `make test`.
+# Needs git, make and a Rust toolchain; everything else is installed, or named, by scripts/ensure-packages.sh.
+
+SHELL  := /bin/bash
+PREFIX ?= /usr/local
+CARGO  ?= cargo
+ENSURE := scripts/ensure-packages.sh
+# One target folder for everything below, so that nothing is built twice.
+TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
+TRIPLE  = $(shell rustc -vV | sed -n 's/^host: //p')
+BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
+REPORT ?= wakewatt-report.html
+
+.DEFAULT_GOAL := help
+.PHONY: help doctor build test fmt lint unit doc reference hosts page bench dist install uninstall clean needs
+
+help: ## this list
+	@echo "make TARGET, where TARGET is:"
+	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+doctor: build ## build, then measure and judge this machine; writes wakewatt-report.html
+	$(BINARY) doctor --output $(REPORT) $(DOCTOR)
+
+build: needs ## the static release binary
+	@$(CARGO) build --quiet --locked --release --package wakewatt
+	@echo "built $(BINARY)"
+
+needs:
+	@command -v $(CARGO) >/dev/null || { echo "cargo is missing; install Rust: https://rustup.rs" >&2; exit 1; }
+	@$(ENSURE) cc=gcc
+	@test -e /usr/include/stdio.h || $(ENSURE) libc-headers=libc6-dev || test -e /usr/include/stdio.h
+
+test: needs fmt lint unit doc reference hosts page ## everything that has to pass before a merge
+	@echo "make test: all passed"
+
+fmt:
+	@$(CARGO) fmt --version >/dev/null 2>&1 || { echo "rustfmt is missing; install it: rustup component add rustfmt" >&2; exit 1; }
+	$(CARGO) fmt --all --check
+
+lint:
+	@$(CARGO) clippy --version >/dev/null 2>&1 || { echo "clippy is missing; install it: rustup component add clippy" >&2; exit 1; }
+	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
+
+unit: needs
+	$(CARGO) test --locked --workspace
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --locked --workspace --no-deps
+
+reference:
+	$(CARGO) xtask ref --check
+	$(CARGO) xtask licences >/dev/null
+
+hosts:
+	@if ls fixtures/hosts/*.host >/dev/null 2>&1; then $(CARGO) xtask hosts fixtures/hosts; \
+	else echo "skipped: no recorded hosts in fixtures/hosts"; fi
+
+# The report in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
+page:
+	@$(ENSURE) --optional chromium=chromium
+	@if ! $(CARGO) xtask help 2>/dev/null | grep -q screenshot; then echo "skipped: no report check in this xtask"; \
+	elif ! command -v chromium >/dev/null; then \
+	  echo "skipped: the report was not looked at in a browser (Debian package chromium)"; \
+	elif ! ls fixtures/hosts/*.host >/dev/null 2>&1; then echo "skipped: no recorded host to make a report of"; \
+	else set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	  $(CARGO) run --quiet --locked --package wakewatt -- doctor --read-only --host "$$(ls fixtures/hosts/*.host | head -1)" --output "$$folder/report.html" >/dev/null; \
+	  $(CARGO) xtask screenshot "$$folder/report.html" "$$folder"; fi
+
+bench: needs ## the promised numbers, beside the peers that are installed
+	@$(ENSURE) --optional cyclictest=rt-tests cpupower=linux-cpupower
+	$(CARGO) xtask bench $(BENCH)
+
+dist: needs ## binary, man pages and completions in dist/
+	$(CARGO) xtask dist dist
+
+install: dist ## into PREFIX (default /usr/local); DESTDIR is honoured
+	install -D -m 755 dist/bin/wakewatt $(DESTDIR)$(PREFIX)/bin/wakewatt
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 dist/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -D -m 644 dist/completions/wakewatt.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/wakewatt
+	install -D -m 644 dist/completions/_wakewatt $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_wakewatt
+	install -D -m 644 dist/completions/wakewatt.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/wakewatt.fish
+
+uninstall: ## removes what install wrote
+	rm -f $(DESTDIR)$(PREFIX)/bin/wakewatt $(DESTDIR)$(PREFIX)/share/man/man1/wakewatt*.1
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/wakewatt
+	rm -f $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_wakewatt
+	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/wakewatt.fish
+
+clean: ## what was built
+	$(CARGO) clean
+	rm -rf dist

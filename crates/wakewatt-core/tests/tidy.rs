@@ -1,0 +1,221 @@
+//! Promises of ARCHITECTURE.md that the compiler does not keep: order of modules, borders of crates, essays, sizes,
+//! complete lists, and where `unsafe` may stand.
+//!
+//! Reads the sources as text, from the repository this crate lies in. What it says names the file and what to do.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // The bans are for core itself; a test may read files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Explain above this, split above the next. Tables are exempt from the first: they are rows, not thoughts.
+const EXPLAIN_ABOVE: usize = 400;
+const SPLIT_ABOVE: usize = 800;
+
+/// Crates and what they may depend on, from left to right in the data flow.
+const BORDERS: &[(&str, &[&str])] = &[
+    ("wakewatt-core", &[]),
+    ("wakewatt-host", &["wakewatt-core"]),
+    ("wakewatt-probes", &["wakewatt-host", "wakewatt-core"]),
+    ("wakewatt-tune", &["wakewatt-host", "wakewatt-core"]),
+    ("wakewatt-lab", &["wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"]),
+    ("wakewatt", &["wakewatt-lab", "wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"]),
+];
+
+/// The only crates that may hold `unsafe`.
+const UNSAFE_ALLOWED: &[&str] = &["wakewatt-host", "wakewatt-probes"];
+
+/// Folders whose every file must be declared in their `mod.rs`, because that list is what people read first.
+const LISTS: &[&str] = &[
+    "crates/wakewatt-core/src/facts",
+    "crates/wakewatt-core/src/rules",
+    "crates/wakewatt-core/src/samples",
+    "crates/wakewatt-core/src/stats",
+    "crates/wakewatt-core/src/record",
+    "crates/wakewatt-core/src/compare",
+    "crates/wakewatt-tune/src/knobs",
+    "crates/wakewatt-lab/src/bench",
+    "crates/wakewatt/src/cmd",
+];
+
+fn top() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
+}
+
+fn walk(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() && entry.file_name() != "target" {
+            walk(&path, out);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            out.push(path);
+        }
+    }
+}
+
+/// Every source file of the house: path below the top, and text.
+fn sources(below: &str) -> Vec<(String, String)> {
+    let mut paths = Vec::new();
+    walk(&top().join(below), &mut paths);
+    paths.sort();
+    let name = |p: &Path| p.strip_prefix(top()).unwrap_or(p).display().to_string();
+    paths.iter().map(|p| (name(p), fs::read_to_string(p).unwrap())).collect()
+}
+
+fn house() -> Vec<(String, String)> {
+    let mut all = sources("crates");
+    all.extend(sources("xtask"));
+    assert!(all.len() > 30, "the sources were not found");
+    all
+}
+
+/// Code lines only: no comments, nothing below `#[cfg(test)]` (tests may look anywhere).
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().take_while(|l| l.trim() != "#[cfg(test)]").filter(|l| !l.trim_start().starts_with("//"))
+}
+
+fn declared_modules(text: &str) -> Vec<String> {
+    let module = |line: &str| {
+        let line = line.trim();
+        let rest = ["pub mod ", "pub(crate) mod ", "mod "].iter().find_map(|start| line.strip_prefix(start))?;
+        rest.strip_suffix(';').map(str::to_string)
+    };
+    text.lines().filter_map(module).collect()
+}
+
+/// The first path segments after `crate::`, also inside braces.
+fn used_modules(line: &str) -> Vec<String> {
+    let word = |s: &str| s.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    line.match_indices("crate::")
+        .filter(|(at, _)| !line[..*at].ends_with(['$', '_']) && !line[..*at].ends_with(char::is_alphanumeric))
+        .flat_map(|(at, pattern)| {
+            let rest = &line[at + pattern.len()..];
+            match rest.strip_prefix('{') {
+                Some(list) => list.split(',').map(word).collect(),
+                None => vec![word(rest)],
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn a_module_of_core_looks_only_to_its_left() {
+    let lib = fs::read_to_string(top().join("crates/wakewatt-core/src/lib.rs")).unwrap();
+    let order = declared_modules(&lib);
+    let place = |name: &str| order.iter().position(|m| m == name);
+    let mut wrong = Vec::new();
+    for (path, text) in sources("crates/wakewatt-core/src") {
+        let own = path.trim_start_matches("crates/wakewatt-core/src/").split(['/', '.']).next().unwrap_or_default();
+        let Some(own_place) = place(own) else {
+            assert_eq!(own, "lib", "{path} belongs to no module that lib.rs declares");
+            continue;
+        };
+        for used in code(&text).flat_map(used_modules) {
+            if place(&used).is_some_and(|p| p > own_place) {
+                wrong.push(format!("{path}: `{own}` uses `{used}`, which stands to its right in lib.rs"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_file_opens_with_an_essay() {
+    let wrong: Vec<String> =
+        house().into_iter().filter(|(_, text)| !text.starts_with("//! ")).map(|(path, _)| path).collect();
+    assert!(wrong.is_empty(), "the first line must be `//! what this is about`:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn files_stay_small() {
+    let mut wrong = Vec::new();
+    for (path, text) in house() {
+        let n = text.lines().count();
+        if n > SPLIT_ABOVE {
+            wrong.push(format!("{path}: {n} lines; split it ({SPLIT_ABOVE} at most)"));
+        } else if n > EXPLAIN_ABOVE && !path.contains("tables") {
+            println!("{path}: {n} lines, more than {EXPLAIN_ABOVE}");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_file_is_in_its_list() {
+    let mut wrong = Vec::new();
+    for folder in LISTS.iter().map(|f| top().join(f)).filter(|f| f.is_dir()) {
+        let text = fs::read_to_string(folder.join("mod.rs")).unwrap();
+        let declared: BTreeSet<String> = declared_modules(&text).into_iter().collect();
+        let rules = text.split("const RULES").nth(1).and_then(|t| t.split("];").next()).unwrap_or_default();
+        let words: BTreeSet<&str> = rules.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        for entry in fs::read_dir(&folder).unwrap().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let module = name.trim_end_matches(".rs").to_string();
+            let is_module = name.ends_with(".rs") || entry.path().join("mod.rs").exists();
+            if !is_module || module == "mod" {
+                continue;
+            }
+            if !declared.contains(&module) {
+                wrong.push(format!("{}: not in mod.rs, so it is not compiled", entry.path().display()));
+            } else if folder.ends_with("rules") && holds_a_rule(&entry.path()) && !words.contains(module.as_str()) {
+                wrong.push(format!("{}: not in RULES, so doctor never asks it", entry.path().display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn holds_a_rule(path: &Path) -> bool {
+    let mut files = Vec::new();
+    if path.is_dir() {
+        walk(path, &mut files);
+    } else {
+        files.push(path.to_path_buf());
+    }
+    files.iter().any(|f| code(&fs::read_to_string(f).unwrap()).any(|l| l.contains(" Rule for ")))
+}
+
+#[test]
+fn crates_depend_only_to_their_right() {
+    for entry in fs::read_dir(top().join("crates")).unwrap().flatten() {
+        let manifest = fs::read_to_string(entry.path().join("Cargo.toml")).unwrap();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let allowed = BORDERS.iter().find(|(n, _)| *n == name).map(|(_, allowed)| *allowed);
+        let allowed = allowed.unwrap_or_else(|| panic!("crates/{name} is not in BORDERS; say what it may depend on"));
+        for line in manifest.lines() {
+            let used = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            let is_ours = used == "wakewatt" || used.starts_with("wakewatt-");
+            assert!(!is_ours || allowed.contains(&used), "{name} may not depend on {used}: nothing points back");
+        }
+        assert!(manifest.contains("[lints]\nworkspace = true"), "{name}: the shared lints are not switched on");
+    }
+}
+
+#[test]
+fn core_has_its_bans() {
+    let bans = fs::read_to_string(top().join("crates/wakewatt-core/clippy.toml")).unwrap();
+    for ban in
+        ["std::fs::read", "std::fs::File::open", "std::time::Instant::now", "std::env::var", "std::process::Command"]
+    {
+        assert!(bans.contains(ban), "crates/wakewatt-core/clippy.toml no longer bans {ban}");
+    }
+}
+
+#[test]
+fn unsafe_stands_behind_the_door_to_the_os() {
+    let mut wrong = Vec::new();
+    for (path, text) in house() {
+        let owner = path.split('/').nth(1).unwrap_or_default();
+        let is_unsafe =
+            |l: &str| ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"].iter().any(|u| l.contains(u));
+        // This file names the words it looks for.
+        if path.ends_with("tests/tidy.rs") || (path.starts_with("crates/") && UNSAFE_ALLOWED.contains(&owner)) {
+            continue;
+        }
+        if text.lines().filter(|l| !l.trim_start().starts_with("//")).any(is_unsafe) {
+            wrong.push(format!("{path}: unsafe belongs into {}", UNSAFE_ALLOWED.join(" or ")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,244 @@
+//! `wakewatt doctor`: look, measure, experiment, explain, report. The main job.
+//!
+//! On a recorded host it only looks. On a live one it measures wake-ups and loopback round trips as it finds them, then,
+//! if it may, turns the idle setting back and forth in random order and measures again ([`experiment`]). Every step
+//! that could not be done becomes a line with its reason; nothing stops the steps after it.
+
+use super::measure::one_wakeup;
+use crate::cli::DoctorArgs;
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::output::{self, Colour};
+use crate::pick;
+use crate::progress::Progress;
+use crate::report::{Report, text::Style, verdict};
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::rules::{Answer, Ruling, Weight, judge};
+use wakewatt_core::samples::network::Transport;
+use wakewatt_core::samples::wakeup::WakeKind;
+use wakewatt_core::source::Source;
+use wakewatt_host::affinity::allowed_cpus;
+use wakewatt_lab::bench::{self, NetworkSpec, RespondSpec, Responder};
+
+mod experiment;
+
+/// The report's name when none is given.
+const DEFAULT_REPORT: &str = "wakewatt-report.html";
+const GAP_NS: u64 = 1_000_000;
+
+/// How long each part may take.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    probe_ns: u64,
+    block_ns: u64,
+    warmup_ns: u64,
+    experiment_ns: u64,
+    is_quick: bool,
+}
+
+/// 60 s and 5 min in all, with room for facts, rules and a slow disk.
+const QUICK: Times = Times {
+    probe_ns: 1_000_000_000,
+    block_ns: 1_800_000_000,
+    warmup_ns: 100_000_000,
+    experiment_ns: 42_000_000_000,
+    is_quick: true,
+};
+const FULL: Times = Times {
+    probe_ns: 4_000_000_000,
+    block_ns: 4_500_000_000,
+    warmup_ns: 300_000_000,
+    experiment_ns: 240_000_000_000,
+    is_quick: false,
+};
+
+/// The JSON document.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub struct Document<'a> {
+    /// The one sentence.
+    pub verdict: &'a str,
+    /// Why to believe it.
+    pub how_sure: &'a str,
+    /// What must be known with it.
+    pub warnings: &'a [String],
+    /// Every rule's answer, findings first.
+    pub rulings: &'a [Ruling],
+    /// Facts and samples.
+    pub evidence: &'a Evidence,
+}
+
+/// Runs it.
+pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
+    let interrupt = Interrupt::listen()?;
+    let report_file = report_file(args)?;
+    let src = super::open(&args.from)?;
+    let mut evidence = Evidence { facts: Snapshot::read(&*src, |_| true), ..Evidence::default() };
+    if src.is_live() {
+        measure(args, &*src, &mut evidence, &interrupt);
+    } else {
+        evidence.not_done.push("measurements and the experiment: this is a recorded host".into());
+    }
+    let rulings = judge(&evidence);
+    let report = Report::new(
+        title(&evidence.facts),
+        humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        evidence,
+        rulings,
+    );
+    show(args, &report, colour)?;
+    let written = report_file.map(|file| write_report(&report, &file)).transpose();
+    if let Err(error) = written {
+        output::complain(&format!("{error:#}"));
+        return Ok(Code::BadFile);
+    }
+    Ok(code(args, &report, &interrupt))
+}
+
+fn report_file(args: &DoctorArgs) -> Result<Option<PathBuf>> {
+    if args.no_report {
+        return Ok(None);
+    }
+    let file = args.output.clone().unwrap_or_else(|| DEFAULT_REPORT.into());
+    let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match rustix::fs::access(folder, rustix::fs::Access::WRITE_OK) {
+        Ok(()) => Ok(Some(file)),
+        Err(why) if args.output.is_some() => Err(Failure::error(
+            Code::BadFile,
+            format!("{}: {why}; name another file with -o, or say --no-report", file.display()),
+        )),
+        Err(_) => {
+            output::remark(&format!(
+                "No HTML report: {} may not be written to. Name a file with -o.",
+                folder.display()
+            ));
+            Ok(None)
+        }
+    }
+}
+
+fn measure(args: &DoctorArgs, src: &dyn Source, evidence: &mut Evidence, interrupt: &Interrupt) {
+    let allowed = match allowed_cpus() {
+        Ok(allowed) => allowed,
+        Err(why) => {
+            return evidence.not_done.push(format!("measurements: cannot ask which CPUs this process may use: {why}"));
+        }
+    };
+    let times = if args.quick { QUICK } else { FULL };
+    let Some(cpu) = pick::sleeper(&allowed) else {
+        return evidence.not_done.push("measurements: this process may use no CPU".into());
+    };
+    probes(cpu, &allowed, times, src, evidence, interrupt);
+    if args.read_only {
+        evidence
+            .not_done
+            .push("experiment: --read-only changes nothing; without it doctor proves or disproves the cost".into());
+    } else if !interrupt.is_set() {
+        experiment::run(args.seed, cpu, &allowed, times, src, evidence, interrupt);
+    }
+    if interrupt.is_set() {
+        evidence.not_done.push("the rest: interrupted".into());
+    }
+}
+
+/// The machine as it was found.
+fn probes(cpu: u32, allowed: &CpuSet, times: Times, src: &dyn Source, evidence: &mut Evidence, interrupt: &Interrupt) {
+    let progress = Progress::start("doctor");
+    let from_cpu = pick::partner(&evidence.facts.topology, allowed, cpu);
+    for (at, kind) in [WakeKind::Timer, WakeKind::Futex, WakeKind::Eventfd, WakeKind::Ipi].into_iter().enumerate() {
+        if interrupt.is_set() {
+            return;
+        }
+        progress.set(at as f64 / 6.0, &format!("measuring as found: {} wake-up", kind.word()));
+        match one_wakeup(kind, cpu, from_cpu, GAP_NS, times.probe_ns, src, interrupt) {
+            Ok(sample) => evidence.wakeups.push(sample),
+            Err(why) => evidence.not_done.push(format!("{} wake-up: {why}", kind.word())),
+        }
+    }
+    let Some(from_cpu) = from_cpu else {
+        return evidence.not_done.push("network: a round trip over loopback needs two CPUs".into());
+    };
+    let responder = match Responder::start(&RespondSpec::loopback(Some(cpu))) {
+        Ok(responder) => responder,
+        Err(why) => return evidence.not_done.push(format!("network: {why}")),
+    };
+    for (at, transport) in [Transport::Udp, Transport::Tcp].into_iter().enumerate() {
+        if interrupt.is_set() {
+            return;
+        }
+        progress
+            .set((at + 4) as f64 / 6.0, &format!("measuring as found: {} round trips over loopback", transport.word()));
+        let spec = NetworkSpec {
+            local_responder_cpu: Some(cpu),
+            ..NetworkSpec::to(transport, responder.address(), from_cpu, times.probe_ns)
+        };
+        match bench::round_trip(&spec, interrupt.flag(), src) {
+            Ok(mut slice) => {
+                slice.sample.peer = "loopback".into();
+                evidence.network.push(slice.sample);
+            }
+            Err(why) => evidence.not_done.push(format!("{} round trip: {why}", transport.word())),
+        }
+    }
+}
+
+fn title(facts: &Snapshot) -> String {
+    let n = facts.cpus.online.get().map_or(0, CpuSet::len);
+    let cpu = facts.topology.processor().map_or("unknown processor".to_string(), ToString::to_string);
+    format!("{cpu}, {n} CPU{}", if n == 1 { "" } else { "s" })
+}
+
+fn show(args: &DoctorArgs, report: &Report, colour: Colour) -> Result<()> {
+    if args.json {
+        let verdict = report.verdict();
+        let document = Document {
+            verdict: &verdict.sentence,
+            how_sure: &verdict.how_sure,
+            warnings: &verdict.warnings,
+            rulings: &report.rulings,
+            evidence: &report.evidence,
+        };
+        output::print(&output::json("doctor", &document)?)
+    } else if args.markdown {
+        output::print(&report.to_markdown())
+    } else {
+        output::print(&report.to_text(Style { width: output::width().min(100), is_coloured: colour.is_on() }))
+    }
+}
+
+fn write_report(report: &Report, file: &Path) -> Result<()> {
+    output::write_file(file, &report.to_html()?)?;
+    output::remark(&format!("Report: {}", file.display()));
+    Ok(())
+}
+
+fn code(args: &DoctorArgs, report: &Report, interrupt: &Interrupt) -> Code {
+    let is_restored =
+        report.evidence.experiment.as_ref().is_none_or(wakewatt_core::samples::experiment::ExperimentRun::is_restored);
+    let limit = match args.fail_on.as_deref() {
+        Some("problem") => Some(Weight::Problem),
+        Some("risk") => Some(Weight::Risk),
+        Some(_) => Some(Weight::Note),
+        None => None,
+    };
+    let is_heavy = |r: &Ruling| matches!(&r.answer, Answer::Yes(finding) if limit.is_some_and(|l| finding.weight <= l));
+    if !is_restored {
+        Code::NotRestored
+    } else if interrupt.is_set() {
+        Code::Interrupted
+    } else if report.rulings.iter().any(is_heavy) {
+        Code::Findings
+    } else if report.verdict().kind == verdict::Kind::NoExperiment
+        && !args.read_only
+        && report.evidence.facts.origin == "this machine"
+        && report.evidence.wakeups.is_empty()
+    {
+        Code::CouldNotMeasure
+    } else {
+        Code::Fine
+    }
+}

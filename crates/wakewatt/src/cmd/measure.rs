@@ -1,0 +1,229 @@
+//! `wakewatt measure wakeup` and `wakewatt measure network`: one thing, with its uncertainty.
+
+use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::pick;
+use crate::progress::Progress;
+use anyhow::{Context, Result};
+use std::fmt::Write as _;
+use std::net::{SocketAddr, ToSocketAddrs};
+use wakewatt_core::distribution::Distribution;
+use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
+use wakewatt_core::samples::Scheduling;
+use wakewatt_core::samples::network::{NetworkSample, Transport};
+use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
+use wakewatt_core::source::Source;
+use wakewatt_core::units::{Cpu, show_ns};
+use wakewatt_host::affinity::allowed_cpus;
+use wakewatt_host::live::Live;
+use wakewatt_lab::bench::{self, BenchError, NetworkSpec, RemoteKind, RemoteSpec, RespondSpec, Responder, TimerSpec};
+
+/// More CPUs than this are sampled when none are named: all of a big machine would take an hour.
+const MAX_CPUS: usize = 8;
+
+/// What `measure` found.
+#[derive(Debug, Default, serde::Serialize, schemars::JsonSchema)]
+pub struct Measured {
+    /// Wake-ups.
+    pub wakeups: Vec<WakeupSample>,
+    /// Round trips.
+    pub network: Vec<NetworkSample>,
+    /// What could not be measured, and why.
+    pub not_done: Vec<String>,
+}
+
+/// Runs it.
+pub fn run(args: &MeasureArgs) -> Result<Code> {
+    let interrupt = Interrupt::listen()?;
+    let src = Live::this_machine();
+    let (measured, is_json) = match &args.what {
+        Measure::Wakeup(args) => (wakeup(args, &src, &interrupt)?, args.json),
+        Measure::Network(args) => (network(args, &src, &interrupt)?, args.json),
+    };
+    if is_json {
+        output::print(&output::json("measure", &measured)?)?;
+    } else {
+        output::print(&text(&measured))?;
+    }
+    if interrupt.is_set() {
+        return Ok(Code::Interrupted);
+    }
+    let is_empty = measured.wakeups.is_empty() && measured.network.is_empty();
+    Ok(if is_empty { Code::CouldNotMeasure } else { Code::Fine })
+}
+
+/// The kinds, in the order they are measured.
+const KINDS: [WakeKind; 4] = [WakeKind::Timer, WakeKind::Futex, WakeKind::Eventfd, WakeKind::Ipi];
+
+fn wakeup(args: &WakeupArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<Measured> {
+    let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
+    let topology = Topology::read(src, &Cpus::read(src));
+    let mut measured = Measured::default();
+    let cpus = args.cpu.clone().unwrap_or_else(|| pick::spread(&allowed, MAX_CPUS));
+    if args.cpu.is_none() && cpus.len() < allowed.len() {
+        measured.not_done.push(format!("only CPUs {cpus} of {allowed} were measured; name others with --cpu"));
+    }
+    let is_wanted = |kind: &WakeKind| args.kind.is_empty() || args.kind.iter().any(|k| k == kind.word());
+    let jobs: Vec<(Cpu, WakeKind)> =
+        cpus.iter().flat_map(|cpu| KINDS.into_iter().filter(is_wanted).map(move |k| (cpu, k))).collect();
+    let progress = Progress::start("measure wakeup");
+    for (at, (cpu, kind)) in jobs.iter().enumerate() {
+        if interrupt.is_set() {
+            break;
+        }
+        progress.set(at as f64 / jobs.len() as f64, &format!("{} on CPU {cpu}", kind.word()));
+        let from_cpu = pick::partner(&topology, &allowed, *cpu);
+        match one_wakeup(*kind, *cpu, from_cpu, args.gap, args.duration, src, interrupt) {
+            Ok(sample) => measured.wakeups.push(sample),
+            Err(why) => measured.not_done.push(format!("{} wake-up of CPU {cpu}: {why}", kind.word())),
+        }
+    }
+    Ok(measured)
+}
+
+/// One kind of wake-up on one CPU.
+pub fn one_wakeup(
+    kind: WakeKind,
+    cpu: Cpu,
+    from_cpu: Option<Cpu>,
+    gap_ns: u64,
+    duration_ns: u64,
+    src: &dyn Source,
+    interrupt: &Interrupt,
+) -> Result<WakeupSample, BenchError> {
+    let stop = interrupt.flag();
+    if kind == WakeKind::Timer {
+        return bench::timer(&TimerSpec { gap_ns, ..TimerSpec::on(cpu, duration_ns) }, stop, src).map(|s| s.sample);
+    }
+    let only = "it needs a second CPU to be woken from, and this process may use only one";
+    let from_cpu = from_cpu.ok_or_else(|| BenchError::Unavailable(only.into()))?;
+    let spec = |kind| RemoteSpec { gap_ns, ..RemoteSpec::between(kind, from_cpu, cpu, duration_ns) };
+    match kind {
+        WakeKind::Ipi => bench::ipi(&spec(RemoteKind::Futex), stop, src),
+        WakeKind::Eventfd => bench::remote(&spec(RemoteKind::Eventfd), stop, src),
+        _ => bench::remote(&spec(RemoteKind::Futex), stop, src),
+    }
+    .map(|s| s.sample)
+}
+
+fn network(args: &NetworkArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<Measured> {
+    let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
+    let topology = Topology::read(src, &Cpus::read(src));
+    let cpu = args.cpu.or(allowed.first()).context("no CPU to run on")?;
+    let mut measured = Measured::default();
+    let mut responder = None;
+    let (peer, name, responder_cpu) = match &args.peer {
+        Some(peer) => (resolve(peer)?, peer.clone(), None),
+        None => {
+            let responder_cpu = args.responder_cpu.or_else(|| pick::partner(&topology, &allowed, cpu));
+            let started = Responder::start(&RespondSpec::loopback(responder_cpu));
+            let started = responder.insert(started.map_err(|e| Failure::error(Code::CouldNotMeasure, e.to_string()))?);
+            (started.address(), "loopback".to_string(), responder_cpu)
+        }
+    };
+    let progress = Progress::start("measure network");
+    let transports = [Transport::Udp, Transport::Tcp]
+        .into_iter()
+        .filter(|t| args.transport.is_empty() || args.transport.iter().any(|w| w == t.word()));
+    for (at, transport) in transports.enumerate() {
+        if interrupt.is_set() {
+            break;
+        }
+        progress.set(at as f64 / 2.0, &format!("{} to {name}", transport.word()));
+        let spec = NetworkSpec {
+            gap_ns: args.gap,
+            local_responder_cpu: responder_cpu,
+            ..NetworkSpec::to(transport, peer, cpu, args.duration)
+        };
+        match bench::round_trip(&spec, interrupt.flag(), src) {
+            Ok(slice) => measured.network.push(NetworkSample { peer: name.clone(), ..slice.sample }),
+            Err(why) => measured.not_done.push(format!("{} round trip to {name}: {why}", transport.word())),
+        }
+    }
+    Ok(measured)
+}
+
+fn resolve(peer: &str) -> Result<SocketAddr> {
+    let addresses = peer
+        .to_socket_addrs()
+        .map_err(|e| Failure::error(Code::Usage, format!("--peer {peer}: {e}; give HOST:PORT, such as 10.0.0.2:7117")));
+    addresses?.next().ok_or_else(|| Failure::error(Code::Usage, format!("--peer {peer}: no address")))
+}
+
+fn text(measured: &Measured) -> String {
+    let mut out = String::new();
+    if !measured.wakeups.is_empty() {
+        let _ = writeln!(out, "Wake-up latency, measured (95 % interval of the median in brackets)\n");
+        let _ = writeln!(
+            out,
+            "{:<8} {:>4} {:>5}  {:>8} {:<19} {:>8} {:>8} {:>8} {:>8}  asleep in",
+            "kind", "CPU", "from", "p50", "", "p90", "p99", "p99.9", "n"
+        );
+    }
+    for sample in &measured.wakeups {
+        let from = sample.from_cpu.map_or("-".to_string(), |c| c.to_string());
+        let states = sample.idle.iter().flat_map(|d| &d.states).filter(|s| s.n_usage > 0);
+        let states: Vec<String> = states.map(|s| format!("{} {}x", s.name, s.n_usage)).collect();
+        let _ = writeln!(
+            out,
+            "{:<8} {:>4} {from:>5}  {}  {}",
+            sample.kind.word(),
+            sample.cpu,
+            columns(&sample.latency),
+            states.join(", ")
+        );
+    }
+    if !measured.network.is_empty() {
+        let _ = writeln!(out, "Round trips, measured (95 % interval of the median in brackets)\n");
+        let _ = writeln!(out, "{:<20} {:>8} {:<19} {:>8} {:>8} {:>8} {:>8}", "", "p50", "", "p90", "p99", "p99.9", "n");
+    }
+    for sample in &measured.network {
+        let _ = writeln!(
+            out,
+            "{:<20} {}",
+            format!("{} {}", sample.transport.word(), sample.peer),
+            columns(&sample.round_trip)
+        );
+        match &sample.split {
+            Ok(split) => {
+                for (name, part) in [
+                    ("  requester", &split.requester),
+                    ("  responder", &split.responder),
+                    ("  wire and stacks", &split.wire),
+                ] {
+                    let _ = writeln!(out, "{name:<20} {}", columns(part));
+                }
+            }
+            Err(why) => {
+                let _ = writeln!(out, "  no split: {why}");
+            }
+        }
+        if sample.n_lost > 0 {
+            let _ = writeln!(out, "  {} of {} requests were not answered", sample.n_lost, sample.n_sent);
+        }
+    }
+    let scheduling =
+        measured.wakeups.first().map(|s| &s.scheduling).or(measured.network.first().map(|s| &s.scheduling));
+    let _ = match scheduling {
+        Some(Scheduling::Fifo(priority)) => {
+            writeln!(out, "\nThreads pinned, SCHED_FIFO {priority}; nothing on this machine was changed.")
+        }
+        Some(Scheduling::Other(why)) => {
+            writeln!(out, "\nThreads pinned, SCHED_OTHER ({why}): run-queue delay is included. Nothing was changed.")
+        }
+        None => Ok(()),
+    };
+    for line in &measured.not_done {
+        let _ = writeln!(out, "not measured: {line}");
+    }
+    out
+}
+
+fn columns(latency: &Distribution) -> String {
+    let at = |q: f64| latency.quantile(q).map_or("-".into(), |v| show_ns(v.value_ns));
+    let interval =
+        latency.quantile(0.5).map_or(String::new(), |v| format!("[{}, {}]", show_ns(v.low_ns), show_ns(v.high_ns)));
+    format!("{:>8} {interval:<19} {:>8} {:>8} {:>8} {:>8}", at(0.5), at(0.9), at(0.99), at(0.999), latency.n)
+}

@@ -1,0 +1,150 @@
+//! `cargo xtask bench`: what DESIGN.md section 8 promises, measured here and now beside the peers that are installed.
+//!
+//! Always a ratio in one run, alternating, so that a slow or busy machine slows both sides. One file per measurement;
+//! to add one: write the file, add a line to `ALL`. `--save` keeps table and raw numbers under bench/runs.
+
+mod binary_file;
+mod inspect;
+mod startup;
+mod wakeup;
+
+use anyhow::{Context, Result};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `bench`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only these: inspect, startup, wakeup, binary
+    what: Vec<String>,
+    /// The binary to measure; built in release when not given
+    #[arg(long)]
+    bin: Option<PathBuf>,
+    /// Keep the table and the raw numbers in bench/runs/<date>-CLASS, e.g. --save vm-2cpu
+    #[arg(long, value_name = "CLASS")]
+    save: Option<String>,
+    /// Fail when a goal is missed
+    #[arg(long)]
+    strict: bool,
+}
+
+/// One line of the table.
+pub(crate) struct Row {
+    /// What was measured.
+    pub what: &'static str,
+    /// Ours.
+    pub ours: String,
+    /// The peer, or why there is none.
+    pub peer: String,
+    /// The goal.
+    pub goal: &'static str,
+    /// Reached? None when it could not be told.
+    pub is_met: Option<bool>,
+}
+
+/// Rows and raw numbers of one measurement.
+#[derive(Default)]
+pub(crate) struct Measured {
+    /// For the table.
+    pub rows: Vec<Row>,
+    /// Raw numbers, as CSV.
+    pub csv: String,
+}
+
+type Measure = fn(&Path) -> Result<Measured>;
+
+/// Every measurement: name and function.
+const ALL: &[(&str, Measure)] = &[
+    ("inspect", inspect::measure),
+    ("startup", startup::measure),
+    ("wakeup", wakeup::measure),
+    ("binary", binary_file::measure),
+];
+
+/// Runs it.
+pub(crate) fn run(args: &Args) -> Result<bool> {
+    let binary = match &args.bin {
+        Some(binary) => binary.clone(),
+        None => crate::binary::build(true)?,
+    };
+    let mut table = String::from("| what | wakewatt | peer | goal | met |\n|---|---|---|---|---|\n");
+    print!("{table}");
+    let (mut raw, mut is_all_met) = (Vec::new(), true);
+    for (name, measure) in ALL.iter().filter(|(name, _)| args.what.is_empty() || args.what.iter().any(|w| w == name)) {
+        let result = measure(&binary).with_context(|| format!("bench {name}"))?;
+        for row in result.rows {
+            let met = row.is_met.map_or("cannot tell", |met| if met { "yes" } else { "NO" });
+            let line = format!("| {} | {} | {} | {} | {met} |\n", row.what, row.ours, row.peer, row.goal);
+            print!("{line}");
+            table.push_str(&line);
+            is_all_met &= row.is_met != Some(false);
+        }
+        raw.push((*name, result.csv));
+    }
+    if let Some(class) = &args.save {
+        save(class, &table, &raw)?;
+    }
+    Ok(is_all_met || !args.strict)
+}
+
+fn save(class: &str, table: &str, raw: &[(&str, String)]) -> Result<()> {
+    let folder = crate::repository().join("bench/runs").join(format!("{}-{class}", today()?));
+    std::fs::create_dir_all(&folder)?;
+    let mut readme = format!("# Measured on {}, {class}\n\n{table}\n", today()?);
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_string();
+    let model = read("/proc/cpuinfo");
+    let model = model.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split(": ").nth(1)).unwrap_or("?");
+    let _ = writeln!(readme, "- CPU: {model}, online {}", read("/sys/devices/system/cpu/online"));
+    let _ = writeln!(readme, "- kernel: {}", read("/proc/sys/kernel/osrelease"));
+    let _ = writeln!(readme, "- idle driver: {}", read("/sys/devices/system/cpu/cpuidle/current_driver"));
+    let _ = writeln!(readme, "- load before: {}", read("/proc/loadavg"));
+    let _ =
+        writeln!(readme, "\nRaw numbers in the .csv files beside this; made by `cargo xtask bench --save {class}`.");
+    std::fs::write(folder.join("README.md"), readme)?;
+    for (name, csv) in raw.iter().filter(|(_, csv)| !csv.is_empty()) {
+        std::fs::write(folder.join(format!("{name}.csv")), csv)?;
+    }
+    println!("\nsaved in {}", folder.display());
+    Ok(())
+}
+
+/// The date, UTC (civil-from-days, Howard Hinnant).
+fn today() -> Result<String> {
+    let days = i64::try_from(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs() / 86_400)?
+        + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    Ok(format!("{year:04}-{month:02}-{:02}", day_of_year - (153 * shifted + 2) / 5 + 1))
+}
+
+/// The middle value.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[middle],
+        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
+    }
+}
+
+/// Where a program lies, if it is installed.
+pub(crate) fn installed(program: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn medians_and_dates() {
+        assert_eq!(super::median(&[3.0, 1.0, 2.0, 10.0]), 2.5);
+        assert_eq!(super::today().unwrap().len(), 10);
+    }
+}

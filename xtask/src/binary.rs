@@ -1,0 +1,99 @@
+//! The wakewatt binary under test: found or built, run with a time limit, its end judged.
+//!
+//! Runs in an empty environment, which is also what a careful administrator's cron job gives it.
+
+use anyhow::{Context, Result, bail};
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Exit codes the manual documents for a command that was called rightly.
+const DOCUMENTED: &[i32] = &[0, 1, 2, 3, 4, 5, 130];
+
+/// How a run ended.
+pub(crate) struct Outcome {
+    /// Standard output.
+    pub stdout: Vec<u8>,
+    /// Standard error.
+    pub stderr: String,
+    /// Wall time.
+    pub took: Duration,
+    /// What went wrong in a way no input may cause: a panic, a signal, a time-out, an undocumented code.
+    pub crash: Option<String>,
+    /// The exit code, if it exited.
+    pub code: Option<i32>,
+}
+
+/// Builds the binary in the given profile and says where it lies.
+pub(crate) fn build(is_release: bool) -> Result<PathBuf> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--locked", "--package", "wakewatt", "--bin", "wakewatt"]);
+    cargo.args(["--message-format", "json-render-diagnostics"]).current_dir(crate::repository());
+    if is_release {
+        cargo.arg("--release");
+    }
+    let output = cargo.stderr(Stdio::inherit()).output().context("cargo could not be run")?;
+    if !output.status.success() {
+        bail!("wakewatt could not be built; the compiler's message is above");
+    }
+    // The last artifact that is an executable is the binary, wherever the target directory is.
+    let lines = String::from_utf8_lossy(&output.stdout);
+    let executable = lines
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .next_back();
+    executable.context("cargo named no executable")
+}
+
+/// Runs it.
+pub(crate) fn run(binary: &Path, args: &[&std::ffi::OsStr], limit: Duration) -> Result<Outcome> {
+    let started = Instant::now();
+    let mut child = Command::new(binary)
+        .args(args)
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("{}: could not be started", binary.display()))?;
+    let drain = |pipe: Option<Box<dyn Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            if let Some(mut pipe) = pipe {
+                let _ = pipe.read_to_end(&mut bytes);
+            }
+            bytes
+        })
+    };
+    let stdout = drain(child.stdout.take().map(|p| Box::new(p) as Box<dyn Read + Send>));
+    let stderr = drain(child.stderr.take().map(|p| Box::new(p) as Box<dyn Read + Send>));
+    let mut is_late = false;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if started.elapsed() > limit {
+            is_late = true;
+            let _ = child.kill();
+            break child.wait()?;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    let took = started.elapsed();
+    let stdout = stdout.join().unwrap_or_default();
+    let stderr = String::from_utf8_lossy(&stderr.join().unwrap_or_default()).into_owned();
+    let crash = if is_late {
+        Some(format!("not done after {} s", limit.as_secs()))
+    } else if let Some(signal) = status.signal() {
+        Some(format!("killed by signal {signal}"))
+    } else if status.code() == Some(101) || stderr.contains("panicked at") {
+        let line = stderr.lines().find(|l| l.contains("panicked at")).unwrap_or("exit code 101");
+        Some(format!("panic: {line}"))
+    } else {
+        status.code().filter(|c| !DOCUMENTED.contains(c)).map(|c| format!("undocumented exit code {c}"))
+    };
+    Ok(Outcome { stdout, stderr, took, crash, code: status.code() })
+}

@@ -1,0 +1,100 @@
+//! The licences of everything that is linked in, against the allow-list of deny.toml; needs no cargo-deny.
+//!
+//! An SPDX expression passes when one side of every OR is allowed; both sides of an AND must be. Exceptions
+//! (`WITH …`) must be listed as a whole.
+
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// Runs it.
+pub(crate) fn run() -> Result<bool> {
+    let top = crate::repository();
+    let deny = std::fs::read_to_string(top.join("deny.toml")).context("deny.toml is not readable")?;
+    let allowed = list(&deny, "[licenses]", "allow");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["metadata", "--format-version", "1", "--locked"]).current_dir(&top);
+    // Only what is built for these; crates of other systems are never linked and need not even be downloaded.
+    for target in list(&deny, "[graph]", "targets") {
+        cargo.args(["--filter-platform", &target]);
+    }
+    let output = cargo.output().context("cargo could not be run")?;
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("cargo metadata failed")?;
+    let mut used: BTreeMap<String, usize> = BTreeMap::new();
+    let mut is_fine = true;
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let name = package["name"].as_str().unwrap_or("?");
+        let licence = package["license"].as_str().unwrap_or("none stated").replace('/', " OR ");
+        if !passes(&licence, &allowed) {
+            println!("{name} {}: {licence} is not allowed by deny.toml", package["version"].as_str().unwrap_or("?"));
+            is_fine = false;
+        }
+        *used.entry(licence).or_default() += 1;
+    }
+    for (licence, n) in used {
+        println!("{n:4} {licence}");
+    }
+    Ok(is_fine)
+}
+
+/// The strings of `key = [ … ]` in a table of a TOML file.
+fn list(toml: &str, table: &str, key: &str) -> Vec<String> {
+    let table = toml.split(table).nth(1).unwrap_or_default();
+    let list = table.split(&format!("\n{key} = [")).nth(1).and_then(|l| l.split(']').next()).unwrap_or_default();
+    list.split('"').skip(1).step_by(2).map(str::to_string).collect()
+}
+
+fn passes(expression: &str, allowed: &[String]) -> bool {
+    let expression = expression.trim();
+    // Split at the top level only: OR binds loosest, then AND.
+    for (operator, is_any) in [(" OR ", true), (" AND ", false)] {
+        let parts = split(expression, operator);
+        if parts.len() > 1 {
+            let mut results = parts.iter().map(|p| passes(p, allowed));
+            return if is_any { results.any(|r| r) } else { results.all(|r| r) };
+        }
+    }
+    match expression.strip_prefix('(').and_then(|e| e.strip_suffix(')')) {
+        Some(inner) => passes(inner, allowed),
+        None => allowed.iter().any(|a| a == expression),
+    }
+}
+
+fn split<'a>(text: &'a str, operator: &str) -> Vec<&'a str> {
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0i32, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ if depth == 0 && at >= start && text[at..].starts_with(operator) => {
+                parts.push(&text[start..at]);
+                start = at + operator.len();
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions() {
+        let allowed =
+            list("[licenses]\nallow = [\n  \"MIT\",\n  \"Apache-2.0\",\n]\nx = [\"GPL\"]\n", "[licenses]", "allow");
+        assert_eq!(allowed, ["MIT", "Apache-2.0"]);
+        for (expression, is_fine) in [
+            ("MIT", true),
+            ("GPL-3.0", false),
+            ("MIT OR GPL-3.0", true),
+            ("MIT AND GPL-3.0", false),
+            ("(MIT OR GPL-3.0) AND Apache-2.0", true),
+            ("Apache-2.0 WITH LLVM-exception", false),
+        ] {
+            assert_eq!(passes(expression, &allowed), is_fine, "{expression}");
+        }
+    }
+}
