@@ -19,27 +19,32 @@ impl Rule for C1Demotion {
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let demotion = &evidence.facts.idle.is_c1_demotion_on;
-        match (demotion.get(), demotion.gap()) {
-            (Some(false), _) => Answer::no("intel_c1_demotion is off"),
-            (None, Some(gap)) => Answer::cannot_tell(
-                gap.to_string(),
-                "the file needs a kernel after 6.12; register 0xE2 bits 26 and 28 tell on older ones",
-            ),
-            (None, None) => Answer::no("not an Intel machine"),
-            (Some(true), _) => {
-                let cost = Cost::unknown(
-                    "the counters of deep states overstate them: some of that sleep was in C1; watts not saved, latency not paid",
+        let register = evidence.facts.msr.is_set("pkg_cst_config", "c1_demotion");
+        let (path, says) = match (demotion.get(), register) {
+            (Some(true), _) => ("/sys/devices/system/cpu/cpuidle/intel_c1_demotion", "1"),
+            (None, Some(true)) => ("MSR 0xe2 bit 26", "set"),
+            (Some(false), _) => return Answer::no("intel_c1_demotion is off"),
+            (None, Some(false)) => return Answer::no("bit 26 of MSR 0xe2 is clear"),
+            (None, None) => {
+                let because = demotion.gap().map_or("nothing tells".to_string(), ToString::to_string);
+                return Answer::cannot_tell(
+                    because,
+                    "the file needs a kernel after 6.12 and an Intel server; as root, MSR 0xe2 bit 26 tells on older ones",
                 );
-                Finding::new(self, Weight::Note, Confidence::High, "C1 demotion is on: the firmware may turn a request for C6 into C1", cost)
-                    .on("/sys/devices/system/cpu/cpuidle/intel_c1_demotion", "1")
-                    .remedy(
-                        "Nothing, if latency matters. To save power on a mostly idle machine, switch it off (write 0 as root) and measure watts.",
-                        "Switched off: deeper sleep, slower wake-ups.",
-                        "wakewatt measure wakeup with long and short pauses",
-                    )
-                    .yes()
             }
-        }
+        };
+        let cost = Cost::unknown(
+            "the counters of deep states overstate them: some of that sleep was in C1; watts not saved, latency not paid",
+        );
+        let title = "C1 demotion is on: the hardware may turn a request for C6 into C1";
+        Finding::new(self, Weight::Note, Confidence::High, title, cost)
+            .on(path, says)
+            .remedy(
+                "Nothing, if latency matters. To save power on a mostly idle machine, switch it off (write 0 to the file as root, or the BIOS) and measure watts.",
+                "Switched off: deeper sleep, slower wake-ups.",
+                "wakewatt measure wakeup with long and short pauses",
+            )
+            .yes()
     }
 }
 
@@ -53,6 +58,10 @@ mod tests {
         let file = "//- /sys/devices/system/cpu/cpuidle/intel_c1_demotion\n";
         assert!(ask(&C1Demotion, &format!("{file}1\n")).starts_with("yes note"));
         assert!(ask(&C1Demotion, &format!("{file}0\n")).starts_with("no"));
+        let host =
+            "//- /sys/devices/system/cpu/online\n0\n//- /sys/devices/system/cpu/cpu0/topology/physical_package_id\n0\n
+             //- /sys/devices/system/cpu/modalias\ncpu:type:x86,ven0000fam0006mod0055:feature:\n";
+        assert!(ask(&C1Demotion, &format!("{host}//- msr 0xe2 cpu0 4000000\n")).starts_with("yes note"));
         assert!(ask(&C1Demotion, "").starts_with("cannot tell"));
     }
 }

@@ -13,6 +13,9 @@ use crate::evidence::Evidence;
 use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
 use crate::units::{LatencyLimit, show_ns, three_digits};
 
+/// More measured wake-ups than this are not repeated in the finding.
+const MAX_SAMPLES: usize = 8;
+
 /// See the essay above.
 pub(super) struct DeepIdleVsLatency;
 
@@ -115,6 +118,10 @@ impl DeepIdleVsLatency {
         );
         let mut finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
             .on("/sys/devices/system/cpu/cpu*/cpuidle/state*/latency", deepest);
+        if let Some(run) = &evidence.experiment {
+            let text = format!("it ran and gave no effect: {}", run.stopped_because);
+            finding = finding.on("experiment", text);
+        }
         if qos.global.get().is_none() {
             finding = finding.on("/dev/cpu_dma_latency", "could not be read: a global limit may already exclude it");
         }
@@ -124,7 +131,7 @@ impl DeepIdleVsLatency {
     /// The budget that keeps shallow sleep, or polling where there is only one kind of sleep.
     fn advise(&self, evidence: &Evidence, mut finding: Finding) -> Answer {
         let idle = &evidence.facts.idle;
-        for sample in &evidence.wakeups {
+        for sample in evidence.wakeups.iter().take(MAX_SAMPLES) {
             if let Some(median) = sample.latency.p50_ns() {
                 let what = format!("measured wake-up by {} on CPU {}", sample.kind.word(), sample.cpu);
                 finding = finding.on(what, format!("median {} of {}", show_ns(median), sample.latency.n));
@@ -139,6 +146,10 @@ impl DeepIdleVsLatency {
                 "No sleeping state here is both shallow and cheap, so the limit is not to sleep: {resolution}. \
                 Give it only to the CPUs that need it."
             );
+        }
+        let effect = evidence.experiment.as_ref().and_then(ExperimentRun::primary);
+        if effect.is_some_and(|e| e.arm == "poll") && limit != LatencyLimit::Poll {
+            what += " The experiment compared with no sleep at all; this limit keeps shallow sleep, so expect a little less and measure it.";
         }
         if is_guest {
             what +=

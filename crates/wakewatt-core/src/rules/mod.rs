@@ -246,11 +246,27 @@ mod governor_misses;
 mod idle_rejected;
 mod ladder_governor;
 mod haltpoll_guest;
+mod governor;
+mod frequency_driver;
+mod max_below_hardware;
+mod bios_limit;
+mod min_frequency;
+mod turbo_off;
+mod epp;
+mod epb;
+mod hwp_dynamic_boost;
+mod governor_tunables;
+mod uncore_window;
+mod throttling;
+mod power_limit;
+mod prochot;
+mod never_reached_under_load;
 mod dimm_below_rated;
 mod channels_uneven;
 mod two_dimms_per_channel;
 mod random_placement_cost;
 mod numa_remote_share;
+mod snc_nps;
 mod zone_reclaim;
 mod cfs_quota;
 mod run_queue_contention;
@@ -258,6 +274,7 @@ mod load_above_cpus_while_idle;
 mod psi_pressure;
 mod high_system_share;
 mod steal;
+mod smt_contention;
 mod irq_affinity;
 mod nic_coalescing;
 mod pcie_aspm;
@@ -288,11 +305,27 @@ pub const RULES: &[&dyn Rule] = &[
     &idle_rejected::IdleRejected,
     &ladder_governor::LadderGovernor,
     &haltpoll_guest::HaltpollGuest,
+    &governor::Governor,
+    &frequency_driver::FrequencyDriver,
+    &max_below_hardware::MaxBelowHardware,
+    &bios_limit::BiosLimit,
+    &min_frequency::MinFrequency,
+    &turbo_off::TurboOff,
+    &epp::Epp,
+    &epb::Epb,
+    &hwp_dynamic_boost::HwpDynamicBoost,
+    &governor_tunables::GovernorTunables,
+    &uncore_window::UncoreWindow,
+    &throttling::Throttling,
+    &power_limit::PowerLimit,
+    &prochot::Prochot,
+    &never_reached_under_load::NeverReachedUnderLoad,
     &dimm_below_rated::DimmBelowRated,
     &channels_uneven::ChannelsUneven,
     &two_dimms_per_channel::TwoDimmsPerChannel,
     &random_placement_cost::RandomPlacementCost,
     &numa_remote_share::NumaRemoteShare,
+    &snc_nps::SncNps,
     &zone_reclaim::ZoneReclaim,
     &cfs_quota::CfsQuota,
     &run_queue_contention::RunQueueContention,
@@ -300,6 +333,7 @@ pub const RULES: &[&dyn Rule] = &[
     &psi_pressure::PsiPressure,
     &high_system_share::HighSystemShare,
     &steal::Steal,
+    &smt_contention::SmtContention,
     &irq_affinity::IrqAffinity,
     &nic_coalescing::NicCoalescing,
     &pcie_aspm::PcieAspm,

@@ -93,3 +93,13 @@ fn ids_are_unique_and_are_the_file_names() {
     assert_eq!(ids.len(), files.len(), "two rules share an id");
     assert!(RULES.iter().all(|r| r.question().ends_with('?')), "a rule asks a question");
 }
+
+/// Two CPUs in one cpufreq policy with these attributes, beside whatever else is said of /sys/devices/system/cpu.
+pub(crate) fn policy(attributes: &[(&str, &str)]) -> String {
+    let root = "/sys/devices/system/cpu";
+    let mut text = format!("//- {root}/present\n0-1\n//- {root}/online\n0-1\n");
+    for (name, value) in [("affected_cpus", "0 1"), ("related_cpus", "0 1")].iter().chain(attributes) {
+        text += &format!("//- {root}/cpufreq/policy0/{name}\n{value}\n");
+    }
+    text
+}

@@ -1,0 +1,124 @@
+//! Does the frequency governor let the clock fall, or hold it down?
+//!
+//! Cases K0 (the clock dropped from 2.1 GHz to 1.0) and K4. The same word means different things (KNOBS.md 4): under
+//! intel_pstate and amd-pstate-epp, `powersave` is the driver's own algorithm and the energy preference decides, see
+//! rule.epp; under every other driver it is the lowest frequency for ever. ondemand, conservative and schedutil raise
+//! the clock after the load has come: a short request after a pause is served at a low clock.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use crate::evidence::Evidence;
+
+const PATH: &str = "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor";
+
+/// Drivers that have only their own two algorithms.
+pub(super) fn is_autonomous(driver: &str) -> bool {
+    matches!(driver, "intel_pstate" | "amd-pstate-epp")
+}
+
+/// See the essay above.
+pub(super) struct Governor;
+
+impl Rule for Governor {
+    fn id(&self) -> &'static str {
+        "rule.governor"
+    }
+    fn question(&self) -> &'static str {
+        "does the frequency governor let the clock fall, or hold it down?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let policies = &evidence.facts.freq.policies;
+        let governors = policies.by_cpu(&policies.governor);
+        let drivers = policies.by_cpu(&policies.driver);
+        if governors.is_unknown() {
+            return match governors.gaps().next() {
+                Some((_, gap)) => Answer::gap(gap),
+                None => Answer::cannot_tell(
+                    "no frequency policy is listed",
+                    "in a guest the host decides; else see wakewatt inspect freq",
+                ),
+            };
+        }
+        let driver = match (drivers.uniform(), drivers.gaps().next()) {
+            (Some(driver), _) => driver.as_str(),
+            (None, Some((_, gap))) => return Answer::gap(gap),
+            (None, None) => {
+                return Answer::cannot_tell("the CPUs have different frequency drivers", "wakewatt inspect freq");
+            }
+        };
+        let is_calm = |g: &str| g == "performance" || (is_autonomous(driver) && g == "powersave");
+        let others: Vec<_> = governors.known().filter(|(_, g)| !is_calm(g)).collect();
+        let is_uneven = governors.uniform().is_none();
+        if others.is_empty() && !is_uneven {
+            let name = governors.uniform().map_or("performance", String::as_str);
+            return Answer::no(if name == "powersave" {
+                format!(
+                    "powersave under {driver} is the driver's own algorithm, not the lowest frequency; see rule.epp"
+                )
+            } else {
+                "the governor is performance".to_string()
+            });
+        }
+        let words: Vec<String> = governors.known().map(|(cpus, g)| format!("{g} on CPUs {cpus}")).collect();
+        let range = policies.min_khz.uniform().zip(policies.max_khz.uniform());
+        let is_pinned_low = others.iter().any(|(_, g)| g.as_str() == "powersave");
+        let (weight, what, cost) = match range {
+            Some((min, max)) if is_pinned_low && min < max => {
+                let lost = 1.0 - *min as f64 / *max as f64;
+                let text =
+                    format!("{} of the clock, computed from the limits of the policy; not measured", percent(lost));
+                (Weight::Problem, ", which holds the lowest frequency", Cost::predicted_ratio(lost, text))
+            }
+            _ if others.is_empty() => (
+                Weight::Risk,
+                ", so the CPUs differ",
+                Cost::unknown("the same work runs at different speeds on different CPUs"),
+            ),
+            _ => (
+                Weight::Risk,
+                ", which raises the clock after the load has come",
+                Cost::unknown("short requests after a pause run at a low clock; how much is not measured"),
+            ),
+        };
+        let title = format!("Governor {}{what} (driver {driver})", words.join(", "));
+        Finding::new(self, weight, Confidence::Medium, title, cost)
+            .on(PATH, words.join(", "))
+            .on(PATH.replace("governor", "driver"), driver)
+            .step("freq.governor", PATH, "performance", "keep the clock up between requests")
+            .remedy(
+                "Set governor performance on all policies. It does not keep the CPUs from sleeping. Ask first whether a daemon sets the governor (rule.tuning-daemons).",
+                "Watts at partial load (case K4: about 10 W idle on one server, up to 40 W at half load against a tuned conservative).",
+                "wakewatt inspect freq, then wakewatt measure wakeup and the work's own latency",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, policy};
+    use super::*;
+
+    #[test]
+    fn words_depend_on_the_driver() {
+        let check = |driver: &str, governor: &str| {
+            let limits = [("scaling_min_freq", "1000000"), ("scaling_max_freq", "2000000")];
+            ask(
+                &Governor,
+                &policy(&[&[("scaling_driver", driver), ("scaling_governor", governor)][..], &limits[..]].concat()),
+            )
+        };
+        assert!(check("intel_pstate", "powersave").starts_with("no: powersave under intel_pstate"));
+        let low = check("acpi-cpufreq", "powersave");
+        assert_eq!(
+            low,
+            "yes problem predicted: governor powersave on cpus 0-1, which holds the lowest frequency (driver acpi-cpufreq)"
+        );
+        assert!(check("intel_cpufreq", "schedutil").starts_with("yes risk unknown"));
+        assert!(check("acpi-cpufreq", "performance").starts_with("no"));
+        assert!(ask(&Governor, "").starts_with("cannot tell"));
+        assert!(
+            ask(&Governor, &policy(&[("scaling_governor", "powersave")])).starts_with("cannot tell"),
+            "driver unknown"
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! Is a package's power limit below what the processor is made for?
+//!
+//! RAPL's long-term limit (`constraint_N_power_limit_uw`) against the zone's `max_power_uw`, which for a package is its
+//! design power (kernel documentation power/powercap). A BMC or BIOS cap shows here; under full load the clock then
+//! falls below the base frequency. Containers mask these files.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use crate::evidence::Evidence;
+use crate::units::show_uw;
+
+/// See the essay above.
+pub(super) struct PowerLimit;
+
+impl Rule for PowerLimit {
+    fn id(&self) -> &'static str {
+        "rule.power-limit"
+    }
+    fn question(&self) -> &'static str {
+        "is a package's power limit below what the processor is made for?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let power = &evidence.facts.power;
+        let is_package = |z: &&crate::facts::power::Zone| z.name.get().is_some_and(|n| n.starts_with("package"));
+        let known: Vec<_> = power
+            .zones
+            .iter()
+            .filter(is_package)
+            .filter_map(|z| {
+                let c = z.constraint("long_term")?;
+                let (limit, max) = (*c.limit_uw.get()?, *c.max_uw.get()?);
+                (limit > 0 && max > 0).then_some((z, c, limit, max))
+            })
+            .collect();
+        if known.is_empty() {
+            let gap = power.none_because.as_ref().or(power.zones.iter().find_map(|z| z.name.gap()));
+            return match gap {
+                Some(gap) => Answer::gap(gap),
+                None => Answer::cannot_tell(
+                    "no package tells both its limit and its design power",
+                    "wakewatt inspect power as root",
+                ),
+            };
+        }
+        let is_low = |z: &(&crate::facts::power::Zone, _, u64, u64)| {
+            z.2 < z.3 - z.3 / 20 && z.0.is_enabled.get() != Some(&false)
+        };
+        let Some((zone, constraint, limit, max)) = known.iter().copied().filter(is_low).min_by_key(|z| z.2) else {
+            return Answer::no("no package is limited below its design power");
+        };
+        let lost = 1.0 - limit as f64 / max as f64;
+        let name = zone.name.get().map_or(zone.id.as_str(), String::as_str);
+        let cost = Cost::unknown(format!(
+            "{} less power than the design under full load: the clock falls then; by how much is not measured",
+            percent(lost)
+        ));
+        Finding::new(self, Weight::Risk, Confidence::Medium, format!("{name} is limited to {} of its {}", show_uw(limit), show_uw(max)), cost)
+            .on(format!("/sys/class/powercap/{}/constraint_{}_power_limit_uw", zone.id, constraint.index), show_uw(limit))
+            .on(format!("/sys/class/powercap/{}/constraint_{}_max_power_uw", zone.id, constraint.index), show_uw(max))
+            .remedy(
+                "Find who set it: a power cap in the BMC, a BIOS profile, thermald. Lift it there; a write to the file may be locked, or read back and still do nothing.",
+                "Watts and heat under full load.",
+                "wakewatt inspect power thermal",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ask;
+    use super::*;
+
+    #[test]
+    fn limits() {
+        let check = |limit: u64| {
+            let at = "//- /sys/class/powercap/intel-rapl:0";
+            ask(
+                &PowerLimit,
+                &format!(
+                    "{at}/name\npackage-0\n{at}/enabled\n1\n{at}/constraint_0_name\nlong_term\n{at}/constraint_0_power_limit_uw\n{limit}\n{at}/constraint_0_max_power_uw\n250000000\n"
+                ),
+            )
+        };
+        assert_eq!(check(150_000_000), "yes risk unknown: package-0 is limited to 150w of its 250w");
+        assert!(check(250_000_000).starts_with("no"));
+        assert!(ask(&PowerLimit, "").starts_with("cannot tell"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Is turbo switched off?
+//!
+//! `intel_pstate/no_turbo`, `cpufreq/boost` or `policyN/boost`. Cost predicted from CPPC (nominal against highest level)
+//! or from base against maximum frequency; with all cores busy turbo gives less. Off in the BIOS, the switch stays off
+//! whatever is written (KNOBS.md 4).
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use crate::evidence::Evidence;
+
+/// See the essay above.
+pub(super) struct TurboOff;
+
+impl Rule for TurboOff {
+    fn id(&self) -> &'static str {
+        "rule.turbo-off"
+    }
+    fn question(&self) -> &'static str {
+        "is turbo switched off?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let freq = &evidence.facts.freq;
+        let off_in = freq.policies.is_boost_on.cpus_where(|on| !on);
+        let (path, says) = match freq.is_turbo_allowed() {
+            Some(false) if freq.intel_pstate.is_no_turbo.is_known() => {
+                ("/sys/devices/system/cpu/intel_pstate/no_turbo", "1".to_string())
+            }
+            Some(false) => ("/sys/devices/system/cpu/cpufreq/boost", "0".to_string()),
+            _ if !off_in.is_empty() => {
+                ("/sys/devices/system/cpu/cpufreq/policy*/boost", format!("0 on policies {off_in}"))
+            }
+            Some(true) => return Answer::no("turbo is allowed"),
+            None if !freq.policies.is_boost_on.is_unknown() => return Answer::no("boost is on in every policy"),
+            None => {
+                let gap = freq.intel_pstate.is_no_turbo.gap().or(freq.is_boost_on.gap());
+                return gap.map_or_else(|| Answer::no("no switch"), Answer::gap);
+            }
+        };
+        let cppc = freq.cppc.nominal_perf.uniform().zip(freq.cppc.highest_perf.known().map(|(_, v)| v).max());
+        let base = freq.policies.base_khz.uniform().zip(freq.policies.hardware_max_khz.known().map(|(_, v)| v).max());
+        let cost = match cppc.or(base) {
+            Some((low, high)) if low < high => {
+                let lost = 1.0 - *low as f64 / *high as f64;
+                Cost::predicted_ratio(
+                    lost,
+                    format!(
+                        "up to {} of the clock when few cores are busy, computed from the claimed levels; not measured",
+                        percent(lost)
+                    ),
+                )
+            }
+            _ => Cost::unknown("the clock above the base frequency; not measured"),
+        };
+        Finding::new(
+            self,
+            Weight::Risk,
+            Confidence::High,
+            "Turbo is switched off: no CPU runs above its base frequency",
+            cost,
+        )
+        .on(path, says)
+        .step("freq.boost", path, "on", "allow turbo")
+        .remedy(
+            "Switch it on unless a steady clock is wanted. If it reads back as off, the BIOS has it off.",
+            "More watts and heat under load; a clock that depends on the neighbours.",
+            "wakewatt inspect freq",
+        )
+        .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ask;
+    use super::*;
+
+    #[test]
+    fn switches() {
+        let intel = |v: u8| ask(&TurboOff, &format!("//- /sys/devices/system/cpu/intel_pstate/no_turbo\n{v}\n"));
+        assert!(intel(1).starts_with("yes risk unknown: turbo is switched off"));
+        assert!(intel(0).starts_with("no"));
+        assert!(ask(&TurboOff, "//- /sys/devices/system/cpu/cpufreq/boost\n0\n").starts_with("yes"));
+        assert!(ask(&TurboOff, "").starts_with("cannot tell"));
+    }
+}
