@@ -15,10 +15,10 @@ use wakewatt_core::samples::experiment::Effect;
 use wakewatt_core::stats::paired::Judge;
 use wakewatt_core::stats::random::Random;
 
-const ROUNDS: usize = 12;
+const ROUNDS: usize = 24;
 const SEED: u64 = 20_261_121;
 const GAP_US: u32 = 1000;
-const LOOPS: u32 = 1500;
+const LOOPS: u32 = 500;
 const WHAT: &str = "timer wake-up median";
 const GOAL: &str = "medians within 5 %";
 
