@@ -161,6 +161,9 @@ pub fn run(
             latency: Distribution::of(&hist),
         })
         .collect();
+    // As the metrics are ordered: what the primary one is about comes first.
+    let ExperimentRun { pooled, metrics, .. } = &mut run;
+    pooled.sort_by_key(|p| metrics.iter().position(|m| m.id.starts_with(&p.what)));
     Ok(run)
 }
 

@@ -8,7 +8,7 @@
 use super::pcie::PcieLink;
 use super::{Cpus, Domain};
 use crate::cpuset::CpuSet;
-use crate::fact::{Fact, Gap, fact, parse};
+use crate::fact::{Fact, Gap, GapKind, fact, parse};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use serde::Serialize;
@@ -169,10 +169,7 @@ fn read_interface(src: &dyn Source, name: &str) -> Interface {
         name: name.into(),
         is_physical: driver.is_known() || src.list(&path("device")).is_ok(),
         state: fact(src, &path("operstate"), parse::word),
-        speed_mbit: fact(src, &path("speed"), |text| match parse::signed(text)? {
-            speed if speed > 0 => Ok(speed.unsigned_abs()),
-            _ => Err("the driver does not know the speed".into()),
-        }),
+        speed_mbit: speed(src, &path("speed")),
         mtu_bytes: number("mtu"),
         n_rx_queues: count("rx-"),
         n_tx_queues: count("tx-"),
@@ -183,6 +180,19 @@ fn read_interface(src: &dyn Source, name: &str) -> Interface {
         coalesce: fact(src, &format!("ethtool:{name}/coalesce"), Coalesce::parse),
         pcie: PcieLink::read(src, &path("device")),
         driver,
+    }
+}
+
+/// The driver writes -1 (or 4294967295 before 5.x) when it does not know: absence, not a malformed file.
+fn speed(src: &dyn Source, path: &str) -> Fact<u64> {
+    match fact(src, path, parse::signed) {
+        Fact::Known(mbit) if mbit > 0 && mbit != i64::from(u32::MAX) => Fact::Known(mbit.unsigned_abs()),
+        Fact::Known(_) => Fact::Gap(Gap {
+            kind: GapKind::Absent,
+            path: path.into(),
+            reason: "the driver does not know the speed".into(),
+        }),
+        Fact::Gap(gap) => Fact::Gap(gap),
     }
 }
 
