@@ -77,9 +77,8 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 
 fn declared_modules(text: &str) -> Vec<String> {
     let module = |line: &str| {
-        let line = line.trim();
-        let rest = ["pub mod ", "pub(crate) mod ", "mod "].iter().find_map(|start| line.strip_prefix(start))?;
-        rest.strip_suffix(';').map(str::to_string)
+        let (visibility, name) = line.trim().strip_suffix(';')?.rsplit_once("mod ")?;
+        (visibility.is_empty() || visibility.starts_with("pub")).then(|| name.to_string())
     };
     text.lines().filter_map(module).collect()
 }

@@ -20,7 +20,7 @@ pub(crate) struct Args {
     /// The binary to measure; built in release when not given
     #[arg(long)]
     bin: Option<PathBuf>,
-    /// Keep the table and the raw numbers in bench/runs/<date>-CLASS, e.g. --save vm-2cpu
+    /// Keep the table and the raw numbers in bench/runs/DATE-CLASS, e.g. --save vm-2cpu
     #[arg(long, value_name = "CLASS")]
     save: Option<String>,
     /// Fail when a goal is missed

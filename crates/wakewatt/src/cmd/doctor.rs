@@ -1,7 +1,7 @@
 //! `wakewatt doctor`: look, measure, experiment, explain, report. The main job.
 //!
 //! On a recorded host it only looks. On a live one it measures wake-ups and loopback round trips as it finds them, then,
-//! if it may, turns the idle setting back and forth in random order and measures again ([`experiment`]). Every step
+//! if it may, turns the idle setting back and forth in random order and measures again (`experiment`). Every step
 //! that could not be done becomes a line with its reason; nothing stops the steps after it.
 
 use super::measure::one_wakeup;
