@@ -121,6 +121,11 @@ impl DeepIdleVsLatency {
                 format!("in a guest the claim of {deepest} says nothing: the hypervisor decides what halting costs");
             return Answer::cannot_tell(why, try_this);
         }
+        if worst.is_polling && !worst.excluded.is_empty() {
+            return Answer::no(format!(
+                "the limits in force leave no sleeping state: {worst}; see rule.polling-by-accident"
+            ));
+        }
         if deepest.exit_latency_ns < DEEP_NS {
             return Answer::no(format!(
                 "the deepest state that may be entered is {deepest}, under {}",
@@ -258,11 +263,15 @@ mod tests {
         );
         let shallow = idle("acpi_idle", &[("POLL", 0, 0), ("C1", 1, 2)]);
         assert!(ask(&DeepIdleVsLatency, &shallow).starts_with("no: the deepest state that may be entered is C1"));
-        let held = icx()
-            + "//- /sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us\n50\n
-             //- /sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us\n50\n";
+        let held_at = |limit: &str| -> String {
+            let root = "//- /sys/devices/system/cpu/cpu";
+            (0..2).map(|cpu| format!("{root}{cpu}/power/pm_qos_resume_latency_us\n{limit}\n")).collect()
+        };
+        let held = icx() + &held_at("50");
         assert!(ask(&DeepIdleVsLatency, &held).starts_with("no: the deepest state that may be entered is C1E (4us)"));
         assert!(ask(&DeepIdleVsLatency, &haltpoll()).starts_with("cannot tell: in a guest"));
+        let polled = icx() + &held_at("n/a");
+        assert!(ask(&DeepIdleVsLatency, &polled).starts_with("no: the limits in force leave no sleeping state"));
         assert!(ask(&DeepIdleVsLatency, "").starts_with("cannot tell"));
     }
 

@@ -56,7 +56,7 @@ impl Rule for TailReversal {
             format!("{} ({} to {})", three_digits(e.ratio), three_digits(e.ratio_low), three_digits(e.ratio_high))
         };
         let title = format!(
-            "{spinning} has the better {} (ratio {}) and the worse {} (ratio {})",
+            "{spinning} has the better {} (found over arm {}) and the worse {} ({})",
             median.metric,
             range(median),
             tail.metric,
