@@ -177,9 +177,11 @@ impl DeepIdleVsLatency {
                 " Part of the wake-up is the hypervisor's: its own idle states and halt polling are set on the host.";
         }
         let price = if limit == LatencyLimit::Poll {
-            "Every idle CPU spins: full power, no turbo headroom for its neighbours; in a guest the host may take the CPU away (see rule.tail-reversal)."
+            "Every idle CPU spins: full power, no turbo headroom for its neighbours; in a guest the host may take \
+                the CPU away (see rule.tail-reversal)."
         } else {
-            "More watts when idle; less turbo headroom for a single busy core. How many watts: measure before and after."
+            "More watts when idle; less turbo headroom for a single busy core. How many watts: measure before and \
+                after."
         };
         finding
             .step(
@@ -281,7 +283,8 @@ mod tests {
         host.experiment = Some(run(Verdict::Slower));
         assert_eq!(
             line(&DeepIdleVsLatency, &host),
-            "yes problem measured: cross-cpu wake-up, median takes 2.1 times (95 % interval 1.8 to 2.4, 8 rounds) as long as with no sleep"
+            "yes problem measured: cross-cpu wake-up, median takes 2.1 times (95 % interval 1.8 to 2.4, 8 rounds) \
+                as long as with no sleep"
         );
         host.experiment = Some(run(Verdict::NoDifference));
         assert!(line(&DeepIdleVsLatency, &host).starts_with("no: measured here"));

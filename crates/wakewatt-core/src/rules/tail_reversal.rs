@@ -69,7 +69,9 @@ impl Rule for TailReversal {
         Finding::new(self, Weight::Risk, Confidence::High, title, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} rounds", tail.n_pairs))
             .remedy(
-                "Do not poll to lower a median if it is the tail that hurts. In a guest, ask for a CPU of its own or for halt polling on the host; on metal, allow the shallowest sleeping state instead of none.",
+                "Do not poll to lower a median if it is the tail that hurts. In a guest, ask for a CPU of its own \
+                    or for halt polling on the host; on metal, allow the shallowest sleeping state instead of \
+                    none.",
                 "The median stays where it is.",
                 "wakewatt measure wakeup before and after, and read p99 and p99.9, not the median",
             )
