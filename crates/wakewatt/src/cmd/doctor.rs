@@ -81,7 +81,8 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     if src.is_live() {
         measure(args, &*src, &mut evidence, &interrupt);
     } else {
-        evidence.not_done.push("measurements and the experiment: this is a recorded host".into());
+        evidence.not_done.push("measurements: this is a recorded host".into());
+        evidence.not_done.push("experiment: this is a recorded host".into());
     }
     let rulings = judge(&evidence);
     let report = Report::new(

@@ -21,6 +21,8 @@ impl Default for Style {
 }
 
 /// Beyond this the terminal only counts.
+/// The same for questions without an answer.
+const N_CANNOT_TELL: usize = 6;
 const N_NOT_SEEN: usize = 8;
 const BOLD: &str = "1";
 const RED: &str = "31";
@@ -47,11 +49,28 @@ pub fn render(report: &Report, style: Style) -> String {
         out.wrap("", "    price:  ", "            ", &f.price);
         out.wrap("", "    verify: ", "            ", &f.verify);
     }
+    // A question whose files this machine does not have, or that has no next step, is counted and not printed.
+    let has_a_next_step = |hint: &&str| !hint.is_empty() && !hint.starts_with("nothing");
+    let (asked, idle): (Vec<_>, Vec<_>) =
+        r.cannot_tell.iter().partition(|x| x.try_this.as_deref().filter(has_a_next_step).is_some());
     if !r.cannot_tell.is_empty() {
         out.wrap(BOLD, "\n", "", "Cannot tell:");
-        for x in &r.cannot_tell {
+        for x in asked.iter().take(N_CANNOT_TELL) {
             let hint = x.try_this.as_deref().map_or(String::new(), |t| format!("; to find out: {t}"));
             out.wrap("", "  - ", "    ", &format!("{} {}{hint}", x.question, x.because));
+        }
+        let n_left = asked.len().saturating_sub(N_CANNOT_TELL);
+        if n_left > 0 {
+            out.wrap("", "  - ", "    ", &format!("and {n_left} more questions, listed in the report"));
+        }
+        if !idle.is_empty() {
+            let n = idle.len();
+            out.wrap(
+                DIM,
+                "  - ",
+                "    ",
+                &format!("{n} questions need files that are not here (the report and --json list them)"),
+            );
         }
     }
     if !r.not_seen.is_empty() {
