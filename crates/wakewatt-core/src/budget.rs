@@ -130,6 +130,16 @@ pub fn shallow(idle: &Idle) -> Option<LatencyLimit> {
     best.filter(|_| has_deep).map(LatencyLimit::AtMostNs)
 }
 
+/// The limit that keeps only the shallowest sleeping state of every kind of CPU (and polling). None where none is known.
+pub fn shallowest(idle: &Idle) -> Option<LatencyLimit> {
+    let first = |table: &[TableRow]| {
+        let sleeps = table.iter().filter(|r| r.is_enabled != Some(false) && !r.is_polling());
+        sleeps.filter_map(|r| r.exit_latency_ns).min()
+    };
+    let all = idle.tables().into_iter().filter_map(|(_, table)| first(&table));
+    all.max().map(|ns| LatencyLimit::AtMostNs(ns.max(1000)))
+}
+
 impl fmt::Display for Resolution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(deepest) = &self.deepest else {
@@ -220,6 +230,7 @@ mod tests {
              CPUs 1: 50us -> C6 (15us); any larger one would be the same"
         );
         assert_eq!(shallow(&facts.idle), Some(LatencyLimit::AtMostNs(15_000)));
+        assert_eq!(shallowest(&facts.idle), Some(LatencyLimit::AtMostNs(2_000)));
         assert!(resolve(LatencyLimit::None, &Idle::default()).is_empty());
     }
 

@@ -50,7 +50,8 @@ impl Rule for BiosLimit {
         Finding::new(self, Weight::Problem, Confidence::High, title, cost)
             .on(format!("/sys/devices/system/cpu/cpufreq/policy{policy}/bios_limit"), show_khz(limit))
             .remedy(
-                "Look at the BMC: power cap, failed or missing power supply, power profile, inlet temperature. Only the firmware can lift it.",
+                "Look at the BMC: power cap, failed or missing power supply, power profile, inlet temperature. Only \
+                    the firmware can lift it.",
                 "More watts under load.",
                 "wakewatt inspect freq afterwards",
             )

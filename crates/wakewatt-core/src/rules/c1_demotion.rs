@@ -29,18 +29,21 @@ impl Rule for C1Demotion {
                 let because = demotion.gap().map_or("nothing tells".to_string(), ToString::to_string);
                 return Answer::cannot_tell(
                     because,
-                    "the file needs a kernel after 6.12 and an Intel server; as root, MSR 0xe2 bit 26 tells on older ones",
+                    "the file needs a kernel after 6.12 and an Intel server; as root, MSR 0xe2 bit 26 tells on \
+                        older ones",
                 );
             }
         };
         let cost = Cost::unknown(
-            "the counters of deep states overstate them: some of that sleep was in C1; watts not saved, latency not paid",
+            "the counters of deep states overstate them: some of that sleep was in C1; watts not saved, latency not \
+                paid",
         );
         let title = "C1 demotion is on: the hardware may turn a request for C6 into C1";
         Finding::new(self, Weight::Note, Confidence::High, title, cost)
             .on(path, says)
             .remedy(
-                "Nothing, if latency matters. To save power on a mostly idle machine, switch it off (write 0 to the file as root, or the BIOS) and measure watts.",
+                "Nothing, if latency matters. To save power on a mostly idle machine, switch it off (write 0 to the \
+                    file as root, or the BIOS) and measure watts.",
                 "Switched off: deeper sleep, slower wake-ups.",
                 "wakewatt measure wakeup with long and short pauses",
             )

@@ -51,9 +51,13 @@ impl Rule for CfsQuota {
         };
         let weight = if ratio >= 0.05 { Weight::Problem } else { Weight::Risk };
         Finding::new(self, weight, Confidence::High, title, cost)
-            .on(format!("{}/cpu.stat", group.path), format!("{n} of {} periods throttled", group.n_periods.get().copied().unwrap_or(0)))
+            .on(
+                format!("{}/cpu.stat", group.path),
+                format!("{n} of {} periods throttled", group.n_periods.get().copied().unwrap_or(0)),
+            )
             .remedy(
-                "Raise or remove the quota (in Kubernetes: the CPU limit), or lower the number of threads so that they do not use up a period at once.",
+                "Raise or remove the quota (in Kubernetes: the CPU limit), or lower the number of threads so that \
+                    they do not use up a period at once.",
                 "The group can take more CPU from its neighbours.",
                 "wakewatt inspect cgroup before and after: the count should stop growing",
             )
@@ -73,7 +77,9 @@ mod tests {
             ask(
                 &CfsQuota,
                 &format!(
-                    "{root}/cgroup.controllers\ncpu\n{root}/pod/cpu.max\n50000 100000\n{root}/pod/cpu.stat\nusage_usec 1\nnr_periods 1000\nnr_throttled {n}\nthrottled_usec 9000\n"
+                    "{root}/cgroup.controllers\ncpu\n{root}/pod/cpu.max\n50000 \
+                        100000\n{root}/pod/cpu.stat\nusage_usec 1\nnr_periods 1000\nnr_throttled \
+                        {n}\nthrottled_usec 9000\n"
                 ),
             )
         };

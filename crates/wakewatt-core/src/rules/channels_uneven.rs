@@ -57,7 +57,8 @@ impl Rule for ChannelsUneven {
         }
         finding
             .remedy(
-                "Move or add modules so that every channel of every socket holds the same amount, in the slots the manual names first.",
+                "Move or add modules so that every channel of every socket holds the same amount, in the slots the \
+                    manual names first.",
                 "Modules and a maintenance window.",
                 "wakewatt inspect dimms after it; wakewatt compare with the capture from before",
             )

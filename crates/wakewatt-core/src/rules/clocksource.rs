@@ -42,7 +42,9 @@ impl Rule for Clocksource {
         }
         finding
             .remedy(
-                "Look in the kernel log for \"Marking clocksource 'tsc' as unstable\" and why. If tsc is listed as available, it can be written to current_clocksource; if the TSC really is unsynchronised, update the firmware instead of forcing it.",
+                "Look in the kernel log for \"Marking clocksource 'tsc' as unstable\" and why. If tsc is listed as \
+                    available, it can be written to current_clocksource; if the TSC really is unsynchronised, \
+                    update the firmware instead of forcing it.",
                 "A TSC that is forced against the kernel's doubt can run backwards.",
                 "wakewatt inspect kernel; wakewatt measure wakeup prints the cost of a clock reading",
             )

@@ -31,12 +31,13 @@ impl Rule for ContainerMasked {
         } else {
             virt.masked.join(" and ")
         };
+        let hidden = if virt.masked.is_empty() { "may be hidden" } else { "are hidden" };
         let cost = Cost::unknown("nothing by itself; findings about the host may be missing");
         let mut finding = Finding::new(
             self,
             Weight::Note,
             Confidence::High,
-            format!("Seen from inside {name}: {masked} cannot be seen"),
+            format!("Seen from inside {name}: {masked} {hidden}"),
             cost,
         );
         for clue in &virt.containers {

@@ -5,13 +5,18 @@
 //! latency is a worst case, an interval is a measurement, and "no difference" acquits. Without it the cost is
 //! predicted from the claimed exit latency (`cpuidle/stateN/latency`, KNOBS.md 4). In a guest the claim says nothing:
 //! halting costs what the hypervisor makes of it (MEASURE.md 3.4: claimed 1us, measured 10 to 30us), so without an
-//! experiment the rule cannot tell.
+//! experiment the rule cannot tell. The experiment's arms are read in their order (shallow sleep, no sleep): the first
+//! that was faster is the remedy, and with limits lifted it says what the limits in force already save.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::budget::{self, DEEP_NS, Resolution};
 use crate::evidence::Evidence;
 use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
 use crate::units::{LatencyLimit, show_ns, three_digits};
+
+/// Arms of the idle experiment: the limit held at the shallowest sleeping state; per-CPU limits taken off.
+const SHALLOW: &str = "shallow";
+const LIFTED: &str = "lifted";
 
 /// More measured wake-ups than this are not repeated in the finding.
 const MAX_SAMPLES: usize = 8;
@@ -28,8 +33,10 @@ impl Rule for DeepIdleVsLatency {
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         if let Some(run) = &evidence.experiment {
-            if let Some(effect) = run.primary() {
-                return self.by_experiment(evidence, run, effect);
+            let primary = run.metrics.first().map(|m| m.id.as_str());
+            let effects: Vec<&Effect> = run.effects.iter().filter(|e| Some(e.metric.as_str()) == primary).collect();
+            if !effects.is_empty() {
+                return self.by_experiment(evidence, run, &effects);
             }
         }
         self.by_claims(evidence)
@@ -37,47 +44,61 @@ impl Rule for DeepIdleVsLatency {
 }
 
 impl DeepIdleVsLatency {
-    fn by_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effect: &Effect) -> Answer {
+    /// The first arm that was faster names the remedy: shallow sleep before no sleep, as the arms are ordered.
+    fn by_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effects: &[&Effect]) -> Answer {
         let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| a.title.clone());
-        let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(&effect.metric, |m| &m.title);
-        let numbers = format!(
-            "{} times (95 % interval {} to {}, {} rounds)",
-            three_digits(effect.ratio),
-            three_digits(effect.ratio_low),
-            three_digits(effect.ratio_high),
-            effect.n_pairs
-        );
-        let (baseline, arm) = (title(&effect.baseline), title(&effect.arm));
-        match effect.verdict {
-            Verdict::NoDifference => {
-                Answer::no(format!("measured here: {metric} is the same with {baseline} and {arm}: {numbers}"))
-            }
-            Verdict::Faster => {
-                Answer::no(format!("measured here: {metric} is not slower with {baseline} than with {arm}: {numbers}"))
-            }
-            Verdict::Undecided => Answer::cannot_tell(
-                format!("the experiment could not decide: {metric}, {baseline} against {arm}: {numbers}"),
-                "run wakewatt doctor again when the machine is quieter, or with more time",
-            ),
-            Verdict::Slower => {
-                let ns = |v: f64| format!("{}us", three_digits(v / 1e3));
-                let cost = Cost::measured_ns(
-                    effect.difference_ns,
-                    format!(
-                        "{} per wake-up (95 % interval {} to {}): {metric} takes {numbers} as long with {baseline} as with {arm}",
-                        ns(effect.difference_ns),
-                        ns(effect.difference_low_ns),
-                        ns(effect.difference_high_ns)
-                    ),
-                );
-                let text = format!("{metric} takes {numbers} as long as with {arm}");
-                let finding = Finding::new(self, Weight::Problem, Confidence::High, text, cost).on(
-                    format!("experiment, seed {}", run.seed),
-                    format!("{} blocks in random order", run.blocks.len()),
-                );
-                self.advise(evidence, finding)
-            }
+        let metric =
+            |e: &Effect| run.metrics.iter().find(|m| m.id == e.metric).map_or(e.metric.clone(), |m| m.title.clone());
+        let (limits, lifted): (Vec<&Effect>, Vec<&Effect>) = effects.iter().copied().partition(|e| e.arm != LIFTED);
+        if let Some(effect) = limits.iter().find(|e| e.verdict == Verdict::Slower) {
+            return self.slower(evidence, run, effect, &metric(effect), &title(&effect.arm));
         }
+        if let Some(effect) = lifted.iter().find(|e| e.verdict == Verdict::Faster) {
+            return Answer::no(format!(
+                "as found, limits already keep the CPUs from sleeping; with {} {} was {} as long",
+                title(&effect.arm),
+                metric(effect),
+                inverse(effect)
+            ));
+        }
+        if let Some(effect) = effects.iter().find(|e| e.verdict == Verdict::Undecided) {
+            return Answer::cannot_tell(
+                format!(
+                    "the experiment could not decide: {} took {} as long {} as with {}",
+                    metric(effect),
+                    numbers(effect),
+                    title(&effect.baseline),
+                    title(&effect.arm)
+                ),
+                "run wakewatt doctor again when the machine is quieter, or with more time",
+            );
+        }
+        let said = |e: &&Effect| {
+            format!("{} took {} as long {} as with {}", metric(e), numbers(e), title(&e.baseline), title(&e.arm))
+        };
+        Answer::no(format!(
+            "measured here, no wake-up cost: {}",
+            effects.iter().map(said).collect::<Vec<_>>().join("; ")
+        ))
+    }
+
+    fn slower(&self, evidence: &Evidence, run: &ExperimentRun, effect: &Effect, metric: &str, arm: &str) -> Answer {
+        let us = |v: f64| format!("{}us", three_digits(v / 1e3));
+        let cost = Cost::measured_ns(
+            effect.difference_ns,
+            format!(
+                "{} per wake-up (95 % interval {} to {}): {metric} took {} as long as found as with {arm}",
+                us(effect.difference_ns),
+                us(effect.difference_low_ns),
+                us(effect.difference_high_ns),
+                numbers(effect)
+            ),
+        );
+        let text = format!("{metric} takes {} as long as with {arm}", numbers(effect));
+        let finding = Finding::new(self, Weight::Problem, Confidence::High, text, cost)
+            .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()));
+        let limit = if effect.arm == SHALLOW { budget::shallowest(&evidence.facts.idle) } else { None };
+        self.advise(evidence, finding, limit.unwrap_or(LatencyLimit::Poll))
     }
 
     fn by_claims(&self, evidence: &Evidence) -> Answer {
@@ -99,6 +120,11 @@ impl DeepIdleVsLatency {
             let why =
                 format!("in a guest the claim of {deepest} says nothing: the hypervisor decides what halting costs");
             return Answer::cannot_tell(why, try_this);
+        }
+        if worst.is_polling && !worst.excluded.is_empty() {
+            return Answer::no(format!(
+                "the limits in force leave no sleeping state: {worst}; see rule.polling-by-accident"
+            ));
         }
         if deepest.exit_latency_ns < DEEP_NS {
             return Answer::no(format!(
@@ -125,11 +151,11 @@ impl DeepIdleVsLatency {
         if qos.global.get().is_none() {
             finding = finding.on("/dev/cpu_dma_latency", "could not be read: a global limit may already exclude it");
         }
-        self.advise(evidence, finding)
+        self.advise(evidence, finding, budget::shallow(idle).unwrap_or(LatencyLimit::Poll))
     }
 
     /// The budget that keeps shallow sleep, or polling where there is only one kind of sleep.
-    fn advise(&self, evidence: &Evidence, mut finding: Finding) -> Answer {
+    fn advise(&self, evidence: &Evidence, mut finding: Finding, limit: LatencyLimit) -> Answer {
         let idle = &evidence.facts.idle;
         for sample in evidence.wakeups.iter().take(MAX_SAMPLES) {
             if let Some(median) = sample.latency.p50_ns() {
@@ -137,28 +163,25 @@ impl DeepIdleVsLatency {
                 finding = finding.on(what, format!("median {} of {}", show_ns(median), sample.latency.n));
             }
         }
-        let limit = budget::shallow(idle).unwrap_or(LatencyLimit::Poll);
         let resolution = budget::sentence(limit, idle);
         let is_guest = evidence.facts.virt.is_guest() == Some(true);
         let mut what = format!("Set a latency limit while the latency-sensitive work runs: {resolution}.");
         if limit == LatencyLimit::Poll {
             what = format!(
-                "No sleeping state here is both shallow and cheap, so the limit is not to sleep: {resolution}. \
+                "No sleeping state here is known to be cheap, so the limit is not to sleep: {resolution}. \
                 Give it only to the CPUs that need it."
             );
-        }
-        let effect = evidence.experiment.as_ref().and_then(ExperimentRun::primary);
-        if effect.is_some_and(|e| e.arm == "poll") && limit != LatencyLimit::Poll {
-            what += " The experiment compared with no sleep at all; this limit keeps shallow sleep, so expect a little less and measure it.";
         }
         if is_guest {
             what +=
                 " Part of the wake-up is the hypervisor's: its own idle states and halt polling are set on the host.";
         }
         let price = if limit == LatencyLimit::Poll {
-            "Every idle CPU spins: full power, no turbo headroom for its neighbours; in a guest the host may take the CPU away (see rule.tail-reversal)."
+            "Every idle CPU spins: full power, no turbo headroom for its neighbours; in a guest the host may take \
+                the CPU away (see rule.tail-reversal)."
         } else {
-            "More watts when idle; less turbo headroom for a single busy core. How many watts: measure before and after."
+            "More watts when idle; less turbo headroom for a single busy core. How many watts: measure before and \
+                after."
         };
         finding
             .step(
@@ -170,6 +193,28 @@ impl DeepIdleVsLatency {
             .remedy(what, price, "wakewatt measure wakeup before and after; wakewatt doctor repeats the experiment")
             .yes()
     }
+}
+
+/// The ratio with its interval and size, in words.
+fn numbers(effect: &Effect) -> String {
+    format!(
+        "{} times (95 % interval {} to {}, {} rounds)",
+        three_digits(effect.ratio),
+        three_digits(effect.ratio_low),
+        three_digits(effect.ratio_high),
+        effect.n_pairs
+    )
+}
+
+/// The same seen from the other arm.
+fn inverse(effect: &Effect) -> String {
+    let turned = Effect {
+        ratio: 1.0 / effect.ratio,
+        ratio_low: 1.0 / effect.ratio_high,
+        ratio_high: 1.0 / effect.ratio_low,
+        ..effect.clone()
+    };
+    numbers(&turned)
 }
 
 fn deepest_ns(resolution: &Resolution) -> u64 {
@@ -220,11 +265,15 @@ mod tests {
         );
         let shallow = idle("acpi_idle", &[("POLL", 0, 0), ("C1", 1, 2)]);
         assert!(ask(&DeepIdleVsLatency, &shallow).starts_with("no: the deepest state that may be entered is C1"));
-        let held = icx()
-            + "//- /sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us\n50\n
-             //- /sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us\n50\n";
+        let held_at = |limit: &str| -> String {
+            let root = "//- /sys/devices/system/cpu/cpu";
+            (0..2).map(|cpu| format!("{root}{cpu}/power/pm_qos_resume_latency_us\n{limit}\n")).collect()
+        };
+        let held = icx() + &held_at("50");
         assert!(ask(&DeepIdleVsLatency, &held).starts_with("no: the deepest state that may be entered is C1E (4us)"));
         assert!(ask(&DeepIdleVsLatency, &haltpoll()).starts_with("cannot tell: in a guest"));
+        let polled = icx() + &held_at("n/a");
+        assert!(ask(&DeepIdleVsLatency, &polled).starts_with("no: the limits in force leave no sleeping state"));
         assert!(ask(&DeepIdleVsLatency, "").starts_with("cannot tell"));
     }
 
@@ -234,12 +283,41 @@ mod tests {
         host.experiment = Some(run(Verdict::Slower));
         assert_eq!(
             line(&DeepIdleVsLatency, &host),
-            "yes problem measured: cross-cpu wake-up, median takes 2.1 times (95 % interval 1.8 to 2.4, 8 rounds) as long as with no sleep"
+            "yes problem measured: cross-cpu wake-up, median takes 2.1 times (95 % interval 1.8 to 2.4, 8 rounds) \
+                as long as with no sleep"
         );
         host.experiment = Some(run(Verdict::NoDifference));
         assert!(line(&DeepIdleVsLatency, &host).starts_with("no: measured here"));
         host.experiment = Some(run(Verdict::Undecided));
         assert!(line(&DeepIdleVsLatency, &host).starts_with("cannot tell: the experiment could not decide"));
+    }
+
+    #[test]
+    fn the_arm_that_helped_is_the_remedy() {
+        let mut host = evidence(&icx());
+        let mut both = run(Verdict::Slower);
+        both.effects.insert(0, Effect { arm: "shallow".into(), ..both.effects[0].clone() });
+        host.experiment = Some(both.clone());
+        let to = |host: &Evidence| match DeepIdleVsLatency.check(host) {
+            Answer::Yes(finding) => finding.plan.unwrap().steps[0].to.clone(),
+            _ => String::new(),
+        };
+        assert_eq!(to(&host), "1us");
+        both.effects[0].verdict = Verdict::NoDifference;
+        host.experiment = Some(both.clone());
+        assert_eq!(to(&host), "poll", "deep states are not to blame, sleeping is");
+        both.effects = vec![Effect {
+            arm: "lifted".into(),
+            verdict: Verdict::Faster,
+            ratio: 0.5,
+            ratio_low: 0.4,
+            ratio_high: 0.6,
+            ..both.effects[1].clone()
+        }];
+        host.experiment = Some(both);
+        let said = line(&DeepIdleVsLatency, &host);
+        assert!(said.starts_with("no: as found, limits already keep the CPUs from sleeping"), "{said}");
+        assert!(said.contains("2 times (95 % interval 1.67 to 2.5"), "{said}");
     }
 
     #[test]

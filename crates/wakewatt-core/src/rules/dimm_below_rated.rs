@@ -54,7 +54,9 @@ impl Rule for DimmBelowRated {
         }
         finding
             .remedy(
-                "Look up which speed this processor and this population allow. If it is more, set the memory frequency in the BIOS to automatic or maximum, and look for a power-saving profile or a slower module in the same channel.",
+                "Look up which speed this processor and this population allow. If it is more, set the memory \
+                    frequency in the BIOS to automatic or maximum, and look for a power-saving profile or a \
+                    slower module in the same channel.",
                 "A reboot; a little more power for the memory.",
                 "wakewatt inspect dimms after the reboot; wakewatt compare with the capture from before",
             )

@@ -38,15 +38,25 @@ impl Rule for Epb {
         let kernel = if worst == 6 { "; 6 is also what the kernel makes of a firmware 0" } else { "" };
         let weight = if worst > 7 || is_uneven { Weight::Risk } else { Weight::Note };
         let title = format!("The energy bias is {} (0 performance, 15 power){kernel}", words.join(", "));
-        Finding::new(self, weight, Confidence::Low, title, Cost::unknown("turbo and uncore may rise later; little where the hardware manages P-states; not measured"))
-            .on(PATH, words.join(", "))
-            .step("freq.epb", PATH, "performance", "the bias the firmware may have had")
-            .remedy(
-                "Set 0 where latency matters. Look in the kernel log for ENERGY_PERF_BIAS: if it says so, the BIOS setting was undone at boot and is undone again at the next.",
-                "Watts at partial load.",
-                "wakewatt inspect freq",
-            )
-            .yes()
+        Finding::new(
+            self,
+            weight,
+            Confidence::Low,
+            title,
+            Cost::unknown(
+                "turbo and uncore may rise later; little \
+            where the hardware manages P-states; not measured",
+            ),
+        )
+        .on(PATH, words.join(", "))
+        .step("freq.epb", PATH, "performance", "the bias the firmware may have had")
+        .remedy(
+            "Set 0 where latency matters. Look in the kernel log for ENERGY_PERF_BIAS: if it says so, the BIOS \
+                    setting was undone at boot and is undone again at the next.",
+            "Watts at partial load.",
+            "wakewatt inspect freq",
+        )
+        .yes()
     }
 }
 
@@ -61,7 +71,8 @@ mod tests {
             ask(
                 &Epb,
                 &format!(
-                    "//- /sys/devices/system/cpu/online\n0\n//- /sys/devices/system/cpu/cpu0/power/energy_perf_bias\n{v}\n"
+                    "//- /sys/devices/system/cpu/online\n0\n//- \
+                        /sys/devices/system/cpu/cpu0/power/energy_perf_bias\n{v}\n"
                 ),
             )
         };

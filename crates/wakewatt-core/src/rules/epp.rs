@@ -59,7 +59,8 @@ impl Rule for Epp {
             .on(PATH, words.join(", "))
             .step("freq.epp", PATH, "performance", "raise the clock at once")
             .remedy(
-                "Set performance where latency matters, all CPUs alike. It is lost with the next reboot or profile change.",
+                "Set performance where latency matters, all CPUs alike. It is lost with the next reboot or profile \
+                    change.",
                 "Watts at partial load.",
                 "wakewatt inspect freq, then the work's own latency before and after",
             )

@@ -38,7 +38,8 @@ impl Rule for FrequencyDriver {
             driver if is_autonomous(driver) => return Answer::no(format!("{driver} lets the hardware choose")),
             "intel_cpufreq" => (
                 "intel_pstate runs in passive mode (intel_cpufreq): a software governor chooses the clock",
-                "If nobody chose it, write active to intel_pstate/status (it resets all limits), or boot with intel_pstate=active; governors then are performance and powersave only.",
+                "If nobody chose it, write active to intel_pstate/status (it resets all limits), or boot with \
+                    intel_pstate=active; governors then are performance and powersave only.",
             ),
             "amd-pstate" => (
                 "amd-pstate runs in passive or guided mode: a software governor chooses the clock",
@@ -46,7 +47,8 @@ impl Rule for FrequencyDriver {
             ),
             "acpi-cpufreq" if is_amd && has_cppc => (
                 "acpi-cpufreq is in charge although the processor offers CPPC: a few steps instead of the whole range",
-                "Boot with amd_pstate=active (kernel 6.3 and later) and compare; EPYC kernels do not choose it by themselves.",
+                "Boot with amd_pstate=active (kernel 6.3 and later) and compare; EPYC kernels do not choose it by \
+                    themselves.",
             ),
             _ => return Answer::no(format!("the driver is {driver}; nothing better is known to be unused")),
         };

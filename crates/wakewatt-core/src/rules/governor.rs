@@ -85,8 +85,10 @@ impl Rule for Governor {
             .on(PATH.replace("governor", "driver"), driver)
             .step("freq.governor", PATH, "performance", "keep the clock up between requests")
             .remedy(
-                "Set governor performance on all policies. It does not keep the CPUs from sleeping. Ask first whether a daemon sets the governor (rule.tuning-daemons).",
-                "Watts at partial load (case K4: about 10 W idle on one server, up to 40 W at half load against a tuned conservative).",
+                "Set governor performance on all policies. It does not keep the CPUs from sleeping. Ask first \
+                    whether a daemon sets the governor (rule.tuning-daemons).",
+                "Watts at partial load (case K4: about 10 W idle on one server, up to 40 W at half load against a \
+                    tuned conservative).",
                 "wakewatt inspect freq, then wakewatt measure wakeup and the work's own latency",
             )
             .yes()
@@ -111,7 +113,8 @@ mod tests {
         let low = check("acpi-cpufreq", "powersave");
         assert_eq!(
             low,
-            "yes problem predicted: governor powersave on cpus 0-1, which holds the lowest frequency (driver acpi-cpufreq)"
+            "yes problem predicted: governor powersave on cpus 0-1, which holds the lowest frequency (driver \
+                acpi-cpufreq)"
         );
         assert!(check("intel_cpufreq", "schedutil").starts_with("yes risk unknown"));
         assert!(check("acpi-cpufreq", "performance").starts_with("no"));

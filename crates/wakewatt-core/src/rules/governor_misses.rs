@@ -60,9 +60,13 @@ impl Rule for GovernorMisses {
         );
         Finding::new(self, weight, Confidence::Low, title, Cost::unknown(text))
             .on(format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/{file}", state.index), percent(miss))
-            .on("/sys/devices/system/cpu/cpuidle/current_governor", idle.governor.get().map_or("unknown", String::as_str))
+            .on(
+                "/sys/devices/system/cpu/cpuidle/current_governor",
+                idle.governor.get().map_or("unknown", String::as_str),
+            )
             .remedy(
-                "If too deep: a latency limit, or governor teo where the kernel offers it. If too shallow: look for a latency limit or for a periodic timer that wakes the CPUs.",
+                "If too deep: a latency limit, or governor teo where the kernel offers it. If too shallow: look for \
+                    a latency limit or for a periodic timer that wakes the CPUs.",
                 "A limit costs watts; another governor changes every CPU at once.",
                 "wakewatt inspect idle twice and compare the counters; wakewatt measure wakeup",
             )

@@ -68,7 +68,8 @@ impl Rule for GovernorTunables {
         }
         finding
             .remedy(
-                "powersave_bias 0; a larger freq_step; a sampling_rate of 10000 to 20000. Or governor performance, which has no tunables. Tunables are lost when the governor changes.",
+                "powersave_bias 0; a larger freq_step; a sampling_rate of 10000 to 20000. Or governor performance, \
+                    which has no tunables. Tunables are lost when the governor changes.",
                 "Watts at partial load.",
                 "wakewatt inspect freq, then the work's own latency before and after",
             )

@@ -40,7 +40,9 @@ impl Rule for GuestHypervisor {
                 }
                 finding
                     .remedy(
-                        "Only the host can change: its idle states and latency limits, halt polling (kvm.halt_poll_ns), which physical CPU a virtual one runs on, the clock speed, and steal. In the guest: a latency limit, polling before halt, interrupts and quotas.",
+                        "Only the host can change: its idle states and latency limits, halt polling \
+                            (kvm.halt_poll_ns), which physical CPU a virtual one runs on, the clock speed, and \
+                            steal. In the guest: a latency limit, polling before halt, interrupts and quotas.",
                         "Halt polling and CPUs of one's own cost the host CPU time.",
                         "wakewatt measure wakeup in the guest, before and after a change on the host",
                     )

@@ -40,16 +40,19 @@ impl Rule for HaltpollGuest {
                 "guest_halt_poll_ns is 0: the guest halts at once and every wake-up goes through the hypervisor"
                     .to_string(),
                 Cost::unknown(
-                    "what a halt costs here is the hypervisor's; measured by the idle experiment, see rule.deep-idle-vs-latency",
+                    "what a halt costs here is the hypervisor's; measured by the idle experiment, see \
+                        rule.deep-idle-vs-latency",
                 ),
             ),
             _ => (
                 Weight::Risk,
                 format!(
-                    "Driver haltpoll runs under governor {governor}, so polling before halt is not bounded by guest_halt_poll_ns"
+                    "Driver haltpoll runs under governor {governor}, so polling before halt is not bounded by \
+                        guest_halt_poll_ns"
                 ),
                 Cost::unknown(
-                    "how long the guest polls is left to the other governor; measured by the idle experiment, see rule.deep-idle-vs-latency",
+                    "how long the guest polls is left to the other governor; measured by the idle experiment, see \
+                        rule.deep-idle-vs-latency",
                 ),
             ),
         };
@@ -58,7 +61,11 @@ impl Rule for HaltpollGuest {
             .on("/sys/devices/system/cpu/cpuidle/current_governor", governor)
             .on(PARAMETER, polls.map_or("not readable".to_string(), show_ns))
             .remedy(
-                format!("To wake faster after short pauses: governor haltpoll and a value such as 200000 in {PARAMETER}. What a longer sleep costs is set on the host (kvm.halt_poll_ns, its idle states)."),
+                format!(
+                    "To wake faster after short pauses: governor haltpoll and a value such as 200000 in \
+                    {PARAMETER}. What a longer sleep costs is set on the host (kvm.halt_poll_ns, its idle \
+                    states)."
+                ),
                 "The host spends CPU time for each pause; on a shared host that may come back as steal.",
                 "wakewatt measure wakeup with pauses below and above the polling time",
             )

@@ -37,14 +37,22 @@ impl Rule for HighSystemShare {
             return Answer::no(format!("{} of the busy time since boot was the kernel's", percent(share)));
         }
         let cost = Cost::unknown("CPU time that the applications did not get; which part is avoidable is not known");
-        Finding::new(self, Weight::Risk, Confidence::Low, format!("The kernel took {} of the busy time since boot", percent(share)), cost)
-            .on("/proc/stat", format!("busy {}, of which kernel and interrupts {}", percent(busy), percent(share)))
-            .remedy(
-                "See what the kernel does (perf top, if available). Many short sleeps, interrupts (rule.irq-affinity), a slow clocksource (rule.clocksource) and reclaim (rule.psi-pressure) are the usual causes.",
-                "None for looking.",
-                "wakewatt inspect load before and after a change",
-            )
-            .yes()
+        Finding::new(
+            self,
+            Weight::Risk,
+            Confidence::Low,
+            format!("The kernel took {} of the busy time since boot", percent(share)),
+            cost,
+        )
+        .on("/proc/stat", format!("busy {}, of which kernel and interrupts {}", percent(busy), percent(share)))
+        .remedy(
+            "See what the kernel does (perf top, if available). Many short sleeps, interrupts \
+                    (rule.irq-affinity), a slow clocksource (rule.clocksource) and reclaim (rule.psi-pressure) \
+                    are the usual causes.",
+            "None for looking.",
+            "wakewatt inspect load before and after a change",
+        )
+        .yes()
     }
 }
 

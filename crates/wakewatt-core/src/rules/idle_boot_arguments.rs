@@ -66,9 +66,11 @@ impl Rule for IdleBootArguments {
         }
         finding
             .remedy(
-                "Keep it only if somebody knows why it is there. A latency limit at run time does most of the same, can be measured both ways and ends without a reboot.",
+                "Keep it only if somebody knows why it is there. A latency limit at run time does most of the same, \
+                    can be measured both ways and ends without a reboot.",
                 "Taking it out needs a reboot and lets the CPUs sleep again.",
-                "wakewatt inspect idle boot after the reboot; wakewatt measure wakeup; wakewatt compare with the capture from before",
+                "wakewatt inspect idle boot after the reboot; wakewatt measure wakeup; wakewatt compare with the \
+                    capture from before",
             )
             .yes()
     }

@@ -56,7 +56,8 @@ impl Rule for IdleDisabledByUser {
         }
         finding
             .remedy(
-                "Find out whether a tool means it (see rule.tuning-daemons). A latency limit does the same, ends with its holder and does not depend on an index.",
+                "Find out whether a tool means it (see rule.tuning-daemons). A latency limit does the same, ends \
+                    with its holder and does not depend on an index.",
                 "Enabling it again: fewer watts, slower wake-ups.",
                 "wakewatt inspect idle, then wakewatt measure wakeup",
             )

@@ -60,7 +60,8 @@ impl Rule for IdleTableDiffers {
         }
         finding
             .remedy(
-                "On a hybrid machine this is normal: give latency-sensitive work to the CPUs of one kind. Elsewhere compare firmware versions and look in the kernel log for idle driver errors.",
+                "On a hybrid machine this is normal: give latency-sensitive work to the CPUs of one kind. Elsewhere \
+                    compare firmware versions and look in the kernel log for idle driver errors.",
                 "Pinning work takes freedom from the scheduler.",
                 "wakewatt measure wakeup on one CPU of each kind",
             )

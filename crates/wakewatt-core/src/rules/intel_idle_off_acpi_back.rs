@@ -49,9 +49,15 @@ impl Rule for IntelIdleOffAcpiBack {
         Finding::new(self, Weight::Risk, Confidence::High, title, cost)
             .on("/proc/cmdline", "intel_idle.max_cstate=0")
             .on("/sys/devices/system/cpu/cpuidle/current_driver", driver)
-            .step("boot.cmdline", "the boot loader's command line", "intel_idle.max_cstate=1 processor.max_cstate=1", "keep intel_idle in charge and limit both drivers")
+            .step(
+                "boot.cmdline",
+                "the boot loader's command line",
+                "intel_idle.max_cstate=1 processor.max_cstate=1",
+                "keep intel_idle in charge and limit both drivers",
+            )
             .remedy(
-                "Use intel_idle.max_cstate=1 (not 0), with processor.max_cstate=1 beside it, and reboot; or set a latency limit now.",
+                "Use intel_idle.max_cstate=1 (not 0), with processor.max_cstate=1 beside it, and reboot; or set a \
+                    latency limit now.",
                 "More watts when idle; the states are gone until the next reboot.",
                 "after the reboot wakewatt inspect idle boot; wakewatt measure wakeup",
             )

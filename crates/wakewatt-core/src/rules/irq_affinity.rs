@@ -54,7 +54,8 @@ impl Rule for IrqAffinity {
         }
         finding
             .remedy(
-                "Spread the device's interrupts over the CPUs of its memory node (smp_affinity_list), or let irqbalance do it; keep them off CPUs that must not be disturbed.",
+                "Spread the device's interrupts over the CPUs of its memory node (smp_affinity_list), or let \
+                    irqbalance do it; keep them off CPUs that must not be disturbed.",
                 "More CPUs are woken; a CPU in deep sleep then adds its exit latency.",
                 "wakewatt inspect irq; wakewatt measure network",
             )
@@ -73,7 +74,8 @@ mod tests {
             ask(
                 &IrqAffinity,
                 &format!(
-                    "//- /proc/interrupts\nCPU0 CPU1\n36: {a} {b} PCI-MSI 1-edge eth0-TxRx-0\n37: 200000 0 PCI-MSI 2-edge eth0-TxRx-1\n"
+                    "//- /proc/interrupts\nCPU0 CPU1\n36: {a} {b} PCI-MSI 1-edge eth0-TxRx-0\n37: 200000 0 PCI-MSI \
+                        2-edge eth0-TxRx-1\n"
                 ),
             )
         };

@@ -43,7 +43,8 @@ impl Rule for IsolatedCpus {
         }
         finding
             .remedy(
-                "Keep it if work is pinned there. If nothing is, those CPUs are lost to everything else: take isolcpus and nohz_full off the command line.",
+                "Keep it if work is pinned there. If nothing is, those CPUs are lost to everything else: take \
+                    isolcpus and nohz_full off the command line.",
                 "A reboot; pinned work is disturbed more.",
                 "wakewatt inspect boot load; wakewatt measure wakeup on such a CPU and on another",
             )

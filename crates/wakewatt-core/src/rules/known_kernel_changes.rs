@@ -189,7 +189,8 @@ impl Rule for KnownKernelChanges {
         }
         finding
             .remedy(
-                "If latency moved with an upgrade, boot the older kernel on one machine and compare; a latency limit makes both behave alike.",
+                "If latency moved with an upgrade, boot the older kernel on one machine and compare; a latency \
+                    limit makes both behave alike.",
                 "A reboot of one machine.",
                 "wakewatt compare the captures of both kernels; wakewatt measure wakeup on both",
             )

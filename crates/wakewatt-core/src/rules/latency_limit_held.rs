@@ -58,7 +58,8 @@ impl Rule for LatencyLimitHeld {
         }
         finding
             .remedy(
-                "Leave it if it is meant. If not, stop the holder or change its profile; a limit of one's own cannot raise it, because the smallest wins.",
+                "Leave it if it is meant. If not, stop the holder or change its profile; a limit of one's own \
+                    cannot raise it, because the smallest wins.",
                 "Without it wake-ups may get slower, up to the exit latency of the deepest state.",
                 "wakewatt inspect holders qos",
             )
@@ -84,7 +85,8 @@ mod tests {
         host.facts.holders.open.push(Holder { pid: 7, comm: Some("tuned".into()), path: GLOBAL.into() });
         assert_eq!(
             line(&LatencyLimitHeld, &host),
-            "yes note unknown: tuned (pid 7) holds a global wake-up limit: 50us -> c1e (4us); c6 (170us) excluded; 51-169us would be the same"
+            "yes note unknown: tuned (pid 7) holds a global wake-up limit: 50us -> c1e (4us); c6 (170us) excluded; \
+                51-169us would be the same"
         );
         host.facts.qos.global = Fact::Known(LatencyLimit::None);
         assert!(line(&LatencyLimitHeld, &host).starts_with("no"));

@@ -42,9 +42,18 @@ impl Rule for LoadAboveCpusWhileIdle {
         let cost = Cost::unknown("a symptom: tasks are ready or blocked while CPUs idle; the cause decides the size");
         Finding::new(self, Weight::Risk, Confidence::Low, title, cost)
             .on("/proc/loadavg", format!("{:.2} {:.2} {:.2}", average.over_1min, average.over_5min, average.over_15min))
-            .on("/proc/stat", format!("{} idle, {} waiting for I/O, {} tasks blocked now", percent(idle), percent(stat.total.ratio(stat.total.iowait_ns).unwrap_or(0.0)), stat.n_blocked.unwrap_or(0)))
+            .on(
+                "/proc/stat",
+                format!(
+                    "{} idle, {} waiting for I/O, {} tasks blocked now",
+                    percent(idle),
+                    percent(stat.total.ratio(stat.total.iowait_ns).unwrap_or(0.0)),
+                    stat.n_blocked.unwrap_or(0)
+                ),
+            )
             .remedy(
-                "Look in this order: tasks blocked in I/O, CPU quotas (rule.cfs-quota), then wake-up cost and clock speed (rule.deep-idle-vs-latency, rule.governor).",
+                "Look in this order: tasks blocked in I/O, CPU quotas (rule.cfs-quota), then wake-up cost and clock \
+                    speed (rule.deep-idle-vs-latency, rule.governor).",
                 "None for looking.",
                 "wakewatt doctor as root measures which of them it is",
             )

@@ -77,7 +77,8 @@ impl Rule for MaxBelowHardware {
         finding
             .step("freq.max", PATH, show_khz(khz), "allow the highest frequency")
             .remedy(
-                "Raise the limit to the hardware's maximum. If it falls again, something sets it: a daemon (rule.tuning-daemons), heat (rule.throttling) or the firmware (rule.bios-limit).",
+                "Raise the limit to the hardware's maximum. If it falls again, something sets it: a daemon \
+                    (rule.tuning-daemons), heat (rule.throttling) or the firmware (rule.bios-limit).",
                 "More watts under load.",
                 "wakewatt inspect freq: what is read back may legally differ from what was written",
             )

@@ -30,7 +30,8 @@ impl Rule for NeverReachedUnderLoad {
             }
             _ => Answer::cannot_tell(
                 "it takes a measurement under load, which is not part of this evidence",
-                "keep one CPU busy (for example: taskset -c 1 timeout 10 sha1sum /dev/zero) and read cpufreq/policy1/cpuinfo_avg_freq or scaling_cur_freq meanwhile",
+                "keep one CPU busy (for example: taskset -c 1 timeout 10 sha1sum /dev/zero) and read \
+                    cpufreq/policy1/cpuinfo_avg_freq or scaling_cur_freq meanwhile",
             ),
         }
     }

@@ -51,7 +51,11 @@ impl Rule for NicCoalescing {
         }
         finding
             .remedy(
-                format!("ethtool -C {} adaptive-rx off rx-usecs 0 (or a few) for latency; it ends with the next reboot or link reset.", interface.name),
+                format!(
+                    "ethtool -C {} adaptive-rx off rx-usecs 0 (or a few) for latency; it ends with the next \
+                    reboot or link reset.",
+                    interface.name
+                ),
                 "More interrupts, more CPU time per packet.",
                 "wakewatt measure network before and after",
             )

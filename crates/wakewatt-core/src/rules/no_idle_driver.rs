@@ -29,18 +29,27 @@ impl Rule for NoIdleDriver {
         let cost = Cost::unknown(
             "idle states cannot be seen, limited or chosen; what halting costs is only known by measuring",
         );
-        Finding::new(self, weight, Confidence::High, "No idle driver: the CPUs halt uncounted, and latency limits have no effect", cost)
-            .on("/sys/devices/system/cpu/cpuidle/current_driver", "none")
-            .remedy(
-                if is_metal {
-                    "Look for idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line and for the modules acpi_idle or processor in the kernel log."
-                } else {
-                    "In a guest this is common: the hypervisor decides. On KVM the guest module cpuidle-haltpoll gives a driver, and polling before halt."
-                },
-                "With a driver the CPUs may sleep deeper than HLT: fewer watts, slower wake-ups.",
-                "wakewatt inspect idle boot; wakewatt measure wakeup",
-            )
-            .yes()
+        Finding::new(
+            self,
+            weight,
+            Confidence::High,
+            "No idle driver: the CPUs halt uncounted, and latency limits \
+            have no effect",
+            cost,
+        )
+        .on("/sys/devices/system/cpu/cpuidle/current_driver", "none")
+        .remedy(
+            if is_metal {
+                "Look for idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line and for the modules \
+                        acpi_idle or processor in the kernel log."
+            } else {
+                "In a guest this is common: the hypervisor decides. On KVM the guest module cpuidle-haltpoll \
+                        gives a driver, and polling before halt."
+            },
+            "With a driver the CPUs may sleep deeper than HLT: fewer watts, slower wake-ups.",
+            "wakewatt inspect idle boot; wakewatt measure wakeup",
+        )
+        .yes()
     }
 }
 

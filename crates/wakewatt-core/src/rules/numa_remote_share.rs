@@ -63,7 +63,8 @@ impl Rule for NumaRemoteShare {
         }
         finding
             .remedy(
-                "Bind memory-bound processes and their memory to one node (numactl --cpunodebind=N --membind=N), or let each allocate where it will run.",
+                "Bind memory-bound processes and their memory to one node (numactl --cpunodebind=N --membind=N), or \
+                    let each allocate where it will run.",
                 "Less freedom for the scheduler; a node can run full while another has memory.",
                 "wakewatt inspect memory twice while the work runs, and compare the counters",
             )
@@ -81,7 +82,8 @@ mod tests {
         ask(
             &NumaRemoteShare,
             &format!(
-                "{root}/online\n0-1\n{root}/node0/numastat\nnuma_hit 5\nlocal_node {local}\nother_node {other}\n{root}/node1/numastat\nnuma_hit 1\n"
+                "{root}/online\n0-1\n{root}/node0/numastat\nnuma_hit 5\nlocal_node {local}\nother_node \
+                    {other}\n{root}/node1/numastat\nnuma_hit 1\n"
             ),
         )
     }

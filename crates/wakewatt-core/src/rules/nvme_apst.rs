@@ -46,7 +46,8 @@ impl Rule for NvmeApst {
         let cost = Cost::predicted_ns(
             0.0,
             format!(
-                "up to {} for a request after a pause, the tolerance the host grants; what the disk has is not known, and it is not measured",
+                "up to {} for a request after a pause, the tolerance the host grants; what the disk has is not \
+                    known, and it is not measured",
                 show_ns(*ns)
             ),
         );
@@ -86,7 +87,8 @@ mod tests {
             ask(
                 &NvmeApst,
                 &format!(
-                    "{at}/model\nX\n{at}/power/pm_qos_latency_tolerance_us\n{t}\n//- /sys/module/nvme_core/parameters/default_ps_max_latency_us\n100000\n"
+                    "{at}/model\nX\n{at}/power/pm_qos_latency_tolerance_us\n{t}\n//- \
+                        /sys/module/nvme_core/parameters/default_ps_max_latency_us\n100000\n"
                 ),
             )
         };

@@ -60,7 +60,8 @@ impl Rule for PcieAspm {
         }
         finding
             .remedy(
-                "Write 0 to l1_2_aspm (and l1_aspm) of the devices that matter, or performance to the policy; it ends with the reboot.",
+                "Write 0 to l1_2_aspm (and l1_aspm) of the devices that matter, or performance to the policy; it \
+                    ends with the reboot.",
                 "A few watts per device at most.",
                 "wakewatt measure network before and after",
             )

@@ -54,7 +54,8 @@ impl Rule for PerCpuResumeLimits {
         }
         finding
             .remedy(
-                "Nobody owns these values and they outlive their writer. If no running tool means them, set them to none (the file then says 0).",
+                "Nobody owns these values and they outlive their writer. If no running tool means them, set them to \
+                    none (the file then says 0).",
                 "Idle CPUs sleep deeper: fewer watts, slower wake-ups on them.",
                 "wakewatt inspect qos, then wakewatt measure wakeup on such a CPU",
             )

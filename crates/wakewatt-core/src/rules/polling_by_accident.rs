@@ -68,7 +68,8 @@ impl Rule for PollingByAccident {
         finding
             .remedy(
                 format!(
-                    "If spinning is not meant, raise the limit to {to}: {}. A global limit ends when its holder closes the file.",
+                    "If spinning is not meant, raise the limit to {to}: {}. A global limit ends when its holder \
+                        closes the file.",
                     budget::sentence(to, idle)
                 ),
                 "Wake-ups on these CPUs get slower by the exit latency of the first sleeping state.",

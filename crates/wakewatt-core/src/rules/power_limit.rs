@@ -53,15 +53,22 @@ impl Rule for PowerLimit {
             "{} less power than the design under full load: the clock falls then; by how much is not measured",
             percent(lost)
         ));
-        Finding::new(self, Weight::Risk, Confidence::Medium, format!("{name} is limited to {} of its {}", show_uw(limit), show_uw(max)), cost)
-            .on(format!("/sys/class/powercap/{}/constraint_{}_power_limit_uw", zone.id, constraint.index), show_uw(limit))
-            .on(format!("/sys/class/powercap/{}/constraint_{}_max_power_uw", zone.id, constraint.index), show_uw(max))
-            .remedy(
-                "Find who set it: a power cap in the BMC, a BIOS profile, thermald. Lift it there; a write to the file may be locked, or read back and still do nothing.",
-                "Watts and heat under full load.",
-                "wakewatt inspect power thermal",
-            )
-            .yes()
+        Finding::new(
+            self,
+            Weight::Risk,
+            Confidence::Medium,
+            format!("{name} is limited to {} of its {}", show_uw(limit), show_uw(max)),
+            cost,
+        )
+        .on(format!("/sys/class/powercap/{}/constraint_{}_power_limit_uw", zone.id, constraint.index), show_uw(limit))
+        .on(format!("/sys/class/powercap/{}/constraint_{}_max_power_uw", zone.id, constraint.index), show_uw(max))
+        .remedy(
+            "Find who set it: a power cap in the BMC, a BIOS profile, thermald. Lift it there; a write to the \
+                    file may be locked, or read back and still do nothing.",
+            "Watts and heat under full load.",
+            "wakewatt inspect power thermal",
+        )
+        .yes()
     }
 }
 

@@ -55,9 +55,17 @@ impl Rule for ProcessorMaxCstateIgnored {
         Finding::new(self, Weight::Risk, Confidence::High, title, cost)
             .on("/proc/cmdline", format!("processor.max_cstate={wanted}"))
             .on("/sys/devices/system/cpu/cpuidle/current_driver", driver)
-            .step("boot.cmdline", "the boot loader's command line", format!("intel_idle.max_cstate={cap}"), "limit intel_idle as well")
+            .step(
+                "boot.cmdline",
+                "the boot loader's command line",
+                format!("intel_idle.max_cstate={cap}"),
+                "limit intel_idle as well",
+            )
             .remedy(
-                format!("Add intel_idle.max_cstate={cap} beside it and reboot (intel_idle counts its states by index, so check the table), or set a latency limit now without a reboot."),
+                format!(
+                    "Add intel_idle.max_cstate={cap} beside it and reboot (intel_idle counts its states by \
+                    index, so check the table), or set a latency limit now without a reboot."
+                ),
                 "More watts when idle; the states are gone until the next reboot.",
                 "after the reboot wakewatt inspect idle boot lists the states that are left; wakewatt measure wakeup",
             )

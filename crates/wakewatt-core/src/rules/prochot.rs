@@ -55,7 +55,8 @@ impl Rule for Prochot {
         Finding::new(self, weight, Confidence::High, format!("PROCHOT {when} (seen on CPU {cpus})"), cost)
             .on(address, format!("set on CPU {cpus}"))
             .remedy(
-                "If temperatures are fine, something outside pulls it: power supply, voltage regulator, BMC power cap. Read the BMC's event log.",
+                "If temperatures are fine, something outside pulls it: power supply, voltage regulator, BMC power \
+                    cap. Read the BMC's event log.",
                 "Perhaps hardware.",
                 "wakewatt inspect msr thermal under load",
             )

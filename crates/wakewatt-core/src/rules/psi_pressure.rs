@@ -27,18 +27,26 @@ impl Rule for PsiPressure {
             return Answer::no(format!("tasks waited for {name} during {} of the last minute", percent(ratio)));
         }
         let cost = Cost::unknown("tasks stood still for that share of the time; which ones is not known");
-        Finding::new(self, Weight::Problem, Confidence::High, format!("Tasks waited for {name} during {} of the last minute", percent(ratio)), cost)
-            .on(format!("/proc/pressure/{name}"), format!("some avg60 {}", percent(ratio)))
-            .remedy(
-                if name == "memory" {
-                    "Find the group that reclaims (memory.pressure per control group); more memory, or a smaller working set."
-                } else {
-                    "Find the disk and the process (iostat, io.pressure per control group); a faster disk or less synchronous writing."
-                },
-                "Capacity.",
-                "wakewatt inspect load before and after",
-            )
-            .yes()
+        Finding::new(
+            self,
+            Weight::Problem,
+            Confidence::High,
+            format!("Tasks waited for {name} during {} of the last minute", percent(ratio)),
+            cost,
+        )
+        .on(format!("/proc/pressure/{name}"), format!("some avg60 {}", percent(ratio)))
+        .remedy(
+            if name == "memory" {
+                "Find the group that reclaims (memory.pressure per control group); more memory, or a smaller \
+                        working set."
+            } else {
+                "Find the disk and the process (iostat, io.pressure per control group); a faster disk or less \
+                        synchronous writing."
+            },
+            "Capacity.",
+            "wakewatt inspect load before and after",
+        )
+        .yes()
     }
 }
 

@@ -43,7 +43,8 @@ impl Rule for RandomPlacementCost {
             percent(remote)
         );
         let text = format!(
-            "memory accesses take up to {} times the local distance on average ({} of memory-bound speed); computed from the firmware's distances, not measured",
+            "memory accesses take up to {} times the local distance on average ({} of memory-bound speed); computed \
+                from the firmware's distances, not measured",
             three_digits(cost),
             percent(lost)
         );
@@ -54,7 +55,8 @@ impl Rule for RandomPlacementCost {
         }
         finding
             .remedy(
-                "For memory-bound work, start one copy per node with its CPUs and memory bound: numactl --cpunodebind=N --membind=N COMMAND, for each N.",
+                "For memory-bound work, start one copy per node with its CPUs and memory bound: numactl \
+                    --cpunodebind=N --membind=N COMMAND, for each N.",
                 "Each copy sees one node's memory and CPUs only; the work must divide.",
                 "wakewatt inspect memory before and after: the share of remote allocations should stop growing",
             )
@@ -71,7 +73,8 @@ mod tests {
     fn two_nodes_one_node_none() {
         let root = "//- /sys/devices/system/node";
         let two = format!(
-            "{root}/online\n0-1\n{root}/has_memory\n0-1\n{root}/node0/distance\n10 21\n{root}/node0/cpulist\n0\n{root}/node1/distance\n21 10\n{root}/node1/cpulist\n1\n"
+            "{root}/online\n0-1\n{root}/has_memory\n0-1\n{root}/node0/distance\n10 \
+                21\n{root}/node0/cpulist\n0\n{root}/node1/distance\n21 10\n{root}/node1/cpulist\n1\n"
         );
         let said = ask(&RandomPlacementCost, &two);
         assert_eq!(said, "yes risk predicted: with 2 memory nodes, random placement makes 50 % of accesses remote");

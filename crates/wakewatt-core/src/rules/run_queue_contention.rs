@@ -52,12 +52,14 @@ impl Rule for RunQueueContention {
             },
         };
         let cost = Cost::unknown(
-            "time in the run queue, which adds to every wake-up; see the difference between the measured wake-up under FIFO and under normal scheduling",
+            "time in the run queue, which adds to every wake-up; see the difference between the measured wake-up \
+                under FIFO and under normal scheduling",
         );
         Finding::new(self, weight, confidence, title, cost)
             .on(path, says)
             .remedy(
-                "Fewer runnable threads, more CPUs, or a CPU of its own for the work that must not wait. Only then look at idle states.",
+                "Fewer runnable threads, more CPUs, or a CPU of its own for the work that must not wait. Only then \
+                    look at idle states.",
                 "Capacity, or a lower use of the machine.",
                 "wakewatt inspect load; wakewatt measure wakeup",
             )

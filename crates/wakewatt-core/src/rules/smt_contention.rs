@@ -38,17 +38,29 @@ impl Rule for SmtContention {
             ));
         }
         let cost = Cost::unknown(
-            "a core shared by two busy siblings gives each about half to two thirds of its speed, as a rule; not measured",
+            "a core shared by two busy siblings gives each about half to two thirds of its speed, as a rule; not \
+                measured",
         );
-        Finding::new(self, Weight::Note, Confidence::Low, format!("SMT is on and the CPUs were busy {} of the time since boot: siblings often share a core", percent(busy)), cost)
-            .on("/sys/devices/system/cpu/smt/active", "1")
-            .on("/proc/stat", format!("busy {}", percent(busy)))
-            .remedy(
-                "Keep the sibling of a latency-critical CPU free, or compare with SMT off (smt/control) under the real load.",
-                "Throughput, when the siblings stay idle.",
-                "wakewatt inspect topology load; wakewatt measure wakeup with and without load on the sibling",
-            )
-            .yes()
+        Finding::new(
+            self,
+            Weight::Note,
+            Confidence::Low,
+            format!(
+                "SMT is on and the CPUs were busy {} of the time \
+            since boot: siblings often share a core",
+                percent(busy)
+            ),
+            cost,
+        )
+        .on("/sys/devices/system/cpu/smt/active", "1")
+        .on("/proc/stat", format!("busy {}", percent(busy)))
+        .remedy(
+            "Keep the sibling of a latency-critical CPU free, or compare with SMT off (smt/control) under the \
+                    real load.",
+            "Throughput, when the siblings stay idle.",
+            "wakewatt inspect topology load; wakewatt measure wakeup with and without load on the sibling",
+        )
+        .yes()
     }
 }
 

@@ -32,15 +32,26 @@ impl Rule for SncNps {
             return Answer::no(format!("{nodes} memory nodes with CPUs on {} packages", packages.len()));
         }
         let cost = Cost::unknown("depends on whether the work is bound to nodes; not measured");
-        Finding::new(self, Weight::Note, Confidence::High, format!("{nodes} memory nodes on {} packages: the sockets are divided (SNC, NPS)", packages.len()), cost)
-            .on("/sys/devices/system/node/node*/cpulist", format!("{nodes} nodes with CPUs"))
-            .on("/sys/devices/system/cpu/cpu*/topology/physical_package_id", format!("{} packages", packages.len()))
-            .remedy(
-                "Bind work to nodes (numactl --cpunodebind=N --membind=N), or undo the division in the BIOS (SNC disabled, NPS1) if the work spreads anyway.",
-                "A reboot; local latency rises a little when it is undone.",
-                "wakewatt inspect memory topology",
-            )
-            .yes()
+        Finding::new(
+            self,
+            Weight::Note,
+            Confidence::High,
+            format!(
+                "{nodes} memory nodes on {} packages: the \
+            sockets are divided (SNC, NPS)",
+                packages.len()
+            ),
+            cost,
+        )
+        .on("/sys/devices/system/node/node*/cpulist", format!("{nodes} nodes with CPUs"))
+        .on("/sys/devices/system/cpu/cpu*/topology/physical_package_id", format!("{} packages", packages.len()))
+        .remedy(
+            "Bind work to nodes (numactl --cpunodebind=N --membind=N), or undo the division in the BIOS (SNC \
+                    disabled, NPS1) if the work spreads anyway.",
+            "A reboot; local latency rises a little when it is undone.",
+            "wakewatt inspect memory topology",
+        )
+        .yes()
     }
 }
 

@@ -44,7 +44,8 @@ impl Rule for Steal {
         Finding::new(self, weight, Confidence::High, title, cost)
             .on("/proc/stat", format!("steal {} of all time", percent(ratio)))
             .remedy(
-                "Only the host can help: fewer guests per CPU, dedicated CPUs, or another instance type. Do not poll in this guest: it makes the host take more.",
+                "Only the host can help: fewer guests per CPU, dedicated CPUs, or another instance type. Do not \
+                    poll in this guest: it makes the host take more.",
                 "Money, or density.",
                 "wakewatt inspect load twice and compare the counter; wakewatt measure wakeup for the tail",
             )

@@ -33,37 +33,45 @@ impl Rule for TailReversal {
                 "wakewatt doctor with its default duration",
             );
         }
-        // Same quantity, same arm: better median, worse tail.
-        let reversed = run.effects.iter().filter(|e| is_tail(e) && e.verdict == Verdict::Faster).find_map(|tail| {
-            let what = tail.metric.rsplit_once(".p99").map_or("", |(front, _)| front);
-            let median = run
-                .effects
-                .iter()
-                .find(|e| e.arm == tail.arm && e.metric == format!("{what}.p50") && e.verdict == Verdict::Slower)?;
-            Some((median, tail))
+        // Same quantity, same arm, opposite verdicts. With limits lifted the machine as found is the one that spins.
+        let median_of = |tail: &Effect| {
+            let what = tail.metric.rsplit_once(".p99").map_or("", |(front, _)| front).to_string();
+            run.effects.iter().find(|e| e.arm == tail.arm && e.metric == format!("{what}.p50"))
+        };
+        let reversed = run.effects.iter().filter(|e| is_tail(e)).find_map(|tail| {
+            let median = median_of(tail)?;
+            let wanted = if tail.arm == "lifted" {
+                (Verdict::Faster, Verdict::Slower)
+            } else {
+                (Verdict::Slower, Verdict::Faster)
+            };
+            ((median.verdict, tail.verdict) == wanted).then_some((median, tail))
         });
         let Some((median, tail)) = reversed else {
             return Answer::no("no tail got worse where the median got better, as far as the experiment can resolve");
         };
+        let spinning =
+            if tail.arm == "lifted" { "The machine as found".to_string() } else { format!("Arm \"{}\"", tail.arm) };
         let range = |e: &Effect| {
             format!("{} ({} to {})", three_digits(e.ratio), three_digits(e.ratio_low), three_digits(e.ratio_high))
         };
         let title = format!(
-            "Arm \"{}\" improves {} (ratio {}) and worsens {} (ratio {})",
-            tail.arm,
+            "{spinning} has the better {} (found over arm {}) and the worse {} ({})",
             median.metric,
             range(median),
             tail.metric,
             range(tail)
         );
         let cost = Cost::measured_ns(
-            -tail.difference_ns,
-            format!("the tail gets {}us longer", three_digits(-tail.difference_ns / 1e3)),
+            tail.difference_ns.abs(),
+            format!("the tail is {}us longer", three_digits(tail.difference_ns.abs() / 1e3)),
         );
         Finding::new(self, Weight::Risk, Confidence::High, title, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} rounds", tail.n_pairs))
             .remedy(
-                "Do not poll to lower a median if it is the tail that hurts. In a guest, ask for a CPU of its own or for halt polling on the host; on metal, allow the shallowest sleeping state instead of none.",
+                "Do not poll to lower a median if it is the tail that hurts. In a guest, ask for a CPU of its own \
+                    or for halt polling on the host; on metal, allow the shallowest sleeping state instead of \
+                    none.",
                 "The median stays where it is.",
                 "wakewatt measure wakeup before and after, and read p99 and p99.9, not the median",
             )
@@ -118,6 +126,11 @@ mod tests {
         let both = host(vec![median(), effect("wakeup.timer.p99", Verdict::Slower, 1.5)]);
         assert!(line(&TailReversal, &both).starts_with("no"));
         assert!(line(&TailReversal, &host(vec![median()])).starts_with("cannot tell"));
+        let lifted = |metric, verdict, ratio| Effect { arm: "lifted".into(), ..effect(metric, verdict, ratio) };
+        let found = host(vec![lifted("w.p50", Verdict::Faster, 0.5), lifted("w.p99", Verdict::Slower, 2.0)]);
+        assert!(
+            line(&TailReversal, &found).starts_with("yes risk measured: the machine as found has the better w.p50")
+        );
         assert!(ask(&TailReversal, "").starts_with("cannot tell"));
     }
 }

@@ -66,7 +66,8 @@ impl Rule for Throttling {
         }
         finding
             .remedy(
-                "Fans, airflow, inlet temperature and heat sink first, then the power limit (rule.power-limit). See whether the counters still grow.",
+                "Fans, airflow, inlet temperature and heat sink first, then the power limit (rule.power-limit). See \
+                    whether the counters still grow.",
                 "A visit to the machine.",
                 "wakewatt inspect thermal twice under load, and compare the counters",
             )
@@ -86,7 +87,9 @@ mod tests {
             ask(
                 &Throttling,
                 &format!(
-                    "//- /sys/devices/system/cpu/online\n0\n{at}/core_throttle_count\n{n}\n{at}/core_throttle_total_time_ms\n{ms}\n//- /proc/uptime\n1000.00 1.0\n"
+                    "//- \
+                        /sys/devices/system/cpu/online\n0\n{at}/core_throttle_count\n{n}\n{at}/core_throttle_total_time_ms\n{ms}\n//- \
+                        /proc/uptime\n1000.00 1.0\n"
                 ),
             )
         };
@@ -94,7 +97,8 @@ mod tests {
         assert!(check(7, 100_000).starts_with("yes problem"));
         assert!(check(0, 0).starts_with("no"));
         assert!(ask(&Throttling, "").starts_with("cannot tell"));
-        let cooling = "//- /sys/class/thermal/cooling_device3/type\nProcessor\n//- /sys/class/thermal/cooling_device3/cur_state\n2\n";
+        let cooling = "//- /sys/class/thermal/cooling_device3/type\nProcessor\n//- \
+            /sys/class/thermal/cooling_device3/cur_state\n2\n";
         assert!(ask(&Throttling, cooling).starts_with("yes problem unknown: a processor cooling device limits"));
     }
 }

@@ -57,7 +57,8 @@ impl Rule for TuningDaemons {
         }
         finding
             .remedy(
-                "Make the change in the daemon's own profile, or stop it before setting by hand; of two that turn the same knob, keep one.",
+                "Make the change in the daemon's own profile, or stop it before setting by hand; of two that turn \
+                    the same knob, keep one.",
                 "Without its daemon a machine keeps the settings of that moment.",
                 "wakewatt inspect holders; wakewatt compare two captures taken some minutes apart shows what drifts",
             )

@@ -86,7 +86,8 @@ impl Rule for UncoreWindow {
         }
         finding
             .remedy(
-                "To try it: raise the lower limit to the upper one on one socket and compare. On Xeon 6 raise the efficiency floor instead.",
+                "To try it: raise the lower limit to the upper one on one socket and compare. On Xeon 6 raise the \
+                    efficiency floor instead.",
                 "Several watts to some tens of watts per socket when idle.",
                 "wakewatt inspect uncore; wakewatt measure wakeup before and after",
             )
