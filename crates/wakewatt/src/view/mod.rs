@@ -3,6 +3,8 @@
 //! No row is named here. Rows of one id that differ on more than a handful of CPU groups are drawn as a range, so a
 //! 576-CPU machine still fits a screen; `--json` has every value.
 
+mod pivot;
+
 use std::fmt::Write as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::fact::GapKind;
@@ -60,14 +62,24 @@ fn one_sheet(
 ) {
     let _ = writeln!(out, "\n{} {}", style.bold(topic.title), style.dim(&format!("[{}]", topic.id)));
     let groups = group_rows(&sheet.rows);
+    let pivots = pivot::find(&groups, online);
+    let is_in_table = |at: usize| pivots.iter().any(|p| (p.start..p.end).contains(&at));
     let label_width = groups
         .iter()
-        .filter(|g| g.iter().any(|r| r.cell.is_ok()))
+        .enumerate()
+        .filter(|(at, g)| !is_in_table(*at) && g.iter().any(|r| r.cell.is_ok()))
+        .map(|(_, g)| g)
         .map(|g| g[0].label.chars().count())
         .max()
         .unwrap_or(0)
         .min(44);
-    for group in &groups {
+    for (at, group) in groups.iter().enumerate() {
+        if let Some(table) = pivots.iter().find(|p| (p.start..p.end).contains(&at)) {
+            if at == table.start {
+                table.draw(out, |text| style.dim(text));
+            }
+            continue;
+        }
         for (value, is_gap) in show_group(group, online) {
             if !is_gap {
                 let _ = writeln!(out, "  {:label_width$}  {value}", group[0].label);
