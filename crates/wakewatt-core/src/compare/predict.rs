@@ -5,7 +5,7 @@
 
 use super::{Difference, Predicted};
 use crate::facts::Snapshot;
-use crate::units::{LatencyLimit, show_ns, three_digits};
+use crate::units::{LatencyLimit, show_khz, show_ns, three_digits};
 
 /// One prediction.
 pub struct Prediction {
@@ -29,6 +29,13 @@ pub const PREDICTIONS: &[Prediction] = &[
         topic: "idle",
         label: "deepest idle state the settings allow",
         predict: deepest_idle,
+    },
+    Prediction { id: "frequency_limit", topic: "freq", label: "upper frequency limit", predict: frequency_limit },
+    Prediction {
+        id: "memory_nodes",
+        topic: "memory",
+        label: "share of remote memory with random placement",
+        predict: remote_share,
     },
     Prediction {
         id: "random_placement",
@@ -88,6 +95,25 @@ fn deepest_idle(hosts: &[Snapshot]) -> Option<Answer> {
         .collect();
     let text = format!("a wake-up may take up to {} longer (claimed exit latency)", show_ns(spread));
     Some((values, Predicted { latency_ns: Some(spread), speed_ratio: None, text }))
+}
+
+fn frequency_limit(hosts: &[Snapshot]) -> Option<Answer> {
+    let highest = |h: &Snapshot| h.freq.policies.max_khz.known().map(|(_, khz)| *khz).max();
+    let limits: Vec<u64> = hosts.iter().map(highest).collect::<Option<_>>()?;
+    let as_float: Vec<f64> = limits.iter().map(|khz| *khz as f64).collect();
+    let (_, predicted) =
+        speed(&as_float, |_| String::new(), true, "clock, where work waits for the core and not for memory")?;
+    Some((limits.iter().map(|khz| show_khz(*khz)).collect(), predicted))
+}
+
+/// With distances unknown, the number of nodes alone says how much lands elsewhere.
+fn remote_share(hosts: &[Snapshot]) -> Option<Answer> {
+    let shares: Vec<f64> = hosts.iter().map(|h| h.memory.random_remote_ratio()).collect::<Option<_>>()?;
+    let (low, high) = (shares.iter().copied().fold(1.0, f64::min), shares.iter().copied().fold(0.0, f64::max));
+    let values = shares.iter().map(|s| format!("{} %", three_digits(s * 100.0))).collect();
+    let text = format!("{} % more of randomly placed memory is on another node", three_digits((high - low) * 100.0));
+    // Its cost in time needs the distances or a measured matrix: no size is claimed.
+    Some((values, Predicted { latency_ns: None, speed_ratio: None, text }))
 }
 
 fn random_placement(hosts: &[Snapshot]) -> Option<Answer> {
