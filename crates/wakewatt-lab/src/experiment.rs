@@ -189,13 +189,14 @@ fn one_block(
     let end_at_ns = clock.now_ns();
     let noise_after = NoiseCounters::read(src, &cpus, clock.own_cpu_ns());
     let is_cut = stop.load(Ordering::Relaxed).then(|| "interrupted before its end".to_string());
+    let noise = noise_after.since(&noise_before, end_at_ns - start_at_ns);
     let block = Block {
         round,
         arm: arm.to_string(),
         window: Window { start_at_ns, end_at_ns },
         values_ns: measured.values_ns,
-        disturbances: noise_after.since(&noise_before, end_at_ns - start_at_ns),
-        is_rejected: is_cut.or_else(|| arms.contradiction(index, &measured.idle)),
+        is_rejected: is_cut.or_else(|| arms.contradiction(index, &measured.idle)).or(noise.is_too_busy),
+        disturbances: noise.notes,
         idle: measured.idle,
     };
     Ok((block, measured.latencies))

@@ -1,7 +1,9 @@
 //! What may have spoiled a block: steal by the hypervisor, load from others, throttling.
 //!
-//! Counters are read before and after; the note says what happened on the measured CPUs in that time. A note does not
-//! reject a block: randomised order spreads disturbances over the arms, and the reader sees them.
+//! Counters are read before and after; the note says what happened on the measured CPUs in that time. A note alone does
+//! not reject a block: randomised order spreads disturbances over the arms, and the reader sees them. But where other
+//! work kept the CPUs busy for most of the block, they hardly slept under any arm, and the block says nothing about
+//! sleeping: it does not count, whichever arm it was.
 
 use std::collections::BTreeMap;
 use wakewatt_core::cpuset::CpuSet;
@@ -11,8 +13,19 @@ use wakewatt_core::source::Source;
 const STEAL_RATIO: f64 = 0.005;
 /// Above this share, other processes' CPU time is noted.
 const FOREIGN_RATIO: f64 = 0.05;
+/// Above this share the block does not count.
+const BUSY_RATIO: f64 = 0.5;
 /// /proc/stat counts in USER_HZ, 100 on every Linux architecture that matters.
 const TICK_NS: f64 = 1e7;
+
+/// What happened in a window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Noise {
+    /// In words, one line each.
+    pub notes: Vec<String>,
+    /// Why the window says nothing about sleeping, if so.
+    pub is_too_busy: Option<String>,
+}
 
 /// Counters at one moment.
 #[derive(Clone, Debug, Default)]
@@ -48,9 +61,9 @@ impl NoiseCounters {
         counters
     }
 
-    /// What happened since `before`, in words; `window_ns` is the time between.
-    pub fn since(&self, before: &NoiseCounters, window_ns: u64) -> Vec<String> {
-        let mut notes = Vec::new();
+    /// What happened since `before`; `window_ns` is the time between.
+    pub fn since(&self, before: &NoiseCounters, window_ns: u64) -> Noise {
+        let (mut notes, mut is_too_busy) = (Vec::new(), None);
         let window = window_ns as f64 * self.ticks.len().max(1) as f64;
         let (mut steal, mut busy) = (0u64, 0u64);
         for (cpu, (steal_now, busy_now)) in &self.ticks {
@@ -68,10 +81,14 @@ impl NoiseCounters {
         if foreign > FOREIGN_RATIO {
             notes.push(format!("other processes used {:.0} % of the measured CPUs' time", foreign * 100.0));
         }
+        if foreign > BUSY_RATIO {
+            is_too_busy =
+                Some(format!("other processes kept the CPUs {:.0} % busy, so they hardly slept", foreign * 100.0));
+        }
         if self.throttles > before.throttles {
             notes.push(format!("thermal throttling, {} times", self.throttles - before.throttles));
         }
-        notes
+        Noise { notes, is_too_busy }
     }
 }
 
@@ -90,9 +107,13 @@ mod tests {
         ));
         let after =
             read(&format!("//- /proc/stat\ncpu0 150 0 0 0 0 0 0 5 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n{throttle}5\n"));
-        let notes = after.since(&before, 1_000_000_000);
+        let noise = after.since(&before, 1_000_000_000);
+        let notes = noise.notes;
         assert_eq!(notes.len(), 3, "{notes:?}");
         assert!(notes[0].contains("2.5 %") && notes[1].contains("25 %") && notes[2].contains("2 times"));
-        assert!(before.since(&before, 1_000_000_000).is_empty());
+        assert_eq!(noise.is_too_busy, None);
+        assert_eq!(before.since(&before, 1_000_000_000), Noise::default());
+        let busy = read("//- /proc/stat\ncpu0 200 0 0 0 0 0 0 0 0 0\ncpu1 90 0 0 0 0 0 0 0 0 0\n");
+        assert!(busy.since(&before, 1_000_000_000).is_too_busy.unwrap().contains("95 % busy"));
     }
 }
