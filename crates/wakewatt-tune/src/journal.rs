@@ -143,7 +143,8 @@ impl Journal {
         i32::try_from(self.pid)
             .ok()
             .and_then(rustix::process::Pid::from_raw)
-            .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+            // "Not permitted" is said of a process that is there: root's, seen by somebody else.
+            .is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
     }
 
     /// Did the machine boot since?
