@@ -58,7 +58,7 @@ fn expand(head: &str) -> Vec<String> {
 }
 
 /// `^7` stands for seven lines of the block before, from the same place on; a blank line ends a block.
-fn from_blocks(body: &[&str]) -> String {
+fn from_blocks(body: &[String]) -> String {
     let mut blocks: Vec<Vec<&str>> = vec![Vec::new()];
     let mut out = String::new();
     for line in body {
