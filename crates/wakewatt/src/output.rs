@@ -35,11 +35,23 @@ pub fn json(schema: &str, body: &impl serde::Serialize) -> Result<String> {
     Ok(serde_json::to_string(&envelope)? + "\n")
 }
 
-/// Writes a file whole or not at all: beside it, then renamed. `-` is standard output.
+/// Writes a file whole or not at all: beside it, then renamed. `-` is standard output. A device or pipe is written to as
+/// it is, never replaced: renaming over /dev/null would take it from the whole machine. A link stays a link.
 pub fn write_file(path: &Path, text: &str) -> Result<()> {
     if path == Path::new("-") {
         return print(text);
     }
+    let written = match std::fs::metadata(path) {
+        Ok(meta) if !meta.is_file() && !meta.is_dir() => {
+            std::fs::OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()))
+        }
+        Ok(meta) if meta.is_file() => std::fs::canonicalize(path).and_then(|target| replace(&target, text)),
+        _ => replace(path, text),
+    };
+    written.with_context(|| format!("{}: could not be written; name another file with -o", path.display()))
+}
+
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.tmp", std::process::id()));
     let write = || -> std::io::Result<()> {
@@ -48,9 +60,7 @@ pub fn write_file(path: &Path, text: &str) -> Result<()> {
         file.sync_all()?;
         std::fs::rename(&beside, path)
     };
-    write()
-        .inspect_err(|_| drop(std::fs::remove_file(&beside)))
-        .with_context(|| format!("{}: could not be written", path.display()))
+    write().inspect_err(|_| drop(std::fs::remove_file(&beside)))
 }
 
 /// When to colour.

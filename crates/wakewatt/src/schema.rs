@@ -11,8 +11,12 @@ pub struct Published {
 }
 
 /// Every command that takes `--json`.
-pub const SCHEMAS: &[Published] =
-    &[Published { name: "inspect", schema: || schemars::schema_for!(wakewatt_core::facts::Snapshot) }];
+pub const SCHEMAS: &[Published] = &[
+    Published { name: "inspect", schema: || schemars::schema_for!(wakewatt_core::facts::Snapshot) },
+    Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
+    Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
+    Published { name: "doctor", schema: || schemars::schema_for!(crate::cmd::doctor::Document<'static>) },
+];
 
 /// The schema of a whole document: the body's, plus the envelope's two fields.
 pub fn document(published: &Published) -> serde_json::Value {

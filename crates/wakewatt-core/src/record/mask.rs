@@ -43,6 +43,7 @@ const PRIVATE_ARGUMENTS: &[&str] = &[
     "root",
     "resume",
     "initrd",
+    "rdinit",
     "ip",
     "nfsroot",
     "nfsaddrs",
