@@ -12,11 +12,20 @@ pub struct Published {
 
 /// Every command that takes `--json`.
 pub const SCHEMAS: &[Published] = &[
-    Published { name: "inspect", schema: || schemars::schema_for!(wakewatt_core::facts::Snapshot) },
+    Published { name: "inspect", schema: inspected },
     Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
     Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
     Published { name: "doctor", schema: || schemars::schema_for!(crate::cmd::doctor::Document<'static>) },
 ];
+
+/// `inspect` of some topics leaves the others out, so none is required.
+fn inspected() -> Schema {
+    let mut schema = schemars::schema_for!(wakewatt_core::facts::Snapshot);
+    if let Some(required) = schema.get_mut("required").and_then(|r| r.as_array_mut()) {
+        required.retain(|name| !wakewatt_core::facts::TOPICS.iter().any(|topic| name == topic.id));
+    }
+    schema
+}
 
 /// The schema of a whole document: the body's, plus the envelope's two fields.
 pub fn document(published: &Published) -> serde_json::Value {
