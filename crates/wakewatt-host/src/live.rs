@@ -199,6 +199,10 @@ impl Source for Live {
         self.root.is_none()
     }
 
+    fn missing(&self) -> ReadError {
+        self.explain(Errno::NOENT)
+    }
+
     fn origin(&self) -> String {
         match &self.root {
             None => "this machine".into(),

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! wakewatt-host 1
+//! partial                              only where it was made from a partial tree: a name not listed proves nothing
 //! # a comment
 //! /sys/devices/system/cpu/cpu{0-143}/cpuidle/state3/latency = 290
 //! /sys/devices/system/cpu/cpu{0-3}/cpuidle/state3/usage each 17 0 4 12     one value per CPU, in order
@@ -52,6 +53,9 @@ pub enum HostFileError {
 /// Writes a tree.
 pub fn write(tree: &Tree, comments: &[String]) -> String {
     let mut out = format!("wakewatt-host {VERSION}\n");
+    if tree.is_partial {
+        out.push_str("partial\n");
+    }
     for comment in comments {
         for line in comment.lines() {
             let _ = writeln!(out, "# {line}");
@@ -342,7 +346,10 @@ pub fn read(text: &str, name: &str) -> Result<Tree, HostFileError> {
     let mut tree = Tree { name: name.into(), is_recording: true, ..Tree::default() };
     let mut n_entries = 0usize;
     while let Some((at, line)) = lines.next() {
-        if line.is_empty() || line.starts_with('#') {
+        if line == "partial" {
+            tree.is_partial = true;
+        }
+        if line.is_empty() || line.starts_with('#') || line == "partial" {
             continue;
         }
         let fail = |what: &str| HostFileError::Line { line: at + 1, what: what.to_string() };
