@@ -15,13 +15,14 @@ pub struct Folder {
     /// Where it is.
     pub path: String,
     names: Read<Vec<String>>,
+    missing: ReadError,
 }
 
 impl Folder {
     /// Lists it.
     pub fn list(src: &dyn Source, path: impl Into<String>) -> Folder {
         let path = path.into();
-        Folder { names: sorted(src.list(&path)), path }
+        Folder { names: sorted(src.list(&path)), path, missing: src.missing() }
     }
 
     /// The names, none where the folder cannot be listed.
@@ -31,7 +32,7 @@ impl Folder {
 
     /// Is the file there?
     pub fn has(&self, file: &str) -> bool {
-        lookup(&self.names, file).is_ok()
+        lookup(&self.names, file, &self.missing).is_ok()
     }
 
     /// Why the folder itself cannot be listed.
@@ -42,7 +43,7 @@ impl Folder {
     /// Reads and parses one file in it.
     pub fn fact<T>(&self, src: &dyn Source, file: &str, parse: impl Fn(&str) -> Result<T, String>) -> Fact<T> {
         let path = format!("{}/{file}", self.path);
-        match lookup(&self.names, file) {
+        match lookup(&self.names, file, &self.missing) {
             Ok(()) => fact(src, &path, parse),
             Err(error) => Fact::Gap(Gap::from_read(&path, &error)),
         }
@@ -59,12 +60,13 @@ pub struct Folders<P> {
     path: P,
     keys: Vec<(u32, usize)>,
     listings: Vec<Read<Vec<String>>>,
+    missing: ReadError,
 }
 
 impl<P: Fn(u32) -> String> Folders<P> {
     /// Lists the folder of every key.
     pub fn list(src: &dyn Source, keys: impl IntoIterator<Item = u32>, path: P) -> Folders<P> {
-        let mut found = Folders { path, keys: Vec::new(), listings: Vec::new() };
+        let mut found = Folders { path, keys: Vec::new(), listings: Vec::new(), missing: src.missing() };
         for key in keys {
             let names = sorted(src.list(&(found.path)(key)));
             let at = found.listings.iter().position(|known| *known == names).unwrap_or_else(|| {
@@ -80,12 +82,12 @@ impl<P: Fn(u32) -> String> Folders<P> {
     pub fn alike(src: &dyn Source, keys: impl IntoIterator<Item = u32>, path: P) -> Folders<P> {
         let keys: Vec<(u32, usize)> = keys.into_iter().map(|key| (key, 0)).collect();
         let listings = keys.first().map(|(first, _)| sorted(src.list(&path(*first)))).into_iter().collect();
-        Folders { path, keys, listings }
+        Folders { path, keys, listings, missing: src.missing() }
     }
 
     /// Reads one file of every folder that has it; the others are gaps.
     pub fn read<T>(&self, src: &dyn Source, file: &str, parse: impl Fn(&str) -> Result<T, String>) -> PerCpu<T> {
-        let there: Vec<Read<()>> = self.listings.iter().map(|names| lookup(names, file)).collect();
+        let there: Vec<Read<()>> = self.listings.iter().map(|names| lookup(names, file, &self.missing)).collect();
         let mut keys = self.keys.iter();
         let at = std::cell::Cell::new(0);
         PerCpu::read_with(
@@ -98,7 +100,10 @@ impl<P: Fn(u32) -> String> Folders<P> {
 
     /// The keys whose folder has this name.
     pub fn with<'a>(&'a self, file: &'a str) -> impl Iterator<Item = u32> + 'a {
-        self.keys.iter().filter(move |(_, at)| lookup(&self.listings[*at], file).is_ok()).map(|(key, _)| *key)
+        self.keys
+            .iter()
+            .filter(move |(_, at)| lookup(&self.listings[*at], file, &self.missing).is_ok())
+            .map(|(key, _)| *key)
     }
 
     /// Every name that occurs in any of them, sorted within each listing.
@@ -113,11 +118,11 @@ impl<P: Fn(u32) -> String> Folders<P> {
 }
 
 /// The first path component decides: `stats/time_in_state` is looked for where `stats` is.
-fn lookup(names: &Read<Vec<String>>, file: &str) -> Read<()> {
+fn lookup(names: &Read<Vec<String>>, file: &str, missing: &ReadError) -> Read<()> {
     let head = file.split('/').next().unwrap_or(file);
     match names {
         Ok(names) if names.binary_search_by(|name| name.as_str().cmp(head)).is_ok() => Ok(()),
-        Ok(_) => Err(ReadError::absent()),
+        Ok(_) => Err(missing.clone()),
         Err(error) => Err(error.clone()),
     }
 }

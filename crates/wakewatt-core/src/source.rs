@@ -60,6 +60,11 @@ pub trait Source {
     fn is_live(&self) -> bool {
         false
     }
+    /// What it means that a folder does not list a name: absent, but for a partial tree, which holds only what somebody
+    /// chose to copy.
+    fn missing(&self) -> ReadError {
+        ReadError::absent()
+    }
     /// What this is, for headings: "this machine", "recorded host x.host".
     fn origin(&self) -> String;
 }
@@ -79,6 +84,8 @@ pub struct Tree {
     pub name: String,
     /// A recording: what it does not hold was not asked for, which is not the same as absent.
     pub is_recording: bool,
+    /// A recording made from a partial tree: not even a folder's listing proves absence.
+    pub is_partial: bool,
 }
 
 impl Tree {
@@ -128,13 +135,13 @@ impl Tree {
 
 impl Tree {
     /// What to answer for a path the tree does not hold: in a recording, only a listed parent folder proves absence.
-    fn missing(&self, path: &str) -> ReadError {
+    fn missing_at(&self, path: &str) -> ReadError {
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         match self.folders.get(parent) {
             Some(Ok(names)) if names.iter().any(|n| n == name) => {
                 ReadError::new(ErrorKind::NotRecorded, "not recorded")
             }
-            Some(_) => ReadError::absent(),
+            Some(_) => Source::missing(self),
             None if self.is_recording => ReadError::new(ErrorKind::NotRecorded, "not recorded"),
             None => ReadError::absent(),
         }
@@ -143,7 +150,7 @@ impl Tree {
 
 impl Source for Tree {
     fn read(&self, path: &str) -> Read<Vec<u8>> {
-        self.files.get(path).cloned().unwrap_or_else(|| Err(self.missing(path)))
+        self.files.get(path).cloned().unwrap_or_else(|| Err(self.missing_at(path)))
     }
 
     fn list(&self, path: &str) -> Read<Vec<String>> {
@@ -168,7 +175,7 @@ impl Source for Tree {
             }
         }
         if names.is_empty() {
-            return Err(self.missing(path));
+            return Err(self.missing_at(path));
         }
         names.sort();
         names.dedup();
@@ -176,7 +183,7 @@ impl Source for Tree {
     }
 
     fn link(&self, path: &str) -> Read<String> {
-        self.links.get(path).cloned().unwrap_or_else(|| Err(self.missing(path)))
+        self.links.get(path).cloned().unwrap_or_else(|| Err(self.missing_at(path)))
     }
 
     fn msr(&self, cpu: Cpu, address: u32) -> Read<u64> {
@@ -184,6 +191,10 @@ impl Source for Tree {
             .get(&(address, cpu))
             .cloned()
             .unwrap_or_else(|| Err(ReadError::new(ErrorKind::NotRecorded, "not recorded")))
+    }
+
+    fn missing(&self) -> ReadError {
+        if self.is_partial { ReadError::new(ErrorKind::NotRecorded, "not in this tree") } else { ReadError::absent() }
     }
 
     fn origin(&self) -> String {

@@ -82,6 +82,10 @@ impl Source for Faulty<'_> {
         self.inner.is_live()
     }
 
+    fn missing(&self) -> ReadError {
+        self.inner.missing()
+    }
+
     fn origin(&self) -> String {
         self.inner.origin()
     }

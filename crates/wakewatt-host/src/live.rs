@@ -72,7 +72,17 @@ impl Live {
             None => rustix::fs::open(path, flags, Mode::empty()),
             Some(root) => open_in(root, path, flags),
         };
-        opened.map_err(error)
+        opened.map_err(|errno| self.explain(errno))
+    }
+
+    /// A tree is a recording, and often a partial one: what it does not hold may well exist on its machine.
+    fn explain(&self, errno: Errno) -> ReadError {
+        match error(errno) {
+            ReadError { kind: ErrorKind::Absent, .. } if self.root.is_some() => {
+                ReadError::new(ErrorKind::NotRecorded, "not in this tree")
+            }
+            other => other,
+        }
     }
 }
 
@@ -112,7 +122,7 @@ fn error(errno: Errno) -> ReadError {
 impl Source for Live {
     fn read(&self, path: &str) -> Read<Vec<u8>> {
         if let Some(question) = path.strip_prefix("ethtool:") {
-            return if self.root.is_none() { ethtool::answer(question) } else { Err(ReadError::absent()) };
+            return if self.root.is_none() { ethtool::answer(question) } else { Err(self.explain(Errno::NOENT)) };
         }
         let fd = self.open(path, FLAGS)?;
         let is_whole_in_one_read =
@@ -189,6 +199,10 @@ impl Source for Live {
         self.root.is_none()
     }
 
+    fn missing(&self) -> ReadError {
+        self.explain(Errno::NOENT)
+    }
+
     fn origin(&self) -> String {
         match &self.root {
             None => "this machine".into(),
@@ -224,7 +238,7 @@ mod tests {
         assert_eq!(tree.read("/sys/a/empty").unwrap(), b"");
         assert_eq!(tree.read("/sys/fifo").unwrap(), b"", "a FIFO without writer must not block");
         for path in ["/sys/escape", "/sys/climb"] {
-            assert_eq!(tree.read(path).unwrap_err().kind, ErrorKind::Absent, "{path} must stay inside the root");
+            assert_eq!(tree.read(path).unwrap_err().kind, ErrorKind::NotRecorded, "{path} must stay inside the root");
         }
         assert!(tree.read("/sys/loop1").unwrap_err().detail.contains("circle"));
         assert!(tree.read("/sys/a/huge").unwrap_err().detail.contains("larger"));

@@ -4,7 +4,7 @@
 //! keeping a list of paths.
 
 use std::cell::RefCell;
-use wakewatt_core::source::{ErrorKind, Read, Source, Tree};
+use wakewatt_core::source::{ErrorKind, Read, ReadError, Source, Tree};
 use wakewatt_core::units::Cpu;
 
 /// Wraps a source and records.
@@ -16,7 +16,15 @@ pub struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// Starts recording.
     pub fn new(inner: &'a dyn Source) -> Self {
-        Recorder { inner, tree: RefCell::new(Tree { name: inner.origin(), is_recording: true, ..Tree::default() }) }
+        Recorder {
+            inner,
+            tree: RefCell::new(Tree {
+                name: inner.origin(),
+                is_recording: true,
+                is_partial: inner.missing().kind == ErrorKind::NotRecorded,
+                ..Tree::default()
+            }),
+        }
     }
 
     /// What was recorded.
@@ -54,6 +62,10 @@ impl Source for Recorder<'_> {
 
     fn is_live(&self) -> bool {
         self.inner.is_live()
+    }
+
+    fn missing(&self) -> ReadError {
+        self.inner.missing()
     }
 
     fn origin(&self) -> String {

@@ -34,6 +34,8 @@ pub struct Journal {
     pub boot_id: String,
     /// The process that made it.
     pub pid: u32,
+    /// When that process started, in ticks since boot: a pid may be used again.
+    pub pid_start_ticks: Option<u64>,
     /// What for, in words.
     pub purpose: String,
     /// The root the paths are under: `/` but for tests.
@@ -61,6 +63,12 @@ pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|s| s.trim().to_string()).unwrap_or_default()
 }
 
+/// Start of a process in ticks since boot: field 22 of /proc/PID/stat, counted behind the name, which may hold blanks.
+fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
 impl Journal {
     /// Writes a new journal, durably. Nothing may be changed if this fails (full disk, read-only root).
     pub fn create(state_dir: &Path, root: &Path, purpose: &str, entries: Vec<Entry>) -> Result<Journal, JournalError> {
@@ -79,6 +87,7 @@ impl Journal {
             format: FORMAT,
             boot_id: boot_id(),
             pid,
+            pid_start_ticks: start_ticks(pid),
             purpose: purpose.into(),
             root: root.into(),
             entries,
@@ -125,8 +134,11 @@ impl Journal {
 
     /// All journals in a state folder that are not finished, with those that cannot be read.
     pub fn open_ones(state_dir: &Path) -> (Vec<Journal>, Vec<JournalError>) {
-        let mut files: Vec<PathBuf> =
-            fs::read_dir(state_dir).into_iter().flatten().flatten().map(|e| e.path()).collect();
+        let mut files: Vec<PathBuf> = match fs::read_dir(state_dir) {
+            Ok(entries) => entries.flatten().map(|e| e.path()).collect(),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(e) => return (Vec::new(), vec![fail(state_dir, e)]),
+        };
         files.retain(|f| f.extension().is_some_and(|e| e == "json"));
         files.sort();
         let (good, bad): (Vec<_>, Vec<_>) = files.iter().map(|f| Journal::load(f)).partition(Result::is_ok);
@@ -140,11 +152,8 @@ impl Journal {
 
     /// Is the process that made it still running? Its own guard, not we, will undo it then.
     pub fn is_owner_alive(&self) -> bool {
-        i32::try_from(self.pid)
-            .ok()
-            .and_then(rustix::process::Pid::from_raw)
-            // "Not permitted" is said of a process that is there: root's, seen by somebody else.
-            .is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+        let now = start_ticks(self.pid);
+        now.is_some() && (self.pid_start_ticks.is_none() || now == self.pid_start_ticks)
     }
 
     /// Did the machine boot since?

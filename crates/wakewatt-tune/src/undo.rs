@@ -19,6 +19,17 @@ pub enum Undone {
     Failed(String),
 }
 
+impl std::fmt::Display for Undone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Undone::Restored => f.write_str("put back"),
+            Undone::WasSo => f.write_str("was as before already"),
+            Undone::Foreign(value) => write!(f, "left alone: somebody else has set it to {value:?} since"),
+            Undone::Failed(why) => write!(f, "could not be put back: {why}"),
+        }
+    }
+}
+
 /// The result for all entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UndoReport {

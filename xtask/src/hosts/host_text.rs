@@ -29,6 +29,7 @@ pub(crate) fn parse(text: &str) -> BTreeMap<String, Content> {
         let content = match rest {
             "hex" => Content::Bytes(from_hex(&body.concat())),
             "<<" => Content::Bytes((body.join("\n") + "\n").into_bytes()),
+            "blocks" => Content::Bytes(from_blocks(&body).into_bytes()),
             "<<-" => Content::Bytes(body.join("\n").into_bytes()),
             _ if rest.starts_with("= ") || rest == "=" => {
                 Content::Bytes(format!("{}\n", rest[1..].strip_prefix(' ').unwrap_or("")).into_bytes())
@@ -54,6 +55,27 @@ fn expand(head: &str) -> Vec<String> {
     };
     let numbers = super::expect::cpu_list(list).unwrap_or_default();
     numbers.into_iter().map(|n| format!("{}{n}{}", unescape(before), unescape(after))).collect()
+}
+
+/// `^7` stands for seven lines of the block before, from the same place on; a blank line ends a block.
+fn from_blocks(body: &[String]) -> String {
+    let mut blocks: Vec<Vec<&str>> = vec![Vec::new()];
+    let mut out = String::new();
+    for line in body {
+        let n_copies = line.strip_prefix('^').and_then(|n| n.parse::<usize>().ok());
+        for _ in 0..n_copies.unwrap_or(1) {
+            let at = blocks.last().map_or(0, Vec::len);
+            let before = blocks.len().checked_sub(2).and_then(|b| blocks[b].get(at).copied());
+            let text = if n_copies.is_some() { before.unwrap_or("") } else { line };
+            out.push_str(text);
+            out.push('\n');
+            blocks.last_mut().into_iter().for_each(|b| b.push(text));
+            if text.is_empty() {
+                blocks.push(Vec::new());
+            }
+        }
+    }
+    out
 }
 
 fn from_hex(digits: &str) -> Vec<u8> {

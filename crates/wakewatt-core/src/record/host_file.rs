@@ -5,10 +5,12 @@
 //!
 //! ```text
 //! wakewatt-host 1
+//! partial                              only where it was made from a partial tree: a name not listed proves nothing
 //! # a comment
 //! /sys/devices/system/cpu/cpu{0-143}/cpuidle/state3/latency = 290
 //! /sys/devices/system/cpu/cpu{0-3}/cpuidle/state3/usage each 17 0 4 12     one value per CPU, in order
 //! /proc/loadavg <<                     several lines, each behind a tab; <<- if the last has no newline
+//! /proc/cpuinfo blocks                 blocks between blank lines; ^12 stands for 12 lines of the block before
 //! /sys/firmware/dmi/tables/DMI hex     bytes, behind tabs
 //! /sys/class/powercap : absent no such file      (absent, denied, failed) and the reason
 //! /sys/class/net/ list eth0 lo         a folder
@@ -51,6 +53,9 @@ pub enum HostFileError {
 /// Writes a tree.
 pub fn write(tree: &Tree, comments: &[String]) -> String {
     let mut out = format!("wakewatt-host {VERSION}\n");
+    if tree.is_partial {
+        out.push_str("partial\n");
+    }
     for comment in comments {
         for line in comment.lines() {
             let _ = writeln!(out, "# {line}");
@@ -234,6 +239,9 @@ fn show_content(content: &Read<Vec<u8>>) -> String {
         }
         return out;
     };
+    if let Some(lines) = blocks(text) {
+        return format!("blocks\n\t{}", lines.join("\n\t"));
+    }
     match text.strip_suffix('\n') {
         Some(line) if !line.contains('\n') => format!("= {line}"),
         Some(lines) => format!("<<\n\t{}", lines.replace('\n', "\n\t")),
@@ -241,6 +249,70 @@ fn show_content(content: &Read<Vec<u8>>) -> String {
         None => format!("=- {text}"),
     }
 }
+
+/// Smaller texts gain nothing.
+const MIN_BLOCKS_BYTES: usize = 4096;
+
+/// /proc/cpuinfo is one block per CPU that differ in three lines of thirty: a line equal to the one in the same place of
+/// the block before is only counted. None where it does not pay, or where a line could be taken for a count.
+fn blocks(text: &str) -> Option<Vec<String>> {
+    let body = text.strip_suffix('\n')?;
+    if text.len() < MIN_BLOCKS_BYTES || body.starts_with('^') || body.contains("\n^") {
+        return None;
+    }
+    let (mut out, mut n_same, mut before, mut block): (Vec<String>, usize, Vec<&str>, Vec<&str>) = Default::default();
+    let flush = |out: &mut Vec<String>, n_same: &mut usize| {
+        if *n_same > 0 {
+            out.push(format!("^{n_same}"));
+        }
+        *n_same = 0;
+    };
+    for line in body.split('\n') {
+        if before.get(block.len()) == Some(&line) {
+            n_same += 1;
+        } else {
+            flush(&mut out, &mut n_same);
+            out.push(line.to_string());
+        }
+        block.push(line);
+        if line.is_empty() {
+            flush(&mut out, &mut n_same);
+            before = std::mem::take(&mut block);
+        }
+    }
+    flush(&mut out, &mut n_same);
+    let is_shorter = out.iter().map(|l| l.len() + 2).sum::<usize>() < text.len() / 2;
+    is_shorter.then_some(out)
+}
+
+fn unblock(lines: &[&str]) -> Result<String, String> {
+    let (mut out, mut before, mut block): (String, Vec<&str>, Vec<&str>) = Default::default();
+    for line in lines {
+        let copied: Vec<&str> = match line.strip_prefix('^') {
+            None => vec![line],
+            Some(count) => {
+                let n: usize = count.parse().map_err(|_| "^ wants a number of lines")?;
+                let end = block.len().checked_add(n).ok_or("too many lines")?;
+                before.get(block.len()..end).ok_or("the block before has fewer lines")?.to_vec()
+            }
+        };
+        for text in copied {
+            out.push_str(text);
+            out.push('\n');
+            block.push(text);
+            if text.is_empty() {
+                before = std::mem::take(&mut block);
+            }
+        }
+        if out.len() > MAX_UNBLOCKED_BYTES {
+            return Err("blocks larger than any kernel file".into());
+        }
+    }
+    Ok(out)
+}
+
+/// As large as a live source reads.
+const MAX_UNBLOCKED_BYTES: usize = 16 << 20;
 
 fn group_names(names: &[String]) -> String {
     let mut out = String::new();
@@ -274,7 +346,10 @@ pub fn read(text: &str, name: &str) -> Result<Tree, HostFileError> {
     let mut tree = Tree { name: name.into(), is_recording: true, ..Tree::default() };
     let mut n_entries = 0usize;
     while let Some((at, line)) = lines.next() {
-        if line.is_empty() || line.starts_with('#') {
+        if line == "partial" {
+            tree.is_partial = true;
+        }
+        if line.is_empty() || line.starts_with('#') || line == "partial" {
             continue;
         }
         let fail = |what: &str| HostFileError::Line { line: at + 1, what: what.to_string() };
@@ -340,6 +415,8 @@ fn read_file(tree: &mut Tree, paths: Vec<String>, rest: &str, body: &[&str]) -> 
         Ok((body.join("\n") + "\n").into_bytes())
     } else if rest == "<<-" {
         Ok(body.join("\n").into_bytes())
+    } else if rest == "blocks" {
+        Ok(unblock(body)?.into_bytes())
     } else if rest == "hex" {
         let digits = body.concat();
         let pairs = digits.as_bytes().chunks(2);
@@ -468,6 +545,21 @@ mod tests {
     }
 
     #[test]
+    fn blocks_that_differ_in_a_line_are_counted() {
+        let flags = "fpu vme ".repeat(100);
+        let text: String = (0..40).map(|cpu| format!("processor : {cpu}\nmodel : x\nflags : {flags}\n\n")).collect();
+        let mut tree = Tree::default();
+        tree.files.insert("/proc/cpuinfo".into(), Ok(text.clone().into_bytes()));
+        let written = write(&tree, &[]);
+        assert!(written.len() < 2500, "{}", written.len());
+        assert!(written.contains("\tprocessor : 7\n\t^3\n"), "{written}");
+        assert_eq!(read(&written, "x").unwrap().files["/proc/cpuinfo"], Ok(text.into_bytes()));
+        for bad in ["^9", "^x", "^18446744073709551615", "a\n\t\n\t^5"] {
+            assert!(read(&format!("wakewatt-host 1\n/x blocks\n\t{bad}\n"), "x").is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn other_versions_and_rubbish_say_so() {
         assert_eq!(read("", "x"), Err(HostFileError::NotAHostFile));
         assert_eq!(read("\u{0}\u{1}binary", "x"), Err(HostFileError::NotAHostFile));
@@ -494,6 +586,15 @@ mod tests {
         fn any_content_survives(bytes in proptest::collection::vec(any::<u8>(), 0..80), text in "[ -~\n\t]{0,60}", name in "[a-z %{}]{1,12}") {
             let mut tree = Tree::default();
             tree.files.insert(format!("/{name}/a"), Ok(bytes));
+            tree.files.insert("/b".into(), Ok(text.into_bytes()));
+            let back = read(&write(&tree, &[]), "x").unwrap();
+            prop_assert_eq!(back.files, tree.files);
+        }
+
+        #[test]
+        fn blocks_survive(lines in proptest::collection::vec("[a-c^]?|", 0..60), n_times in 1usize..200) {
+            let text = format!("{}\n", lines.join("\n")).repeat(n_times * 20);
+            let mut tree = Tree::default();
             tree.files.insert("/b".into(), Ok(text.into_bytes()));
             let back = read(&write(&tree, &[]), "x").unwrap();
             prop_assert_eq!(back.files, tree.files);

@@ -4,6 +4,8 @@
 //! becomes a fixed placeholder of the same kind, so two captures of one host still compare equal. The DMI tables have
 //! their own, structural masking (facts/dmi); this file handles text.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 /// Masks the text of one file.
 pub fn text(path: &str, text: &str) -> String {
     let text = match path {
@@ -80,6 +82,11 @@ fn cmdline(text: &str) -> String {
     let words = kernels.split(' ').map(|word| match word.split_once('=') {
         Some(("BOOT_IMAGE", image)) => format!("BOOT_IMAGE={}", image.rsplit('/').next().unwrap_or("masked")),
         Some((key, _)) if PRIVATE_ARGUMENTS.contains(&key) || key.starts_with("rd.iscsi") => format!("{key}=masked"),
+        Some((key, value))
+            if key.contains("host") && !key.contains('.') || value.split([',', ':', '@', '/']).any(is_host_name) =>
+        {
+            format!("{key}=masked")
+        }
         _ => word.to_string(),
     });
     let line = words.collect::<Vec<_>>().join(" ");
@@ -122,10 +129,7 @@ fn mask_token(token: &str, is_after_slashes: bool) -> &str {
 
 fn is_ipv4(token: &str) -> bool {
     let host = token.split(':').next().unwrap_or(token);
-    let parts: Vec<&str> = host.split('.').collect();
-    parts.len() == 4
-        && parts.iter().all(|p| !p.is_empty() && p.len() <= 3 && p.parse::<u8>().is_ok())
-        && !host.starts_with("0.")
+    host.parse::<Ipv4Addr>().is_ok_and(|a| !a.is_unspecified())
 }
 
 fn is_mac(token: &str) -> bool {
@@ -139,9 +143,15 @@ fn is_uuid(token: &str) -> bool {
 }
 
 fn is_ipv6(token: &str) -> bool {
-    token.matches(':').count() >= 4
-        && token.len() >= 8
-        && token.split(':').all(|p| p.len() <= 4 && p.chars().all(|c| c.is_ascii_hexdigit()))
+    token.parse::<Ipv6Addr>().is_ok_and(|a| !a.is_unspecified())
+}
+
+/// `db7.corp.example`: labels with a dot between, the last of letters only.
+fn is_host_name(value: &str) -> bool {
+    let labels: Vec<&str> = value.split('.').collect();
+    let is_label = |l: &&str| !l.is_empty() && l.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let last = labels.last().copied().unwrap_or_default();
+    labels.len() >= 2 && labels.iter().all(is_label) && last.len() >= 2 && last.chars().all(|c| c.is_ascii_alphabetic())
 }
 
 #[cfg(test)]
@@ -156,6 +166,8 @@ mod tests {
             ("mac 52:54:00:12:34:56.", "mac 52:54:00:12:34:56."),
             ("mac 52:54:00:12:34:56 ok", "mac 00:00:00:00:00:00 ok"),
             ("fe80::1:2:3:4", "::"),
+            ("at fe80::1 now", "at :: now"),
+            ("12:34:56 0-3:2", "12:34:56 0-3:2"),
             ("7a3bc2bc-b966-488a-9f01-cf2b09b9667d", "00000000-0000-0000-0000-000000000000"),
             ("http://dystopia/x", "http://host/x"),
             (
@@ -170,8 +182,11 @@ mod tests {
 
     #[test]
     fn boot_line_keeps_behaviour_and_loses_names() {
-        let line = "BOOT_IMAGE=http://d/pxe/node/h1/kernel root=UUID=7a3b ro intel_idle.max_cstate=1 ip=10.1.1.1::h1\n";
-        assert_eq!(text("/proc/cmdline", line), "BOOT_IMAGE=kernel root=masked ro intel_idle.max_cstate=1 ip=masked\n");
+        let line = "BOOT_IMAGE=http://d/pxe/node/h1/kernel root=UUID=7a3b ro intel_idle.max_cstate=1 ip=10.1.1.1::h1 x=db7.corp,3 myhost=db7\n";
+        assert_eq!(
+            text("/proc/cmdline", line),
+            "BOOT_IMAGE=kernel root=masked ro intel_idle.max_cstate=1 ip=masked x=masked myhost=masked\n"
+        );
         assert!(
             text("/proc/version", "Linux version 6.1.0 (joe@box) (gcc 15) #1 SMP").contains("(user@host) (gcc 15)")
         );

@@ -36,8 +36,10 @@ impl Rule for IrqAffinity {
         if crowded.is_empty() {
             return Answer::no("the interrupts of every busy device go to more than one CPU");
         }
-        let words: Vec<String> =
-            crowded.iter().map(|d| format!("{} ({} interrupts) to CPU {}", d.device, d.n_active, d.cpus)).collect();
+        let words: Vec<String> = crowded
+            .iter()
+            .map(|d| format!("{} ({} interrupt lines) to CPU {}", d.device, d.n_active, d.cpus))
+            .collect();
         let cost = Cost::unknown("one CPU handles all of the device's work; the size depends on the rate");
         let mut finding = Finding::new(
             self,
@@ -81,7 +83,7 @@ mod tests {
         };
         assert!(
             check(100_000, 0)
-                .starts_with("yes risk unknown: all interrupts go to one cpu: eth0 (2 interrupts) to cpu 0"),
+                .starts_with("yes risk unknown: all interrupts go to one cpu: eth0 (2 interrupt lines) to cpu 0"),
             "{}",
             check(100_000, 0)
         );

@@ -32,7 +32,7 @@ pub fn run(args: &RecoverArgs) -> Result<Code> {
         } else {
             let report = undo(&LiveSink::at(&journal.root), &journal, args.force);
             for (path, result) in &report.entries {
-                output::print(&format!("{path}: {result:?}\n"))?;
+                output::print(&format!("{path}: {result}\n"))?;
             }
             if report.is_complete() {
                 journal.finish()?;

@@ -54,6 +54,19 @@ pub struct Verdict {
     pub warnings: Vec<String>,
 }
 
+/// Why no round was complete decides what to do about it.
+fn what_would_help(run: &ExperimentRun) -> &'static str {
+    let is_rejected_for =
+        |word: &str| run.blocks.iter().any(|b| b.is_rejected.as_ref().is_some_and(|r| r.contains(word)));
+    if run.stopped_because.contains("interrupted") {
+        "it was interrupted: run it again and let it end"
+    } else if is_rejected_for("busy") {
+        "other work kept the CPUs busy: run it again when the machine is quieter"
+    } else {
+        "run it again with a larger time budget"
+    }
+}
+
 /// The verdict on this evidence.
 pub fn of(evidence: &Evidence) -> Verdict {
     let Some(run) = &evidence.experiment else {
@@ -67,7 +80,7 @@ pub fn of(evidence: &Evidence) -> Verdict {
                 "Undecided: the experiment ended ({}) before one round was complete in both arms.",
                 run.stopped_because
             ),
-            how_sure: "Nothing can be said from this run; run it again with a larger time budget.".into(),
+            how_sure: format!("Nothing can be said from this run; {}.", what_would_help(run)),
             warnings,
         };
     };

@@ -6,6 +6,7 @@
 use super::Row;
 use std::fmt::Write as _;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::fact::GapKind;
 
 /// A table over groups `start..end` of a sheet.
 pub(super) struct Pivot {
@@ -96,7 +97,7 @@ fn one_value(group: &[&Row], online: Option<&CpuSet>) -> Option<String> {
     let [row] = group else { return None };
     match &row.cell {
         Ok(cell) if row.cpus.is_none() || row.cpus.as_ref() == online => Some(cell.to_string()),
-        Err(gap) if gap.kind == wakewatt_core::fact::GapKind::Absent => Some(String::new()),
+        Err(gap) if matches!(gap.kind, GapKind::Absent | GapKind::NotRecorded) => Some(String::new()),
         _ => None,
     }
 }
