@@ -154,16 +154,24 @@ impl Sheet {
         }
     }
 
-    /// The sum of a counter over all CPUs that know it: one row however many CPUs.
+    /// The sum of a counter over all CPUs that know it: one row however many CPUs. Where some do not, the row names those
+    /// that do, and the others follow with their reason: a sum over half of the machine must not pass for the whole.
     pub fn total(&mut self, id: &str, label: &str, facts: &PerCpu<u64>, cell: impl Fn(&u64) -> Cell) {
         if facts.is_unknown() {
             return self.per_cpu(id, label, facts, cell);
         }
+        let from = self.rows.len();
         let sum = facts.known().map(|(cpus, v)| v.saturating_mul(cpus.len() as u64)).fold(0u64, u64::saturating_add);
+        let summed: CpuSet = facts.known().flat_map(|(cpus, _)| cpus.iter()).collect();
         self.say(id, label, cell(&sum));
-        if let Some(row) = self.rows.last_mut() {
-            row.is_counter = true;
+        for group in facts.0.iter().filter(|g| g.fact.gap().is_some()) {
+            self.rows[from].cpus = Some(summed.clone());
+            self.fact(id, label, &group.fact, &cell);
+            if let Some(row) = self.rows.last_mut() {
+                row.cpus = Some(group.cpus.clone());
+            }
         }
+        self.rows[from..].iter_mut().for_each(|row| row.is_counter = true);
     }
 
     /// Rows that are gaps worth naming: everything but files this kernel simply does not have.

@@ -7,7 +7,7 @@
 
 use super::{Cpus, Domain, cpus::ROOT};
 use crate::cpuset::CpuSet;
-use crate::fact::{Fact, PerCpu, parse};
+use crate::fact::{Fact, Gap, GapKind, PerCpu, parse};
 use crate::folder::Folder;
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
@@ -22,6 +22,8 @@ pub struct Caches {
     pub caches: Vec<Cache>,
     /// Running CPUs that show no cache at all.
     pub cpus_without: CpuSet,
+    /// Why the caches of some CPU could not be listed; they are not counted then.
+    pub unlisted_because: Option<Gap>,
 }
 
 /// One cache.
@@ -37,6 +39,8 @@ pub struct Cache {
     pub size_bytes: Fact<u64>,
     /// The CPUs that share it; where that is unreadable, the one CPU it was read on.
     pub cpus: CpuSet,
+    /// How many share it; a gap where it does not say.
+    pub n_sharing: Fact<u64>,
     /// The kernel's number for it, unique within its level and type.
     pub id: Fact<u64>,
 }
@@ -87,10 +91,15 @@ impl Domain for Caches {
         let mut covered: BTreeMap<u32, CpuSet> = BTreeMap::new();
         for cpu in cpus.running() {
             let root = format!("{ROOT}/cpu{cpu}/cache");
-            let indexes = Folder::list(src, root.as_str()).numbered("index");
-            if indexes.is_empty() {
-                found.cpus_without.insert(cpu);
+            let all = Folder::list(src, root.as_str());
+            match all.gap() {
+                Some(gap) if gap.kind != GapKind::Absent => {
+                    found.unlisted_because.get_or_insert(gap);
+                }
+                _ if all.numbered("index").is_empty() => found.cpus_without.insert(cpu),
+                _ => {}
             }
+            let indexes = all.numbered("index");
             for index in indexes {
                 let covered = covered.entry(index).or_default();
                 if covered.contains(cpu) {
@@ -98,6 +107,16 @@ impl Domain for Caches {
                 }
                 let folder = Folder::list(src, format!("{root}/index{index}"));
                 let shared = folder.fact(src, "shared_cpu_list", parse::cpus);
+                if let Some(list) = shared.get() {
+                    // A CPU whose own list could not be read turns out to share this one.
+                    found.caches.retain(|c| {
+                        let is_this = c.index == index && !c.n_sharing.is_known() && c.cpus.minus(list).is_empty();
+                        if is_this {
+                            *covered = covered.minus(&c.cpus);
+                        }
+                        !is_this
+                    });
+                }
                 let mut cpus: CpuSet = shared.get().cloned().unwrap_or_default().minus(covered);
                 cpus.insert(cpu);
                 cpus.iter().for_each(|cpu| covered.insert(cpu));
@@ -106,6 +125,7 @@ impl Domain for Caches {
                     level: folder.fact(src, "level", parse::number),
                     kind: folder.fact(src, "type", parse::word),
                     size_bytes: folder.fact(src, "size", size),
+                    n_sharing: shared.map(|_| cpus.len() as u64),
                     cpus,
                     id: folder.fact(src, "id", parse::number),
                 });
@@ -127,12 +147,14 @@ impl Domain for Caches {
                 PerCpu::group(items)
             };
             let sizes = over_cpus(&|c| c.size_bytes.clone());
-            let sharers = over_cpus(&|c| Fact::Known(c.cpus.len() as u64));
+            let sharers = over_cpus(&|c| c.n_sharing.clone());
             sheet.per_cpu(&format!("cache.{name}.size"), &format!("{name} size"), &sizes, |v| Cell::Bytes(*v));
             sheet.per_cpu(&format!("cache.{name}.shared_by"), &format!("{name} CPUs sharing one"), &sharers, |v| {
                 Cell::Count(*v)
             });
-            sheet.say(format!("cache.{name}.count"), format!("{name} caches"), Cell::Count(caches.len() as u64));
+            let unsure = self.unlisted_because.iter().chain(caches.iter().filter_map(|c| c.n_sharing.gap())).next();
+            let count = unsure.map_or(Fact::Known(caches.len() as u64), |gap| Fact::Gap(gap.clone()));
+            sheet.fact(format!("cache.{name}.count"), format!("{name} caches"), &count, |n| Cell::Count(*n));
         }
         if !self.cpus_without.is_empty() {
             sheet.say("cache.cpus_without", "CPUs that show no cache", Cell::text(&self.cpus_without));

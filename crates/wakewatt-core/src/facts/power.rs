@@ -70,8 +70,8 @@ pub struct Constraint {
 pub struct Pmu {
     /// power, power_core, cstate_core, cstate_pkg, msr.
     pub name: String,
-    /// Its events.
-    pub events: Vec<String>,
+    /// Its events; a gap where they cannot be listed.
+    pub events: Fact<Vec<String>>,
     /// The CPUs to open it on, one per unit that it counts; absent where it counts per CPU.
     pub cpumask: Fact<CpuSet>,
 }
@@ -141,7 +141,10 @@ impl Domain for Power {
             let events = Folder::list(src, format!("{PMUS}/{name}/events"));
             Pmu {
                 name: name.into(),
-                events: events.names().iter().filter(|n| !n.contains('.')).cloned().collect(),
+                events: events.gap().map_or_else(
+                    || Fact::Known(events.names().iter().filter(|n| !n.contains('.')).cloned().collect()),
+                    Fact::Gap,
+                ),
                 cpumask: folder.fact(src, "cpumask", parse::cpus),
             }
         };
@@ -183,7 +186,7 @@ impl Domain for Power {
         for pmu in &self.pmus {
             let id = format!("power.pmu.{}", pmu.name);
             let label = format!("perf {} (present, not proven)", pmu.name);
-            sheet.say(id, label, Cell::text(pmu.events.join(" ")));
+            sheet.fact(id, label, &pmu.events, |events| Cell::text(events.join(" ")));
         }
     }
 }
@@ -216,7 +219,7 @@ mod tests {
         assert_eq!(power.zones[0].energy_uj.gap().unwrap().kind, GapKind::Denied);
         assert_eq!(power.zones[1].energy_uj.gap().unwrap().kind, GapKind::Absent);
         assert!(!power.is_masked());
-        assert_eq!(power.pmu("power").unwrap().events, ["energy-pkg"]);
+        assert_eq!(power.pmu("power").unwrap().events.get().unwrap(), &["energy-pkg"]);
         assert_eq!(power.pmu("cstate_core").unwrap().cpumask.get().unwrap().len(), 4);
         assert!(power.pmu("msr").is_none());
     }

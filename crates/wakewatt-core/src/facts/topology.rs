@@ -117,6 +117,12 @@ impl Topology {
             let group = by_list.entry(list).or_default();
             *group = group.or(cpus);
         }
+        // A CPU whose own list cannot be read belongs to the group whose list names it: it is not a die of its own.
+        for cpu in lists.0.iter().filter(|g| g.fact.gap().is_some()).flat_map(|g| g.cpus.iter()) {
+            if let Some((_, group)) = by_list.iter_mut().find(|(list, _)| list.contains(cpu)) {
+                group.insert(cpu);
+            }
+        }
         let mut all: Vec<CpuSet> = by_list.into_values().collect();
         let listed: CpuSet = all.iter().flat_map(CpuSet::iter).collect();
         let package: BTreeMap<Cpu, u32> =

@@ -156,15 +156,22 @@ fn no_difference(run: &ExperimentRun, effect: &Effect) -> String {
 }
 
 fn undecided(run: &ExperimentRun, effect: &Effect) -> String {
+    // Very few rounds can agree so well that the interval excludes 1 and chance is still not excluded.
+    let is_apart = effect.ratio_low > 1.0 || effect.ratio_high < 1.0;
+    let what = if is_apart {
+        "but too few rounds counted to tell it from chance"
+    } else {
+        "which allows both no effect and one worth a change"
+    };
     let mut text = format!(
-        "Undecided: {} is {} times as long with {} as with {} ({}), which allows both no effect and one worth a change",
+        "Undecided: {} is {} times as long with {} as with {} ({}), {what}",
         metric(run, &effect.metric),
         ratio(effect.ratio),
         arm(run, &effect.baseline),
         arm(run, &effect.arm),
         numbers(run, effect)
     );
-    if let Some(n) = rounds_to_decide(effect) {
+    if let Some(n) = rounds_to_decide(effect).filter(|_| !is_apart) {
         text += &format!("; about {n} rounds would decide it if the scatter stays as it was");
     }
     text
