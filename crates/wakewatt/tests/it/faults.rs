@@ -23,6 +23,12 @@ fn known(snapshot: &Snapshot) -> BTreeSet<String> {
     rows.filter(|row| row.cell.is_ok()).map(|row| row.id).collect()
 }
 
+/// What the known rows say, without the CPUs they say it of.
+fn said(snapshot: &Snapshot) -> BTreeSet<String> {
+    let rows = snapshot.sheets().into_iter().flat_map(|(_, sheet)| sheet.rows);
+    rows.filter_map(|row| row.cell.ok().map(|cell| format!("{} = {cell}", row.id))).collect()
+}
+
 /// Everything that is done with facts, to see that nothing of it minds.
 fn use_all(snapshot: &Snapshot, at: usize, fault: Fault) {
     let shown = view::facts(snapshot, Style { is_on: false }, true);
@@ -43,6 +49,7 @@ struct Loss {
     what: String,
     n_lost: usize,
     n_known: usize,
+    invented: Vec<String>,
 }
 
 /// The operations of a run, as words, to say which one a fault hit.
@@ -74,7 +81,8 @@ impl Source for Log<'_> {
 fn check(name: &str, n_samples: usize) -> Vec<Loss> {
     let tree = recorded::open(&host(name)).unwrap();
     let log = Log(&tree, std::cell::RefCell::default());
-    let whole = known(&Snapshot::read(&log, |_| true));
+    let healthy = Snapshot::read(&log, |_| true);
+    let (whole, all_said) = (known(&healthy), said(&healthy));
     let operations = log.1.into_inner();
     let stride = operations.len().div_ceil(n_samples.min(operations.len())).max(1);
     let mut losses = Vec::new();
@@ -87,7 +95,8 @@ fn check(name: &str, n_samples: usize) -> Vec<Loss> {
             use_all(&snapshot, at, fault);
             if fault != Fault::Forever {
                 let n_lost = whole.difference(&known(&snapshot)).count();
-                losses.push(Loss { at, fault, what: operations[at].clone(), n_lost, n_known: whole.len() });
+                let invented = said(&snapshot).difference(&all_said).cloned().collect();
+                losses.push(Loss { at, fault, what: operations[at].clone(), n_lost, n_known: whole.len(), invented });
             }
         }
     }
@@ -105,6 +114,9 @@ fn assert_small(name: &str, mut losses: Vec<Loss>) {
         .collect();
     let worst = worst.join("\n  ");
     println!("{name}: {} single faults; worst:\n  {worst}", losses.len());
+    for l in losses.iter().filter(|l| matches!(l.fault, Fault::Once | Fault::Vanish) && !l.invented.is_empty()) {
+        println!("INVENTED {:?} {}: {:?}", l.fault, l.what, l.invented);
+    }
     assert!(losses[0].n_lost * 2 < n_known, "{name}: one fault takes half of all facts:\n  {worst}");
     let n_many = losses.iter().filter(|l| l.n_lost * 20 > n_known).count();
     assert!(n_many * 20 <= losses.len(), "{name}: {n_many} of {} faults take over 5 %:\n  {worst}", losses.len());
