@@ -23,14 +23,14 @@ impl Machine {
     /// So many CPUs with two idle states, all healthy.
     fn with_cpus(n: u32) -> Machine {
         let machine = Machine::empty();
-        machine.file(&format!("{CPU}/online"), &format!("0-{}\n", n - 1));
-        machine.file(&format!("{CPU}/present"), &format!("0-{}\n", n - 1));
+        machine.file(&format!("{CPU}/online"), format!("0-{}\n", n - 1));
+        machine.file(&format!("{CPU}/present"), format!("0-{}\n", n - 1));
         machine.file(&format!("{CPU}/cpuidle/current_driver"), "intel_idle\n");
         machine.file("proc/cmdline", "quiet\n");
         for cpu in 0..n {
             for (state, name, latency) in [(0, "POLL", 0), (1, "C1", 2), (2, "C6", 290)] {
                 for (file, value) in [("name", name.to_string()), ("latency", latency.to_string())] {
-                    machine.file(&format!("{CPU}/cpu{cpu}/cpuidle/state{state}/{file}"), &format!("{value}\n"));
+                    machine.file(&format!("{CPU}/cpu{cpu}/cpuidle/state{state}/{file}"), format!("{value}\n"));
                 }
             }
             machine.file(&format!("{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"), "0\n");

@@ -3,6 +3,8 @@
 
 // In a test binary "pub" means: for the other files.
 #![allow(unreachable_pub)]
+// A test that cannot go on should stop, and one that does not run says so.
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod cli;
 mod faults;
