@@ -65,6 +65,13 @@ impl Gap {
         Gap { kind, path: path.into(), reason: error.detail.clone() }
     }
 
+    /// From a folder that is there and cannot be looked into; one that is not there, or that a recording leaves out,
+    /// simply holds nothing.
+    pub fn of_closed_folder<T>(path: &str, listing: &Result<T, ReadError>) -> Option<Gap> {
+        let error = listing.as_ref().err()?;
+        matches!(error.kind, ErrorKind::Denied | ErrorKind::Failed).then(|| Gap::from_read(path, error))
+    }
+
     /// The content was not as documented.
     pub fn malformed(path: &str, reason: impl Into<String>) -> Gap {
         Gap { kind: GapKind::Malformed, path: path.into(), reason: reason.into() }

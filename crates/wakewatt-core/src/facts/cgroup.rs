@@ -23,6 +23,8 @@ const MAX_SHOWN: usize = 20;
 pub struct Cgroups {
     /// v1, v2, or both (hybrid).
     pub versions: Vec<String>,
+    /// Why the mount point could not be listed.
+    pub unlisted_because: Option<Gap>,
     /// In order of their path.
     pub limited: Vec<CgroupLimit>,
     /// How many groups were looked at.
@@ -80,7 +82,9 @@ impl Domain for Cgroups {
 
     fn read(src: &dyn Source, _: &Cpus) -> Cgroups {
         let mut found = Cgroups::default();
-        let names = src.list(ROOT).unwrap_or_default();
+        let listing = src.list(ROOT);
+        found.unlisted_because = Gap::of_closed_folder(ROOT, &listing);
+        let names = listing.unwrap_or_default();
         let has = |name: &str| names.iter().any(|n| n == name);
         if has("cgroup.controllers") {
             found.versions.push("v2".into());
@@ -101,6 +105,9 @@ impl Domain for Cgroups {
     }
 
     fn show(&self, sheet: &mut Sheet) {
+        if let Some(gap) = &self.unlisted_because {
+            return sheet.fact("cgroup.version", "cgroup version", &Fact::<u64>::Gap(gap.clone()), |n| Cell::Count(*n));
+        }
         let versions = if self.versions.is_empty() { "none seen".into() } else { self.versions.join(" and ") };
         sheet.say("cgroup.version", "cgroup version", Cell::Text(versions));
         sheet.say("cgroup.limited", "groups with a quota or throttled", Cell::Count(self.limited.len() as u64));

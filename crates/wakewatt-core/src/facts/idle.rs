@@ -9,7 +9,7 @@
 
 use super::{Cpus, Domain, cpus::ROOT};
 use crate::cpuset::CpuSet;
-use crate::fact::{Fact, PerCpu, fact, parse};
+use crate::fact::{Fact, Gap, PerCpu, fact, parse};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use crate::units::Cpu;
@@ -33,6 +33,8 @@ pub struct Idle {
     pub states: Vec<IdleState>,
     /// Running CPUs that have no idle state at all.
     pub cpus_without_states: CpuSet,
+    /// Why the states of some CPU could not be listed, which are then missing here.
+    pub unlisted_because: Option<Gap>,
 }
 
 /// One state index, over all CPUs that have it.
@@ -136,8 +138,15 @@ impl Domain for Idle {
         // Listing each CPU's folder is the only way to see a table that differs between CPUs.
         let mut have: BTreeMap<u32, Vec<Cpu>> = BTreeMap::new();
         let mut without = CpuSet::new();
+        let mut unlisted_because = None;
         for cpu in cpus.all() {
-            let names = src.list(&format!("{ROOT}/cpu{cpu}/cpuidle")).unwrap_or_default();
+            let folder = format!("{ROOT}/cpu{cpu}/cpuidle");
+            let listing = src.list(&folder);
+            if let Some(gap) = Gap::of_closed_folder(&folder, &listing) {
+                unlisted_because.get_or_insert(gap);
+                continue;
+            }
+            let names = listing.unwrap_or_default();
             let states: Vec<u32> = names.iter().filter_map(|n| n.strip_prefix("state")?.parse().ok()).collect();
             if states.is_empty() && cpus.online.get().is_some_and(|s| s.contains(cpu)) {
                 without.insert(cpu);
@@ -155,6 +164,7 @@ impl Domain for Idle {
             guest_halt_poll_ns: fact(src, "/sys/module/haltpoll/parameters/guest_halt_poll_ns", parse::number),
             states: have.into_iter().map(|(index, cpus)| read_state(src, index, &cpus)).collect(),
             cpus_without_states: without,
+            unlisted_because,
         }
     }
 
@@ -166,6 +176,9 @@ impl Domain for Idle {
         });
         sheet.fact("idle.c1_demotion", "C1 demotion", &self.is_c1_demotion_on, |v| Cell::Flag(*v));
         sheet.fact("idle.guest_halt_poll", "guest halt poll", &self.guest_halt_poll_ns, |v| Cell::Ns(*v));
+        if let Some(gap) = &self.unlisted_because {
+            sheet.fact("idle.unlisted", "states of every CPU", &Fact::<u64>::Gap(gap.clone()), |n| Cell::Count(*n));
+        }
         if !self.cpus_without_states.is_empty() {
             sheet.say("idle.cpus_without_states", "CPUs without idle states", Cell::text(&self.cpus_without_states));
         }

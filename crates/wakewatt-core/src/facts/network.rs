@@ -20,6 +20,8 @@ const ROOT: &str = "/sys/class/net";
 pub struct Network {
     /// All but the loopback.
     pub interfaces: Vec<Interface>,
+    /// Why they could not be listed.
+    pub unlisted_because: Option<Gap>,
     /// net.core.busy_poll: how long poll and select spin.
     pub busy_poll_ns: Fact<u64>,
     /// net.core.busy_read: how long a socket read spins.
@@ -99,11 +101,19 @@ impl Domain for Network {
     const HELP: &'static str = "interfaces: driver, queues, steering, interrupt coalescing, link power states";
 
     fn read(src: &dyn Source, _: &Cpus) -> Network {
-        let names = src.list(ROOT).unwrap_or_default();
+        let listing = src.list(ROOT);
+        let unlisted_because = Gap::of_closed_folder(ROOT, &listing);
+        let names = listing.unwrap_or_default();
         // bonding_masters and its like are files in the same folder.
-        let is_interface = |name: &&String| *name != "lo" && src.list(&format!("{ROOT}/{name}")).is_ok();
+        let is_folder = |name: &str| {
+            let path = format!("{ROOT}/{name}");
+            let listing = src.list(&path);
+            listing.is_ok() || Gap::of_closed_folder(&path, &listing).is_some()
+        };
+        let is_interface = |name: &&String| *name != "lo" && is_folder(name);
         Network {
             interfaces: names.iter().filter(is_interface).map(|name| read_interface(src, name)).collect(),
+            unlisted_because,
             busy_poll_ns: fact(src, "/proc/sys/net/core/busy_poll", parse::us_to_ns),
             busy_read_ns: fact(src, "/proc/sys/net/core/busy_read", parse::us_to_ns),
         }
@@ -113,7 +123,8 @@ impl Domain for Network {
         sheet.fact("network.busy_poll", "busy poll", &self.busy_poll_ns, |v| Cell::Ns(*v));
         sheet.fact("network.busy_read", "busy read", &self.busy_read_ns, |v| Cell::Ns(*v));
         let virtuals = self.interfaces.iter().filter(|i| !i.is_physical).count();
-        sheet.say("network.virtual", "virtual interfaces (not shown)", Cell::Count(virtuals as u64));
+        let virtuals = self.unlisted_because.clone().map_or(Fact::Known(virtuals as u64), Fact::Gap);
+        sheet.fact("network.virtual", "virtual interfaces (not shown)", &virtuals, |n| Cell::Count(*n));
         for i in self.interfaces.iter().filter(|i| i.is_physical) {
             let id = |what: &str| format!("network.{}.{what}", i.name);
             let label = |what: &str| format!("{} {what}", i.name);

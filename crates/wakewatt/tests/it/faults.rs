@@ -23,11 +23,19 @@ fn known(snapshot: &Snapshot) -> BTreeSet<String> {
     rows.filter(|row| row.cell.is_ok()).map(|row| row.id).collect()
 }
 
-/// What the known rows say, without the CPUs they say it of.
+/// What the known rows say of the machine as a whole; a row that names its CPUs claims nothing about the others.
 fn said(snapshot: &Snapshot) -> BTreeSet<String> {
-    let rows = snapshot.sheets().into_iter().flat_map(|(_, sheet)| sheet.rows);
+    let rows = snapshot.sheets().into_iter().flat_map(|(_, sheet)| sheet.rows).filter(|row| row.cpus.is_none());
     rows.filter_map(|row| row.cell.ok().map(|cell| format!("{} = {cell}", row.id))).collect()
 }
+
+/// Rows that may say something else after one failed read, and why.
+const SECOND_BEST: &[(&str, &str)] = &[
+    ("cache.", "a cache whose level or type cannot be read goes by its index: it is counted there"),
+    ("irq.", "where an interrupt goes is then what it may go to"),
+    ("virt.", "the next best sign of a hypervisor or container speaks"),
+    ("idle.", "where the states of one CPU cannot be listed, sums go without it and a row says so"),
+];
 
 /// Everything that is done with facts, to see that nothing of it minds.
 fn use_all(snapshot: &Snapshot, at: usize, fault: Fault) {
@@ -114,9 +122,13 @@ fn assert_small(name: &str, mut losses: Vec<Loss>) {
         .collect();
     let worst = worst.join("\n  ");
     println!("{name}: {} single faults; worst:\n  {worst}", losses.len());
-    for l in losses.iter().filter(|l| matches!(l.fault, Fault::Once | Fault::Vanish) && !l.invented.is_empty()) {
-        println!("INVENTED {:?} {}: {:?}", l.fault, l.what, l.invented);
-    }
+    let invented: Vec<String> = losses
+        .iter()
+        .filter(|l| l.fault == Fault::Once)
+        .flat_map(|l| l.invented.iter().map(move |row| format!("{row} when this fails: {}", l.what)))
+        .filter(|row| !SECOND_BEST.iter().any(|(id, _)| row.starts_with(id)))
+        .collect();
+    assert!(invented.is_empty(), "{name}: a failed read must not make up facts:\n  {}", invented.join("\n  "));
     assert!(losses[0].n_lost * 2 < n_known, "{name}: one fault takes half of all facts:\n  {worst}");
     let n_many = losses.iter().filter(|l| l.n_lost * 20 > n_known).count();
     assert!(n_many * 20 <= losses.len(), "{name}: {n_many} of {} faults take over 5 %:\n  {worst}", losses.len());

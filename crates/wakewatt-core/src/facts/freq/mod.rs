@@ -11,7 +11,7 @@ pub mod policies;
 
 use super::{Cpus, Domain, cpus::ROOT};
 use crate::cpuset::CpuSet;
-use crate::fact::{Fact, PerCpu, parse};
+use crate::fact::{Fact, GapKind, PerCpu, parse};
 use crate::folder::{Folder, Folders};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
@@ -68,9 +68,12 @@ impl Domain for Freq {
         let folders = Folders::list(src, numbers.iter().copied(), |n| format!("{ROOT}/cpufreq/policy{n}"));
         let policies = Policies::read(src, &folders);
         let covered: CpuSet = policies.cpus.known().flat_map(|(_, cpus)| cpus.iter()).collect();
+        // A policy that does not say whose it is, or a folder that stays closed, leaves nobody proven to be without.
+        let is_closed = root.gap().is_some_and(|gap| matches!(gap.kind, GapKind::Denied | GapKind::Failed));
+        let is_told = !is_closed && policies.cpus.0.iter().all(|group| group.fact.is_known());
         let power = Folders::alike(src, cpus.running(), |cpu| format!("{ROOT}/cpu{cpu}/power"));
         Freq {
-            cpus_without_policy: cpus.running().filter(|cpu| !covered.contains(*cpu)).collect(),
+            cpus_without_policy: cpus.running().filter(|cpu| is_told && !covered.contains(*cpu)).collect(),
             policies,
             is_boost_on: root.fact(src, "boost", parse::flag),
             tunables: drivers::tunables(src, &root, &folders),
