@@ -11,7 +11,7 @@ pub mod policies;
 
 use super::{Cpus, Domain, cpus::ROOT};
 use crate::cpuset::CpuSet;
-use crate::fact::{Fact, GapKind, PerCpu, parse};
+use crate::fact::{Fact, Gap, GapKind, PerCpu, parse};
 use crate::folder::{Folder, Folders};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
@@ -27,6 +27,8 @@ pub struct Freq {
     pub policies: Policies,
     /// Running CPUs that belong to no policy.
     pub cpus_without_policy: CpuSet,
+    /// Why the policies could not be listed.
+    pub unlisted_because: Option<Gap>,
     /// Turbo switch of acpi-cpufreq and amd-pstate, for all policies at once.
     pub is_boost_on: Fact<bool>,
     /// Governor tunables, global and per policy.
@@ -69,11 +71,12 @@ impl Domain for Freq {
         let policies = Policies::read(src, &folders);
         let covered: CpuSet = policies.cpus.known().flat_map(|(_, cpus)| cpus.iter()).collect();
         // A policy that does not say whose it is, or a folder that stays closed, leaves nobody proven to be without.
-        let is_closed = root.gap().is_some_and(|gap| matches!(gap.kind, GapKind::Denied | GapKind::Failed));
-        let is_told = !is_closed && policies.cpus.0.iter().all(|group| group.fact.is_known());
+        let unlisted_because = root.gap().filter(|gap| matches!(gap.kind, GapKind::Denied | GapKind::Failed));
+        let is_told = unlisted_because.is_none() && policies.cpus.0.iter().all(|group| group.fact.is_known());
         let power = Folders::alike(src, cpus.running(), |cpu| format!("{ROOT}/cpu{cpu}/power"));
         Freq {
             cpus_without_policy: cpus.running().filter(|cpu| is_told && !covered.contains(*cpu)).collect(),
+            unlisted_because,
             policies,
             is_boost_on: root.fact(src, "boost", parse::flag),
             tunables: drivers::tunables(src, &root, &folders),
@@ -85,7 +88,12 @@ impl Domain for Freq {
     }
 
     fn show(&self, sheet: &mut Sheet) {
-        self.policies.show(sheet);
+        match &self.unlisted_because {
+            Some(gap) => {
+                sheet.fact("freq.n_policies", "policies", &Fact::<u64>::Gap(gap.clone()), |n| Cell::Count(*n));
+            }
+            None => self.policies.show(sheet),
+        }
         if !self.cpus_without_policy.is_empty() {
             sheet.say("freq.cpus_without_policy", "CPUs without a policy", Cell::text(&self.cpus_without_policy));
         }
