@@ -215,17 +215,33 @@ fn pairs(run: &ExperimentRun, metric: usize, arm: usize) -> Vec<(f64, f64)> {
     (0..n_rounds).filter_map(|round| value(round, &run.arms[0].id).zip(value(round, &run.arms[arm].id))).collect()
 }
 
+/// Did both blocks of the round count for the primary metric?
+fn counts(run: &ExperimentRun, round: usize, arm: usize) -> bool {
+    [&run.arms[0].id, &run.arms[arm].id].iter().all(|id| {
+        let mut blocks = run.blocks.iter().filter(|b| b.round == round && b.arm == **id && b.is_rejected.is_none());
+        blocks.any(|b| b.values_ns.first().copied().flatten().is_some_and(|v| v > 0.0))
+    })
+}
+
 /// Should it stop after so many whole rounds? Then why.
 fn enough(run: &ExperimentRun, design: &Design, n_rounds: usize, spent_ns: u64) -> Option<String> {
-    let look = |arm: usize| design.looks.decide(n_rounds, &log_ratios(&pairs(run, 0, arm)), design.seed);
+    // Looks are taken at numbers of counted rounds, each once: a round that did not count adds nothing to look at.
+    let look = |arm: usize| {
+        let pairs = pairs(run, 0, arm);
+        let is_new = counts(run, n_rounds - 1, arm);
+        let n = if is_new { pairs.len() } else { 0 };
+        design.looks.decide(n, &log_ratios(&pairs), design.seed)
+    };
     let decisions: Vec<Decision> = (1..run.arms.len()).map(look).collect();
     let reached = decisions.iter().find_map(|d| if let Decision::Continue(next) = d { Some(*next) } else { None });
-    let is_a_look = design.looks.all().iter().any(|l| l.n_rounds == n_rounds);
+    let n_counted = pairs(run, 0, 1).len();
+    let is_a_look = counts(run, n_rounds - 1, 1) && design.looks.all().iter().any(|l| l.n_rounds == n_counted);
+    let n_to_next = reached.map_or(0, |next| next.saturating_sub(n_counted)) as u64;
     let per_round_ns = spent_ns / (n_rounds.max(1) as u64);
     match (reached, decisions.first()) {
         (None, Some(Decision::Stop(reason))) => Some(format!("{} after {n_rounds} rounds", reason.text())),
         // Rounds that end between two looks would be judged at a level that is spent already: stop at the look.
-        (Some(next), _) if is_a_look && spent_ns + per_round_ns * ((next - n_rounds) as u64) > design.budget_ns => {
+        (Some(_), _) if is_a_look && spent_ns + per_round_ns * n_to_next > design.budget_ns => {
             Some(format!("the time budget does not reach the next look, {n_rounds} rounds ran"))
         }
         (Some(_), _) if spent_ns + per_round_ns > design.budget_ns => {
@@ -236,10 +252,12 @@ fn enough(run: &ExperimentRun, design: &Design, n_rounds: usize, spent_ns: u64) 
 }
 
 fn effects(run: &ExperimentRun, looks: &Looks) -> Vec<Effect> {
-    let n_rounds = run.blocks.last().map_or(0, |b| b.round + 1);
-    let judge = looks.judge(n_rounds, run.seed);
     let mut effects = Vec::new();
     for arm in 1..run.arms.len() {
+        // Between two looks the level of the next one is what has not been spent yet.
+        let n_counted = pairs(run, 0, arm).len();
+        let look = looks.all().iter().find(|l| l.n_rounds >= n_counted).map_or(n_counted, |l| l.n_rounds);
+        let judge = looks.judge(look, run.seed);
         let one = |metric: usize| {
             judge.effect(&run.metrics[metric].id, &run.arms[0].id, &run.arms[arm].id, &pairs(run, metric, arm))
         };
@@ -275,6 +293,7 @@ mod tests {
         n_enter: Cell<usize>,
         fail_at: Option<usize>,
         is_stuck: bool,
+        is_noisy: bool,
         order: RefCell<Vec<usize>>,
     }
 
@@ -306,7 +325,8 @@ mod tests {
             vec![("/setting".into(), self.0.setting.get().to_string())]
         }
         fn contradiction(&self, _: usize, _: &[IdleDelta]) -> Option<String> {
-            None
+            // Every third block is spoilt, when asked for.
+            (self.0.is_noisy && self.0.n_enter.get().is_multiple_of(3)).then(|| "spoilt".into())
         }
     }
 
@@ -370,6 +390,15 @@ mod tests {
         assert!(order.chunks(2).any(|c| c == [1, 0]) && order.chunks(2).any(|c| c == [0, 1]), "the order is random");
         assert!(order.chunks(2).all(|c| c[0] != c[1]), "each round holds each arm once");
         assert_eq!(run.pooled.len(), 2);
+    }
+
+    #[test]
+    fn rounds_that_do_not_count_delay_the_look_and_do_not_spend_it() {
+        let (_, run) = experiment(Fake { is_noisy: true, ..Fake::default() }, 5.0, 1000, false);
+        let run = run.unwrap();
+        let effect = run.primary().unwrap();
+        assert!(run.blocks.len() > 12, "some rounds did not count");
+        assert_eq!((effect.n_pairs, effect.verdict), (6, Verdict::Slower), "{}", run.stopped_because);
     }
 
     #[test]
