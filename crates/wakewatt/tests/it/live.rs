@@ -24,12 +24,15 @@ pub fn skipped(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr().lock(), "SKIPPED {test}: {why}");
 }
 
-/// One live test at a time; they all disturb the same machine.
+/// One live test at a time; they all disturb the same machine. The file keeps out those of another checkout.
 static MACHINE: Mutex<()> = Mutex::new(());
 
-fn machine(test: &str) -> Option<MutexGuard<'static, ()>> {
+fn machine(test: &str) -> Option<(MutexGuard<'static, ()>, fs::File)> {
     if std::env::var("WAKEWATT_LIVE").is_ok_and(|v| v == "1") && is_root() {
-        return Some(MACHINE.lock().unwrap_or_else(PoisonError::into_inner));
+        let here = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = fs::File::create(std::env::temp_dir().join("wakewatt-live-tests.lock")).unwrap();
+        file.lock().unwrap();
+        return Some((here, file));
     }
     skipped(test, "needs WAKEWATT_LIVE=1 and root");
     None
