@@ -24,12 +24,15 @@ pub fn skipped(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr().lock(), "SKIPPED {test}: {why}");
 }
 
-/// One live test at a time; they all disturb the same machine.
+/// One live test at a time; they all disturb the same machine. The file keeps out those of another checkout.
 static MACHINE: Mutex<()> = Mutex::new(());
 
-fn machine(test: &str) -> Option<MutexGuard<'static, ()>> {
+fn machine(test: &str) -> Option<(MutexGuard<'static, ()>, fs::File)> {
     if std::env::var("WAKEWATT_LIVE").is_ok_and(|v| v == "1") && is_root() {
-        return Some(MACHINE.lock().unwrap_or_else(PoisonError::into_inner));
+        let here = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = fs::File::create(std::env::temp_dir().join("wakewatt-live-tests.lock")).unwrap();
+        file.lock().unwrap();
+        return Some((here, file));
     }
     skipped(test, "needs WAKEWATT_LIVE=1 and root");
     None
@@ -156,14 +159,24 @@ fn the_main_job_finds_the_cost_of_halting() {
     assert_eq!(run["before"], run["after"]);
     assert_eq!(run["seed"], 1);
     let primary = &run["metrics"][0]["id"];
-    let effect = run["effects"].as_array().unwrap().iter().find(|e| &e["metric"] == primary).unwrap();
-    let _ = writeln!(std::io::stderr().lock(), "{took:?}; {}; {effect}", document["verdict"]);
+    let blocks = run["blocks"].as_array().unwrap();
+    let rejected: Vec<String> =
+        blocks.iter().filter(|b| !b["is_rejected"].is_null()).map(|b| b["is_rejected"].to_string()).collect();
+    let n_rejected = format!("{} of {} blocks did not count: {:?}", rejected.len(), blocks.len(), rejected.first());
+    let effect = run["effects"].as_array().unwrap().iter().find(|e| &e["metric"] == primary);
+    let effect = effect.unwrap_or_else(|| panic!("no whole round; is the machine quiet? {n_rejected}"));
+    let _ = writeln!(std::io::stderr().lock(), "{took:?}; {n_rejected}; {}; {effect}", document["verdict"]);
     if is_haltpoll() {
         let (low, high) = (effect["ratio_low"].as_f64().unwrap(), effect["ratio_high"].as_f64().unwrap());
         assert!(low > 1.0 || high < 1.0, "the interval holds 1: {effect}");
-        // With fewer rounds chance cannot be excluded: other work kept the CPUs busy and blocks did not count.
+        // With fewer rounds the sign-flip test cannot exclude chance, however large the effect: other work kept the CPUs
+        // busy and blocks did not count. The verdict then has to say so.
         let n_pairs = effect["n_pairs"].as_u64().unwrap();
-        assert!(n_pairs < 6 || effect["verdict"] == "slower", "{effect}");
+        let is_proven = effect["verdict"] == "slower";
+        assert!(
+            is_proven || (n_pairs < 8 && document["verdict"].as_str().unwrap().contains("too few rounds")),
+            "{effect}"
+        );
     }
 }
 
@@ -226,7 +239,7 @@ fn a_limit_found_is_an_arm_and_survives_kill_9() {
     assert_eq!(read(&limited.file), "0", "a refused experiment changes nothing");
     let recovered = said(&mut wakewatt(&["recover"]));
     assert_eq!(recovered.code, Some(0), "{recovered:?}");
-    assert!(recovered.out.contains("Restored"), "{recovered:?}");
+    assert!(recovered.out.contains("put back"), "{recovered:?}");
     assert_eq!(state(), before);
     assert!(said(&mut wakewatt(&["recover"])).out.contains("Nothing to recover"));
 
