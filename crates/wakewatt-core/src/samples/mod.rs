@@ -1,7 +1,10 @@
 //! Samples: what wakewatt measured. Every one carries its acquisition window, its size and how it was taken.
 
 pub mod experiment;
+pub mod kernel_histogram;
 pub mod network;
+pub mod traced;
+pub mod wakes;
 pub mod wakeup;
 
 use serde::{Deserialize, Serialize};

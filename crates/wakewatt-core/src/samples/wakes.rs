@@ -1,0 +1,154 @@
+//! What the eBPF programs counted: one histogram per CPU, idle state and kind of event.
+//!
+//! Raw on purpose: cumulative since attachment, states by index. A window is the difference of two readings
+//! ([`WakeCounters::since`]); [`super::traced`] makes sense of it. The wake classes exist because the exit latency is not
+//! always between "made runnable" (sched_waking) and "runs" (sched_switch):
+//!
+//! - remote: another CPU woke this one, which was in the state: the exit is inside;
+//! - interrupt before exit: an interrupt taken inside the state's accounting (HLT, POLL, C1 with interrupts on): inside;
+//! - interrupt after exit: states entered with interrupts off (intel_idle's C1E, C6): the CPU had left the state before
+//!   the handler woke anybody, so the exit is *not* inside, and the histogram says less than the truth;
+//! - busy: the CPU was not idle.
+
+use super::kernel_histogram::KernelHistogram;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How a task was woken, seen from the CPU it then ran on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WakeClass {
+    /// From another CPU, while this one was in the state.
+    Remote,
+    /// By an interrupt here, before the exit event.
+    InterruptBeforeExit,
+    /// By an interrupt here (or from afar), after the exit event: the exit latency is not inside.
+    InterruptAfterExit,
+    /// The CPU was not idle.
+    Busy,
+}
+
+impl WakeClass {
+    /// All, in the order of the C enumeration.
+    pub const ALL: [WakeClass; 4] =
+        [WakeClass::Remote, WakeClass::InterruptBeforeExit, WakeClass::InterruptAfterExit, WakeClass::Busy];
+
+    /// For tables.
+    pub fn words(self) -> &'static str {
+        match self {
+            WakeClass::Remote => "another CPU",
+            WakeClass::InterruptBeforeExit => "interrupt",
+            WakeClass::InterruptAfterExit => "interrupt, after exit",
+            WakeClass::Busy => "-",
+        }
+    }
+
+    /// Does the latency contain leaving the idle state?
+    pub fn contains_exit(self) -> bool {
+        matches!(self, WakeClass::Remote | WakeClass::InterruptBeforeExit)
+    }
+}
+
+/// What a histogram counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counted {
+    /// Made runnable to running.
+    Wake(WakeClass),
+    /// Timer expiry to its handler, before the exit event.
+    TimerInside,
+    /// The same, handled after the exit event.
+    TimerAfter,
+    /// Length of one stay in the state.
+    IdleLength,
+}
+
+impl Counted {
+    /// All, in the order of the C enumeration.
+    pub const ALL: [Counted; 7] = [
+        Counted::Wake(WakeClass::Remote),
+        Counted::Wake(WakeClass::InterruptBeforeExit),
+        Counted::Wake(WakeClass::InterruptAfterExit),
+        Counted::Wake(WakeClass::Busy),
+        Counted::TimerInside,
+        Counted::TimerAfter,
+        Counted::IdleLength,
+    ];
+}
+
+/// One CPU's counts. The key's first part is the idle state, none where no state is known (busy, or not yet seen).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuCounters {
+    /// Which.
+    pub cpu: u32,
+    /// Non-empty histograms.
+    pub cells: BTreeMap<(Option<u32>, Counted), KernelHistogram>,
+    /// Wake-ups that could not be remembered (no memory for task storage).
+    pub n_unclassed: u64,
+    /// Records that did not fit the ring buffer.
+    pub n_lost: u64,
+    /// Timers that fired before their hard limit, within their slack: no lateness to count.
+    pub n_early: u64,
+    /// Wake-ups of the observer itself, kept out of the histograms.
+    pub n_own: u64,
+    /// Their latency, summed.
+    pub own_ns: u64,
+    /// Those that took this CPU out of idle.
+    pub n_own_from_idle: u64,
+}
+
+/// Wake-ups of one process out of one idle state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessCounters {
+    /// Thread group.
+    pub tgid: u32,
+    /// Its name when first seen.
+    pub name: String,
+    /// The state.
+    pub state: Option<u32>,
+    /// Wake-ups.
+    pub n: u64,
+    /// Latency, summed.
+    pub sum_ns: u64,
+}
+
+/// One reading of everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WakeCounters {
+    /// When, CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// By CPU, ascending.
+    pub cpus: Vec<CpuCounters>,
+    /// Processes woken out of idle; the kernel keeps the 8192 most recent pairs of process and state.
+    pub processes: Vec<ProcessCounters>,
+}
+
+impl WakeCounters {
+    /// What came since an earlier reading.
+    pub fn since(&self, earlier: &WakeCounters) -> WakeCounters {
+        let cpus = self.cpus.iter().map(|now| {
+            let before = earlier.cpus.iter().find(|c| c.cpu == now.cpu).cloned().unwrap_or_default();
+            let cells = now.cells.iter().filter_map(|(key, hist)| {
+                let hist = before.cells.get(key).map_or_else(|| hist.clone(), |b| hist.since(b));
+                (hist.n > 0).then_some((*key, hist))
+            });
+            CpuCounters {
+                cpu: now.cpu,
+                cells: cells.collect(),
+                n_unclassed: now.n_unclassed.saturating_sub(before.n_unclassed),
+                n_lost: now.n_lost.saturating_sub(before.n_lost),
+                n_early: now.n_early.saturating_sub(before.n_early),
+                n_own: now.n_own.saturating_sub(before.n_own),
+                own_ns: now.own_ns.saturating_sub(before.own_ns),
+                n_own_from_idle: now.n_own_from_idle.saturating_sub(before.n_own_from_idle),
+            }
+        });
+        let processes = self.processes.iter().filter_map(|now| {
+            let before = earlier.processes.iter().find(|p| (p.tgid, p.state) == (now.tgid, now.state));
+            // A pair that was evicted and came back counts from zero again.
+            let before = before.filter(|b| b.n <= now.n).cloned().unwrap_or_default();
+            let (n, sum_ns) = (now.n - before.n, now.sum_ns.saturating_sub(before.sum_ns));
+            (n > 0).then(|| ProcessCounters { n, sum_ns, ..now.clone() })
+        });
+        WakeCounters { at_ns: self.at_ns, cpus: cpus.collect(), processes: processes.collect() }
+    }
+}

@@ -1,0 +1,1 @@
+char l[] __attribute__((section("license"),used))="GPL";

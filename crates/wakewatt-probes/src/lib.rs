@@ -1,0 +1,40 @@
+//! wakewatt-probes owns the only C and eBPF of the house.
+//!
+//! A probe is a folder: `<name>.bpf.c` counts in the kernel, `mod.rs` loads it and turns what it counted into core's
+//! samples. Programs are compiled by clang when the crate is built (`build.rs`), find kernel structures through the
+//! running kernel's BTF (CO-RE: we declare only the members used), and attach to typed tracepoints only, so no kprobes
+//! are needed. Nothing is pinned: when the process ends, however it ends, the kernel detaches and frees everything.
+//!
+//! Dependencies: aya, because it loads CO-RE programs from a static binary without libbpf. Two things it does not do are
+//! worked around: task storage passes as an unsupported map, and program statistics come from `/proc/self/fdinfo`.
+//!
+//! To add a probe: a folder, one line in [`PROBES`], one name in `build.rs`.
+
+pub mod icmp;
+pub mod wake;
+mod error;
+mod load;
+mod symbols;
+
+pub use error::ProbeError;
+pub use load::check;
+
+/// A probe, as `ls` shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// Folder and program name.
+    pub id: &'static str,
+    /// What it tells.
+    pub help: &'static str,
+    object: &'static [u8],
+}
+
+/// Every probe.
+pub const PROBES: &[Probe] = &[wake::PROBE, icmp::PROBE];
+
+impl Probe {
+    /// Was there a clang when this binary was built?
+    pub fn is_built(&self) -> bool {
+        !self.object.is_empty()
+    }
+}

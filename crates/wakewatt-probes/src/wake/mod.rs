@@ -1,0 +1,303 @@
+//! The wake-up probe: loads `wake.bpf.c`, reads its counters, drains its records.
+//!
+//! The structures below are the C ones, byte for byte; `layout` tests their sizes. Counters only grow while the probe
+//! lives, so a window is the difference of two readings. Reading them is a map lookup: no other CPU is interrupted.
+
+mod pairs;
+
+pub use pairs::{IdleRecord, RecordFlags};
+
+use crate::load::{Global, Loaded};
+use crate::{Probe, ProbeError, symbols};
+use aya::maps::{Array, HashMap, PerCpuArray, RingBuf};
+use std::collections::BTreeMap;
+use wakewatt_core::samples::kernel_histogram::{KernelHistogram, N_BUCKETS};
+use wakewatt_core::samples::wakes::{Counted, CpuCounters, ProcessCounters, WakeCounters};
+
+/// See the essay above.
+pub const PROBE: Probe = Probe {
+    id: "wake",
+    help: "wake-up latency by the idle state left, timer lateness, idle intervals",
+    object: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/wake.bpf.o")),
+};
+
+/// Histograms per idle state.
+const N_COUNTED: u32 = 7;
+const _: () = assert!(Counted::ALL.len() == N_COUNTED as usize);
+
+/// Whose wake-ups are counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Everybody's.
+    #[default]
+    Machine,
+    /// These thread groups', and with `is_following` their future children's.
+    Processes {
+        /// Thread groups.
+        tgids: Vec<u32>,
+        /// Children too.
+        is_following: bool,
+    },
+    /// Everything in a cgroup (version 2) and below it.
+    Cgroup {
+        /// The kernel's id: the inode number of its folder.
+        id: u64,
+        /// Depth below the root, which is 0.
+        level: u32,
+    },
+}
+
+/// What to trace.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Whose.
+    pub scope: Scope,
+    /// Idle states of the CPU that has most.
+    pub n_states: u32,
+    /// The state that spins, if there is one.
+    pub polling_state: Option<u32>,
+    /// Size of the buffer for idle records, a power of two of pages; none for no recording.
+    pub record_bytes: Option<u32>,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawHistogram {
+    n: u64,
+    sum_ns: u64,
+    max_ns: u64,
+    buckets: [u32; N_BUCKETS],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawCpu {
+    enter_ns: u64,
+    exit_ns: u64,
+    slot: u32,
+    is_idle: u32,
+    tick: u64,
+    rq: u64,
+    reference_ns: u64,
+    next_event_at_ns: i64,
+    sleep_until_ns: i64,
+    has_pair: u32,
+    n_iowait: u16,
+    flags: u8,
+    cause: u8,
+    is_stopped: u32,
+    is_first: u32,
+    n_unclassed: u64,
+    n_own: u64,
+    own_ns: u64,
+    n_lost: u64,
+    n_early: u64,
+    n_own_from_idle: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct RawProcessKey {
+    tgid: u32,
+    slot: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawProcess {
+    n: u64,
+    sum_ns: u64,
+    comm: [u8; 16],
+}
+
+// SAFETY: plain integers without padding, valid for every bit pattern.
+unsafe impl aya::Pod for RawHistogram {}
+// SAFETY: as above.
+unsafe impl aya::Pod for RawCpu {}
+// SAFETY: as above.
+unsafe impl aya::Pod for RawProcessKey {}
+// SAFETY: as above.
+unsafe impl aya::Pod for RawProcess {}
+
+/// Attached; dropping it detaches.
+pub struct WakeProbe {
+    loaded: Loaded,
+    records: Option<RingBuf<aya::maps::MapData>>,
+    n_slots: u32,
+    gaps: Vec<String>,
+}
+
+impl WakeProbe {
+    /// Loads and attaches.
+    pub fn attach(spec: &Spec) -> Result<WakeProbe, ProbeError> {
+        let n_slots = spec.n_states.clamp(1, 16) + 1;
+        let tick = spec.record_bytes.and_then(|_| symbols::address_of(&["tick_nohz_handler", "tick_sched_timer"]));
+        let (filter, cgroup, level) = match &spec.scope {
+            Scope::Machine => (0u32, 0, 0),
+            Scope::Processes { .. } => (1, 0, 0),
+            Scope::Cgroup { id, level } => (2, *id, *level),
+        };
+        let globals = [
+            Global::U32("own_tgid", std::process::id()),
+            Global::U32("filter", filter),
+            Global::U64("filter_cgroup", cgroup),
+            Global::U32("filter_cgroup_level", level),
+            Global::U8("is_recording", u8::from(spec.record_bytes.is_some())),
+            Global::U32("n_slots", n_slots),
+            Global::U32("polling_state", spec.polling_state.unwrap_or(0xffff)),
+            Global::U64("tick_function", tick.unwrap_or(0)),
+        ];
+        let sizes = [("hists", n_slots * N_COUNTED), ("pairs", spec.record_bytes.unwrap_or(4096))];
+        let mut loaded = Loaded::new(&PROBE, &globals, &sizes)?;
+        let mut gaps = Vec::new();
+        if let Scope::Processes { tgids, is_following } = &spec.scope {
+            for tgid in tgids {
+                follow(&mut loaded, *tgid)?;
+            }
+            if *is_following {
+                loaded.attach("on_fork", "sched_process_fork")?;
+            }
+        }
+        for (program, tracepoint) in [
+            ("on_waking", "sched_waking"),
+            ("on_wakeup_new", "sched_wakeup_new"),
+            ("on_switch", "sched_switch"),
+            ("on_cpu_idle", "cpu_idle"),
+        ] {
+            loaded.attach(program, tracepoint)?;
+        }
+        if let Err(why) = loaded.attach("on_timer", "hrtimer_expire_entry") {
+            gaps.push(format!("timer lateness: {why}"));
+        }
+        let mut records = None;
+        if spec.record_bytes.is_some() {
+            if tick.is_none() {
+                gaps.push(
+                    "next timer and sleep length: /proc/kallsyms hides the tick's timer function (kernel.kptr_restrict)"
+                        .into(),
+                );
+            }
+            for (program, tracepoint) in [("on_timer_start", "hrtimer_start"), ("on_tick_stop", "tick_stop")] {
+                if let Err(why) = loaded.attach(program, tracepoint) {
+                    gaps.push(format!("tick state: {why}"));
+                }
+            }
+            let map = loaded.ebpf.take_map("pairs").ok_or(ProbeError::NotBuilt)?;
+            records = Some(RingBuf::try_from(map).map_err(|e| refused("ring buffer", &e))?);
+        }
+        Ok(WakeProbe { loaded, records, n_slots, gaps })
+    }
+
+    /// What could not be attached, and what is missing for it.
+    pub fn gaps(&self) -> &[String] {
+        &self.gaps
+    }
+
+    /// Also counts this thread group from now on.
+    pub fn follow(&mut self, tgid: u32) -> Result<(), ProbeError> {
+        follow(&mut self.loaded, tgid)
+    }
+
+    /// Reads every counter. The time is taken by the caller, who owns the clock.
+    pub fn read(&self, at_ns: u64) -> Result<WakeCounters, ProbeError> {
+        let map = |name: &str| self.loaded.ebpf.map(name).ok_or(ProbeError::NotBuilt);
+        let states: PerCpuArray<_, RawCpu> =
+            PerCpuArray::try_from(map("cpus")?).map_err(|e| refused("map cpus", &e))?;
+        let state = states.get(&0, 0).map_err(|e| refused("map cpus", &e))?;
+        let mut cpus: Vec<CpuCounters> = Vec::with_capacity(state.len());
+        for (cpu, raw) in state.iter().enumerate() {
+            cpus.push(CpuCounters {
+                cpu: u32::try_from(cpu).unwrap_or(u32::MAX),
+                cells: BTreeMap::new(),
+                n_unclassed: raw.n_unclassed,
+                n_lost: raw.n_lost,
+                n_early: raw.n_early,
+                n_own: raw.n_own,
+                own_ns: raw.own_ns,
+                n_own_from_idle: raw.n_own_from_idle,
+            });
+        }
+        let hists: PerCpuArray<_, RawHistogram> =
+            PerCpuArray::try_from(map("hists")?).map_err(|e| refused("map hists", &e))?;
+        for slot in 0..self.n_slots {
+            for (class, counted) in (0u32..).zip(Counted::ALL) {
+                let key = slot * N_COUNTED + class;
+                let values = hists.get(&key, 0).map_err(|e| refused("map hists", &e))?;
+                for (cpu, raw) in cpus.iter_mut().zip(values.iter()).filter(|(_, raw)| raw.n > 0) {
+                    let buckets = raw.buckets.iter().map(|n| u64::from(*n)).collect();
+                    let hist = KernelHistogram { n: raw.n, sum_ns: raw.sum_ns, max_ns: raw.max_ns, buckets };
+                    cpu.cells.insert((slot.checked_sub(1), counted), hist);
+                }
+            }
+        }
+        Ok(WakeCounters { at_ns, cpus, processes: self.processes()? })
+    }
+
+    fn processes(&self) -> Result<Vec<ProcessCounters>, ProbeError> {
+        let map = self.loaded.ebpf.map("processes").ok_or(ProbeError::NotBuilt)?;
+        let map: HashMap<_, RawProcessKey, RawProcess> =
+            HashMap::try_from(map).map_err(|e| refused("map processes", &e))?;
+        let mut all = Vec::new();
+        // An entry evicted while we walk ends or restarts the walk: what was seen is kept.
+        for entry in map.iter() {
+            let Ok((key, value)) = entry else { break };
+            let end = value.comm.iter().position(|b| *b == 0).unwrap_or(value.comm.len());
+            all.push(ProcessCounters {
+                tgid: key.tgid,
+                name: String::from_utf8_lossy(&value.comm[..end]).into_owned(),
+                state: key.slot.checked_sub(1),
+                n: value.n,
+                sum_ns: value.sum_ns,
+            });
+        }
+        all.sort_by_key(|p| (p.tgid, p.state));
+        all.dedup_by_key(|p| (p.tgid, p.state));
+        Ok(all)
+    }
+
+    /// Opens or closes the recording window.
+    pub fn record(&mut self, is_open: bool) -> Result<(), ProbeError> {
+        let map = self.loaded.ebpf.map_mut("window_open").ok_or(ProbeError::NotBuilt)?;
+        let mut map: Array<_, u32> = Array::try_from(map).map_err(|e| refused("map window_open", &e))?;
+        map.set(0, u32::from(is_open), 0).map_err(|e| refused("map window_open", &e))
+    }
+
+    /// Takes what the ring buffer holds, oldest first per CPU, and hands it on. Waits for nothing.
+    pub fn drain(&mut self, mut take: impl FnMut(IdleRecord)) -> usize {
+        let Some(records) = &mut self.records else { return 0 };
+        let mut n = 0;
+        while let Some(item) = records.next() {
+            if let Some(record) = IdleRecord::parse(&item) {
+                take(record);
+                n += 1;
+            }
+        }
+        n
+    }
+
+    /// Program runs that were skipped because one was already running on that CPU; none where the kernel does not say.
+    pub fn n_recursion(&self) -> Option<u64> {
+        self.loaded.statistics().map(|s| s.n_recursion)
+    }
+
+    /// Time the programs took, if kernel.bpf_stats_enabled is on.
+    pub fn run_time_ns(&self) -> Option<u64> {
+        self.loaded.statistics().map(|s| s.run_time_ns).filter(|ns| *ns > 0)
+    }
+}
+
+fn follow(loaded: &mut Loaded, tgid: u32) -> Result<(), ProbeError> {
+    let map = loaded.ebpf.map_mut("followed").ok_or(ProbeError::NotBuilt)?;
+    let mut map: HashMap<_, u32, u8> = HashMap::try_from(map).map_err(|e| refused("map followed", &e))?;
+    map.insert(tgid, 1, 0).map_err(|e| refused("map followed", &e))
+}
+
+fn refused(what: &str, error: &dyn std::error::Error) -> ProbeError {
+    ProbeError::Refused { what: what.into(), detail: crate::error::chain(error) }
+}
+
+impl std::fmt::Debug for WakeProbe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WakeProbe").field("loaded", &self.loaded).field("gaps", &self.gaps).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,501 @@
+// What each wake-up cost, and the idle state its CPU was leaving: counted in the kernel, event by event nothing leaves it.
+//
+// Five tracepoints, all with typed arguments (tp_btf: no kprobes needed):
+//  cpu_idle             which state this CPU asked for, since when; until when
+//  sched_waking         somebody made a task runnable: when, and on which CPU that somebody ran
+//  sched_switch         the task runs: on this CPU; the difference is its wake-up latency, judged by what *this* CPU did
+//                       meanwhile, because the task may run elsewhere than the waker thought
+//  hrtimer_expire_entry how late a timer was, and whether the CPU had left its state by then
+//  sched_process_fork   follows the children of a traced command
+//
+// Four wake classes, because the exit latency is not always inside waking -> switch:
+//  remote      woken from another CPU while this one was in the state: the exit is inside
+//  irq_before  woken by an interrupt here, handled before the exit event (HLT, POLL, C1 with interrupts on): inside
+//  irq_after   woken by an interrupt here that ran after the exit event (states entered with interrupts off): the exit
+//              was already over when the task was woken, so it is NOT inside
+//  busy        the CPU was not idle
+// With `is_recording` also one record per idle pair goes to a ring buffer, without waking its reader.
+//
+// Nothing here loops, and nothing is keyed by process id on the hot path. Per-CPU arrays and task storage need no locks.
+#include "hist.h"
+#include "kernel.h"
+
+char program_license[] SEC("license") = "Dual MIT/GPL";
+
+enum { REMOTE, IRQ_BEFORE, IRQ_AFTER, BUSY, TIMER_INSIDE, TIMER_AFTER, IDLE_LENGTH, N_CLASSES };
+enum { FILTER_NONE, FILTER_PROCESSES, FILTER_CGROUP };
+// What ended a pair, as far as this CPU saw it.
+enum { BY_UNKNOWN, BY_TICK, BY_TIMER, BY_INTERRUPT, BY_REMOTE, BY_POLLED };
+enum { IS_FIRST = 1, IS_STOPPED = 2, IS_TICK_FIRED = 4, HAS_TIMERS = 8, HAS_IOWAIT = 16, HAS_SLEEP_LENGTH = 32 };
+
+// Set before loading; the verifier then removes what is not used.
+const volatile u32 own_tgid = 0;
+const volatile u32 filter = FILTER_NONE;
+const volatile u64 filter_cgroup = 0;
+const volatile u32 filter_cgroup_level = 0;
+const volatile bool is_following_forks = 0;
+const volatile bool is_recording = 0;
+const volatile u32 n_slots = 11;	    // idle states + 1; slot 0 is "no state known"
+const volatile u32 polling_state = 0xffff;  // index of the state that spins
+const volatile u64 tick_function = 0;	    // address of the tick's timer function; 0 when hidden
+
+struct cpu_state {
+	u64 enter_ns, exit_ns; // of the last idle pair; exit 0 while inside
+	u32 slot;	       // its state + 1
+	u32 is_idle;
+	u64 tick;	       // struct tick_sched of this CPU, once seen
+	u64 rq;		       // struct rq of this CPU, once seen
+	// the pair to be recorded
+	u64 reference_ns;
+	s64 next_event_at_ns, sleep_until_ns;
+	u32 has_pair;
+	u16 n_iowait;
+	u8 flags, cause;
+	u32 is_stopped, is_first;
+	u64 n_unclassed, n_own, own_ns, n_lost, n_early, n_self_woken_idle;
+};
+
+struct wake {
+	u64 at_ns;
+	u32 by_cpu;
+	u32 unused;
+};
+
+struct process_key {
+	u32 tgid, slot;
+};
+struct process {
+	u64 n, sum_ns;
+	char comm[16];
+};
+
+// The record in the ring buffer; its twin is in mod.rs.
+struct pair {
+	u64 enter_ns, exit_ns;
+	u64 reference_ns;
+	s64 next_event_at_ns, sleep_until_ns;
+	u32 cpu;
+	u16 n_iowait;
+	u8 state, flags;
+	u32 cause;
+	u32 unused;
+};
+
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cpu_state);
+} cpus SEC(".maps");
+
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, 88); // set by the loader: slots x classes
+	__type(key, u32);
+	__type(value, struct hist);
+} hists SEC(".maps");
+
+struct {
+	__uint(type, MAP_TASK_STORAGE);
+	__uint(map_flags, MAP_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct wake);
+} wakes SEC(".maps");
+
+struct {
+	__uint(type, MAP_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct process_key);
+	__type(value, struct process);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, MAP_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, u8);
+} followed SEC(".maps");
+
+struct {
+	__uint(type, MAP_RINGBUF);
+	__uint(max_entries, 4096); // set by the loader
+} pairs SEC(".maps");
+
+// Recording goes on and off with the windows, without loading anything anew.
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} window_open SEC(".maps");
+
+INLINE struct cpu_state *here(void)
+{
+	u32 zero = 0;
+	return map_lookup(&cpus, &zero);
+}
+
+INLINE void add(u32 slot, u32 class, u64 ns)
+{
+	struct hist *h;
+	u32 key;
+	if (slot >= n_slots)
+		slot = 0;
+	key = slot * N_CLASSES + class;
+	h = map_lookup(&hists, &key);
+	if (h)
+		hist_add(h, ns);
+}
+
+// Completes the pair that ended last and hands it over. Late on purpose: what woke the CPU is known only afterwards
+// (the interrupt of a state entered with interrupts off runs after the exit event).
+INLINE void submit_pair(struct cpu_state *cpu)
+{
+	u32 zero = 0;
+	u32 *is_open;
+	struct pair *p;
+	if (!cpu->has_pair)
+		return;
+	cpu->has_pair = 0;
+	is_open = map_lookup(&window_open, &zero);
+	if (!is_open || !*is_open)
+		return;
+	p = ringbuf_reserve(&pairs, sizeof(*p), 0);
+	if (!p) {
+		cpu->n_lost++;
+		return;
+	}
+	p->enter_ns = cpu->enter_ns;
+	p->exit_ns = cpu->exit_ns;
+	p->reference_ns = cpu->reference_ns;
+	p->next_event_at_ns = cpu->next_event_at_ns;
+	p->sleep_until_ns = cpu->sleep_until_ns;
+	p->cpu = this_cpu();
+	p->n_iowait = cpu->n_iowait;
+	p->state = cpu->slot - 1;
+	p->flags = cpu->flags;
+	p->cause = cpu->cause ? cpu->cause : BY_INTERRUPT;
+	p->unused = 0;
+	ringbuf_submit(p, RB_NO_WAKEUP);
+}
+
+// The first timer of the clock base other than the tick's own; 0 for none. The tick is the leftmost node or it does not
+// matter, so the second leftmost is at most one step away: the right child's leftmost (looked for two levels deep), or
+// the parent.
+INLINE s64 first_timer_but(struct hrtimer_clock_base *base, struct hrtimer *tick)
+{
+	struct rb_node *node = READ(base, active.rb_root.rb_leftmost);
+	struct rb_node *next;
+	if (!node)
+		return 0;
+	if ((void *)node == (void *)&tick->node.node) {
+		next = READ(node, rb_right);
+		if (next) {
+			struct rb_node *left = READ(next, rb_left);
+			if (left) {
+				next = left;
+				left = READ(next, rb_left);
+				if (left)
+					next = left;
+			}
+		} else {
+			next = (struct rb_node *)(READ(node, __rb_parent_color) & ~3ul);
+		}
+		node = next;
+		if (!node)
+			return 0;
+	}
+	return READ((struct timerqueue_node *)node, expires);
+}
+
+// The governor's inputs, read where the kernel keeps them at the moment the state is entered.
+INLINE void read_timers(struct cpu_state *cpu)
+{
+	struct tick_sched *tick = (struct tick_sched *)cpu->tick;
+	struct hrtimer_clock_base *base;
+	struct hrtimer_cpu_base *cpu_base;
+	s64 programmed;
+	if (cpu->rq) {
+		struct rq *rq = (struct rq *)cpu->rq;
+		cpu->n_iowait = READ(rq, nr_iowait.counter);
+		cpu->flags |= HAS_IOWAIT;
+	}
+	if (!tick)
+		return;
+	base = READ(tick, sched_timer.base);
+	if (!base)
+		return;
+	cpu_base = READ(base, cpu_base);
+	if (!cpu_base)
+		return;
+	programmed = READ(cpu_base, expires_next);
+	cpu->reference_ns = READ(tick, idle_entrytime);
+	cpu->flags |= HAS_TIMERS;
+	if (cpu->is_stopped) {
+		// Stopped: the device waits for the next real timer. Stopped just now: before that it waited for the tick.
+		s64 tick_at = READ(tick, last_tick);
+		cpu->flags |= IS_STOPPED | HAS_SLEEP_LENGTH;
+		cpu->sleep_until_ns = programmed;
+		cpu->next_event_at_ns =
+			(cpu->flags & IS_FIRST) && tick_at < programmed && tick_at > 0 ? tick_at : programmed;
+	} else {
+		u64 wheel = READ(tick, timer_expires);
+		s64 other;
+		cpu->next_event_at_ns = programmed;
+		if (wheel > cpu->reference_ns) { // else left over from an earlier pass: the governor did not ask
+			other = first_timer_but(base, &tick->sched_timer);
+			cpu->sleep_until_ns = other > 0 && other < (s64)wheel ? other : (s64)wheel;
+			cpu->flags |= HAS_SLEEP_LENGTH;
+		}
+	}
+}
+
+SEC("tp_btf/cpu_idle")
+int on_cpu_idle(u64 *ctx)
+{
+	u32 state = (u32)ctx[0];
+	struct cpu_state *cpu = here();
+	u64 now;
+	if (!cpu)
+		return 0;
+	now = now_ns();
+	if (state == 0xffffffff) {
+		if (!cpu->is_idle)
+			return 0; // entered before we were attached
+		cpu->is_idle = 0;
+		cpu->exit_ns = now;
+		add(cpu->slot, IDLE_LENGTH, now - cpu->enter_ns);
+		if (is_recording)
+			cpu->has_pair = 1;
+		return 0;
+	}
+	if (is_recording) {
+		submit_pair(cpu);
+		cpu->flags = cpu->is_first ? IS_FIRST : 0;
+		cpu->is_first = 0;
+		cpu->cause = BY_UNKNOWN;
+		cpu->n_iowait = 0;
+		cpu->reference_ns = 0;
+		cpu->next_event_at_ns = 0;
+		cpu->sleep_until_ns = 0;
+		read_timers(cpu);
+	}
+	cpu->is_idle = 1;
+	cpu->slot = state + 1;
+	cpu->exit_ns = 0;
+	cpu->enter_ns = now;
+	return 0;
+}
+
+INLINE void woken(struct task_struct *task)
+{
+	struct cpu_state *cpu;
+	struct wake *wake = task_storage_get(&wakes, task, 0, STORAGE_CREATE);
+	if (!wake) {
+		cpu = here();
+		if (cpu)
+			cpu->n_unclassed++;
+		return;
+	}
+	wake->by_cpu = this_cpu();
+	wake->at_ns = now_ns();
+}
+
+SEC("tp_btf/sched_waking")
+int on_waking(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	// Still on its run queue: it had not gone to sleep yet and will not be switched in for this.
+	if (task->on_rq && !(exists(task->se.sched_delayed) && task->se.sched_delayed))
+		return 0;
+	woken(task);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int on_wakeup_new(u64 *ctx)
+{
+	woken((void *)ctx[0]);
+	return 0;
+}
+
+INLINE bool is_in_cgroup(struct task_struct *task)
+{
+	struct cgroup *cgroup = task->cgroups->dfl_cgrp;
+	u64 id = 0;
+	if (cgroup->level < (int)filter_cgroup_level)
+		return 0;
+	if (exists(cgroup->ancestors)) {
+		struct cgroup *at = 0;
+		probe_read_kernel(&at, sizeof(at), (void *)&cgroup->ancestors + filter_cgroup_level * 8);
+		if (at) {
+			struct kernfs_node *kn = READ(at, kn);
+			id = kn ? READ(kn, id) : 0;
+		}
+	} else {
+		struct cgroup___until_6_0 *old = (void *)cgroup;
+		probe_read_kernel(&id, sizeof(id), (void *)&old->ancestor_ids + filter_cgroup_level * 8);
+	}
+	return id == filter_cgroup;
+}
+
+INLINE bool is_wanted(struct task_struct *task)
+{
+	u32 tgid = task->tgid;
+	if (filter == FILTER_PROCESSES)
+		return map_lookup(&followed, &tgid) != 0;
+	if (filter == FILTER_CGROUP)
+		return is_in_cgroup(task);
+	return 1;
+}
+
+INLINE void charge(struct task_struct *task, u32 slot, u64 ns)
+{
+	struct process_key key = {.tgid = task->tgid, .slot = slot};
+	struct process *p = map_lookup(&processes, &key);
+	if (!p) {
+		struct process fresh = {};
+		struct task_struct *leader = task->group_leader;
+		probe_read_kernel_str(fresh.comm, sizeof(fresh.comm), &leader->comm);
+		map_update(&processes, &key, &fresh, NOEXIST);
+		p = map_lookup(&processes, &key);
+		if (!p)
+			return;
+	}
+	__sync_fetch_and_add(&p->n, 1);
+	__sync_fetch_and_add(&p->sum_ns, ns);
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1];
+	struct task_struct *next = (void *)ctx[2];
+	bool was_idle = prev->pid == 0;
+	struct cpu_state *cpu;
+	struct wake *wake;
+	u64 at, latency;
+	u32 class, slot, me;
+
+	if (next->pid == 0) {
+		if (!is_recording)
+			return 0;
+		cpu = here();
+		if (!cpu)
+			return 0;
+		cpu->is_first = 1;
+		if (!cpu->rq && exists(next->se.cfs_rq) && exists(((struct cfs_rq *)0)->rq)) {
+			struct cfs_rq *cfs = READ(next, se.cfs_rq);
+			cpu->rq = cfs ? (u64)READ(cfs, rq) : 0;
+		}
+		return 0;
+	}
+	wake = task_storage_get(&wakes, next, 0, 0);
+	at = wake ? wake->at_ns : 0;
+	cpu = here();
+	if (!cpu)
+		return 0;
+	if (is_recording && was_idle) {
+		if (at && cpu->has_pair && wake->by_cpu != this_cpu() && at >= cpu->enter_ns && at <= cpu->exit_ns)
+			cpu->cause = cpu->slot == polling_state + 1 ? BY_POLLED : BY_REMOTE;
+		submit_pair(cpu);
+		cpu->is_stopped = 0; // the tick runs again outside idle (a full-dynticks CPU may say so anew)
+	}
+	if (!at)
+		return 0;
+	wake->at_ns = 0;
+	latency = now_ns() - at;
+	me = this_cpu();
+	class = BUSY;
+	slot = 0;
+	if (was_idle && cpu->slot && at >= cpu->enter_ns) {
+		slot = cpu->slot;
+		if (at > cpu->exit_ns && cpu->exit_ns)
+			class = IRQ_AFTER; // from here or from afar: the exit was over
+		else
+			class = wake->by_cpu == me ? IRQ_BEFORE : REMOTE;
+	}
+	if ((u32)next->tgid == own_tgid) {
+		// The observer's own wake-ups are counted apart, never mixed in.
+		cpu->n_own++;
+		cpu->own_ns += latency;
+		if (class != BUSY)
+			cpu->n_self_woken_idle++;
+		return 0;
+	}
+	if (filter != FILTER_NONE && !is_wanted(next))
+		return 0;
+	add(slot, class, latency);
+	if (class != BUSY)
+		charge(next, slot, latency);
+	return 0;
+}
+
+INLINE void learn_tick(struct cpu_state *cpu, struct hrtimer *timer)
+{
+	if (!cpu->tick && tick_function && (u64)timer->function == tick_function)
+		cpu->tick = (u64)timer - __builtin_preserve_field_info(((struct tick_sched *)0)->sched_timer, 0);
+}
+
+SEC("tp_btf/hrtimer_expire_entry")
+int on_timer(u64 *ctx)
+{
+	struct hrtimer *timer = (void *)ctx[0];
+	s64 *now = (void *)ctx[1];
+	struct cpu_state *cpu;
+	bool is_tick;
+	s64 late;
+	if ((u32)current_pid_tgid() != 0)
+		return 0; // not the idle task: the CPU was busy
+	cpu = here();
+	if (!cpu || !cpu->slot)
+		return 0;
+	is_tick = tick_function && (u64)timer->function == tick_function;
+	if (is_recording) {
+		learn_tick(cpu, timer);
+		if (is_tick)
+			cpu->flags |= IS_TICK_FIRED;
+		if (!cpu->cause || is_tick)
+			cpu->cause = is_tick ? BY_TICK : BY_TIMER;
+	}
+	probe_read_kernel(&late, sizeof(late), now);
+	late -= timer->node.expires;
+	if (late < 0) { // within its slack, because another timer fired
+		cpu->n_early++;
+		return 0;
+	}
+	add(cpu->slot, cpu->is_idle ? TIMER_INSIDE : TIMER_AFTER, late);
+	return 0;
+}
+
+// Only for recordings: the tick's timer is armed at the end of each idle period, so every CPU is known soon.
+SEC("tp_btf/hrtimer_start")
+int on_timer_start(u64 *ctx)
+{
+	struct cpu_state *cpu = here();
+	if (cpu && !cpu->tick)
+		learn_tick(cpu, (void *)ctx[0]);
+	return 0;
+}
+
+// Only for recordings.
+SEC("tp_btf/tick_stop")
+int on_tick_stop(u64 *ctx)
+{
+	struct cpu_state *cpu = here();
+	if (cpu && (u32)ctx[0])
+		cpu->is_stopped = 1;
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0];
+	struct task_struct *child = (void *)ctx[1];
+	u32 from = parent->tgid, to = child->tgid;
+	u8 yes = 1;
+	if (from != to && map_lookup(&followed, &from))
+		map_update(&followed, &to, &yes, 0);
+	return 0;
+}
