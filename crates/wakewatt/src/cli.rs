@@ -1,5 +1,7 @@
 //! The command line, defined once: help, man pages and completions are made from this file.
 
+pub mod trace;
+
 use crate::exit;
 use crate::output::Colour;
 use clap::{Args, Parser, Subcommand};
@@ -44,6 +46,11 @@ pub enum Command {
     /// Measure one thing, with its uncertainty
     #[command(before_help = "Example:\n  wakewatt measure wakeup\n  wakewatt measure network --peer 10.0.0.2:7117")]
     Measure(MeasureArgs),
+    /// Show what each wake-up costs, by the idle state the CPU was leaving (eBPF)
+    #[command(
+        before_help = "Example:\n  sudo wakewatt trace                        the whole machine for 10 s\n  sudo wakewatt trace --cgroup system.slice/db.service\n  sudo wakewatt trace -- make -j8            a command, until it ends; its exit code is returned\n  sudo wakewatt trace --record idle.wtrace   also every idle interval, for replay"
+    )]
+    Trace(trace::TraceArgs),
     /// Answer the far end of `measure network`
     #[command(
         before_help = "Example:\n  wakewatt respond --listen 10.0.0.2:7117      on the far host\n  wakewatt measure network --peer 10.0.0.2:7117   on this one"

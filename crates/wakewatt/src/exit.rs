@@ -21,6 +21,30 @@ pub enum Code {
     Interrupted = 130,
 }
 
+/// How the program ends: by its own code, or by that of the command it ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// wakewatt's.
+    Own(Code),
+    /// The command's: its exit code, or 128 and its signal.
+    Command(u8),
+}
+
+impl From<Code> for End {
+    fn from(code: Code) -> End {
+        End::Own(code)
+    }
+}
+
+impl From<End> for ExitCode {
+    fn from(end: End) -> ExitCode {
+        match end {
+            End::Own(code) => code.into(),
+            End::Command(code) => ExitCode::from(code),
+        }
+    }
+}
+
 /// The table for help and man page.
 pub const TABLE: &str = "\
 Exit codes:
@@ -30,7 +54,8 @@ Exit codes:
   3    could not measure
   4    an input could not be read or an output not written
   5    a setting could not be put back (the message says which)
-  130  interrupted; settings were put back";
+  130  interrupted; settings were put back
+  With a command of yours (`trace -- CMD`): the command's own code";
 
 impl From<Code> for ExitCode {
     fn from(code: Code) -> ExitCode {

@@ -25,7 +25,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     match cmd::dispatch(&cli) {
-        Ok(code) => code.into(),
+        Ok(end) => end.into(),
         Err(error) => {
             if error
                 .chain()

@@ -154,6 +154,8 @@ pub struct Missed {
 pub struct Traced {
     /// When.
     pub window: Window,
+    /// CPUs counted.
+    pub n_cpus: u32,
     /// Whose wake-ups: the whole machine, a process, a cgroup, a command.
     pub scope: String,
     /// Rows over all CPUs, most time lost first.
@@ -315,6 +317,7 @@ impl Traced {
         let sum = |count: fn(&super::wakes::CpuCounters) -> u64| counters.cpus.iter().map(count).sum();
         Traced {
             window,
+            n_cpus: u32::try_from(counters.cpus.len()).unwrap_or(u32::MAX),
             scope: scope.into(),
             rows: rows(counters, name_of, None),
             by_cpu: counters.cpus.iter().flat_map(|c| rows(counters, name_of, Some(c.cpu))).collect(),
@@ -408,7 +411,7 @@ mod tests {
             "C10 another CPU n15 1200us +78",
             "C6 another CPU n20 840us +40",
             "POLL another CPU n20 40us +-",
-            "C6 interrupt, after exit n5 15us +40",
+            "C6 interrupt after exit n5 15us +40",
             "busy - n40 40us +-",
         ];
         assert_eq!(said, want);

@@ -38,7 +38,7 @@ impl WakeClass {
         match self {
             WakeClass::Remote => "another CPU",
             WakeClass::InterruptBeforeExit => "interrupt",
-            WakeClass::InterruptAfterExit => "interrupt, after exit",
+            WakeClass::InterruptAfterExit => "interrupt after exit",
             WakeClass::Busy => "-",
         }
     }

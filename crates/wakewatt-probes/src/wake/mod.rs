@@ -198,6 +198,13 @@ impl WakeProbe {
         follow(&mut self.loaded, tgid)
     }
 
+    /// Forgets a thread group.
+    pub fn unfollow(&mut self, tgid: u32) -> Result<(), ProbeError> {
+        let map = self.loaded.ebpf.map_mut("followed").ok_or(ProbeError::NotBuilt)?;
+        let mut map: HashMap<_, u32, u8> = HashMap::try_from(map).map_err(|e| refused("map followed", &e))?;
+        map.remove(&tgid).map_err(|e| refused("map followed", &e))
+    }
+
     /// Reads every counter. The time is taken by the caller, who owns the clock.
     pub fn read(&self, at_ns: u64) -> Result<WakeCounters, ProbeError> {
         let map = |name: &str| self.loaded.ebpf.map(name).ok_or(ProbeError::NotBuilt);

@@ -7,17 +7,18 @@ pub mod inspect;
 pub mod measure;
 pub mod recover;
 pub mod respond;
+pub mod trace;
 
 use crate::cli::{Cli, Command, From};
-use crate::exit::Code;
+use crate::exit::End;
 use anyhow::Result;
 use std::path::Path;
 use wakewatt_core::source::Source;
 use wakewatt_host::{live::Live, recorded};
 
 /// Runs the command.
-pub fn dispatch(cli: &Cli) -> Result<Code> {
-    match &cli.command {
+pub fn dispatch(cli: &Cli) -> Result<End> {
+    let code = match &cli.command {
         Command::Doctor(args) => doctor::run(args, cli.color),
         Command::Inspect(args) => inspect::run(args, cli.color),
         Command::Capture(args) => capture::run(args),
@@ -26,7 +27,9 @@ pub fn dispatch(cli: &Cli) -> Result<Code> {
         Command::Respond(args) => respond::run(args),
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => recover::guard(args),
-    }
+        Command::Trace(args) => return trace::run(args, cli.color),
+    };
+    code.map(End::Own)
 }
 
 /// The source the user named: this machine, a `.host` file, a tree.

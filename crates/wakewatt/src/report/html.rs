@@ -13,11 +13,20 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("experiment.html", include_str!("templates/experiment.html")),
     ("findings.html", include_str!("templates/findings.html")),
     ("parts.html", include_str!("templates/parts.html")),
+    ("trace.html", include_str!("templates/trace.html")),
+    ("trace_page.html", include_str!("templates/trace_page.html")),
     ("style.css", include_str!("templates/style.css")),
 ];
 
 /// The page.
 pub fn render(report: &Report) -> anyhow::Result<String> {
+    let env = environment()?;
+    let page = env.get_template("page.html").context("report template page.html")?;
+    page.render(context! { r => view::of(report) }).context("filling the report template")
+}
+
+/// The template engine, with every template.
+pub(super) fn environment() -> anyhow::Result<Environment<'static>> {
     let mut env = Environment::new();
     env.set_trim_blocks(true);
     env.set_lstrip_blocks(true);
@@ -26,8 +35,7 @@ pub fn render(report: &Report) -> anyhow::Result<String> {
     for (name, source) in TEMPLATES {
         env.add_template(name, source).with_context(|| format!("report template {name}"))?;
     }
-    let page = env.get_template("page.html").context("report template page.html")?;
-    page.render(context! { r => view::of(report) }).context("filling the report template")
+    Ok(env)
 }
 
 /// Keeps a number and its unit on one line: `34 us`, `95 %`.

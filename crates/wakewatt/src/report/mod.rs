@@ -17,6 +17,7 @@ pub mod html;
 pub mod markdown;
 pub mod sample;
 pub mod text;
+pub mod trace;
 pub mod verdict;
 mod view;
 mod words;

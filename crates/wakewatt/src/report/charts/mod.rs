@@ -8,10 +8,10 @@ pub(super) mod axis;
 pub(super) mod distribution;
 pub(super) mod forest;
 pub(super) mod rounds;
-pub(super) mod svg;
+pub(in crate::report) mod svg;
 
 /// The two widths, in CSS pixels: the page's column, and a 390 px phone less its margins.
-pub(super) const WIDTHS: [(&str, f64); 2] = [("wide", 760.0), ("narrow", 350.0)];
+pub(in crate::report) const WIDTHS: [(&str, f64); 2] = [("wide", 760.0), ("narrow", 350.0)];
 
 /// Arms beyond the fourth share the fourth's style; their labels still tell them apart.
 pub(super) fn arm_class(index: usize) -> usize {

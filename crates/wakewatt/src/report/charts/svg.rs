@@ -8,7 +8,7 @@
 
 /// A drawing under construction.
 #[derive(Debug)]
-pub(super) struct Svg {
+pub(in crate::report) struct Svg {
     width: f64,
     height: f64,
     body: String,
@@ -16,18 +16,18 @@ pub(super) struct Svg {
 
 /// Which side of the point the text stands on.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Anchor {
+pub(in crate::report) enum Anchor {
     Start,
     Middle,
     End,
 }
 
 impl Svg {
-    pub(super) fn new(width: f64, height: f64) -> Svg {
+    pub(in crate::report) fn new(width: f64, height: f64) -> Svg {
         Svg { width, height, body: String::new() }
     }
 
-    pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+    pub(in crate::report) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         self.body += &format!(
             "<line class=\"{class}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>",
             n(from.0),
@@ -37,7 +37,7 @@ impl Svg {
         );
     }
 
-    pub(super) fn path(&mut self, class: &str, points: &[(f64, f64)], is_closed: bool) {
+    pub(in crate::report) fn path(&mut self, class: &str, points: &[(f64, f64)], is_closed: bool) {
         let mut d = String::new();
         for (i, (x, y)) in points.iter().enumerate() {
             d += &format!("{}{} {}", if i == 0 { "M" } else { "L" }, n(*x), n(*y));
@@ -48,7 +48,7 @@ impl Svg {
         self.body += &format!("<path class=\"{class}\" d=\"{d}\"/>");
     }
 
-    pub(super) fn rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64)) {
+    pub(in crate::report) fn rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64)) {
         self.body += &format!(
             "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
             n(at.0),
@@ -59,7 +59,7 @@ impl Svg {
     }
 
     /// The mark of an arm: circle, square, diamond, triangle, so that grey print tells them apart.
-    pub(super) fn mark(&mut self, class: &str, shape: usize, (x, y): (f64, f64), r: f64) {
+    pub(in crate::report) fn mark(&mut self, class: &str, shape: usize, (x, y): (f64, f64), r: f64) {
         let points = match shape % 4 {
             0 => {
                 self.body += &format!("<circle class=\"{class}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>", n(x), n(y), n(r));
@@ -75,7 +75,7 @@ impl Svg {
         self.path(class, &points, true);
     }
 
-    pub(super) fn text(&mut self, class: &str, anchor: Anchor, (x, y): (f64, f64), text: &str) {
+    pub(in crate::report) fn text(&mut self, class: &str, anchor: Anchor, (x, y): (f64, f64), text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -90,7 +90,7 @@ impl Svg {
     }
 
     /// The finished element; `id` must be unique in the page, `class` says at which widths it shows.
-    pub(super) fn finish(self, id: &str, class: &str, title: &str, desc: &str) -> String {
+    pub(in crate::report) fn finish(self, id: &str, class: &str, title: &str, desc: &str) -> String {
         format!(
             "<svg class=\"chart {class}\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{}</svg>",
             escape(title),
@@ -103,7 +103,7 @@ impl Svg {
 }
 
 /// Width of a text in the system font, for placing only: digits and lower case average 0.56 em.
-pub(super) fn text_width(text: &str, size: f64) -> f64 {
+pub(in crate::report) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.56
 }
 

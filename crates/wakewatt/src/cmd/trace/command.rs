@@ -1,0 +1,95 @@
+//! The command that is traced: started so that not even its first wake-up is missed, waited for without waking anybody.
+//!
+//! The probe follows forks of this process while the command is started, so the child is known to the kernel before it
+//! runs. Waiting is a poll on the child's pidfd: no timer ticks meanwhile.
+
+use anyhow::{Context, Result};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, Signal};
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command};
+use wakewatt_host::clock::monotonic_ns;
+
+/// A running command.
+#[derive(Debug)]
+pub(super) struct Traced {
+    child: Child,
+    pidfd: OwnedFd,
+    name: String,
+}
+
+impl Traced {
+    /// Starts it.
+    pub(super) fn start(command: &[OsString]) -> Result<Traced> {
+        let (program, args) = command.split_first().context("no command")?;
+        let name = program.to_string_lossy().into_owned();
+        let child =
+            Command::new(program).args(args).spawn().with_context(|| format!("{name}: could not be started"))?;
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("process id out of range")?;
+        let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).context("pidfd_open")?;
+        Ok(Traced { child, pidfd, name })
+    }
+
+    /// Its program.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its thread group.
+    pub(super) fn tgid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its exit code, once it has ended: as a shell would say it.
+    pub(super) fn ended(&mut self) -> Option<u8> {
+        let status = self.child.try_wait().ok()??;
+        let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(255);
+        Some(u8::try_from(code & 0xff).unwrap_or(255))
+    }
+
+    /// Asks it to end.
+    pub(super) fn terminate(&self) {
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::TERM);
+    }
+}
+
+/// Sleeps until the time, a signal, or the end of the command.
+pub(super) fn sleep_until(at_ns: u64, command: Option<&Traced>) {
+    let left = at_ns.saturating_sub(monotonic_ns());
+    if left == 0 {
+        return;
+    }
+    let timeout = rustix::time::Timespec {
+        tv_sec: i64::try_from(left / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(left % 1_000_000_000).unwrap_or(0),
+    };
+    // EINTR is what a signal is for here.
+    let _ = match command {
+        Some(traced) => poll(&mut [PollFd::new(&traced.pidfd, PollFlags::IN)], Some(&timeout)),
+        None => poll(&mut [], Some(&timeout)),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code_of(script: &str) -> u8 {
+        let mut traced = Traced::start(&["sh".into(), "-c".into(), script.into()]).unwrap();
+        loop {
+            sleep_until(monotonic_ns() + 1_000_000_000, Some(&traced));
+            if let Some(code) = traced.ended() {
+                return code;
+            }
+        }
+    }
+
+    #[test]
+    fn the_code_is_the_commands_own_and_a_signal_counts_as_in_a_shell() {
+        assert_eq!((code_of("exit 7"), code_of("kill -9 $$")), (7, 137));
+        let why = Traced::start(&["/no/such/program".into()]).unwrap_err().to_string();
+        assert!(why.contains("/no/such/program"), "{why}");
+    }
+}

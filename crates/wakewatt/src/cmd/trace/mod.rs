@@ -1,0 +1,217 @@
+//! `wakewatt trace`: what each wake-up costs, by the idle state the CPU was leaving.
+//!
+//! The probe counts in the kernel; this reads the counters at the start, at each window's end and at the end, and sleeps
+//! in between. It wakes nobody: its own CPU once per window (ten times a second while recording), and says how often.
+//! When the process ends, however it ends, the kernel detaches the probe; there is nothing to put back.
+
+mod command;
+mod hardware;
+mod names;
+mod scope;
+
+use crate::cli::trace::TraceArgs;
+use crate::exit::{Code, End, Failure};
+use crate::interrupt::Interrupt;
+use crate::output::{self, Colour};
+use crate::progress::Progress;
+use crate::report::trace::{self as shown, TraceReport};
+use anyhow::{Context, Result};
+use command::sleep_until;
+use names::Names;
+use std::time::SystemTime;
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::samples::traced::{StateRow, TraceWindow, Traced, rows};
+use wakewatt_core::samples::wakes::WakeCounters;
+use wakewatt_core::samples::{IdleDelta, Window};
+use wakewatt_core::source::Source;
+use wakewatt_core::units::show_ns;
+use wakewatt_host::clock::{monotonic_ns, own_cpu_ns};
+use wakewatt_host::live::Live;
+use wakewatt_lab::bench::IdleBaseline;
+use wakewatt_probes::ProbeError;
+use wakewatt_probes::wake::{Scope, Spec, WakeProbe};
+
+const DEFAULT_NS: u64 = 10_000_000_000;
+const SHORTEST_WINDOW_NS: u64 = 100_000_000;
+
+/// Runs it.
+pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
+    let interrupt = Interrupt::listen()?;
+    let src = Live::this_machine();
+    let (scope, scope_name) = scope::of(args)?;
+    scope::same_process_ids(&scope)?;
+    let mut session = Session::start(&src, scope)?;
+    let mut command = None;
+    if !args.command.is_empty() {
+        let started = command::Traced::start(&args.command)
+            .map_err(|e| Failure::error(Code::Usage, format!("{e:#}; the command comes after --")))?;
+        session.probe.follow(started.tgid()).map_err(refused)?;
+        session.probe.unfollow(std::process::id()).map_err(refused)?;
+        command = Some(started);
+    }
+    let end_at_ns = match args.for_ns {
+        Some(ns) => Some(session.start_at_ns + ns),
+        None if command.is_some() => None,
+        None => Some(session.start_at_ns + DEFAULT_NS),
+    };
+    let code = session.wait(args, end_at_ns, command.as_mut(), &interrupt)?;
+    let traced = session.finish(&src, scope_name)?;
+    show(args, &traced, command.is_some(), colour)?;
+    if let Some(mut command) = command {
+        // `--for` ended first: the command goes on, and so do we, no longer attached.
+        let code = code.unwrap_or_else(|| {
+            loop {
+                sleep_until(u64::MAX, Some(&command));
+                if interrupt.is_set() {
+                    command.terminate();
+                }
+                if let Some(code) = command.ended() {
+                    return code;
+                }
+            }
+        });
+        return Ok(End::Command(code));
+    }
+    let is_empty = traced.states.is_empty() && traced.rows.is_empty();
+    Ok(End::Own(match (interrupt.is_set(), is_empty) {
+        (true, _) => Code::Interrupted,
+        (false, true) => Code::CouldNotMeasure,
+        (false, false) => Code::Fine,
+    }))
+}
+
+pub(crate) fn refused(why: ProbeError) -> anyhow::Error {
+    Failure::error(Code::CouldNotMeasure, format!("cannot trace: {why}"))
+}
+
+/// The probe and what was read when it started.
+pub(crate) struct Session {
+    probe: WakeProbe,
+    names: Names,
+    start_at_ns: u64,
+    start_cpu_ns: u64,
+    start: WakeCounters,
+    entered: IdleBaseline,
+    hardware: hardware::Baseline,
+    windows: Vec<TraceWindow>,
+    last: WakeCounters,
+}
+
+impl Session {
+    /// Attaches and takes the first reading.
+    pub(crate) fn start(src: &dyn Source, scope: Scope) -> Result<Session> {
+        let facts = Snapshot::read(src, |topic| matches!(topic, "cpus" | "idle" | "qos"));
+        let names = Names::of(&facts);
+        let spec = Spec { scope, n_states: names.n_states(), polling_state: names.polling(), record_bytes: None };
+        let cpus: Vec<u32> = facts.cpus.online.get().map(|c| c.iter().collect()).unwrap_or_default();
+        let hardware = hardware::Baseline::read(src, &cpus);
+        let probe = WakeProbe::attach(&spec).map_err(refused)?;
+        let entered = IdleBaseline::read(src, &cpus);
+        let start_at_ns = monotonic_ns();
+        let start = probe.read(start_at_ns).map_err(refused)?;
+        let last = start.clone();
+        let start_cpu_ns = own_cpu_ns();
+        Ok(Session { probe, names, start_at_ns, start_cpu_ns, start, entered, hardware, windows: Vec::new(), last })
+    }
+
+    /// Waits window by window; the command's code when it ended.
+    fn wait(
+        &mut self,
+        args: &TraceArgs,
+        end_at_ns: Option<u64>,
+        mut command: Option<&mut command::Traced>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<u8>> {
+        let progress = Progress::start("trace");
+        let window_ns = args.window.max(SHORTEST_WINDOW_NS);
+        let mut window_end_ns = self.start_at_ns + window_ns;
+        loop {
+            let until_ns = end_at_ns.map_or(window_end_ns, |end| end.min(window_end_ns));
+            sleep_until(until_ns, command.as_deref());
+            let now_ns = monotonic_ns();
+            let code = command.as_deref_mut().and_then(command::Traced::ended);
+            if let (Some(command), true) = (command.as_deref(), interrupt.is_set()) {
+                command.terminate();
+            }
+            let is_over = end_at_ns.is_some_and(|end| now_ns >= end) || code.is_some();
+            let is_stopped = interrupt.is_set() && command.is_none();
+            if now_ns >= window_end_ns || is_over || is_stopped {
+                self.close_window(now_ns)?;
+                window_end_ns += window_ns;
+            }
+            if is_over || is_stopped {
+                return Ok(code);
+            }
+            let name = command.as_deref().map_or("tracing", command::Traced::name);
+            let share = end_at_ns.map_or(0.0, |end| {
+                (now_ns - self.start_at_ns) as f64 / end.saturating_sub(self.start_at_ns).max(1) as f64
+            });
+            progress.set(share, name);
+        }
+    }
+
+    fn close_window(&mut self, now_ns: u64) -> Result<()> {
+        let now = self.probe.read(now_ns).map_err(refused)?;
+        let name_of = |cpu, state| self.names.of_state(cpu, state);
+        let window = Window { start_at_ns: self.last.at_ns, end_at_ns: now_ns };
+        self.windows.push(TraceWindow { window, rows: rows(&now.since(&self.last), &name_of, None) });
+        self.last = now;
+        Ok(())
+    }
+
+    /// The last reading, made sense of; detaches.
+    pub(crate) fn finish(mut self, src: &dyn Source, scope_name: String) -> Result<Traced> {
+        if self.windows.is_empty() {
+            self.close_window(monotonic_ns())?;
+        }
+        let entered = self.entered.since(src);
+        let hardware = self.hardware.since(src);
+        let window = Window { start_at_ns: self.start_at_ns, end_at_ns: self.last.at_ns };
+        let name_of = |cpu, state| self.names.of_state(cpu, state);
+        let mut traced = Traced::of(&self.last.since(&self.start), &name_of, window, scope_name);
+        for state in &mut traced.states {
+            entered_as(state, &entered);
+            state.hardware = hardware.of(&state.state);
+        }
+        traced.own.cpu_ns = own_cpu_ns() - self.start_cpu_ns;
+        traced.own.programs_ns = self.probe.run_time_ns();
+        traced.missed.n_recursion = self.probe.n_recursion();
+        traced.remarks = self.probe.gaps().iter().map(|gap| format!("not traced: {gap}")).collect();
+        traced.remarks.extend(self.names.remarks());
+        traced.remarks.extend(shown::remarks(&traced));
+        if self.windows.len() > 1 {
+            traced.windows = self.windows;
+        }
+        Ok(traced)
+    }
+}
+
+/// What sysfs counted for a state, over all CPUs.
+fn entered_as(row: &mut StateRow, entered: &[IdleDelta]) {
+    let states = || entered.iter().flat_map(|d| &d.states).filter(|s| s.name == row.state);
+    if states().next().is_some() {
+        row.n_entered = Some(states().map(|s| s.n_usage).sum());
+        row.entered_time_ns = Some(states().map(|s| s.time_ns).sum());
+    }
+}
+
+fn show(args: &TraceArgs, traced: &Traced, has_command: bool, colour: Colour) -> Result<()> {
+    let report = TraceReport {
+        title: format!("wake-ups of {} over {}", traced.scope, show_ns(traced.window.length_ns())),
+        generated_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        traced,
+        is_by_cpu: args.by_cpu,
+    };
+    if args.json {
+        output::print(&output::json("trace", traced)?)?;
+    } else {
+        let text = report.to_text(output::width(), colour.is_on());
+        // The command's own output has standard output for itself.
+        if has_command { output::remark(&text) } else { output::print(&text)? }
+    }
+    if let Some(file) = &args.output {
+        output::write_file(file, &report.to_html().context("the HTML page")?)?;
+        output::remark(&format!("Report: {}", file.display()));
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Whose wake-ups: arguments to what the probe understands, checked while a mistake can still be explained.
+
+use crate::cli::trace::TraceArgs;
+use crate::exit::{Code, Failure};
+use anyhow::Result;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use wakewatt_probes::wake::Scope;
+
+const CGROUPS: &str = "/sys/fs/cgroup";
+
+/// The scope and its name for people.
+pub(super) fn of(args: &TraceArgs) -> Result<(Scope, String)> {
+    if !args.pid.is_empty() {
+        let names: Result<Vec<String>> = args.pid.iter().map(|pid| process(*pid)).collect();
+        return Ok((Scope::Processes { tgids: args.pid.clone(), is_following: false }, names?.join(", ")));
+    }
+    if let Some(path) = &args.cgroup {
+        return cgroup(path);
+    }
+    if let Some(program) = args.command.first() {
+        // The command's id is not known yet: forks of this process are followed while it starts.
+        let scope = Scope::Processes { tgids: vec![std::process::id()], is_following: true };
+        return Ok((scope, format!("command {}", program.to_string_lossy())));
+    }
+    Ok((Scope::Machine, "whole machine".into()))
+}
+
+/// The kernel's own process ids are what the probe sees; inside a PID namespace ours are others.
+pub(super) fn same_process_ids(scope: &Scope) -> Result<()> {
+    // include/linux/proc_ns.h: PROC_PID_INIT_INO.
+    const INITIAL: &str = "pid:[4026531836]";
+    let here = std::fs::read_link("/proc/self/ns/pid").map(|l| l.to_string_lossy().into_owned());
+    if matches!(scope, Scope::Processes { .. }) && here.as_deref().is_ok_and(|h| h != INITIAL) {
+        return Err(Failure::error(
+            Code::CouldNotMeasure,
+            "/proc/self/ns/pid: inside a PID namespace process ids are not the kernel's; use --cgroup, or run with the \
+             host's process ids (hostPID)",
+        ));
+    }
+    Ok(())
+}
+
+fn process(pid: u32) -> Result<String> {
+    let wrong = |why: String| Failure::error(Code::Usage, format!("--pid {pid}: {why}"));
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))
+        .map_err(|_| wrong("no such process (it may have ended)".into()))?;
+    let field = |key: &str| status.lines().find_map(|l| l.strip_prefix(key)).map(|v| v.trim().to_string());
+    match field("Tgid:") {
+        Some(tgid) if tgid != pid.to_string() => {
+            Err(wrong(format!("that is a thread of process {tgid}; name the process")))
+        }
+        _ => Ok(format!("process {pid} ({})", field("Name:").unwrap_or_else(|| "?".into()))),
+    }
+}
+
+fn cgroup(given: &Path) -> Result<(Scope, String)> {
+    let wrong = |why: String| Failure::error(Code::Usage, format!("--cgroup {}: {why}", given.display()));
+    let root = root()
+        .ok_or_else(|| wrong(format!("no cgroup version 2 hierarchy is mounted under {CGROUPS}; use --pid instead")))?;
+    let candidates = [given.to_path_buf(), root.join(given.strip_prefix("/").unwrap_or(given))];
+    let inside = |p: &PathBuf| p.starts_with(&root) && p.join("cgroup.procs").is_file();
+    let Some(folder) = candidates.iter().filter_map(|p| p.canonicalize().ok()).find(inside) else {
+        return Err(wrong(format!("no such cgroup below {}", root.display())));
+    };
+    let id = std::fs::metadata(&folder).map_err(|e| wrong(e.to_string()))?.ino();
+    let below = folder.strip_prefix(&root).unwrap_or(&folder);
+    let level = u32::try_from(below.components().count()).unwrap_or(0);
+    Ok((Scope::Cgroup { id, level }, format!("cgroup /{}", below.display())))
+}
+
+/// Where cgroup version 2 is mounted: the whole folder, or `unified` beside version 1 (hybrid).
+fn root() -> Option<PathBuf> {
+    let found = [CGROUPS.to_string(), format!("{CGROUPS}/unified")];
+    found.into_iter().map(PathBuf::from).find(|p| p.join("cgroup.controllers").is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_not_there_is_named() {
+        let why = process(4_194_304).unwrap_err().to_string();
+        assert!(why.contains("--pid 4194304: no such process"), "{why}");
+        assert!(process(std::process::id()).unwrap().starts_with("process "));
+        let why = cgroup(Path::new("no/such/group")).unwrap_err().to_string();
+        assert!(why.contains("no such cgroup") || why.contains("no cgroup version 2"), "{why}");
+    }
+}

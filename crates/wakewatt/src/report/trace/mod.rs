@@ -1,0 +1,67 @@
+//! A trace of wake-ups, for people: tables and a heat map, in the terminal and on a page.
+//!
+//! [`view`] turns the numbers into words once; text and page only lay out, so they cannot disagree.
+
+mod heat;
+mod page;
+mod text;
+pub(super) mod view;
+
+use wakewatt_core::samples::traced::Traced;
+
+/// What is shown.
+#[derive(Debug)]
+pub struct TraceReport<'a> {
+    /// Heading.
+    pub title: String,
+    /// When it was written.
+    pub generated_at: String,
+    /// The trace.
+    pub traced: &'a Traced,
+    /// Every CPU too.
+    pub is_by_cpu: bool,
+}
+
+impl TraceReport<'_> {
+    /// For a terminal of this width.
+    pub fn to_text(&self, width: usize, is_coloured: bool) -> String {
+        text::render(self, width, is_coloured)
+    }
+
+    /// The self-contained page.
+    pub fn to_html(&self) -> anyhow::Result<String> {
+        page::render(self)
+    }
+}
+
+/// What a reader of these numbers must know, in words.
+pub fn remarks(traced: &Traced) -> Vec<String> {
+    let mut said = Vec::new();
+    for state in &traced.states {
+        let Some(entered) = state.n_entered else { continue };
+        let (more, less) = (state.n_requested.max(entered), state.n_requested.min(entered));
+        // A stay that straddles an end of the trace is counted by one side only.
+        if more - less > 16 + more / 50 {
+            said.push(format!(
+                "{}: requested {} times, entered {} times: the driver went elsewhere, or somebody else's counters moved",
+                state.state, state.n_requested, entered
+            ));
+        }
+    }
+    if traced.rows.iter().any(|r| !r.contains_exit && r.state.is_some()) {
+        said.push(
+            "\"interrupt after exit\": the CPU had left the state before the task was woken, so the exit is not in that \
+             latency; what it adds is modelled from wake-ups by another CPU"
+                .into(),
+        );
+    }
+    let missed = &traced.missed;
+    let lost = missed.n_unclassed + missed.n_recursion.unwrap_or(0);
+    if lost > 0 {
+        said.push(format!("{lost} events were missed (no memory, or a program was already running)"));
+    }
+    if missed.n_lost > 0 {
+        said.push(format!("{} idle records were lost: the ring buffer was full", missed.n_lost));
+    }
+    said
+}

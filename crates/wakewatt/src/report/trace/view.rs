@@ -1,0 +1,247 @@
+//! Every number of a trace as text, with its label.
+
+use super::super::view::{Figure, Table};
+use super::super::words;
+use super::heat::HeatMap;
+use serde::Serialize;
+use wakewatt_core::distribution::Distribution;
+use wakewatt_core::samples::Label;
+use wakewatt_core::samples::traced::{Traced, WakeRow};
+
+const N_PROCESSES: usize = 15;
+
+/// A trace in words.
+#[derive(Debug, Serialize)]
+pub(in crate::report) struct TraceView {
+    /// One sentence: the heaviest loss.
+    pub(in crate::report) sentence: String,
+    /// What, how long, how many.
+    pub(in crate::report) scope: String,
+    pub(in crate::report) tables: Vec<Table>,
+    pub(in crate::report) heat: Option<Figure>,
+    pub(in crate::report) remarks: Vec<String>,
+    pub(in crate::report) observer: String,
+    #[serde(skip)]
+    pub(super) map: HeatMap,
+}
+
+/// In words.
+pub(in crate::report) fn of(traced: &Traced, is_by_cpu: bool) -> TraceView {
+    let map = HeatMap::of(traced.rows.iter().map(|r| (name(r), &r.latency)));
+    let mut tables = vec![wakes("Wake-ups by the idle state requested before: measured", traced.rows.iter())];
+    if traced.windows.len() > 1 {
+        tables.push(windows(traced));
+    }
+    tables.push(timers(traced));
+    tables.push(states(traced));
+    tables.push(processes(traced));
+    if is_by_cpu {
+        tables.push(wakes("Wake-ups by CPU: measured", traced.by_cpu.iter()));
+    }
+    tables.retain(|t| !t.rows.is_empty());
+    let title = "Wake-up latency by idle state";
+    let heat = (!map.rows.is_empty()).then(|| Figure {
+        svg: map.svg("trace-heat", title),
+        caption:
+            "How long wake-ups took, by the state the CPU was leaving. Each column is twice the one before; shading \
+                  is the share within the row, on a square-root scale so that a rare tail shows."
+                .into(),
+        label: "measured",
+    });
+    TraceView {
+        sentence: sentence(traced),
+        scope: format!(
+            "{}, {}, {} wake-ups",
+            traced.scope,
+            words::ns(traced.window.length_ns() as f64),
+            words::count(traced.n_wakes())
+        ),
+        tables,
+        heat,
+        remarks: traced.remarks.clone(),
+        observer: observer(traced),
+        map,
+    }
+}
+
+/// "haltpoll idle, another CPU".
+fn name(row: &WakeRow) -> String {
+    match &row.state {
+        Some(state) => format!("{state}, {}", row.class.words()),
+        None => "not idle".into(),
+    }
+}
+
+fn sentence(traced: &Traced) -> String {
+    let Some(worst) = traced.rows.iter().find(|r| r.state.is_some()) else {
+        return match traced.rows.first() {
+            Some(_) => "No wake-up found its CPU idle: what was lost was lost waiting for a busy CPU.".into(),
+            None => "Nothing was woken.".into(),
+        };
+    };
+    let who =
+        traced.processes.first().map_or(String::new(), |p| format!(" Most of it fell on {} ({}).", p.name, p.tgid));
+    let p50 = worst.latency.p50_ns().map_or(String::new(), |v| format!(" (p50 {})", words::ns(v as f64)));
+    let state = worst.state.as_deref().unwrap_or("idle");
+    let by = match worst.class {
+        wakewatt_core::samples::wakes::WakeClass::Remote => "from another CPU",
+        _ => "by an interrupt",
+    };
+    format!(
+        "Waking {by} out of {state} cost {} in all over {} wake-ups{p50}.{who}",
+        words::ns(worst.total_ns as f64),
+        words::count(worst.latency.n)
+    )
+}
+
+fn at(d: &Distribution, q: f64) -> String {
+    d.quantile(q).map_or("-".into(), |v| words::ns(v.value_ns as f64))
+}
+
+fn interval(d: &Distribution, q: f64) -> String {
+    d.quantile(q).map_or(String::new(), |v| words::ns_interval(v.low_ns as f64, v.high_ns as f64))
+}
+
+fn heads(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+fn wakes<'a>(caption: &str, rows: impl Iterator<Item = &'a WakeRow>) -> Table {
+    let cells = rows.map(|r| {
+        let mut cells = Vec::new();
+        if let Some(cpu) = r.cpu {
+            cells.push(cpu.to_string());
+        }
+        let exit = r.exit_cost.as_ref().map_or("-".into(), |c| format!("+{}", words::ns(c.each_ns as f64)));
+        cells.extend([
+            r.state.clone().unwrap_or_else(|| "(not idle)".into()),
+            r.class.words().to_string(),
+            words::count(r.latency.n),
+            at(&r.latency, 0.5),
+            at(&r.latency, 0.99),
+            words::percent(r.share_ratio),
+            words::ns(r.total_ns as f64),
+            exit,
+            interval(&r.latency, 0.5),
+        ]);
+        cells
+    });
+    let rows: Vec<Vec<String>> = cells.collect();
+    let has_cpu = rows.first().is_some_and(|r| r.len() == 10);
+    let mut names =
+        heads(&["woken from", "by", "n", "p50", "p99", "share", "time lost", "exit (modelled)", "p50, 95 %"]);
+    if has_cpu {
+        names.insert(0, "CPU".into());
+    }
+    Table { caption: caption.into(), heads: names, rows, n_text_columns: if has_cpu { 3 } else { 2 } }
+}
+
+fn windows(traced: &Traced) -> Table {
+    let start = traced.window.start_at_ns;
+    let mut rows = Vec::new();
+    for window in &traced.windows {
+        for row in window.rows.iter().filter(|r| r.state.is_some()).take(3) {
+            rows.push(vec![
+                format!("{} s", (window.window.start_at_ns - start) / 1_000_000_000),
+                row.state.clone().unwrap_or_default(),
+                row.class.words().to_string(),
+                words::count(row.latency.n),
+                at(&row.latency, 0.5),
+                at(&row.latency, 0.99),
+                words::ns(row.total_ns as f64),
+            ]);
+        }
+    }
+    Table {
+        caption: "Window by window, the three heaviest: measured".into(),
+        heads: heads(&["from", "woken from", "by", "n", "p50", "p99", "time lost"]),
+        rows,
+        n_text_columns: 3,
+    }
+}
+
+fn timers(traced: &Traced) -> Table {
+    let rows = traced.timers.iter().map(|t| {
+        vec![
+            t.state.clone(),
+            if t.is_after_exit { "after the exit event" } else { "before the exit event" }.to_string(),
+            words::count(t.lateness.n),
+            at(&t.lateness, 0.5),
+            interval(&t.lateness, 0.5),
+            at(&t.lateness, 0.99),
+        ]
+    });
+    Table {
+        caption: "How late timers of idle CPUs were, whole machine: measured".into(),
+        heads: heads(&["idle state", "handled", "n", "p50", "95 %", "p99"]),
+        rows: rows.collect(),
+        n_text_columns: 2,
+    }
+}
+
+fn states(traced: &Traced) -> Table {
+    let all = traced.window.length_ns().max(1) as f64 * traced.n_cpus.max(1) as f64;
+    let rows = traced.states.iter().map(|s| {
+        let hardware = match (s.hardware.label, s.hardware.residency_ratio) {
+            (Label::Measured, Some(ratio)) => words::percent(ratio),
+            (Label::PresentButDead, _) => "present, dead".into(),
+            _ => "unavailable".into(),
+        };
+        vec![
+            s.state.clone(),
+            words::count(s.n_requested),
+            s.n_entered.map_or("unavailable".into(), words::count),
+            words::percent(s.time_ns as f64 / all),
+            s.entered_time_ns.map_or("unavailable".into(), |t| words::percent(t as f64 / all)),
+            hardware,
+            at(&s.length, 0.5),
+            at(&s.length, 0.99),
+        ]
+    });
+    let why = traced.states.iter().find(|s| s.hardware.label == Label::Unavailable && s.hardware.source != "not read");
+    let why = why.map_or(String::new(), |s| format!("; hardware residency: {}", s.hardware.source));
+    Table {
+        caption: format!("Idle states, whole machine: requested (trace), entered (sysfs), reached (hardware){why}"),
+        heads: heads(&["idle state", "requested", "entered", "time", "by sysfs", "hardware", "stay p50", "stay p99"]),
+        rows: rows.collect(),
+        n_text_columns: 1,
+    }
+}
+
+fn processes(traced: &Traced) -> Table {
+    let rows = traced.processes.iter().take(N_PROCESSES).map(|p| {
+        vec![
+            clean(&p.name),
+            p.tgid.to_string(),
+            p.state.clone(),
+            words::count(p.n),
+            words::ns(p.total_ns as f64 / p.n.max(1) as f64),
+            words::ns(p.total_ns as f64),
+        ]
+    });
+    let more = traced.processes.len().saturating_sub(N_PROCESSES);
+    let more = if more > 0 { format!(" ({more} more in --json)") } else { String::new() };
+    Table {
+        caption: format!("Who was woken out of idle: measured{more}"),
+        heads: heads(&["process", "pid", "out of", "n", "mean", "time lost"]),
+        rows: rows.collect(),
+        n_text_columns: 3,
+    }
+}
+
+/// A process may call itself anything.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+fn observer(traced: &Traced) -> String {
+    let own = &traced.own;
+    let programs = own.programs_ns.map_or(String::new(), |ns| format!(", eBPF programs {}", words::ns(ns as f64)));
+    format!(
+        "wakewatt itself was woken {}, {} of them out of idle, and used {} of CPU time{programs}; these are not \
+         counted above.",
+        words::plural(usize::try_from(own.n).unwrap_or(usize::MAX), "time"),
+        words::count(own.n_from_idle),
+        words::ns(own.cpu_ns as f64)
+    )
+}
