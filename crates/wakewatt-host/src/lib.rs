@@ -14,4 +14,6 @@ pub mod affinity;
 pub mod sched;
 pub mod sleep;
 pub mod ipi;
+pub mod kernel_config;
 pub mod timestamps;
+pub mod wtrace_file;

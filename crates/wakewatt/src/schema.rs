@@ -16,6 +16,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
     Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
     Published { name: "trace", schema: || schemars::schema_for!(wakewatt_core::samples::traced::Traced) },
+    Published { name: "trace-info", schema: || schemars::schema_for!(crate::cmd::trace::TraceInfo) },
     Published { name: "doctor", schema: || schemars::schema_for!(crate::cmd::doctor::Document<'static>) },
 ];
 

@@ -3,3 +3,4 @@
 pub mod host_file;
 pub mod mask;
 pub mod msr_text;
+pub mod wtrace;

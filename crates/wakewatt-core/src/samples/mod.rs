@@ -1,7 +1,9 @@
 //! Samples: what wakewatt measured. Every one carries its acquisition window, its size and how it was taken.
 
 pub mod experiment;
+pub mod idle_pair;
 pub mod kernel_histogram;
+pub mod pair_summary;
 pub mod network;
 pub mod traced;
 pub mod wakes;

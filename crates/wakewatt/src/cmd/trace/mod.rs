@@ -5,11 +5,16 @@
 //! When the process ends, however it ends, the kernel detaches the probe; there is nothing to put back.
 
 mod command;
+mod file;
 mod hardware;
 mod names;
+mod parquet;
+mod record;
 mod scope;
 
-use crate::cli::trace::TraceArgs;
+pub use file::TraceInfo;
+
+use crate::cli::trace::{TraceArgs, TraceFile};
 use crate::exit::{Code, End, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour};
@@ -18,6 +23,7 @@ use crate::report::trace::{self as shown, TraceReport};
 use anyhow::{Context, Result};
 use command::sleep_until;
 use names::Names;
+use record::Recorder;
 use std::time::SystemTime;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::traced::{StateRow, TraceWindow, Traced, rows};
@@ -36,11 +42,17 @@ const SHORTEST_WINDOW_NS: u64 = 100_000_000;
 
 /// Runs it.
 pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
+    match &args.file {
+        Some(TraceFile::Info(args)) => return file::info(args).map(End::Own),
+        Some(TraceFile::Export(args)) => return file::export(args).map(End::Own),
+        None => {}
+    }
     let interrupt = Interrupt::listen()?;
     let src = Live::this_machine();
     let (scope, scope_name) = scope::of(args)?;
     scope::same_process_ids(&scope)?;
-    let mut session = Session::start(&src, scope)?;
+    let mut session = Session::start(&src, scope, args.recording.record.is_some())?;
+    session.record(args)?;
     let mut command = None;
     if !args.command.is_empty() {
         let started = command::Traced::start(&args.command)
@@ -95,15 +107,23 @@ pub(crate) struct Session {
     hardware: hardware::Baseline,
     windows: Vec<TraceWindow>,
     last: WakeCounters,
+    facts: Snapshot,
+    recorder: Option<Recorder>,
 }
 
 impl Session {
     /// Attaches and takes the first reading.
-    pub(crate) fn start(src: &dyn Source, scope: Scope) -> Result<Session> {
+    pub(crate) fn start(src: &dyn Source, scope: Scope, is_recording: bool) -> Result<Session> {
         let facts = Snapshot::read(src, |topic| matches!(topic, "cpus" | "idle" | "qos"));
         let names = Names::of(&facts);
-        let spec = Spec { scope, n_states: names.n_states(), polling_state: names.polling(), record_bytes: None };
         let cpus: Vec<u32> = facts.cpus.online.get().map(|c| c.iter().collect()).unwrap_or_default();
+        let n_cpus = cpus.iter().max().map_or(1, |last| last + 1);
+        let spec = Spec {
+            scope,
+            n_states: names.n_states(),
+            polling_state: names.polling(),
+            record_bytes: is_recording.then(|| record::ring_bytes(n_cpus)),
+        };
         let hardware = hardware::Baseline::read(src, &cpus);
         let probe = WakeProbe::attach(&spec).map_err(refused)?;
         let entered = IdleBaseline::read(src, &cpus);
@@ -111,7 +131,30 @@ impl Session {
         let start = probe.read(start_at_ns).map_err(refused)?;
         let last = start.clone();
         let start_cpu_ns = own_cpu_ns();
-        Ok(Session { probe, names, start_at_ns, start_cpu_ns, start, entered, hardware, windows: Vec::new(), last })
+        Ok(Session {
+            probe,
+            names,
+            start_at_ns,
+            start_cpu_ns,
+            start,
+            entered,
+            hardware,
+            windows: Vec::new(),
+            last,
+            facts,
+            recorder: None,
+        })
+    }
+
+    /// Starts the recording that was asked for.
+    fn record(&mut self, args: &TraceArgs) -> Result<()> {
+        let Some(path) = &args.recording.record else { return Ok(()) };
+        let n_cpus = u32::try_from(self.last.cpus.len()).unwrap_or(u32::MAX);
+        let header = record::header(&self.facts, n_cpus, &args.recording, args.window, self.probe.gaps());
+        let mut recorder = Recorder::start(&args.recording, path, header)?;
+        recorder.open(&mut self.probe, self.start_at_ns)?;
+        self.recorder = Some(recorder);
+        Ok(())
     }
 
     /// Waits window by window; the command's code when it ended.
@@ -126,9 +169,15 @@ impl Session {
         let window_ns = args.window.max(SHORTEST_WINDOW_NS);
         let mut window_end_ns = self.start_at_ns + window_ns;
         loop {
-            let until_ns = end_at_ns.map_or(window_end_ns, |end| end.min(window_end_ns));
+            let mut until_ns = end_at_ns.map_or(window_end_ns, |end| end.min(window_end_ns));
+            if self.recorder.is_some() {
+                until_ns = until_ns.min(monotonic_ns() + record::DRAIN_NS);
+            }
             sleep_until(until_ns, command.as_deref());
             let now_ns = monotonic_ns();
+            if let Some(recorder) = &mut self.recorder {
+                recorder.drain(&mut self.probe);
+            }
             let code = command.as_deref_mut().and_then(command::Traced::ended);
             if let (Some(command), true) = (command.as_deref(), interrupt.is_set()) {
                 command.terminate();
@@ -136,7 +185,7 @@ impl Session {
             let is_over = end_at_ns.is_some_and(|end| now_ns >= end) || code.is_some();
             let is_stopped = interrupt.is_set() && command.is_none();
             if now_ns >= window_end_ns || is_over || is_stopped {
-                self.close_window(now_ns)?;
+                self.close_window(now_ns, is_over || is_stopped)?;
                 window_end_ns += window_ns;
             }
             if is_over || is_stopped {
@@ -150,10 +199,19 @@ impl Session {
         }
     }
 
-    fn close_window(&mut self, now_ns: u64) -> Result<()> {
+    fn close_window(&mut self, now_ns: u64, is_last: bool) -> Result<()> {
         let now = self.probe.read(now_ns).map_err(refused)?;
         let name_of = |cpu, state| self.names.of_state(cpu, state);
         let window = Window { start_at_ns: self.last.at_ns, end_at_ns: now_ns };
+        if let Some(recorder) = &mut self.recorder {
+            let n_lost = now.cpus.iter().map(|c| c.n_lost).sum();
+            recorder.close(&mut self.probe, now_ns, n_lost);
+            if is_last {
+                self.probe.record(false).map_err(refused)?;
+            } else {
+                recorder.open(&mut self.probe, now_ns)?;
+            }
+        }
         self.windows.push(TraceWindow { window, rows: rows(&now.since(&self.last), &name_of, None) });
         self.last = now;
         Ok(())
@@ -162,7 +220,7 @@ impl Session {
     /// The last reading, made sense of; detaches.
     pub(crate) fn finish(mut self, src: &dyn Source, scope_name: String) -> Result<Traced> {
         if self.windows.is_empty() {
-            self.close_window(monotonic_ns())?;
+            self.close_window(monotonic_ns(), true)?;
         }
         let entered = self.entered.since(src);
         let hardware = self.hardware.since(src);
@@ -179,6 +237,9 @@ impl Session {
         traced.remarks = self.probe.gaps().iter().map(|gap| format!("not traced: {gap}")).collect();
         traced.remarks.extend(self.names.remarks());
         traced.remarks.extend(shown::remarks(&traced));
+        if let Some(recorder) = self.recorder.take() {
+            traced.remarks.push(recorder.finish());
+        }
         if self.windows.len() > 1 {
             traced.windows = self.windows;
         }

@@ -1,0 +1,153 @@
+//! Reads a recording block by block, trusting nothing: the first block that is torn or damaged ends it, and says where.
+
+use super::header::{Header, Mark};
+use super::{FAMILY, MAGIC, MAX_PAYLOAD, block, kind};
+use crate::samples::idle_pair::IdlePair;
+
+/// Why a file cannot be read at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WtraceError {
+    /// Not ours.
+    #[error("not a wakewatt recording (its first line is not `wakewatt-wtrace 1`)")]
+    NotOurs,
+    /// Another version.
+    #[error("written by another version ({0}); this wakewatt reads `wakewatt-wtrace 1`")]
+    OtherVersion(String),
+    /// No header.
+    #[error("cut off inside its header; nothing can be read")]
+    NoHeader,
+}
+
+/// How a file ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With its end block.
+    Complete,
+    /// Without one: the recorder was killed, or still runs; everything up to here is good.
+    Unfinished {
+        /// Length of the good part.
+        at_byte: u64,
+    },
+    /// Damaged or cut inside a block.
+    Cut {
+        /// Length of the good part.
+        at_byte: u64,
+        /// What is wrong there.
+        why: String,
+    },
+}
+
+/// What a file holds, in its order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// Pairs of one CPU.
+    Pairs(Vec<IdlePair>),
+    /// A remark.
+    Mark(Mark),
+}
+
+/// A recording being read.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    /// Its header.
+    pub header: Header,
+    bytes: &'a [u8],
+    at: usize,
+    ending: Option<Ending>,
+}
+
+/// CRC-32 (IEEE) over the kind and the payload.
+pub(super) fn checksum(kind: u8, payload: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&[kind]);
+    hasher.update(payload);
+    hasher.finalize()
+}
+
+/// One block from the front: kind, payload, whole length.
+fn split(bytes: &[u8]) -> Result<(u8, &[u8], usize), String> {
+    let Some((head, rest)) = bytes.split_at_checked(9) else { return Err("a block's head is cut off".into()) };
+    let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let length = number(1) as usize;
+    if length > MAX_PAYLOAD {
+        return Err(format!("a block claims {length} bytes"));
+    }
+    let Some(payload) = rest.get(..length) else { return Err("a block is cut off".into()) };
+    if checksum(head[0], payload) != number(5) {
+        return Err("a block's checksum is wrong".into());
+    }
+    Ok((head[0], payload, 9 + length))
+}
+
+impl<'a> Reader<'a> {
+    /// Checks the first line and reads the header.
+    pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, WtraceError> {
+        if !bytes.starts_with(MAGIC) {
+            let Some(version) = bytes.strip_prefix(FAMILY) else { return Err(WtraceError::NotOurs) };
+            let line: Vec<u8> = version.iter().copied().take_while(|b| *b != b'\n').take(20).collect();
+            return Err(WtraceError::OtherVersion(String::from_utf8_lossy(&line).into_owned()));
+        }
+        let (kind, payload, length) = split(&bytes[MAGIC.len()..]).map_err(|_| WtraceError::NoHeader)?;
+        let header = serde_json::from_slice(payload).ok().filter(|_| kind == kind::HEADER);
+        let header = header.ok_or(WtraceError::NoHeader)?;
+        Ok(Reader { header, bytes, at: MAGIC.len() + length, ending: None })
+    }
+
+    /// How it ended; none while there is more.
+    pub fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    /// Length of the good part: where a recording may be continued. An end block is overwritten.
+    pub fn good_bytes(&self) -> u64 {
+        self.at as u64
+    }
+
+    fn cut(&mut self, why: String) -> Option<Item> {
+        self.ending = Some(Ending::Cut { at_byte: self.at as u64, why });
+        None
+    }
+}
+
+impl Iterator for Reader<'_> {
+    type Item = Item;
+
+    fn next(&mut self) -> Option<Item> {
+        while self.ending.is_none() {
+            let rest = &self.bytes[self.at..];
+            if rest.is_empty() {
+                self.ending = Some(Ending::Unfinished { at_byte: self.at as u64 });
+                return None;
+            }
+            let (kind, payload, length) = match split(rest) {
+                Ok(block) => block,
+                Err(why) => return self.cut(why),
+            };
+            let item = match kind {
+                kind::PAIRS => match block::decode(payload, self.header.tick_ns.unwrap_or(0)) {
+                    Some(pairs) => Some(Item::Pairs(pairs)),
+                    None => return self.cut("a block of pairs makes no sense".into()),
+                },
+                kind::MARK => match serde_json::from_slice(payload) {
+                    Ok(mark) => Some(Item::Mark(mark)),
+                    Err(why) => return self.cut(format!("a remark makes no sense: {why}")),
+                },
+                kind::END => {
+                    // A continued recording has written over its old end; one in the middle is damage.
+                    if rest.len() > length {
+                        return self.cut("something follows the end".into());
+                    }
+                    self.ending = Some(Ending::Complete);
+                    return None;
+                }
+                // Written by a later version that kept the rules above.
+                _ => None,
+            };
+            self.at += length;
+            if item.is_some() {
+                return item;
+            }
+        }
+        None
+    }
+}

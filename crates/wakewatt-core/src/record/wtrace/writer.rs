@@ -1,0 +1,87 @@
+//! Makes the bytes of a recording: header, then blocks as they fill.
+//!
+//! What [`Encoder`] returns is to be appended to the file as it is; each call's bytes are whole blocks, so a write that
+//! fails can be cut off at the last good length.
+
+use super::header::{Header, Mark};
+use super::{MAGIC, PAIRS_PER_BLOCK, block, kind};
+use crate::samples::idle_pair::IdlePair;
+use std::collections::BTreeMap;
+
+/// Collects pairs by CPU and packs them.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    tick_ns: u64,
+    waiting: BTreeMap<u32, Vec<IdlePair>>,
+    n_pairs: u64,
+}
+
+impl Encoder {
+    /// The encoder, and the first bytes of a new file.
+    pub fn start(header: &Header) -> (Encoder, Vec<u8>) {
+        let mut out = MAGIC.to_vec();
+        put_block(&mut out, kind::HEADER, &json(header));
+        (Encoder::resume(header), out)
+    }
+
+    /// For a file that has its header already: that header decides how deadlines are coded.
+    pub fn resume(header: &Header) -> Encoder {
+        Encoder { tick_ns: header.tick_ns.unwrap_or(0), waiting: BTreeMap::new(), n_pairs: 0 }
+    }
+
+    /// Takes a pair; returns a block when one is full.
+    pub fn push(&mut self, pair: IdlePair) -> Option<Vec<u8>> {
+        self.n_pairs += 1;
+        let waiting = self.waiting.entry(pair.cpu).or_default();
+        waiting.push(pair);
+        if waiting.len() < PAIRS_PER_BLOCK {
+            return None;
+        }
+        let mut out = Vec::new();
+        put_block(&mut out, kind::PAIRS, &block::encode(waiting, self.tick_ns));
+        waiting.clear();
+        Some(out)
+    }
+
+    /// Everything that waits, then a remark.
+    pub fn mark(&mut self, mark: &Mark) -> Vec<u8> {
+        let mut out = self.flush();
+        put_block(&mut out, kind::MARK, &json(mark));
+        out
+    }
+
+    /// Everything that waits.
+    pub fn flush(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for waiting in self.waiting.values_mut().filter(|w| !w.is_empty()) {
+            put_block(&mut out, kind::PAIRS, &block::encode(waiting, self.tick_ns));
+            waiting.clear();
+        }
+        out
+    }
+
+    /// Everything that waits, and the end.
+    pub fn end(&mut self) -> Vec<u8> {
+        let mut out = self.flush();
+        put_block(&mut out, kind::END, &self.n_pairs.to_le_bytes());
+        out
+    }
+
+    /// Pairs taken so far.
+    pub fn n_pairs(&self) -> u64 {
+        self.n_pairs
+    }
+}
+
+/// Kind, length, checksum of kind and payload, payload.
+fn put_block(out: &mut Vec<u8>, kind: u8, payload: &[u8]) {
+    out.push(kind);
+    out.extend(u32::try_from(payload.len()).unwrap_or(u32::MAX).to_le_bytes());
+    out.extend(super::reader::checksum(kind, payload).to_le_bytes());
+    out.extend(payload);
+}
+
+fn json(value: &impl serde::Serialize) -> Vec<u8> {
+    // Structures of ours with string keys: cannot fail.
+    serde_json::to_vec(value).unwrap_or_default()
+}

@@ -1,0 +1,219 @@
+//! The file side of a recording: appended to block by block, never longer than allowed, never torn if it can be helped.
+//!
+//! A write that fails (disk full, quota, an error of the device) is cut back to the last whole block, so what was recorded
+//! before stays a complete file. Nothing is overwritten unless asked for. The core crate knows what the bytes mean.
+
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// What a recording needs of the place it is written to; a file, or a test's faulty one.
+pub trait Medium {
+    /// Appends all of it, or fails having appended a part.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Cuts to this length and goes on from there.
+    fn cut(&mut self, length: u64) -> io::Result<()>;
+    /// To the disk.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+impl Medium for File {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
+    }
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.set_len(length)?;
+        self.seek(SeekFrom::Start(length)).map(|_| ())
+    }
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+/// Why nothing more is recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// As long as it may get.
+    #[error("{path}: reached the size allowed ({max_bytes} bytes); allow more with --record-mib")]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// The limit.
+        max_bytes: u64,
+    },
+    /// The system refused.
+    #[error("{path}: {source}; {kept} bytes of whole blocks are kept")]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+        /// Good length.
+        kept: u64,
+    },
+}
+
+/// A recording being written.
+#[derive(Debug)]
+pub struct WtraceFile<M: Medium = File> {
+    medium: M,
+    path: PathBuf,
+    length: u64,
+    max_bytes: u64,
+    is_stopped: bool,
+}
+
+impl WtraceFile<File> {
+    /// A new file; an existing one only when forced.
+    pub fn create(path: &Path, is_forced: bool, max_bytes: u64) -> io::Result<WtraceFile> {
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true);
+        if is_forced {
+            options.create(true).truncate(true)
+        } else {
+            options.create_new(true)
+        };
+        Ok(WtraceFile::over(options.open(path)?, path, 0, max_bytes))
+    }
+
+    /// An existing file, to be continued at the end of its good part.
+    pub fn resume(path: &Path, good_bytes: u64, max_bytes: u64) -> io::Result<WtraceFile> {
+        let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut file = WtraceFile::over(File::from(file), path, good_bytes, max_bytes);
+        file.medium.cut(good_bytes)?;
+        Ok(file)
+    }
+}
+
+/// The whole file; refused above the limit, because it is read into memory.
+pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let mut bytes = Vec::new();
+    file.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("longer than {max_bytes} bytes")));
+    }
+    Ok(bytes)
+}
+
+impl<M: Medium> WtraceFile<M> {
+    /// Over any medium that already holds `length` good bytes.
+    pub fn over(medium: M, path: &Path, length: u64, max_bytes: u64) -> WtraceFile<M> {
+        WtraceFile { medium, path: path.to_path_buf(), length, max_bytes, is_stopped: false }
+    }
+
+    /// Appends whole blocks. After an error nothing more is taken, and the file ends with its last whole block.
+    pub fn append(&mut self, blocks: &[u8]) -> Result<(), RecordError> {
+        if self.is_stopped || blocks.is_empty() {
+            return Ok(());
+        }
+        if self.length + blocks.len() as u64 > self.max_bytes {
+            self.is_stopped = true;
+            return Err(RecordError::Full { path: self.path.clone(), max_bytes: self.max_bytes });
+        }
+        match self.medium.append(blocks) {
+            Ok(()) => {
+                self.length += blocks.len() as u64;
+                Ok(())
+            }
+            Err(source) => {
+                self.is_stopped = true;
+                // If even this fails the file is torn, which its reader notices by the checksum.
+                let _ = self.medium.cut(self.length);
+                Err(RecordError::Refused { path: self.path.clone(), source, kept: self.length })
+            }
+        }
+    }
+
+    /// The last blocks, past the size limit if need be (a few dozen bytes), and to the disk.
+    pub fn finish(&mut self, blocks: &[u8]) -> Result<u64, RecordError> {
+        let refused = |source, kept| RecordError::Refused { path: self.path.clone(), source, kept };
+        if let Err(source) = self.medium.append(blocks) {
+            let _ = self.medium.cut(self.length);
+            return Err(refused(source, self.length));
+        }
+        self.length += blocks.len() as u64;
+        self.medium.sync().map_err(|source| refused(source, self.length))?;
+        Ok(self.length)
+    }
+
+    /// Bytes so far.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Has an error ended it?
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails at the Nth append, once or for ever, having written half of it.
+    #[derive(Debug, Default)]
+    struct Faulty {
+        bytes: Vec<u8>,
+        fails_at: usize,
+        is_for_ever: bool,
+        n: usize,
+    }
+
+    impl Medium for Faulty {
+        fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+            self.n += 1;
+            if self.n == self.fails_at || (self.is_for_ever && self.n > self.fails_at) {
+                self.bytes.extend(&bytes[..bytes.len() / 2]);
+                return Err(io::Error::from_raw_os_error(28));
+            }
+            self.bytes.extend(bytes);
+            Ok(())
+        }
+        fn cut(&mut self, length: u64) -> io::Result<()> {
+            self.bytes.truncate(usize::try_from(length).unwrap());
+            Ok(())
+        }
+        fn sync(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn whichever_write_fails_the_file_ends_with_a_whole_block() {
+        for (fails_at, is_for_ever) in (1..=5).flat_map(|n| [(n, false), (n, true)]) {
+            let medium = Faulty { fails_at, is_for_ever, ..Faulty::default() };
+            let mut file = WtraceFile::over(medium, Path::new("x.wtrace"), 0, 1000);
+            let mut n_errors = 0;
+            for _ in 0..4 {
+                n_errors += usize::from(file.append(b"0123456789").is_err());
+            }
+            let finished = file.finish(b"END");
+            let text = String::from_utf8(file.medium.bytes.clone()).unwrap();
+            assert_eq!(text.trim_end_matches("END").len() % 10, 0, "{fails_at} {is_for_ever}: {text}");
+            assert_eq!(text.len() as u64, file.length());
+            assert_eq!(n_errors, usize::from(fails_at <= 4), "told once");
+            assert_eq!(text.ends_with("END"), finished.is_ok());
+        }
+    }
+
+    #[test]
+    fn size_is_bounded_and_nothing_is_overwritten_unasked() {
+        let folder = std::env::temp_dir().join(format!("wtrace-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("a.wtrace");
+        let mut file = WtraceFile::create(&path, false, 25).unwrap();
+        file.append(&[1; 20]).unwrap();
+        assert!(matches!(file.append(&[2; 20]), Err(RecordError::Full { .. })));
+        assert!(file.append(&[3; 1]).is_ok() && file.length() == 20 && file.is_stopped());
+        assert_eq!(WtraceFile::create(&path, false, 25).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(read(&path, 25).unwrap(), [1; 20]);
+        assert!(read(&path, 10).is_err());
+        let mut again = WtraceFile::resume(&path, 15, 100).unwrap();
+        again.finish(&[9]).unwrap();
+        assert_eq!(read(&path, 25).unwrap().len(), 16);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,177 @@
+//! `trace info` and `trace export`: what can be done with a recording.
+
+use super::record::MAX_READ;
+use crate::cli::trace::{ExportArgs, InfoArgs};
+use crate::exit::{Code, Failure};
+use crate::output;
+use anyhow::Result;
+use std::fmt::Write as _;
+use std::path::Path;
+use wakewatt_core::record::wtrace::{Ending, Header, Item, Mark, Reader};
+use wakewatt_core::samples::pair_summary::{PairSummary, Summing};
+use wakewatt_core::units::{show_bytes, show_ns};
+use wakewatt_host::wtrace_file;
+
+/// The document of `trace info`.
+#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
+pub struct TraceInfo {
+    /// What the recording says about the machine.
+    pub header: Header,
+    /// What it holds.
+    pub summary: PairSummary,
+    /// Windows, losses, changes.
+    pub marks: Vec<Mark>,
+    /// complete, unfinished or cut.
+    pub ending: String,
+    /// Bytes of the file.
+    pub n_bytes: u64,
+    /// Bytes up to which it is good.
+    pub n_good_bytes: u64,
+    /// Bytes for each event; a stay is two events, its entry and its exit.
+    pub bytes_per_event: Option<f64>,
+}
+
+fn load(path: &Path) -> Result<Vec<u8>> {
+    wtrace_file::read(path, MAX_READ).map_err(|e| Failure::error(Code::BadFile, format!("{}: {e}", path.display())))
+}
+
+fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<Reader<'a>> {
+    Reader::new(bytes).map_err(|e| Failure::error(Code::BadFile, format!("{}: {e}", path.display())))
+}
+
+fn ending(reader: &Reader<'_>) -> String {
+    match reader.ending() {
+        Some(Ending::Complete) => "complete".into(),
+        Some(Ending::Cut { at_byte, why }) => format!("damaged at byte {at_byte}: {why}; everything before it is good"),
+        _ => "unfinished: the recorder was killed or still runs; everything in the file is good".into(),
+    }
+}
+
+/// Runs `trace info`.
+pub(super) fn info(args: &InfoArgs) -> Result<Code> {
+    let bytes = load(&args.file)?;
+    let mut reader = open(&args.file, &bytes)?;
+    let header = reader.header.clone();
+    let mut summing = Summing::new(&header);
+    let mut marks = Vec::new();
+    for item in reader.by_ref() {
+        match item {
+            Item::Pairs(pairs) => summing.pairs(&pairs),
+            Item::Mark(mark) => {
+                summing.mark(&mark);
+                marks.push(mark);
+            }
+        }
+    }
+    let summary = summing.finish();
+    let n_good_bytes = reader.good_bytes();
+    let info = TraceInfo {
+        ending: ending(&reader),
+        n_bytes: bytes.len() as u64,
+        n_good_bytes,
+        bytes_per_event: (summary.n_pairs > 0).then(|| n_good_bytes as f64 / (2 * summary.n_pairs) as f64),
+        header: header.clone(),
+        summary,
+        marks,
+    };
+    output::print(&if args.json { output::json("trace-info", &info)? } else { text(&info) })?;
+    Ok(Code::Fine)
+}
+
+fn text(info: &TraceInfo) -> String {
+    let (h, s) = (&info.header, &info.summary);
+    let or = |v: &Option<String>| v.clone().unwrap_or_else(|| "none".into());
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{} idle intervals on {} of {} CPUs, {}; kernel {}, driver {}, governor {}",
+        s.n_pairs,
+        s.n_cpus,
+        h.n_cpus,
+        s.last_at_ns.zip(s.first_at_ns).map_or("no time".into(), |(l, f)| show_ns(l.saturating_sub(f))),
+        h.kernel,
+        or(&h.driver),
+        or(&h.governor)
+    );
+    let each = info.bytes_per_event.map_or(String::new(), |b| format!(", {b:.1} bytes an event"));
+    let _ = writeln!(out, "file: {}{each}, {}", show_bytes(info.n_bytes), info.ending);
+    let _ = writeln!(out, "windows: {}; records lost: {}", s.n_windows, s.n_lost);
+    if s.n_pairs > 0 {
+        let percent = |n: u64| 100.0 * n as f64 / s.n_pairs as f64;
+        let _ = writeln!(
+            out,
+            "governor's inputs: next timer known for {:.1} %, sleep length for {:.1} %\n",
+            percent(s.n_with_timers),
+            percent(s.n_with_sleep_length)
+        );
+        let _ = writeln!(
+            out,
+            "{:<16} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9}",
+            "requested", "n", "time", "stay p50", "stay p99", "above", "below"
+        );
+        for state in &s.states {
+            let at = |q| state.length.quantile(q).map_or("-".into(), |v| show_ns(v.value_ns));
+            let _ = writeln!(
+                out,
+                "{:<16} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9}",
+                state.state,
+                state.n,
+                show_ns(state.time_ns),
+                at(0.5),
+                at(0.99),
+                state.n_above,
+                state.n_below
+            );
+        }
+        let causes = s.ended_by.iter().map(|(cause, n)| format!("{} {:.1} %", cause.words(), percent(*n)));
+        let _ = writeln!(out, "\nended by: {}", causes.collect::<Vec<_>>().join(", "));
+    }
+    for gap in &h.gaps {
+        let _ = writeln!(out, "unavailable: {gap}");
+    }
+    for mark in &info.marks {
+        match mark {
+            Mark::Stopped { why } => {
+                let _ = writeln!(out, "stopped early: {why}");
+            }
+            Mark::SettingChanged { what, cpus, value, .. } => {
+                let whose = cpus.as_ref().map_or(String::new(), |c| format!(" of CPUs {c}"));
+                let _ = writeln!(out, "changed meanwhile: {what}{whose} to {value}");
+            }
+            Mark::Resumed { .. } => {
+                let _ = writeln!(out, "continued once: times before and after need not be of the same boot");
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Runs `trace export`.
+pub(super) fn export(args: &ExportArgs) -> Result<Code> {
+    let bytes = load(&args.file)?;
+    let mut reader = open(&args.file, &bytes)?;
+    let bad = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", args.output.display()));
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true);
+    if args.force {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
+    let file = options.open(&args.output).map_err(|e| match e.kind() {
+        std::io::ErrorKind::AlreadyExists => bad("exists; overwrite it with --force".into()),
+        _ => bad(e.to_string()),
+    })?;
+    match super::parquet::write(&mut reader, file) {
+        Ok(n) => {
+            output::remark(&format!("{}: {n} rows; the recording was {}", args.output.display(), ending(&reader)));
+            Ok(Code::Fine)
+        }
+        Err(why) => {
+            // Half a table is none: its footer is missing.
+            let _ = std::fs::remove_file(&args.output);
+            Err(bad(format!("{why}; nothing was kept")))
+        }
+    }
+}
