@@ -15,3 +15,4 @@ pub mod sched;
 pub mod sleep;
 pub mod ipi;
 pub mod timestamps;
+pub mod echo;

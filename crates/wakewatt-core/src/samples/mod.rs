@@ -1,6 +1,7 @@
 //! Samples: what wakewatt measured. Every one carries its acquisition window, its size and how it was taken.
 
 pub mod experiment;
+pub mod icmp;
 pub mod kernel_histogram;
 pub mod network;
 pub mod traced;

@@ -281,6 +281,9 @@ int on_waking(u64 *ctx)
 	if (!cpu || !waiting || !cpu->has_in_hand)
 		return 0;
 	cpu->has_in_hand = 0;
+	// Still on its run queue: it had not gone to sleep yet and will not be switched in for this.
+	if (task->on_rq && !(exists(task->se.sched_delayed) && task->se.sched_delayed))
+		return 0;
 	echo = map_lookup(&echoes, &cpu->in_hand);
 	if (!echo || echo->waking.at_ns)
 		return 0;
