@@ -161,7 +161,11 @@ fn set_option(fd: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &[u3
     let length = libc::socklen_t::try_from(size_of_val(value)).map_err(|_| io::Errno::INVAL)?;
     // SAFETY: the value is live for the call, of the length given, and only read.
     let result = unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, value.as_ptr().cast(), length) };
-    if result == 0 { Ok(()) } else { Err(io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(io::Errno::IO)) }
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(io::Errno::IO))
+    }
 }
 
 #[cfg(test)]

@@ -175,7 +175,10 @@ impl<'a> Run<'a> {
                 }
                 // The interface went, or a router says that there is no way.
                 Err(why) if self.round_trip.is_empty() => {
-                    return Err(BenchError::system(format!("pinging {} (is it up and reachable?)", self.spec.peer), why));
+                    return Err(BenchError::system(
+                        format!("pinging {} (is it up and reachable?)", self.spec.peer),
+                        why,
+                    ));
                 }
                 Err(why) => {
                     self.n_lost += u64::from(is_counted);

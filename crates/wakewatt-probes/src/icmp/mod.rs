@@ -16,7 +16,7 @@ pub use stamps::{EchoName, EchoStamps, Stamp};
 use crate::load::{Global, Loaded};
 use crate::{Probe, ProbeError};
 use aya::maps::{HashMap, PerCpuArray};
-use stamps::{RawEcho, RawKey, RawHistogram, SIDE_REQUESTER, SIDE_RESPONDER};
+use stamps::{RawEcho, RawHistogram, RawKey, SIDE_REQUESTER, SIDE_RESPONDER};
 use std::os::linux::fs::MetadataExt;
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
 
@@ -108,8 +108,7 @@ impl IcmpProbe {
     /// Takes the stamps of one echo: the requester's side, and the responder's if it was seen on this kernel.
     pub fn take(&mut self, name: &EchoName) -> Result<(Option<EchoStamps>, Option<EchoStamps>), ProbeError> {
         let map = self.loaded.ebpf.map_mut("echoes").ok_or(ProbeError::NotBuilt)?;
-        let mut map: HashMap<_, RawKey, RawEcho> =
-            HashMap::try_from(map).map_err(|e| refused("map echoes", &e))?;
+        let mut map: HashMap<_, RawKey, RawEcho> = HashMap::try_from(map).map_err(|e| refused("map echoes", &e))?;
         let mut side = |side| {
             let key = RawKey::new(name, side);
             let echo = map.get(&key, 0).ok();

@@ -158,17 +158,12 @@ mod tests {
     fn what_was_not_seen_is_none() {
         let seen = RawStamp { at_ns: 5, cpu: 1, slot: 2 };
         let not = RawStamp { at_ns: 0, cpu: 0, slot: 0 };
-        let raw =
-            RawEcho { sent: seen, arrival: seen, processing: not, waking: not, running: not, netns: 1, flags: 1 };
+        let raw = RawEcho { sent: seen, arrival: seen, processing: not, waking: not, running: not, netns: 1, flags: 1 };
         let stamps = raw.stamps();
         assert_eq!(stamps.sent, Some(Stamp { at_ns: 5, cpu: 1, state: Some(1) }));
         assert_eq!((stamps.processing, stamps.is_polled), (None, true));
-        let name = EchoName {
-            id: 0x1234,
-            sequence: 1,
-            requester: [10, 0, 0, 1].into(),
-            responder: [10, 0, 0, 2].into(),
-        };
+        let name =
+            EchoName { id: 0x1234, sequence: 1, requester: [10, 0, 0, 1].into(), responder: [10, 0, 0, 2].into() };
         let key = RawKey::new(&name, SIDE_RESPONDER);
         assert_eq!((key.id.to_ne_bytes(), &key.responder[..5]), ([0x12, 0x34], &[10, 0, 0, 2, 0][..]));
     }

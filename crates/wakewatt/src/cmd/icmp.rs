@@ -29,7 +29,9 @@ pub fn ping(
     let name = args.peer.clone().unwrap_or_else(|| "loopback".into());
     let spec = IcmpSpec { gap_ns: args.gap, ..IcmpSpec::to(peer, cpu, args.duration) };
     let sample = bench::ping(&spec, interrupt.flag(), src);
-    Ok(sample.map(|s| IcmpSample { peer: name.clone(), ..s }).map_err(|why| format!("ICMP round trip to {name}: {why}")))
+    Ok(sample
+        .map(|s| IcmpSample { peer: name.clone(), ..s })
+        .map_err(|why| format!("ICMP round trip to {name}: {why}")))
 }
 
 /// A name or address; a port, which a ping has not, is cut off.
@@ -39,7 +41,8 @@ fn resolve(peer: &str) -> Result<IpAddr> {
         return Ok(address);
     }
     let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
-    let fail = |why: String| Failure::error(Code::Usage, format!("--peer {peer}: {why}; give a host, such as 10.0.0.2"));
+    let fail =
+        |why: String| Failure::error(Code::Usage, format!("--peer {peer}: {why}; give a host, such as 10.0.0.2"));
     let mut addresses = (host.trim_matches(['[', ']']), 0).to_socket_addrs().map_err(|e| fail(e.to_string()))?;
     addresses.next().map(|a| a.ip()).ok_or_else(|| fail("no address".into()))
 }

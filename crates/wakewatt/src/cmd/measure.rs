@@ -216,8 +216,12 @@ fn text(measured: &Measured) -> String {
         }
     }
     measured.icmp.iter().for_each(|sample| icmp::text(&mut out, sample));
-    let scheduling =
-        measured.wakeups.first().map(|s| &s.scheduling).or(measured.network.first().map(|s| &s.scheduling)).or(measured.icmp.first().map(|s| &s.scheduling));
+    let scheduling = measured
+        .wakeups
+        .first()
+        .map(|s| &s.scheduling)
+        .or(measured.network.first().map(|s| &s.scheduling))
+        .or(measured.icmp.first().map(|s| &s.scheduling));
     let _ = match scheduling {
         Some(Scheduling::Fifo(priority)) => {
             writeln!(out, "\nThreads pinned, SCHED_FIFO {priority}; nothing on this machine was changed.")
