@@ -23,14 +23,14 @@ const STRETCHES: [&str; 7] =
 
 /// Name, CPUs held awake, and who asks (0 is A).
 const ARMS: [(&str, &[usize], usize); 8] = [
-    ("ping A to B, both halt", &[], 0),
-    ("ping B to A, both halt", &[], 1),
-    ("ping A to B, A held awake", &[0], 0),
-    ("ping B to A, A held awake", &[0], 1),
-    ("ping A to B, B held awake", &[1], 0),
-    ("ping B to A, B held awake", &[1], 1),
-    ("ping A to B, both held awake", &[0, 1], 0),
-    ("ping B to A, both held awake", &[0, 1], 1),
+    ("ping A to B (both halt)", &[], 0),
+    ("ping B to A (both halt)", &[], 1),
+    ("ping A to B (A held awake)", &[0], 0),
+    ("ping B to A (A held awake)", &[0], 1),
+    ("ping A to B (B held awake)", &[1], 0),
+    ("ping B to A (B held awake)", &[1], 1),
+    ("ping A to B (both held awake)", &[0, 1], 0),
+    ("ping B to A (both held awake)", &[0, 1], 1),
 ];
 
 /// Measures.
