@@ -194,7 +194,7 @@ mod tests {
         let says = |p: Payer| who_pays(&p, true);
         assert_eq!(
             says(payer(Stretch::ResponderWake, Some(1), Some("haltpoll idle"))),
-            "The responder's CPU 1 was woken from haltpoll idle: 38.0us of 61.0us (medians)."
+            "The responder's CPU 1 was woken from haltpoll idle: 38us of 61us (medians)."
         );
         assert!(says(payer(Stretch::RequesterRun, Some(0), Some("C6"))).starts_with("The requester's CPU 0"));
         assert!(says(payer(Stretch::ResponderWake, Some(1), None)).starts_with("No idle state"));
