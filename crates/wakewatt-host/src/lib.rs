@@ -17,3 +17,4 @@ pub mod ipi;
 pub mod kernel_config;
 pub mod timestamps;
 pub mod wtrace_file;
+pub mod echo;

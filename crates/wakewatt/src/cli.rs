@@ -53,7 +53,7 @@ pub enum Command {
     Trace(trace::TraceArgs),
     /// Answer the far end of `measure network`
     #[command(
-        before_help = "Example:\n  wakewatt respond --listen 10.0.0.2:7117      on the far host\n  wakewatt measure network --peer 10.0.0.2:7117   on this one"
+        before_help = "Example:\n  wakewatt respond --listen 10.0.0.2:7117      on the far host\n  wakewatt measure network --peer 10.0.0.2:7117   on this one\n  sudo wakewatt respond --icmp --for 30s          watches pings, answers nothing itself"
     )]
     Respond(RespondArgs),
     /// Undo what a killed run left behind
@@ -141,9 +141,9 @@ pub enum Measure {
         before_help = "Example:\n  wakewatt measure wakeup\n  wakewatt measure wakeup --kind timer --cpu 0-3 --gap 10ms"
     )]
     Wakeup(WakeupArgs),
-    /// UDP and TCP round trips, split into wire, responder and requester
+    /// UDP and TCP round trips, or pings, split into wire, responder and requester
     #[command(
-        before_help = "Example:\n  wakewatt measure network                            over loopback\n  wakewatt measure network --peer 10.0.0.2:7117       to a host that runs `wakewatt respond`"
+        before_help = "Example:\n  wakewatt measure network                            over loopback\n  wakewatt measure network --peer 10.0.0.2:7117       to a host that runs `wakewatt respond`\n  sudo wakewatt measure network --icmp --peer 10.0.0.2  a ping, divided along its way"
     )]
     Network(NetworkArgs),
 }
@@ -171,9 +171,12 @@ pub struct WakeupArgs {
 /// Arguments of `measure network`.
 #[derive(Debug, Args)]
 pub struct NetworkArgs {
-    /// A host that runs `wakewatt respond`; loopback when not given
+    /// A host that runs `wakewatt respond`; loopback when not given. With --icmp any host, and no port
     #[arg(long, value_name = "HOST:PORT")]
     pub peer: Option<String>,
+    /// Pings instead: the kernels' own path, divided by tracepoints where this user may
+    #[arg(long, conflicts_with_all = ["transport", "responder_cpu"])]
+    pub icmp: bool,
     /// Transports: udp, tcp
     #[arg(long, value_name = "PROTO", value_delimiter = ',', value_parser = ["udp", "tcp"])]
     pub transport: Vec<String>,
@@ -197,6 +200,12 @@ pub struct NetworkArgs {
 /// Arguments of `respond`.
 #[derive(Debug, Args)]
 pub struct RespondArgs {
+    /// Only watch the pings that this host's kernel answers, and print where their time goes
+    #[arg(long, conflicts_with_all = ["listen", "cpu"])]
+    pub icmp: bool,
+    /// One JSON document (with --icmp)
+    #[arg(long, requires = "icmp")]
+    pub json: bool,
     /// Address to answer on; loopback unless you say otherwise
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7117")]
     pub listen: std::net::SocketAddr,

@@ -4,6 +4,7 @@
 //! to add one: write the file, add a line to `ALL`. `--save` keeps table and raw numbers under bench/runs.
 
 mod binary_file;
+mod icmp;
 mod inspect;
 mod startup;
 mod wakeup;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, binary
+    /// Only these: inspect, startup, wakeup, binary, icmp
     what: Vec<String>,
     /// The binary to measure; built in release when not given
     #[arg(long)]
@@ -59,6 +60,7 @@ const ALL: &[(&str, Measure)] = &[
     ("startup", startup::measure),
     ("wakeup", wakeup::measure),
     ("binary", binary_file::measure),
+    ("icmp", icmp::measure),
 ];
 
 /// Runs it.

@@ -2,8 +2,8 @@
 
 pub mod experiment;
 pub mod idle_pair;
+pub mod icmp;
 pub mod kernel_histogram;
-pub mod pair_summary;
 pub mod network;
 pub mod traced;
 pub mod wakes;

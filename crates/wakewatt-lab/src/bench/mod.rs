@@ -5,6 +5,9 @@
 //! schedule, late starts counted from the plan. A stop flag ends each within 100 ms; what was measured by then is
 //! returned. A probe blocks its caller, who keeps the [`wakewatt_core::source::Source`]: threads never see it.
 
+pub mod icmp;
+pub mod icmp_observe;
+mod icmp_parts;
 pub mod idle_counters;
 pub mod network;
 pub mod respond;
@@ -14,6 +17,8 @@ pub mod wakeup_remote;
 pub mod wakeup_timer;
 pub mod wire;
 
+pub use icmp::{IcmpSpec, ping};
+pub use icmp_observe::observe;
 pub use idle_counters::IdleBaseline;
 pub use network::{NetworkSpec, round_trip};
 pub use respond::{RespondSpec, Responder, respond};
@@ -68,6 +73,11 @@ pub const BENCHES: &[Bench] = &[
         id: "network.tcp",
         title: "TCP round trip",
         help: "one small message and its reply on an open connection, split into requester, responder and wire",
+    },
+    Bench {
+        id: "network.icmp",
+        title: "ICMP round trip",
+        help: "one echo and its reply, which the peer's kernel gives; split by tracepoints, each part with its idle state",
     },
 ];
 

@@ -1,5 +1,6 @@
 //! `wakewatt measure wakeup` and `wakewatt measure network`: one thing, with its uncertainty.
 
+use super::icmp;
 use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -12,6 +13,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
 use wakewatt_core::samples::Scheduling;
+use wakewatt_core::samples::icmp::IcmpSample;
 use wakewatt_core::samples::network::{NetworkSample, Transport};
 use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
 use wakewatt_core::source::Source;
@@ -30,6 +32,8 @@ pub struct Measured {
     pub wakeups: Vec<WakeupSample>,
     /// Round trips.
     pub network: Vec<NetworkSample>,
+    /// Pings.
+    pub icmp: Vec<IcmpSample>,
     /// What could not be measured, and why.
     pub not_done: Vec<String>,
 }
@@ -50,7 +54,7 @@ pub fn run(args: &MeasureArgs) -> Result<Code> {
     if interrupt.is_set() {
         return Ok(Code::Interrupted);
     }
-    let is_empty = measured.wakeups.is_empty() && measured.network.is_empty();
+    let is_empty = measured.wakeups.is_empty() && measured.network.is_empty() && measured.icmp.is_empty();
     Ok(if is_empty { Code::CouldNotMeasure } else { Code::Fine })
 }
 
@@ -113,6 +117,13 @@ fn network(args: &NetworkArgs, src: &dyn Source, interrupt: &Interrupt) -> Resul
     let topology = Topology::read(src, &Cpus::read(src));
     let cpu = args.cpu.or(allowed.first()).context("no CPU to run on")?;
     let mut measured = Measured::default();
+    if args.icmp {
+        match icmp::ping(args, cpu, src, interrupt)? {
+            Ok(sample) => measured.icmp.push(sample),
+            Err(why) => measured.not_done.push(why),
+        }
+        return Ok(measured);
+    }
     let mut responder = None;
     let (peer, name, responder_cpu) = match &args.peer {
         Some(peer) => (resolve(peer)?, peer.clone(), None),
@@ -204,8 +215,13 @@ fn text(measured: &Measured) -> String {
             let _ = writeln!(out, "  {} of {} requests were not answered", sample.n_lost, sample.n_sent);
         }
     }
-    let scheduling =
-        measured.wakeups.first().map(|s| &s.scheduling).or(measured.network.first().map(|s| &s.scheduling));
+    measured.icmp.iter().for_each(|sample| icmp::text(&mut out, sample));
+    let scheduling = measured
+        .wakeups
+        .first()
+        .map(|s| &s.scheduling)
+        .or(measured.network.first().map(|s| &s.scheduling))
+        .or(measured.icmp.first().map(|s| &s.scheduling));
     let _ = match scheduling {
         Some(Scheduling::Fifo(priority)) => {
             writeln!(out, "\nThreads pinned, SCHED_FIFO {priority}; nothing on this machine was changed.")

@@ -3,6 +3,7 @@
 pub mod capture;
 pub mod compare;
 pub mod doctor;
+pub mod icmp;
 pub mod inspect;
 pub mod measure;
 pub mod recover;

@@ -1,6 +1,8 @@
 //! `wakewatt respond`: the far end of `measure network`. It answers requests of its own format with replies of the same
-//! size, and nothing else; by default only on loopback.
+//! size, and nothing else; by default only on loopback. With `--icmp` it answers nothing: the kernel answers pings, and
+//! this watches how.
 
+use super::icmp;
 use crate::cli::RespondArgs;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -19,6 +21,9 @@ pub fn run(args: &RespondArgs) -> Result<Code> {
             std::thread::sleep(Duration::from_nanos(ns));
             interrupt.flag().store(true, Ordering::Relaxed);
         });
+    }
+    if args.icmp {
+        return icmp::respond(args.json, &interrupt);
     }
     let spec = RespondSpec { bind: args.listen, ..RespondSpec::loopback(args.cpu) };
     bench::respond(&spec, interrupt.flag(), |responder| {

@@ -27,7 +27,8 @@ pub fn skipped(test: &str, why: &str) {
 /// One live test at a time; they all disturb the same machine. The file keeps out those of another checkout.
 static MACHINE: Mutex<()> = Mutex::new(());
 
-fn machine(test: &str) -> Option<(MutexGuard<'static, ()>, fs::File)> {
+/// The machine to oneself, if this is to run at all.
+pub fn machine(test: &str) -> Option<(MutexGuard<'static, ()>, fs::File)> {
     if std::env::var("WAKEWATT_LIVE").is_ok_and(|v| v == "1") && is_root() {
         let here = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
         let file = fs::File::create(std::env::temp_dir().join("wakewatt-live-tests.lock")).unwrap();
@@ -60,13 +61,14 @@ fn journals() -> Vec<PathBuf> {
 }
 
 /// A per-CPU limit set by somebody else, as far as the program knows; put back whatever becomes of the test.
-struct Limited {
+pub struct Limited {
     file: PathBuf,
     before: String,
 }
 
 impl Limited {
-    fn set(cpu: u32, value: &str) -> Limited {
+    /// Sets it.
+    pub fn set(cpu: u32, value: &str) -> Limited {
         let file = limit_file(cpu);
         let before = read(&file);
         fs::write(&file, value).unwrap();

@@ -9,6 +9,7 @@
 mod cli;
 mod faults;
 mod hostile;
+mod icmp;
 mod live;
 mod matrix;
 mod schemas;

@@ -10,6 +10,7 @@
 mod block;
 mod header;
 mod reader;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod varint;
@@ -17,6 +18,7 @@ mod writer;
 
 pub use header::{Header, Mark, StateTable, TableState};
 pub use reader::{Ending, Item, Reader, WtraceError};
+pub use summary::{PairSummary, RecordedState, Summing};
 pub use writer::Encoder;
 
 /// First line of a file.

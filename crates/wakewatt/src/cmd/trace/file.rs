@@ -7,8 +7,7 @@ use crate::output;
 use anyhow::Result;
 use std::fmt::Write as _;
 use std::path::Path;
-use wakewatt_core::record::wtrace::{Ending, Header, Item, Mark, Reader};
-use wakewatt_core::samples::pair_summary::{PairSummary, Summing};
+use wakewatt_core::record::wtrace::{Ending, Header, Item, Mark, PairSummary, Reader, Summing};
 use wakewatt_core::units::{show_bytes, show_ns};
 use wakewatt_host::wtrace_file;
 

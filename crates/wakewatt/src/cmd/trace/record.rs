@@ -74,7 +74,7 @@ impl Recorder {
 
     /// Opens the next window, if it is one to be recorded.
     pub(super) fn open(&mut self, probe: &mut WakeProbe, at_ns: u64) -> Result<()> {
-        let is_wanted = self.window % self.every == 0 && !self.file.is_stopped();
+        let is_wanted = self.window.is_multiple_of(self.every) && !self.file.is_stopped();
         self.window += 1;
         if is_wanted {
             let mark = self.encoder.mark(&Mark::WindowOpened { at_ns });

@@ -5,10 +5,10 @@
 //! less that latency reaches the target residency of the next deeper enabled state. Computed from the trace, whose stays
 //! are 0.2 to 1 us too long, so borderline cases may differ from sysfs.
 
-use super::idle_pair::{IdlePair, WakeCause};
-use super::kernel_histogram::KernelHistogram;
+use super::header::{Header, Mark, TableState};
 use crate::distribution::Distribution;
-use crate::record::wtrace::{Header, Mark, TableState};
+use crate::samples::idle_pair::{IdlePair, WakeCause};
+use crate::samples::kernel_histogram::KernelHistogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -148,8 +148,8 @@ fn missed(states: &[TableState], pair: &IdlePair) -> (bool, bool) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::header::StateTable;
     use super::*;
-    use crate::record::wtrace::StateTable;
 
     fn header() -> Header {
         let state = |(index, (name, latency, residency)): (usize, (&str, u64, u64))| TableState {
