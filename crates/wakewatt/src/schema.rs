@@ -15,6 +15,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "inspect", schema: inspected },
     Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
     Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
+    Published { name: "watch", schema: || schemars::schema_for!(wakewatt_core::watch::Rates) },
     Published { name: "doctor", schema: || schemars::schema_for!(crate::cmd::doctor::Document<'static>) },
 ];
 

@@ -7,6 +7,7 @@ pub mod inspect;
 pub mod measure;
 pub mod recover;
 pub mod respond;
+pub mod watch;
 
 use crate::cli::{Cli, Command, From};
 use crate::exit::Code;
@@ -24,6 +25,7 @@ pub fn dispatch(cli: &Cli) -> Result<Code> {
         Command::Compare(args) => compare::run(args, cli.color),
         Command::Measure(args) => measure::run(args),
         Command::Respond(args) => respond::run(args),
+        Command::Watch(args) => watch::run(args, cli.color),
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => recover::guard(args),
     }
