@@ -12,6 +12,8 @@ pub mod state;
 pub mod update;
 pub mod view;
 mod terminal;
+#[cfg(test)]
+pub(crate) mod sample;
 
 use crate::cli::WatchArgs;
 use crate::cmd::watch::LatencyFeed;

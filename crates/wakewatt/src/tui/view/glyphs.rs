@@ -44,7 +44,7 @@ pub(super) fn parts(look: Look, summary: &Summary, states: &[StateInfo]) -> Vec<
     let asleep = Part {
         glyph: pick('·', '.'),
         style: colour(Color::DarkGray),
-        name: "still asleep".into(),
+        name: "asleep".into(),
         share: summary.asleep_ratio,
     };
     all.push(asleep);

@@ -9,7 +9,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use wakewatt_core::units::{LatencyLimit, show_ns};
-use wakewatt_core::watch::{Rates, Reading, Sources};
+use wakewatt_core::watch::{Rates, Reading, Sources, Why};
 
 /// Two lines: the name tag, and the mode with its cost.
 pub(super) fn draw(state: &State, frame: &mut Frame<'_>, area: Rect) {
@@ -23,15 +23,16 @@ pub(super) fn draw(state: &State, frame: &mut Frame<'_>, area: Rect) {
         (None, true) => "PAUSED".into(),
         (None, false) => format!("every {}", show_ns(state.interval_ns)),
     };
-    let left = format!(
-        " wakewatt  {} · {} CPUs · {} · {}",
-        words::escaped(&t.host),
-        t.n_cpus,
-        words::escaped(&t.kernel),
-        words::escaped(&t.idle)
-    );
     let right = format!("{mode} · {clock} ");
     let room = width.saturating_sub(right.chars().count() + 1);
+    // What does not fit is left out whole, the least important first.
+    let mut left = format!(" wakewatt · {}", words::escaped(&t.host));
+    for part in [format!("{} CPUs", t.n_cpus), words::escaped(&t.idle), format!("Linux {}", words::escaped(&t.kernel))]
+    {
+        if left.chars().count() + 3 + part.chars().count() <= room {
+            left += &format!(" · {part}");
+        }
+    }
     let left: String = left.chars().take(room).collect();
     let style = if state.is_paused { alarm(state) } else { accent(state) };
     let gap = width.saturating_sub(left.chars().count() + right.chars().count());
@@ -44,7 +45,7 @@ fn cost(state: &State) -> Line<'static> {
     let c = &rates.cost;
     let what = match c.sources {
         Sources::Quiet => "quiet: wakes no other CPU".to_string(),
-        _ => format!("{}: {} interrupts of other CPUs per interval", c.sources.word(), c.n_remote_interrupts),
+        _ => format!("{}: interrupts other CPUs {}x per interval", c.sources.word(), c.n_remote_interrupts),
     };
     let own = match (c.own_wakeups_per_s, c.own_cpu_ratio) {
         (Reading::Known(wakeups), Reading::Known(cpu)) => {
@@ -52,16 +53,21 @@ fn cost(state: &State) -> Line<'static> {
         }
         _ => String::new(),
     };
-    let mut spans = vec![Span::raw(" "), Span::styled(what + &own, dim(state))];
+    // What is wrong stands first, where a narrow screen cannot cut it off.
+    let mut spans = vec![Span::raw(" ")];
     if let Some(recorded) = &state.recorded {
         spans.push(match &recorded.trouble {
-            None => Span::styled(format!(" · recording {}", recorded.n), accent(state)),
-            Some(_) => Span::styled(format!(" · RECORDING INCOMPLETE after {}", recorded.n), alarm(state)),
+            None => Span::styled(format!("recording {} · ", recorded.n), accent(state)),
+            Some(_) => Span::styled(format!("RECORDING INCOMPLETE after {}", recorded.n), alarm(state)),
         });
+        if recorded.trouble.is_some() {
+            spans.push(Span::raw(" · "));
+        }
     }
     if let Some(play) = &state.play {
-        spans.push(Span::styled(format!(" · {}", words::escaped(&play.end)), dim(state)));
+        spans.push(Span::styled(format!("{} · ", words::escaped(&play.end)), accent_plain(state)));
     }
+    spans.push(Span::styled(what + &own, dim(state)));
     Line::from(spans)
 }
 
@@ -91,7 +97,10 @@ pub(super) fn overview(state: &State, frame: &mut Frame<'_>, area: Rect) {
     };
     let power = match (&m.power_source, m.power_uw.why()) {
         (Some(source), _) => Span::styled(words::escaped(source), dim(state)),
-        (None, why) => Span::styled(why.map_or("", wakewatt_core::watch::Why::explain), dim(state)),
+        (None, Some(Why::NotAsked)) => Span::styled("--sources package", dim(state)),
+        (None, Some(Why::Denied)) => Span::styled("root may read it", dim(state)),
+        (None, Some(Why::Dead)) => Span::styled("it does not move", dim(state)),
+        (None, _) => Span::raw(""),
     };
     let freq = spelled(s.freq_khz, |khz| format!("{}GHz", words::ghz(khz)));
     let freq_note = if s.is_freq_stale && s.freq_khz.get().is_some() { "stale: no CPU ran" } else { "" };
@@ -99,7 +108,7 @@ pub(super) fn overview(state: &State, frame: &mut Frame<'_>, area: Rect) {
     heat.push(Span::styled("throttled ", dim(state)));
     let is_hot = s.throttles_per_s.get().is_some_and(|n| n > 0.0);
     heat.push(Span::styled(per_s(s.throttles_per_s), if is_hot { alarm(state) } else { Style::new() }));
-    let asleep = format!(" of {} CPUs slept all through", m.n_online);
+    let asleep = format!("of {} throughout", m.n_online);
     let lines = vec![
         pair(
             with(named("busy", spelled(s.busy_ratio, percent)), graph(&state.history.busy, Some(1.0))),
@@ -107,7 +116,7 @@ pub(super) fn overview(state: &State, frame: &mut Frame<'_>, area: Rect) {
         ),
         pair(
             with(named("frequency", freq), Span::styled(freq_note, dim(state))),
-            with(named("asleep", s.n_asleep_throughout.to_string()), Span::styled(asleep, dim(state))),
+            with(named("slept", s.n_asleep_throughout.to_string()), Span::styled(asleep, dim(state))),
         ),
         pair(with(named("power", spelled(m.power_uw, words::watts)), clip(power, half.saturating_sub(23))), heat),
         limits(state, rates, width),
@@ -173,7 +182,7 @@ fn legend(state: &State, rates: &Rates, width: usize) -> Line<'static> {
         if part.name == "stolen" && part.share.get() == Some(0.0) {
             continue;
         }
-        let text = format!(" {} {}   ", words::escaped(&part.name), spelled(part.share, percent));
+        let text = format!(" {} {}  ", words::escaped(&part.name), spelled(part.share, percent));
         if used + text.chars().count() > width {
             break;
         }
@@ -247,21 +256,22 @@ fn keys(state: &State) -> Line<'static> {
         ("tab", "panel"),
         ("+-", "time"),
     ];
-    const PLAY: [(&str, &str); 8] = [
+    const PLAY: [(&str, &str); 7] = [
         ("q", "quit"),
         ("?", "help"),
         ("space", "play"),
-        ("←→", "step"),
-        ("home/end", ""),
+        ("left/right", "step"),
+        ("home/end", "first, last"),
         ("+-", "speed"),
-        ("s", "sort"),
         ("tab", "panel"),
     ];
     let list: &[(&str, &str)] = if state.play.is_some() { &PLAY } else { &LIVE };
+    let bar = if state.look.is_unicode { "│" } else { "|" };
     let mut spans = Vec::new();
-    for (key, what) in list {
-        spans.push(Span::styled(format!(" {key}"), accent(state)));
-        spans.push(Span::styled(if what.is_empty() { " ".into() } else { format!(" {what} ") }, dim(state)));
+    for (at, (key, what)) in list.iter().enumerate() {
+        spans.push(Span::styled(if at == 0 { " " } else { bar }, dim(state)));
+        spans.push(Span::styled(*key, accent(state)));
+        spans.push(Span::raw(format!(" {what}")));
     }
     Line::from(spans)
 }

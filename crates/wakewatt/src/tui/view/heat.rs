@@ -13,7 +13,7 @@ use wakewatt_core::watch::{Reading, Why};
 const MANY: usize = 4;
 
 /// Lines of the panel.
-pub(super) fn lines(state: &State, _: u16) -> Vec<Line<'static>> {
+pub(super) fn lines(state: &State, width: u16) -> Vec<Line<'static>> {
     let Some(rates) = &state.rates else { return vec![Line::raw("")] };
     let mut lines = Vec::new();
     let heading =
@@ -53,7 +53,7 @@ pub(super) fn lines(state: &State, _: u16) -> Vec<Line<'static>> {
     if !rates.sensors.iter().any(|s| s.kind == SensorKind::Fan) {
         lines.push(named(state, "fans", "none seen (servers keep them behind the BMC)"));
     }
-    lines.extend(missing(state));
+    lines.extend(missing(state, usize::from(width)));
     lines.extend(rates.notes.iter().map(|n| Line::styled(format!(" note: {}", words::escaped(n)), dim(state))));
     lines
 }
@@ -64,7 +64,7 @@ fn named(state: &State, name: &str, value: &str) -> Line<'static> {
 }
 
 /// Each reason once, with what it keeps from view.
-fn missing(state: &State) -> Vec<Line<'static>> {
+fn missing(state: &State, width: usize) -> Vec<Line<'static>> {
     let Some(rates) = &state.rates else { return Vec::new() };
     let s = &rates.machine.summary;
     let mut by_reason: BTreeMap<&'static str, (Why, Vec<&'static str>)> = BTreeMap::new();
@@ -82,11 +82,30 @@ fn missing(state: &State) -> Vec<Line<'static>> {
     note("latency limit", rates.machine.global_limit.why());
     let uncore = rates.packages.first().map_or(Reading::Missing(Why::Absent), |p| p.uncore_khz);
     note("uncore frequency", uncore.why());
-    let line = |(word, (why, names)): (&str, (Why, Vec<&str>))| {
-        Line::from(vec![
-            Span::styled(format!(" {word}: "), strong()),
-            Span::raw(format!("{} — {}", names.join(", "), why.explain())),
-        ])
-    };
-    by_reason.into_iter().map(line).collect()
+    by_reason
+        .into_iter()
+        .flat_map(|(word, (why, names))| {
+            let text = format!("{word}: {} ({})", names.join(", "), why.explain());
+            wrap(&text, width.saturating_sub(2))
+        })
+        .map(|line| Line::styled(format!(" {line}"), dim(state)))
+        .collect()
+}
+
+/// Broken at blanks; further lines are indented.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last().map_or(0, |l| l.chars().count());
+        if last > 0 && last + 1 + word.chars().count() > width {
+            lines.push("  ".into());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() && !line.ends_with(' ') {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
 }

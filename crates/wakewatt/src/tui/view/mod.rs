@@ -94,6 +94,25 @@ pub fn draw(state: &State, frame: &mut Frame<'_>) {
     if state.is_help {
         help::draw(state, frame);
     }
+    if !state.look.is_unicode {
+        spell_in_ascii(frame);
+    }
+}
+
+/// For a terminal that shows nothing else: punctuation has a plain twin, anything foreign becomes a question mark.
+fn spell_in_ascii(frame: &mut Frame<'_>) {
+    for cell in &mut frame.buffer_mut().content {
+        let plain = match cell.symbol() {
+            symbol if symbol.is_ascii() => continue,
+            "·" => ".",
+            "–" | "—" => "-",
+            "…" => "~",
+            "°" => " ",
+            "█" => "_",
+            _ => "?",
+        };
+        cell.set_symbol(plain);
+    }
 }
 
 fn boxed(state: &State, frame: &mut Frame<'_>, area: Rect, title: &str, panel: Panel, lines: Vec<Line<'_>>) {
