@@ -150,7 +150,7 @@ impl KeptFiles {
 }
 
 /// Raises the soft limit on open files towards `wanted`; says what it is then.
-fn raise_limit(wanted: u64) -> u64 {
+pub fn raise_limit(wanted: u64) -> u64 {
     let now = getrlimit(Resource::Nofile);
     let soft = now.current.unwrap_or(u64::MAX);
     if soft >= wanted {

@@ -7,6 +7,7 @@ mod binary_file;
 mod inspect;
 mod startup;
 mod wakeup;
+mod watch;
 
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, binary
+    /// Only these: inspect, startup, wakeup, watch, binary
     what: Vec<String>,
     /// The binary to measure; built in release when not given
     #[arg(long)]
@@ -58,6 +59,7 @@ const ALL: &[(&str, Measure)] = &[
     ("inspect", inspect::measure),
     ("startup", startup::measure),
     ("wakeup", wakeup::measure),
+    ("watch", watch::measure),
     ("binary", binary_file::measure),
 ];
 

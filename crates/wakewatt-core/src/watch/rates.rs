@@ -510,3 +510,7 @@ fn notes(layout: &Layout, cpus: &[CpuRate], suspended_ns: u64) -> Vec<String> {
     }
     notes
 }
+
+#[cfg(test)]
+#[path = "rates_tests.rs"]
+mod tests;

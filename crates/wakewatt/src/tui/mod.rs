@@ -32,6 +32,9 @@ use terminal::Screen;
 use update::{Effect, Event, update};
 use wakewatt_host::clock;
 
+/// Length of the first interval.
+const FIRST_NS: u64 = 300_000_000;
+
 /// Runs the screen until its user ends it.
 pub fn run(
     args: &WatchArgs,
@@ -54,8 +57,10 @@ pub fn run(
                 effects.extend(update(&mut state, event));
             }
             effects.extend(update(&mut state, Event::Latency(latency.rows())));
-            // A machine that was stopped or suspended is late: what was missed is not made up for.
-            due_ns = (due_ns + pace_ns(&state)).max(clock::monotonic_ns());
+            // A machine that was stopped or suspended is late: what was missed is not made up for. The first interval is
+            // short, so that there is something to see.
+            let pace_ns = if state.rates.is_none() { state.interval_ns.min(FIRST_NS) } else { pace_ns(&state) };
+            due_ns = (due_ns + pace_ns).max(clock::monotonic_ns());
         }
         draw(&state, &mut screen)?;
         let left_ns = due_ns.saturating_sub(clock::monotonic_ns());

@@ -12,4 +12,6 @@ mod hostile;
 mod live;
 mod matrix;
 mod schemas;
+mod tmux;
 mod tool;
+mod watch;

@@ -47,7 +47,7 @@ pub fn areas(state: &State) -> Areas {
     let middle_lines = if is_large(state) {
         let n_states = state.rates.as_ref().map_or(0, |r| r.states.len());
         let n_latency = state.latency.as_ref().map_or(0, Vec::len);
-        u16::try_from(n_states + n_latency.max(1) + 5).unwrap_or(u16::MAX).clamp(9, 18).min(state.size.1 / 3)
+        u16::try_from(n_states + n_latency + 6).unwrap_or(u16::MAX).clamp(9, 18).min(state.size.1 / 3)
     } else {
         0
     };
