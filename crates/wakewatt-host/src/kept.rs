@@ -126,9 +126,17 @@ impl Reader for KeptFiles {
         }
     }
 
-    fn visit(&mut self, cpu: Option<Cpu>, n_files: usize) -> u64 {
+    fn visit(&mut self, cpu: Option<Cpu>, files: &[(Slot, &str)]) -> u64 {
         self.pinned = None;
         let Some(cpu) = cpu.filter(|_| !self.is_tree) else { return 0 };
+        // Opening asks no CPU; what may not be opened will not be read.
+        let is_open = |kept: &mut Self, slot: Slot, path: &str| {
+            kept.fds.get(slot).is_some_and(Option::is_some) || kept.open(slot, path).is_ok()
+        };
+        let n_files = files.iter().filter(|(slot, path)| is_open(self, *slot, path)).count();
+        if n_files == 0 {
+            return 0;
+        }
         if current_cpu() == cpu {
             // Stay here for the batch, so that it costs nothing.
             self.pinned = Pinned::to(cpu).ok();

@@ -23,10 +23,10 @@ const REJECTED_EVERY: u64 = 8;
 pub trait Reader {
     /// The bytes of a file, whole; the slot is the same every time.
     fn read(&mut self, slot: Slot, path: &str) -> Read<&[u8]>;
-    /// Before a batch of `n_files` that ask `cpu`: goes there if it can. Says how many interrupts of other CPUs the batch
-    /// costs. `None` ends it.
-    fn visit(&mut self, cpu: Option<Cpu>, n_files: usize) -> u64 {
-        cpu.map_or(0, |_| n_files as u64)
+    /// Before a batch of files that ask `cpu`: goes there if that is cheaper. Says how many interrupts of other CPUs the
+    /// batch costs; a file that may not be opened costs none. `None` ends the batch.
+    fn visit(&mut self, cpu: Option<Cpu>, files: &[(Slot, &str)]) -> u64 {
+        cpu.map_or(0, |_| files.len() as u64)
     }
 }
 
@@ -49,9 +49,9 @@ impl<S: Deref<Target: Source>> Reader for FromSource<S> {
         Ok(&self.bytes)
     }
 
-    fn visit(&mut self, cpu: Option<Cpu>, n_files: usize) -> u64 {
+    fn visit(&mut self, cpu: Option<Cpu>, files: &[(Slot, &str)]) -> u64 {
         // A recording has no CPUs to interrupt.
-        if self.src.is_live() && cpu.is_some() { n_files as u64 } else { 0 }
+        if self.src.is_live() && cpu.is_some() { files.len() as u64 } else { 0 }
     }
 }
 
@@ -188,7 +188,7 @@ impl Counters {
             for (k, slots) in info.state_slots.iter().enumerate() {
                 let then = before.filter(|b| b.is_online).and_then(|b| b.states.get(k)).copied();
                 cpu.states.push(if is_online {
-                    at.state(slots, then, now.n_before % REJECTED_EVERY == 0)
+                    at.state(slots, then, now.n_before.is_multiple_of(REJECTED_EVERY))
                 } else {
                     [Reading::Missing(Why::Offline); 5].into()
                 });
@@ -282,10 +282,10 @@ impl Gathering<'_> {
         now.energies_uj = layout.zones.iter().map(|z| Reading::Missing(z.not_read.unwrap_or_default())).collect();
         now.sensors = layout.sensors.iter().map(|s| Reading::Missing(s.not_read.unwrap_or_default())).collect();
         now.uncore_khz = layout.packages.iter().map(|p| Reading::Missing(p.no_uncore.unwrap_or_default())).collect();
-        let mut visits: Vec<(Option<Cpu>, usize)> = vec![(None, 0)];
-        visits.extend(layout.remote_reads().into_iter().map(|(cpu, n)| (Some(cpu), n)));
-        for (cpu, n_files) in visits {
-            now.n_remote_interrupts += self.reader.visit(cpu, n_files);
+        let mut visits: Vec<(Option<Cpu>, Vec<(Slot, &str)>)> = vec![(None, Vec::new())];
+        visits.extend(layout.remote_reads().into_iter().map(|(cpu, files)| (Some(cpu), files)));
+        for (cpu, files) in visits {
+            now.n_remote_interrupts += self.reader.visit(cpu, &files);
             let is_due = |slot: Option<Slot>| {
                 slot.filter(|s| {
                     layout.files.get(*s).is_some_and(|f| match f.reach {
@@ -310,7 +310,7 @@ impl Gathering<'_> {
                 }
             }
         }
-        self.reader.visit(None, 0);
+        self.reader.visit(None, &[]);
     }
 }
 

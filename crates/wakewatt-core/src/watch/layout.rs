@@ -240,11 +240,11 @@ pub struct Layout {
 
 impl Layout {
     /// Files that interrupt a CPU, by CPU: what an interval would cost if each were read from elsewhere.
-    pub fn remote_reads(&self) -> Vec<(Cpu, usize)> {
-        let mut reads: std::collections::BTreeMap<Cpu, usize> = std::collections::BTreeMap::new();
-        for file in &self.files {
+    pub fn remote_reads(&self) -> Vec<(Cpu, Vec<(Slot, &str)>)> {
+        let mut reads: std::collections::BTreeMap<Cpu, Vec<(Slot, &str)>> = std::collections::BTreeMap::new();
+        for (slot, file) in self.files.iter().enumerate() {
             if let Reach::Cpu(cpu) = file.reach {
-                *reads.entry(cpu).or_default() += 1;
+                reads.entry(cpu).or_default().push((slot, &file.path));
             }
         }
         reads.into_iter().collect()

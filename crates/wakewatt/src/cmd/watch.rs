@@ -55,7 +55,7 @@ pub fn run(args: &WatchArgs, colour: Colour) -> Result<Code> {
 /// The moments the user named.
 fn open(args: &WatchArgs) -> Result<Feed> {
     if let Some(folder) = &args.play {
-        return Ok(Feed::Play(Player::open(folder)?));
+        return Ok(Feed::Play(Box::new(Player::open(folder)?)));
     }
     let sources = match args.sources.as_str() {
         "package" => Sources::Package,

@@ -135,7 +135,7 @@ fn pace_ns(state: &State) -> u64 {
 fn tick(state: &mut State, feed: &mut Feed) -> Option<Event> {
     match feed {
         Feed::Live(sampler) => {
-            let rates = sampler.next();
+            let rates = sampler.take();
             if let Some(recorder) = &sampler.recorder {
                 update(state, Event::Recorded(recorder.n_moments, recorder.trouble.clone()));
             }

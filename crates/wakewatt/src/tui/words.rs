@@ -40,7 +40,7 @@ pub fn percent(ratio: f64) -> String {
 /// `0`, `0.3`, `12`, `345`, `1.2k`, `34k`, `1.2M`.
 pub fn count(n: f64) -> String {
     match n {
-        n if n == 0.0 => "0".into(),
+        0.0 => "0".into(),
         n if n < 9.95 => format!("{n:.1}"),
         n if n < 9999.5 => format!("{n:.0}"),
         n if n < 99_950.0 => format!("{:.1}k", n / 1e3),

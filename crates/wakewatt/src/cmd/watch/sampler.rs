@@ -24,7 +24,7 @@ pub enum Feed {
     /// As they happen.
     Live(Box<Sampler>),
     /// As they happened.
-    Play(Player),
+    Play(Box<Player>),
 }
 
 impl Feed {
@@ -90,7 +90,7 @@ impl Sampler {
     }
 
     /// Reads a moment; the rates since the one before, if there was one.
-    pub fn next(&mut self) -> Option<Rates> {
+    pub fn take(&mut self) -> Option<Rates> {
         let clocks = Clocks {
             at_ns: clock::monotonic_ns(),
             boot_at_ns: clock::boottime_ns(),
@@ -133,7 +133,7 @@ impl Sampler {
         };
         if limit.is_none() {
             self.holders.clear();
-        } else if self.holders_of != limit || now.n_before % HOLDERS_EVERY == 0 {
+        } else if self.holders_of != limit || now.n_before.is_multiple_of(HOLDERS_EVERY) {
             let found = Holders::read(&*self.source, &Cpus::default());
             let name = |h: &&wakewatt_core::facts::holders::Holder| {
                 format!("{} (pid {})", h.comm.as_deref().unwrap_or("?"), h.pid)
@@ -163,6 +163,10 @@ impl Player {
         let text = String::from_utf8_lossy(&bytes);
         let decode = |json: &str| serde_json::from_str(json).map_err(|e| e.to_string());
         let recording = recording::read(&text, decode).with_context(hint)?;
+        // The kernel's own limit is 8192; anything far above is no CPU, and would be given room on the screen.
+        if recording.layout.cpus.iter().any(|c| c.cpu >= 1 << 16) {
+            return Err(Failure::error(Code::BadFile, format!("{}: it names impossible CPUs", file.display())));
+        }
         if recording.moments.len() < 2 {
             let n = recording.moments.len();
             let why = format!("{}: holds {n} moments; a rate needs two", file.display());

@@ -41,7 +41,7 @@ pub(super) fn run(args: &WatchArgs, mut feed: Feed, interrupt: &Interrupt) -> Re
             let mut was_told = false;
             let wait = Wait::listen()?;
             loop {
-                if let Some(rates) = sampler.next() {
+                if let Some(rates) = sampler.take() {
                     if let Err(error) = out.print(rates) {
                         break Err(error);
                     }

@@ -49,7 +49,7 @@ fn cost(state: &State) -> Line<'static> {
     };
     let own = match (c.own_wakeups_per_s, c.own_cpu_ratio) {
         (Reading::Known(wakeups), Reading::Known(cpu)) => {
-            format!(" · itself {} wake-ups/s, {} of a CPU", count(wakeups), percent(cpu))
+            format!(" · itself {} wakes/s, {} CPU", count(wakeups), percent(cpu))
         }
         _ => String::new(),
     };
@@ -176,17 +176,17 @@ fn bar_line(state: &State, rates: &Rates, width: usize) -> Line<'static> {
 
 fn legend(state: &State, rates: &Rates, width: usize) -> Line<'static> {
     let parts = glyphs::parts(state.look, &rates.machine.summary, &rates.states);
+    let shown = || parts.iter().filter(|p| p.name != "stolen" || p.share.get() != Some(0.0));
+    let whole = |ratio: f64| format!("{:.0}%", ratio * 100.0);
+    let texts = |show: fn(f64) -> String| -> Vec<String> {
+        shown().map(|p| format!(" {} {}  ", words::escaped(&p.name), spelled(p.share, show))).collect()
+    };
+    let fits = |texts: &[String]| texts.iter().map(|t| t.chars().count() + 1).sum::<usize>() < width;
+    // With many states decimals go first.
+    let exact = texts(percent);
+    let texts = if fits(&exact) { exact } else { texts(whole) };
     let mut spans = vec![Span::raw(" ")];
-    let mut used = 1;
-    for part in parts {
-        if part.name == "stolen" && part.share.get() == Some(0.0) {
-            continue;
-        }
-        let text = format!(" {} {}  ", words::escaped(&part.name), spelled(part.share, percent));
-        if used + text.chars().count() > width {
-            break;
-        }
-        used += text.chars().count() + 1;
+    for (part, text) in shown().zip(texts) {
         spans.push(Span::styled(part.glyph.to_string(), part.style));
         spans.push(Span::raw(text));
     }

@@ -17,14 +17,14 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line<'static>> {
     let Some(rates) = &state.rates else { return vec![Line::raw("")] };
     let mut lines = Vec::new();
     let heading =
-        format!(" {:<12} {:>9} {:>9} {:>7} {:>9} {:>9}", "package", "watts", "memory", "heat", "throttled", "uncore");
+        format!(" {:<11} {:>9} {:>8} {:>9} {:>9} {:>8}", "package", "watts", "memory", "heat", "throttled", "uncore");
     if !rates.packages.is_empty() {
         lines.push(Line::styled(heading, dim(state)));
     }
     for p in &rates.packages {
         let is_hot = p.throttles_per_s.get().is_some_and(|n| n > 0.0);
         let text = format!(
-            " {:<12} {:>9} {:>9} {:>7} {:>9} {:>9}",
+            " {:<11} {:>9} {:>8} {:>9} {:>9} {:>8}",
             format!("package {}", p.package),
             spelled(p.power_uw, words::watts),
             spelled(p.dram_uw, words::watts),

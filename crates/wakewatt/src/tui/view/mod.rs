@@ -20,7 +20,7 @@ use ratatui::widgets::{Block, Borders, Paragraph};
 /// The smallest screen.
 pub const SMALLEST: (u16, u16) = (80, 24);
 /// From here on all panels are shown at once.
-const LARGE: (u16, u16) = (120, 36);
+const LARGE: (u16, u16) = (140, 36);
 const OVERVIEW_LINES: u16 = 6;
 
 /// Where things go.
