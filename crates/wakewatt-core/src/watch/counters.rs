@@ -6,7 +6,7 @@
 //! `usage` and is read every eighth time. A sleeping CPU then costs one read per state. `/proc/stat` counts in ticks of
 //! 10 ms but adds a running idle period of any CPU up to now.
 
-use super::layout::{Layout, Slot};
+use super::layout::{Layout, RemoteReads, Slot};
 use super::reading::{Reading, Why};
 use crate::cpuset::CpuSet;
 use crate::facts::{load, pm_qos};
@@ -282,7 +282,7 @@ impl Gathering<'_> {
         now.energies_uj = layout.zones.iter().map(|z| Reading::Missing(z.not_read.unwrap_or_default())).collect();
         now.sensors = layout.sensors.iter().map(|s| Reading::Missing(s.not_read.unwrap_or_default())).collect();
         now.uncore_khz = layout.packages.iter().map(|p| Reading::Missing(p.no_uncore.unwrap_or_default())).collect();
-        let mut visits: Vec<(Option<Cpu>, Vec<(Slot, &str)>)> = vec![(None, Vec::new())];
+        let mut visits: Vec<(Option<Cpu>, RemoteReads<'_>)> = vec![(None, Vec::new())];
         visits.extend(layout.remote_reads().into_iter().map(|(cpu, files)| (Some(cpu), files)));
         for (cpu, files) in visits {
             now.n_remote_interrupts += self.reader.visit(cpu, &files);

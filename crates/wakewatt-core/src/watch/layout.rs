@@ -54,6 +54,9 @@ pub enum Reach {
     Cpu(Cpu),
 }
 
+/// The files that interrupt one CPU.
+pub type RemoteReads<'a> = Vec<(Slot, &'a str)>;
+
 /// Number of a file in [`Layout::files`].
 pub type Slot = usize;
 
@@ -240,8 +243,8 @@ pub struct Layout {
 
 impl Layout {
     /// Files that interrupt a CPU, by CPU: what an interval would cost if each were read from elsewhere.
-    pub fn remote_reads(&self) -> Vec<(Cpu, Vec<(Slot, &str)>)> {
-        let mut reads: std::collections::BTreeMap<Cpu, Vec<(Slot, &str)>> = std::collections::BTreeMap::new();
+    pub fn remote_reads(&self) -> Vec<(Cpu, RemoteReads<'_>)> {
+        let mut reads: std::collections::BTreeMap<Cpu, RemoteReads<'_>> = std::collections::BTreeMap::new();
         for (slot, file) in self.files.iter().enumerate() {
             if let Reach::Cpu(cpu) = file.reach {
                 reads.entry(cpu).or_default().push((slot, &file.path));

@@ -11,14 +11,15 @@ pub mod reading;
 pub mod layout;
 pub mod discover;
 pub mod counters;
+pub mod document;
 pub mod rates;
 pub mod residency;
 pub mod summary;
 pub mod recording;
 
 pub use counters::Counters;
+pub use document::Rates;
 pub use layout::{Layout, Sources};
-pub use rates::Rates;
 pub use reading::{Reading, Why};
 
 use serde::Serialize;

@@ -3,8 +3,8 @@
 //! Shares are means over the CPUs that know theirs, counts are sums, the limit is the tightest, the frequency is the
 //! mean weighted by how busy each CPU was (a sleeping CPU's frequency is stale).
 
+use super::document::{CpuRate, StateRate};
 use super::layout::StateInfo;
-use super::rates::{CpuRate, StateRate};
 use super::reading::{Reading, mean, sum};
 use crate::units::LatencyLimit;
 use serde::Serialize;

@@ -5,7 +5,7 @@
 
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::units::LatencyLimit;
-use wakewatt_core::watch::rates::CpuRate;
+use wakewatt_core::watch::document::CpuRate;
 
 /// Parsed terms and the text they came from.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,7 +3,7 @@
 use super::filter::Filter;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use wakewatt_core::watch::rates::CpuRate;
+use wakewatt_core::watch::document::CpuRate;
 use wakewatt_core::watch::summary::Summary;
 use wakewatt_core::watch::{Rates, Reading};
 

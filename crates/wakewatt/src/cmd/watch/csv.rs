@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 use wakewatt_core::units::LatencyLimit;
-use wakewatt_core::watch::rates::StateRate;
+use wakewatt_core::watch::document::StateRate;
 use wakewatt_core::watch::{Rates, Reading};
 
 /// Column names; the states are the machine's.

@@ -7,7 +7,7 @@ use crate::tui::words::{self, cell, count, percent};
 use ratatui::text::{Line, Span};
 use wakewatt_core::units::show_ns;
 use wakewatt_core::watch::LatencyRow;
-use wakewatt_core::watch::rates::StateRate;
+use wakewatt_core::watch::document::StateRate;
 
 /// Lines of the panel.
 pub(super) fn lines(state: &State, width: u16) -> Vec<Line<'static>> {

@@ -159,5 +159,4 @@ fn alarm(state: &State) -> Style {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

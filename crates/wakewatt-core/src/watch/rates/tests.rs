@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::watch::counters::Clocks;
-use crate::watch::layout::{PackageInfo, SensorInfo};
+use crate::watch::layout::{PackageInfo, SensorInfo, StateInfo};
 
 const S: u64 = 1_000_000_000;
 
