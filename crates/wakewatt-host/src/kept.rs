@@ -31,6 +31,8 @@ pub struct KeptFiles {
     n_open: u64,
     /// At most this many are kept.
     limit: u64,
+    /// This many would be.
+    wanted: u64,
     buffer: Vec<u8>,
     pinned: Option<Pinned>,
 }
@@ -41,7 +43,16 @@ impl KeptFiles {
         let wanted = n_files as u64 + SPARE;
         let limit = raise_limit(wanted).saturating_sub(SPARE);
         let is_tree = !live.is_live();
-        KeptFiles { live, is_tree, fds: Vec::new(), n_open: 0, limit, buffer: vec![0; 8192], pinned: None }
+        KeptFiles {
+            live,
+            is_tree,
+            fds: Vec::new(),
+            n_open: 0,
+            limit,
+            wanted: n_files as u64,
+            buffer: vec![0; 8192],
+            pinned: None,
+        }
     }
 
     /// How many files are kept open, and how many may be.
@@ -147,6 +158,15 @@ impl Reader for KeptFiles {
         }
         if self.pinned.is_some() { 1 } else { n_files as u64 }
     }
+
+    fn note(&self) -> Option<String> {
+        let left_out = self.wanted.checked_sub(self.limit).filter(|n| *n > 0)?;
+        let enough = self.wanted + SPARE;
+        Some(format!(
+            "{left_out} of {} files are opened anew each time; ulimit -Hn {enough} would keep them",
+            self.wanted
+        ))
+    }
 }
 
 impl KeptFiles {
@@ -211,6 +231,7 @@ mod tests {
         assert_eq!(kept.read(0, "/sys/a").unwrap(), b"1\n");
         assert_eq!(kept.read(1, "/sys/b").unwrap(), b"2\n");
         assert_eq!(kept.kept(), (1, 1));
+        assert!(kept.note().unwrap().starts_with("9 of 10 files"));
     }
 
     #[test]

@@ -28,6 +28,10 @@ pub trait Reader {
     fn visit(&mut self, cpu: Option<Cpu>, files: &[(Slot, &str)]) -> u64 {
         cpu.map_or(0, |_| files.len() as u64)
     }
+    /// What to know about how it reads.
+    fn note(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A [`Source`] as a reader: one open, read and close per file.

@@ -111,6 +111,7 @@ impl Sampler {
         };
         if let Some(rates) = &mut rates {
             rates.machine.limit_holders.clone_from(&self.holders);
+            rates.notes.extend(self.reader.note());
         }
         self.previous = Some(now);
         rates
