@@ -9,7 +9,8 @@
 //! and after windows with `watch` running at 10 readings per second, and windows with it stopped (SIGSTOP), in random
 //! order within each round. The difference per reading is given with its 95 % interval (Hodges-Lehmann over rounds,
 //! bootstrap) and the sign-flip p-value. A control arm with `watch` on another CPU shows that a wake-up per reading would
-//! be seen. Background noise widens the interval: use a quiet machine.
+//! be seen. Background noise widens the interval, so windows are short and many; use a quiet machine. Where the control
+//! does not show, the answer is "cannot tell".
 
 use super::{Measured, Row, installed};
 use anyhow::{Context, Result};
@@ -27,8 +28,8 @@ use wakewatt_core::stats::random::Random;
 use wakewatt_host::affinity::{Pinned, allowed_cpus};
 
 const COST_SECONDS: u64 = 20;
-const ROUNDS: usize = 16;
-const WINDOW: Duration = Duration::from_secs(2);
+const ROUNDS: usize = 40;
+const WINDOW: Duration = Duration::from_secs(1);
 const INTERVAL_MS: u64 = 100;
 const CPU: &str = "/sys/devices/system/cpu";
 

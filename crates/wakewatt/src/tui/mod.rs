@@ -32,6 +32,9 @@ use terminal::Screen;
 use update::{Effect, Event, update};
 use wakewatt_host::clock;
 
+const GONE: &str = "the terminal is gone";
+/// Keys that come in pieces end an empty read or two, not this many.
+const MOST_EMPTY: usize = 1000;
 /// Length of the first interval.
 const FIRST_NS: u64 = 300_000_000;
 
@@ -47,6 +50,7 @@ pub fn run(
     let wait = Wait::listen()?;
     let mut screen = Screen::take(args.mouse)?;
     let mut due_ns = clock::monotonic_ns();
+    let mut n_empty = 0;
     loop {
         if interrupt.is_set() {
             return Ok(Code::Interrupted);
@@ -65,8 +69,15 @@ pub fn run(
         draw(&state, &mut screen)?;
         let left_ns = due_ns.saturating_sub(clock::monotonic_ns());
         match wait.wait(Some(screen.input()), left_ns) {
-            Woken::Time => {}
-            Woken::Input | Woken::Signal => effects.extend(keys(&mut state)?),
+            Woken::Time => n_empty = 0,
+            Woken::Signal => effects.extend(keys(&mut state)?.0),
+            Woken::Input => {
+                let (found, n_events) = keys(&mut state)?;
+                effects.extend(found);
+                // A terminal that always has something to read and never anything in it has gone.
+                n_empty = if n_events == 0 { n_empty + 1 } else { 0 };
+                anyhow::ensure!(n_empty < MOST_EMPTY, GONE);
+            }
         }
         if let Ok((width, height)) = size() {
             if (width, height) != state.size {
@@ -84,12 +95,12 @@ pub fn run(
     }
 }
 
-/// Pressed keys, without waiting for any.
-fn keys(state: &mut State) -> Result<Vec<Effect>> {
-    let mut effects = Vec::new();
-    let failed = "the terminal is gone";
-    while event::poll(Duration::ZERO).context(failed)? {
-        let change = match event::read().context(failed)? {
+/// Pressed keys and what they ask for, without waiting for any; and how many events there were.
+fn keys(state: &mut State) -> Result<(Vec<Effect>, usize)> {
+    let (mut effects, mut n_events) = (Vec::new(), 0);
+    while event::poll(Duration::ZERO).context(GONE)? {
+        n_events += 1;
+        let change = match event::read().context(GONE)? {
             event::Event::Key(key) if key.kind == KeyEventKind::Release => continue,
             event::Event::Key(key) if key.modifiers.contains(KeyModifiers::CONTROL) => match key.code {
                 KeyCode::Char('c') => Event::Interrupt,
@@ -106,7 +117,7 @@ fn keys(state: &mut State) -> Result<Vec<Effect>> {
         };
         effects.extend(update(state, change));
     }
-    Ok(effects)
+    Ok((effects, n_events))
 }
 
 fn draw(state: &State, screen: &mut Screen) -> Result<()> {

@@ -189,3 +189,12 @@ fn recording_and_time_travel() {
     t.wait_gone("q quit");
     t.assert_restored(0);
 }
+
+#[test]
+fn a_dumb_terminal_is_told_what_works() {
+    let Some(t) = Tmux::start("a_dumb_terminal_is_told_what_works", 100, 24) else { return };
+    t.line(&format!("TERM=dumb {PROGRAM} watch"));
+    t.wait_for("cannot move its cursor");
+    t.wait_for("--once");
+    t.assert_restored(2);
+}
