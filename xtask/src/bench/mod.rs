@@ -9,6 +9,7 @@ mod inspect;
 mod startup;
 mod trace;
 mod wakeup;
+mod watch;
 
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, binary, icmp, trace
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace
     what: Vec<String>,
     /// The binary to measure; built in release when not given
     #[arg(long)]
@@ -60,6 +61,7 @@ const ALL: &[(&str, Measure)] = &[
     ("inspect", inspect::measure),
     ("startup", startup::measure),
     ("wakeup", wakeup::measure),
+    ("watch", watch::measure),
     ("binary", binary_file::measure),
     ("icmp", icmp::measure),
     ("trace", trace::measure),
