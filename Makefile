@@ -42,6 +42,7 @@ lint:
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
 
 unit: needs
+	@$(ENSURE) --optional tmux=tmux
 	$(CARGO) test --locked --workspace
 
 doc:
@@ -67,7 +68,7 @@ page:
 	  $(CARGO) xtask screenshot "$$folder/report.html" "$$folder"; fi
 
 bench: needs ## the promised numbers, beside the peers that are installed
-	@$(ENSURE) --optional cyclictest=rt-tests cpupower=linux-cpupower
+	@$(ENSURE) --optional cyclictest=rt-tests cpupower=linux-cpupower tmux=tmux
 	$(CARGO) xtask bench $(BENCH)
 
 dist: needs ## binary, man pages and completions in dist/

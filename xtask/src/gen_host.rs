@@ -196,9 +196,34 @@ pub(crate) fn write(root: &Path, n: u32) -> Result<u64> {
         ("cmdline", text("BOOT_IMAGE=/vmlinuz ro quiet")),
         ("version", text("Linux version 6.12.0 (builder@example) (gcc) #1 SMP")),
         ("loadavg", text("0.50 0.40 0.30 1/900 4242")),
+        ("stat", stat(n)),
+        ("uptime", text("86400.00 40000000.00")),
     ];
     w.folder("proc", &proc)?;
+    w.folder("proc/sys/kernel", &[("osrelease", text("6.12.0")), ("hostname", text("synthetic"))])?;
+    for package in 0..2u32 {
+        let zone = [
+            ("name", format!("package-{package}")),
+            ("energy_uj", text("123456789")),
+            ("max_energy_range_uj", text("262143328850")),
+            ("enabled", text("1")),
+        ];
+        w.folder(&format!("sys/class/powercap/intel-rapl:{package}"), &zone)?;
+    }
+    w.folder("sys/class/hwmon/hwmon0", &[("name", text("nct6798")), ("fan1_input", text("4200"))])?;
     Ok(w.n_files)
+}
+
+/// /proc/stat after a day: each CPU busy a little more than the one before.
+fn stat(n: u32) -> String {
+    let ticks = |cpu: u32| (cpu * 1000, 8_640_000 - cpu * 1000);
+    let (busy, idle) = (0..n).map(ticks).fold((0u64, 0u64), |(b, i), (x, y)| (b + u64::from(x), i + u64::from(y)));
+    let mut out = format!("cpu  {busy} 0 0 {idle} 0 0 0 0 0 0\n");
+    for cpu in 0..n {
+        let (busy, idle) = ticks(cpu);
+        let _ = writeln!(out, "cpu{cpu} {busy} 0 0 {idle} 0 0 0 0 0 0");
+    }
+    out + "intr 123456789 0 1 2\nctxt 987654321\nbtime 1700000000\nprocesses 4242\nprocs_running 1\nprocs_blocked 0"
 }
 
 #[cfg(test)]

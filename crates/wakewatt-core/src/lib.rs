@@ -14,6 +14,7 @@ pub mod sheet;
 pub mod facts;
 pub mod distribution;
 pub mod samples;
+pub mod watch;
 pub mod stats;
 pub mod evidence;
 pub mod plan;

@@ -30,6 +30,7 @@ const LISTS: &[&str] = &[
     "crates/wakewatt-core/src/facts",
     "crates/wakewatt-core/src/rules",
     "crates/wakewatt-core/src/samples",
+    "crates/wakewatt-core/src/watch",
     "crates/wakewatt-core/src/stats",
     "crates/wakewatt-core/src/record",
     "crates/wakewatt-core/src/compare",

@@ -22,6 +22,11 @@ pub fn realtime_ns() -> u64 {
     ns_of(clock_gettime(ClockId::Realtime))
 }
 
+/// CLOCK_BOOTTIME: runs on in suspend.
+pub fn boottime_ns() -> u64 {
+    ns_of(clock_gettime(ClockId::Boottime))
+}
+
 /// CPU time this process has used.
 pub fn own_cpu_ns() -> u64 {
     ns_of(clock_gettime(ClockId::ProcessCPUTime))

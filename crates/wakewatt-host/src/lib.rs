@@ -4,12 +4,14 @@
 //! measuring needs. Every `unsafe` of the project outside the eBPF crate is here.
 
 pub mod live;
+pub mod kept;
 pub mod recorded;
 pub mod recorder;
 pub mod faulty;
 pub mod ethtool;
 pub mod sink;
 pub mod clock;
+pub mod own_usage;
 pub mod affinity;
 pub mod sched;
 pub mod sleep;

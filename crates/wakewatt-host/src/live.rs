@@ -67,6 +67,11 @@ impl Live {
         Ok(live)
     }
 
+    /// A file for reading, as [`Source::read`] opens it.
+    pub(crate) fn open_file(&self, path: &str) -> Read<OwnedFd> {
+        self.open(path, FLAGS)
+    }
+
     fn open(&self, path: &str, flags: OFlags) -> Read<OwnedFd> {
         let opened = match &self.root {
             None => rustix::fs::open(path, flags, Mode::empty()),
@@ -104,7 +109,7 @@ fn open_in(root: &Root, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     }
 }
 
-fn error(errno: Errno) -> ReadError {
+pub(crate) fn error(errno: Errno) -> ReadError {
     let kind = match errno {
         Errno::NOENT | Errno::NOTDIR | Errno::NODEV | Errno::NXIO | Errno::OPNOTSUPP | Errno::SRCH => ErrorKind::Absent,
         Errno::ACCESS | Errno::PERM => ErrorKind::Denied,

@@ -69,26 +69,43 @@ impl WtraceFile<File> {
     pub fn create(path: &Path, is_forced: bool, max_bytes: u64) -> io::Result<WtraceFile> {
         let mut options = std::fs::OpenOptions::new();
         options.write(true);
+        // Truncated only once it is ours: another recorder may be writing to it.
         if is_forced {
-            options.create(true).truncate(true)
+            options.create(true).truncate(false)
         } else {
             options.create_new(true)
         };
-        Ok(WtraceFile::over(options.open(path)?, path, 0, max_bytes))
+        let mut file = options.open(path)?;
+        lock(&file)?;
+        if is_forced && file.metadata()?.is_file() {
+            file.cut(0)?;
+        }
+        Ok(WtraceFile::over(file, path, 0, max_bytes))
     }
 
     /// An existing file, to be continued at the end of its good part.
     pub fn resume(path: &Path, good_bytes: u64, max_bytes: u64) -> io::Result<WtraceFile> {
         let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-        let mut file = WtraceFile::over(File::from(file), path, good_bytes, max_bytes);
+        let file = File::from(file);
+        lock(&file)?;
+        let mut file = WtraceFile::over(file, path, good_bytes, max_bytes);
         file.medium.cut(good_bytes)?;
         Ok(file)
     }
 }
 
+/// One recorder for one file; the kernel drops the lock with the descriptor.
+fn lock(file: &File) -> io::Result<()> {
+    rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| io::Error::new(io::ErrorKind::ResourceBusy, "another recorder is writing to it"))
+}
+
 /// The whole file; refused above the limit, because it is read into memory.
 pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
+    }
     let mut bytes = Vec::new();
     file.take(max_bytes + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max_bytes {
@@ -211,6 +228,8 @@ mod tests {
         assert_eq!(WtraceFile::create(&path, false, 25).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(read(&path, 25).unwrap(), [1; 20]);
         assert!(read(&path, 10).is_err());
+        assert_eq!(WtraceFile::resume(&path, 15, 100).unwrap_err().kind(), io::ErrorKind::ResourceBusy);
+        drop(file);
         let mut again = WtraceFile::resume(&path, 15, 100).unwrap();
         again.finish(&[9]).unwrap();
         assert_eq!(read(&path, 25).unwrap().len(), 16);

@@ -56,6 +56,12 @@ pub enum Command {
         before_help = "Example:\n  wakewatt respond --listen 10.0.0.2:7117      on the far host\n  wakewatt measure network --peer 10.0.0.2:7117   on this one\n  sudo wakewatt respond --icmp --for 30s          watches pings, answers nothing itself"
     )]
     Respond(RespondArgs),
+    /// Watch CPUs, idle states, wake-ups, watts and heat; wakes no other CPU by default
+    #[command(
+        before_help = "Example:\n  wakewatt watch                           the screen; ? shows the keys, q ends it\n  wakewatt watch --once                    one interval as text\n  wakewatt watch --json --count 10         ten documents, one per line\n  sudo wakewatt watch --sources package    also watts, at one interrupt per package",
+        after_help = "The screen needs a terminal of at least 80x24 that can move its cursor (TERM is not dumb); otherwise watch says so\nand ends with 2: use --once, --json or --csv there. Ctrl-C and SIGTERM end it with 130, q with 0, a recording that\ncould not be written with 4. Absent numbers are words in JSON, empty in CSV (the last column says why)."
+    )]
+    Watch(Box<WatchArgs>),
     /// Undo what a killed run left behind
     #[command(before_help = "Example:\n  sudo wakewatt recover")]
     Recover(RecoverArgs),
@@ -262,4 +268,58 @@ pub struct RecoverArgs {
 pub struct GuardArgs {
     /// The journal to undo
     pub journal: PathBuf,
+}
+
+/// Arguments of `watch`.
+#[derive(Debug, Default, Args)]
+pub struct WatchArgs {
+    /// Time between readings, at least 100ms
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
+    pub interval: u64,
+    /// Stop after this many intervals
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+    /// One interval as text; needs no terminal
+    #[arg(long, conflicts_with = "count")]
+    pub once: bool,
+    /// One JSON document per line and interval
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// One CSV row per CPU and interval, and one for the machine
+    #[arg(long)]
+    pub csv: bool,
+    /// What may be read: quiet wakes no other CPU; package adds watts and package temperatures (one interrupt per package); all adds every core's temperature (one per core)
+    #[arg(long, value_name = "MODE", default_value = "quiet", value_parser = ["quiet", "package", "all"])]
+    pub sources: String,
+    /// Keep the raw counters of every interval in this folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["play", "host"])]
+    pub record: Option<PathBuf>,
+    /// Travel through a recording
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["host", "sysroot"])]
+    pub play: Option<PathBuf>,
+    /// Rows to start with: package, node, core, cpu
+    #[arg(long, value_name = "BY", value_parser = ["package", "node", "core", "cpu"])]
+    pub group: Option<String>,
+    /// Order to start with: cpu, busy, wakeups, misses, asleep, freq, throttles
+    #[arg(long, value_name = "BY", value_parser = ["cpu", "busy", "wakeups", "misses", "asleep", "freq", "throttles"])]
+    pub sort: Option<String>,
+    /// CPUs to start with: a list (0-3,8) or terms such as busy>50 wakes>1000 package=1 asleep limited
+    #[arg(long, value_name = "TERMS")]
+    pub filter: Option<String>,
+    /// Let the mouse wheel scroll (the terminal's own selection then needs shift)
+    #[arg(long)]
+    pub mouse: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub from: From,
+}
+
+/// Below 100 ms the ticks of /proc/stat say nothing.
+fn parse_interval(text: &str) -> Result<u64, String> {
+    let ns = parse_ns(text)?;
+    if (100_000_000..=3_600_000_000_000).contains(&ns) {
+        Ok(ns)
+    } else {
+        Err("give 100ms to 60min; the kernel counts busy time in ticks of 10 ms".into())
+    }
 }

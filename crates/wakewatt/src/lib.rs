@@ -9,6 +9,7 @@ pub mod pick;
 pub mod progress;
 pub mod report;
 pub mod schema;
+pub mod tui;
 pub mod view;
 
 use clap::Parser;

@@ -7,7 +7,9 @@ mod binary_file;
 mod icmp;
 mod inspect;
 mod startup;
+mod trace;
 mod wakeup;
+mod watch;
 
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
@@ -16,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, binary, icmp
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace
     what: Vec<String>,
     /// The binary to measure; built in release when not given
     #[arg(long)]
@@ -59,8 +61,10 @@ const ALL: &[(&str, Measure)] = &[
     ("inspect", inspect::measure),
     ("startup", startup::measure),
     ("wakeup", wakeup::measure),
+    ("watch", watch::measure),
     ("binary", binary_file::measure),
     ("icmp", icmp::measure),
+    ("trace", trace::measure),
 ];
 
 /// Runs it.
@@ -92,7 +96,8 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
 fn save(class: &str, table: &str, raw: &[(&str, String)]) -> Result<()> {
     let folder = crate::repository().join("bench/runs").join(format!("{}-{class}", today()?));
     std::fs::create_dir_all(&folder)?;
-    let mut readme = format!("# Measured on {}, {class}\n\n{table}\n", today()?);
+    let old = std::fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+    let mut readme = format!("# Measured on {}, {class}\n\n{}\n", today()?, joined(&old, table));
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_string();
     let model = read("/proc/cpuinfo");
     let model = model.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split(": ").nth(1)).unwrap_or("?");
@@ -102,12 +107,23 @@ fn save(class: &str, table: &str, raw: &[(&str, String)]) -> Result<()> {
     let _ = writeln!(readme, "- load before: {}", read("/proc/loadavg"));
     let _ =
         writeln!(readme, "\nRaw numbers in the .csv files beside this; made by `cargo xtask bench --save {class}`.");
+    if let Some((_, notes)) = old.split_once("\n## Notes") {
+        let _ = write!(readme, "\n## Notes{notes}");
+    }
     std::fs::write(folder.join("README.md"), readme)?;
     for (name, csv) in raw.iter().filter(|(_, csv)| !csv.is_empty()) {
         std::fs::write(folder.join(format!("{name}.csv")), csv)?;
     }
     println!("\nsaved in {}", folder.display());
     Ok(())
+}
+
+/// The new table, and the old one's rows that were not measured again.
+fn joined(old: &str, new: &str) -> String {
+    let what = |line: &str| line.split('|').nth(1).map(str::trim).unwrap_or_default().to_string();
+    let is_new = |line: &str| new.lines().any(|l| what(l) == what(line));
+    let kept = old.lines().filter(|line| line.starts_with("| ") && !is_new(line));
+    kept.fold(new.to_string(), |table, line| table + line + "\n")
 }
 
 /// The date, UTC (civil-from-days, Howard Hinnant).
@@ -147,6 +163,11 @@ mod tests {
     #[test]
     fn medians_and_dates() {
         assert_eq!(super::median(&[3.0, 1.0, 2.0, 10.0]), 2.5);
+        let old = "# x\n| what | a |\n|---|\n| kept | 1 |\n| again | 1 |\nend";
+        assert_eq!(
+            super::joined(old, "| what | a |\n|---|\n| again | 2 |\n"),
+            "| what | a |\n|---|\n| again | 2 |\n| kept | 1 |\n"
+        );
         assert_eq!(super::today().unwrap().len(), 10);
     }
 }

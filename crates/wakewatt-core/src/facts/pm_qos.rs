@@ -42,6 +42,17 @@ pub fn parse_cpu_limit(text: &str) -> Result<LatencyLimit, String> {
     }
 }
 
+/// Parses what reading [`GLOBAL`] gives: a binary s32.
+pub fn parse_global(bytes: &[u8]) -> Result<LatencyLimit, String> {
+    match <[u8; 4]>::try_from(bytes).map(i32::from_ne_bytes) {
+        Ok(0) => Ok(LatencyLimit::Poll),
+        Ok(us @ 1..2_000_000_000) => Ok(LatencyLimit::AtMostNs(u64::from(us.unsigned_abs()) * 1000)),
+        Ok(2_000_000_000..) => Ok(LatencyLimit::None),
+        Ok(_) => Err("negative limit".into()),
+        Err(_) => Err(format!("expected 4 bytes, found {}", bytes.len())),
+    }
+}
+
 impl Domain for PmQos {
     const TITLE: &'static str = "Latency limits (PM QoS)";
     const HELP: &'static str = "the global and per-CPU wake-up latency limits in force";
@@ -49,12 +60,9 @@ impl Domain for PmQos {
     fn read(src: &dyn Source, cpus: &Cpus) -> PmQos {
         let global = match src.read(GLOBAL) {
             Err(error) => Fact::Gap(Gap::from_read(GLOBAL, &error)),
-            Ok(bytes) => match <[u8; 4]>::try_from(bytes.as_slice()).map(i32::from_ne_bytes) {
-                Ok(0) => Fact::Known(LatencyLimit::Poll),
-                Ok(us @ 1..2_000_000_000) => Fact::Known(LatencyLimit::AtMostNs(us.unsigned_abs() as u64 * 1000)),
-                Ok(2_000_000_000..) => Fact::Known(LatencyLimit::None),
-                Ok(_) => Fact::Gap(Gap::malformed(GLOBAL, "negative limit")),
-                Err(_) => Fact::Gap(Gap::malformed(GLOBAL, format!("expected 4 bytes, found {}", bytes.len()))),
+            Ok(bytes) => match parse_global(&bytes) {
+                Ok(limit) => Fact::Known(limit),
+                Err(reason) => Fact::Gap(Gap::malformed(GLOBAL, reason)),
             },
         };
         PmQos { global, per_cpu: PerCpu::read(src, cpus.all(), cpu_limit_path, parse_cpu_limit) }

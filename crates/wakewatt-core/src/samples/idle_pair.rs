@@ -65,8 +65,8 @@ pub struct IdlePair {
     pub duration_ns: u64,
     /// Index requested.
     pub state: u8,
-    /// Time to the next timer if the tick may stop, from the idle loop's own reference time.
-    pub sleep_length_ns: Option<u64>,
+    /// Time to the next timer if the tick may stop, from the idle loop's own reference time; negative when already due.
+    pub sleep_length_ns: Option<i64>,
     /// Time to the next programmed clock event, from the same; can be slightly negative.
     pub next_event_ns: Option<i64>,
     /// From that reference time (idle loop entered, or its last interrupt ended) to the entry.

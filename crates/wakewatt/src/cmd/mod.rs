@@ -9,6 +9,7 @@ pub mod measure;
 pub mod recover;
 pub mod respond;
 pub mod trace;
+pub mod watch;
 
 use crate::cli::{Cli, Command, From};
 use crate::exit::End;
@@ -26,6 +27,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Compare(args) => compare::run(args, cli.color),
         Command::Measure(args) => measure::run(args),
         Command::Respond(args) => respond::run(args),
+        Command::Watch(args) => watch::run(args, cli.color),
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => recover::guard(args),
         Command::Trace(args) => return trace::run(args, cli.color),

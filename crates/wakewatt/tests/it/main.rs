@@ -13,4 +13,6 @@ mod icmp;
 mod live;
 mod matrix;
 mod schemas;
+mod tmux;
 mod tool;
+mod watch;

@@ -56,7 +56,9 @@ impl Context {
         }
         let enter = enter_at_ns.cast_signed();
         if self.tick_ns > 0 && at_ns % self.tick_ns == 0 && enter >= 0 {
-            return (coded::TICKS, at_ns / self.tick_ns - enter / self.tick_ns);
+            if let Some(ticks) = (at_ns / self.tick_ns).checked_sub(enter / self.tick_ns) {
+                return (coded::TICKS, ticks);
+            }
         }
         (coded::FROM_EXIT, at_ns.wrapping_sub(exit_at_ns.cast_signed()))
     }
@@ -91,7 +93,7 @@ fn one(out: &mut Vec<u8>, pair: &IdlePair, context: &mut Context) {
     let exit_at_ns = pair.enter_at_ns.wrapping_add(pair.duration_ns);
     let reference = pair.enter_at_ns.wrapping_sub(pair.entry_lag_ns.unwrap_or(0)).cast_signed();
     let next_at = pair.next_event_ns.map(|d| reference.wrapping_add(d));
-    let sleep_at = pair.sleep_length_ns.map(|d| reference.wrapping_add(d.cast_signed()));
+    let sleep_at = pair.sleep_length_ns.map(|d| reference.wrapping_add(d));
     let next =
         next_at.map_or((coded::ABSENT, 0), |at| context.code(at, context.next_at_ns, pair.enter_at_ns, exit_at_ns));
     let sleep = match sleep_at {
@@ -187,7 +189,7 @@ fn next_pair(rest: &mut &[u8], cpu: u32, context: &mut Context) -> Option<IdlePa
         enter_at_ns,
         duration_ns,
         state: (tag & STATE) as u8,
-        sleep_length_ns: sleep_at.map(|at| at.wrapping_sub(reference).cast_unsigned()),
+        sleep_length_ns: sleep_at.map(|at| at.wrapping_sub(reference)),
         next_event_ns: next_at.map(|at| at.wrapping_sub(reference)),
         entry_lag_ns,
         is_tick_stopped: flag(HAS_STOPPED, IS_STOPPED),

@@ -9,6 +9,8 @@ pub struct Header {
     pub wakewatt: String,
     /// Seconds since 1970.
     pub created_at_s: u64,
+    /// Random name of the boot: times of one boot can be compared.
+    pub boot: Option<String>,
     /// `uname -r`: governor rules differ between stable releases.
     pub kernel: String,
     /// x86_64, aarch64.
@@ -88,10 +90,12 @@ pub enum Mark {
         /// The new value in words.
         value: String,
     },
-    /// The file was continued; times before and after need not be of the same boot.
+    /// The file was continued.
     Resumed {
         /// Seconds since 1970.
         at_s: u64,
+        /// Of the same boot as the header's: only then do times go on.
+        is_same_boot: bool,
     },
     /// Recording stopped before tracing did.
     Stopped {
@@ -112,13 +116,41 @@ impl Header {
         if self.driver != other.driver {
             return say("idle driver", &self.driver, &other.driver);
         }
-        if self.governor != other.governor {
-            return say("idle governor", &self.governor, &other.governor);
-        }
         if self.n_cpus != other.n_cpus {
             return say("number of CPUs", &self.n_cpus, &other.n_cpus);
         }
-        (self.tables != other.tables).then(|| "the idle states differ".into())
+        // What may be chosen can change while recording; what there is cannot.
+        let bare = |header: &Header| {
+            let mut tables = header.tables.clone();
+            tables.iter_mut().flat_map(|t| &mut t.states).for_each(|s| s.is_enabled = None);
+            tables
+        };
+        (bare(self) != bare(other)).then(|| "the idle states differ".into())
+    }
+
+    /// Settings in which another header of the same machine differs: what to write down when a recording goes on, or
+    /// when they changed meanwhile.
+    pub fn settings_changed(&self, now: &Header, at_ns: u64) -> Vec<Mark> {
+        let mark = |what: &str, cpus: Option<String>, value: String| Mark::SettingChanged {
+            at_ns,
+            what: what.into(),
+            cpus,
+            value,
+        };
+        let mut marks = Vec::new();
+        if self.governor != now.governor {
+            marks.push(mark("governor", None, now.governor.clone().unwrap_or_else(|| "none".into())));
+        }
+        for (cpus, limit) in now.limits.iter().filter(|l| !self.limits.contains(l)) {
+            marks.push(mark("latency limit", Some(cpus.clone()), limit.clone()));
+        }
+        for table in now.tables.iter().filter(|t| !self.tables.contains(t)) {
+            let disabled = table.states.iter().filter(|s| s.is_enabled == Some(false)).map(|s| s.name.as_str());
+            let disabled: Vec<&str> = disabled.collect();
+            let value = if disabled.is_empty() { "none".into() } else { disabled.join(" ") };
+            marks.push(mark("disabled states", Some(table.cpus.clone()), value));
+        }
+        marks
     }
 
     /// The name of a state on a CPU.

@@ -14,8 +14,8 @@ pub enum WtraceError {
     #[error("written by another version ({0}); this wakewatt reads `wakewatt-wtrace 1`")]
     OtherVersion(String),
     /// No header.
-    #[error("cut off inside its header; nothing can be read")]
-    NoHeader,
+    #[error("nothing can be read: in its header, {0}")]
+    NoHeader(String),
 }
 
 /// How a file ends.
@@ -28,8 +28,13 @@ pub enum Ending {
         /// Length of the good part.
         at_byte: u64,
     },
-    /// Damaged or cut inside a block.
-    Cut {
+    /// Cut inside a block: the last write was not finished.
+    Torn {
+        /// Length of the good part.
+        at_byte: u64,
+    },
+    /// Damaged: what follows may be good, and cannot be told from noise.
+    Damaged {
         /// Length of the good part.
         at_byte: u64,
         /// What is wrong there.
@@ -64,17 +69,32 @@ pub(super) fn checksum(kind: u8, payload: &[u8]) -> u32 {
     hasher.finalize()
 }
 
+/// What is wrong with a block.
+enum Bad {
+    Torn,
+    Damaged(String),
+}
+
+impl Bad {
+    fn words(self) -> String {
+        match self {
+            Bad::Torn => "the file was cut off".into(),
+            Bad::Damaged(why) => why,
+        }
+    }
+}
+
 /// One block from the front: kind, payload, whole length.
-fn split(bytes: &[u8]) -> Result<(u8, &[u8], usize), String> {
-    let Some((head, rest)) = bytes.split_at_checked(9) else { return Err("a block's head is cut off".into()) };
+fn split(bytes: &[u8]) -> Result<(u8, &[u8], usize), Bad> {
+    let Some((head, rest)) = bytes.split_at_checked(9) else { return Err(Bad::Torn) };
     let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let length = number(1) as usize;
     if length > MAX_PAYLOAD {
-        return Err(format!("a block claims {length} bytes"));
+        return Err(Bad::Damaged(format!("a block claims {length} bytes")));
     }
-    let Some(payload) = rest.get(..length) else { return Err("a block is cut off".into()) };
+    let Some(payload) = rest.get(..length) else { return Err(Bad::Torn) };
     if checksum(head[0], payload) != number(5) {
-        return Err("a block's checksum is wrong".into());
+        return Err(Bad::Damaged("a block's checksum is wrong".into()));
     }
     Ok((head[0], payload, 9 + length))
 }
@@ -87,9 +107,12 @@ impl<'a> Reader<'a> {
             let line: Vec<u8> = version.iter().copied().take_while(|b| *b != b'\n').take(20).collect();
             return Err(WtraceError::OtherVersion(String::from_utf8_lossy(&line).into_owned()));
         }
-        let (kind, payload, length) = split(&bytes[MAGIC.len()..]).map_err(|_| WtraceError::NoHeader)?;
-        let header = serde_json::from_slice(payload).ok().filter(|_| kind == kind::HEADER);
-        let header = header.ok_or(WtraceError::NoHeader)?;
+        let bad = |why: String| WtraceError::NoHeader(why);
+        let (kind, payload, length) = split(&bytes[MAGIC.len()..]).map_err(|b| bad(b.words()))?;
+        if kind != kind::HEADER {
+            return Err(bad("the first block is not one".into()));
+        }
+        let header = serde_json::from_slice(payload).map_err(|e| bad(e.to_string()))?;
         Ok(Reader { header, bytes, at: MAGIC.len() + length, ending: None })
     }
 
@@ -103,8 +126,8 @@ impl<'a> Reader<'a> {
         self.at as u64
     }
 
-    fn cut(&mut self, why: String) -> Option<Item> {
-        self.ending = Some(Ending::Cut { at_byte: self.at as u64, why });
+    fn damaged(&mut self, why: String) -> Option<Item> {
+        self.ending = Some(Ending::Damaged { at_byte: self.at as u64, why });
         None
     }
 }
@@ -121,21 +144,25 @@ impl Iterator for Reader<'_> {
             }
             let (kind, payload, length) = match split(rest) {
                 Ok(block) => block,
-                Err(why) => return self.cut(why),
+                Err(Bad::Torn) => {
+                    self.ending = Some(Ending::Torn { at_byte: self.at as u64 });
+                    return None;
+                }
+                Err(Bad::Damaged(why)) => return self.damaged(why),
             };
             let item = match kind {
                 kind::PAIRS => match block::decode(payload, self.header.tick_ns.unwrap_or(0)) {
                     Some(pairs) => Some(Item::Pairs(pairs)),
-                    None => return self.cut("a block of pairs makes no sense".into()),
+                    None => return self.damaged("a block of pairs makes no sense".into()),
                 },
                 kind::MARK => match serde_json::from_slice(payload) {
                     Ok(mark) => Some(Item::Mark(mark)),
-                    Err(why) => return self.cut(format!("a remark makes no sense: {why}")),
+                    Err(why) => return self.damaged(format!("a remark makes no sense: {why}")),
                 },
                 kind::END => {
                     // A continued recording has written over its old end; one in the middle is damage.
                     if rest.len() > length {
-                        return self.cut("something follows the end".into());
+                        return self.damaged("something follows the end".into());
                     }
                     self.ending = Some(Ending::Complete);
                     return None;

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Encoder {
     tick_ns: u64,
     waiting: BTreeMap<u32, Vec<IdlePair>>,
-    n_pairs: u64,
+    n_packed: u64,
 }
 
 impl Encoder {
@@ -26,12 +26,11 @@ impl Encoder {
 
     /// For a file that has its header already: that header decides how deadlines are coded.
     pub fn resume(header: &Header) -> Encoder {
-        Encoder { tick_ns: header.tick_ns.unwrap_or(0), waiting: BTreeMap::new(), n_pairs: 0 }
+        Encoder { tick_ns: header.tick_ns.unwrap_or(0), waiting: BTreeMap::new(), n_packed: 0 }
     }
 
     /// Takes a pair; returns a block when one is full.
     pub fn push(&mut self, pair: IdlePair) -> Option<Vec<u8>> {
-        self.n_pairs += 1;
         let waiting = self.waiting.entry(pair.cpu).or_default();
         waiting.push(pair);
         if waiting.len() < PAIRS_PER_BLOCK {
@@ -39,6 +38,7 @@ impl Encoder {
         }
         let mut out = Vec::new();
         put_block(&mut out, kind::PAIRS, &block::encode(waiting, self.tick_ns));
+        self.n_packed += waiting.len() as u64;
         waiting.clear();
         Some(out)
     }
@@ -55,6 +55,7 @@ impl Encoder {
         let mut out = Vec::new();
         for waiting in self.waiting.values_mut().filter(|w| !w.is_empty()) {
             put_block(&mut out, kind::PAIRS, &block::encode(waiting, self.tick_ns));
+            self.n_packed += waiting.len() as u64;
             waiting.clear();
         }
         out
@@ -63,13 +64,13 @@ impl Encoder {
     /// Everything that waits, and the end.
     pub fn end(&mut self) -> Vec<u8> {
         let mut out = self.flush();
-        put_block(&mut out, kind::END, &self.n_pairs.to_le_bytes());
+        put_block(&mut out, kind::END, &[]);
         out
     }
 
-    /// Pairs taken so far.
-    pub fn n_pairs(&self) -> u64 {
-        self.n_pairs
+    /// Pairs in the blocks returned so far.
+    pub fn n_packed(&self) -> u64 {
+        self.n_packed
     }
 }
 

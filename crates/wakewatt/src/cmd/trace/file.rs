@@ -41,7 +41,12 @@ fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<Reader<'a>> {
 fn ending(reader: &Reader<'_>) -> String {
     match reader.ending() {
         Some(Ending::Complete) => "complete".into(),
-        Some(Ending::Cut { at_byte, why }) => format!("damaged at byte {at_byte}: {why}; everything before it is good"),
+        Some(Ending::Damaged { at_byte, why }) => {
+            format!("damaged at byte {at_byte}: {why}; everything before it is good")
+        }
+        Some(Ending::Torn { at_byte }) => {
+            format!("cut off after byte {at_byte}, inside a block; everything before it is good")
+        }
         _ => "unfinished: the recorder was killed or still runs; everything in the file is good".into(),
     }
 }
@@ -137,8 +142,9 @@ fn text(info: &TraceInfo) -> String {
                 let whose = cpus.as_ref().map_or(String::new(), |c| format!(" of CPUs {c}"));
                 let _ = writeln!(out, "changed meanwhile: {what}{whose} to {value}");
             }
-            Mark::Resumed { .. } => {
-                let _ = writeln!(out, "continued once: times before and after need not be of the same boot");
+            Mark::Resumed { is_same_boot, .. } => {
+                let boot = if *is_same_boot { "the same boot" } else { "another boot: times start anew" };
+                let _ = writeln!(out, "continued, in {boot}");
             }
             _ => {}
         }

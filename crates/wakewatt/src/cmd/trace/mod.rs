@@ -30,7 +30,7 @@ use wakewatt_core::samples::traced::{StateRow, TraceWindow, Traced, rows};
 use wakewatt_core::samples::wakes::WakeCounters;
 use wakewatt_core::samples::{IdleDelta, Window};
 use wakewatt_core::source::Source;
-use wakewatt_core::units::show_ns;
+use wakewatt_core::units::{LatencyLimit, show_ns};
 use wakewatt_host::clock::{monotonic_ns, own_cpu_ns};
 use wakewatt_host::live::Live;
 use wakewatt_lab::bench::IdleBaseline;
@@ -66,7 +66,7 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
         None if command.is_some() => None,
         None => Some(session.start_at_ns + DEFAULT_NS),
     };
-    let code = session.wait(args, end_at_ns, command.as_mut(), &interrupt)?;
+    let code = session.wait(&src, args, end_at_ns, command.as_mut(), &interrupt)?;
     let traced = session.finish(&src, scope_name)?;
     show(args, &traced, command.is_some(), colour)?;
     if let Some(mut command) = command {
@@ -114,7 +114,11 @@ pub(crate) struct Session {
 impl Session {
     /// Attaches and takes the first reading.
     pub(crate) fn start(src: &dyn Source, scope: Scope, is_recording: bool) -> Result<Session> {
-        let facts = Snapshot::read(src, |topic| matches!(topic, "cpus" | "idle" | "qos"));
+        let mut facts = settings(src);
+        if facts.qos.global.get().is_some_and(|limit| *limit != LatencyLimit::None) {
+            // Who holds it is worth walking /proc for; otherwise not.
+            facts.holders = Snapshot::read(src, |topic| topic == "holders").holders;
+        }
         let names = Names::of(&facts);
         let cpus: Vec<u32> = facts.cpus.online.get().map(|c| c.iter().collect()).unwrap_or_default();
         let n_cpus = cpus.iter().max().map_or(1, |last| last + 1);
@@ -160,6 +164,7 @@ impl Session {
     /// Waits window by window; the command's code when it ended.
     fn wait(
         &mut self,
+        src: &dyn Source,
         args: &TraceArgs,
         end_at_ns: Option<u64>,
         mut command: Option<&mut command::Traced>,
@@ -185,7 +190,7 @@ impl Session {
             let is_over = end_at_ns.is_some_and(|end| now_ns >= end) || code.is_some();
             let is_stopped = interrupt.is_set() && command.is_none();
             if now_ns >= window_end_ns || is_over || is_stopped {
-                self.close_window(now_ns, is_over || is_stopped)?;
+                self.close_window(src, now_ns, is_over || is_stopped)?;
                 window_end_ns += window_ns;
             }
             if is_over || is_stopped {
@@ -199,7 +204,7 @@ impl Session {
         }
     }
 
-    fn close_window(&mut self, now_ns: u64, is_last: bool) -> Result<()> {
+    fn close_window(&mut self, src: &dyn Source, now_ns: u64, is_last: bool) -> Result<()> {
         let now = self.probe.read(now_ns).map_err(refused)?;
         let name_of = |cpu, state| self.names.of_state(cpu, state);
         let window = Window { start_at_ns: self.last.at_ns, end_at_ns: now_ns };
@@ -209,6 +214,7 @@ impl Session {
             if is_last {
                 self.probe.record(false).map_err(refused)?;
             } else {
+                recorder.settings(&settings(src), now_ns);
                 recorder.open(&mut self.probe, now_ns)?;
             }
         }
@@ -220,7 +226,7 @@ impl Session {
     /// The last reading, made sense of; detaches.
     pub(crate) fn finish(mut self, src: &dyn Source, scope_name: String) -> Result<Traced> {
         if self.windows.is_empty() {
-            self.close_window(monotonic_ns(), true)?;
+            self.close_window(src, monotonic_ns(), true)?;
         }
         let entered = self.entered.since(src);
         let hardware = self.hardware.since(src);
@@ -245,6 +251,11 @@ impl Session {
         }
         Ok(traced)
     }
+}
+
+/// What governors look at.
+fn settings(src: &dyn Source) -> Snapshot {
+    Snapshot::read(src, |topic| matches!(topic, "idle" | "qos"))
 }
 
 /// What sysfs counted for a state, over all CPUs.

@@ -11,6 +11,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 use wakewatt_core::record::wtrace::{Item, Reader};
@@ -42,31 +43,38 @@ pub(super) fn write(reader: &mut Reader<'_>, out: impl Write + Send) -> Result<u
         .set_key_value_metadata(Some(vec![KeyValue::new("wakewatt_header".to_string(), json)]))
         .build();
     let mut file = SerializedFileWriter::new(out, Arc::new(parse_message_type(SCHEMA)?), Arc::new(properties))?;
+    let mut names: BTreeMap<(u32, u8), ByteArray> = BTreeMap::new();
     let mut waiting: Vec<IdlePair> = Vec::new();
     let mut n = 0;
     for item in reader.by_ref() {
         if let Item::Pairs(pairs) = item {
             n += pairs.len();
+            for p in &pairs {
+                names.entry((p.cpu, p.state)).or_insert_with(|| text(&header.state_name(p.cpu, p.state)));
+            }
             waiting.extend(pairs);
             if waiting.len() >= ROWS_PER_GROUP {
-                group(file.next_row_group()?, &waiting, &|p| header.state_name(p.cpu, p.state))?;
+                group(file.next_row_group()?, &waiting, &names)?;
                 waiting.clear();
             }
         }
     }
     if !waiting.is_empty() {
-        group(file.next_row_group()?, &waiting, &|p| header.state_name(p.cpu, p.state))?;
+        group(file.next_row_group()?, &waiting, &names)?;
     }
     file.close()?;
     Ok(n)
 }
 
+fn text(t: &str) -> ByteArray {
+    ByteArray::from(t.as_bytes().to_vec())
+}
+
 fn group<W: Write + Send>(
     mut group: SerializedRowGroupWriter<'_, W>,
     pairs: &[IdlePair],
-    state_name: &dyn Fn(&IdlePair) -> String,
+    names: &BTreeMap<(u32, u8), ByteArray>,
 ) -> Result<()> {
-    let text = |t: &str| ByteArray::from(t.as_bytes().to_vec());
     let int = |v: u64| i64::try_from(v).unwrap_or(i64::MAX);
     let g = &mut group;
     // In the order of the schema.
@@ -74,8 +82,8 @@ fn group<W: Write + Send>(
     all::<Int64Type, W>(g, pairs, |p| int(p.enter_at_ns))?;
     all::<Int64Type, W>(g, pairs, |p| int(p.duration_ns))?;
     all::<Int32Type, W>(g, pairs, |p| i32::from(p.state))?;
-    all::<ByteArrayType, W>(g, pairs, |p| text(&state_name(p)))?;
-    some::<Int64Type, W>(g, pairs, |p| p.sleep_length_ns.map(int))?;
+    all::<ByteArrayType, W>(g, pairs, |p| names.get(&(p.cpu, p.state)).cloned().unwrap_or_default())?;
+    some::<Int64Type, W>(g, pairs, |p| p.sleep_length_ns)?;
     some::<Int64Type, W>(g, pairs, |p| p.next_event_ns)?;
     some::<Int64Type, W>(g, pairs, |p| p.entry_lag_ns.map(int))?;
     some::<BoolType, W>(g, pairs, |p| p.is_tick_stopped)?;

@@ -10,9 +10,10 @@ use anyhow::Result;
 use std::path::Path;
 use std::time::SystemTime;
 use wakewatt_core::facts::Snapshot;
-use wakewatt_core::record::wtrace::{Encoder, Header, Mark, Reader, StateTable, TableState};
+use wakewatt_core::record::wtrace::{Encoder, Ending, Header, Mark, Reader, StateTable, TableState};
 use wakewatt_core::samples::idle_pair::{IdlePair, WakeCause};
 use wakewatt_core::units::show_bytes;
+use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::kernel_config;
 use wakewatt_host::wtrace_file::{self, WtraceFile};
 use wakewatt_probes::wake::{IdleRecord, WakeProbe};
@@ -32,6 +33,8 @@ pub(super) struct Recorder {
     window: u64,
     is_open: bool,
     n_lost: u64,
+    n_stored: u64,
+    header: Header,
     complaint: Option<String>,
 }
 
@@ -45,15 +48,26 @@ impl Recorder {
     pub(super) fn start(args: &RecordArgs, path: &Path, header: Header) -> Result<Recorder> {
         let bad = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", path.display()));
         let max_bytes = args.record_mib.saturating_mul(MIB);
-        let (mut file, mut encoder, first) = if args.resume {
+        let (mut file, encoder, first) = if args.resume {
             let bytes = wtrace_file::read(path, MAX_READ).map_err(|e| bad(e.to_string()))?;
             let mut reader = Reader::new(&bytes).map_err(|e| bad(e.to_string()))?;
             reader.by_ref().for_each(drop);
+            if let Some(Ending::Damaged { at_byte, why }) = reader.ending() {
+                let lost = bytes.len() as u64 - at_byte;
+                return Err(bad(format!(
+                    "cannot be continued, it is damaged at byte {at_byte} ({why}) and {lost} bytes follow, which would be \
+                     lost; record to another file"
+                )));
+            }
             if let Some(difference) = reader.header.differs_from(&header) {
                 return Err(bad(format!("cannot be continued, it was recorded on another set-up ({difference})")));
             }
             let mut encoder = Encoder::resume(&reader.header);
-            let mark = encoder.mark(&Mark::Resumed { at_s: now_s() });
+            let is_same_boot = header.boot.is_some() && header.boot == reader.header.boot;
+            let mut mark = encoder.mark(&Mark::Resumed { at_s: now_s(), is_same_boot });
+            for change in reader.header.settings_changed(&header, monotonic_ns()) {
+                mark.extend(encoder.mark(&change));
+            }
             let file = WtraceFile::resume(path, reader.good_bytes(), max_bytes).map_err(|e| bad(e.to_string()))?;
             (file, encoder, mark)
         } else {
@@ -68,8 +82,27 @@ impl Recorder {
             (file, encoder, first)
         };
         file.append(&first).map_err(|e| Failure::error(Code::BadFile, e.to_string()))?;
-        let _ = encoder.flush();
-        Ok(Recorder { file, encoder, every: args.record_every, window: 0, is_open: false, n_lost: 0, complaint: None })
+        Ok(Recorder {
+            file,
+            encoder,
+            every: args.record_every,
+            window: 0,
+            is_open: false,
+            n_lost: 0,
+            n_stored: 0,
+            header,
+            complaint: None,
+        })
+    }
+
+    /// Notes settings that governors look at and that changed since they were last read.
+    pub(super) fn settings(&mut self, facts: &Snapshot, at_ns: u64) {
+        let now = settings_of(facts, self.header.clone());
+        for change in self.header.settings_changed(&now, at_ns) {
+            let mark = self.encoder.mark(&change);
+            self.append(&mark);
+        }
+        self.header = now;
     }
 
     /// Opens the next window, if it is one to be recorded.
@@ -103,14 +136,15 @@ impl Recorder {
     }
 
     fn append(&mut self, blocks: &[u8]) {
-        if let Err(why) = self.file.append(blocks) {
-            self.complaint = Some(why.to_string());
+        match self.file.append(blocks) {
+            Err(why) => self.complaint = Some(why.to_string()),
+            Ok(()) if !self.file.is_stopped() => self.n_stored = self.encoder.n_packed(),
+            Ok(()) => {}
         }
     }
 
     /// Ends the file; what to tell the user.
     pub(super) fn finish(mut self) -> String {
-        let n_pairs = self.encoder.n_pairs();
         let last = match &self.complaint {
             // What waits does not fit or cannot be written: say so in the file, if a few bytes still can be.
             Some(why) => {
@@ -122,11 +156,12 @@ impl Recorder {
             None => self.encoder.end(),
         };
         let finished = self.file.finish(&last);
+        let n_pairs = if self.complaint.is_some() { self.n_stored } else { self.encoder.n_packed() };
         let n_events = (2 * n_pairs).max(1);
         let each = self.file.length() as f64 / n_events as f64;
         let size = show_bytes(self.file.length());
         match (self.complaint, finished) {
-            (Some(why), _) => format!("recording stopped early, what came before is kept: {why}"),
+            (Some(why), _) => format!("recording stopped early, {n_pairs} idle intervals are kept: {why}"),
             (None, Err(why)) => format!("the recording's end could not be written, what came before is kept: {why}"),
             (None, Ok(_)) => format!("recorded {n_pairs} idle intervals in {size}, {each:.1} bytes an event"),
         }
@@ -146,9 +181,7 @@ fn pair_of(record: &IdleRecord) -> IdlePair {
         enter_at_ns: record.enter_at_ns,
         duration_ns: record.exit_at_ns.saturating_sub(record.enter_at_ns),
         state: record.state,
-        sleep_length_ns: flags
-            .has_sleep_length
-            .then(|| u64::try_from(from_reference(record.sleep_until_ns)).unwrap_or(0)),
+        sleep_length_ns: flags.has_sleep_length.then(|| from_reference(record.sleep_until_ns)),
         next_event_ns: flags.has_timers.then(|| from_reference(record.next_event_at_ns)),
         entry_lag_ns: flags.has_timers.then(|| record.enter_at_ns.saturating_sub(record.reference_at_ns)),
         is_tick_stopped: flags.has_timers.then_some(flags.is_stopped),
@@ -161,6 +194,32 @@ fn pair_of(record: &IdleRecord) -> IdlePair {
 
 /// What the file says about this machine.
 pub(super) fn header(facts: &Snapshot, n_cpus: u32, args: &RecordArgs, window_ns: u64, gaps: &[String]) -> Header {
+    let uname = rustix::system::uname();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+    let header = Header {
+        wakewatt: env!("CARGO_PKG_VERSION").into(),
+        created_at_s: now_s(),
+        boot: boot.map(|b| b.trim().to_string()),
+        kernel: uname.release().to_string_lossy().into_owned(),
+        arch: uname.machine().to_string_lossy().into_owned(),
+        tick_ns: kernel_config::tick_hz().map(|hz| (1_000_000_000 + hz / 2) / hz),
+        n_cpus,
+        sources: vec![
+            "stays: power:cpu_idle".into(),
+            "next event, sleep length, tick: the tick's own structure at entry (struct tick_sched), tick_stop, hrtimer events"
+                .into(),
+            "iowait: the run queue's own count at entry".into(),
+        ],
+        gaps: gaps.to_vec(),
+        window_ns,
+        every_window: args.record_every,
+        ..Header::default()
+    };
+    settings_of(facts, header)
+}
+
+/// The same header with what governors look at as it is now.
+fn settings_of(facts: &Snapshot, header: Header) -> Header {
     let idle = &facts.idle;
     let tables = idle.tables().into_iter().map(|(cpus, rows)| StateTable {
         cpus: cpus.to_string(),
@@ -179,27 +238,12 @@ pub(super) fn header(facts: &Snapshot, n_cpus: u32, args: &RecordArgs, window_ns
     let mut limits: Vec<(String, String)> = Vec::new();
     limits.extend(facts.qos.global.get().map(|l| ("all".to_string(), l.to_string())));
     limits.extend(facts.qos.per_cpu.known().map(|(cpus, l)| (cpus.to_string(), l.to_string())));
-    let uname = rustix::system::uname();
     Header {
-        wakewatt: env!("CARGO_PKG_VERSION").into(),
-        created_at_s: now_s(),
-        kernel: uname.release().to_string_lossy().into_owned(),
-        arch: uname.machine().to_string_lossy().into_owned(),
         driver: idle.driver.get().cloned(),
         governor: idle.governor.get().cloned(),
-        tick_ns: kernel_config::tick_hz().map(|hz| (1_000_000_000 + hz / 2) / hz),
-        n_cpus,
         tables: tables.collect(),
         limits,
-        sources: vec![
-            "stays: power:cpu_idle".into(),
-            "next event, sleep length, tick: the tick's own structure at entry (struct tick_sched), tick_stop, hrtimer events"
-                .into(),
-            "iowait: the run queue's own count at entry".into(),
-        ],
-        gaps: gaps.to_vec(),
-        window_ns,
-        every_window: args.record_every,
+        ..header
     }
 }
 

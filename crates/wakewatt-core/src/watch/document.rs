@@ -1,0 +1,178 @@
+//! The document of `watch --json`: what happened in a window, per machine, package and CPU. Made in [`rates`](super::rates).
+
+use super::layout::{SensorKind, Sources, StateInfo};
+use super::reading::Reading;
+use super::summary::Summary;
+use crate::cpuset::CpuSet;
+use crate::samples::Window;
+use crate::units::{Cpu, LatencyLimit};
+use serde::Serialize;
+
+/// What watching itself cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Cost {
+    /// The mode.
+    pub sources: Sources,
+    /// Interrupts of other CPUs that this reading caused.
+    pub n_remote_interrupts: u64,
+    /// Times the observer itself was woken, per second: its timer, keys.
+    pub own_wakeups_per_s: Reading<f64>,
+    /// CPU time of the observer as a share of one CPU.
+    pub own_cpu_ratio: Reading<f64>,
+    /// How long the reading took: the numbers are of moments at most this far apart.
+    pub reading_ns: u64,
+}
+
+/// One idle state of one CPU or of several.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct StateRate {
+    /// Linux's index.
+    pub index: u32,
+    /// Name.
+    pub name: String,
+    /// Share of the window.
+    pub share_ratio: Reading<f64>,
+    /// Times left: wake-ups from it.
+    pub wakeups_per_s: Reading<f64>,
+    /// Woke before its target residency.
+    pub above_per_s: Reading<f64>,
+    /// Slept long enough for a deeper one.
+    pub below_per_s: Reading<f64>,
+    /// Refused by the driver.
+    pub rejected_per_s: Reading<f64>,
+}
+
+/// One CPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct CpuRate {
+    /// Number.
+    pub cpu: Cpu,
+    /// Package.
+    pub package: Option<u32>,
+    /// NUMA node.
+    pub node: Option<u32>,
+    /// Core, named by its first CPU.
+    pub core: Option<Cpu>,
+    /// Running at the end of the window?
+    pub is_online: bool,
+    /// Neither idle nor stolen.
+    pub busy_ratio: Reading<f64>,
+    /// Taken by the hypervisor.
+    pub steal_ratio: Reading<f64>,
+    /// What the kernel last knew; stale while the CPU sleeps.
+    pub freq_khz: Reading<u64>,
+    /// Idle states left per second.
+    pub wakeups_per_s: Reading<f64>,
+    /// Still asleep at the end, in a stay not booked yet.
+    pub asleep_ratio: Reading<f64>,
+    /// Booked in this window, of earlier ones.
+    pub late_ns: u64,
+    /// Throttle events of its core.
+    pub throttles_per_s: Reading<f64>,
+    /// Its own latency limit.
+    pub limit: Reading<LatencyLimit>,
+    /// States it has.
+    pub states: Vec<StateRate>,
+}
+
+/// One package.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct PackageRate {
+    /// Number.
+    pub package: u32,
+    /// Its CPUs.
+    pub cpus: CpuSet,
+    /// Watts of the package zone.
+    pub power_uw: Reading<f64>,
+    /// Watts of its memory.
+    pub dram_uw: Reading<f64>,
+    /// The package's sensor, else its hottest core.
+    pub temperature_mc: Reading<i64>,
+    /// Throttle events of the package.
+    pub throttles_per_s: Reading<f64>,
+    /// Uncore frequency.
+    pub uncore_khz: Reading<u64>,
+}
+
+/// An energy counter as power.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct ZoneRate {
+    /// `intel-rapl:0:1`.
+    pub id: String,
+    /// package-0, dram …
+    pub name: String,
+    /// The package.
+    pub package: Option<u32>,
+    /// Mean power over the window.
+    pub power_uw: Reading<f64>,
+}
+
+/// A sensor.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct SensorRate {
+    /// Chip.
+    pub chip: String,
+    /// Channel.
+    pub label: String,
+    /// Temperature (milli-degree), fan (rpm) or power (microwatts).
+    pub kind: SensorKind,
+    /// The package whose temperature it is.
+    pub package: Option<u32>,
+    /// The value, in the kind's unit.
+    pub value: Reading<i64>,
+}
+
+/// The whole machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Machine {
+    /// CPUs that run.
+    pub n_online: usize,
+    /// Over all of them.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// Sum of the packages and their memory, or what a power meter says.
+    pub power_uw: Reading<f64>,
+    /// Where that comes from: "RAPL: package-0, dram".
+    pub power_source: Option<String>,
+    /// Hottest package.
+    pub temperature_mc: Reading<i64>,
+    /// Interrupts per second.
+    pub interrupts_per_s: Reading<f64>,
+    /// Context switches per second.
+    pub context_switches_per_s: Reading<f64>,
+    /// The effective global latency limit.
+    pub global_limit: Reading<LatencyLimit>,
+    /// Who holds it, as far as could be seen.
+    pub limit_holders: Vec<String>,
+}
+
+/// Everything that happened in a window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Rates {
+    /// Where from.
+    pub origin: String,
+    /// Host.
+    pub hostname: Option<String>,
+    /// CLOCK_MONOTONIC of both readings.
+    pub window: Window,
+    /// CLOCK_REALTIME of the second.
+    pub wall_at_ns: u64,
+    /// Time in suspend between the readings.
+    pub suspended_ns: u64,
+    /// What watching cost.
+    pub cost: Cost,
+    /// The machine.
+    pub machine: Machine,
+    /// Packages.
+    pub packages: Vec<PackageRate>,
+    /// Energy counters.
+    pub zones: Vec<ZoneRate>,
+    /// Sensors.
+    pub sensors: Vec<SensorRate>,
+    /// CPUs.
+    pub cpus: Vec<CpuRate>,
+    /// The machine's idle states with the driver's claims.
+    pub states: Vec<StateInfo>,
+    /// What to know about this window.
+    pub notes: Vec<String>,
+}

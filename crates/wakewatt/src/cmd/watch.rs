@@ -1,0 +1,87 @@
+//! `wakewatt watch`: the machine as it runs, on a screen, as text, or as a stream for scripts.
+//!
+//! Three sources of moments (this machine, a tree or recorded host, a recording of `--record`) and three ways to show
+//! them (screen, text, JSON or CSV). The default reads only what lies in memory, through files kept open, and wakes no
+//! other CPU; see `wakewatt_core::watch::layout`.
+
+pub mod csv;
+pub mod recorder;
+pub mod sampler;
+pub mod text;
+mod stream;
+
+use crate::cli::WatchArgs;
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::output::Colour;
+use crate::tui;
+use anyhow::Result;
+use sampler::{Feed, Player, Sampler};
+use std::io::IsTerminal;
+use wakewatt_core::watch::{LatencyRow, Sources};
+
+/// Where wake-up latency by idle state comes from, when something traces.
+pub trait LatencyFeed {
+    /// The rows so far, or why there are none.
+    fn rows(&mut self) -> Result<Vec<LatencyRow>, String>;
+}
+
+/// Nothing traces.
+#[derive(Debug)]
+pub struct NoTracing;
+
+impl LatencyFeed for NoTracing {
+    fn rows(&mut self) -> Result<Vec<LatencyRow>, String> {
+        Err("no tracing probe in this program".into())
+    }
+}
+
+/// Runs it.
+pub fn run(args: &WatchArgs, colour: Colour) -> Result<Code> {
+    let interrupt = Interrupt::listen()?;
+    let is_stream = args.once || args.json || args.csv;
+    if !is_stream {
+        screen_or_explain()?;
+    }
+    let mut feed = open(args)?;
+    if is_stream {
+        return stream::run(args, feed, &interrupt);
+    }
+    let outcome = tui::run(args, colour, &mut feed, &mut NoTracing, &interrupt)?;
+    feed.finish(if interrupt.is_set() { "interrupted" } else { "ended by its user" })?;
+    Ok(outcome)
+}
+
+/// The moments the user named.
+fn open(args: &WatchArgs) -> Result<Feed> {
+    if let Some(folder) = &args.play {
+        return Ok(Feed::Play(Box::new(Player::open(folder)?)));
+    }
+    let sources = match args.sources.as_str() {
+        "package" => Sources::Package,
+        "all" => Sources::All,
+        _ => Sources::Quiet,
+    };
+    let mut sampler = Sampler::open(&args.from, sources)?;
+    if sampler.layout.cpus.is_empty() {
+        let why = "no CPU could be found: /sys and /proc are both masked, or the recording holds neither";
+        return Err(Failure::error(Code::CouldNotMeasure, why));
+    }
+    if let Some(folder) = &args.record {
+        sampler.record(folder)?;
+    }
+    Ok(Feed::Live(Box::new(sampler)))
+}
+
+/// A screen needs a terminal that can move its cursor.
+fn screen_or_explain() -> Result<()> {
+    let why = if !std::io::stdout().is_terminal() {
+        "standard output is not a terminal"
+    } else if std::env::var_os("TERM").is_none_or(|t| t.is_empty() || t == "dumb") {
+        "this terminal cannot move its cursor (TERM is dumb or not set)"
+    } else {
+        return Ok(());
+    };
+    let hint = "try: wakewatt watch --once (text), --json or --csv (a stream)";
+    Err(Failure::error(Code::Usage, format!("{why}, so there is no screen to draw on; {hint}")))
+}

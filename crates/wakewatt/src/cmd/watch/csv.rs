@@ -1,0 +1,145 @@
+//! CSV: one row per CPU and interval, and one for the machine. A number that is not known is an empty cell, and the last
+//! column says which and why (`watts:denied`).
+
+use std::fmt::Write as _;
+use wakewatt_core::units::LatencyLimit;
+use wakewatt_core::watch::document::StateRate;
+use wakewatt_core::watch::{Rates, Reading};
+
+/// Column names; the states are the machine's.
+pub fn header(rates: &Rates) -> String {
+    let mut out = String::from(
+        "time,window_s,what,package,node,online,busy_percent,steal_percent,asleep_percent,freq_mhz,wakeups_per_s,watts,temperature_c,throttles_per_s,limit_us",
+    );
+    for state in &rates.states {
+        let name = clean(&state.name);
+        let _ = write!(out, ",{name}_percent,{name}_wakeups_per_s,{name}_above_per_s,{name}_below_per_s");
+    }
+    out + ",unavailable\n"
+}
+
+/// The rows of an interval.
+pub fn rows(rates: &Rates) -> String {
+    let mut out = String::new();
+    let m = &rates.machine;
+    let total = Line {
+        what: "total".into(),
+        package: None,
+        node: None,
+        is_online: true,
+        numbers: [
+            ("busy", percent(m.summary.busy_ratio)),
+            ("steal", percent(m.summary.steal_ratio)),
+            ("asleep", percent(m.summary.asleep_ratio)),
+            ("freq", m.summary.freq_khz.map(|khz| khz / 1e3)),
+            ("wakeups", m.summary.wakeups_per_s),
+            ("watts", m.power_uw.map(|uw| uw / 1e6)),
+            ("temperature", m.temperature_mc.map(|mc| mc as f64 / 1e3)),
+            ("throttles", m.summary.throttles_per_s),
+        ],
+        limit: m.global_limit,
+        states: &m.summary.idle,
+    };
+    write(&mut out, rates, &total);
+    for cpu in &rates.cpus {
+        let gone = Reading::default();
+        let line = Line {
+            what: cpu.cpu.to_string(),
+            package: cpu.package,
+            node: cpu.node,
+            is_online: cpu.is_online,
+            numbers: [
+                ("busy", percent(cpu.busy_ratio)),
+                ("steal", percent(cpu.steal_ratio)),
+                ("asleep", percent(cpu.asleep_ratio)),
+                ("freq", cpu.freq_khz.map(|khz| khz as f64 / 1e3)),
+                ("wakeups", cpu.wakeups_per_s),
+                // Watts and temperatures belong to packages; a CPU has none to miss.
+                ("", gone),
+                ("", gone),
+                ("throttles", cpu.throttles_per_s),
+            ],
+            limit: cpu.limit,
+            states: &cpu.states,
+        };
+        write(&mut out, rates, &line);
+    }
+    out
+}
+
+struct Line<'a> {
+    what: String,
+    package: Option<u32>,
+    node: Option<u32>,
+    is_online: bool,
+    numbers: [(&'static str, Reading<f64>); 8],
+    limit: Reading<LatencyLimit>,
+    states: &'a [StateRate],
+}
+
+fn percent(ratio: Reading<f64>) -> Reading<f64> {
+    ratio.map(|r| r * 100.0)
+}
+
+fn clean(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+fn number(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+fn write(out: &mut String, rates: &Rates, line: &Line) {
+    let id = |n: Option<u32>| n.map_or(String::new(), |n| n.to_string());
+    let _ = write!(
+        out,
+        "{},{},{},{},{},{}",
+        number(rates.wall_at_ns as f64 / 1e9),
+        number(rates.window.length_ns() as f64 / 1e9),
+        line.what,
+        id(line.package),
+        id(line.node),
+        u8::from(line.is_online)
+    );
+    let mut missing: Vec<String> = Vec::new();
+    for (name, reading) in &line.numbers {
+        match reading {
+            Reading::Known(value) => {
+                let _ = write!(out, ",{}", number(*value));
+            }
+            Reading::Missing(why) => {
+                out.push(',');
+                if !name.is_empty() {
+                    missing.push(format!("{name}:{}", why.word()));
+                }
+            }
+        }
+    }
+    let limit = match line.limit {
+        Reading::Known(LatencyLimit::None) => "none".to_string(),
+        Reading::Known(LatencyLimit::Poll) => "poll".to_string(),
+        Reading::Known(LatencyLimit::AtMostNs(ns)) => number(ns as f64 / 1e3),
+        Reading::Missing(why) => {
+            missing.push(format!("limit:{}", why.word()));
+            String::new()
+        }
+    };
+    let _ = write!(out, ",{limit}");
+    for info in &rates.states {
+        let state = line.states.iter().find(|s| s.index == info.index);
+        let parts: [Option<Reading<f64>>; 4] = [
+            state.map(|s| percent(s.share_ratio)),
+            state.map(|s| s.wakeups_per_s),
+            state.map(|s| s.above_per_s),
+            state.map(|s| s.below_per_s),
+        ];
+        for part in parts {
+            let _ = write!(out, ",{}", part.and_then(|p| p.get()).map_or(String::new(), number));
+        }
+        if let Some(why) = state.and_then(|s| s.share_ratio.why()) {
+            missing.push(format!("{}:{}", clean(&info.name), why.word()));
+        }
+    }
+    let _ = writeln!(out, ",{}", missing.join(" "));
+}

@@ -1,0 +1,98 @@
+//! Without a screen: text once, or JSON or CSV per interval, for scripts and for terminals that cannot draw.
+
+use super::sampler::Feed;
+use super::{csv, text};
+use crate::cli::WatchArgs;
+use crate::exit::Code;
+use crate::interrupt::{Interrupt, Wait};
+use crate::output;
+use crate::tui::{filter::Filter, rows};
+use anyhow::Result;
+use wakewatt_core::watch::Rates;
+use wakewatt_host::clock;
+
+/// Runs it.
+pub(super) fn run(args: &WatchArgs, mut feed: Feed, interrupt: &Interrupt) -> Result<Code> {
+    let filter = Filter::parse(args.filter.as_deref().unwrap_or_default())
+        .map_err(|why| crate::exit::Failure::error(Code::Usage, why))?;
+    let limit = if args.once { Some(1) } else { args.count };
+    let mut out = Printer { args, filter, n_printed: 0 };
+    let ended = match &mut feed {
+        Feed::Play(player) => {
+            let n = player.n_intervals();
+            // Of a recording, --once is its last interval.
+            let from = if args.once { n - 1 } else { 0 };
+            let mut result = Ok(());
+            for at in from..n {
+                if interrupt.is_set() || limit.is_some_and(|limit| out.n_printed >= limit) {
+                    break;
+                }
+                if let Some(rates) = player.rates(at) {
+                    result = out.print(rates);
+                }
+                if result.is_err() {
+                    break;
+                }
+            }
+            result
+        }
+        Feed::Live(sampler) => {
+            let mut due_ns = clock::monotonic_ns();
+            let mut was_told = false;
+            let wait = Wait::listen()?;
+            loop {
+                if let Some(rates) = sampler.take() {
+                    if let Err(error) = out.print(rates) {
+                        break Err(error);
+                    }
+                }
+                if let Some(trouble) = sampler.recorder.as_ref().and_then(|r| r.trouble.clone()).filter(|_| !was_told) {
+                    output::complain(&trouble);
+                    was_told = true;
+                }
+                if sampler.is_still || limit.is_some_and(|limit| out.n_printed >= limit) {
+                    break Ok(());
+                }
+                // Late by more than an interval (stopped, suspended): the missed ones are not made up for.
+                due_ns = (due_ns + args.interval).max(clock::monotonic_ns());
+                let is_early = || clock::monotonic_ns() < due_ns && !interrupt.is_set();
+                while is_early() {
+                    wait.wait(None, due_ns.saturating_sub(clock::monotonic_ns()));
+                }
+                if interrupt.is_set() {
+                    break Ok(());
+                }
+            }
+        }
+    };
+    let why = if interrupt.is_set() { "interrupted" } else { "done" };
+    let finished = feed.finish(why);
+    ended?;
+    finished?;
+    Ok(if interrupt.is_set() { Code::Interrupted } else { Code::Fine })
+}
+
+struct Printer<'a> {
+    args: &'a WatchArgs,
+    filter: Filter,
+    n_printed: u64,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, mut rates: Rates) -> Result<()> {
+        if !self.filter.is_empty() {
+            rates.cpus.retain(|cpu| self.filter.matches(cpu));
+        }
+        self.n_printed += 1;
+        if self.args.json {
+            return output::print(&output::json("watch", &rates)?);
+        }
+        if self.args.csv {
+            let head = if self.n_printed == 1 { csv::header(&rates) } else { String::new() };
+            return output::print(&(head + &csv::rows(&rates)));
+        }
+        let group = rows::GroupBy::start(self.args.group.as_deref(), rates.cpus.len());
+        let sort = rows::Sort::parse(self.args.sort.as_deref());
+        output::print(&text::page(&rates, group, sort))
+    }
+}

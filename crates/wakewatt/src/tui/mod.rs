@@ -1,0 +1,210 @@
+//! The screen of `wakewatt watch`: a state, what changes it, and how it is drawn, each pure; this file ties them to the
+//! terminal and the clock.
+//!
+//! The process sleeps in one `poll` until the next reading is due, a key is pressed or a signal comes, so watching wakes
+//! its own CPU once per interval and no more.
+
+pub mod words;
+pub mod filter;
+pub mod rows;
+pub mod history;
+pub mod state;
+pub mod update;
+pub mod view;
+mod terminal;
+#[cfg(test)]
+pub(crate) mod sample;
+
+use crate::cli::WatchArgs;
+use crate::cmd::watch::LatencyFeed;
+use crate::cmd::watch::sampler::{Feed, Player};
+use crate::exit::{Code, Failure};
+use crate::interrupt::{Interrupt, Wait, Woken};
+use crate::output::Colour;
+use anyhow::{Context, Result};
+use filter::Filter;
+use ratatui::crossterm::event::{self, KeyCode, KeyEventKind, KeyModifiers, MouseEventKind};
+use ratatui::crossterm::terminal::size;
+use rows::{GroupBy, Sort};
+use state::{Look, Play, State};
+use std::time::Duration;
+use terminal::Screen;
+use update::{Effect, Event, update};
+use wakewatt_host::clock;
+
+const GONE: &str = "the terminal is gone";
+/// Keys that come in pieces end an empty read or two, not this many.
+const MOST_EMPTY: usize = 1000;
+/// Length of the first interval.
+const FIRST_NS: u64 = 300_000_000;
+
+/// Runs the screen until its user ends it.
+pub fn run(
+    args: &WatchArgs,
+    colour: Colour,
+    feed: &mut Feed,
+    latency: &mut dyn LatencyFeed,
+    interrupt: &Interrupt,
+) -> Result<Code> {
+    let mut state = start(args, colour, feed)?;
+    let wait = Wait::listen()?;
+    let mut screen = Screen::take(args.mouse)?;
+    let mut due_ns = clock::monotonic_ns();
+    let mut n_empty = 0;
+    loop {
+        if interrupt.is_set() {
+            return Ok(Code::Interrupted);
+        }
+        let mut effects: Vec<Effect> = Vec::new();
+        if clock::monotonic_ns() >= due_ns {
+            if let Some(event) = tick(&mut state, feed) {
+                effects.extend(update(&mut state, event));
+            }
+            effects.extend(update(&mut state, Event::Latency(latency.rows())));
+            // A machine that was stopped or suspended is late: what was missed is not made up for. The first interval is
+            // short, so that there is something to see.
+            let pace_ns = if state.rates.is_none() { state.interval_ns.min(FIRST_NS) } else { pace_ns(&state) };
+            due_ns = (due_ns + pace_ns).max(clock::monotonic_ns());
+        }
+        draw(&state, &mut screen)?;
+        let left_ns = due_ns.saturating_sub(clock::monotonic_ns());
+        match wait.wait(Some(screen.input()), left_ns) {
+            Woken::Time => n_empty = 0,
+            Woken::Signal => effects.extend(keys(&mut state)?.0),
+            Woken::Input => {
+                let (found, n_events) = keys(&mut state)?;
+                effects.extend(found);
+                // A terminal that always has something to read and never anything in it has gone.
+                n_empty = if n_events == 0 { n_empty + 1 } else { 0 };
+                anyhow::ensure!(n_empty < MOST_EMPTY, GONE);
+            }
+        }
+        if let Ok((width, height)) = size() {
+            if (width, height) != state.size {
+                effects.extend(update(&mut state, Event::Resize(width, height)));
+            }
+        }
+        for effect in effects {
+            match effect {
+                Effect::Quit => return Ok(Code::Fine),
+                Effect::Interrupted => return Ok(Code::Interrupted),
+                Effect::Interval(_) => due_ns = clock::monotonic_ns().saturating_add(state.interval_ns),
+                Effect::Show(at) => show(&mut state, feed, at),
+            }
+        }
+    }
+}
+
+/// Pressed keys and what they ask for, without waiting for any; and how many events there were.
+fn keys(state: &mut State) -> Result<(Vec<Effect>, usize)> {
+    let (mut effects, mut n_events) = (Vec::new(), 0);
+    while event::poll(Duration::ZERO).context(GONE)? {
+        n_events += 1;
+        let change = match event::read().context(GONE)? {
+            event::Event::Key(key) if key.kind == KeyEventKind::Release => continue,
+            event::Event::Key(key) if key.modifiers.contains(KeyModifiers::CONTROL) => match key.code {
+                KeyCode::Char('c') => Event::Interrupt,
+                _ => continue,
+            },
+            event::Event::Key(key) => Event::Key(key.code),
+            event::Event::Mouse(mouse) => match mouse.kind {
+                MouseEventKind::ScrollDown => Event::Wheel(3),
+                MouseEventKind::ScrollUp => Event::Wheel(-3),
+                _ => continue,
+            },
+            event::Event::Resize(width, height) => Event::Resize(width, height),
+            _ => continue,
+        };
+        effects.extend(update(state, change));
+    }
+    Ok((effects, n_events))
+}
+
+fn draw(state: &State, screen: &mut Screen) -> Result<()> {
+    screen.terminal.draw(|frame| {
+        // The terminal may have changed since; what is drawn must fit it.
+        let area = frame.area();
+        if (area.width, area.height) == state.size {
+            view::draw(state, frame);
+        }
+    })?;
+    Ok(())
+}
+
+/// How long one interval stays: as long as it took, or shorter when playing fast.
+fn pace_ns(state: &State) -> u64 {
+    match (&state.play, &state.rates) {
+        (Some(play), Some(rates)) => {
+            let length = rates.window.length_ns().clamp(20_000_000, 60_000_000_000);
+            (length / u64::from(play.speed.max(1))).max(20_000_000)
+        }
+        _ => state.interval_ns,
+    }
+}
+
+/// The next interval, if there is one now.
+fn tick(state: &mut State, feed: &mut Feed) -> Option<Event> {
+    match feed {
+        Feed::Live(sampler) => {
+            let rates = sampler.take();
+            if let Some(recorder) = &sampler.recorder {
+                update(state, Event::Recorded(recorder.n_moments, recorder.trouble.clone()));
+            }
+            rates.map(|rates| Event::Rates(Box::new(rates)))
+        }
+        Feed::Play(player) => {
+            let play = state.play.as_mut()?;
+            if !play.is_running {
+                return None;
+            }
+            if play.at + 1 >= play.n {
+                play.is_running = false;
+                return None;
+            }
+            play.at += 1;
+            player.rates(play.at).map(|rates| Event::Rates(Box::new(rates)))
+        }
+    }
+}
+
+/// Jumps to an interval of a recording, with the history that led there.
+fn show(state: &mut State, feed: &mut Feed, at: usize) {
+    let Feed::Play(player) = feed else { return };
+    state.history = history::History::default();
+    for before in at.saturating_sub(100)..=at {
+        if let Some(rates) = player.rates(before) {
+            update(state, Event::Rates(Box::new(rates)));
+        }
+    }
+}
+
+fn start(args: &WatchArgs, colour: Colour, feed: &mut Feed) -> Result<State> {
+    let (width, height) = size().context("the terminal does not tell its size")?;
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    // Nothing set says nothing; terminals of today show UTF-8. A locale that names another charset is believed.
+    let is_unicode = locale.is_none_or(|l| {
+        let l = l.to_ascii_lowercase();
+        l.contains("utf-8") || l.contains("utf8") || l == "c" || l == "posix"
+    });
+    let look = Look { is_coloured: colour.is_on(), is_unicode };
+    let mut state = State::new(feed.layout(), look, (width, height), args.interval);
+    state.group = GroupBy::start(args.group.as_deref(), state.title.n_cpus);
+    state.sort = Sort::parse(args.sort.as_deref());
+    state.filter =
+        Filter::parse(args.filter.as_deref().unwrap_or_default()).map_err(|why| Failure::error(Code::Usage, why))?;
+    if let Feed::Play(player) = feed {
+        state.play = Some(play(player));
+        show(&mut state, feed, 0);
+    }
+    Ok(state)
+}
+
+fn play(player: &Player) -> Play {
+    let end = match (&player.recording.end, &player.recording.trouble) {
+        (_, Some(trouble)) => trouble.to_string(),
+        (Some(why), None) => format!("recording: {why}"),
+        (None, None) => "recording: cut off, no end was written".into(),
+    };
+    Play { at: 0, n: player.n_intervals(), is_running: true, speed: 1, end }
+}

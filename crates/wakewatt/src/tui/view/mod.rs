@@ -1,0 +1,162 @@
+//! Draws a [`State`]: header, machine, panels, table, keys. Pure, so it is tested against a buffer.
+//!
+//! Colour only repeats what characters say already: residency bars differ by fill, the marked row is reversed, a number
+//! that is not known is a word or a dash.
+
+mod cpus;
+mod glyphs;
+mod header;
+mod heat;
+mod help;
+mod idle;
+
+use super::state::{Panel, State};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders, Paragraph};
+
+/// The smallest screen.
+pub const SMALLEST: (u16, u16) = (80, 24);
+/// From here on all panels are shown at once.
+const LARGE: (u16, u16) = (140, 36);
+const OVERVIEW_LINES: u16 = 6;
+
+/// Where things go.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Areas {
+    header: Rect,
+    overview: Rect,
+    /// Both panels side by side, on a large screen.
+    middle: Option<(Rect, Rect)>,
+    tabs: Rect,
+    /// The table with its heading; on a small screen the panel that was chosen.
+    pub table: Rect,
+    footer: Rect,
+}
+
+/// Is there room for all panels?
+fn is_large(state: &State) -> bool {
+    state.size.0 >= LARGE.0 && state.size.1 >= LARGE.1
+}
+
+/// Where things go on this screen.
+pub fn areas(state: &State) -> Areas {
+    let all = Rect::new(0, 0, state.size.0, state.size.1);
+    let middle_lines = if is_large(state) {
+        let n_states = state.rates.as_ref().map_or(0, |r| r.states.len());
+        let n_latency = state.latency.as_ref().map_or(0, Vec::len);
+        u16::try_from(n_states + n_latency + 6).unwrap_or(u16::MAX).clamp(9, 18).min(state.size.1 / 3)
+    } else {
+        0
+    };
+    let [header, overview, middle, tabs, table, footer] = Layout::vertical([
+        Constraint::Length(2),
+        Constraint::Length(OVERVIEW_LINES),
+        Constraint::Length(middle_lines),
+        Constraint::Length(1),
+        Constraint::Min(1),
+        Constraint::Length(1),
+    ])
+    .areas(all);
+    let [left, right] = Layout::horizontal([Constraint::Percentage(56), Constraint::Percentage(44)]).areas(middle);
+    Areas { header, overview, middle: is_large(state).then_some((left, right)), tabs, table, footer }
+}
+
+/// Draws everything.
+pub fn draw(state: &State, frame: &mut Frame<'_>) {
+    let (width, height) = state.size;
+    if width < SMALLEST.0 || height < SMALLEST.1 {
+        let text = format!(
+            "terminal too small: needs {}x{}, has {width}x{height}; `watch --once` prints text",
+            SMALLEST.0, SMALLEST.1
+        );
+        let wrapped = Paragraph::new(text).wrap(ratatui::widgets::Wrap { trim: true });
+        frame.render_widget(wrapped, frame.area());
+        return;
+    }
+    let areas = areas(state);
+    header::draw(state, frame, areas.header);
+    header::overview(state, frame, areas.overview);
+    if let Some((left, right)) = areas.middle {
+        boxed(state, frame, left, "idle states and wake-up latency", Panel::Idle, idle::lines(state, left.width - 2));
+        boxed(state, frame, right, "power and heat", Panel::Heat, heat::lines(state, right.width - 2));
+    }
+    header::tabs(state, frame, areas.tabs);
+    let body = areas.table;
+    match state.panel {
+        Panel::Idle if areas.middle.is_none() => plain(frame, body, idle::lines(state, body.width)),
+        Panel::Heat if areas.middle.is_none() => plain(frame, body, heat::lines(state, body.width)),
+        _ => cpus::draw(state, frame, body),
+    }
+    header::footer(state, frame, areas.footer);
+    if state.is_help {
+        help::draw(state, frame);
+    }
+    if !state.look.is_unicode {
+        spell_in_ascii(frame);
+    }
+}
+
+/// For a terminal that shows nothing else: punctuation has a plain twin, anything foreign becomes a question mark.
+fn spell_in_ascii(frame: &mut Frame<'_>) {
+    for cell in &mut frame.buffer_mut().content {
+        let plain = match cell.symbol() {
+            symbol if symbol.is_ascii() => continue,
+            "·" => ".",
+            "–" | "—" => "-",
+            "…" => "~",
+            "°" => " ",
+            "█" => "_",
+            _ => "?",
+        };
+        cell.set_symbol(plain);
+    }
+}
+
+fn boxed(state: &State, frame: &mut Frame<'_>, area: Rect, title: &str, panel: Panel, lines: Vec<Line<'_>>) {
+    let style = if state.panel == panel { accent(state) } else { dim(state) };
+    let block = Block::new()
+        .borders(Borders::ALL)
+        .border_set(glyphs::border(state.look))
+        .border_style(dim(state))
+        .title(Span::styled(format!(" {title} "), style));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    plain(frame, inner, lines);
+}
+
+/// Lines, with a word about those that do not fit.
+fn plain(frame: &mut Frame<'_>, area: Rect, mut lines: Vec<Line<'_>>) {
+    let fit = usize::from(area.height);
+    if lines.len() > fit && fit > 1 {
+        let n = lines.len() - (fit - 1);
+        lines.truncate(fit - 1);
+        lines.push(Line::from(format!("… {n} more lines; a taller terminal or `watch --once` shows them")));
+    }
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// Less important.
+fn dim(state: &State) -> Style {
+    if state.look.is_coloured { Style::new().fg(Color::DarkGray) } else { Style::new() }
+}
+
+/// Headings.
+fn strong() -> Style {
+    Style::new().add_modifier(Modifier::BOLD)
+}
+
+/// What has the keys.
+fn accent(state: &State) -> Style {
+    if state.look.is_coloured { strong().fg(Color::Cyan) } else { strong().add_modifier(Modifier::UNDERLINED) }
+}
+
+/// What needs attention.
+fn alarm(state: &State) -> Style {
+    if state.look.is_coloured { strong().fg(Color::Red) } else { strong().add_modifier(Modifier::REVERSED) }
+}
+
+#[cfg(test)]
+mod tests;

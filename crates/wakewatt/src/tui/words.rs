@@ -1,0 +1,97 @@
+//! Numbers as a person reads them on a screen: short, aligned, and a word where there is none.
+
+use wakewatt_core::units::{LatencyLimit, three_digits};
+use wakewatt_core::watch::{Reading, Why};
+
+/// A missing number in a narrow column: a dash where there is nothing to have, a word where there is.
+pub fn gap(why: Why) -> &'static str {
+    match why {
+        Why::Absent | Why::NotAsked | Why::NotRecorded => "–",
+        Why::First => "…",
+        Why::Offline => "off",
+        Why::Malformed => "bad",
+        Why::Suspended => "slept",
+        other => other.word(),
+    }
+}
+
+/// With a format, or the gap.
+pub fn cell<T: Copy>(reading: Reading<T>, show: impl FnOnce(T) -> String) -> String {
+    match reading {
+        Reading::Known(value) => show(value),
+        Reading::Missing(why) => gap(why).to_string(),
+    }
+}
+
+/// With a format, or the reason in full words.
+pub fn spelled<T: Copy>(reading: Reading<T>, show: impl FnOnce(T) -> String) -> String {
+    match reading {
+        Reading::Known(value) => show(value),
+        Reading::Missing(why) => why.word().to_string(),
+    }
+}
+
+/// `34.1%`.
+pub fn percent(ratio: f64) -> String {
+    let percent = ratio * 100.0;
+    if percent >= 99.95 { "100%".into() } else { format!("{percent:.1}%") }
+}
+
+/// `0`, `0.3`, `12`, `345`, `1.2k`, `34k`, `1.2M`.
+pub fn count(n: f64) -> String {
+    match n {
+        0.0 => "0".into(),
+        n if n < 9.95 => format!("{n:.1}"),
+        n if n < 9999.5 => format!("{n:.0}"),
+        n if n < 99_950.0 => format!("{:.1}k", n / 1e3),
+        n if n < 999_500.0 => format!("{:.0}k", n / 1e3),
+        n => format!("{:.1}M", n / 1e6),
+    }
+}
+
+/// `2.40`, in GHz.
+pub fn ghz(khz: f64) -> String {
+    format!("{:.2}", khz / 1e6)
+}
+
+/// `212W`.
+pub fn watts(uw: f64) -> String {
+    format!("{}W", three_digits(uw / 1e6))
+}
+
+/// `41°`, whole degrees.
+pub fn celsius(mc: i64) -> String {
+    format!("{:.0}°C", mc as f64 / 1e3)
+}
+
+/// `none`, `poll`, `50us`.
+pub fn limit(limit: LatencyLimit) -> String {
+    limit.to_string()
+}
+
+/// `14:03:27` UTC.
+pub fn clock(wall_at_ns: u64) -> String {
+    let s = wall_at_ns / 1_000_000_000 % 86_400;
+    format!("{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
+}
+
+/// Foreign text: control characters would move the cursor.
+pub fn escaped(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_fit_their_columns() {
+        let shown: Vec<String> = [0.0, 0.34, 12.3, 345.0, 1234.0, 12_345.0, 123_456.0, 1_234_567.0].map(count).into();
+        assert_eq!(shown, ["0", "0.3", "12", "345", "1234", "12.3k", "123k", "1.2M"]);
+        assert_eq!(
+            (percent(0.341), percent(1.0), clock(86_400_000_000_000 + 61_000_000_000)),
+            ("34.1%".into(), "100%".into(), "00:01:01".into())
+        );
+        assert_eq!(cell(Reading::<f64>::Missing(Why::Denied), watts), "denied");
+    }
+}
