@@ -6,7 +6,12 @@
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use wakewatt_core::record::wtrace::MAGIC;
+
+/// Read before the rest.
+const FIRST: u64 = 64;
 
 /// What a recording needs of the place it is written to; a file, or a test's faulty one.
 pub trait Medium {
@@ -68,7 +73,8 @@ impl WtraceFile<File> {
     /// A new file; an existing one only when forced.
     pub fn create(path: &Path, is_forced: bool, max_bytes: u64) -> io::Result<WtraceFile> {
         let mut options = std::fs::OpenOptions::new();
-        options.write(true);
+        // A FIFO without a reader is refused, not waited for.
+        options.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
         // Truncated only once it is ours: another recorder may be writing to it.
         if is_forced {
             options.create(true).truncate(false)
@@ -102,12 +108,19 @@ fn lock(file: &File) -> io::Result<()> {
 
 /// The whole file; refused above the limit, because it is read into memory.
 pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
+    // A FIFO that nobody writes to would keep us waiting.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
     }
+    // Nothing large is read into memory before it says that it is ours; what is not ours its reader refuses by name.
     let mut bytes = Vec::new();
-    file.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    Read::by_ref(&mut file).take(FIRST).read_to_end(&mut bytes)?;
+    if !bytes.starts_with(MAGIC) {
+        return Ok(bytes);
+    }
+    file.take((max_bytes + 1).saturating_sub(bytes.len() as u64)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max_bytes {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("longer than {max_bytes} bytes")));
     }
@@ -221,13 +234,14 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("wtrace-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("a.wtrace");
+        let ours = [MAGIC, &[1, 2]].concat();
         let mut file = WtraceFile::create(&path, false, 25).unwrap();
-        file.append(&[1; 20]).unwrap();
+        file.append(&ours).unwrap();
         assert!(matches!(file.append(&[2; 20]), Err(RecordError::Full { .. })));
         assert!(file.append(&[3; 1]).is_ok() && file.length() == 20 && file.is_stopped());
         assert_eq!(WtraceFile::create(&path, false, 25).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(read(&path, 25).unwrap(), [1; 20]);
-        assert!(read(&path, 10).is_err());
+        assert_eq!(read(&path, 25).unwrap(), ours);
+        assert!(read(&path, 19).is_err());
         assert_eq!(WtraceFile::resume(&path, 15, 100).unwrap_err().kind(), io::ErrorKind::ResourceBusy);
         drop(file);
         let mut again = WtraceFile::resume(&path, 15, 100).unwrap();

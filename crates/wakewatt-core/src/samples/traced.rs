@@ -170,6 +170,8 @@ pub struct Traced {
     pub processes: Vec<ProcessRow>,
     /// Windows, when there were several.
     pub windows: Vec<TraceWindow>,
+    /// Why it was shorter than asked for; none when it was not.
+    pub ended_early: Option<String>,
     /// The observer.
     pub own: OwnWakes,
     /// What is missing.
@@ -325,6 +327,7 @@ impl Traced {
             states: states(counters, name_of),
             processes: processes(counters, name_of),
             windows: Vec::new(),
+            ended_early: None,
             own: OwnWakes { n: sum(|c| c.n_own), n_from_idle: sum(|c| c.n_own_from_idle), ..OwnWakes::default() },
             missed: Missed {
                 n_unclassed: sum(|c| c.n_unclassed),

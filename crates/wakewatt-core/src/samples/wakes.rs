@@ -101,7 +101,7 @@ pub struct CpuCounters {
 pub struct ProcessCounters {
     /// Thread group.
     pub tgid: u32,
-    /// Its name when first seen.
+    /// Its name, from one of its wake-ups.
     pub name: String,
     /// The state.
     pub state: Option<u32>,

@@ -87,6 +87,8 @@ struct RawCpu {
     cause: u8,
     is_stopped: u32,
     is_first: u32,
+    has_stay: u32,
+    is_synced: u32,
     n_unclassed: u64,
     n_own: u64,
     own_ns: u64,
@@ -147,7 +149,7 @@ impl WakeProbe {
             Global::U32("polling_state", spec.polling_state.unwrap_or(0xffff)),
             Global::U64("tick_function", tick.unwrap_or(0)),
         ];
-        let sizes = [("hists", n_slots * N_COUNTED), ("pairs", spec.record_bytes.unwrap_or(4096))];
+        let sizes = [("hists", n_slots * N_COUNTED), ("pairs", spec.record_bytes.unwrap_or_else(page_bytes))];
         let mut loaded = Loaded::new(&PROBE, &globals, &sizes)?;
         let mut gaps = Vec::new();
         if let Scope::Processes { tgids, is_following } = &spec.scope {
@@ -156,6 +158,9 @@ impl WakeProbe {
             }
             if *is_following {
                 loaded.attach("on_fork", "sched_process_fork")?;
+                if let Err(why) = loaded.attach("on_free", "sched_process_free") {
+                    gaps.push(format!("processes that end, whose ids may be used again: {why}"));
+                }
             }
         }
         for (program, tracepoint) in [
@@ -165,6 +170,9 @@ impl WakeProbe {
             ("on_cpu_idle", "cpu_idle"),
         ] {
             loaded.attach(program, tracepoint)?;
+        }
+        if let Err(why) = loaded.attach("on_migrate", "sched_migrate_task") {
+            gaps.push(format!("tasks that wait in another CPU's queue count as woken out of idle: {why}"));
         }
         if let Err(why) = loaded.attach("on_timer", "hrtimer_expire_entry") {
             gaps.push(format!("timer lateness: {why}"));
@@ -291,6 +299,11 @@ impl WakeProbe {
     pub fn run_time_ns(&self) -> Option<u64> {
         self.loaded.statistics().map(|s| s.run_time_ns).filter(|ns| *ns > 0)
     }
+}
+
+/// The smallest ring buffer there can be: 64 KiB on some arm64 kernels.
+fn page_bytes() -> u32 {
+    u32::try_from(rustix::param::page_size()).unwrap_or(65_536)
 }
 
 fn follow(loaded: &mut Loaded, tgid: u32) -> Result<(), ProbeError> {

@@ -1,19 +1,24 @@
 // What each wake-up cost, and the idle state its CPU was leaving: counted in the kernel, event by event nothing leaves it.
 //
-// Five tracepoints, all with typed arguments (tp_btf: no kprobes needed):
+// Tracepoints, all with typed arguments (tp_btf: no kprobes needed):
 //  cpu_idle             which state this CPU asked for, since when; until when
 //  sched_waking         somebody made a task runnable: when, and on which CPU that somebody ran
 //  sched_switch         the task runs: on this CPU; the difference is its wake-up latency, judged by what *this* CPU did
 //                       meanwhile, because the task may run elsewhere than the waker thought
 //  hrtimer_expire_entry how late a timer was, and whether the CPU had left its state by then
-//  sched_process_fork   follows the children of a traced command
+//  sched_migrate_task   a task that waited in another CPU's queue was not kept waiting by an idle state of this one
+//  sched_process_fork   follows the children of a traced command; sched_process_free forgets them
 //
 // Four wake classes, because the exit latency is not always inside waking -> switch:
 //  remote      woken from another CPU while this one was in the state: the exit is inside
 //  irq_before  woken by an interrupt here, handled before the exit event (HLT, POLL, C1 with interrupts on): inside
 //  irq_after   woken by an interrupt here that ran after the exit event (states entered with interrupts off): the exit
 //              was already over when the task was woken, so it is NOT inside
-//  busy        the CPU was not idle
+//  busy        the CPU was not idle: it ran something, or ran the idle loop without entering a state, or was between two
+//              states, or the task waited elsewhere and was pulled here
+// A state counts only if it was entered since the CPU last ran a task: the idle loop is often left before it enters one,
+// and the state of an earlier idle period has nothing to do with that wake-up. A task woken from afar while the CPU was
+// just entering (the waking is a little older than the entry) pays the entry and the exit: that is `remote`.
 // With `is_recording` also one record per idle pair goes to a ring buffer, without waking its reader.
 //
 // Nothing here loops, and nothing is keyed by process id on the hot path. Per-CPU arrays and task storage need no locks.
@@ -23,6 +28,7 @@
 char program_license[] SEC("license") = "Dual MIT/GPL";
 
 enum { REMOTE, IRQ_BEFORE, IRQ_AFTER, BUSY, TIMER_INSIDE, TIMER_AFTER, IDLE_LENGTH, N_CLASSES };
+enum { ON_RQ_MIGRATING = 2 }; // kernel/sched/sched.h
 enum { FILTER_NONE, FILTER_PROCESSES, FILTER_CGROUP };
 // What ended a pair, as far as this CPU saw it.
 enum { BY_UNKNOWN, BY_TICK, BY_TIMER, BY_INTERRUPT, BY_REMOTE, BY_POLLED };
@@ -33,7 +39,6 @@ const volatile u32 own_tgid = 0;
 const volatile u32 filter = FILTER_NONE;
 const volatile u64 filter_cgroup = 0;
 const volatile u32 filter_cgroup_level = 0;
-const volatile bool is_following_forks = 0;
 const volatile bool is_recording = 0;
 const volatile u32 n_slots = 11;	    // idle states + 1; slot 0 is "no state known"
 const volatile u32 polling_state = 0xffff;  // index of the state that spins
@@ -52,13 +57,15 @@ struct cpu_state {
 	u16 n_iowait;
 	u8 flags, cause;
 	u32 is_stopped, is_first;
+	u32 has_stay;  // a state was entered since a task ran here
+	u32 is_synced; // a task was seen to come or go here, so is_stopped is known
 	u64 n_unclassed, n_own, own_ns, n_lost, n_early, n_self_woken_idle;
 };
 
 struct wake {
 	u64 at_ns;
 	u32 by_cpu;
-	u32 unused;
+	u32 is_moved; // it waited in the queue of a CPU and was moved to another's
 };
 
 struct process_key {
@@ -220,7 +227,7 @@ INLINE void read_timers(struct cpu_state *cpu)
 		cpu->n_iowait = READ(rq, nr_iowait.counter);
 		cpu->flags |= HAS_IOWAIT;
 	}
-	if (!tick)
+	if (!tick || !cpu->is_synced)
 		return;
 	base = READ(tick, sched_timer.base);
 	if (!base)
@@ -281,6 +288,7 @@ int on_cpu_idle(u64 *ctx)
 		read_timers(cpu);
 	}
 	cpu->is_idle = 1;
+	cpu->has_stay = 1;
 	cpu->slot = state + 1;
 	cpu->exit_ns = 0;
 	cpu->enter_ns = now;
@@ -298,6 +306,7 @@ INLINE void woken(struct task_struct *task)
 		return;
 	}
 	wake->by_cpu = this_cpu();
+	wake->is_moved = 0;
 	wake->at_ns = now_ns();
 }
 
@@ -355,12 +364,15 @@ INLINE void charge(struct task_struct *task, u32 slot, u64 ns)
 	struct process *p = map_lookup(&processes, &key);
 	if (!p) {
 		struct process fresh = {};
-		struct task_struct *leader = task->group_leader;
-		probe_read_kernel_str(fresh.comm, sizeof(fresh.comm), &leader->comm);
 		map_update(&processes, &key, &fresh, NOEXIST);
 		p = map_lookup(&processes, &key);
 		if (!p)
 			return;
+	}
+	// Named again at 1, 2, 4, 8 ... wake-ups: the first is often before the exec that gives it its name.
+	if ((p->n & (p->n - 1)) == 0) {
+		struct task_struct *leader = task->group_leader;
+		probe_read_kernel_str(p->comm, sizeof(p->comm), &leader->comm);
 	}
 	__sync_fetch_and_add(&p->n, 1);
 	__sync_fetch_and_add(&p->sum_ns, ns);
@@ -378,12 +390,14 @@ int on_switch(u64 *ctx)
 	u32 class, slot, me;
 
 	if (next->pid == 0) {
-		if (!is_recording)
-			return 0;
 		cpu = here();
 		if (!cpu)
 			return 0;
+		cpu->has_stay = 0;
+		if (!is_recording)
+			return 0;
 		cpu->is_first = 1;
+		cpu->is_synced = 1;
 		if (!cpu->rq && exists(next->se.cfs_rq) && exists(((struct cfs_rq *)0)->rq)) {
 			struct cfs_rq *cfs = READ(next, se.cfs_rq);
 			cpu->rq = cfs ? (u64)READ(cfs, rq) : 0;
@@ -396,9 +410,10 @@ int on_switch(u64 *ctx)
 	if (!cpu)
 		return 0;
 	if (is_recording && was_idle) {
-		if (at && cpu->has_pair && wake->by_cpu != this_cpu() && at >= cpu->enter_ns && at <= cpu->exit_ns)
+		if (at && cpu->has_pair && wake->by_cpu != this_cpu() && at <= cpu->exit_ns && !wake->is_moved)
 			cpu->cause = cpu->slot == polling_state + 1 ? BY_POLLED : BY_REMOTE;
 		submit_pair(cpu);
+		cpu->is_synced = 1;
 		cpu->is_stopped = 0; // the tick runs again outside idle (a full-dynticks CPU may say so anew)
 	}
 	if (!at)
@@ -408,12 +423,18 @@ int on_switch(u64 *ctx)
 	me = this_cpu();
 	class = BUSY;
 	slot = 0;
-	if (was_idle && cpu->slot && at >= cpu->enter_ns) {
-		slot = cpu->slot;
-		if (at > cpu->exit_ns && cpu->exit_ns)
-			class = IRQ_AFTER; // from here or from afar: the exit was over
-		else
-			class = wake->by_cpu == me ? IRQ_BEFORE : REMOTE;
+	if (was_idle && cpu->has_stay && !wake->is_moved) {
+		bool is_from_here = wake->by_cpu == me;
+		if (cpu->exit_ns && at > cpu->exit_ns) {
+			if (is_from_here) // else: between two states, and awake
+				class = IRQ_AFTER;
+		} else if (!is_from_here) {
+			class = REMOTE;
+		} else if (at >= cpu->enter_ns) {
+			class = IRQ_BEFORE;
+		}
+		if (class != BUSY)
+			slot = cpu->slot;
 	}
 	if ((u32)next->tgid == own_tgid) {
 		// The observer's own wake-ups are counted apart, never mixed in.
@@ -448,8 +469,8 @@ int on_timer(u64 *ctx)
 	if ((u32)current_pid_tgid() != 0)
 		return 0; // not the idle task: the CPU was busy
 	cpu = here();
-	if (!cpu || !cpu->slot)
-		return 0;
+	if (!cpu || !cpu->has_stay)
+		return 0; // in the idle loop, but in no state yet
 	is_tick = tick_function && (u64)timer->function == tick_function;
 	if (is_recording) {
 		learn_tick(cpu, timer);
@@ -488,14 +509,44 @@ int on_tick_stop(u64 *ctx)
 	return 0;
 }
 
+SEC("tp_btf/sched_migrate_task")
+int on_migrate(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct wake *wake;
+	if (task->on_rq != ON_RQ_MIGRATING)
+		return 0; // being woken: the scheduler only chooses a CPU
+	wake = task_storage_get(&wakes, task, 0, 0);
+	if (wake)
+		wake->is_moved = 1;
+	return 0;
+}
+
 SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0];
 	struct task_struct *child = (void *)ctx[1];
+	struct cpu_state *cpu;
 	u32 from = parent->tgid, to = child->tgid;
 	u8 yes = 1;
-	if (from != to && map_lookup(&followed, &from))
-		map_update(&followed, &to, &yes, 0);
+	if (from == to || !map_lookup(&followed, &from))
+		return 0;
+	if (map_update(&followed, &to, &yes, 0)) {
+		cpu = here();
+		if (cpu)
+			cpu->n_unclassed++; // more processes at once than the map holds
+	}
+	return 0;
+}
+
+// Process ids are used again: one that is free belongs to nobody we follow.
+SEC("tp_btf/sched_process_free")
+int on_free(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	u32 tgid = task->tgid;
+	if ((u32)task->pid == tgid)
+		map_delete(&followed, &tgid);
 	return 0;
 }

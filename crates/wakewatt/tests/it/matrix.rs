@@ -10,7 +10,8 @@ use wakewatt::cmd::{capture, inspect};
 use wakewatt_core::facts::Snapshot;
 use wakewatt_host::recorded;
 
-const BLESS: &str = "WAKEWATT_BLESS=1 cargo test -p wakewatt --test it matrix";
+/// How to accept a change.
+pub const BLESS: &str = "WAKEWATT_BLESS=1 cargo test -p wakewatt --test it matrix";
 
 fn is_blessing() -> bool {
     ["WAKEWATT_BLESS", "UPDATE_EXPECT"].iter().any(|name| std::env::var(name).is_ok_and(|v| v == "1"))
@@ -21,7 +22,7 @@ fn golden(command: &str, host: &str) -> PathBuf {
 }
 
 /// Compares with the golden file, or writes it; returns what is wrong.
-fn compare(file: &Path, text: &str) -> Option<String> {
+pub fn compare(file: &Path, text: &str) -> Option<String> {
     let wanted = std::fs::read_to_string(file).unwrap_or_default();
     if wanted == text {
         return None;

@@ -4,13 +4,12 @@
 //! runs. Waiting is a poll on the child's pidfd: no timer ticks meanwhile.
 
 use anyhow::{Context, Result};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::OwnedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::ffi::OsString;
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command};
-use wakewatt_host::clock::monotonic_ns;
 
 /// A running command.
 #[derive(Debug)]
@@ -37,6 +36,11 @@ impl Traced {
         &self.name
     }
 
+    /// Readable once it has ended.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
     /// Its thread group.
     pub(super) fn tgid(&self) -> u32 {
         self.child.id()
@@ -55,31 +59,16 @@ impl Traced {
     }
 }
 
-/// Sleeps until the time, a signal, or the end of the command.
-pub(super) fn sleep_until(at_ns: u64, command: Option<&Traced>) {
-    let left = at_ns.saturating_sub(monotonic_ns());
-    if left == 0 {
-        return;
-    }
-    let timeout = rustix::time::Timespec {
-        tv_sec: i64::try_from(left / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(left % 1_000_000_000).unwrap_or(0),
-    };
-    // EINTR is what a signal is for here.
-    let _ = match command {
-        Some(traced) => poll(&mut [PollFd::new(&traced.pidfd, PollFlags::IN)], Some(&timeout)),
-        None => poll(&mut [], Some(&timeout)),
-    };
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::watched::sleep_until;
     use super::*;
+    use wakewatt_host::clock::monotonic_ns;
 
     fn code_of(script: &str) -> u8 {
         let mut traced = Traced::start(&["sh".into(), "-c".into(), script.into()]).unwrap();
         loop {
-            sleep_until(monotonic_ns() + 1_000_000_000, Some(&traced));
+            sleep_until(monotonic_ns() + 1_000_000_000, &[traced.fd()]);
             if let Some(code) = traced.ended() {
                 return code;
             }

@@ -4,6 +4,7 @@ use super::record::MAX_READ;
 use crate::cli::trace::{ExportArgs, InfoArgs};
 use crate::exit::{Code, Failure};
 use crate::output;
+use crate::report::trace::clean;
 use anyhow::Result;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -35,14 +36,17 @@ fn load(path: &Path) -> Result<Vec<u8>> {
 }
 
 fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<Reader<'a>> {
-    Reader::new(bytes).map_err(|e| Failure::error(Code::BadFile, format!("{}: {e}", path.display())))
+    Reader::new(bytes).map_err(|e| {
+        let why = clean(&e.to_string());
+        Failure::error(Code::BadFile, format!("{}: {why}; make one with: wakewatt trace --record FILE", path.display()))
+    })
 }
 
 fn ending(reader: &Reader<'_>) -> String {
     match reader.ending() {
         Some(Ending::Complete) => "complete".into(),
         Some(Ending::Damaged { at_byte, why }) => {
-            format!("damaged at byte {at_byte}: {why}; everything before it is good")
+            format!("damaged at byte {at_byte}: {}; everything before it is good", clean(why))
         }
         Some(Ending::Torn { at_byte }) => {
             format!("cut off after byte {at_byte}, inside a block; everything before it is good")
@@ -84,7 +88,8 @@ pub(super) fn info(args: &InfoArgs) -> Result<Code> {
 
 fn text(info: &TraceInfo) -> String {
     let (h, s) = (&info.header, &info.summary);
-    let or = |v: &Option<String>| v.clone().unwrap_or_else(|| "none".into());
+    // The file may come from anywhere, and says what it likes.
+    let or = |v: &Option<String>| v.as_ref().map_or("none".into(), |v| clean(v));
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -93,7 +98,7 @@ fn text(info: &TraceInfo) -> String {
         s.n_cpus,
         h.n_cpus,
         s.last_at_ns.zip(s.first_at_ns).map_or("no time".into(), |(l, f)| show_ns(l.saturating_sub(f))),
-        h.kernel,
+        clean(&h.kernel),
         or(&h.driver),
         or(&h.governor)
     );
@@ -118,7 +123,7 @@ fn text(info: &TraceInfo) -> String {
             let _ = writeln!(
                 out,
                 "{:<16} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9}",
-                state.state,
+                clean(&state.state),
                 state.n,
                 show_ns(state.time_ns),
                 at(0.5),
@@ -131,16 +136,16 @@ fn text(info: &TraceInfo) -> String {
         let _ = writeln!(out, "\nended by: {}", causes.collect::<Vec<_>>().join(", "));
     }
     for gap in &h.gaps {
-        let _ = writeln!(out, "unavailable: {gap}");
+        let _ = writeln!(out, "unavailable: {}", clean(gap));
     }
     for mark in &info.marks {
         match mark {
             Mark::Stopped { why } => {
-                let _ = writeln!(out, "stopped early: {why}");
+                let _ = writeln!(out, "stopped early: {}", clean(why));
             }
             Mark::SettingChanged { what, cpus, value, .. } => {
-                let whose = cpus.as_ref().map_or(String::new(), |c| format!(" of CPUs {c}"));
-                let _ = writeln!(out, "changed meanwhile: {what}{whose} to {value}");
+                let whose = cpus.as_ref().map_or(String::new(), |c| format!(" of CPUs {}", clean(c)));
+                let _ = writeln!(out, "changed meanwhile: {}{whose} to {}", clean(what), clean(value));
             }
             Mark::Resumed { is_same_boot, .. } => {
                 let boot = if *is_same_boot { "the same boot" } else { "another boot: times start anew" };

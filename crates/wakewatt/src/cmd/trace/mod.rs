@@ -11,6 +11,7 @@ mod names;
 mod parquet;
 mod record;
 mod scope;
+mod watched;
 
 pub use file::TraceInfo;
 
@@ -21,13 +22,12 @@ use crate::output::{self, Colour};
 use crate::progress::Progress;
 use crate::report::trace::{self as shown, TraceReport};
 use anyhow::{Context, Result};
-use command::sleep_until;
 use names::Names;
 use record::Recorder;
 use std::time::SystemTime;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::traced::{StateRow, TraceWindow, Traced, rows};
-use wakewatt_core::samples::wakes::WakeCounters;
+use wakewatt_core::samples::wakes::{CpuCounters, WakeCounters};
 use wakewatt_core::samples::{IdleDelta, Window};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::{LatencyLimit, show_ns};
@@ -36,6 +36,7 @@ use wakewatt_host::live::Live;
 use wakewatt_lab::bench::IdleBaseline;
 use wakewatt_probes::ProbeError;
 use wakewatt_probes::wake::{Scope, Spec, WakeProbe};
+use watched::Watched;
 
 const DEFAULT_NS: u64 = 10_000_000_000;
 const SHORTEST_WINDOW_NS: u64 = 100_000_000;
@@ -49,7 +50,7 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
     }
     let interrupt = Interrupt::listen()?;
     let src = Live::this_machine();
-    let (scope, scope_name) = scope::of(args)?;
+    let (scope, scope_name, mut watched) = scope::of(args)?;
     scope::same_process_ids(&scope)?;
     let mut session = Session::start(&src, scope, args.recording.record.is_some())?;
     session.record(args)?;
@@ -66,14 +67,14 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
         None if command.is_some() => None,
         None => Some(session.start_at_ns + DEFAULT_NS),
     };
-    let code = session.wait(&src, args, end_at_ns, command.as_mut(), &interrupt)?;
+    let code = session.wait(&src, args, end_at_ns, command.as_mut(), &mut watched, &interrupt)?;
     let traced = session.finish(&src, scope_name)?;
     show(args, &traced, command.is_some(), colour)?;
     if let Some(mut command) = command {
         // `--for` ended first: the command goes on, and so do we, no longer attached.
         let code = code.unwrap_or_else(|| {
             loop {
-                sleep_until(u64::MAX, Some(&command));
+                watched.sleep_until(u64::MAX, Some(command.fd()));
                 if interrupt.is_set() {
                     command.terminate();
                 }
@@ -109,6 +110,9 @@ pub(crate) struct Session {
     last: WakeCounters,
     facts: Snapshot,
     recorder: Option<Recorder>,
+    online: Vec<u32>,
+    remarks: Vec<String>,
+    ended_early: Option<String>,
 }
 
 impl Session {
@@ -147,13 +151,16 @@ impl Session {
             last,
             facts,
             recorder: None,
+            online: cpus,
+            remarks: Vec::new(),
+            ended_early: None,
         })
     }
 
     /// Starts the recording that was asked for.
     fn record(&mut self, args: &TraceArgs) -> Result<()> {
         let Some(path) = &args.recording.record else { return Ok(()) };
-        let n_cpus = u32::try_from(self.last.cpus.len()).unwrap_or(u32::MAX);
+        let n_cpus = n_cpus(&self.online, &self.last);
         let header = record::header(&self.facts, n_cpus, &args.recording, args.window, self.probe.gaps());
         let mut recorder = Recorder::start(&args.recording, path, header)?;
         recorder.open(&mut self.probe, self.start_at_ns)?;
@@ -168,6 +175,7 @@ impl Session {
         args: &TraceArgs,
         end_at_ns: Option<u64>,
         mut command: Option<&mut command::Traced>,
+        watched: &mut Watched,
         interrupt: &Interrupt,
     ) -> Result<Option<u8>> {
         let progress = Progress::start("trace");
@@ -178,7 +186,7 @@ impl Session {
             if self.recorder.is_some() {
                 until_ns = until_ns.min(monotonic_ns() + record::DRAIN_NS);
             }
-            sleep_until(until_ns, command.as_deref());
+            watched.sleep_until(until_ns, command.as_deref().map(command::Traced::fd));
             let now_ns = monotonic_ns();
             if let Some(recorder) = &mut self.recorder {
                 recorder.drain(&mut self.probe);
@@ -187,11 +195,27 @@ impl Session {
             if let (Some(command), true) = (command.as_deref(), interrupt.is_set()) {
                 command.terminate();
             }
+            for tgid in watched.ended() {
+                // The entry may be gone already: then there is nothing to forget.
+                let _ = self.probe.unfollow(tgid);
+            }
+            if now_ns >= window_end_ns {
+                watched.look();
+            }
+            let (gone, is_nobody_left) = watched.gone();
             let is_over = end_at_ns.is_some_and(|end| now_ns >= end) || code.is_some();
-            let is_stopped = interrupt.is_set() && command.is_none();
+            let is_stopped = (interrupt.is_set() && command.is_none()) || is_nobody_left;
+            if is_stopped && !is_over {
+                let why = if is_nobody_left { gone.join(", ") } else { "interrupted".into() };
+                self.ended_early = Some(format!("{why} after {}", show_ns(now_ns - self.start_at_ns)));
+            } else if is_over {
+                self.remarks.extend_from_slice(gone);
+            }
             if now_ns >= window_end_ns || is_over || is_stopped {
                 self.close_window(src, now_ns, is_over || is_stopped)?;
-                window_end_ns += window_ns;
+                // Stopped for a while (SIGSTOP, suspend)? Then one long window, not many empty ones.
+                let n_over = now_ns.saturating_sub(window_end_ns) / window_ns;
+                window_end_ns += window_ns * (n_over + 1);
             }
             if is_over || is_stopped {
                 return Ok(code);
@@ -237,11 +261,15 @@ impl Session {
             entered_as(state, &entered);
             state.hardware = hardware.of(&state.state);
         }
+        // The kernel counts for every possible CPU; one that is not there is not idle.
+        traced.n_cpus = n_cpus(&self.online, &self.last);
+        traced.ended_early = self.ended_early;
         traced.own.cpu_ns = own_cpu_ns() - self.start_cpu_ns;
         traced.own.programs_ns = self.probe.run_time_ns();
         traced.missed.n_recursion = self.probe.n_recursion();
         traced.remarks = self.probe.gaps().iter().map(|gap| format!("not traced: {gap}")).collect();
         traced.remarks.extend(self.names.remarks());
+        traced.remarks.extend(self.remarks);
         traced.remarks.extend(shown::remarks(&traced));
         if let Some(recorder) = self.recorder.take() {
             traced.remarks.push(recorder.finish());
@@ -251,6 +279,12 @@ impl Session {
         }
         Ok(traced)
     }
+}
+
+/// CPUs that are online, or were: something was counted there.
+fn n_cpus(online: &[u32], counters: &WakeCounters) -> u32 {
+    let is_there = |cpu: &&CpuCounters| online.contains(&cpu.cpu) || !cpu.cells.is_empty();
+    u32::try_from(counters.cpus.iter().filter(is_there).count()).unwrap_or(u32::MAX)
 }
 
 /// What governors look at.

@@ -1,5 +1,6 @@
 //! Whose wake-ups: arguments to what the probe understands, checked while a mistake can still be explained.
 
+use super::watched::{self, Watched};
 use crate::cli::trace::TraceArgs;
 use crate::exit::{Code, Failure};
 use anyhow::Result;
@@ -9,21 +10,27 @@ use wakewatt_probes::wake::Scope;
 
 const CGROUPS: &str = "/sys/fs/cgroup";
 
-/// The scope and its name for people.
-pub(super) fn of(args: &TraceArgs) -> Result<(Scope, String)> {
+/// The scope, its name for people, and what to watch for its end.
+pub(super) fn of(args: &TraceArgs) -> Result<(Scope, String, Watched)> {
     if !args.pid.is_empty() {
+        // Opened before it is looked at, so that both are the same process.
+        let open = |pid: &u32| Some((*pid, watched::process(*pid)?));
+        let opened = args.pid.iter().filter_map(open).collect();
         let names: Result<Vec<String>> = args.pid.iter().map(|pid| process(*pid)).collect();
-        return Ok((Scope::Processes { tgids: args.pid.clone(), is_following: false }, names?.join(", ")));
+        let scope = Scope::Processes { tgids: args.pid.clone(), is_following: false };
+        return Ok((scope, names?.join(", "), Watched::new(opened, None)?));
     }
     if let Some(path) = &args.cgroup {
-        return cgroup(path);
+        let (scope, name, folder) = cgroup(path)?;
+        return Ok((scope, name, Watched::new(Vec::new(), Some(folder))?));
     }
+    let nobody = Watched::new(Vec::new(), None)?;
     if let Some(program) = args.command.first() {
         // The command's id is not known yet: forks of this process are followed while it starts.
         let scope = Scope::Processes { tgids: vec![std::process::id()], is_following: true };
-        return Ok((scope, format!("command {}", program.to_string_lossy())));
+        return Ok((scope, format!("command {}", program.to_string_lossy()), nobody));
     }
-    Ok((Scope::Machine, "whole machine".into()))
+    Ok((Scope::Machine, "whole machine".into(), nobody))
 }
 
 /// The kernel's own process ids are what the probe sees; inside a PID namespace ours are others.
@@ -54,7 +61,7 @@ fn process(pid: u32) -> Result<String> {
     }
 }
 
-fn cgroup(given: &Path) -> Result<(Scope, String)> {
+fn cgroup(given: &Path) -> Result<(Scope, String, PathBuf)> {
     let wrong = |why: String| Failure::error(Code::Usage, format!("--cgroup {}: {why}", given.display()));
     let root = root()
         .ok_or_else(|| wrong(format!("no cgroup version 2 hierarchy is mounted under {CGROUPS}; use --pid instead")))?;
@@ -66,7 +73,8 @@ fn cgroup(given: &Path) -> Result<(Scope, String)> {
     let id = std::fs::metadata(&folder).map_err(|e| wrong(e.to_string()))?.ino();
     let below = folder.strip_prefix(&root).unwrap_or(&folder);
     let level = u32::try_from(below.components().count()).unwrap_or(0);
-    Ok((Scope::Cgroup { id, level }, format!("cgroup /{}", below.display())))
+    let name = format!("cgroup /{}", below.display());
+    Ok((Scope::Cgroup { id, level }, name, folder))
 }
 
 /// Where cgroup version 2 is mounted: the whole folder, or `unified` beside version 1 (hybrid).

@@ -7,6 +7,7 @@ mod page;
 mod text;
 pub(super) mod view;
 
+pub use view::clean;
 use wakewatt_core::samples::traced::Traced;
 
 /// What is shown.

@@ -48,17 +48,18 @@ pub(in crate::report) fn of(traced: &Traced, is_by_cpu: bool) -> TraceView {
                 .into(),
         label: "measured",
     });
+    let early = traced.ended_early.iter().map(|why| format!("ended early, and is complete up to then: {}", clean(why)));
     TraceView {
-        sentence: sentence(traced),
+        sentence: clean(&sentence(traced)),
         scope: format!(
             "{}, {}, {} wake-ups",
-            traced.scope,
+            clean(&traced.scope),
             words::ns(traced.window.length_ns() as f64),
             words::count(traced.n_wakes())
         ),
         tables,
         heat,
-        remarks: traced.remarks.clone(),
+        remarks: early.chain(traced.remarks.iter().map(|r| clean(r))).collect(),
         observer: observer(traced),
         map,
     }
@@ -229,8 +230,8 @@ fn processes(traced: &Traced) -> Table {
     }
 }
 
-/// A process may call itself anything.
-fn clean(text: &str) -> String {
+/// Foreign words on one line without control characters: a process, a cgroup or a file may call itself anything.
+pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
