@@ -3,6 +3,7 @@
 use crate::facts::Snapshot;
 use crate::samples::experiment::ExperimentRun;
 use crate::samples::network::NetworkSample;
+use crate::samples::traced::Traced;
 use crate::samples::wakeup::WakeupSample;
 use serde::Serialize;
 
@@ -15,6 +16,8 @@ pub struct Evidence {
     pub wakeups: Vec<WakeupSample>,
     /// Round trips measured with the machine as it was found.
     pub network: Vec<NetworkSample>,
+    /// Wake-ups of the machine's own work, by idle state, if it could be traced.
+    pub trace: Option<Traced>,
     /// The idle experiment, if it ran.
     pub experiment: Option<ExperimentRun>,
     /// What was not looked at, and why: "experiment: needs root".

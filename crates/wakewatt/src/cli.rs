@@ -306,6 +306,9 @@ pub struct WatchArgs {
     /// CPUs to start with: a list (0-3,8) or terms such as busy>50 wakes>1000 package=1 asleep limited
     #[arg(long, value_name = "TERMS")]
     pub filter: Option<String>,
+    /// Also show wake-up latency by idle state; loads the eBPF probe of `trace`
+    #[arg(long, conflicts_with_all = ["play", "host", "sysroot"])]
+    pub trace: bool,
     /// Let the mouse wheel scroll (the terminal's own selection then needs shift)
     #[arg(long)]
     pub mouse: bool,

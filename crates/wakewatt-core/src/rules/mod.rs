@@ -231,6 +231,7 @@ fn sum(counts: &PerCpu<u64>) -> u64 {
 
 mod deep_idle_vs_latency;
 mod tail_reversal;
+mod who_pays_for_idle;
 mod polling_by_accident;
 mod latency_limit_held;
 mod per_cpu_resume_limits;
@@ -290,6 +291,7 @@ mod known_kernel_changes;
 pub const RULES: &[&dyn Rule] = &[
     &deep_idle_vs_latency::DeepIdleVsLatency,
     &tail_reversal::TailReversal,
+    &who_pays_for_idle::WhoPaysForIdle,
     &polling_by_accident::PollingByAccident,
     &latency_limit_held::LatencyLimitHeld,
     &per_cpu_resume_limits::PerCpuResumeLimits,

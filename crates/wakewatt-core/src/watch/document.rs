@@ -1,5 +1,6 @@
 //! The document of `watch --json`: what happened in a window, per machine, package and CPU. Made in [`rates`](super::rates).
 
+use super::LatencyRow;
 use super::layout::{SensorKind, Sources, StateInfo};
 use super::reading::Reading;
 use super::summary::Summary;
@@ -173,6 +174,8 @@ pub struct Rates {
     pub cpus: Vec<CpuRate>,
     /// The machine's idle states with the driver's claims.
     pub states: Vec<StateInfo>,
+    /// Wake-ups of the window by idle state; only with `--trace`.
+    pub wake_latency: Option<Vec<LatencyRow>>,
     /// What to know about this window.
     pub notes: Vec<String>,
 }

@@ -29,7 +29,7 @@ use serde::Serialize;
 pub struct LatencyRow {
     /// The state the CPU was leaving.
     pub state: String,
-    /// How it was woken: remote, interrupt, timer, busy.
+    /// By what: another CPU, interrupt, interrupt after exit.
     pub class: String,
     /// Wake-ups seen.
     pub n: u64,

@@ -93,6 +93,7 @@ impl Rates {
         let is_live = now.clocks.own_cpu_ns > 0;
         let own = |n: u64| if is_live { Reading::Known(n) } else { Reading::Missing(Why::NotRecorded) };
         Rates {
+            wake_latency: None,
             origin: layout.origin.clone(),
             hostname: layout.hostname.clone(),
             window,

@@ -34,6 +34,7 @@ const GAP_NS: u64 = 1_000_000;
 /// How long each part may take.
 #[derive(Clone, Copy, Debug)]
 struct Times {
+    trace_ns: u64,
     probe_ns: u64,
     block_ns: u64,
     warmup_ns: u64,
@@ -43,6 +44,7 @@ struct Times {
 
 /// 60 s and 5 min in all, with room for facts, rules and a slow disk.
 const QUICK: Times = Times {
+    trace_ns: 5_000_000_000,
     probe_ns: 1_000_000_000,
     block_ns: 1_800_000_000,
     warmup_ns: 100_000_000,
@@ -50,6 +52,7 @@ const QUICK: Times = Times {
     is_quick: true,
 };
 const FULL: Times = Times {
+    trace_ns: 15_000_000_000,
     probe_ns: 4_000_000_000,
     block_ns: 4_500_000_000,
     warmup_ns: 300_000_000,
@@ -133,6 +136,7 @@ fn measure(args: &DoctorArgs, src: &dyn Source, evidence: &mut Evidence, interru
     let Some(cpu) = pick::sleeper(&allowed) else {
         return evidence.not_done.push("measurements: this process may use no CPU".into());
     };
+    trace(args, times, src, evidence, interrupt);
     probes(cpu, &allowed, times, src, evidence, interrupt);
     if args.read_only {
         evidence
@@ -143,6 +147,19 @@ fn measure(args: &DoctorArgs, src: &dyn Source, evidence: &mut Evidence, interru
     }
     if interrupt.is_set() {
         evidence.not_done.push("the rest: interrupted".into());
+    }
+}
+
+/// The machine's own wake-ups, before any of ours.
+fn trace(args: &DoctorArgs, times: Times, src: &dyn Source, evidence: &mut Evidence, interrupt: &Interrupt) {
+    if args.read_only {
+        return evidence.not_done.push("wake-ups by idle state: --read-only loads no eBPF program".into());
+    }
+    let progress = Progress::start("doctor");
+    progress.set(0.0, "tracing the machine's own wake-ups");
+    match super::trace::of_machine(src, times.trace_ns, interrupt) {
+        Ok(traced) => evidence.trace = Some(traced),
+        Err(why) => evidence.not_done.push(format!("wake-ups by idle state: {why:#}")),
     }
 }
 

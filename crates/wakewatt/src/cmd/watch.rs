@@ -32,7 +32,7 @@ pub struct NoTracing;
 
 impl LatencyFeed for NoTracing {
     fn rows(&mut self) -> Result<Vec<LatencyRow>, String> {
-        Err("no tracing probe in this program".into())
+        Err("start with --trace".into())
     }
 }
 
@@ -44,10 +44,15 @@ pub fn run(args: &WatchArgs, colour: Colour) -> Result<Code> {
         screen_or_explain()?;
     }
     let mut feed = open(args)?;
+    // Asked for, because it loads eBPF programs: watching alone loads nothing.
+    let mut latency: Box<dyn LatencyFeed> = match args.trace {
+        true => Box::new(super::trace::WakeFeed::attach(&wakewatt_host::live::Live::this_machine())?),
+        false => Box::new(NoTracing),
+    };
     if is_stream {
-        return stream::run(args, feed, &interrupt);
+        return stream::run(args, feed, latency.as_mut(), &interrupt);
     }
-    let outcome = tui::run(args, colour, &mut feed, &mut NoTracing, &interrupt)?;
+    let outcome = tui::run(args, colour, &mut feed, &mut *latency, &interrupt)?;
     feed.finish(if interrupt.is_set() { "interrupted" } else { "ended by its user" })?;
     Ok(outcome)
 }

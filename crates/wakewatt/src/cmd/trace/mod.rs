@@ -5,6 +5,7 @@
 //! When the process ends, however it ends, the kernel detaches the probe; there is nothing to put back.
 
 mod command;
+mod feed;
 mod file;
 mod hardware;
 mod names;
@@ -13,6 +14,7 @@ mod record;
 mod scope;
 mod watched;
 
+pub(crate) use feed::WakeFeed;
 pub use file::TraceInfo;
 
 use crate::cli::trace::{TraceArgs, TraceFile};
@@ -91,6 +93,15 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
         (false, true) => Code::CouldNotMeasure,
         (false, false) => Code::Fine,
     }))
+}
+
+/// For `doctor`: the whole machine, as it is.
+pub(crate) fn of_machine(src: &dyn Source, for_ns: u64, interrupt: &Interrupt) -> Result<Traced> {
+    let session = Session::start(src, Scope::Machine, false)?;
+    while !interrupt.is_set() && monotonic_ns() < session.start_at_ns + for_ns {
+        watched::sleep_until(session.start_at_ns + for_ns, &[]);
+    }
+    session.finish(src, "whole machine".into())
 }
 
 pub(crate) fn refused(why: ProbeError) -> anyhow::Error {

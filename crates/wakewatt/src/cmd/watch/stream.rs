@@ -1,7 +1,7 @@
 //! Without a screen: text once, or JSON or CSV per interval, for scripts and for terminals that cannot draw.
 
 use super::sampler::Feed;
-use super::{csv, text};
+use super::{LatencyFeed, csv, text};
 use crate::cli::WatchArgs;
 use crate::exit::Code;
 use crate::interrupt::{Interrupt, Wait};
@@ -12,7 +12,12 @@ use wakewatt_core::watch::Rates;
 use wakewatt_host::clock;
 
 /// Runs it.
-pub(super) fn run(args: &WatchArgs, mut feed: Feed, interrupt: &Interrupt) -> Result<Code> {
+pub(super) fn run(
+    args: &WatchArgs,
+    mut feed: Feed,
+    latency: &mut dyn LatencyFeed,
+    interrupt: &Interrupt,
+) -> Result<Code> {
     let filter = Filter::parse(args.filter.as_deref().unwrap_or_default())
         .map_err(|why| crate::exit::Failure::error(Code::Usage, why))?;
     let limit = if args.once { Some(1) } else { args.count };
@@ -41,7 +46,8 @@ pub(super) fn run(args: &WatchArgs, mut feed: Feed, interrupt: &Interrupt) -> Re
             let mut was_told = false;
             let wait = Wait::listen()?;
             loop {
-                if let Some(rates) = sampler.take() {
+                if let Some(mut rates) = sampler.take() {
+                    rates.wake_latency = latency.rows().ok();
                     if let Err(error) = out.print(rates) {
                         break Err(error);
                     }

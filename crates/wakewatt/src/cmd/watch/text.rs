@@ -16,10 +16,23 @@ pub fn page(rates: &Rates, group: GroupBy, sort: Sort) -> String {
     states(&mut out, rates);
     table(&mut out, rates, group, sort);
     power(&mut out, rates);
+    wake_latency(&mut out, rates);
     for note in &rates.notes {
         let _ = writeln!(out, "note: {note}");
     }
     out
+}
+
+/// Only with `--trace`.
+fn wake_latency(out: &mut String, rates: &Rates) {
+    let Some(rows) = &rates.wake_latency else { return };
+    let ns = |v: Option<u64>| v.map_or("-".to_string(), show_ns);
+    let _ = writeln!(out, "\n{:<16} {:<20} {:>9} {:>9} {:>9} {:>9}", "woken from", "by", "n", "p50", "p99", "lost");
+    for row in rows {
+        let (state, class) = (words::escaped(&row.state), words::escaped(&row.class));
+        let (p50, p99, lost) = (ns(row.p50_ns), ns(row.p99_ns), show_ns(row.lost_ns));
+        let _ = writeln!(out, "{state:<16} {class:<20} {:>9} {p50:>9} {p99:>9} {lost:>9}", row.n);
+    }
 }
 
 fn head(out: &mut String, rates: &Rates) {

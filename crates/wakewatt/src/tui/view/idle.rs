@@ -79,12 +79,12 @@ fn latency(state: &State) -> Vec<Line<'static>> {
             ])];
         }
     };
-    let heading = format!(" {:<16} {:<10} {:>9} {:>9} {:>9} {:>9}", "woken from", "by", "n", "p50", "p99", "lost");
+    let heading = format!(" {:<16} {:<20} {:>9} {:>9} {:>9} {:>9}", "woken from", "by", "n", "p50", "p99", "lost");
     let mut lines = vec![Line::styled(heading, dim(state))];
     let ns = |v: Option<u64>| v.map_or("–".to_string(), show_ns);
     lines.extend(rows.iter().map(|row| {
         Line::raw(format!(
-            " {:<16} {:<10} {:>9} {:>9} {:>9} {:>9}",
+            " {:<16} {:<20} {:>9} {:>9} {:>9} {:>9}",
             words::escaped(&row.state),
             words::escaped(&row.class),
             row.n,

@@ -1,0 +1,139 @@
+//! Who pays for idle states here: which processes, on which CPUs, how much?
+//!
+//! Answered by a trace of this machine's own work (no load of ours runs meanwhile): every wake-up is charged to the idle
+//! state its CPU had requested and to the process that waited. Only wake-ups that contain the exit count: those by another
+//! CPU or by an interrupt taken before the exit event. A state whose median wake-up stays under 10 us hurts nobody that
+//! a network or a disk would not hurt more; few wake-ups (under 50) say nothing. The total is small on a quiet machine and
+//! that is an answer too: idle states cost a share of the requests, so what counts is each wake-up and who waits for it.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use crate::evidence::Evidence;
+use crate::samples::traced::{Traced, WakeRow};
+use crate::units::show_ns;
+
+const MIN_WAKES: u64 = 50;
+const FELT_NS: u64 = 10_000;
+
+/// See the essay above.
+pub(super) struct WhoPaysForIdle;
+
+impl Rule for WhoPaysForIdle {
+    fn id(&self) -> &'static str {
+        "rule.who-pays-for-idle"
+    }
+    fn question(&self) -> &'static str {
+        "who waits for CPUs to leave idle states, and how long?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let Some(traced) = &evidence.trace else {
+            return Answer::cannot_tell("no wake-ups were traced", "run wakewatt doctor as root, or wakewatt trace");
+        };
+        let counts = |r: &&WakeRow| r.state.is_some() && r.contains_exit && r.latency.n >= MIN_WAKES;
+        let rows: Vec<&WakeRow> = traced.rows.iter().filter(counts).collect();
+        let is_felt = |r: &&&WakeRow| r.latency.p50_ns().is_some_and(|p50| p50 >= FELT_NS);
+        let window = show_ns(traced.window.length_ns());
+        let Some(worst) = rows.iter().find(is_felt) else {
+            return match rows.first() {
+                None => Answer::cannot_tell(
+                    format!("fewer than {MIN_WAKES} wake-ups out of one idle state in {window}"),
+                    "wakewatt trace --for 60s while the machine does its work",
+                ),
+                Some(_) => Answer::no(format!(
+                    "no idle state's median wake-up reached {} in {window} of the machine's own work",
+                    show_ns(FELT_NS)
+                )),
+            };
+        };
+        finding(self, traced, worst).yes()
+    }
+}
+
+fn finding(rule: &dyn Rule, traced: &Traced, worst: &WakeRow) -> Finding {
+    let state = worst.state.as_deref().unwrap_or("idle");
+    let p50 = worst.latency.quantile(0.5);
+    let median =
+        p50.map_or("-".into(), |q| format!("{} [{}, {}]", show_ns(q.value_ns), show_ns(q.low_ns), show_ns(q.high_ns)));
+    let payers: Vec<String> = traced
+        .processes
+        .iter()
+        .filter(|p| p.state == state)
+        .take(3)
+        .map(|p| format!("{} ({}) {} over {} wake-ups", p.name, p.tgid, show_ns(p.total_ns), p.n))
+        .collect();
+    let first = traced.processes.iter().find(|p| p.state == state).map_or("nobody in particular", |p| p.name.as_str());
+    let title = format!(
+        "{} of wake-ups found their CPU in {state} and waited {} at the median; {first} waited most",
+        percent(worst.share_ratio),
+        p50.map_or("-".into(), |q| show_ns(q.value_ns))
+    );
+    let each_ns = worst.exit_cost.as_ref().map(|c| c.each_ns);
+    let against = worst.exit_cost.as_ref().map_or(String::new(), |c| {
+        format!("; {} of each is the state's, modelled against {}", show_ns(c.each_ns), c.against)
+    });
+    let text = format!(
+        "{} wake-ups in {} took {median} at the median, {} in all{against}",
+        worst.latency.n,
+        show_ns(traced.window.length_ns()),
+        show_ns(worst.total_ns)
+    );
+    let latency_ns = each_ns.or(p50.map(|q| q.value_ns)).unwrap_or(0) as f64;
+    let mut finding = Finding::new(rule, Weight::Risk, Confidence::High, title, Cost::measured_ns(latency_ns, text))
+        .on("trace: sched_waking to sched_switch, by idle state", format!("{state}, woken by {}", worst.class.words()));
+    for payer in payers {
+        finding = finding.on("trace: processes woken out of idle", payer);
+    }
+    let mut by_cpu: Vec<&WakeRow> =
+        traced.by_cpu.iter().filter(|r| r.state == worst.state && r.class == worst.class && r.latency.n > 0).collect();
+    by_cpu.sort_by_key(|r| std::cmp::Reverse(r.total_ns));
+    for row in by_cpu.iter().take(3) {
+        let share = row.total_ns as f64 / worst.total_ns.max(1) as f64;
+        let cpu = row.cpu.map_or("?".into(), |c| c.to_string());
+        finding = finding.on(format!("trace: CPU {cpu}"), format!("{} of the time lost", percent(share)));
+    }
+    finding.remedy(
+        format!(
+            "If {first} is what this machine is for: limit the latency its CPUs may take to wake \
+             (/dev/cpu_dma_latency while it runs, or pm_qos_resume_latency_us of its CPUs), and prove the gain with \
+             wakewatt doctor."
+        ),
+        "CPUs that sleep less draw more power and leave less turbo to their neighbours.",
+        "wakewatt doctor, and wakewatt trace before and after",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::line;
+    use super::*;
+    use crate::samples::Window;
+    use crate::samples::kernel_histogram::KernelHistogram;
+    use crate::samples::wakes::{Counted, CpuCounters, ProcessCounters, WakeClass, WakeCounters};
+
+    fn traced(n: u64, each_ns: u64) -> Evidence {
+        let hist = |n: u64, ns: u64| {
+            let mut hist = KernelHistogram::default();
+            (0..n).for_each(|_| hist.add(ns));
+            hist
+        };
+        let remote = |state| (Some(state), Counted::Wake(WakeClass::Remote));
+        let cells = [(remote(0), hist(60, 2_000)), (remote(1), hist(n, each_ns))].into_iter().collect();
+        let counters = WakeCounters {
+            at_ns: 1,
+            cpus: vec![CpuCounters { cpu: 3, cells, ..CpuCounters::default() }],
+            processes: vec![ProcessCounters { tgid: 7, name: "db".into(), state: Some(1), n, sum_ns: n * each_ns }],
+        };
+        let name = |_, state: u32| ["POLL", "C6"][state as usize].to_string();
+        let window = Window { start_at_ns: 0, end_at_ns: 5_000_000_000 };
+        Evidence { trace: Some(Traced::of(&counters, &name, window, "whole machine")), ..Evidence::default() }
+    }
+
+    #[test]
+    fn the_payer_is_named_and_a_shallow_machine_is_left_alone() {
+        let said = line(&WhoPaysForIdle, &traced(100, 40_000));
+        assert!(said.starts_with("yes risk measured: 62 % of wake-ups found their cpu in c6"), "{said}");
+        assert!(said.ends_with("db waited most"), "{said}");
+        assert!(line(&WhoPaysForIdle, &traced(100, 3_000)).starts_with("no: "));
+        assert!(line(&WhoPaysForIdle, &traced(20, 40_000)).starts_with("no: "), "POLL alone counts");
+        assert!(line(&WhoPaysForIdle, &Evidence::default()).starts_with("cannot tell"));
+    }
+}

@@ -1,0 +1,53 @@
+//! Wake-up latency for `watch --trace`: what the probe counted since it was last asked.
+
+use super::names::Names;
+use crate::cmd::watch::LatencyFeed;
+use anyhow::Result;
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::samples::traced::rows;
+use wakewatt_core::samples::wakes::WakeCounters;
+use wakewatt_core::source::Source;
+use wakewatt_core::watch::LatencyRow;
+use wakewatt_host::clock::monotonic_ns;
+use wakewatt_probes::wake::{Scope, Spec, WakeProbe};
+
+/// An attached probe and its last reading.
+#[derive(Debug)]
+pub(crate) struct WakeFeed {
+    probe: WakeProbe,
+    names: Names,
+    last: WakeCounters,
+}
+
+impl WakeFeed {
+    /// Attaches.
+    pub(crate) fn attach(src: &dyn Source) -> Result<WakeFeed> {
+        let facts: Snapshot = super::settings(src);
+        let names = Names::of(&facts);
+        let (n_states, polling_state) = (names.n_states(), names.polling());
+        let spec = Spec { scope: Scope::Machine, n_states, polling_state, record_bytes: None };
+        let probe = WakeProbe::attach(&spec).map_err(super::refused)?;
+        let last = probe.read(monotonic_ns()).map_err(super::refused)?;
+        Ok(WakeFeed { probe, names, last })
+    }
+}
+
+impl LatencyFeed for WakeFeed {
+    fn rows(&mut self) -> Result<Vec<LatencyRow>, String> {
+        let now = self.probe.read(monotonic_ns()).map_err(|why| why.to_string())?;
+        let name_of = |cpu, state| self.names.of_state(cpu, state);
+        let found = rows(&now.since(&self.last), &name_of, None);
+        self.last = now;
+        Ok(found
+            .into_iter()
+            .map(|row| LatencyRow {
+                state: row.state.unwrap_or_else(|| "(not idle)".into()),
+                class: row.class.words().into(),
+                n: row.latency.n,
+                p50_ns: row.latency.p50_ns(),
+                p99_ns: row.latency.p99_ns(),
+                lost_ns: row.total_ns,
+            })
+            .collect())
+    }
+}
