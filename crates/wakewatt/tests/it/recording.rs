@@ -117,7 +117,7 @@ fn the_size_allowed_is_kept() {
     let file = dir.path().join("a.wtrace");
     let _storm = Storm::of(8, Duration::from_micros(50));
     let trace =
-        Running::trace(&["--for", "90s", "--window", "200ms", "--record", file.to_str().unwrap(), "--record-mib", "1"]);
+        Running::trace(&["--for", "90s", "--json", "--window", "200ms", "--record", file.to_str().unwrap(), "--record-mib", "1"]);
     let length = || fs::metadata(&file).map_or(0, |m| m.len());
     let is_full = wait_until(Duration::from_secs(80), || {
         let before = length();
@@ -130,7 +130,7 @@ fn the_size_allowed_is_kept() {
         return skipped("the_size_allowed_is_kept", &format!("only {} bytes in 80 s", length()));
     }
     assert!(length() <= (1 << 20) + 300, "{}", length());
-    assert!(said.out.contains("reached the size allowed") && said.out.contains("--record-mib"), "{said:?}");
+    assert!(said.out.contains("reached the size allowed") && said.out.contains("--record-mib"), "{}", said.err);
     let info = info(&file);
     assert!(
         info["ending"] == "complete" && info["marks"].to_string().contains("reached the size allowed"),
