@@ -125,10 +125,17 @@ fn pipe(perf: &Path, cpu: &str) -> Result<f64> {
 fn attach(arm: usize, program: &Path) -> Result<Child> {
     let mut command = Command::new(program);
     match ARMS[arm] {
-        "wakewatt" => command.args(["trace", "--for", "60s", "--json"]),
-        "bpftrace" => command.args(["-e", SCRIPT]),
-        _ => &mut command,
-    };
+        "wakewatt" => {
+            command.args(["trace", "--for", "60s", "--json"]);
+        }
+        // bpftrace looks tracepoints up in tracefs, which need not be mounted: in a namespace of its own it is.
+        "bpftrace" => {
+            command = Command::new("unshare");
+            let script = r#"mount -t tracefs tracefs /sys/kernel/tracing && exec "$0" -e "$1""#;
+            command.args(["-m", "sh", "-c", script]).arg(program).arg(SCRIPT);
+        }
+        _ => {}
+    }
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     std::thread::sleep(ATTACH);
     if let Some(status) = child.try_wait()? {

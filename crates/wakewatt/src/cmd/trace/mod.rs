@@ -235,10 +235,10 @@ impl Session {
         if let Some(recorder) = &mut self.recorder {
             let n_lost = now.cpus.iter().map(|c| c.n_lost).sum();
             recorder.close(&mut self.probe, now_ns, n_lost);
+            recorder.settings(&settings(src), now_ns);
             if is_last {
                 self.probe.record(false).map_err(refused)?;
             } else {
-                recorder.settings(&settings(src), now_ns);
                 recorder.open(&mut self.probe, now_ns)?;
             }
         }

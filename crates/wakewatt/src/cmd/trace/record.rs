@@ -65,7 +65,9 @@ impl Recorder {
             let mut encoder = Encoder::resume(&reader.header);
             let is_same_boot = header.boot.is_some() && header.boot == reader.header.boot;
             let mut mark = encoder.mark(&Mark::Resumed { at_s: now_s(), is_same_boot });
-            for change in reader.header.settings_changed(&header, monotonic_ns()) {
+            // All of them anew: what they were when the recording ended is spread over its marks.
+            let unknown = Header { governor: None, limits: Vec::new(), tables: Vec::new(), ..header.clone() };
+            for change in unknown.settings_changed(&header, monotonic_ns()) {
                 mark.extend(encoder.mark(&change));
             }
             let file = WtraceFile::resume(path, reader.good_bytes(), max_bytes).map_err(|e| bad(e.to_string()))?;
