@@ -138,3 +138,17 @@ impl std::fmt::Debug for Loaded {
         f.debug_struct("Loaded").field("attached", &self.attached).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_without_clang_says_so_before_anything_else() {
+        let empty = Probe { id: "none", help: "", object: &[] };
+        assert!(!empty.is_built());
+        let why = check(&empty).unwrap_err().to_string();
+        assert!(why.contains("without eBPF programs") && why.contains("install clang"), "{why}");
+        assert!(matches!(Loaded::new(&empty, &[], &[]), Err(ProbeError::NotBuilt)));
+    }
+}

@@ -52,7 +52,17 @@ pub struct Said {
 
 /// Runs it to its end; no run may panic, whatever it is given.
 pub fn said(command: &mut Command) -> Said {
-    let Output { status, stdout, stderr } = command.output().unwrap();
+    // A copy of the program may still be open for writing in a child that another test is just starting.
+    let mut output = command.output();
+    let is_busy =
+        |o: &std::io::Result<Output>| o.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::ExecutableFileBusy);
+    wait_until(Duration::from_secs(5), || {
+        if is_busy(&output) {
+            output = command.output();
+        }
+        !is_busy(&output)
+    });
+    let Output { status, stdout, stderr } = output.unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let said = Said { code: status.code(), out: text(stdout), err: text(stderr) };
     assert!(!said.err.contains("panicked"), "{command:?} panicked: {}", said.err);

@@ -143,7 +143,7 @@ fn a_command_keeps_its_code_and_its_output_and_its_children_count() {
     let path = "PATH=/usr/bin:/bin";
     let said = Running::trace(&["--", "env", path, "sh", "-c", script]).end();
     assert_eq!((said.code, said.out.as_str()), (Some(7), "out\n"), "{}", said.err);
-    assert!(said.err.contains("command env") && said.err.contains("Who was woken"), "{}", said.err);
+    assert!(said.err.contains("command env") && said.err.contains("wake-ups"), "{}", said.err);
     // With --json the document is the last line, after what the command wrote.
     let said = Running::trace(&["--json", "--", "env", path, "sh", "-c", script]).end();
     let line = said.out.strip_prefix("out\n").unwrap();
