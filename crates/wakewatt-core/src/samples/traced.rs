@@ -26,11 +26,13 @@ pub struct WakeRow {
     pub class: WakeClass,
     /// Does the latency contain leaving the state? Else the truth is longer.
     pub contains_exit: bool,
-    /// Made runnable to running.
+    /// Wake-ups, all counted.
+    pub n: u64,
+    /// Made runnable to running. Of a busy CPU's wake-ups one in eight was timed, chosen at random.
     pub latency: Distribution,
     /// Share of all wake-ups.
     pub share_ratio: f64,
-    /// Sum of the latencies.
+    /// Sum of the latencies; of a busy CPU estimated from those that were timed.
     pub total_ns: u64,
     /// What leaving the state adds, modelled; none for busy CPUs and where nothing lighter was seen to compare with.
     pub exit_cost: Option<ExitCost>,
@@ -195,14 +197,19 @@ fn joined(counters: &WakeCounters, name_of: &dyn Fn(u32, u32) -> String, only: O
 
 /// Rows of one scope (all CPUs or one), most time lost first; busy last.
 pub fn rows(counters: &WakeCounters, name_of: &dyn Fn(u32, u32) -> String, cpu: Option<u32>) -> Vec<WakeRow> {
-    let cells = joined(counters, name_of, cpu);
+    let mut cells = joined(counters, name_of, cpu);
+    let n_busy: u64 = counters.cpus.iter().filter(|c| cpu.is_none_or(|o| o == c.cpu)).map(|c| c.n_busy).sum();
+    if n_busy > 0 {
+        cells.entry((None, Counted::Wake(WakeClass::Busy))).or_default(); // counted, perhaps none of them timed
+    }
     let wakes = || {
         cells.iter().filter_map(|((state, counted), hist)| match counted {
             Counted::Wake(class) => Some((state, *class, hist)),
             _ => None,
         })
     };
-    let n_all: u64 = wakes().map(|(_, _, h)| h.n).sum();
+    let count = |class: WakeClass, hist: &KernelHistogram| if class == WakeClass::Busy { n_busy } else { hist.n };
+    let n_all: u64 = wakes().map(|(_, class, h)| count(class, h)).sum();
     // The lightest wake-up from another CPU: out of a polling state it is the bare cost of waking.
     let base = wakes()
         .filter(|(_, class, hist)| *class == WakeClass::Remote && hist.n >= 10)
@@ -224,9 +231,10 @@ pub fn rows(counters: &WakeCounters, name_of: &dyn Fn(u32, u32) -> String, cpu: 
                 state: state.clone(),
                 class,
                 contains_exit: class.contains_exit(),
+                n: count(class, hist),
                 latency: hist.distribution(),
-                share_ratio: hist.n as f64 / n_all.max(1) as f64,
-                total_ns: hist.sum_ns,
+                share_ratio: count(class, hist) as f64 / n_all.max(1) as f64,
+                total_ns: scaled(hist.sum_ns, count(class, hist), hist.n),
                 exit_cost,
                 label: Label::Measured,
             }
@@ -234,6 +242,12 @@ pub fn rows(counters: &WakeCounters, name_of: &dyn Fn(u32, u32) -> String, cpu: 
         .collect();
     rows.sort_by_key(|r| (r.class == WakeClass::Busy, std::cmp::Reverse(r.total_ns)));
     rows
+}
+
+/// A sum over some of the values, for all of them.
+fn scaled(sum_ns: u64, n_all: u64, n_timed: u64) -> u64 {
+    let whole = u128::from(sum_ns) * u128::from(n_all) / u128::from(n_timed.max(1));
+    u64::try_from(whole).unwrap_or(u64::MAX)
 }
 
 /// Mean of wake-ups from another CPU out of this state, less the lightest.
@@ -341,7 +355,7 @@ impl Traced {
 
     /// Wake-ups in all.
     pub fn n_wakes(&self) -> u64 {
-        self.rows.iter().map(|r| r.latency.n).sum()
+        self.rows.iter().map(|r| r.n).sum()
     }
 }
 
@@ -367,6 +381,7 @@ mod tests {
             cpu,
             cells: cells.into_iter().collect(),
             n_own: 3,
+            n_busy: if cpu == 0 { 320 } else { 0 },
             n_early: 2,
             ..CpuCounters::default()
         };
@@ -405,7 +420,7 @@ mod tests {
                     "{} {} n{} {}us +{cost}",
                     r.state.as_deref().unwrap_or("busy"),
                     r.class.words(),
-                    r.latency.n,
+                    r.n,
                     r.total_ns / 1000
                 )
             })
@@ -415,12 +430,12 @@ mod tests {
             "C6 another CPU n20 840us +40",
             "POLL another CPU n20 40us +-",
             "C6 interrupt after exit n5 15us +40",
-            "busy - n40 40us +-",
+            "busy - n320 320us +-",
         ];
         assert_eq!(said, want);
         assert!((traced.rows.iter().map(|r| r.share_ratio).sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(!traced.rows[3].contains_exit && traced.rows[0].contains_exit);
-        assert_eq!((traced.own.n, traced.missed.n_early_timers, traced.n_wakes()), (6, 4, 100));
+        assert_eq!((traced.own.n, traced.missed.n_early_timers, traced.n_wakes()), (6, 4, 380));
         assert_eq!(traced.by_cpu.iter().filter(|r| r.cpu == Some(1)).count(), 1);
         assert_eq!(traced.processes[0].name, "web");
         assert_eq!((traced.states[0].n_requested, traced.states[0].time_ns), (25, 22_500_000));

@@ -56,6 +56,8 @@ pub struct Spec {
     pub n_states: u32,
     /// The state that spins, if there is one.
     pub polling_state: Option<u32>,
+    /// Programs that return at once, to measure what being attached costs.
+    pub is_empty: bool,
     /// Size of the buffer for idle records, a power of two of pages; none for no recording.
     pub record_bytes: Option<u32>,
 }
@@ -89,9 +91,11 @@ struct RawCpu {
     is_first: u32,
     has_stay: u32,
     is_synced: u32,
+    random: u32,
+    unused: u32,
+    n_busy: u64,
     n_unclassed: u64,
     n_own: u64,
-    own_ns: u64,
     n_lost: u64,
     n_early: u64,
     n_own_from_idle: u64,
@@ -145,6 +149,7 @@ impl WakeProbe {
             Global::U64("filter_cgroup", cgroup),
             Global::U32("filter_cgroup_level", level),
             Global::U8("is_recording", u8::from(spec.record_bytes.is_some())),
+            Global::U8("is_empty", u8::from(spec.is_empty)),
             Global::U32("n_slots", n_slots),
             Global::U32("polling_state", spec.polling_state.unwrap_or(0xffff)),
             Global::U64("tick_function", tick.unwrap_or(0)),
@@ -228,7 +233,7 @@ impl WakeProbe {
                 n_lost: raw.n_lost,
                 n_early: raw.n_early,
                 n_own: raw.n_own,
-                own_ns: raw.own_ns,
+                n_busy: raw.n_busy,
                 n_own_from_idle: raw.n_own_from_idle,
             });
         }

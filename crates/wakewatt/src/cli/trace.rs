@@ -36,6 +36,9 @@ pub struct TraceArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub recording: RecordArgs,
+    /// Attach programs that do nothing, to measure what being attached costs
+    #[arg(long, hide = true)]
+    pub empty: bool,
     /// A command to run and trace, with its children; after --
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

@@ -25,7 +25,7 @@ impl WakeFeed {
         let facts: Snapshot = super::settings(src);
         let names = Names::of(&facts);
         let (n_states, polling_state) = (names.n_states(), names.polling());
-        let spec = Spec { scope: Scope::Machine, n_states, polling_state, record_bytes: None };
+        let spec = Spec { scope: Scope::Machine, n_states, polling_state, record_bytes: None, is_empty: false };
         let probe = WakeProbe::attach(&spec).map_err(super::refused)?;
         let last = probe.read(monotonic_ns()).map_err(super::refused)?;
         Ok(WakeFeed { probe, names, last })
@@ -43,7 +43,7 @@ impl LatencyFeed for WakeFeed {
             .map(|row| LatencyRow {
                 state: row.state.unwrap_or_else(|| "(not idle)".into()),
                 class: row.class.words().into(),
-                n: row.latency.n,
+                n: row.n,
                 p50_ns: row.latency.p50_ns(),
                 p99_ns: row.latency.p99_ns(),
                 lost_ns: row.total_ns,

@@ -54,7 +54,7 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
     let src = Live::this_machine();
     let (scope, scope_name, mut watched) = scope::of(args)?;
     scope::same_process_ids(&scope)?;
-    let mut session = Session::start(&src, scope, args.recording.record.is_some())?;
+    let mut session = Session::start(&src, scope, args.recording.record.is_some(), args.empty)?;
     session.record(args)?;
     let mut command = None;
     if !args.command.is_empty() {
@@ -97,7 +97,7 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
 
 /// For `doctor`: the whole machine, as it is.
 pub(crate) fn of_machine(src: &dyn Source, for_ns: u64, interrupt: &Interrupt) -> Result<Traced> {
-    let session = Session::start(src, Scope::Machine, false)?;
+    let session = Session::start(src, Scope::Machine, false, false)?;
     while !interrupt.is_set() && monotonic_ns() < session.start_at_ns + for_ns {
         watched::sleep_until(session.start_at_ns + for_ns, &[]);
     }
@@ -128,7 +128,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// Attaches and takes the first reading.
-    pub(crate) fn start(src: &dyn Source, scope: Scope, is_recording: bool) -> Result<Session> {
+    pub(crate) fn start(src: &dyn Source, scope: Scope, is_recording: bool, is_empty: bool) -> Result<Session> {
         let mut facts = settings(src);
         if facts.qos.global.get().is_some_and(|limit| *limit != LatencyLimit::None) {
             // Who holds it is worth walking /proc for; otherwise not.
@@ -141,6 +141,7 @@ impl Session {
             scope,
             n_states: names.n_states(),
             polling_state: names.polling(),
+            is_empty,
             record_bytes: is_recording.then(|| record::ring_bytes(n_cpus)),
         };
         let hardware = hardware::Baseline::read(src, &cpus);

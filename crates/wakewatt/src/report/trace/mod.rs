@@ -56,6 +56,13 @@ pub fn remarks(traced: &Traced) -> Vec<String> {
                 .into(),
         );
     }
+    if traced.rows.iter().any(|r| r.state.is_none()) {
+        said.push(format!(
+            "wake-ups onto a CPU that was not idle are all counted; one in {} of them is timed, chosen at random, and their \
+             time lost is estimated from those",
+            wakewatt_core::samples::wakes::BUSY_TIMED_ONE_IN
+        ));
+    }
     let missed = &traced.missed;
     let lost = missed.n_unclassed + missed.n_recursion.unwrap_or(0);
     if lost > 0 {

@@ -91,7 +91,7 @@ fn sentence(traced: &Traced) -> String {
     format!(
         "Waking {by} out of {state} cost {} in all over {} wake-ups{p50}.{who}",
         words::ns(worst.total_ns as f64),
-        words::count(worst.latency.n)
+        words::count(worst.n)
     )
 }
 
@@ -117,7 +117,7 @@ fn wakes<'a>(caption: &str, rows: impl Iterator<Item = &'a WakeRow>) -> Table {
         cells.extend([
             r.state.clone().unwrap_or_else(|| "(not idle)".into()),
             r.class.words().to_string(),
-            words::count(r.latency.n),
+            words::count(r.n),
             at(&r.latency, 0.5),
             at(&r.latency, 0.99),
             words::percent(r.share_ratio),
@@ -146,7 +146,7 @@ fn windows(traced: &Traced) -> Table {
                 format!("{} s", (window.window.start_at_ns - start) / 1_000_000_000),
                 row.state.clone().unwrap_or_default(),
                 row.class.words().to_string(),
-                words::count(row.latency.n),
+                words::count(row.n),
                 at(&row.latency, 0.5),
                 at(&row.latency, 0.99),
                 words::ns(row.total_ns as f64),
