@@ -14,6 +14,7 @@ pub mod icmp;
 pub mod wake;
 mod error;
 mod load;
+pub mod namespace;
 mod symbols;
 
 pub use error::ProbeError;

@@ -307,7 +307,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "TERMS")]
     pub filter: Option<String>,
     /// Also show wake-up latency by idle state; loads the eBPF probe of `trace`
-    #[arg(long, conflicts_with_all = ["play", "host", "sysroot"])]
+    #[arg(long, conflicts_with_all = ["play", "host", "sysroot", "csv"])]
     pub trace: bool,
     /// Let the mouse wheel scroll (the terminal's own selection then needs shift)
     #[arg(long)]

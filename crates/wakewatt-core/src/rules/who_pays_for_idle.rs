@@ -74,7 +74,7 @@ fn finding(rule: &dyn Rule, traced: &Traced, worst: &WakeRow) -> Finding {
         "{} wake-ups in {} took {median} at the median, {} in all{against}",
         worst.latency.n,
         show_ns(traced.window.length_ns()),
-        show_ns(worst.total_ns)
+        show_ns(worst.total_ns.unwrap_or(0))
     );
     let latency_ns = each_ns.or(p50.map(|q| q.value_ns)).unwrap_or(0) as f64;
     let mut finding = Finding::new(rule, Weight::Risk, Confidence::High, title, Cost::measured_ns(latency_ns, text))
@@ -86,16 +86,14 @@ fn finding(rule: &dyn Rule, traced: &Traced, worst: &WakeRow) -> Finding {
         traced.by_cpu.iter().filter(|r| r.state == worst.state && r.class == worst.class && r.latency.n > 0).collect();
     by_cpu.sort_by_key(|r| std::cmp::Reverse(r.total_ns));
     for row in by_cpu.iter().take(3) {
-        let share = row.total_ns as f64 / worst.total_ns.max(1) as f64;
+        let share = row.total_ns.unwrap_or(0) as f64 / worst.total_ns.unwrap_or(0).max(1) as f64;
         let cpu = row.cpu.map_or("?".into(), |c| c.to_string());
         finding = finding.on(format!("trace: CPU {cpu}"), format!("{} of the time lost", percent(share)));
     }
     finding.remedy(
-        format!(
-            "If {first} is what this machine is for: limit the latency its CPUs may take to wake \
-             (/dev/cpu_dma_latency while it runs, or pm_qos_resume_latency_us of its CPUs), and prove the gain with \
-             wakewatt doctor."
-        ),
+        "If what waits here is what this machine is for: limit the latency its CPUs may take to wake \
+         (/dev/cpu_dma_latency while it runs, or pm_qos_resume_latency_us of its CPUs), and prove the gain with \
+         wakewatt doctor.",
         "CPUs that sleep less draw more power and leave less turbo to their neighbours.",
         "wakewatt doctor, and wakewatt trace before and after",
     )

@@ -32,8 +32,10 @@ pub struct WakeRow {
     pub latency: Distribution,
     /// Share of all wake-ups.
     pub share_ratio: f64,
-    /// Sum of the latencies; of a busy CPU estimated from those that were timed.
-    pub total_ns: u64,
+    /// Sum of the latencies; of a busy CPU estimated from those that were timed, none where none was.
+    pub total_ns: Option<u64>,
+    /// Measured, or modelled where it is estimated.
+    pub total_label: Label,
     /// What leaving the state adds, modelled; none for busy CPUs and where nothing lighter was seen to compare with.
     pub exit_cost: Option<ExitCost>,
     /// What the numbers above are worth.
@@ -62,6 +64,8 @@ pub struct TimerRow {
     pub is_after_exit: bool,
     /// Expiry to handler; the exit latency is inside in both cases.
     pub lateness: Distribution,
+    /// What it is worth.
+    pub label: Label,
 }
 
 /// One idle state over the whole trace.
@@ -81,6 +85,8 @@ pub struct StateRow {
     pub hardware: Hardware,
     /// Length of the stays.
     pub length: Distribution,
+    /// What the trace's own numbers are worth; the hardware's have their own.
+    pub label: Label,
 }
 
 /// What the hardware says about a state.
@@ -114,6 +120,8 @@ pub struct ProcessRow {
     pub n: u64,
     /// Latency, summed.
     pub total_ns: u64,
+    /// What these are worth.
+    pub label: Label,
 }
 
 /// One window of a longer trace.
@@ -132,6 +140,8 @@ pub struct OwnWakes {
     pub n: u64,
     /// Those that took a CPU out of idle.
     pub n_from_idle: u64,
+    /// Interrupts of other CPUs to read their residency registers; only with --hardware.
+    pub n_register_interrupts: u64,
     /// CPU time of this process meanwhile.
     pub cpu_ns: u64,
     /// Time the eBPF programs themselves took, if the kernel was asked to count it.
@@ -235,6 +245,7 @@ pub fn rows(counters: &WakeCounters, name_of: &dyn Fn(u32, u32) -> String, cpu: 
                 latency: hist.distribution(),
                 share_ratio: count(class, hist) as f64 / n_all.max(1) as f64,
                 total_ns: scaled(hist.sum_ns, count(class, hist), hist.n),
+                total_label: if class == WakeClass::Busy { Label::Modelled } else { Label::Measured },
                 exit_cost,
                 label: Label::Measured,
             }
@@ -245,9 +256,9 @@ pub fn rows(counters: &WakeCounters, name_of: &dyn Fn(u32, u32) -> String, cpu: 
 }
 
 /// A sum over some of the values, for all of them.
-fn scaled(sum_ns: u64, n_all: u64, n_timed: u64) -> u64 {
-    let whole = u128::from(sum_ns) * u128::from(n_all) / u128::from(n_timed.max(1));
-    u64::try_from(whole).unwrap_or(u64::MAX)
+fn scaled(sum_ns: u64, n_all: u64, n_timed: u64) -> Option<u64> {
+    let whole = (u128::from(sum_ns) * u128::from(n_all)).checked_div(u128::from(n_timed))?;
+    Some(u64::try_from(whole).unwrap_or(u64::MAX))
 }
 
 /// Mean of wake-ups from another CPU out of this state, less the lightest.
@@ -275,7 +286,7 @@ pub fn timers(counters: &WakeCounters, name_of: &dyn Fn(u32, u32) -> String) -> 
                 Counted::TimerAfter => true,
                 _ => return None,
             };
-            Some(TimerRow { state: state?, is_after_exit, lateness: hist.distribution() })
+            Some(TimerRow { state: state?, is_after_exit, lateness: hist.distribution(), label: Label::Measured })
         })
         .collect()
 }
@@ -295,6 +306,7 @@ pub fn states(counters: &WakeCounters, name_of: &dyn Fn(u32, u32) -> String) -> 
                 entered_time_ns: None,
                 hardware: Hardware::unavailable("not read"),
                 length: hist.distribution(),
+                label: Label::Measured,
             })
         })
         .collect()
@@ -313,6 +325,7 @@ pub fn processes(counters: &WakeCounters, name_of: &dyn Fn(u32, u32) -> String) 
             state,
             n: 0,
             total_ns: 0,
+            label: Label::Measured,
         });
         row.n += p.n;
         row.total_ns += p.sum_ns;
@@ -421,7 +434,7 @@ mod tests {
                     r.state.as_deref().unwrap_or("busy"),
                     r.class.words(),
                     r.n,
-                    r.total_ns / 1000
+                    r.total_ns.unwrap() / 1000
                 )
             })
             .collect();
@@ -454,7 +467,7 @@ mod tests {
         assert_eq!(window.cpus[0].cells.len(), 1);
         assert_eq!((window.processes.len(), window.processes[0].n), (1, 3));
         let rows = rows(&window, &name_of, None);
-        assert_eq!((rows.len(), rows[0].latency.n, rows[0].total_ns), (1, 1, 9_000));
+        assert_eq!((rows.len(), rows[0].latency.n, rows[0].total_ns), (1, 1, Some(9_000)));
         assert!(rows[0].exit_cost.is_none(), "nothing to compare with");
     }
 }

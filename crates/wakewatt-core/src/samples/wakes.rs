@@ -25,7 +25,7 @@ pub enum WakeClass {
     Remote,
     /// By an interrupt here, before the exit event.
     InterruptBeforeExit,
-    /// By an interrupt here (or from afar), after the exit event: the exit latency is not inside.
+    /// By an interrupt here, after the exit event: the exit latency is not inside.
     InterruptAfterExit,
     /// The CPU was not idle.
     Busy,
@@ -121,7 +121,7 @@ pub struct WakeCounters {
     pub at_ns: u64,
     /// By CPU, ascending.
     pub cpus: Vec<CpuCounters>,
-    /// Processes woken out of idle; the kernel keeps the 8192 most recent pairs of process and state.
+    /// Processes woken out of idle with the exit inside, by process and state ascending; the kernel keeps the 8192 most recent pairs of process and state.
     pub processes: Vec<ProcessCounters>,
 }
 
@@ -129,7 +129,9 @@ impl WakeCounters {
     /// What came since an earlier reading.
     pub fn since(&self, earlier: &WakeCounters) -> WakeCounters {
         let cpus = self.cpus.iter().map(|now| {
-            let before = earlier.cpus.iter().find(|c| c.cpu == now.cpu).cloned().unwrap_or_default();
+            let none = CpuCounters::default();
+            let found = earlier.cpus.binary_search_by_key(&now.cpu, |c| c.cpu);
+            let before = found.map_or(&none, |at| &earlier.cpus[at]);
             let cells = now.cells.iter().filter_map(|(key, hist)| {
                 let hist = before.cells.get(key).map_or_else(|| hist.clone(), |b| hist.since(b));
                 (hist.n > 0).then_some((*key, hist))
@@ -146,7 +148,8 @@ impl WakeCounters {
             }
         });
         let processes = self.processes.iter().filter_map(|now| {
-            let before = earlier.processes.iter().find(|p| (p.tgid, p.state) == (now.tgid, now.state));
+            let found = earlier.processes.binary_search_by_key(&(now.tgid, now.state), |p| (p.tgid, p.state));
+            let before = found.ok().map(|at| &earlier.processes[at]);
             // A pair that was evicted and came back counts from zero again.
             let before = before.filter(|b| b.n <= now.n).cloned().unwrap_or_default();
             let (n, sum_ns) = (now.n - before.n, now.sum_ns.saturating_sub(before.sum_ns));

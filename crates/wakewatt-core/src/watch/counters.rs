@@ -3,7 +3,7 @@
 //! Read through a [`Reader`], which keeps files open where it can. Kernel facts used here: the idle counters of a state
 //! change only when that state is left, all of them together, and `usage` counts the leaving; so where `usage` stands
 //! still since the last reading, `time`, `above` and `below` do too and need not be read. `rejected` changes without
-//! `usage` and is read every eighth time. A sleeping CPU then costs one read per state. `/proc/stat` counts in ticks of
+//! `usage` and is always read. A sleeping CPU then costs two reads per state. `/proc/stat` counts in ticks of
 //! 10 ms but adds a running idle period of any CPU up to now.
 
 use super::layout::{Layout, RemoteReads, Slot};
@@ -15,9 +15,6 @@ use crate::units::{Cpu, LatencyLimit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Deref;
-
-/// `rejected` is read once in this many moments.
-const REJECTED_EVERY: u64 = 8;
 
 /// How a file's bytes are had.
 pub trait Reader {
@@ -192,7 +189,7 @@ impl Counters {
             for (k, slots) in info.state_slots.iter().enumerate() {
                 let then = before.filter(|b| b.is_online).and_then(|b| b.states.get(k)).copied();
                 cpu.states.push(if is_online {
-                    at.state(slots, then, now.n_before.is_multiple_of(REJECTED_EVERY))
+                    at.state(slots, then)
                 } else {
                     [Reading::Missing(Why::Offline); 5].into()
                 });
@@ -253,24 +250,16 @@ impl Gathering<'_> {
         }
     }
 
-    fn state(
-        &mut self,
-        slots: &super::layout::StateSlots,
-        then: Option<StateCounters>,
-        is_rejected_due: bool,
-    ) -> StateCounters {
+    fn state(&mut self, slots: &super::layout::StateSlots, then: Option<StateCounters>) -> StateCounters {
         let n_usage = self.number(slots.usage);
+        let n_rejected = self.number(slots.rejected);
         if let Some(then) = then {
             let is_known = n_usage.get().is_some() && then.n_usage == n_usage && then.time_ns.get().is_some();
-            if is_known && !is_rejected_due {
-                return then;
+            if is_known {
+                return StateCounters { n_rejected, ..then };
             }
         }
         let us = |t: &str| parse_number(t).and_then(|us| us.checked_mul(1000));
-        let n_rejected = match then {
-            Some(then) if !is_rejected_due => then.n_rejected,
-            _ => self.number(slots.rejected),
-        };
         StateCounters {
             n_usage,
             time_ns: self.reading(slots.time, us),

@@ -33,6 +33,8 @@ const volatile u32 own_netns = 0;
 const volatile u32 own_id = 0; // network order
 const volatile u32 n_slots = 11; // idle states + 1; slot 0 is "was not asleep"
 
+enum { JUST_LEFT_NS = 20000 };
+
 struct cpu_state {
 	u64 enter_ns, exit_ns; // of the last idle pair; exit 0 while inside
 	u32 slot, is_idle;
@@ -101,6 +103,14 @@ INLINE u32 slot_since(struct cpu_state *cpu, struct stamp *since)
 	return cpu->is_idle || cpu->exit_ns >= since->at_ns ? cpu->slot : 0;
 }
 
+// The state this CPU is in, or has just left for this interrupt; the idle loop runs without one too.
+INLINE u32 arrival_slot(struct cpu_state *cpu, u64 now)
+{
+	if ((u32)current_pid_tgid() || !cpu->slot)
+		return 0;
+	return cpu->is_idle || now - cpu->exit_ns < JUST_LEFT_NS ? cpu->slot : 0;
+}
+
 INLINE void put(struct stamp *stamp, u64 now, u32 slot)
 {
 	stamp->at_ns = now;
@@ -161,7 +171,7 @@ INLINE void arrive(struct sk_buff *skb, bool is_polled)
 		return;
 	if (kind == ECHO_REPLY) {
 		if (is_requester && echo && netns == own_netns && !echo->arrival.at_ns) {
-			put(&echo->arrival, now, (u32)current_pid_tgid() ? 0 : cpu->slot);
+			put(&echo->arrival, now, arrival_slot(cpu, now));
 			echo->flags |= is_polled ? IN_POLL : 0;
 		}
 		return;
@@ -171,7 +181,7 @@ INLINE void arrive(struct sk_buff *skb, bool is_polled)
 	fresh.netns = netns;
 	fresh.flags = is_polled ? IN_POLL : 0;
 	// What the interrupt that brought the packet woke this CPU from: known only of the idle task.
-	put(&fresh.arrival, now, (u32)current_pid_tgid() ? 0 : cpu->slot);
+	put(&fresh.arrival, now, arrival_slot(cpu, now));
 	map_update(&echoes, &key, &fresh, 0);
 }
 

@@ -66,6 +66,12 @@ impl IcmpProbe {
 
     fn attach(id: Option<u16>, n_states: u32) -> Result<IcmpProbe, ProbeError> {
         let n_slots = n_states.clamp(1, 16) + 1;
+        if id.is_some() && !crate::namespace::has_kernel_process_ids() {
+            return Err(ProbeError::Refused {
+                what: "/proc/self/ns/pid".into(),
+                detail: "inside a PID namespace this process cannot be told from others".into(),
+            });
+        }
         let netns = std::fs::metadata("/proc/self/ns/net")
             .map_err(|e| ProbeError::Refused { what: "/proc/self/ns/net".into(), detail: e.to_string() })?;
         let globals = [

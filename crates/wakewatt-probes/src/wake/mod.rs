@@ -1,6 +1,6 @@
 //! The wake-up probe: loads `wake.bpf.c`, reads its counters, drains its records.
 //!
-//! The structures below are the C ones, byte for byte; `layout` tests their sizes. Counters only grow while the probe
+//! The structures below are the C ones, byte for byte: the kernel refuses to read a map into another size. Counters only grow while the probe
 //! lives, so a window is the difference of two readings. Reading them is a map lookup: no other CPU is interrupted.
 
 mod pairs;
@@ -8,7 +8,7 @@ mod pairs;
 pub use pairs::{IdleRecord, RecordFlags};
 
 use crate::load::{Global, Loaded};
-use crate::{Probe, ProbeError, symbols};
+use crate::{Probe, ProbeError, namespace, symbols};
 use aya::maps::{Array, HashMap, PerCpuArray, RingBuf};
 use std::collections::BTreeMap;
 use wakewatt_core::samples::kernel_histogram::{KernelHistogram, N_BUCKETS};
@@ -20,6 +20,9 @@ pub const PROBE: Probe = Probe {
     help: "wake-up latency by the idle state left, timer lateness, idle intervals",
     object: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/wake.bpf.o")),
 };
+
+/// Entries of the map of processes.
+const MOST_PROCESSES: usize = 8192;
 
 /// Histograms per idle state.
 const N_COUNTED: u32 = 7;
@@ -143,8 +146,9 @@ impl WakeProbe {
             Scope::Processes { .. } => (1, 0, 0),
             Scope::Cgroup { id, level } => (2, *id, *level),
         };
+        let is_known = namespace::has_kernel_process_ids();
         let globals = [
-            Global::U32("own_tgid", std::process::id()),
+            Global::U32("own_tgid", if is_known { std::process::id() } else { u32::MAX }),
             Global::U32("filter", filter),
             Global::U64("filter_cgroup", cgroup),
             Global::U32("filter_cgroup_level", level),
@@ -157,6 +161,12 @@ impl WakeProbe {
         let sizes = [("hists", n_slots * N_COUNTED), ("pairs", spec.record_bytes.unwrap_or_else(page_bytes))];
         let mut loaded = Loaded::new(&PROBE, &globals, &sizes)?;
         let mut gaps = Vec::new();
+        if !is_known {
+            gaps.push(
+                "wakewatt's own wake-ups apart from others': inside a PID namespace its process id is not the kernel's"
+                    .into(),
+            );
+        }
         if let Scope::Processes { tgids, is_following } = &spec.scope {
             for tgid in tgids {
                 follow(&mut loaded, *tgid)?;
@@ -259,7 +269,7 @@ impl WakeProbe {
             HashMap::try_from(map).map_err(|e| refused("map processes", &e))?;
         let mut all = Vec::new();
         // An entry evicted while we walk ends or restarts the walk: what was seen is kept.
-        for entry in map.iter() {
+        for entry in map.iter().take(2 * MOST_PROCESSES) {
             let Ok((key, value)) = entry else { break };
             let end = value.comm.iter().position(|b| *b == 0).unwrap_or(value.comm.len());
             all.push(ProcessCounters {

@@ -82,7 +82,7 @@ struct process {
 	char comm[16];
 };
 
-// The record in the ring buffer; its twin is in mod.rs.
+// The record in the ring buffer; its twin is in pairs.rs.
 struct pair {
 	u64 enter_ns, exit_ns;
 	u64 reference_ns;
@@ -463,7 +463,7 @@ int on_switch(u64 *ctx)
 	}
 	latency = now_ns() - at;
 	add(slot, class, latency);
-	if (class != BUSY)
+	if (class == REMOTE || class == IRQ_BEFORE) // the exit is inside
 		charge(next, slot, latency);
 	return 0;
 }

@@ -15,7 +15,7 @@ pub struct TraceArgs {
     /// Trace this long; 10s when not given, with a command until it ends
     #[arg(long = "for", value_name = "TIME", value_parser = parse_ns)]
     pub for_ns: Option<u64>,
-    /// Only wake-ups of this process and its threads; may be repeated
+    /// Only wake-ups of this process and its threads, not its children; may be repeated
     #[arg(long, value_name = "PID", conflicts_with_all = ["cgroup", "command"])]
     pub pid: Vec<u32>,
     /// Only wake-ups in this cgroup (version 2) and below: a path under /sys/fs/cgroup
@@ -27,6 +27,9 @@ pub struct TraceArgs {
     /// Also show every CPU
     #[arg(long)]
     pub by_cpu: bool,
+    /// Also read the hardware's residency registers, where there are any; wakes every CPU twice
+    #[arg(long)]
+    pub hardware: bool,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
@@ -50,7 +53,7 @@ pub struct RecordArgs {
     /// Also record every idle interval, with the governor's inputs, to this file
     #[arg(long, value_name = "FILE.wtrace")]
     pub record: Option<PathBuf>,
-    /// Record one window of every this many (1: without a pause)
+    /// Record one window (--window) of every this many (1: without a pause)
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "record", value_parser = clap::value_parser!(u64).range(1..))]
     pub record_every: u64,
     /// Stop recording at this size, in MiB

@@ -32,7 +32,7 @@ pub struct NoTracing;
 
 impl LatencyFeed for NoTracing {
     fn rows(&mut self) -> Result<Vec<LatencyRow>, String> {
-        Err("start with --trace".into())
+        Err("start with --trace, as root".into())
     }
 }
 
@@ -43,12 +43,12 @@ pub fn run(args: &WatchArgs, colour: Colour) -> Result<Code> {
     if !is_stream {
         screen_or_explain()?;
     }
-    let mut feed = open(args)?;
     // Asked for, because it loads eBPF programs: watching alone loads nothing.
     let mut latency: Box<dyn LatencyFeed> = match args.trace {
         true => Box::new(super::trace::WakeFeed::attach(&wakewatt_host::live::Live::this_machine())?),
         false => Box::new(NoTracing),
     };
+    let mut feed = open(args)?;
     if is_stream {
         return stream::run(args, feed, latency.as_mut(), &interrupt);
     }

@@ -64,7 +64,7 @@ pub fn run(
             // A machine that was stopped or suspended is late: what was missed is not made up for. The first interval is
             // short, so that there is something to see.
             let pace_ns = if state.rates.is_none() { state.interval_ns.min(FIRST_NS) } else { pace_ns(&state) };
-            due_ns = (due_ns + pace_ns).max(clock::monotonic_ns());
+            due_ns = next_due_ns(due_ns, pace_ns);
         }
         draw(&state, &mut screen)?;
         let left_ns = due_ns.saturating_sub(clock::monotonic_ns());
@@ -93,6 +93,13 @@ pub fn run(
             }
         }
     }
+}
+
+/// When to read next. Late by more than an interval (stopped, suspended)? A whole one from now: rates over microseconds
+/// are noise.
+pub fn next_due_ns(due_ns: u64, interval_ns: u64) -> u64 {
+    let (next_ns, now_ns) = (due_ns.saturating_add(interval_ns), clock::monotonic_ns());
+    if next_ns > now_ns { next_ns } else { now_ns.saturating_add(interval_ns) }
 }
 
 /// Pressed keys and what they ask for, without waiting for any; and how many events there were.
@@ -146,6 +153,10 @@ fn pace_ns(state: &State) -> u64 {
 fn tick(state: &mut State, feed: &mut Feed) -> Option<Event> {
     match feed {
         Feed::Live(sampler) => {
+            // A recorded host does not move: one reading says all there is.
+            if sampler.is_still && state.rates.is_some() {
+                return None;
+            }
             let rates = sampler.take();
             if let Some(recorder) = &sampler.recorder {
                 update(state, Event::Recorded(recorder.n_moments, recorder.trouble.clone()));

@@ -128,7 +128,7 @@ fn document(said: &Said) -> Value {
 }
 
 fn n_of(rows: &Value) -> u64 {
-    rows.as_array().unwrap().iter().map(|r| r["latency"]["n"].as_u64().unwrap()).sum()
+    rows.as_array().unwrap().iter().map(|r| r["n"].as_u64().unwrap()).sum()
 }
 
 fn names(document: &Value) -> Vec<String> {

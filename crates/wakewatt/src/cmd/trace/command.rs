@@ -17,6 +17,7 @@ pub(super) struct Traced {
     child: Child,
     pidfd: OwnedFd,
     name: String,
+    is_told: std::cell::Cell<bool>,
 }
 
 impl Traced {
@@ -28,7 +29,7 @@ impl Traced {
             Command::new(program).args(args).spawn().with_context(|| format!("{name}: could not be started"))?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("process id out of range")?;
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).context("pidfd_open")?;
-        Ok(Traced { child, pidfd, name })
+        Ok(Traced { child, pidfd, name, is_told: Default::default() })
     }
 
     /// Its program.
@@ -53,8 +54,11 @@ impl Traced {
         Some(u8::try_from(code & 0xff).unwrap_or(255))
     }
 
-    /// Asks it to end.
+    /// Asks it to end, once: Ctrl-C has reached it through the terminal already, and it may need a moment.
     pub(super) fn terminate(&self) {
+        if self.is_told.replace(true) {
+            return;
+        }
         let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::TERM);
     }
 }

@@ -46,7 +46,7 @@ impl LatencyFeed for WakeFeed {
                 n: row.n,
                 p50_ns: row.latency.p50_ns(),
                 p99_ns: row.latency.p99_ns(),
-                lost_ns: row.total_ns,
+                lost_ns: row.total_ns.unwrap_or(0),
             })
             .collect())
     }

@@ -1,7 +1,7 @@
 //! `wakewatt trace`: what each wake-up costs, by the idle state the CPU was leaving.
 //!
 //! The probe counts in the kernel; this reads the counters at the start, at each window's end and at the end, and sleeps
-//! in between. It wakes nobody: its own CPU once per window (ten times a second while recording), and says how often.
+//! in between. It wakes nobody unless `--hardware` asks for registers: its own CPU once per window (ten times a second while recording), and says how often.
 //! When the process ends, however it ends, the kernel detaches the probe; there is nothing to put back.
 
 mod command;
@@ -42,6 +42,18 @@ use watched::Watched;
 
 const DEFAULT_NS: u64 = 10_000_000_000;
 const SHORTEST_WINDOW_NS: u64 = 100_000_000;
+const MOST_WINDOWS: usize = 2_000;
+
+/// What a session shall do beyond counting.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Idle intervals go to the ring buffer.
+    is_recording: bool,
+    /// Programs that return at once.
+    is_empty: bool,
+    /// Residency registers are read.
+    is_hardware: bool,
+}
 
 /// Runs it.
 pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
@@ -54,8 +66,9 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
     let src = Live::this_machine();
     let (scope, scope_name, mut watched) = scope::of(args)?;
     scope::same_process_ids(&scope)?;
-    let mut session = Session::start(&src, scope, args.recording.record.is_some(), args.empty)?;
-    session.record(args)?;
+    let wanted =
+        Wanted { is_recording: args.recording.record.is_some(), is_empty: args.empty, is_hardware: args.hardware };
+    let mut session = Session::start(&src, scope, wanted)?;
     let mut command = None;
     if !args.command.is_empty() {
         let started = command::Traced::start(&args.command)
@@ -64,15 +77,27 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
         session.probe.unfollow(std::process::id()).map_err(refused)?;
         command = Some(started);
     }
+    // After the command: one that cannot be started leaves no file behind.
+    if let Err(why) = session.record(args) {
+        if let Some(command) = &command {
+            command.terminate();
+        }
+        return Err(why);
+    }
     let end_at_ns = match args.for_ns {
-        Some(ns) => Some(session.start_at_ns + ns),
+        Some(ns) => Some(session.start_at_ns.saturating_add(ns)),
         None if command.is_some() => None,
         None => Some(session.start_at_ns + DEFAULT_NS),
     };
     let code = session.wait(&src, args, end_at_ns, command.as_mut(), &mut watched, &interrupt)?;
+    let is_record_lost = session.recorder.as_ref().is_some_and(Recorder::is_refused);
     let traced = session.finish(&src, scope_name)?;
-    show(args, &traced, command.is_some(), colour)?;
+    let shown = show(args, &traced, command.is_some(), colour);
     if let Some(mut command) = command {
+        // The command's code is what was promised; ours would hide it.
+        if let Err(why) = &shown {
+            output::complain(&format!("{why:#}"));
+        }
         // `--for` ended first: the command goes on, and so do we, no longer attached.
         let code = code.unwrap_or_else(|| {
             loop {
@@ -87,6 +112,10 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
         });
         return Ok(End::Command(code));
     }
+    shown?;
+    if is_record_lost && !interrupt.is_set() {
+        return Ok(Code::BadFile.into());
+    }
     let is_empty = traced.states.is_empty() && traced.rows.is_empty();
     Ok(End::Own(match (interrupt.is_set(), is_empty) {
         (true, _) => Code::Interrupted,
@@ -97,7 +126,7 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
 
 /// For `doctor`: the whole machine, as it is.
 pub(crate) fn of_machine(src: &dyn Source, for_ns: u64, interrupt: &Interrupt) -> Result<Traced> {
-    let session = Session::start(src, Scope::Machine, false, false)?;
+    let session = Session::start(src, Scope::Machine, Wanted::default())?;
     while !interrupt.is_set() && monotonic_ns() < session.start_at_ns + for_ns {
         watched::sleep_until(session.start_at_ns + for_ns, &[]);
     }
@@ -128,7 +157,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// Attaches and takes the first reading.
-    pub(crate) fn start(src: &dyn Source, scope: Scope, is_recording: bool, is_empty: bool) -> Result<Session> {
+    pub(crate) fn start(src: &dyn Source, scope: Scope, wanted: Wanted) -> Result<Session> {
         let mut facts = settings(src);
         if facts.qos.global.get().is_some_and(|limit| *limit != LatencyLimit::None) {
             // Who holds it is worth walking /proc for; otherwise not.
@@ -141,10 +170,11 @@ impl Session {
             scope,
             n_states: names.n_states(),
             polling_state: names.polling(),
-            is_empty,
-            record_bytes: is_recording.then(|| record::ring_bytes(n_cpus)),
+            is_empty: wanted.is_empty,
+            record_bytes: wanted.is_recording.then(|| record::ring_bytes(n_cpus)),
         };
-        let hardware = hardware::Baseline::read(src, &cpus);
+        let hardware =
+            if wanted.is_hardware { hardware::Baseline::read(src, &cpus) } else { hardware::Baseline::none() };
         let probe = WakeProbe::attach(&spec).map_err(refused)?;
         let entered = IdleBaseline::read(src, &cpus);
         let start_at_ns = monotonic_ns();
@@ -173,7 +203,13 @@ impl Session {
     fn record(&mut self, args: &TraceArgs) -> Result<()> {
         let Some(path) = &args.recording.record else { return Ok(()) };
         let n_cpus = n_cpus(&self.online, &self.last);
-        let header = record::header(&self.facts, n_cpus, &args.recording, args.window, self.probe.gaps());
+        let header = record::header(
+            &self.facts,
+            n_cpus,
+            &args.recording,
+            args.window.max(SHORTEST_WINDOW_NS),
+            self.probe.gaps(),
+        );
         let mut recorder = Recorder::start(&args.recording, path, header)?;
         recorder.open(&mut self.probe, self.start_at_ns)?;
         self.recorder = Some(recorder);
@@ -192,7 +228,7 @@ impl Session {
     ) -> Result<Option<u8>> {
         let progress = Progress::start("trace");
         let window_ns = args.window.max(SHORTEST_WINDOW_NS);
-        let mut window_end_ns = self.start_at_ns + window_ns;
+        let mut window_end_ns = self.start_at_ns.saturating_add(window_ns);
         loop {
             let mut until_ns = end_at_ns.map_or(window_end_ns, |end| end.min(window_end_ns));
             if self.recorder.is_some() {
@@ -211,7 +247,7 @@ impl Session {
                 // The entry may be gone already: then there is nothing to forget.
                 let _ = self.probe.unfollow(tgid);
             }
-            if now_ns >= window_end_ns {
+            if now_ns >= window_end_ns || end_at_ns.is_some_and(|end| now_ns >= end) {
                 watched.look();
             }
             let (gone, is_nobody_left) = watched.gone();
@@ -227,7 +263,7 @@ impl Session {
                 self.close_window(src, now_ns, is_over || is_stopped)?;
                 // Stopped for a while (SIGSTOP, suspend)? Then one long window, not many empty ones.
                 let n_over = now_ns.saturating_sub(window_end_ns) / window_ns;
-                window_end_ns += window_ns * (n_over + 1);
+                window_end_ns = window_end_ns.saturating_add(window_ns.saturating_mul(n_over + 1));
             }
             if is_over || is_stopped {
                 return Ok(code);
@@ -254,7 +290,11 @@ impl Session {
                 recorder.open(&mut self.probe, now_ns)?;
             }
         }
-        self.windows.push(TraceWindow { window, rows: rows(&now.since(&self.last), &name_of, None) });
+        if self.windows.len() < MOST_WINDOWS {
+            self.windows.push(TraceWindow { window, rows: rows(&now.since(&self.last), &name_of, None) });
+        } else if self.windows.len() == MOST_WINDOWS && !self.remarks.iter().any(|r| r.contains("windows are shown")) {
+            self.remarks.push(format!("only the first {MOST_WINDOWS} windows are shown one by one"));
+        }
         self.last = now;
         Ok(())
     }
@@ -265,17 +305,19 @@ impl Session {
             self.close_window(src, monotonic_ns(), true)?;
         }
         let entered = self.entered.since(src);
+        let n_register_interrupts = 2 * self.hardware.n_reads;
         let hardware = self.hardware.since(src);
         let window = Window { start_at_ns: self.start_at_ns, end_at_ns: self.last.at_ns };
         let name_of = |cpu, state| self.names.of_state(cpu, state);
         let mut traced = Traced::of(&self.last.since(&self.start), &name_of, window, scope_name);
         for state in &mut traced.states {
             entered_as(state, &entered);
-            state.hardware = hardware.of(&state.state);
+            state.hardware = hardware.of(&state.state, state.n_requested);
         }
         // The kernel counts for every possible CPU; one that is not there is not idle.
         traced.n_cpus = n_cpus(&self.online, &self.last);
         traced.ended_early = self.ended_early;
+        traced.own.n_register_interrupts = n_register_interrupts;
         traced.own.cpu_ns = own_cpu_ns() - self.start_cpu_ns;
         traced.own.programs_ns = self.probe.run_time_ns();
         traced.missed.n_recursion = self.probe.n_recursion();

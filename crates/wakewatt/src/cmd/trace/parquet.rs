@@ -1,6 +1,6 @@
 //! A recording as a Parquet table: one row per idle interval, units in the column names, null where a value is unknown.
 //!
-//! The low-level writer without Arrow: sixteen columns of fixed types need no more, and Arrow would double the binary's
+//! The low-level writer without Arrow: thirteen columns of fixed types need no more, and Arrow would double the binary's
 //! dependencies. Snappy, because every reader has it and it is pure Rust here. The recording's header travels as JSON in
 //! the file's key-value metadata.
 

@@ -6,6 +6,7 @@
 
 use crate::cli::trace::RecordArgs;
 use crate::exit::{Code, Failure};
+use crate::output;
 use anyhow::Result;
 use std::path::Path;
 use std::time::SystemTime;
@@ -15,7 +16,7 @@ use wakewatt_core::samples::idle_pair::{IdlePair, WakeCause};
 use wakewatt_core::units::show_bytes;
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::kernel_config;
-use wakewatt_host::wtrace_file::{self, WtraceFile};
+use wakewatt_host::wtrace_file::{self, RecordError, WtraceFile};
 use wakewatt_probes::wake::{IdleRecord, WakeProbe};
 
 /// How often the ring buffer is emptied: 128 CPUs at 4000 stays a second fill 3 MB in this time.
@@ -36,6 +37,7 @@ pub(super) struct Recorder {
     n_stored: u64,
     header: Header,
     complaint: Option<String>,
+    is_refused: bool,
 }
 
 /// Ring buffer size for so many CPUs: a power of two, at most 64 MiB.
@@ -70,6 +72,9 @@ impl Recorder {
             for change in unknown.settings_changed(&header, monotonic_ns()) {
                 mark.extend(encoder.mark(&change));
             }
+            if reader.good_bytes() + mark.len() as u64 > max_bytes {
+                return Err(bad("is as long as --record-mib allows; allow more".into()));
+            }
             let file = WtraceFile::resume(path, reader.good_bytes(), max_bytes).map_err(|e| bad(e.to_string()))?;
             (file, encoder, mark)
         } else {
@@ -94,6 +99,7 @@ impl Recorder {
             n_stored: 0,
             header,
             complaint: None,
+            is_refused: false,
         })
     }
 
@@ -139,10 +145,20 @@ impl Recorder {
 
     fn append(&mut self, blocks: &[u8]) {
         match self.file.append(blocks) {
-            Err(why) => self.complaint = Some(why.to_string()),
+            Err(why) => {
+                // Now, not at the end: that may be hours away.
+                output::complain(&format!("{why}; tracing goes on"));
+                self.is_refused = matches!(why, RecordError::Refused { .. });
+                self.complaint = Some(why.to_string());
+            }
             Ok(()) if !self.file.is_stopped() => self.n_stored = self.encoder.n_packed(),
             Ok(()) => {}
         }
+    }
+
+    /// Did the system refuse to write?
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_refused
     }
 
     /// Ends the file; what to tell the user.

@@ -6,6 +6,7 @@ use crate::exit::{Code, Failure};
 use anyhow::Result;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use wakewatt_probes::namespace;
 use wakewatt_probes::wake::Scope;
 
 const CGROUPS: &str = "/sys/fs/cgroup";
@@ -35,14 +36,16 @@ pub(super) fn of(args: &TraceArgs) -> Result<(Scope, String, Watched)> {
 
 /// The kernel's own process ids are what the probe sees; inside a PID namespace ours are others.
 pub(super) fn same_process_ids(scope: &Scope) -> Result<()> {
-    // include/linux/proc_ns.h: PROC_PID_INIT_INO.
-    const INITIAL: &str = "pid:[4026531836]";
-    let here = std::fs::read_link("/proc/self/ns/pid").map(|l| l.to_string_lossy().into_owned());
-    if matches!(scope, Scope::Processes { .. }) && here.as_deref().is_ok_and(|h| h != INITIAL) {
+    if matches!(scope, Scope::Processes { .. }) && !namespace::has_kernel_process_ids() {
         return Err(Failure::error(
             Code::CouldNotMeasure,
-            "/proc/self/ns/pid: inside a PID namespace process ids are not the kernel's; use --cgroup, or run with the \
-             host's process ids (hostPID)",
+            "/proc/self/ns/pid: inside a PID namespace process ids are not the kernel's; run with the host's (hostPID)",
+        ));
+    }
+    if matches!(scope, Scope::Cgroup { .. }) && !namespace::has_kernel_cgroup_paths() {
+        return Err(Failure::error(
+            Code::CouldNotMeasure,
+            "/proc/self/ns/cgroup: inside a cgroup namespace paths do not start at the kernel's root; run with the host's",
         ));
     }
     Ok(())

@@ -6,7 +6,7 @@ use crate::cli::WatchArgs;
 use crate::exit::Code;
 use crate::interrupt::{Interrupt, Wait};
 use crate::output;
-use crate::tui::{filter::Filter, rows};
+use crate::tui::{filter::Filter, next_due_ns, rows};
 use anyhow::Result;
 use wakewatt_core::watch::Rates;
 use wakewatt_host::clock;
@@ -47,7 +47,14 @@ pub(super) fn run(
             let wait = Wait::listen()?;
             loop {
                 if let Some(mut rates) = sampler.take() {
-                    rates.wake_latency = latency.rows().ok();
+                    rates.wake_latency = latency
+                        .rows()
+                        .inspect_err(|why| {
+                            if args.trace {
+                                rates.notes.push(format!("wake-up latency: {why}"))
+                            }
+                        })
+                        .ok();
                     if let Err(error) = out.print(rates) {
                         break Err(error);
                     }
@@ -60,7 +67,7 @@ pub(super) fn run(
                     break Ok(());
                 }
                 // Late by more than an interval (stopped, suspended): the missed ones are not made up for.
-                due_ns = (due_ns + args.interval).max(clock::monotonic_ns());
+                due_ns = next_due_ns(due_ns, args.interval);
                 let is_early = || clock::monotonic_ns() < due_ns && !interrupt.is_set();
                 while is_early() {
                     wait.wait(None, due_ns.saturating_sub(clock::monotonic_ns()));

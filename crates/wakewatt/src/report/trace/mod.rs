@@ -42,7 +42,7 @@ pub fn remarks(traced: &Traced) -> Vec<String> {
         let Some(entered) = state.n_entered else { continue };
         let (more, less) = (state.n_requested.max(entered), state.n_requested.min(entered));
         // A stay that straddles an end of the trace is counted by one side only.
-        if more - less > 16 + more / 50 {
+        if more - less > 16 + 2 * u64::from(traced.n_cpus) + more / 50 {
             said.push(format!(
                 "{}: requested {} times, entered {} times: the driver went elsewhere, or somebody else's counters moved",
                 state.state, state.n_requested, entered
@@ -62,6 +62,12 @@ pub fn remarks(traced: &Traced) -> Vec<String> {
              time lost is estimated from those",
             wakewatt_core::samples::wakes::BUSY_TIMED_ONE_IN
         ));
+    }
+    let mut against: Vec<&str> =
+        traced.rows.iter().filter_map(|r| Some(r.exit_cost.as_ref()?.against.as_str())).collect();
+    against.dedup();
+    if let Some(against) = against.first() {
+        said.push(format!("\"exit (modelled)\" is the mean of wake-ups by another CPU, less that of {against}"));
     }
     let missed = &traced.missed;
     let lost = missed.n_unclassed + missed.n_recursion.unwrap_or(0);

@@ -80,19 +80,24 @@ fn sentence(traced: &Traced) -> String {
             None => "Nothing was woken.".into(),
         };
     };
-    let who =
-        traced.processes.first().map_or(String::new(), |p| format!(" Most of it fell on {} ({}).", p.name, p.tgid));
+    let who = traced
+        .processes
+        .iter()
+        .find(|p| Some(&p.state) == worst.state.as_ref())
+        .map_or(String::new(), |p| format!(" Most of it fell on {} ({}).", p.name, p.tgid));
     let p50 = worst.latency.p50_ns().map_or(String::new(), |v| format!(" (p50 {})", words::ns(v as f64)));
     let state = worst.state.as_deref().unwrap_or("idle");
     let by = match worst.class {
         wakewatt_core::samples::wakes::WakeClass::Remote => "from another CPU",
         _ => "by an interrupt",
     };
-    format!(
-        "Waking {by} out of {state} cost {} in all over {} wake-ups{p50}.{who}",
-        words::ns(worst.total_ns as f64),
-        words::count(worst.n)
-    )
+    format!("Waking {by} out of {state} cost {} in all over {} wake-ups{p50}.{who}", lost(worst), words::count(worst.n))
+}
+
+/// "~" marks an estimate.
+fn lost(row: &WakeRow) -> String {
+    let mark = if row.total_label == Label::Measured { "" } else { "~" };
+    row.total_ns.map_or("-".into(), |ns| format!("{mark}{}", words::ns(ns as f64)))
 }
 
 fn at(d: &Distribution, q: f64) -> String {
@@ -121,7 +126,7 @@ fn wakes<'a>(caption: &str, rows: impl Iterator<Item = &'a WakeRow>) -> Table {
             at(&r.latency, 0.5),
             at(&r.latency, 0.99),
             words::percent(r.share_ratio),
-            words::ns(r.total_ns as f64),
+            lost(r),
             exit,
             interval(&r.latency, 0.5),
         ]);
@@ -149,7 +154,7 @@ fn windows(traced: &Traced) -> Table {
                 words::count(row.n),
                 at(&row.latency, 0.5),
                 at(&row.latency, 0.99),
-                words::ns(row.total_ns as f64),
+                lost(row),
             ]);
         }
     }
@@ -238,9 +243,13 @@ pub fn clean(text: &str) -> String {
 fn observer(traced: &Traced) -> String {
     let own = &traced.own;
     let programs = own.programs_ns.map_or(String::new(), |ns| format!(", eBPF programs {}", words::ns(ns as f64)));
+    let registers = match own.n_register_interrupts {
+        0 => String::new(),
+        n => format!(" Reading residency registers interrupted CPUs {n} times, before and after."),
+    };
     format!(
         "wakewatt itself was woken {}, {} of them out of idle, and used {} of CPU time{programs}; these are not \
-         counted above.",
+         among the wake-ups above.{registers}",
         words::plural(usize::try_from(own.n).unwrap_or(usize::MAX), "time"),
         words::count(own.n_from_idle),
         words::ns(own.cpu_ns as f64)
