@@ -255,7 +255,10 @@ INLINE void read_timers(struct cpu_state *cpu)
 		u64 wheel = READ(tick, timer_expires);
 		s64 other;
 		cpu->next_event_at_ns = programmed;
-		if (wheel > cpu->reference_ns) { // else left over from an earlier pass: the governor did not ask
+		if (!wheel) { // the next timer is within a tick: the tick is kept, and it or an earlier timer is all there is
+			cpu->sleep_until_ns = programmed;
+			cpu->flags |= HAS_SLEEP_LENGTH;
+		} else if (wheel > cpu->reference_ns) { // else left over from an earlier pass: the governor did not ask
 			other = first_timer_but(base, &tick->sched_timer);
 			cpu->sleep_until_ns = other > 0 && other < (s64)wheel ? other : (s64)wheel;
 			cpu->flags |= HAS_SLEEP_LENGTH;
