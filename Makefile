@@ -28,6 +28,7 @@ build: needs ## the static release binary
 needs:
 	@command -v $(CARGO) >/dev/null || { echo "cargo is missing; install Rust: https://rustup.rs" >&2; exit 1; }
 	@$(ENSURE) cc=gcc
+	@$(ENSURE) --optional clang=clang
 	@test -e /usr/include/stdio.h || $(ENSURE) libc-headers=libc6-dev || test -e /usr/include/stdio.h
 
 test: needs fmt lint unit doc reference hosts page ## everything that has to pass before a merge
@@ -68,7 +69,7 @@ page:
 	  $(CARGO) xtask screenshot "$$folder/report.html" "$$folder"; fi
 
 bench: needs ## the promised numbers, beside the peers that are installed
-	@$(ENSURE) --optional cyclictest=rt-tests cpupower=linux-cpupower tmux=tmux
+	@$(ENSURE) --optional cyclictest=rt-tests cpupower=linux-cpupower tmux=tmux bpftrace=bpftrace runqlat=libbpf-tools perf=linux-perf
 	$(CARGO) xtask bench $(BENCH)
 
 dist: needs ## binary, man pages and completions in dist/

@@ -23,6 +23,8 @@ fn main() {
         }
     }
     if clang.is_none() {
+        // Installed later, it shall be noticed.
+        println!("cargo:rerun-if-changed=/usr/bin");
         println!("cargo:warning=no clang with a BPF target: built without eBPF programs, so `trace` will not work");
     }
 }

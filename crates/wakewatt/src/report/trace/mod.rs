@@ -1,6 +1,6 @@
 //! A trace of wake-ups, for people: tables and a heat map, in the terminal and on a page.
 //!
-//! [`view`] turns the numbers into words once; text and page only lay out, so they cannot disagree.
+//! `view` turns the numbers into words once; text and page only lay out, so they cannot disagree.
 
 mod heat;
 mod page;
