@@ -13,6 +13,7 @@
 pub mod icmp;
 pub mod wake;
 mod error;
+mod histogram;
 mod load;
 pub mod namespace;
 mod symbols;

@@ -19,6 +19,7 @@
 //! ```
 //! In paths and names, blank, `%`, `{`, `}` and control characters are written `%20` …
 
+use super::blocks::{blocks, unblock};
 use crate::cpuset::CpuSet;
 use crate::source::{ErrorKind, Read, ReadError, Tree};
 use std::collections::{BTreeMap, HashMap};
@@ -249,70 +250,6 @@ fn show_content(content: &Read<Vec<u8>>) -> String {
         None => format!("=- {text}"),
     }
 }
-
-/// Smaller texts gain nothing.
-const MIN_BLOCKS_BYTES: usize = 4096;
-
-/// /proc/cpuinfo is one block per CPU that differ in three lines of thirty: a line equal to the one in the same place of
-/// the block before is only counted. None where it does not pay, or where a line could be taken for a count.
-fn blocks(text: &str) -> Option<Vec<String>> {
-    let body = text.strip_suffix('\n')?;
-    if text.len() < MIN_BLOCKS_BYTES || body.starts_with('^') || body.contains("\n^") {
-        return None;
-    }
-    let (mut out, mut n_same, mut before, mut block): (Vec<String>, usize, Vec<&str>, Vec<&str>) = Default::default();
-    let flush = |out: &mut Vec<String>, n_same: &mut usize| {
-        if *n_same > 0 {
-            out.push(format!("^{n_same}"));
-        }
-        *n_same = 0;
-    };
-    for line in body.split('\n') {
-        if before.get(block.len()) == Some(&line) {
-            n_same += 1;
-        } else {
-            flush(&mut out, &mut n_same);
-            out.push(line.to_string());
-        }
-        block.push(line);
-        if line.is_empty() {
-            flush(&mut out, &mut n_same);
-            before = std::mem::take(&mut block);
-        }
-    }
-    flush(&mut out, &mut n_same);
-    let is_shorter = out.iter().map(|l| l.len() + 2).sum::<usize>() < text.len() / 2;
-    is_shorter.then_some(out)
-}
-
-fn unblock(lines: &[&str]) -> Result<String, String> {
-    let (mut out, mut before, mut block): (String, Vec<&str>, Vec<&str>) = Default::default();
-    for line in lines {
-        let copied: Vec<&str> = match line.strip_prefix('^') {
-            None => vec![line],
-            Some(count) => {
-                let n: usize = count.parse().map_err(|_| "^ wants a number of lines")?;
-                let end = block.len().checked_add(n).ok_or("too many lines")?;
-                before.get(block.len()..end).ok_or("the block before has fewer lines")?.to_vec()
-            }
-        };
-        for text in copied {
-            out.push_str(text);
-            out.push('\n');
-            block.push(text);
-            if text.is_empty() {
-                before = std::mem::take(&mut block);
-            }
-        }
-        if out.len() > MAX_UNBLOCKED_BYTES {
-            return Err("blocks larger than any kernel file".into());
-        }
-    }
-    Ok(out)
-}
-
-/// As large as a live source reads.
-const MAX_UNBLOCKED_BYTES: usize = 16 << 20;
 
 fn group_names(names: &[String]) -> String {
     let mut out = String::new();

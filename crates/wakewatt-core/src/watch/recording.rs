@@ -102,25 +102,9 @@ pub fn read(text: &str, decode: impl Fn(&str) -> Result<Line, String>) -> Result
     Ok(found)
 }
 
-/// CRC-32 (IEEE 802.3), bit by bit through a table made once.
+/// CRC-32 (IEEE 802.3).
 pub fn crc32(bytes: &[u8]) -> u32 {
-    const TABLE: [u32; 256] = {
-        let mut table = [0u32; 256];
-        let mut i = 0;
-        while i < 256 {
-            #[allow(clippy::cast_possible_truncation)] // below 256
-            let mut c = i as u32;
-            let mut bit = 0;
-            while bit < 8 {
-                c = if c & 1 == 1 { 0xEDB8_8320 ^ (c >> 1) } else { c >> 1 };
-                bit += 1;
-            }
-            table[i] = c;
-            i += 1;
-        }
-        table
-    };
-    !bytes.iter().fold(!0u32, |c, b| TABLE[((c ^ u32::from(*b)) & 0xff) as usize] ^ (c >> 8))
+    crc32fast::hash(bytes)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@
 //
 // Idle state of a stamp: the state its CPU was in, at any time since the stamp before it. So a CPU that was asleep when
 // the packet was queued for it has the state, and one that was awake has none (slot 0).
-#include "hist.h"
+#include "cells.h"
 #include "kernel.h"
 #include "net.h"
 
@@ -31,7 +31,6 @@ const volatile bool is_requester = 0; // follow own echoes one by one; else coun
 const volatile u32 own_tgid = 0;
 const volatile u32 own_netns = 0;
 const volatile u32 own_id = 0; // network order
-const volatile u32 n_slots = 11; // idle states + 1; slot 0 is "was not asleep"
 
 enum { JUST_LEFT_NS = 20000 };
 
@@ -66,14 +65,6 @@ struct {
 	__type(key, struct echo_key);
 	__type(value, struct echo);
 } echoes SEC(".maps");
-
-// The responder's parts, on the CPU that processed.
-struct {
-	__uint(type, MAP_PERCPU_ARRAY);
-	__uint(max_entries, 33); // set by the loader: slots x parts
-	__type(key, u32);
-	__type(value, struct hist);
-} hists SEC(".maps");
 
 // The thread that was woken by an own reply and does not run yet; there is one requesting thread.
 struct awaited {
@@ -120,14 +111,7 @@ INLINE void put(struct stamp *stamp, u64 now, u32 slot)
 
 INLINE void count(u32 slot, u32 part, u64 ns)
 {
-	struct hist *h;
-	u32 key;
-	if (slot >= n_slots)
-		slot = 0;
-	key = slot * N_PARTS + part;
-	h = map_lookup(&hists, &key);
-	if (h)
-		hist_add(h, ns);
+	cell_add(slot, part, N_PARTS, ns);
 }
 
 SEC("tp_btf/cpu_idle")

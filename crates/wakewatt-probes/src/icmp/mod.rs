@@ -13,10 +13,11 @@ mod stamps;
 
 pub use stamps::{EchoName, EchoStamps, Stamp};
 
+use crate::histogram::RawHistogram;
 use crate::load::{Global, Loaded};
 use crate::{Probe, ProbeError};
 use aya::maps::{HashMap, PerCpuArray};
-use stamps::{RawEcho, RawHistogram, RawKey, SIDE_REQUESTER, SIDE_RESPONDER};
+use stamps::{RawEcho, RawKey, SIDE_REQUESTER, SIDE_RESPONDER};
 use std::os::linux::fs::MetadataExt;
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
 

@@ -3,7 +3,6 @@
 //! The `Raw` structures are twins of those in `icmp.bpf.c` and `shared/net.h`: same members, same order.
 
 use std::net::IpAddr;
-use wakewatt_core::samples::kernel_histogram::{KernelHistogram, N_BUCKETS};
 
 pub(super) const SIDE_REQUESTER: u32 = 1;
 pub(super) const SIDE_RESPONDER: u32 = 2;
@@ -122,28 +121,10 @@ impl RawEcho {
     }
 }
 
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(super) struct RawHistogram {
-    pub(super) n: u64,
-    sum_ns: u64,
-    max_ns: u64,
-    buckets: [u32; N_BUCKETS],
-}
-
-impl RawHistogram {
-    pub(super) fn histogram(&self) -> KernelHistogram {
-        let buckets = if self.n == 0 { Vec::new() } else { self.buckets.iter().map(|n| u64::from(*n)).collect() };
-        KernelHistogram { n: self.n, sum_ns: self.sum_ns, max_ns: self.max_ns, buckets }
-    }
-}
-
 // SAFETY: plain integers without padding, valid for every bit pattern.
 unsafe impl aya::Pod for RawKey {}
 // SAFETY: as above.
 unsafe impl aya::Pod for RawEcho {}
-// SAFETY: as above.
-unsafe impl aya::Pod for RawHistogram {}
 
 #[cfg(test)]
 mod tests {
@@ -151,7 +132,7 @@ mod tests {
 
     #[test]
     fn twins_have_the_size_of_the_c_side() {
-        assert_eq!((size_of::<RawKey>(), size_of::<RawEcho>(), size_of::<RawHistogram>()), (40, 88, 984));
+        assert_eq!((size_of::<RawKey>(), size_of::<RawEcho>()), (40, 88));
     }
 
     #[test]

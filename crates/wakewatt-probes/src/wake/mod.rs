@@ -7,11 +7,11 @@ mod pairs;
 
 pub use pairs::{IdleRecord, RecordFlags};
 
+use crate::histogram::RawHistogram;
 use crate::load::{Global, Loaded};
 use crate::{Probe, ProbeError, namespace, symbols};
 use aya::maps::{Array, HashMap, PerCpuArray, RingBuf};
 use std::collections::BTreeMap;
-use wakewatt_core::samples::kernel_histogram::{KernelHistogram, N_BUCKETS};
 use wakewatt_core::samples::wakes::{Counted, CpuCounters, ProcessCounters, WakeCounters};
 
 /// See the essay above.
@@ -67,15 +67,6 @@ pub struct Spec {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct RawHistogram {
-    n: u64,
-    sum_ns: u64,
-    max_ns: u64,
-    buckets: [u32; N_BUCKETS],
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
 struct RawCpu {
     enter_ns: u64,
     exit_ns: u64,
@@ -120,8 +111,6 @@ struct RawProcess {
 }
 
 // SAFETY: plain integers without padding, valid for every bit pattern.
-unsafe impl aya::Pod for RawHistogram {}
-// SAFETY: as above.
 unsafe impl aya::Pod for RawCpu {}
 // SAFETY: as above.
 unsafe impl aya::Pod for RawProcessKey {}
@@ -254,9 +243,7 @@ impl WakeProbe {
                 let key = slot * N_COUNTED + class;
                 let values = hists.get(&key, 0).map_err(|e| refused("map hists", &e))?;
                 for (cpu, raw) in cpus.iter_mut().zip(values.iter()).filter(|(_, raw)| raw.n > 0) {
-                    let buckets = raw.buckets.iter().map(|n| u64::from(*n)).collect();
-                    let hist = KernelHistogram { n: raw.n, sum_ns: raw.sum_ns, max_ns: raw.max_ns, buckets };
-                    cpu.cells.insert((slot.checked_sub(1), counted), hist);
+                    cpu.cells.insert((slot.checked_sub(1), counted), raw.histogram());
                 }
             }
         }

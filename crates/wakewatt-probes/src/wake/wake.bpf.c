@@ -23,7 +23,7 @@
 //
 // Nothing here loops, and nothing is keyed by process id on the hot path. Per-CPU arrays and task storage need no locks.
 // The hot path is sched_waking and sched_switch between tasks: storage, one clock reading, a count.
-#include "hist.h"
+#include "cells.h"
 #include "kernel.h"
 
 char program_license[] SEC("license") = "Dual MIT/GPL";
@@ -44,7 +44,6 @@ const volatile u64 filter_cgroup = 0;
 const volatile u32 filter_cgroup_level = 0;
 const volatile bool is_recording = 0;
 const volatile bool is_empty = 0;	    // only to measure what being attached costs
-const volatile u32 n_slots = 11;	    // idle states + 1; slot 0 is "no state known"
 const volatile u32 polling_state = 0xffff;  // index of the state that spins
 const volatile u64 tick_function = 0;	    // address of the tick's timer function; 0 when hidden
 
@@ -102,13 +101,6 @@ struct {
 } cpus SEC(".maps");
 
 struct {
-	__uint(type, MAP_PERCPU_ARRAY);
-	__uint(max_entries, 88); // set by the loader: slots x classes
-	__type(key, u32);
-	__type(value, struct hist);
-} hists SEC(".maps");
-
-struct {
 	__uint(type, MAP_TASK_STORAGE);
 	__uint(map_flags, MAP_F_NO_PREALLOC);
 	__type(key, int);
@@ -150,14 +142,7 @@ INLINE struct cpu_state *here(void)
 
 INLINE void add(u32 slot, u32 class, u64 ns)
 {
-	struct hist *h;
-	u32 key;
-	if (slot >= n_slots)
-		slot = 0;
-	key = slot * N_CLASSES + class;
-	h = map_lookup(&hists, &key);
-	if (h)
-		hist_add(h, ns);
+	cell_add(slot, class, N_CLASSES, ns);
 }
 
 // Completes the pair that ended last and hands it over. Late on purpose: what woke the CPU is known only afterwards

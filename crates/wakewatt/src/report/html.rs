@@ -10,6 +10,7 @@ use minijinja::{AutoEscape, Environment, context};
 
 const TEMPLATES: &[(&str, &str)] = &[
     ("page.html", include_str!("templates/page.html")),
+    ("head.html", include_str!("templates/head.html")),
     ("experiment.html", include_str!("templates/experiment.html")),
     ("findings.html", include_str!("templates/findings.html")),
     ("parts.html", include_str!("templates/parts.html")),
