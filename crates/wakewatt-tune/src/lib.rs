@@ -5,6 +5,8 @@
 //! none of that: the kernel drops it with the file descriptor ([`knobs::qos_global`]).
 #![forbid(unsafe_code)]
 
+pub mod nearest;
+pub mod knob;
 pub mod journal;
 pub mod undo;
 pub mod guard;

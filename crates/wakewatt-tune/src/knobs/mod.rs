@@ -1,4 +1,20 @@
-//! Knobs: what wakewatt may write, one file each.
+//! Knobs: what wakewatt may write, one file each. To add one: write the file, add its line to [`KNOBS`].
 
+use crate::knob::Knob;
+
+pub mod freq_governor;
+pub mod freq_limits;
+pub mod idle_state;
+mod per_policy;
 pub mod qos_cpu;
 pub mod qos_global;
+
+/// Every knob, in the order of KNOBS.md 4: idle, frequency, uncore, CPUs, power, devices, memory.
+pub const KNOBS: &[&dyn Knob] =
+    &[&idle_state::IdleStateSwitch, &freq_governor::FreqGovernor, &freq_limits::MAX, &freq_limits::MIN];
+
+/// The knob a setting's full name belongs to: its own id, or the longest id that the name continues behind a dot.
+pub fn find(name: &str) -> Option<&'static dyn Knob> {
+    let is_prefix = |id: &str| name == id || name.strip_prefix(id).is_some_and(|rest| rest.starts_with('.'));
+    KNOBS.iter().copied().filter(|k| is_prefix(k.about().id)).max_by_key(|k| k.about().id.len())
+}
