@@ -12,6 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use wakewatt_host::sink::LiveSink;
+use wakewatt_host::store::Disk;
 
 /// How to start one: the program, and the words before the journal's path.
 #[derive(Clone, Debug)]
@@ -66,7 +67,7 @@ impl Guard {
 
 /// The guard's own life, called by the hidden command. Returns the report if it had to act.
 pub fn watch(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
-    let journal = Journal::load(journal_file).map_err(std::io::Error::other)?;
+    let journal = Journal::load(&Disk, journal_file).map_err(std::io::Error::other)?;
     // A session of its own: a terminal that hangs up must not take the guard with it. Fails only for a group leader,
     // which process_group(0) made us, and then the group is ours anyway.
     let _ = rustix::process::setsid();
@@ -79,7 +80,7 @@ pub fn watch(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
     }
     let report = undo(&LiveSink::at(&journal.root), &journal, false);
     if report.is_complete() {
-        journal.finish().map_err(std::io::Error::other)?;
+        journal.finish(&Disk).map_err(std::io::Error::other)?;
     }
     Ok(Some(report))
 }

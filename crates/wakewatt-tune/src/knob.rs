@@ -301,6 +301,11 @@ pub trait Knob: Sync {
         if requested == read_back { Kept::Exactly } else { Kept::Not }
     }
 
+    /// The setting that must be made first so that a setting of this name appears: knob and value.
+    fn needs(&self, _name: &str) -> Option<(&'static str, String)> {
+        None
+    }
+
     /// What is in force, where that can differ from what the file says: clamps, aggregated limits.
     fn effective(&self, _host: &Host<'_>, _site: &Site) -> Option<String> {
         None

@@ -7,6 +7,9 @@
 
 pub mod nearest;
 pub mod knob;
+pub mod request;
+pub mod resolve;
+pub mod apply;
 pub mod journal;
 pub mod undo;
 pub mod guard;
