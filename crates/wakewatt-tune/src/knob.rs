@@ -5,7 +5,7 @@
 //! recorded host too; writing is the engine's work. Most knobs are one file in sysfs per CPU, policy or device and need
 //! no more than [`About`] and `sites`; what a user may say, and which text that becomes, follows from [`Valid`].
 //!
-//! Paths are plain files, or have a scheme that `wakewatt_host::sink` knows: `msr:ADDRESS@CPU/FROM-TO` (bits of a
+//! Paths are plain files, or have a scheme that `wakewatt_host::sink` knows: `msr:0xADDRESS@CPU/HIGH:LOW` (bits of a
 //! register), `ethtool:DEVICE/NAME`, `hold:cpu_dma_latency` (a process that holds the limit), `folder:PATH` (there or
 //! not), `file:PATH` (a whole regular file).
 

@@ -1,10 +1,14 @@
 //! The other direction: writing to the machine. Only wakewatt-tune may hold a [`Sink`].
 //!
-//! A write is one `write(2)` of the whole value, as sysfs demands; reading back goes the same way, so that what was
-//! *requested* and what the kernel *kept* can be compared.
+//! Most settings are attributes: one `write(2)` of the whole value, as sysfs demands, and reading back the same way, so
+//! that what was *requested* and what the kernel *kept* can be compared. What is no file has a scheme in front of its
+//! path, and one module here; to add a scheme, write the module and its line in [`LiveSink::write`] and `read`.
 
-use rustix::fs::{Mode, OFlags};
 use std::path::PathBuf;
+
+mod attribute;
+mod ethtool;
+mod msr;
 
 /// A write or read-back that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +50,7 @@ impl LiveSink {
     }
 }
 
+/// The error of a refused system call, in the operating system's words.
 fn fail(path: &str, error: rustix::io::Errno) -> SinkError {
     let what = std::io::Error::from_raw_os_error(error.raw_os_error()).to_string();
     SinkError {
@@ -55,26 +60,25 @@ fn fail(path: &str, error: rustix::io::Errno) -> SinkError {
     }
 }
 
+/// An error of our own.
+fn refuse(path: &str, what: impl Into<String>) -> SinkError {
+    SinkError { path: path.into(), what: what.into(), is_absent: false }
+}
+
 impl Sink for LiveSink {
     fn write(&self, path: &str, value: &str) -> Result<(), SinkError> {
-        // TRUNC is for the regular files of tests; sysfs ignores it.
-        let fd = rustix::fs::open(self.at_root(path), OFlags::WRONLY | OFlags::CLOEXEC | OFlags::TRUNC, Mode::empty())
-            .map_err(|e| fail(path, e))?;
-        match rustix::io::write(&fd, value.as_bytes()).map_err(|e| fail(path, e))? {
-            n if n == value.len() => Ok(()),
-            n => Err(SinkError {
-                path: path.into(),
-                what: format!("only {n} of {} bytes were taken", value.len()),
-                is_absent: false,
-            }),
+        match path.split_once(':') {
+            Some(("msr", _)) => msr::write(&self.root, path, value),
+            Some(("ethtool", _)) => ethtool::write(&self.root, path, value),
+            _ => attribute::write(&self.at_root(path), path, value),
         }
     }
 
     fn read(&self, path: &str) -> Result<String, SinkError> {
-        let fd = rustix::fs::open(self.at_root(path), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|e| fail(path, e))?;
-        let mut bytes = [0u8; 4096];
-        let n = rustix::io::read(&fd, &mut bytes).map_err(|e| fail(path, e))?;
-        Ok(String::from_utf8_lossy(&bytes[..n]).trim_end_matches('\n').to_string())
+        match path.split_once(':') {
+            Some(("msr", _)) => msr::read(&self.root, path),
+            Some(("ethtool", _)) => ethtool::read(&self.root, path),
+            _ => attribute::read(&self.at_root(path), path),
+        }
     }
 }
