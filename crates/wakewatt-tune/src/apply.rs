@@ -18,14 +18,9 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 use wakewatt_core::source::Source;
+use wakewatt_host::exec::Runner;
 use wakewatt_host::sink::{Sink, SinkError};
 use wakewatt_host::store::Store;
-
-/// Runs the commands of boot loaders.
-pub trait Runner {
-    /// Runs one to its end; an error holds its exit code and last words.
-    fn run(&self, argv: &[String]) -> Result<(), String>;
-}
 
 /// What a transaction works with.
 #[derive(Clone, Copy)]
@@ -146,12 +141,17 @@ pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_
         return Ok(Outcome { id: None, settings, left_out, failed: None });
     }
     let mut entries = file_entries(hands.sink, order).map_err(|e| ApplyError::Refused(vec![e.to_string()]))?;
-    add_entries(&mut entries, &host, hands.sink, &resolved.steps).map_err(|e| ApplyError::Refused(vec![e.to_string()]))?;
+    add_entries(&mut entries, &host, hands.sink, &resolved.steps)
+        .map_err(|e| ApplyError::Refused(vec![e.to_string()]))?;
     let draft = Draft {
         purpose: &order.purpose,
         root: order.root,
         entries,
-        commands: order.commands.iter().map(|(run, undo)| Command { run: run.clone(), undo: undo.clone(), is_started: false }).collect(),
+        commands: order
+            .commands
+            .iter()
+            .map(|(run, undo)| Command { run: run.clone(), undo: undo.clone(), is_started: false })
+            .collect(),
         requests: order.requests.clone(),
     };
     let journal = Journal::create(hands.store, state_dir, owner, "tune", draft)?;
@@ -333,7 +333,21 @@ impl Work<'_> {
         let mut fresh = Vec::new();
         for step in group {
             match resolve::step(&host, &step.request, &[]) {
-                Ok(step) => fresh.push(step),
+                Ok(now) => {
+                    // A place that has gone meanwhile (its CPU, or a read that fails) must not go unsaid.
+                    let is_there = |c: &&Change| now.changes.iter().any(|n| n.path == c.path);
+                    if let Some(gone) = step.changes.iter().find(|c| !is_there(c)) {
+                        let why = format!(
+                            "{}: {}: was there when the plan was made and is gone now",
+                            step.request, gone.path
+                        );
+                        if !step.request.is_optional && !self.order.is_keeping_going {
+                            return Err(why);
+                        }
+                        self.left_out.push(why);
+                    }
+                    fresh.push(now);
+                }
                 Err(why) if step.request.is_optional || self.order.is_keeping_going => self.left_out.push(why),
                 Err(why) => return Err(why),
             }

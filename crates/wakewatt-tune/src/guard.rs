@@ -5,13 +5,14 @@
 //! parent is gone: it undoes the journal. Should the guard itself be killed, the parent still undoes by itself; should
 //! both die at once, the journal is left on disk, `doctor` names it, and `wakewatt recover` undoes it.
 
-use crate::journal::Journal;
-use crate::undo::{UndoReport, undo};
+use crate::journal::{Journal, Phase, boot_id};
+use crate::live::ThisMachine;
+use crate::recovery;
+use crate::undo::UndoReport;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use wakewatt_host::sink::LiveSink;
 use wakewatt_host::store::Disk;
 
 /// How to start one: the program, and the words before the journal's path.
@@ -67,7 +68,7 @@ impl Guard {
 
 /// The guard's own life, called by the hidden command. Returns the report if it had to act.
 pub fn watch(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
-    let journal = Journal::load(&Disk, journal_file).map_err(std::io::Error::other)?;
+    Journal::load(&Disk, journal_file).map_err(std::io::Error::other)?;
     // A session of its own: a terminal that hangs up must not take the guard with it. Fails only for a group leader,
     // which process_group(0) made us, and then the group is ours anyway.
     let _ = rustix::process::setsid();
@@ -78,9 +79,11 @@ pub fn watch(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
     if word.trim() == "done" {
         return Ok(None);
     }
-    let report = undo(&LiveSink::at(&journal.root), &journal, false);
-    if report.is_complete() {
-        journal.finish(&Disk).map_err(std::io::Error::other)?;
+    // Read again: it has grown while we watched. Complete by now, or gone, means there is nothing to take back.
+    let Ok(mut journal) = Journal::load(&Disk, journal_file) else { return Ok(None) };
+    if journal.phase != Phase::Open {
+        return Ok(None);
     }
-    Ok(Some(report))
+    let machine = ThisMachine::at(&journal.root).map_err(std::io::Error::other)?;
+    recovery::close(machine.hands(), &mut journal, &boot_id(), false).map(Some).map_err(std::io::Error::other)
 }

@@ -46,14 +46,7 @@ fn latency_stage() -> Stage {
 impl Entry {
     /// An entry for values that are simply there before and after.
     pub fn new(path: impl Into<String>, before: Option<String>, ours: Vec<Option<String>>) -> Entry {
-        Entry {
-            path: path.into(),
-            before,
-            ours,
-            name: String::new(),
-            stage: Stage::Latency,
-            is_collateral: false,
-        }
+        Entry { path: path.into(), before, ours, name: String::new(), stage: Stage::Latency, is_collateral: false }
     }
     /// Does it outlive a reboot?
     pub fn is_durable(&self) -> bool {
@@ -221,12 +214,21 @@ impl Journal {
     pub fn load(store: &dyn Store, file: &Path) -> Result<Journal, JournalError> {
         let bytes = store.load(file).map_err(|e| fail(file, e.what))?.ok_or_else(|| fail(file, "no such journal"))?;
         // The version first, so that another version's journal is named as such and not as broken.
-        let not_one = |e| fail(file, format!("not a journal: {e}; look at it before removing it: it names settings that may still be changed"));
+        let not_one = |e| {
+            fail(
+                file,
+                format!(
+                    "not a journal: {e}; look at it before removing it: it names settings that may still be changed"
+                ),
+            )
+        };
         let any: serde_json::Value = serde_json::from_slice(&bytes).map_err(not_one)?;
         match any.get("format").and_then(serde_json::Value::as_u64) {
             Some(format) if format == u64::from(FORMAT) => {}
             Some(other) => {
-                let what = format!("journal format {other}, this wakewatt knows {FORMAT}: undo it with the version that made it");
+                let what = format!(
+                    "journal format {other}, this wakewatt knows {FORMAT}: undo it with the version that made it"
+                );
                 return Err(fail(file, what));
             }
             None => return Err(fail(file, "not a journal: it names no format")),

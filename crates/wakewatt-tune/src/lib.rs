@@ -10,6 +10,8 @@ pub mod knob;
 pub mod request;
 pub mod resolve;
 pub mod apply;
+pub mod live;
+pub mod recovery;
 pub mod journal;
 pub mod undo;
 pub mod guard;

@@ -40,7 +40,9 @@ impl Place {
             Some(("package", n)) => number("package", n).map(Place::Package),
             Some(("node", n)) => number("node", n).map(Place::Node),
             Some(("cgroup", path)) => Ok(Place::Cgroup(path.trim_matches('/').into())),
-            _ if text.is_empty() => Err("nothing behind the @: say cpus:0-3, package:0, node:1, cgroup:PATH or a name such as eth0".into()),
+            _ if text.is_empty() => {
+                Err("nothing behind the @: say cpus:0-3, package:0, node:1, cgroup:PATH or a name such as eth0".into())
+            }
             _ => Ok(Place::Named(text.into())),
         }
     }
@@ -80,8 +82,9 @@ pub struct Request {
 impl Request {
     /// Parses `NAME[@PLACE]=VALUE[|VALUE…]`.
     pub fn parse(text: &str) -> Result<Request, String> {
-        let (left, right) =
-            text.split_once('=').ok_or_else(|| format!("{text:?}: write NAME=VALUE, such as freq.governor=performance"))?;
+        let (left, right) = text
+            .split_once('=')
+            .ok_or_else(|| format!("{text:?}: write NAME=VALUE, such as freq.governor=performance"))?;
         let (name, place) = match left.split_once('@') {
             Some((name, place)) => (name, Place::parse(place)?),
             None => (left, Place::Everywhere),

@@ -92,7 +92,13 @@ fn limit_rank(step: &Step) -> u8 {
     let number = |text: &str| text.parse::<u64>().ok();
     let is_rising = step.changes.iter().any(|c| c.before.as_deref().and_then(number) < number(&c.to));
     match step.knob.rsplit('.').next() {
-        Some("max") => if is_rising { 0 } else { 2 },
+        Some("max") => {
+            if is_rising {
+                0
+            } else {
+                2
+            }
+        }
         _ => 1,
     }
 }
@@ -161,7 +167,11 @@ pub fn sites_of(host: &Host<'_>, knob: &dyn Knob, request: &Request) -> Result<V
     if here.is_empty() {
         let mut places: Vec<&str> = named.iter().map(|s| s.place.as_str()).take(8).collect();
         places.dedup();
-        return Err(format!("no such place; it is set at {}{}", places.join(", "), if named.len() > 8 { " …" } else { "" }));
+        return Err(format!(
+            "no such place; it is set at {}{}",
+            places.join(", "),
+            if named.len() > 8 { " …" } else { "" }
+        ));
     }
     Ok(here)
 }
@@ -204,12 +214,18 @@ pub fn asked_cpus(host: &Host<'_>, place: &Place) -> Result<Option<CpuSet>, Stri
             let mut known = CpuSet::new();
             host.facts.cpus.all().for_each(|cpu| known.insert(cpu));
             let strange = cpus.minus(&known);
-            if strange.is_empty() { Ok(Some(cpus.clone())) } else { Err(format!("cpus:{cpus}: this host has no CPU {strange}")) }
+            if strange.is_empty() {
+                Ok(Some(cpus.clone()))
+            } else {
+                Err(format!("cpus:{cpus}: this host has no CPU {strange}"))
+            }
         }
         Place::Package(n) => {
             let packages = host.facts.topology.packages();
             let found = packages.iter().find(|(id, _)| id == n).map(|(_, cpus)| cpus.clone());
-            found.map(Some).ok_or_else(|| format!("package:{n}: this host has {} packages, counted from 0", packages.len()))
+            found
+                .map(Some)
+                .ok_or_else(|| format!("package:{n}: this host has {} packages, counted from 0", packages.len()))
         }
         Place::Node(n) => {
             let node = host.facts.memory.nodes.iter().find(|node| node.id == *n);
@@ -273,7 +289,8 @@ mod tests {
     }
 
     fn machine() -> Tree {
-        let mut text = String::from("//- /sys/devices/system/cpu/online\n0-3\n//- /sys/devices/system/cpu/present\n0-3\n");
+        let mut text =
+            String::from("//- /sys/devices/system/cpu/online\n0-3\n//- /sys/devices/system/cpu/present\n0-3\n");
         for policy in [0, 2] {
             let folder = format!("/sys/devices/system/cpu/cpufreq/policy{policy}");
             for (file, value) in [
@@ -304,7 +321,10 @@ mod tests {
             resolved.steps.iter().map(|s| s.knob.clone()).collect::<Vec<_>>()
         };
         assert_eq!(order(&["freq.min=2.5GHz", "freq.max=3GHz"]), ["freq.max", "freq.min"]);
-        assert_eq!(order(&["freq.max=1GHz", "freq.min=min", "freq.governor=performance"]), ["freq.governor", "freq.min", "freq.max"]);
+        assert_eq!(
+            order(&["freq.max=1GHz", "freq.min=min", "freq.governor=performance"]),
+            ["freq.governor", "freq.min", "freq.max"]
+        );
     }
 
     #[test]

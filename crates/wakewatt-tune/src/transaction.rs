@@ -91,11 +91,9 @@ impl<'a> Transaction<'a> {
 
     /// Writes one declared value and reads it back.
     pub fn set(&self, path: &str, value: &str) -> Result<(), TuneError> {
-        let is_declared = self
-            .journal
-            .entries
-            .iter()
-            .any(|e| e.path == path && (e.before.as_deref() == Some(value) || e.ours.iter().flatten().any(|v| v == value)));
+        let is_declared = self.journal.entries.iter().any(|e| {
+            e.path == path && (e.before.as_deref() == Some(value) || e.ours.iter().flatten().any(|v| v == value))
+        });
         if !is_declared {
             return Err(TuneError::Undeclared { path: path.into(), value: value.into() });
         }

@@ -94,7 +94,14 @@ pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool) -> Und
             match now(sink, entry) {
                 Ok(now) if now == entry.before => {
                     // Right again after an earlier failure: a later setting allowed it.
-                    results.entry(*at).and_modify(|r| if matches!(r, Undone::Failed(_)) { *r = Undone::Restored }).or_insert(Undone::WasSo);
+                    results
+                        .entry(*at)
+                        .and_modify(|r| {
+                            if matches!(r, Undone::Failed(_)) {
+                                *r = Undone::Restored
+                            }
+                        })
+                        .or_insert(Undone::WasSo);
                 }
                 Ok(_) => {
                     is_quiet = false;
@@ -123,7 +130,9 @@ fn is_ours(entry: &Entry, now: &Option<String>) -> bool {
     // A side effect that no orderly end recorded may hold anything: the kernel moved it.
     let is_moved = entry.is_collateral && entry.ours.is_empty();
     let clamps = |ours: &String| {
-        now.as_ref().zip(knobs::find(&entry.name)).is_some_and(|(now, knob)| matches!(knob.kept(ours, now), Kept::Legally(_)))
+        now.as_ref()
+            .zip(knobs::find(&entry.name))
+            .is_some_and(|(now, knob)| matches!(knob.kept(ours, now), Kept::Legally(_)))
     };
     is_moved || entry.ours.contains(now) || entry.ours.iter().flatten().any(clamps)
 }

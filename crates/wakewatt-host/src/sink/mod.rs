@@ -2,12 +2,16 @@
 //!
 //! Most settings are attributes: one `write(2)` of the whole value, as sysfs demands, and reading back the same way, so
 //! that what was *requested* and what the kernel *kept* can be compared. What is no file has a scheme in front of its
-//! path, and one module here; to add a scheme, write the module and its line in [`LiveSink::write`] and `read`.
+//! path, and one module here; to add a scheme, write the module and its line in [`LiveSink::write`] and `read` (and
+//! `remove`, where it can be absent by our doing).
 
 use std::path::PathBuf;
 
 mod attribute;
 mod ethtool;
+mod file;
+mod folder;
+mod hold;
 mod msr;
 
 /// A write or read-back that failed.
@@ -28,22 +32,36 @@ pub trait Sink {
     fn write(&self, path: &str, value: &str) -> Result<(), SinkError>;
     /// Reads it back, without the newline.
     fn read(&self, path: &str) -> Result<String, SinkError>;
+    /// Makes it absent.
+    fn remove(&self, path: &str) -> Result<(), SinkError> {
+        Err(refuse(path, "cannot be removed"))
+    }
+    /// Can it be absent by our doing? A kernel attribute cannot.
+    fn is_removable(&self, path: &str) -> bool {
+        path.starts_with("file:") || path.starts_with("folder:")
+    }
 }
 
 /// The real files, under a root (`/` but for tests).
 #[derive(Clone, Debug)]
 pub struct LiveSink {
     root: PathBuf,
+    holder: Option<PathBuf>,
 }
 
 impl LiveSink {
     /// The machine this runs on.
     pub fn this_machine() -> Self {
-        LiveSink { root: "/".into() }
+        LiveSink { root: "/".into(), holder: None }
     }
     /// A tree, for tests.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        LiveSink { root: root.into() }
+        LiveSink { root: root.into(), holder: None }
+    }
+    /// With another program to hold limits than this one, for tests.
+    pub fn with_holder(mut self, program: impl Into<PathBuf>) -> Self {
+        self.holder = Some(program.into());
+        self
     }
     fn at_root(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
@@ -70,6 +88,9 @@ impl Sink for LiveSink {
         match path.split_once(':') {
             Some(("msr", _)) => msr::write(&self.root, path, value),
             Some(("ethtool", _)) => ethtool::write(&self.root, path, value),
+            Some(("file", rest)) => file::write(&self.at_root(rest), path, value),
+            Some(("folder", rest)) => folder::write(&self.at_root(rest), path, value),
+            Some(("hold", _)) => hold::write(path, self.holder.as_deref(), value),
             _ => attribute::write(&self.at_root(path), path, value),
         }
     }
@@ -78,7 +99,18 @@ impl Sink for LiveSink {
         match path.split_once(':') {
             Some(("msr", _)) => msr::read(&self.root, path),
             Some(("ethtool", _)) => ethtool::read(&self.root, path),
+            Some(("file", rest)) => file::read(&self.at_root(rest), path),
+            Some(("folder", rest)) => folder::read(&self.at_root(rest), path),
+            Some(("hold", _)) => Ok(hold::read()),
             _ => attribute::read(&self.at_root(path), path),
+        }
+    }
+
+    fn remove(&self, path: &str) -> Result<(), SinkError> {
+        match path.split_once(':') {
+            Some(("file", rest)) => file::remove(&self.at_root(rest), path),
+            Some(("folder", rest)) => folder::remove(&self.at_root(rest), path),
+            _ => Err(refuse(path, "cannot be removed")),
         }
     }
 }

@@ -22,6 +22,9 @@ pub(super) fn sites(
     let mut sites = Vec::new();
     for policy in policies {
         let folder = Folder::list(host.source, format!("{ROOT}/policy{policy}"));
+        if let Some(gap) = folder.gap() {
+            return Err(gap.to_string());
+        }
         if folder.has(file) {
             let cpus = cpus(host, &folder.path, policy);
             let path = format!("{}/{file}", folder.path);
