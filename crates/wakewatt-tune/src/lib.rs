@@ -8,6 +8,7 @@
 pub mod nearest;
 pub mod knob;
 pub mod request;
+pub mod profile;
 pub mod resolve;
 pub mod apply;
 pub mod live;
