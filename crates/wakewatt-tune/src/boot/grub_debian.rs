@@ -124,6 +124,59 @@ fn nothing_comes_later(source: &dyn Source) -> Result<(), BootError> {
 }
 
 #[cfg(test)]
-pub(crate) fn rendered(arguments: &[Argument]) -> String {
-    drop_in(arguments)
+mod tests {
+    use super::*;
+    use crate::boot::line;
+    use proptest::prelude::*;
+    use std::process::Command;
+    use wakewatt_core::source::Tree;
+
+    /// What a shell makes of the drop-in, sourced after a cloud image's assignment.
+    fn sourced(text: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("zz-wakewatt.cfg");
+        std::fs::write(&path, text).unwrap();
+        let script = "set -eu; cd \"$2\"; GRUB_CMDLINE_LINUX_DEFAULT='quiet splash'; . \"$1\"; printf '%s' \"$GRUB_CMDLINE_LINUX_DEFAULT\"";
+        let out = Command::new("sh").args(["-c", script, "sh"]).arg(&path).arg(folder.path()).output().unwrap();
+        assert!(out.status.success() && out.stderr.is_empty(), "{text}: {}", String::from_utf8_lossy(&out.stderr));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "{text}: sourcing it made a file");
+        String::from_utf8(out.stdout).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        /// Any text: refused, or a shell gives back exactly that word. Nothing in between.
+        #[test]
+        fn no_text_reaches_the_shell(texts in prop::collection::vec("[a-z]{0,3}[a-zA-Z0-9._\\-=:,/$`\"'; |&<>(){}*?~!#\\\\\n\t]{0,12}", 1..5)) {
+            let arguments: Vec<Argument> = texts.iter().filter_map(|t| Argument::parse(t).ok()).collect();
+            let wanted: Vec<String> = arguments.iter().map(Argument::to_string).collect();
+            prop_assume!(!arguments.is_empty());
+            let line = sourced(&drop_in(&arguments));
+            let words: Vec<&str> = line.split_whitespace().collect();
+            prop_assert_eq!(&words[..2], &["quiet", "splash"][..]);
+            prop_assert_eq!(&words[2..], &wanted[..]);
+            prop_assert_eq!(line::words(&line).len(), words.len());
+        }
+
+        /// Nearly only good text, so that most runs reach the shell.
+        #[test]
+        fn good_words_come_back_as_they_are(texts in prop::collection::vec("[a-z][a-z0-9_.\\-]{0,20}(=[A-Za-z0-9._,:/+@=\\-]{0,20})?", 1..6)) {
+            let arguments: Vec<Argument> = texts.iter().filter_map(|t| Argument::parse(t).ok()).collect();
+            prop_assume!(!arguments.is_empty());
+            let wanted: Vec<String> = arguments.iter().map(Argument::to_string).collect();
+            let line = sourced(&drop_in(&arguments));
+            prop_assert_eq!(line.split_whitespace().skip(2).collect::<Vec<_>>(), wanted);
+        }
+
+        /// No file of a machine makes the planner panic.
+        #[test]
+        fn no_file_breaks_the_plan(text in "\\PC{0,80}", drop_in in "\\PC{0,40}") {
+            let mut tree = Tree::default();
+            tree.files.insert(SHARED.into(), Ok(text.clone().into_bytes()));
+            tree.files.insert("/boot/grub/grub.cfg".into(), Ok(format!("next_entry custom.cfg\nmenuentry {text} {{\n").into_bytes()));
+            tree.files.insert(DROP_IN.into(), Ok(drop_in.into_bytes()));
+            let _ = GrubDebian.plan(&tree, &Argument::parse_all("idle=poll").unwrap());
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) fn sort_out(wanted: &[Argument], line: &[String], place: &str) -> Res
                 sorted.notes.push(format!("{argument} is already in {place}: left as it is, and undo will leave it"));
             }
             Some(word) => {
-                sorted.notes.push(format!("{place} has {word}; {argument} is put behind it and overrules it"));
+                sorted.notes.push(format!("{word} is already in {place}; {argument} overrules it"));
                 sorted.overruled.extend(there.iter().map(|w| (*w).clone()));
                 sorted.missing.push(argument.clone());
             }

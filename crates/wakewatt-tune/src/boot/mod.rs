@@ -19,8 +19,13 @@ pub mod record;
 mod line;
 mod look;
 mod shell_line;
+mod bls;
 mod grub_try;
+pub mod bootc;
+pub mod rpm_ostree;
+pub mod flatcar;
 pub mod systemd_boot;
+pub mod grub_bls;
 pub mod grub_debian;
 
 pub use argument::{Argument, ArgumentError};
@@ -69,7 +74,14 @@ pub enum Detected {
 }
 
 /// All loaders, in the order of detection: image-based systems first, because they carry the tools of the others.
-pub const LOADERS: &[&dyn BootLoader] = &[&systemd_boot::SystemdBoot, &grub_debian::GrubDebian];
+pub const LOADERS: &[&dyn BootLoader] = &[
+    &bootc::Bootc,
+    &rpm_ostree::RpmOstree,
+    &flatcar::Flatcar,
+    &systemd_boot::SystemdBoot,
+    &grub_bls::GrubBls,
+    &grub_debian::GrubDebian,
+];
 
 /// The loader of this machine, and why it is this one.
 pub fn choose(source: &dyn Source) -> Result<(&'static dyn BootLoader, String), BootError> {

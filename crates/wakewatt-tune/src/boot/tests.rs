@@ -36,7 +36,9 @@ fn load(root: &Path) -> Tree {
         }
     }
     let mut tree = Tree { name: "test".into(), ..Tree::default() };
-    walk(root, root, &mut tree);
+    if root.is_dir() {
+        walk(root, root, &mut tree);
+    }
     tree
 }
 
@@ -123,7 +125,23 @@ const WANTED: &str = "intel_idle.max_cstate=1 processor.max_cstate=1";
 const CASES: &[(&str, &str)] = &[
     ("grub-debian-12", "grub-debian"),
     ("grub-ubuntu-24.04-cloud", "grub-debian"),
+    ("grub-bls-fedora-41", "grub-bls"),
+    ("grub-bls-rhel-8", "grub-bls"),
+    ("rpm-ostree-silverblue-41", "rpm-ostree"),
+    ("bootc-fedora-43", "bootc"),
+    ("flatcar-3033-usr-share-oem", "flatcar"),
+    ("flatcar-3975-oem", "flatcar"),
     ("systemd-boot-debian-13", "systemd-boot"),
+];
+
+/// Cases in which nothing may be planned; `plan.txt` is the message.
+const REFUSED: &[&str] = &[
+    "refused-uki",
+    "refused-systemd-boot-no-cmdline",
+    "refused-both-installed",
+    "refused-firecracker",
+    "refused-container",
+    "refused-later-drop-in",
 ];
 
 #[test]
@@ -155,5 +173,151 @@ fn every_case_goes_there_and_back() {
 
         let json = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<BootPlan>(&json).unwrap(), plan, "{case}");
+    }
+}
+
+/// The same machine after the commands of a plan, as far as the next plan can see it: what the tools keep.
+fn pretend_commands(tree: &mut Tree, plan: &BootPlan) {
+    let entries: Vec<String> = tree.files.keys().filter(|p| p.starts_with("/boot/loader/entries/")).cloned().collect();
+    for command in &plan.commands {
+        for path in &entries {
+            let is_hit = match command.argv[0].as_str() {
+                "grubby" => {
+                    let kernel = command.argv[1].trim_start_matches("--update-kernel=");
+                    kernel == "ALL" || path.contains("rescue")
+                }
+                "rpm-ostree" => path.ends_with("ostree-2.conf"),
+                "bootc" => true,
+                _ => false,
+            };
+            if is_hit {
+                let text = String::from_utf8(tree.files[path].clone().unwrap()).unwrap();
+                tree.files.insert(path.clone(), Ok(pretend_one(&text, &command.argv).into_bytes()));
+            }
+        }
+        if command.argv[0] == "grubby" && tree.files.contains_key("/boot/grub2/grubenv") {
+            let text = String::from_utf8(tree.files["/boot/grub2/grubenv"].clone().unwrap()).unwrap();
+            let text = text.lines().map(|l| match l.strip_prefix("kernelopts=") {
+                Some(rest) => format!("kernelopts={}\n", pretend_line(rest, &command.argv)),
+                None => format!("{l}\n"),
+            });
+            tree.files.insert("/boot/grub2/grubenv".into(), Ok(text.collect::<String>().into_bytes()));
+        }
+    }
+}
+
+fn pretend_one(text: &str, argv: &[String]) -> String {
+    let mut out = String::new();
+    for line in text.lines().filter(|l| argv[0] != "bootc" || !l.starts_with("x-options-source-wakewatt")) {
+        match line.strip_prefix("options ") {
+            Some(rest) if !rest.contains("$kernelopts") => {
+                // bootc takes the source's old words out first.
+                let old = text.lines().find_map(|l| l.strip_prefix("x-options-source-wakewatt ")).unwrap_or_default();
+                let ours = Argument::parse_all(if argv[0] == "bootc" { old } else { "" }).unwrap();
+                let rest = line::without(&line::words(rest), &ours).join(" ");
+                out.push_str(&format!("options {}\n", pretend_line(&rest, argv)));
+            }
+            _ => out.push_str(&format!("{line}\n")),
+        }
+    }
+    if let Some(at) = argv.iter().position(|w| w == "--options") {
+        out.push_str(&format!("x-options-source-wakewatt {}\n", argv[at + 1]));
+    }
+    out
+}
+
+/// grubby replaces a value; the others append.
+fn pretend_line(text: &str, argv: &[String]) -> String {
+    let mut line = line::words(text);
+    let mut is_next = false;
+    for option in argv {
+        let (out, add) = match option.split_once('=') {
+            Some(("--remove-args" | "--delete-if-present", words)) => (words, ""),
+            Some(("--args" | "--append-if-missing", words)) => ("", words),
+            _ if is_next => ("", option.as_str()),
+            _ => ("", ""),
+        };
+        is_next = option == "--options";
+        line.retain(|word| !out.split(' ').any(|o| o == word));
+        for word in add.split(' ').filter(|w| !w.is_empty()) {
+            let key = argument::split_word(word).0;
+            match line.iter_mut().find(|w| argv[0] == "grubby" && argument::split_word(w).0 == key) {
+                Some(there) => *there = word.into(),
+                None => line.push(word.into()),
+            }
+        }
+    }
+    line.join(" ")
+}
+
+#[test]
+fn planning_twice_changes_nothing_another_replaces_and_none_removes() {
+    let wanted = Argument::parse_all(WANTED).unwrap();
+    let other = Argument::parse_all("intel_idle.max_cstate=2 nosmt").unwrap();
+    for (case, _) in CASES {
+        let before = load(&fixtures().join(case).join("before"));
+        let (loader, _) = choose(&before).unwrap();
+        let follow = |tree: &Tree, arguments: &[Argument]| {
+            let plan = loader.plan(tree, arguments).unwrap_or_else(|e| panic!("{case}: {e}"));
+            let mut tree = tree.clone();
+            carry_out(&mut tree, &plan.edits);
+            pretend_commands(&mut tree, &plan);
+            (plan, tree)
+        };
+        let (_, first) = follow(&before, &wanted);
+        let (again, same) = follow(&first, &wanted);
+        assert!(again.is_empty(), "{case}: the second plan is {}", show(&again));
+        assert_eq!(same, first, "{case}");
+        let (changed, second) = follow(&first, &other);
+        assert!(!changed.is_empty(), "{case}");
+        let text = |t: &Tree| {
+            let files = t.files.iter().filter(|(p, _)| !p.starts_with("/proc"));
+            files.map(|(_, b)| String::from_utf8_lossy(b.as_ref().unwrap()).into_owned()).collect::<String>()
+        };
+        assert!(text(&second).contains("nosmt") && !text(&second).contains("intel_idle.max_cstate=1 "), "{case}");
+        let (nothing_new, _) = follow(&second, &other);
+        assert!(nothing_new.is_empty(), "{case}: {}", show(&nothing_new));
+        let (_, gone) = follow(&second, &[]);
+        let words = |t: &Tree| {
+            let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+            for (path, bytes) in &t.files {
+                let mut words = line::words(&String::from_utf8_lossy(bytes.as_ref().unwrap()));
+                words.sort();
+                lines.push((path.clone(), words));
+            }
+            lines
+        };
+        assert_eq!(words(&gone), words(&before), "{case}: taking ours away leaves a trace");
+        let (nothing, _) = follow(&before, &[]);
+        assert!(nothing.is_empty(), "{case}: nothing to take away");
+    }
+}
+
+#[test]
+fn what_is_refused_says_why_and_what_to_do() {
+    let wanted = Argument::parse_all(WANTED).unwrap();
+    for case in REFUSED {
+        let folder = fixtures().join(case);
+        let before = load(&folder.join("before"));
+        let error = match choose(&before) {
+            Err(error) => error,
+            Ok((loader, _)) => loader.plan(&before, &wanted).expect_err(case),
+        };
+        compare_text(&folder.join("plan.txt"), &format!("{error}\n"));
+    }
+}
+
+#[test]
+fn every_fixture_is_used() {
+    for entry in fs::read_dir(fixtures()).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        assert!(CASES.iter().any(|(c, _)| *c == name) || REFUSED.contains(&name.as_str()), "{name}");
+    }
+}
+
+#[test]
+fn ids_are_unique_and_found() {
+    for loader in LOADERS {
+        assert_eq!(by_id(loader.about().id).unwrap().about(), loader.about());
     }
 }
