@@ -9,6 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+pub(crate) use wakewatt_core::facts::boot::is_same_name;
 
 /// No parameter of the kernel's own list is longer, and the whole line has 2048 bytes on x86.
 const MAX_LENGTH: usize = 256;
@@ -96,12 +97,6 @@ fn is_value_character(c: char) -> bool {
 /// A word of a command line as name and value.
 pub(crate) fn split_word(word: &str) -> (&str, Option<&str>) {
     word.split_once('=').map_or((word, None), |(key, value)| (key, Some(value)))
-}
-
-/// The kernel's parameqn: `-` and `_` are one character.
-pub(crate) fn is_same_name(a: &str, b: &str) -> bool {
-    let plain = |c: char| if c == '-' { '_' } else { c };
-    a.chars().map(plain).eq(b.chars().map(plain))
 }
 
 /// Several as one line.

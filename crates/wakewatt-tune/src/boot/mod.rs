@@ -16,6 +16,7 @@ pub mod argument;
 pub mod parameters;
 pub mod plan;
 pub mod record;
+pub mod check;
 mod line;
 mod look;
 mod shell_line;
