@@ -1,7 +1,7 @@
 //! The plan as a document: old and new value of every setting in order, why, price, risk, who else turns that knob,
 //! and what only a reboot or the firmware can do. Made from facts alone, so also for a recorded host.
 
-use crate::boot::BootPlan;
+use crate::boot::{BootPlan, FileEdit, TryOnce};
 use crate::knob::{About, Host, Reversible, Scope};
 use crate::knobs;
 use crate::request::Request;
@@ -31,11 +31,61 @@ pub struct PlannedStep {
     pub also_set_by: Vec<String>,
 }
 
+/// What acts at the next boot, for reading: files as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct PlannedBoot {
+    /// The boot loader, and the path or fact that says it is this one.
+    pub loader: String,
+    /// Kernel parameters.
+    pub arguments: Vec<String>,
+    /// Files, in order.
+    pub files: Vec<PlannedFile>,
+    /// Commands, in order, after the files.
+    pub commands: Vec<String>,
+    /// How the new line can be booted once first, or why not.
+    pub try_once: String,
+    /// What must be known.
+    pub notes: Vec<String>,
+}
+
+/// One file that changes whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct PlannedFile {
+    /// The file.
+    pub path: String,
+    /// Its text now; none: it is not there.
+    pub before: Option<String>,
+    /// Its text then; none: it goes.
+    pub after: Option<String>,
+}
+
+impl PlannedBoot {
+    /// The plan of a loader, for reading.
+    pub fn of(plan: &BootPlan, loader: String) -> PlannedBoot {
+        let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|b| String::from_utf8_lossy(b).into_owned());
+        let file = |e: &FileEdit| PlannedFile { path: e.path.clone(), before: text(&e.before), after: text(&e.after) };
+        let try_once = match &plan.try_once {
+            None => "nothing changes".into(),
+            Some(TryOnce::Refused { why }) => format!("not offered: {why}"),
+            Some(TryOnce::Offered { commands, to_keep, .. }) => {
+                let words: Vec<String> = commands.iter().map(|c| c.argv.join(" ")).collect();
+                format!("--try-once runs {}; {to_keep}", words.join(" && "))
+            }
+        };
+        PlannedBoot {
+            loader,
+            arguments: plan.arguments.iter().map(ToString::to_string).collect(),
+            files: plan.edits.iter().map(file).collect(),
+            commands: plan.commands.iter().map(|c| format!("{} ({})", c.argv.join(" "), c.why)).collect(),
+            try_once,
+            notes: plan.notes.clone(),
+        }
+    }
+}
+
 /// A plan for a host.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TunePlan {
-    /// The form of this document.
-    pub schema: String,
     /// Which host.
     pub origin: String,
     /// What for.
@@ -47,27 +97,29 @@ pub struct TunePlan {
     /// What cannot be done here.
     pub refused: Vec<String>,
     /// What acts at the next boot.
-    pub boot: Option<BootPlan>,
+    pub boot: Option<PlannedBoot>,
     /// Why there is none, though it was asked for.
     pub no_boot_because: Option<String>,
     /// What only a reboot, the firmware or the hypervisor can do.
     pub beyond: Vec<String>,
 }
 
-/// The name of the document's form.
-pub const SCHEMA: &str = "wakewatt/tune-plan/v1";
-
 /// Makes a plan.
-pub fn plan(host: &Host<'_>, purpose: &str, requests: &[Request], boot: Option<Result<BootPlan, String>>) -> TunePlan {
+pub fn plan(
+    host: &Host<'_>,
+    purpose: &str,
+    requests: &[Request],
+    boot: Option<Result<PlannedBoot, String>>,
+) -> TunePlan {
     let Resolved { steps, refused } = resolve(host, requests);
-    let budget = requests.iter().filter_map(|r| limit_of(r).map(|limit| budget::sentence(limit, &host.facts.idle))).collect();
+    let budget =
+        requests.iter().filter_map(|r| limit_of(r).map(|limit| budget::sentence(limit, &host.facts.idle))).collect();
     let (boot, no_boot_because) = match boot {
         None => (None, None),
         Some(Ok(plan)) => (Some(plan), None),
         Some(Err(why)) => (None, Some(why)),
     };
     TunePlan {
-        schema: SCHEMA.into(),
         origin: host.facts.origin.clone(),
         purpose: purpose.into(),
         budget,
@@ -126,7 +178,8 @@ fn beyond(host: &Host<'_>, requests: &[Request]) -> Vec<String> {
     let is_about_idle = requests.iter().any(|r| r.name.starts_with("qos.") || r.name.starts_with("idle."));
     let is_about_clock = requests.iter().any(|r| r.name.starts_with("freq.") || r.name.starts_with("uncore."));
     if Virt::is_guest(&host.facts.virt) == Some(true) {
-        beyond.push("this is a guest: the idle states, clock and turbo of the real CPUs are set on its host only".into());
+        beyond
+            .push("this is a guest: the idle states, clock and turbo of the real CPUs are set on its host only".into());
         return beyond;
     }
     if is_about_idle {

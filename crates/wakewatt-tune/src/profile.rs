@@ -212,11 +212,14 @@ fn setting(
             table.get("to").and_then(plain)
         }
         Value::Table(table) => {
-            return table.iter().try_for_each(|(rest, v)| setting(&format!("{name}.{rest}"), v, scope, is_optional, requests));
+            return table
+                .iter()
+                .try_for_each(|(rest, v)| setting(&format!("{name}.{rest}"), v, scope, is_optional, requests));
         }
         other => plain(other),
     };
-    let text = text.ok_or_else(|| format!("set.{name}: expected a word, a number, true or false, or a table with `to`"))?;
+    let text =
+        text.ok_or_else(|| format!("set.{name}: expected a word, a number, true or false, or a table with `to`"))?;
     request.to = text.split('|').map(|v| v.trim().to_string()).collect();
     if request.to.iter().any(String::is_empty) {
         return Err(format!("set.{name}: an empty value"));
@@ -283,10 +286,16 @@ mod tests {
     #[test]
     fn budget_scope_and_settings() {
         let text = "format = 1\nmax_latency = \"50us\"\n[scope]\nnode = 1\n[set]\nfreq.governor = \"performance\"\n\"idle.state.C6\" = false\n\"freq.max\" = { to = \"2GHz\", at = \"cpus:3\", optional = true }\n";
-        let requests: Vec<String> = Profile::parse(text).unwrap().all_requests().iter().map(ToString::to_string).collect();
+        let requests: Vec<String> =
+            Profile::parse(text).unwrap().all_requests().iter().map(ToString::to_string).collect();
         assert_eq!(
             requests,
-            ["freq.governor@node:1=performance", "freq.max@cpus:3=2GHz", "idle.state.C6@node:1=off", "qos.cpu@node:1=50us"]
+            [
+                "freq.governor@node:1=performance",
+                "freq.max@cpus:3=2GHz",
+                "idle.state.C6@node:1=off",
+                "qos.cpu@node:1=50us"
+            ]
         );
     }
 

@@ -174,7 +174,10 @@ fn suspects(host: &Host<'_>, journal: &Journal, entry: &Entry, now: &str, all: &
         by.extend(also_set_by(host, knob.about()));
     }
     if entry.before.as_deref() == Some(now) {
-        by.push("back at its value from before: a CPU that was offline, a driver reload, a resume, or somebody's undo".into());
+        by.push(
+            "back at its value from before: a CPU that was offline, a driver reload, a resume, or somebody's undo"
+                .into(),
+        );
     }
     by
 }
