@@ -6,8 +6,9 @@
 //! no more than [`About`] and `sites`; what a user may say, and which text that becomes, follows from [`Valid`].
 //!
 //! Paths are plain files, or have a scheme that `wakewatt_host::sink` knows: `msr:0xADDRESS@CPU/HIGH:LOW` (bits of a
-//! register), `ethtool:DEVICE/NAME`, `hold:cpu_dma_latency` (a process that holds the limit), `folder:PATH` (there or
-//! not), `file:PATH` (a whole regular file).
+//! register), `ethtool:DEVICE/NAME`, `hold:cpu_dma_latency` (a process that holds the limit), `choice:FILE` (an attribute
+//! that shows its choices, `[chosen] other`), `partition:FOLDER` (a cgroup that takes CPUs away from everybody else),
+//! `folder:PATH` (there or not), `file:PATH` (a whole regular file).
 
 use serde::Serialize;
 use wakewatt_core::cpuset::CpuSet;
@@ -299,6 +300,11 @@ pub trait Knob: Sync {
     /// Did the kernel keep what was written?
     fn kept(&self, requested: &str, read_back: &str) -> Kept {
         if requested == read_back { Kept::Exactly } else { Kept::Not }
+    }
+
+    /// The setting that must be made first so that a setting of this name appears: knob and value.
+    fn needs(&self, _name: &str) -> Option<(&'static str, String)> {
+        None
     }
 
     /// What is in force, where that can differ from what the file says: clamps, aggregated limits.

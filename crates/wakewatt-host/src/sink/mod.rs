@@ -7,8 +7,10 @@
 use std::path::PathBuf;
 
 mod attribute;
+mod choice;
 mod ethtool;
 mod msr;
+mod partition;
 
 /// A write or read-back that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +72,8 @@ impl Sink for LiveSink {
         match path.split_once(':') {
             Some(("msr", _)) => msr::write(&self.root, path, value),
             Some(("ethtool", _)) => ethtool::write(&self.root, path, value),
+            Some(("choice", file)) => attribute::write(&self.at_root(file), path, value),
+            Some(("partition", folder)) => partition::write(&self.at_root(folder), path, value),
             _ => attribute::write(&self.at_root(path), path, value),
         }
     }
@@ -78,6 +82,8 @@ impl Sink for LiveSink {
         match path.split_once(':') {
             Some(("msr", _)) => msr::read(&self.root, path),
             Some(("ethtool", _)) => ethtool::read(&self.root, path),
+            Some(("choice", file)) => choice::read(&self.at_root(file), path),
+            Some(("partition", folder)) => partition::read(&self.at_root(folder), path),
             _ => attribute::read(&self.at_root(path), path),
         }
     }
