@@ -8,11 +8,12 @@
 use std::path::PathBuf;
 
 mod attribute;
+mod choice;
 mod ethtool;
 mod file;
-mod folder;
 mod hold;
 mod msr;
+mod partition;
 
 /// A write or read-back that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +39,7 @@ pub trait Sink {
     }
     /// Can it be absent by our doing? A kernel attribute cannot.
     fn is_removable(&self, path: &str) -> bool {
-        path.starts_with("file:") || path.starts_with("folder:")
+        path.starts_with("file:")
     }
 }
 
@@ -89,8 +90,9 @@ impl Sink for LiveSink {
             Some(("msr", _)) => msr::write(&self.root, path, value),
             Some(("ethtool", _)) => ethtool::write(&self.root, path, value),
             Some(("file", rest)) => file::write(&self.at_root(rest), path, value),
-            Some(("folder", rest)) => folder::write(&self.at_root(rest), path, value),
             Some(("hold", _)) => hold::write(path, self.holder.as_deref(), value),
+            Some(("choice", file)) => attribute::write(&self.at_root(file), path, value),
+            Some(("partition", folder)) => partition::write(&self.at_root(folder), path, value),
             _ => attribute::write(&self.at_root(path), path, value),
         }
     }
@@ -100,8 +102,9 @@ impl Sink for LiveSink {
             Some(("msr", _)) => msr::read(&self.root, path),
             Some(("ethtool", _)) => ethtool::read(&self.root, path),
             Some(("file", rest)) => file::read(&self.at_root(rest), path),
-            Some(("folder", rest)) => folder::read(&self.at_root(rest), path),
             Some(("hold", _)) => Ok(hold::read()),
+            Some(("choice", file)) => choice::read(&self.at_root(file), path),
+            Some(("partition", folder)) => partition::read(&self.at_root(folder), path),
             _ => attribute::read(&self.at_root(path), path),
         }
     }
@@ -109,7 +112,6 @@ impl Sink for LiveSink {
     fn remove(&self, path: &str) -> Result<(), SinkError> {
         match path.split_once(':') {
             Some(("file", rest)) => file::remove(&self.at_root(rest), path),
-            Some(("folder", rest)) => folder::remove(&self.at_root(rest), path),
             _ => Err(refuse(path, "cannot be removed")),
         }
     }

@@ -2,16 +2,45 @@
 
 use crate::knob::Knob;
 
+pub mod freq_boost;
+pub mod freq_driver;
+pub mod freq_epb;
+pub mod freq_epp;
 pub mod freq_governor;
+pub mod freq_hwp_dynamic_boost;
 pub mod freq_limits;
+pub mod freq_perf;
+pub mod freq_tunable;
+pub mod idle_c1_demotion;
+pub mod idle_governor;
+pub mod idle_haltpoll;
 pub mod idle_state;
+mod one_file;
 mod per_policy;
 pub mod qos_cpu;
 pub mod qos_global;
+pub mod qos_limit;
 
 /// Every knob, in the order of KNOBS.md 4: idle, frequency, uncore, CPUs, power, devices, memory.
-pub const KNOBS: &[&dyn Knob] =
-    &[&idle_state::IdleStateSwitch, &freq_governor::FreqGovernor, &freq_limits::MAX, &freq_limits::MIN];
+pub const KNOBS: &[&dyn Knob] = &[
+    &qos_limit::GlobalLatency,
+    &qos_limit::CpuLatency,
+    &idle_state::IdleStateSwitch,
+    &idle_governor::IdleGovernor,
+    &idle_c1_demotion::IdleC1Demotion,
+    &idle_haltpoll::IdleHaltpoll,
+    &freq_driver::FreqDriver,
+    &freq_governor::FreqGovernor,
+    &freq_tunable::FreqTunable,
+    &freq_boost::FreqBoost,
+    &freq_hwp_dynamic_boost::FreqHwpDynamicBoost,
+    &freq_limits::MAX,
+    &freq_limits::MIN,
+    &freq_perf::MAX,
+    &freq_perf::MIN,
+    &freq_epp::FreqEpp,
+    &freq_epb::FreqEpb,
+];
 
 /// The knob a setting's full name belongs to: its own id, or the longest id that the name continues behind a dot.
 pub fn find(name: &str) -> Option<&'static dyn Knob> {
