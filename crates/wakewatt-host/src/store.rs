@@ -53,8 +53,9 @@ pub fn replace(store: &dyn Store, path: &Path, bytes: &[u8], mode: u32) -> Resul
     written
 }
 
-/// Removes a file for good.
+/// Removes a file for good, and what a cut-short [`replace`] may have left beside it.
 pub fn remove(store: &dyn Store, path: &Path) -> Result<(), StoreError> {
+    store.remove(&beside(path))?;
     store.remove(path)?;
     store.sync_folder(path.parent().unwrap_or(Path::new("/")))
 }

@@ -8,7 +8,7 @@
 //! Paths are plain files, or have a scheme that `wakewatt_host::sink` knows: `msr:0xADDRESS@CPU/HIGH:LOW` (bits of a
 //! register), `ethtool:DEVICE/NAME`, `hold:cpu_dma_latency` (a process that holds the limit), `choice:FILE` (an attribute
 //! that shows its choices, `[chosen] other`), `partition:FOLDER` (a cgroup that takes CPUs away from everybody else),
-//! `folder:PATH` (there or not), `file:PATH` (a whole regular file).
+//! `file:PATH` (a whole regular file).
 
 use serde::Serialize;
 use wakewatt_core::cpuset::CpuSet;

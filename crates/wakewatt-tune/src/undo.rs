@@ -85,32 +85,33 @@ pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool) -> Und
             }
         }
     }
-    for _ in 0..MAX_ROUNDS {
+    for round in 0..MAX_ROUNDS {
         let mut is_quiet = true;
         for (at, entry) in &order {
-            if matches!(results.get(at), Some(Undone::Foreign(_))) || is_untouched(entry) {
+            let last = results.get(at);
+            if matches!(last, Some(Undone::Foreign(_))) || is_untouched(entry) {
                 continue;
             }
-            match now(sink, entry) {
-                Ok(now) if now == entry.before => {
+            // A file that looks right may not be durable yet, if the process that put it back was cut short: once more.
+            let is_doubtful = entry.is_durable() && (round == 0 || matches!(last, Some(Undone::Failed(_))));
+            let result = match now(sink, entry) {
+                Ok(now) if now == entry.before && !is_doubtful => match last {
                     // Right again after an earlier failure: a later setting allowed it.
-                    results
-                        .entry(*at)
-                        .and_modify(|r| {
-                            if matches!(r, Undone::Failed(_)) {
-                                *r = Undone::Restored
-                            }
-                        })
-                        .or_insert(Undone::WasSo);
+                    Some(Undone::Failed(_)) => Undone::Restored,
+                    Some(last) => last.clone(),
+                    None => Undone::WasSo,
+                },
+                Ok(now) => {
+                    is_quiet &= now == entry.before;
+                    match put_back(sink, entry) {
+                        Undone::Restored if now == entry.before => Undone::WasSo,
+                        other => other,
+                    }
                 }
-                Ok(_) => {
-                    is_quiet = false;
-                    results.insert(*at, put_back(sink, entry));
-                }
-                Err(why) => {
-                    results.insert(*at, Undone::Failed(why));
-                }
-            }
+                Err(why) => Undone::Failed(why),
+            };
+            is_quiet &= !matches!(result, Undone::Failed(_));
+            results.insert(*at, result);
         }
         if is_quiet {
             break;
