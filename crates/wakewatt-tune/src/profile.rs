@@ -84,6 +84,8 @@ enum SettingFile {
     Text(String),
     Number(u64),
     Switch(bool),
+    /// One setting in several places.
+    Several(Vec<SettingFile>),
     Full {
         /// The value; `a|b` tries in turn.
         to: String,
@@ -167,6 +169,28 @@ impl Profile {
         all.extend(self.max_latency.map(|limit| budget(limit, &self.scope)));
         all
     }
+}
+
+/// Requests as a profile's text: what is applied again at every boot. Any of them may be missing then, so all are
+/// optional.
+pub fn to_toml(about: &str, requests: &[Request]) -> String {
+    let quoted = |text: &str| Value::String(text.into()).to_string();
+    let mut out = format!(
+        "# Written by wakewatt; `wakewatt tune undo` removes it.\nformat = 1\nname = \"boot\"\nabout = {}\noptional = true\n\n[set]\n",
+        quoted(about)
+    );
+    let mut names: Vec<&str> = requests.iter().map(|r| r.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let one = |r: &Request| match &r.place {
+            Place::Everywhere => format!("{{ to = {} }}", quoted(&r.to.join("|"))),
+            place => format!("{{ to = {}, at = {} }}", quoted(&r.to.join("|")), quoted(&place.to_string())),
+        };
+        let all: Vec<String> = requests.iter().filter(|r| r.name == name).map(one).collect();
+        out += &format!("{} = [{}]\n", quoted(name), all.join(", "));
+    }
+    out
 }
 
 /// A latency budget as a setting: held for the whole machine, or a limit on the CPUs of a scope.
@@ -297,6 +321,16 @@ mod tests {
                 "qos.cpu@node:1=50us"
             ]
         );
+    }
+
+    #[test]
+    fn what_is_kept_for_the_next_boot_is_read_back_the_same() {
+        let texts =
+            ["freq.governor@cpus:0-3=performance|schedutil", "freq.governor@cpus:4-7=powersave", "qos.global=50us"];
+        let requests: Vec<Request> = texts.iter().map(|t| Request::parse(t).unwrap()).collect();
+        let again = Profile::parse(&to_toml("profile \"x\"", &requests)).unwrap();
+        assert_eq!(again.requests.iter().map(ToString::to_string).collect::<Vec<_>>(), texts);
+        assert!(again.requests.iter().all(|r| r.is_optional));
     }
 
     #[test]

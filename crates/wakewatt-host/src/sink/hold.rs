@@ -1,14 +1,12 @@
 //! `hold:cpu_dma_latency`: a process of this program (`wakewatt hold LIMIT`) that holds the global latency limit.
 //!
 //! The kernel keeps the limit only while a file descriptor is open, so somebody has to live. The holder is found by its
-//! command line and by the device being open in it, never by a remembered process number; there is at most one. Where
-//! systemd runs, the holder is a transient service (`systemd-run`), which a logout does not kill; elsewhere a process
-//! in a session of its own. Values: `none`, or what `wakewatt hold` takes (`poll`, `50us`).
+//! command line and by the device being open in it, never by a remembered process number; there is at most one. Values:
+//! `none`, or what `wakewatt hold` takes (`poll`, `50us`).
 
 use super::{SinkError, refuse};
-use std::io::Read;
+use crate::detached;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
@@ -51,36 +49,9 @@ fn start(program: Option<&Path>, limit: &str) -> Result<(), String> {
         (None, Err(e)) => return Err(format!("this program cannot find itself to start a holder: {e}")),
     };
     let before = holders().len();
-    if Path::new("/run/systemd/system").is_dir() {
-        let unit = format!("--unit=wakewatt-hold-{}", std::process::id());
-        let done = Command::new("systemd-run")
-            .args(["--quiet", "--collect", &unit, "--description=holds a wake-up latency limit", "--"])
-            .arg(&program)
-            .args(["hold", limit])
-            .stdin(Stdio::null())
-            .status();
-        if !done.is_ok_and(|status| status.success()) {
-            return Err("systemd-run could not start the holder (journalctl -u 'wakewatt-hold*')".into());
-        }
-    } else {
-        let mut child = Command::new(&program)
-            .args(["hold", limit])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .current_dir("/")
-            .spawn()
-            .map_err(|e| format!("{}: cannot be started as holder: {e}", program.display()))?;
-        let mut word = [0u8; 3];
-        let answer = child.stdout.as_mut().map_or(Ok(()), |out| out.read_exact(&mut word));
-        if answer.is_err() || &word != b"on\n" {
-            let _ = child.kill();
-            let mut why = String::new();
-            let _ = child.stderr.take().map(|mut e| e.read_to_string(&mut why));
-            let _ = child.wait();
-            return Err(format!("the holder did not start: {}", why.trim()));
-        }
-    }
+    let argv = [program.display().to_string(), "hold".into(), limit.into()];
+    let unit = format!("wakewatt-hold-{}", std::process::id());
+    detached::start(&argv, &unit, "holds a wake-up latency limit")?;
     let began = Instant::now();
     while holders().len() <= before {
         if began.elapsed() > PATIENCE {

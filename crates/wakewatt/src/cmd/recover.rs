@@ -10,6 +10,7 @@ use wakewatt_host::store::Disk;
 use wakewatt_tune::guard;
 use wakewatt_tune::journal::{Journal, Phase, STATE_DIR, boot_id};
 use wakewatt_tune::live::ThisMachine;
+use wakewatt_tune::lock::Lock;
 use wakewatt_tune::recovery::{self, Due};
 
 /// Runs it.
@@ -52,7 +53,12 @@ pub fn run(args: &RecoverArgs) -> Result<Code> {
 
 /// The guard process: see [`wakewatt_tune::guard`].
 pub fn guard(args: &GuardArgs) -> Result<Code> {
-    Ok(match guard::watch(&args.journal)? {
+    let acted = if args.confirm {
+        guard::await_confirmation(&args.journal, || Lock::take(Path::new(STATE_DIR)).ok())?
+    } else {
+        guard::watch(&args.journal)?
+    };
+    Ok(match acted {
         Some(report) if !report.is_complete() => Code::NotRestored,
         _ => Code::Fine,
     })
