@@ -70,7 +70,7 @@ pub(super) fn run(job: &Job) -> Result<Ran> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
-    let work = tempfile::Builder::new().prefix(".run-").tempdir_in(super::cache()?)?;
+    let work = work_folder(&super::cache()?)?;
     clear(job.out)?;
     let args = arguments(job, board, &kernel, work.path())?;
     let started = Instant::now();
@@ -105,6 +105,19 @@ pub(super) fn run(job: &Job) -> Result<Ran> {
         _ => bail!("the machine ended without results; its last words:\n{}", tail(&job.out.join("console.log"))),
     };
     Ok(Ran { ending, results, release: kernel.release, wall })
+}
+
+/// A folder for this run, removed with the value; one whose run was killed before it could is removed here.
+fn work_folder(cache: &Path) -> Result<tempfile::TempDir> {
+    for entry in std::fs::read_dir(cache)?.filter_map(Result::ok) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let pid = name.strip_prefix(".run-").and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    let prefix = format!(".run-{}-", std::process::id());
+    Ok(tempfile::Builder::new().prefix(&prefix).tempdir_in(cache)?)
 }
 
 /// The whole command line of QEMU, and the files it names.

@@ -59,10 +59,10 @@ impl Board for Pc {
             args.extend(["-device".into(), "pc-testdev".into()]);
             args.extend(["-acpitable".into(), format!("file={}", crate::testbed::run::escaped(&table))]);
         }
-        if !machine.dimm.is_empty() {
-            let file = work_dir.join("dimms.bin");
-            std::fs::write(&file, smbios::records(&machine.dimm))
-                .with_context(|| format!("{}: not writable", file.display()))?;
+        // One file each: QEMU counts a file as one record, and the kernel drops what lies beyond the count.
+        for (number, record) in smbios::records(&machine.dimm).iter().enumerate() {
+            let file = work_dir.join(format!("dimm{number}.bin"));
+            std::fs::write(&file, record).with_context(|| format!("{}: not writable", file.display()))?;
             args.extend(["-smbios".into(), format!("file={}", crate::testbed::run::escaped(&file))]);
         }
         args.extend(numa::args(machine));
