@@ -53,3 +53,13 @@ pub(super) fn names(beginning: &str) -> Result<Vec<String>> {
     )?;
     Ok(String::from_utf8_lossy(&output.stdout).lines().map(String::from).collect())
 }
+
+/// Whether packages of this architecture can be asked for: the host's own, or one added to dpkg.
+pub(super) fn knows_arch(arch: &str) -> bool {
+    let asked = |option: &str| {
+        let output = Command::new("dpkg").arg(option).output();
+        output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default()
+    };
+    let known = asked("--print-architecture") + &asked("--print-foreign-architectures");
+    known.lines().any(|line| line == arch)
+}

@@ -127,7 +127,8 @@ fn arguments(job: &Job, board: &dyn Board, kernel: &Kernel, work: &Path) -> Resu
     wishes.extend(job.machine.modules.iter().cloned());
     let modules = modules::ordered(&wishes, &kernel.modules)?;
     let (files, command, fetch) = (job.files, job.command, job.fetch);
-    let inside = Inside { kernel, modules: &modules, wakewatt: job.wakewatt, files, command, fetch };
+    let wakewatt = job.wakewatt.map(|binary| super::wakewatt::stripped(binary, work)).transpose()?;
+    let inside = Inside { kernel, modules: &modules, wakewatt: wakewatt.as_deref(), files, command, fetch };
     let initramfs = work.join("initramfs.cpio");
     std::fs::write(&initramfs, guest::archive(&inside)?)
         .with_context(|| format!("{}: not writable; is the disk full?", initramfs.display()))?;
