@@ -7,13 +7,20 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The newest unpacked `name` in the cache; else downloads and unpacks it. `name` may end in `:arm64`.
+/// The unpacked `name` in the cache, which the caller has locked; else downloads and unpacks it. `name` may end in
+/// `:arm64`.
 pub(super) fn get(name: &str, cache: &Path) -> Result<PathBuf> {
     let place = cache.join(name.replace(':', "_"));
     if place.is_dir() {
         return Ok(place);
     }
     eprintln!("testbed: getting Debian package {name}");
+    // What an interrupted run left: nobody else is getting anything now.
+    for entry in std::fs::read_dir(cache)?.filter_map(Result::ok) {
+        if entry.file_name().to_string_lossy().starts_with(".getting-") {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
     let fresh = tempfile::Builder::new().prefix(".getting-").tempdir_in(cache)?;
     // Without the option apt warns that its own user may not write here.
     let output = Command::new("apt-get")

@@ -71,6 +71,10 @@ pub(super) fn run(job: &Job) -> Result<Ran> {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
     let work = work_folder(&super::cache()?)?;
+    let lock = File::create(job.out.join(".lock")).with_context(|| format!("{}: not writable", job.out.display()))?;
+    if lock.try_lock().is_err() {
+        bail!("{}: another run writes there now; wait, or give another folder with --out", job.out.display());
+    }
     clear(job.out)?;
     let args = arguments(job, board, &kernel, work.path())?;
     let started = Instant::now();
@@ -207,7 +211,6 @@ impl Echo {
 
 /// Removes what an earlier run left, and nothing else.
 fn clear(out: &Path) -> Result<()> {
-    std::fs::create_dir_all(out).with_context(|| format!("{}: not writable", out.display()))?;
     for name in ["console.log", "qemu.log", "stdout", "stderr"] {
         let _ = std::fs::remove_file(out.join(name));
     }
