@@ -25,6 +25,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// What a shell says of a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
 /// Arguments of `testbed`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -93,8 +96,7 @@ fn run_check(args: &CheckArgs) -> Result<ExitCode> {
     }
     let named: Vec<PathBuf> = args.machines.iter().map(|given| machine_file(given)).collect();
     let files = if named.is_empty() { machine_files()? } else { named };
-    let is_right = check::check(&files, args.binary.as_deref(), args.strict)?;
-    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    check::check(&files, args.binary.as_deref(), args.strict)
 }
 
 fn list() -> Result<ExitCode> {
@@ -141,7 +143,7 @@ fn run_command(args: &RunArgs) -> Result<ExitCode> {
             eprintln!("testbed: not done after {} s (--timeout)", args.timeout.as_secs());
             ExitCode::from(124)
         }
-        Ending::Interrupted => ExitCode::from(130),
+        Ending::Interrupted => ExitCode::from(INTERRUPTED),
     })
 }
 

@@ -15,8 +15,8 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// What to run, and where.
@@ -64,12 +64,9 @@ pub(super) struct Ran {
 
 /// Runs it.
 pub(super) fn run(job: &Job) -> Result<Ran> {
+    let interrupted = interrupted()?;
     let board = board::of(job.machine.arch);
     let kernel = kernel::get(board, &job.machine.kernel)?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
     let work = work_folder(&super::cache()?)?;
     let lock = File::create(job.out.join(".lock")).with_context(|| format!("{}: not writable", job.out.display()))?;
     if lock.try_lock().is_err() {
@@ -109,6 +106,18 @@ pub(super) fn run(job: &Job) -> Result<Ran> {
         _ => bail!("the machine ended without results; its last words:\n{}", tail(&job.out.join("console.log"))),
     };
     Ok(Ran { ending, results, release: kernel.release, wall })
+}
+
+/// Set by Ctrl-C and its like. One for all runs of this process, so that a signal between two of them counts.
+fn interrupted() -> Result<&'static AtomicBool> {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if FLAG.get().is_none() {
+        let flag = FLAG.get_or_init(Arc::default);
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+            signal_hook::flag::register(signal, Arc::clone(flag))?;
+        }
+    }
+    Ok(FLAG.get_or_init(Arc::default))
 }
 
 /// A folder for this run, removed with the value; one whose run was killed before it could is removed here.
