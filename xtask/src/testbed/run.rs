@@ -74,14 +74,13 @@ pub(super) fn run(job: &Job) -> Result<Ran> {
     }
     clear(job.out)?;
     let args = arguments(job, board, &kernel, work.path())?;
-    let started = Instant::now();
-    let mut qemu = Qemu::start(board, &args, job.out)?;
     let mut echo =
         [Echo::open(&job.out.join("stdout"), job.is_echoed), Echo::open(&job.out.join("stderr"), job.is_echoed)];
+    let started = Instant::now();
+    let mut qemu = Qemu::start(board, &args, job.out)?;
     let cut_short = loop {
         let status = qemu.0.try_wait()?;
-        echo[0].copy(&mut std::io::stdout());
-        echo[1].copy(&mut std::io::stderr());
+        repeat(&mut echo);
         if let Some(status) = status {
             if !status.success() {
                 bail!("{} ended with {status}: {}", board.program(), tail(&job.out.join("qemu.log")));
@@ -97,6 +96,7 @@ pub(super) fn run(job: &Job) -> Result<Ran> {
         std::thread::sleep(Duration::from_millis(20));
     };
     drop(qemu);
+    repeat(&mut echo);
     let wall = started.elapsed();
     let results = guest::results(&std::fs::read(work.path().join("results")).unwrap_or_default());
     save(&results, job.out)?;
@@ -202,7 +202,7 @@ struct Echo(Option<File>);
 
 impl Echo {
     fn open(path: &Path, is_wanted: bool) -> Self {
-        // Made here already, so that QEMU only opens it and a reader sees every byte.
+        // Made here before QEMU opens it, so that there is something to read from the start.
         let file = if is_wanted { File::create(path).and_then(|_| File::open(path)).ok() } else { None };
         Self(file)
     }
@@ -216,6 +216,11 @@ impl Echo {
             let _ = to.write_all(&bytes).and_then(|()| to.flush());
         }
     }
+}
+
+fn repeat(echo: &mut [Echo; 2]) {
+    echo[0].copy(&mut std::io::stdout());
+    echo[1].copy(&mut std::io::stderr());
 }
 
 /// Removes what an earlier run left, and nothing else.
