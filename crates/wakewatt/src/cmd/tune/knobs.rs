@@ -109,8 +109,8 @@ fn text(knobs: &Knobs, chosen: &[&dyn Knob], style: Style, is_long: bool) -> Str
         }
         let _ = writeln!(out, "\n{}  {}", style.bold(&here.id), style.dim(&here.title));
         for (name, now, valid, at) in summary(*knob, &here.sites) {
-            let _ = writeln!(out, "{}", wrap(&format!("  {name} = {now}"), "      ", &at, width));
-            let _ = writeln!(out, "{}", wrap("      takes", "        ", &valid, width));
+            let _ = writeln!(out, "{}", wrap(&format!("  {name} = {now}  "), "      ", &at, width));
+            let _ = writeln!(out, "{}", wrap("      takes ", "        ", &valid, width));
         }
         if is_long {
             for (word, what) in [("unit", &here.unit), ("price", &here.price), ("risk", &here.risk)] {
