@@ -2,6 +2,8 @@
 
 use crate::knob::Knob;
 
+pub mod cpu_online;
+pub mod cpu_smt;
 pub mod freq_boost;
 pub mod freq_driver;
 pub mod freq_epb;
@@ -17,9 +19,13 @@ pub mod idle_haltpoll;
 pub mod idle_state;
 mod one_file;
 mod per_policy;
+pub mod power_limit;
 pub mod qos_cpu;
 pub mod qos_global;
 pub mod qos_limit;
+mod uncore_domains;
+pub mod uncore_elc;
+pub mod uncore_limits;
 
 /// Every knob, in the order of KNOBS.md 4: idle, frequency, uncore, CPUs, power, devices, memory.
 pub const KNOBS: &[&dyn Knob] = &[
@@ -40,6 +46,13 @@ pub const KNOBS: &[&dyn Knob] = &[
     &freq_perf::MIN,
     &freq_epp::FreqEpp,
     &freq_epb::FreqEpb,
+    &uncore_limits::MAX,
+    &uncore_limits::MIN,
+    &uncore_elc::UncoreElc,
+    &cpu_smt::CpuSmt,
+    &cpu_online::CpuOnline,
+    &power_limit::LIMIT,
+    &power_limit::WINDOW,
 ];
 
 /// The knob a setting's full name belongs to: its own id, or the longest id that the name continues behind a dot.
