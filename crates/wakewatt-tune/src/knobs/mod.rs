@@ -17,8 +17,16 @@ pub mod idle_c1_demotion;
 pub mod idle_governor;
 pub mod idle_haltpoll;
 pub mod idle_state;
+pub mod irq_affinity;
+pub mod memory_numa_balancing;
+pub mod msr_bits;
+pub mod net_coalescing;
+pub mod nvme_apst;
 mod one_file;
+pub mod pcie_aspm;
+pub mod pcie_link;
 mod per_policy;
+pub mod place_consolidate;
 pub mod power_limit;
 pub mod qos_cpu;
 pub mod qos_global;
@@ -53,6 +61,17 @@ pub const KNOBS: &[&dyn Knob] = &[
     &cpu_online::CpuOnline,
     &power_limit::LIMIT,
     &power_limit::WINDOW,
+    &msr_bits::PACKAGE_LIMIT,
+    &msr_bits::C1_DEMOTION,
+    &msr_bits::C1_UNDEMOTION,
+    &msr_bits::C1E_PROMOTION,
+    &pcie_aspm::PcieAspm,
+    &pcie_link::PcieLink,
+    &nvme_apst::NvmeApst,
+    &net_coalescing::NetCoalescing,
+    &irq_affinity::IrqAffinity,
+    &memory_numa_balancing::NumaBalancing,
+    &place_consolidate::PlaceConsolidate,
 ];
 
 /// The knob a setting's full name belongs to: its own id, or the longest id that the name continues behind a dot.
