@@ -12,3 +12,4 @@ pub mod undo;
 pub mod guard;
 pub mod transaction;
 pub mod knobs;
+pub mod reference;
