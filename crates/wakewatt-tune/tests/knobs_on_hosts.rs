@@ -69,6 +69,44 @@ fn sites_and_values_on_recorded_hosts() {
     expect_file!["knobs_on_hosts.txt"].assert_eq(&out);
 }
 
+/// Whatever the files hold, nothing panics and nothing is read for ever.
+#[test]
+fn junk_in_every_file() {
+    let junk: [&[u8]; 7] =
+        [b"", b"\xff\n", b"-1", b"18446744073709551615", b"0-4294967295", b"[a] b\n0 1\n", b"intel-rapl:0 package-0"];
+    for path in hosts() {
+        for content in junk {
+            let mut tree = wakewatt_host::recorded::open(&path).expect("a recorded host");
+            let keep = ["/online", "/present", "physical_package_id", "/name"];
+            for (path, file) in tree.files.iter_mut().filter(|(p, _)| !keep.iter().any(|k| p.ends_with(k))) {
+                if path.starts_with('/') || path.starts_with("ethtool:") {
+                    *file = Ok(content.to_vec());
+                }
+            }
+            let zone = "/sys/class/powercap/intel-rapl:0/constraint_0";
+            for (file, text) in
+                [("name", b"long_term".as_slice()), ("power_limit_uw", content), ("max_power_uw", content)]
+            {
+                tree.files.insert(format!("{zone}_{file}"), Ok(text.to_vec()));
+            }
+            tree.folders.remove("/sys/class/powercap");
+            tree.msrs.values_mut().for_each(|value| *value = Ok(u64::MAX));
+            let host = Host::read(&tree);
+            for knob in KNOBS {
+                for site in knob.sites(&host).unwrap_or_default().iter().take(8) {
+                    let _ = (knob.effective(&host, site), site.now.as_ref().map(|now| knob.decode(site, now)));
+                    for word in ["max", "min", "on", "packages:1", "half", "1us", "1.25GHz", "18446744073709551615"] {
+                        if let Ok(text) = knob.encode(&host, site, word) {
+                            let _ =
+                                (knob.kept(&text, ""), knob.kept(&text, "0"), knob.kept("18446744073709551615", &text));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// What is there now can be asked for: else undo by hand, and profiles made from a host, would not work.
 #[test]
 fn the_value_of_now_is_a_value_one_can_ask_for() {

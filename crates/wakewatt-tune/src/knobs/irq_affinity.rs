@@ -1,9 +1,10 @@
 //! The CPUs an interrupt may wake: `/proc/irq/N/smp_affinity_list`, `irq.affinity@irq24`.
 //!
 //! Where devices interrupt is where CPUs cannot sleep. Managed interrupts (queues of NVMe and virtio disks, spread by the
-//! kernel) refuse with EIO; the kernel shows that nowhere but in debugfs, so they are told by their names here. A set
-//! without a running CPU is refused (EINVAL). On x86 the hardware picks one CPU of the set, and the move happens at the
-//! next interrupt: what is in force is `effective_affinity_list`. irqbalance undoes it within ten seconds.
+//! kernel) refuse with EPERM (seen on 6.18; EIO before); the kernel shows that nowhere but in debugfs, so they are told by
+//! their names here. A set without a running CPU is refused (EINVAL). On x86 the hardware picks one CPU of the set, and the
+//! move happens at the next interrupt: what is in force is `effective_affinity_list`. irqbalance undoes it within ten
+//! seconds.
 //! Source: core-api/irq/irq-affinity.rst.
 
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
@@ -25,7 +26,7 @@ const ABOUT: About = About {
     stage: Stage::Devices,
     reversible: Reversible::Exactly,
     price: "fewer CPUs: the others sleep longer and deeper; those few wake more and may become the bottleneck",
-    risk: "EIO for managed interrupts; irqbalance moves them again; a CPU that goes offline takes its set along",
+    risk: "refused for managed interrupts; irqbalance moves them again; after undo the hardware may pick another CPU of the set than before",
     overlaps: &["interrupt affinity"],
     moves: &[],
     source: "Documentation/core-api/irq/irq-affinity.rst; ABI/stable/procfs-irq",

@@ -70,7 +70,7 @@ impl Knob for UncoreLimit {
         match text.parse::<u64>() {
             Ok(khz) if khz % STEP_KHZ != 0 => {
                 let low = khz - khz % STEP_KHZ;
-                let steps = (show_khz(low), show_khz(low + STEP_KHZ));
+                let steps = (show_khz(low), show_khz(low.saturating_add(STEP_KHZ)));
                 Err(format!("{}: steps are 100MHz: {} or {}", site.name, steps.0, steps.1))
             }
             _ => Ok(text),
