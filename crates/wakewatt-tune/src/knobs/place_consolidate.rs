@@ -4,9 +4,9 @@
 //! package) or `cpus:0-7`; the rest is put into an isolated cpuset partition that nobody is in, so no group may use it and
 //! nothing is balanced onto it. Gained: whole packages may reach their deep states. Lost: half the caches, half the memory
 //! channels near by, turbo headroom per busy core; queues grow. What stays on the emptied CPUs: per-CPU kernel threads,
-//! timers set there, interrupts (see `irq.affinity`). Needs cgroup 2 with the cpuset controller and kernel 6.1. A group with
-//! an exclusive set of its own makes the partition invalid; then nothing changes and the kernel's words are shown. Groups
-//! that had named the emptied CPUs get the rest of theirs meanwhile. Source: admin-guide/cgroup-v2.rst, Cpuset.
+//! timers set there, interrupts (see `irq.affinity`). Needs cgroup 2 with the cpuset controller and kernel 6.1. A group
+//! beside it that names an emptied CPU in its own `cpuset.cpus` (AllowedCPUs=, kubepods) makes the partition invalid on most
+//! kernels; then nothing stays changed and the kernel's words are shown. Source: admin-guide/cgroup-v2.rst, Cpuset.
 
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
@@ -27,7 +27,7 @@ const ABOUT: About = About {
     stage: Stage::Placement,
     reversible: Reversible::Exactly,
     price: "the emptied packages sleep; the busy ones queue more, clock lower and reach far memory",
-    risk: "affinities of tasks are narrowed and some programs size their thread pools by it; a group with an exclusive cpuset prevents it",
+    risk: "affinities of tasks are narrowed and some programs size their thread pools by it; a group beside it with a cpuset of its own may prevent it",
     overlaps: &["CPU affinity", "CPU quotas"],
     moves: &[],
     source: "Documentation/admin-guide/cgroup-v2.rst (cpuset.cpus.partition)",

@@ -1,10 +1,10 @@
 //! Efficiency latency control (ELC): how the uncore clock falls on an idle host, and when it rises again.
 //!
-//! Below `elc_low_threshold_percent` of utilisation the clock may fall to `elc_floor_freq_khz`; above
-//! `elc_high_threshold_percent`, if `elc_high_threshold_enable`, it rises at once. This is the knob for rare memory
-//! accesses of an idle box; TPMI parts only (Xeon 6), kernel 6.13 and later. The floor counts for nothing below
-//! `min_freq_khz`. Percents are stored in 1/127, so that a value may read back one off.
-//! Source: admin-guide/pm/intel_uncore_frequency_scaling.rst.
+//! Below `elc_low_threshold_percent` of utilisation `elc_floor_freq_khz` takes the place of the hardware's own minimum;
+//! above `elc_high_threshold_percent`, if `elc_high_threshold_enable`, the clock climbs in steps of 100MHz instead of
+//! jumping to the top. This is the knob for rare memory accesses of an idle box; TPMI parts only (Xeon 6), kernel 6.13 and
+//! later. The floor counts for nothing below `min_freq_khz`. Percents are stored in fewer steps than a hundred and some,
+//! so that a value may read back one off. Source: admin-guide/pm/intel_uncore_frequency_scaling.rst.
 
 use super::uncore_domains;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
@@ -21,7 +21,7 @@ const ABOUT: About = About {
     io_scope: Scope::Die,
     stage: Stage::Uncore,
     reversible: Reversible::Exactly,
-    price: "higher floor, lower thresholds: more watts while idle, quicker memory after a pause",
+    price: "a higher floor, or one that holds more often: more watts while idle, quicker memory after a pause; high threshold on: a slower climb, fewer watts in bursts",
     risk: "a floor below the lowest uncore frequency has no effect",
     overlaps: &[],
     moves: &[],
