@@ -8,7 +8,7 @@
 //! experiment the rule cannot tell. The experiment's arms are read in their order (shallow sleep, no sleep): the first
 //! that was faster is the remedy, and with limits lifted it says what the limits in force already save.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, limit_word, would_poll};
 use crate::budget::{self, DEEP_NS, Resolution};
 use crate::evidence::Evidence;
 use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
@@ -98,7 +98,7 @@ impl DeepIdleVsLatency {
         let finding = Finding::new(self, Weight::Problem, Confidence::High, text, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()));
         let limit = if effect.arm == SHALLOW { budget::shallowest(&evidence.facts.idle) } else { None };
-        self.advise(evidence, finding, limit.unwrap_or(LatencyLimit::Poll))
+        self.advise(evidence, finding, limit.unwrap_or(LatencyLimit::Poll), true)
     }
 
     fn by_claims(&self, evidence: &Evidence) -> Answer {
@@ -151,11 +151,12 @@ impl DeepIdleVsLatency {
         if qos.global.get().is_none() {
             finding = finding.on("/dev/cpu_dma_latency", "could not be read: a global limit may already exclude it");
         }
-        self.advise(evidence, finding, budget::shallow(idle).unwrap_or(LatencyLimit::Poll))
+        self.advise(evidence, finding, budget::shallow(idle).unwrap_or(LatencyLimit::Poll), false)
     }
 
     /// The budget that keeps shallow sleep, or polling where there is only one kind of sleep.
-    fn advise(&self, evidence: &Evidence, mut finding: Finding, limit: LatencyLimit) -> Answer {
+    /// To poll on every CPU is proposed as a plan only where the experiment has shown the gain.
+    fn advise(&self, evidence: &Evidence, mut finding: Finding, limit: LatencyLimit, is_proved: bool) -> Answer {
         let idle = &evidence.facts.idle;
         for sample in evidence.wakeups.iter().take(MAX_SAMPLES) {
             if let Some(median) = sample.latency.p50_ns() {
@@ -183,13 +184,11 @@ impl DeepIdleVsLatency {
             "More watts when idle; less turbo headroom for a single busy core. How many watts: measure before and \
                 after."
         };
+        if (limit != LatencyLimit::Poll || is_proved) && !would_poll(limit, idle) {
+            let reason = "exclude the idle states that are slow to leave";
+            finding = finding.step("qos.global", None, limit_word(limit), "/dev/cpu_dma_latency", reason);
+        }
         finding
-            .step(
-                "qos.global",
-                "/dev/cpu_dma_latency",
-                limit.to_string(),
-                "exclude the idle states that are slow to leave",
-            )
             .remedy(what, price, "wakewatt measure wakeup before and after; wakewatt doctor repeats the experiment")
             .yes()
     }

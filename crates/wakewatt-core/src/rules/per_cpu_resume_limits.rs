@@ -4,7 +4,7 @@
 //! ended, and its zero is inverted: `0` is no limit, `n/a` is zero latency (KNOBS.md 4). Users write 0 to mean "fast"
 //! and get the opposite. Limits that differ between CPUs make the same work cost different amounts on them.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::evidence::Evidence;
 use crate::facts::pm_qos::cpu_limit_path;
 use crate::units::LatencyLimit;
@@ -45,11 +45,13 @@ impl Rule for PerCpuResumeLimits {
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
         for (cpus, limit) in set {
             let path = cpu_limit_path(cpus.first().unwrap_or(0));
+            let reason = format!("take the limit off CPUs {cpus}");
             finding = finding.on(path.clone(), format!("{} on CPUs {cpus}", limit.as_cpu_text())).step(
                 "qos.cpu",
-                path,
+                on_cpus(&evidence.facts, cpus),
                 "none",
-                format!("take the limit off CPUs {cpus}"),
+                path,
+                reason,
             );
         }
         finding

@@ -5,7 +5,7 @@
 //! (KNOBS.md 4). The per-CPU file spells zero latency `n/a` and no limit `0`. A limit of zero may be meant; a small
 //! number that happens to exclude C1 hardly ever is. Without a polling state in the table (Arm) nothing can spin.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, limit_word, on_cpus, would_poll};
 use crate::budget;
 use crate::evidence::Evidence;
 use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
@@ -53,16 +53,16 @@ impl Rule for PollingByAccident {
             }
         }
         let sleeps = first.excluded.first().map(|c| c.exit_latency_ns);
-        let to = sleeps.map_or(LatencyLimit::None, LatencyLimit::AtMostNs);
-        for (cpus, limit) in qos.per_cpu.known().filter(|(_, l)| Some(**l) == Some(first.limit)) {
+        // The shallowest sleep of every kind of CPU, so that none of them goes on spinning.
+        let to = budget::shallowest(idle).or(sleeps.map(LatencyLimit::AtMostNs)).unwrap_or(LatencyLimit::None);
+        for (cpus, limit) in qos.per_cpu.known().filter(|(_, l)| spinning.iter().any(|r| r.limit == **l)) {
             if let Some(cpu) = cpus.first() {
                 let path = cpu_limit_path(cpu);
-                finding = finding.on(path.clone(), format!("{} on CPUs {cpus}", limit.as_cpu_text())).step(
-                    "qos.cpu",
-                    path,
-                    to.to_string(),
-                    format!("CPUs {cpus} may sleep again"),
-                );
+                finding = finding.on(path.clone(), format!("{} on CPUs {cpus}", limit.as_cpu_text()));
+                if !would_poll(to, idle) {
+                    let on = on_cpus(&evidence.facts, cpus);
+                    finding = finding.step("qos.cpu", on, limit_word(to), path, format!("CPUs {cpus} may sleep again"));
+                }
             }
         }
         finding
