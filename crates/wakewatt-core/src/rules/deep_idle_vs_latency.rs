@@ -8,7 +8,7 @@
 //! experiment the rule cannot tell. The experiment's arms are read in their order (shallow sleep, no sleep): the first
 //! that was faster is the remedy, and with limits lifted it says what the limits in force already save.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, limit_word, would_poll};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::budget::{self, DEEP_NS, Resolution};
 use crate::evidence::Evidence;
 use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
@@ -184,9 +184,8 @@ impl DeepIdleVsLatency {
             "More watts when idle; less turbo headroom for a single busy core. How many watts: measure before and \
                 after."
         };
-        if (limit != LatencyLimit::Poll || is_proved) && !would_poll(limit, idle) {
-            let reason = "exclude the idle states that are slow to leave";
-            finding = finding.step("qos.global", None, limit_word(limit), "/dev/cpu_dma_latency", reason);
+        if limit != LatencyLimit::Poll || is_proved {
+            finding = finding.budget(&evidence.facts, limit, "exclude the idle states that are slow to leave");
         }
         finding
             .remedy(what, price, "wakewatt measure wakeup before and after; wakewatt doctor repeats the experiment")
@@ -298,7 +297,7 @@ mod tests {
         both.effects.insert(0, Effect { arm: "shallow".into(), ..both.effects[0].clone() });
         host.experiment = Some(both.clone());
         let to = |host: &Evidence| match DeepIdleVsLatency.check(host) {
-            Answer::Yes(finding) => finding.plan.unwrap().steps[0].to.clone(),
+            Answer::Yes(finding) => finding.plan.unwrap().steps()[0].to.clone(),
             _ => String::new(),
         };
         assert_eq!(to(&host), "1us");
@@ -323,6 +322,6 @@ mod tests {
     fn the_remedy_is_resolved() {
         let Answer::Yes(finding) = DeepIdleVsLatency.check(&evidence(&icx())) else { panic!() };
         assert!(finding.remedy.contains("4us -> C1E (4us); C6 (170us) excluded; 5-169us would be the same"));
-        assert_eq!(finding.plan.unwrap().steps[0].to, "4us");
+        assert_eq!(finding.plan.unwrap().steps()[0].to, "4us");
     }
 }

@@ -10,6 +10,7 @@ use crate::evidence::Evidence;
 use crate::fact::{Gap, GapKind, PerCpu};
 use crate::facts::Snapshot;
 use crate::facts::idle::Idle;
+use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
 use crate::plan::{self, Plan, Step};
 use crate::units::LatencyLimit;
 use serde::Serialize;
@@ -220,6 +221,18 @@ impl Finding {
         plan.push(step);
         self.plan = Some(plan).filter(|plan| !plan.steps().is_empty());
         self
+    }
+    /// One more step of the plan: a latency budget for all CPUs, where it would not poll unasked. In a container without
+    /// the device it is a value of every CPU.
+    fn budget(self, facts: &Snapshot, limit: LatencyLimit, reason: impl Into<String>) -> Finding {
+        let has_no_device = facts.qos.global.gap().is_some_and(|gap| gap.kind == GapKind::Absent);
+        if would_poll(limit, &facts.idle) || (has_no_device && facts.qos.per_cpu.is_unknown()) {
+            self
+        } else if has_no_device {
+            self.step("qos.cpu", None, limit_word(limit), cpu_limit_path(0), reason)
+        } else {
+            self.step("qos.global", None, limit_word(limit), GLOBAL, reason)
+        }
     }
     /// One more step of the plan: a kernel parameter for the next boots.
     fn boot(self, parameter: impl Into<String>, reason: impl Into<String>) -> Finding {

@@ -29,7 +29,7 @@ impl Rule for NoIdleDriver {
         let cost = Cost::unknown(
             "idle states cannot be seen, limited or chosen; what halting costs is only known by measuring",
         );
-        let finding = Finding::new(
+        Finding::new(
             self,
             weight,
             Confidence::High,
@@ -37,22 +37,19 @@ impl Rule for NoIdleDriver {
             have no effect",
             cost,
         )
-        .on("/sys/devices/system/cpu/cpuidle/current_driver", "none");
-        let is_off = evidence.facts.boot.argument("cpuidle.off") == Some("1");
-        let finding = if is_off { finding.boot("cpuidle.off=0", "let an idle driver load") } else { finding };
-        finding
-            .remedy(
-                if is_metal {
-                    "Look for idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line and for the modules \
+        .on("/sys/devices/system/cpu/cpuidle/current_driver", "none")
+        .remedy(
+            if is_metal {
+                "Look for idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line and for the modules \
                         acpi_idle or processor in the kernel log."
-                } else {
-                    "In a guest this is common: the hypervisor decides. On KVM the guest module cpuidle-haltpoll \
+            } else {
+                "In a guest this is common: the hypervisor decides. On KVM the guest module cpuidle-haltpoll \
                         gives a driver, and polling before halt."
-                },
-                "With a driver the CPUs may sleep deeper than HLT: fewer watts, slower wake-ups.",
-                "wakewatt inspect idle boot; wakewatt measure wakeup",
-            )
-            .yes()
+            },
+            "With a driver the CPUs may sleep deeper than HLT: fewer watts, slower wake-ups.",
+            "wakewatt inspect idle boot; wakewatt measure wakeup",
+        )
+        .yes()
     }
 }
 

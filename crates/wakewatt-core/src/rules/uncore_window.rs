@@ -107,9 +107,10 @@ impl Rule for UncoreWindow {
         }) {
             let knob = if domain.elc_floor_khz.is_known() { "uncore.elc.floor" } else { "uncore.min" };
             let file = if domain.elc_floor_khz.is_known() { "elc_floor_freq_khz" } else { "min_freq_khz" };
+            let is_all = domain.initial_max_khz.get() == Some(max);
+            let to = if is_all { "max".into() } else { khz_word(*max) };
             let path = format!("{ROOT}/{}/{file}", domain.name);
-            finding =
-                finding.step(knob, Some(domain.name.clone()), khz_word(*max), path, "the clock stays up while idle");
+            finding = finding.step(knob, Some(domain.name.clone()), to, path, "the clock stays up while idle");
         }
         finding
             .remedy(

@@ -6,7 +6,7 @@
 //! a network or a disk would not hurt more; few wake-ups (under 50) say nothing. The total is small on a quiet machine and
 //! that is an answer too: idle states cost a share of the requests, so what counts is each wake-up and who waits for it.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, limit_word, percent, would_poll};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::budget;
 use crate::evidence::Evidence;
 use crate::samples::traced::{Traced, WakeRow};
@@ -95,11 +95,10 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
     let idle = &evidence.facts.idle;
     let is_excluded = |limit: &LatencyLimit| {
         let resolutions = budget::resolve(*limit, idle);
-        resolutions.iter().any(|r| r.excluded.iter().any(|c| c.name == state)) && !would_poll(*limit, idle)
+        resolutions.iter().any(|r| r.excluded.iter().any(|c| c.name == state))
     };
     if let Some(limit) = budget::shallow(idle).filter(is_excluded) {
-        let reason = format!("keep the CPUs out of {state}");
-        finding = finding.step("qos.global", None, limit_word(limit), "/dev/cpu_dma_latency", reason);
+        finding = finding.budget(&evidence.facts, limit, format!("keep the CPUs out of {state}"));
     }
     finding.remedy(
         "If what waits here is what this machine is for: limit the latency its CPUs may take to wake \
