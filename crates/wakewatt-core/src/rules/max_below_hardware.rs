@@ -96,7 +96,9 @@ impl Rule for MaxBelowHardware {
         }
         for (khz, cpus) in lowered(evidence, &top) {
             let on = on_cpus(&evidence.facts, &cpus);
-            finding = finding.step("freq.max", on, khz_word(khz), PATH, "allow the highest frequency");
+            let is_all = freq.policies.hardware_max_khz.uniform() == Some(&khz);
+            let to = if is_all { "max".into() } else { khz_word(khz) };
+            finding = finding.step("freq.max", on, to, PATH, "allow the highest frequency");
         }
         if let Some(ratio) = freq.intel_pstate.max_perf_ratio.get().filter(|r| **r < 1.0) {
             let path = "/sys/devices/system/cpu/intel_pstate/max_perf_pct";

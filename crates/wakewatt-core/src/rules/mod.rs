@@ -270,7 +270,7 @@ fn would_poll(limit: LatencyLimit, idle: &Idle) -> bool {
 
 /// A frequency as a step says it, exact as well.
 fn khz_word(khz: u64) -> String {
-    if khz % 1000 == 0 { format!("{}MHz", khz / 1000) } else { format!("{khz}kHz") }
+    if khz.is_multiple_of(1000) { format!("{}MHz", khz / 1000) } else { format!("{khz}kHz") }
 }
 
 /// 0.256 as `26 %`; small shares keep a digit.

@@ -45,15 +45,11 @@ impl Rule for PerCpuResumeLimits {
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
         for (cpus, limit) in set {
             let path = cpu_limit_path(cpus.first().unwrap_or(0));
-            let reason = format!("take the limit off CPUs {cpus}");
-            finding = finding.on(path.clone(), format!("{} on CPUs {cpus}", limit.as_cpu_text())).step(
-                "qos.cpu",
-                on_cpus(&evidence.facts, cpus),
-                "none",
-                path,
-                reason,
-            );
+            finding = finding.on(path, format!("{} on CPUs {cpus}", limit.as_cpu_text()));
         }
+        let limited = limits.cpus_where(|l| *l != LatencyLimit::None);
+        let (on, path) = (on_cpus(&evidence.facts, &limited), cpu_limit_path(limited.first().unwrap_or(0)));
+        finding = finding.step("qos.cpu", on, "none", path, format!("take the limit off CPUs {limited}"));
         finding
             .remedy(
                 "Nobody owns these values and they outlive their writer. If no running tool means them, set them to \

@@ -55,15 +55,15 @@ impl Rule for PollingByAccident {
         let sleeps = first.excluded.first().map(|c| c.exit_latency_ns);
         // The shallowest sleep of every kind of CPU, so that none of them goes on spinning.
         let to = budget::shallowest(idle).or(sleeps.map(LatencyLimit::AtMostNs)).unwrap_or(LatencyLimit::None);
-        for (cpus, limit) in qos.per_cpu.known().filter(|(_, l)| spinning.iter().any(|r| r.limit == **l)) {
-            if let Some(cpu) = cpus.first() {
-                let path = cpu_limit_path(cpu);
-                finding = finding.on(path.clone(), format!("{} on CPUs {cpus}", limit.as_cpu_text()));
-                if !would_poll(to, idle) {
-                    let on = on_cpus(&evidence.facts, cpus);
-                    finding = finding.step("qos.cpu", on, limit_word(to), path, format!("CPUs {cpus} may sleep again"));
-                }
-            }
+        let is_spinning = |limit: &LatencyLimit| spinning.iter().any(|r| r.limit == *limit);
+        for (cpus, limit) in qos.per_cpu.known().filter(|(_, l)| is_spinning(l)) {
+            let path = cpu_limit_path(cpus.first().unwrap_or(0));
+            finding = finding.on(path, format!("{} on CPUs {cpus}", limit.as_cpu_text()));
+        }
+        let cpus = qos.per_cpu.cpus_where(is_spinning);
+        if let Some(cpu) = cpus.first().filter(|_| !would_poll(to, idle)) {
+            let (on, why) = (on_cpus(&evidence.facts, &cpus), format!("CPUs {cpus} may sleep again"));
+            finding = finding.step("qos.cpu", on, limit_word(to), cpu_limit_path(cpu), why);
         }
         finding
             .remedy(

@@ -68,7 +68,11 @@ impl Rule for PowerLimit {
             for (zone, constraint, _, max) in known.iter().filter(|z| is_low(z)) {
                 let path = format!("/sys/class/powercap/{}/constraint_{}_power_limit_uw", zone.id, constraint.index);
                 // Rounded down to a whole mW: never above the design power.
-                let to = format!("{}mW", max / 1000);
+                let to = if max.is_multiple_of(1_000_000) {
+                    format!("{}W", max / 1_000_000)
+                } else {
+                    format!("{}mW", max / 1000)
+                };
                 finding = finding.step("power.limit.long", Some(zone.id.clone()), to, path, "the design power again");
             }
         }

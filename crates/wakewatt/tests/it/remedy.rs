@@ -164,7 +164,8 @@ fn a_server_with_old_tuning_left_behind() {
              {CPU}/cpu2/power/pm_qos_resume_latency_us\n50\n
              {CPU}/cpufreq/ondemand/powersave_bias\n100\n{CPU}/cpufreq/ondemand/sampling_rate\n100000\n
              {CPU}/intel_pstate/status\npassive\n{CPU}/intel_pstate/no_turbo\n0\n{CPU}/intel_pstate/max_perf_pct\n70\n
-             {CPU}/cpu3/power/energy_perf_bias\n15\n{CPU}/cpu2/power/energy_perf_bias\n0\n
+             {CPU}/cpu0/power/energy_perf_bias\n0\n{CPU}/cpu1/power/energy_perf_bias\n0\n
+             {CPU}/cpu2/power/energy_perf_bias\n6\n{CPU}/cpu3/power/energy_perf_bias\n15\n
              {CPU}/intel_uncore_frequency/package_00_die_00/min_freq_khz\n800000\n
              {CPU}/intel_uncore_frequency/package_00_die_00/max_freq_khz\n1200000\n
              {CPU}/intel_uncore_frequency/package_00_die_00/initial_min_freq_khz\n800000\n
@@ -192,6 +193,7 @@ fn a_server_with_old_tuning_left_behind() {
     expect![[r#"
         bios-disabled-states: --set idle.state.C6@cpus:2=off
         deep-idle-vs-latency: --max-latency 10us
+        epb: --set freq.epb@package:1=performance
         frequency-driver: --set freq.driver=active
         governor-tunables: --set freq.tunable.ondemand.powersave_bias=0 --set freq.tunable.ondemand.sampling_rate=20000
         governor: --set freq.governor=performance
@@ -199,14 +201,14 @@ fn a_server_with_old_tuning_left_behind() {
         idle-disabled-by-user: --set idle.state.C1E@package:0=on
         irq-affinity: --set irq.affinity@irq36=0 --set irq.affinity@irq37=1
         ladder-governor: --set idle.governor=menu
-        max-below-hardware: --set freq.max=3456789kHz --set freq.perf.max=100
+        max-below-hardware: --set freq.max=max --set freq.perf.max=100
         min-frequency: --set freq.min=min
         nic-coalescing: --set net.coalescing.adaptive-rx@eth0=off --set net.coalescing.rx-frames@eth0=1 --set net.coalescing.rx-usecs@eth0=0
         numa-remote-share: --set memory.numa_balancing=on
         nvme-apst: --set nvme.apst@nvme0=off
         pcie-aspm: --set pcie.aspm=performance
-        per-cpu-resume-limits: --set qos.cpu@cpus:0=none --set qos.cpu@cpus:1=none --set qos.cpu@cpus:2=none
-        polling-by-accident: --set qos.cpu@cpus:0=2us --set qos.cpu@cpus:1=2us
+        per-cpu-resume-limits: --set qos.cpu@cpus:0-2=none
+        polling-by-accident: --max-latency 2us --package 0
         power-limit: --set power.limit.long@intel-rapl:0=250500mW
         processor-max-cstate-ignored: --boot-arg intel_idle.max_cstate=1
         uncore-window: --set uncore.max@package_00_die_00=max"#]].assert_eq(&plans(&text).join("\n"));
@@ -255,7 +257,8 @@ fn a_server_that_leaves_the_clock_to_the_hardware() {
         hwp-dynamic-boost: --set freq.hwp_dynamic_boost=on
         idle-rejected: --set idle.state.C6=off
         turbo-off: --set freq.boost=on
-        uncore-window: --set uncore.max@uncore00=max"#]].assert_eq(&plans(&text).join("\n"));
+        uncore-window: --set uncore.max@uncore00=max"#]]
+    .assert_eq(&plans(&text).join("\n"));
 }
 
 #[test]
@@ -284,8 +287,19 @@ fn a_guest_an_epyc_and_a_machine_handed_to_acpi() {
         + &format!(
             "{CPU}/cpuidle/current_governor_ro\nladder\n{CPU}/cpuidle/available_governors\nladder menu\n//- /proc/sys/kernel/osrelease\n5.4.0\n"
         );
+    let xeon_6 = format!("{CPU}/online\n0\n{CPU}/present\n0\n{CPU}/cpu0/topology/physical_package_id\n0\n")
+        + &[("package_00_die_00", 0), ("uncore00", 0), ("uncore01", 0), ("uncore02", 1)]
+            .map(|(domain, package)| {
+                let at = format!("{CPU}/intel_uncore_frequency/{domain}");
+                format!(
+                    "{at}/package_id\n{package}\n{at}/domain_id\n0\n{at}/min_freq_khz\n800000\n{at}/max_freq_khz\n2500000\n
+                     {at}/initial_min_freq_khz\n800000\n{at}/initial_max_freq_khz\n2500000\n{at}/elc_floor_freq_khz\n1200000\n"
+                )
+            })
+            .concat();
     let container = CONTAINER.to_string() + &acpi;
-    let all: Vec<String> = [guest, amd, acpi, container, off, old].iter().map(|text| plans(text).join("\n")).collect();
+    let all: Vec<String> =
+        [guest, amd, acpi, container, xeon_6, off, old].iter().map(|text| plans(text).join("\n")).collect();
     expect![[r#"
         haltpoll-guest: --set idle.governor=haltpoll --set idle.haltpoll.guest_halt_poll_ns=200000
         idle-disabled-by-user: --set 'idle.state.haltpoll idle@cpus:0=on'
@@ -301,9 +315,12 @@ fn a_guest_an_epyc_and_a_machine_handed_to_acpi() {
         deep-idle-vs-latency: --set qos.cpu=1us
         intel-idle-off-acpi-back: --boot-arg intel_idle.max_cstate=1 --boot-arg processor.max_cstate=1
         --
+        uncore-window: --set uncore.elc.floor@uncore00=max --set uncore.elc.floor@uncore01=max
+        --
 
         --
-        ladder-governor: --boot-arg cpuidle.governor=menu"#]].assert_eq(&all.join("\n--\n"));
+        ladder-governor: --boot-arg cpuidle.governor=menu"#]]
+    .assert_eq(&all.join("\n--\n"));
 }
 
 #[test]
