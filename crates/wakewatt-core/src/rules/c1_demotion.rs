@@ -39,18 +39,13 @@ impl Rule for C1Demotion {
                 paid",
         );
         let title = "C1 demotion is on: the hardware may turn a request for C6 into C1";
-        let mut finding = Finding::new(self, Weight::Note, Confidence::High, title, cost).on(path, says);
-        let is_locked = evidence.facts.msr.is_set("pkg_cst_config", "lock") == Some(true);
+        // Firmware's lock of the register covers its lower half only (SDM volume 4), not these bits.
         let knob = if demotion.get().is_some() { "idle.c1_demotion" } else { "msr.c1_demotion" };
-        let mut how = "switch it off and measure watts";
-        if is_locked && knob.starts_with("msr") {
-            how = "switch it off in the BIOS (the register is locked) and measure watts";
-        } else {
-            finding = finding.step(knob, None, "off", path, "C6 where the kernel asks for it");
-        }
-        finding
+        Finding::new(self, Weight::Note, Confidence::High, title, cost)
+            .on(path, says)
+            .step(knob, None, "off", path, "C6 where the kernel asks for it")
             .remedy(
-                format!("Nothing, if latency matters. To save power on a mostly idle machine, {how}."),
+                "Nothing, if latency matters. To save power on a mostly idle machine, switch it off and measure watts.",
                 "Switched off: deeper sleep, slower wake-ups.",
                 "wakewatt measure wakeup with long and short pauses",
             )
