@@ -78,6 +78,10 @@ pub struct SettingOutcome {
     pub before: Option<String>,
     /// What was written.
     pub requested: String,
+    /// Both as people say it.
+    pub before_shown: String,
+    /// The same for the new one.
+    pub requested_shown: String,
     /// What the kernel says now.
     pub read_back: Option<String>,
     /// What is in force, where that is known to differ.
@@ -216,6 +220,8 @@ fn outcome(step: &Step, change: &Change) -> SettingOutcome {
         path: change.path.clone(),
         before: change.before.clone(),
         requested: change.to.clone(),
+        before_shown: change.before_shown.clone(),
+        requested_shown: change.to_shown.clone(),
         read_back: change.before.clone(),
         effective: None,
         result: SettingResult::WasSo,

@@ -207,7 +207,8 @@ impl Journal {
     /// Writes it as it is now, durably.
     pub fn save(&self, store: &dyn Store) -> Result<(), JournalError> {
         let bytes = serde_json::to_vec_pretty(self).map_err(|e| fail(&self.file, e))?;
-        store::replace(store, &self.file, &bytes, 0o600).map_err(|e| fail(&self.file, e.what))
+        // Readable for all: anybody may ask for the status.
+        store::replace(store, &self.file, &bytes, 0o644).map_err(|e| fail(&self.file, e.what))
     }
 
     /// Reads one back.

@@ -21,6 +21,10 @@ pub struct SettingState {
     pub requested: Option<String>,
     /// What it says now.
     pub now: Option<String>,
+    /// Both as people say it.
+    pub requested_shown: Option<String>,
+    /// The same for the value now.
+    pub now_shown: Option<String>,
     /// What is in force, where that differs from the file.
     pub effective: Option<String>,
     /// The verdict.
@@ -108,6 +112,8 @@ fn one(
                     path: change.path,
                     requested: Some(change.to),
                     now: change.before,
+                    requested_shown: Some(change.to_shown),
+                    now_shown: Some(change.before_shown),
                     effective: None,
                     verdict: Verdict::NeverSet,
                 });
@@ -159,8 +165,23 @@ fn setting(
         (Kept::Not, Ok(now)) => Verdict::Drifted { by: suspects(host, journal, entry, now, all) },
     };
     let site = knob.and_then(|k| k.sites(host).ok()?.into_iter().find(|s| s.path == entry.path));
+    let shown = |text: &Option<String>| match (knob, &site, text) {
+        (Some(knob), Some(site), Some(text)) => Some(knob.decode(site, text)),
+        // A file is shown by its first line.
+        (_, _, text) => text.as_ref().map(|t| t.lines().next().unwrap_or("(empty)").to_string()),
+    };
+    let (requested_shown, now_shown) = (shown(&requested), shown(&now));
     let effective = knob.zip(site).and_then(|(k, s)| k.effective(host, &s));
-    SettingState { name: entry.name.clone(), path: entry.path.clone(), requested, now, effective, verdict }
+    SettingState {
+        name: entry.name.clone(),
+        path: entry.path.clone(),
+        requested,
+        now,
+        requested_shown,
+        now_shown,
+        effective,
+        verdict,
+    }
 }
 
 /// Who may have written a value: a later transaction of ours, a daemon that turns this knob, or a return to the start.

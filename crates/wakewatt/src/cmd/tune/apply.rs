@@ -222,6 +222,7 @@ fn text(applied: &Applied, outcome: &Outcome, style: Style) -> String {
     let width = output::width();
     let n_set = applied.settings.iter().filter(|s| s.result != SettingResult::WasSo).count();
     let n_so = applied.settings.len() - n_set;
+    let mut lines: Vec<(String, String, usize, String)> = Vec::new();
     for setting in &applied.settings {
         let what = match &setting.result {
             SettingResult::WasSo => continue,
@@ -230,9 +231,17 @@ fn text(applied: &Applied, outcome: &Outcome, style: Style) -> String {
             SettingResult::Refused(why) => format!(" REFUSED: {why}"),
         };
         let force = setting.effective.as_ref().map_or(String::new(), |e| format!("; in force: {e}"));
-        let before = setting.before.as_deref().unwrap_or("nothing");
-        let line = format!("{} at {}: {before} -> {}{what}{force}", setting.name, setting.place, setting.requested);
-        let _ = writeln!(out, "{}", wrap("  ", "      ", &line, width));
+        let (from, to) = (&setting.before_shown, &setting.requested_shown);
+        let said = format!("{from} -> {to}{what}{force}");
+        // A 512-CPU machine has one line per kind of change, not per CPU.
+        match lines.last_mut().filter(|l| l.0 == setting.name && l.1 == said) {
+            Some(line) => line.2 += 1,
+            None => lines.push((setting.name.clone(), said, 1, setting.place.clone())),
+        }
+    }
+    for (name, said, n, place) in lines {
+        let at = if n > 1 { format!("{n} places from {place} on") } else { place };
+        let _ = writeln!(out, "{}", wrap("  ", "      ", &format!("{name} at {at}: {said}"), width));
     }
     for why in &applied.left_out {
         let _ = writeln!(out, "{}", wrap("  left out: ", "      ", why, width));

@@ -76,8 +76,8 @@ fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
     let mut groups: BTreeMap<(String, String), Vec<&SettingState>> = BTreeMap::new();
     let mut order = Vec::new();
     for setting in settings {
-        let wanted = setting.requested.as_deref().map_or("(no such file)", one_line);
-        let now = setting.now.as_deref().map_or("nothing", one_line);
+        let wanted = setting.requested_shown.as_deref().unwrap_or("(no such file)");
+        let now = setting.now_shown.as_deref().unwrap_or("nothing");
         let verdict = match &setting.verdict {
             Verdict::Holds => format!("= {wanted}"),
             Verdict::Clamped(how) => format!("= {wanted}: {how}"),
@@ -103,9 +103,4 @@ fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
         (format!("{name} {} [{}{more}]", key.1, group[0].path), group[0].verdict.is_good())
     };
     order.iter().map(line).collect()
-}
-
-/// A file's text is named by its first line.
-fn one_line(text: &str) -> &str {
-    text.lines().next().unwrap_or("(empty)")
 }
