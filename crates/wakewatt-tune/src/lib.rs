@@ -26,3 +26,4 @@ pub mod recovery;
 pub mod status;
 pub mod live;
 pub mod systemd;
+pub mod reference;

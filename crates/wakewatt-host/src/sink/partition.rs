@@ -33,15 +33,18 @@ pub(super) fn write(folder: &Path, path: &str, cpus: &str) -> Result<(), SinkErr
             Err(other) => Err(fail(path, other)),
         };
     }
-    let made = match rustix::fs::mkdir(folder, rustix::fs::Mode::from_raw_mode(0o755)) {
-        Ok(()) => true,
-        Err(Errno::EXIST) => false,
+    let before = match rustix::fs::mkdir(folder, rustix::fs::Mode::from_raw_mode(0o755)) {
+        Ok(()) => None,
+        Err(Errno::EXIST) => Some(attribute::read(&folder.join("cpuset.cpus"), path)?),
         Err(other) => return Err(fail(path, other)),
     };
     let written = fill(parent, folder, path, cpus);
-    if written.is_err() && made {
-        // Nothing of a half-made partition stays.
-        let _ = rustix::fs::rmdir(folder);
+    if written.is_err() {
+        // Nothing half-made stays: what was there before, or no group.
+        let _ = match before {
+            Some(before) if !before.is_empty() => fill(parent, folder, path, &before),
+            _ => rustix::fs::rmdir(folder).map_err(|e| fail(path, e)),
+        };
     }
     written
 }

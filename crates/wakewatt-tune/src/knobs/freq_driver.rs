@@ -3,7 +3,8 @@
 //! active: the driver (or the hardware) chooses the clock; passive: cpufreq's governors do; guided (AMD): governors set
 //! bounds, hardware chooses within; off: no frequency scaling at all, clocks stay where they are. Every change resets
 //! all policies: governor, limits, preferences, and the files themselves come and go. intel_pstate refuses off while HWP
-//! is on (EBUSY), which shows in the preference files, so it is not offered then. AMD calls off `disable`.
+//! is on (EBUSY), which shows in the preference files, so it is not offered then. AMD calls off `disable`, which
+//! earlier kernels refuse in active mode (EBUSY): go by passive.
 //! Sources: admin-guide/pm/intel_pstate.rst, admin-guide/pm/amd-pstate.rst.
 
 use super::one_file;

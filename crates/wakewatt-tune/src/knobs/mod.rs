@@ -2,6 +2,8 @@
 
 use crate::knob::Knob;
 
+pub mod cpu_online;
+pub mod cpu_smt;
 pub mod freq_boost;
 pub mod freq_driver;
 pub mod freq_epb;
@@ -15,11 +17,23 @@ pub mod idle_c1_demotion;
 pub mod idle_governor;
 pub mod idle_haltpoll;
 pub mod idle_state;
+pub mod irq_affinity;
+pub mod memory_numa_balancing;
+pub mod msr_bits;
+pub mod net_coalescing;
+pub mod nvme_apst;
 mod one_file;
+pub mod pcie_aspm;
+pub mod pcie_link;
 mod per_policy;
+pub mod place_consolidate;
+pub mod power_limit;
 pub mod qos_cpu;
 pub mod qos_global;
 pub mod qos_limit;
+mod uncore_domains;
+pub mod uncore_elc;
+pub mod uncore_limits;
 
 /// Every knob, in the order of KNOBS.md 4: idle, frequency, uncore, CPUs, power, devices, memory.
 pub const KNOBS: &[&dyn Knob] = &[
@@ -40,6 +54,24 @@ pub const KNOBS: &[&dyn Knob] = &[
     &freq_perf::MIN,
     &freq_epp::FreqEpp,
     &freq_epb::FreqEpb,
+    &uncore_limits::MAX,
+    &uncore_limits::MIN,
+    &uncore_elc::UncoreElc,
+    &cpu_smt::CpuSmt,
+    &cpu_online::CpuOnline,
+    &power_limit::LIMIT,
+    &power_limit::WINDOW,
+    &msr_bits::PACKAGE_LIMIT,
+    &msr_bits::C1_DEMOTION,
+    &msr_bits::C1_UNDEMOTION,
+    &msr_bits::C1E_PROMOTION,
+    &pcie_aspm::PcieAspm,
+    &pcie_link::PcieLink,
+    &nvme_apst::NvmeApst,
+    &net_coalescing::NetCoalescing,
+    &irq_affinity::IrqAffinity,
+    &memory_numa_balancing::NumaBalancing,
+    &place_consolidate::PlaceConsolidate,
 ];
 
 /// The knob a setting's full name belongs to: its own id, or the longest id that the name continues behind a dot.

@@ -35,10 +35,13 @@ pub(super) fn machine(
     }
 }
 
-/// `path: no such file (what that means)`.
+/// `path: no such file (what that means)`; of what was not recorded nothing follows.
 pub(super) fn missing(host: &Host<'_>, path: &str, because: &str) -> String {
-    let detail = text(host.source, path).err().map_or_else(|| "not usable".to_string(), |e| e.detail);
-    format!("{path}: {detail} ({because})")
+    match text(host.source, path) {
+        Err(e) if e.kind == ErrorKind::NotRecorded => format!("{path}: {}", e.detail),
+        Err(e) => format!("{path}: {} ({because})", e.detail),
+        Ok(_) => format!("{path}: {because}"),
+    }
 }
 
 /// One CPU as a set.
