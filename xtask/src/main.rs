@@ -6,6 +6,7 @@
 
 mod bench;
 mod binary;
+mod boot_tree;
 mod browser;
 mod dist;
 mod fixtures;
@@ -43,6 +44,8 @@ enum Chore {
     Fixtures(fixtures::Args),
     /// Look at a report in a headless browser: pictures, PDF, no request, no script error, no overflow
     Screenshot(screenshot::Args),
+    /// Let Debian's own GRUB make a grub.cfg from the planned drop-in, and look at it (root)
+    BootTree(boot_tree::Args),
     /// Check the licences of all dependencies against deny.toml
     Licences,
 }
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Chore::Dist(args) => dist::run(&args),
         Chore::Fixtures(args) => fixtures::run(&args),
         Chore::Screenshot(args) => screenshot::run(&args),
+        Chore::BootTree(args) => boot_tree::run(&args),
         Chore::Licences => licences::run(),
     };
     match done {
