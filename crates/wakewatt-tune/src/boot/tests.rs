@@ -137,6 +137,8 @@ const CASES: &[(&str, &str)] = &[
 /// Cases in which nothing may be planned; `plan.txt` is the message.
 const REFUSED: &[&str] = &[
     "refused-uki",
+    "refused-uki-drop-in",
+    "refused-proxmox",
     "refused-systemd-boot-no-cmdline",
     "refused-both-installed",
     "refused-firecracker",
