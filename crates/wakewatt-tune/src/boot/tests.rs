@@ -323,3 +323,42 @@ fn ids_are_unique_and_found() {
         assert_eq!(by_id(loader.about().id).unwrap().about(), loader.about());
     }
 }
+
+#[test]
+fn no_damaged_file_makes_a_planner_panic() {
+    use wakewatt_core::source::{ErrorKind, ReadError};
+    let wanted = Argument::parse_all(WANTED).unwrap();
+    let damage: &[&[u8]] = &[
+        b"",
+        b"\n",
+        b"\xff\xfe\x00",
+        b"\"",
+        b"options",
+        b"options \"",
+        b"kernelopts",
+        b"title\noptions $kernelopts $x\nlinux\n",
+        b"menuentry 'x' {\nmenuentry {\n next_entry custom.cfg linux",
+        b"set linux_append=\"$linux_append",
+        b"GRUB_CMDLINE_LINUX_DEFAULT=\"${",
+        "loader grub-bls\nadded \u{e4}\n".as_bytes(),
+        b"layout=\nlayout=uki",
+    ];
+    let folders = CASES.iter().map(|(case, _)| *case).chain(REFUSED.iter().copied());
+    for tree in folders.map(|case| load(&fixtures().join(case).join("before"))) {
+        for path in tree.files.keys() {
+            let broken = damage.iter().map(|b| Ok(b.to_vec()));
+            for content in broken.chain([Err(ReadError::new(ErrorKind::Denied, "Permission denied"))]) {
+                let mut damaged = tree.clone();
+                damaged.files.insert(path.clone(), content);
+                for loader in LOADERS {
+                    let _ = loader.detect(&damaged);
+                    for arguments in [&wanted[..], &[]] {
+                        let Ok(plan) = loader.plan(&damaged, arguments) else { continue };
+                        // Whatever it plans fits the files it was planned for.
+                        carry_out(&mut damaged.clone(), &plan.edits);
+                    }
+                }
+            }
+        }
+    }
+}
