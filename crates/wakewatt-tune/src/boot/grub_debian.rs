@@ -50,6 +50,7 @@ impl BootLoader for GrubDebian {
 
     fn plan(&self, source: &dyn Source, arguments: &[Argument]) -> Result<BootPlan, BootError> {
         let before = look::bytes(source, DROP_IN)?;
+        let old = ours(before.as_deref().unwrap_or_default());
         let Others { line, mut notes, has_recovery } = others(source)?;
         let sorted = sort_out(arguments, &line, "the GRUB configuration")?;
         notes.extend(sorted.notes);
@@ -80,7 +81,7 @@ impl BootLoader for GrubDebian {
         plan.notes.extend(parameters::traps(arguments));
         plan.try_once = match sorted.missing.as_slice() {
             [] => TryOnce::refused("taking parameters away needs no trial; the recovery entry has none of them"),
-            missing => Some(grub_try::with_copied_entry(source, missing)),
+            missing => TryOnce::lingering(&old, missing).or_else(|| Some(grub_try::with_copied_entry(source, missing))),
         };
         Ok(plan)
     }
@@ -94,6 +95,13 @@ fn drop_in(arguments: &[Argument]) -> String {
          {VARIABLE}=\"${VARIABLE} {}\"\n",
         argument::join(arguments)
     )
+}
+
+/// The words of our own drop-in, for the decision about a trial only.
+fn ours(drop_in: &[u8]) -> Vec<Argument> {
+    let mut shell = shell_line::Variables::new(&[VARIABLE]);
+    shell.source(&String::from_utf8_lossy(drop_in));
+    words(shell.get(VARIABLE)).iter().filter_map(|word| Argument::parse(word).ok()).collect()
 }
 
 /// What everybody else configures, as far as the files can be read without running them.

@@ -94,7 +94,10 @@ impl BootLoader for SystemdBoot {
             plan.notes.extend(parameters::traps(arguments));
             plan.try_once = Some(match sorted.missing.as_slice() {
                 [] => TryOnce::Refused { why: "taking parameters away needs no trial".into() },
-                missing => trial(source, missing).unwrap_or_else(|why| TryOnce::Refused { why }),
+                missing => match TryOnce::lingering(&record.added, missing) {
+                    Some(refused) => refused,
+                    None => trial(source, missing).unwrap_or_else(|why| TryOnce::Refused { why }),
+                },
             });
         }
         Ok(plan)

@@ -272,6 +272,7 @@ fn planning_twice_changes_nothing_another_replaces_and_none_removes() {
         assert_eq!(same, first, "{case}");
         let (changed, second) = follow(&first, &other);
         assert!(!changed.is_empty(), "{case}");
+        assert!(matches!(changed.try_once, Some(TryOnce::Refused { .. })), "{case}: a copy would keep the old words");
         let text = |t: &Tree| {
             let files = t.files.iter().filter(|(p, _)| !p.starts_with("/proc"));
             files.map(|(_, b)| String::from_utf8_lossy(b.as_ref().unwrap()).into_owned()).collect::<String>()
