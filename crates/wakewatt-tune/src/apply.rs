@@ -362,7 +362,10 @@ impl Work<'_> {
                 Err(why) => return Err(why),
             }
         }
+        let n_known = self.journal.entries.len();
         add_entries(&mut self.journal.entries, &host, self.hands.sink, &fresh).map_err(|e| e.to_string())?;
+        // What was not there when we began (a governor's tunables, a CPU's files) goes with what brought it.
+        self.journal.entries[n_known..].iter_mut().for_each(|entry| entry.before = None);
         self.save()?;
         Ok(fresh)
     }
