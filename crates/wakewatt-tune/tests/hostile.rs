@@ -1,4 +1,5 @@
 //! What the kernel, the disk, other people and time do to a transaction.
+#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
 use std::path::Path;
 use wakewatt_host::memory::{Event, Memory};

@@ -17,4 +17,5 @@ mod schemas;
 mod tmux;
 mod tool;
 mod trace;
+mod tune;
 mod watch;
