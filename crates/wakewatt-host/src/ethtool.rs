@@ -43,7 +43,8 @@ pub(crate) fn answer(question: &str) -> Read<Vec<u8>> {
     // SAFETY: an all-zero ifreq is valid (arrays of integers and a union of them).
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(name) {
-        *to = from.cast_signed();
+        // c_char is signed on x86-64 and unsigned on arm64.
+        *to = libc::c_char::from_ne_bytes([*from]);
     }
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
     // SAFETY: the kernel reads the ifreq, and reads and writes struct ethtool_coalesce, which `words` is as large as;
