@@ -15,6 +15,7 @@ mod hosts;
 mod licences;
 mod reference;
 mod screenshot;
+mod testbed;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -48,6 +49,8 @@ enum Chore {
     Screenshot(screenshot::Args),
     /// Check the licences of all dependencies against deny.toml
     Licences,
+    /// Boot a real kernel on an emulated machine of our choosing and run a command in it
+    Testbed(testbed::Args),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +64,14 @@ fn main() -> ExitCode {
         Chore::Fixtures(args) => fixtures::run(&args),
         Chore::Screenshot(args) => screenshot::run(&args),
         Chore::Licences => licences::run(),
+        // The only chore whose exit code is another program's, so 125 says that it is not.
+        Chore::Testbed(args) => match testbed::run(&args) {
+            Ok(code) => return code,
+            Err(error) => {
+                eprintln!("xtask: {error:#}");
+                return ExitCode::from(125);
+            }
+        },
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

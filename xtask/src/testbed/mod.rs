@@ -1,0 +1,194 @@
+//! `cargo xtask testbed`: real kernels on machines of our choosing, emulated, to run wakewatt or anything else in.
+//!
+//! A machine file (`testbed/machines`) says what the machine has; a stock Debian kernel boots on it with an initramfs
+//! made on the spot, runs one command and powers off. Nothing is installed and nothing needs root. How to use it and what
+//! is not real in it: `testbed/README.md`. Data flows machine → board → QEMU → records → out folder.
+
+mod arm;
+mod board;
+mod guest;
+mod initramfs;
+mod kernel;
+mod machine;
+mod modules;
+mod package;
+mod run;
+mod x86;
+
+use anyhow::{Context, Result, bail};
+use machine::Machine;
+use run::{Ending, Job};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+/// Arguments of `testbed`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Boot a machine, run a command in it, end with its exit code (124: not in time, 125: no machine, 130: interrupted)
+    Run(RunArgs),
+    /// Name the machines of the repository
+    List,
+}
+
+#[derive(clap::Args)]
+struct RunArgs {
+    /// A machine file, or the name of one in testbed/machines
+    machine: PathBuf,
+    /// The command and its arguments, behind `--`; wakewatt and busybox are on the path
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<String>,
+    /// Give up after this long: 90s, 5min, or seconds
+    #[arg(long, default_value = "120s", value_parser = duration)]
+    timeout: Duration,
+    /// Put a file inside, at GUEST or else at /root/NAME; may be repeated
+    #[arg(long = "file", value_name = "HOST[:GUEST]")]
+    files: Vec<String>,
+    /// Bring a file or folder back, into OUT/files; may be repeated
+    #[arg(long, value_name = "GUESTPATH")]
+    fetch: Vec<String>,
+    /// Where stdout, stderr, console.log, qemu.log and files/ go; target/testbed/out/MACHINE when not given
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// The wakewatt to put inside; the newer of the release and the debug build when not given
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    match &args.what {
+        What::List => list(),
+        What::Run(args) => run_command(args),
+    }
+}
+
+fn list() -> Result<ExitCode> {
+    for path in machine_files()? {
+        let machine = Machine::read(&path)?;
+        println!("{:24} {}", machine.name, machine.summary);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_command(args: &RunArgs) -> Result<ExitCode> {
+    let machine = Machine::read(&machine_file(&args.machine))?;
+    let wakewatt = binary(&machine, args.binary.as_deref())?;
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => cache()?.join("out").join(&machine.name),
+    };
+    std::fs::create_dir_all(&out).with_context(|| format!("{}: not writable", out.display()))?;
+    let out = out.canonicalize()?;
+    let files: Vec<(PathBuf, String)> = args.files.iter().map(|text| pair(text)).collect();
+    let ran = run::run(&Job {
+        machine: &machine,
+        wakewatt: wakewatt.as_deref(),
+        command: &args.command,
+        files: &files,
+        fetch: &args.fetch,
+        out: &out,
+        timeout: args.timeout,
+        is_echoed: true,
+    })?;
+    for said in &ran.results.refused {
+        eprintln!("testbed: the kernel refused module {said}");
+    }
+    for path in &ran.results.missing {
+        eprintln!("testbed: {path}: not there or not readable inside");
+    }
+    let boot = ran.results.boot_s.map_or("not booted".into(), |s| format!("booted in {s:.1} s"));
+    let wall_s = ran.wall.as_secs_f64();
+    eprintln!("testbed: {} ({}): {boot}, {wall_s:.1} s in all; {}", machine.name, ran.release, out.display());
+    Ok(match ran.ending {
+        Ending::Exited(code) => ExitCode::from(code),
+        Ending::Late => {
+            eprintln!("testbed: not done after {} s (--timeout)", args.timeout.as_secs());
+            ExitCode::from(124)
+        }
+        Ending::Interrupted => ExitCode::from(130),
+    })
+}
+
+/// Folder for packages and results; no package of cargo's own has this name.
+fn cache() -> Result<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::repository().join("target"), PathBuf::from);
+    let cache = target.join("testbed");
+    std::fs::create_dir_all(&cache).with_context(|| format!("{}: not writable", cache.display()))?;
+    cache.canonicalize().with_context(|| format!("{}: not readable", cache.display()))
+}
+
+/// The machines of the repository, by name.
+fn machine_files() -> Result<Vec<PathBuf>> {
+    let folder = crate::repository().join("testbed/machines");
+    let entries = std::fs::read_dir(&folder).with_context(|| format!("{}: not readable", folder.display()))?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "toml")).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// `governors` is short for `testbed/machines/governors.toml`.
+fn machine_file(given: &Path) -> PathBuf {
+    if given.extension().is_some() || given.components().count() > 1 {
+        return given.to_path_buf();
+    }
+    crate::repository().join("testbed/machines").join(given).with_extension("toml")
+}
+
+/// The wakewatt to put inside, without its debug symbols, which are most of a debug build.
+fn binary(machine: &Machine, given: Option<&Path>) -> Result<Option<PathBuf>> {
+    let triple = board::of(machine.arch).triple();
+    let cache = cache()?;
+    let target = cache.parent().unwrap_or(&cache);
+    let built = ["release", "debug"].map(|profile| target.join(triple).join(profile).join("wakewatt"));
+    let age = |path: &&PathBuf| std::fs::metadata(path).and_then(|m| m.modified()).ok();
+    let newest = built.iter().filter(|path| age(path).is_some()).max_by_key(age);
+    let Some(binary) = given.or(newest.map(PathBuf::as_path)) else {
+        eprintln!(
+            "testbed: no wakewatt for {triple} is built, so none goes inside (cargo build -p wakewatt, or --binary)"
+        );
+        return Ok(None);
+    };
+    let modified = std::fs::metadata(binary).and_then(|m| m.modified());
+    let modified = modified.with_context(|| format!("{}: not readable", binary.display()))?;
+    let stripped = cache.join(format!("wakewatt-{triple}"));
+    let is_fresh =
+        given.is_none() && std::fs::metadata(&stripped).and_then(|m| m.modified()).is_ok_and(|m| m >= modified);
+    if is_fresh {
+        return Ok(Some(stripped));
+    }
+    // Written beside and renamed: another run may be reading the old one. strip of another architecture refuses: then whole.
+    let fresh = cache.join(format!(".wakewatt-{}", std::process::id()));
+    let status = Command::new("strip").arg("-o").arg(&fresh).arg(binary).stderr(std::process::Stdio::null()).status();
+    if !status.is_ok_and(|status| status.success()) {
+        std::fs::copy(binary, &fresh).with_context(|| format!("{}: not readable", binary.display()))?;
+    }
+    std::fs::rename(&fresh, &stripped)?;
+    Ok(Some(stripped))
+}
+
+/// `HOST[:GUEST]`.
+fn pair(text: &str) -> (PathBuf, String) {
+    if let Some((here, there)) = text.split_once(':') {
+        return (here.into(), there.into());
+    }
+    let name = Path::new(text).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    (text.into(), format!("/root/{name}"))
+}
+
+fn duration(text: &str) -> Result<Duration> {
+    if let Ok(seconds) = text.parse() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    match humantime::parse_duration(text) {
+        Ok(duration) => Ok(duration),
+        Err(error) => bail!("{error}; write 90s or 5min"),
+    }
+}
