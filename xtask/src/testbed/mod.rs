@@ -164,9 +164,10 @@ fn binary(machine: &Machine, given: Option<&Path>) -> Result<Option<PathBuf>> {
     if is_fresh {
         return Ok(Some(stripped));
     }
-    // Written beside and renamed: another run may be reading the old one. strip of another architecture refuses: then whole.
+    // Written beside and renamed: another run may be reading the old one. Without the strip of that architecture: whole.
     let fresh = cache.join(format!(".wakewatt-{}", std::process::id()));
-    let status = Command::new("strip").arg("-o").arg(&fresh).arg(binary).stderr(std::process::Stdio::null()).status();
+    let strip = format!("{}-strip", triple.replace("-unknown", ""));
+    let status = Command::new(strip).arg("-o").arg(&fresh).arg(binary).stderr(std::process::Stdio::null()).status();
     if !status.is_ok_and(|status| status.success()) {
         std::fs::copy(binary, &fresh).with_context(|| format!("{}: not readable", binary.display()))?;
     }

@@ -33,7 +33,9 @@ pub(super) fn check(states: &[Idle]) -> Result<()> {
         let name = &state.name;
         let is_node_name = name.chars().all(|c| c.is_ascii_alphanumeric() || ",._+-".contains(c));
         if !is_node_name || !name.starts_with(|c: char| c.is_ascii_alphabetic()) || name.len() >= NAME_SIZE {
-            bail!("idle: {name:?} cannot be a device tree node; give a letter and up to 14 of letters, digits and ,._+-");
+            bail!(
+                "idle: {name:?} cannot be a device tree node; give a letter and up to 14 of letters, digits and ,._+-"
+            );
         }
         if name == "WFI" || !names.insert(name) {
             bail!("idle: {name} is listed twice (WFI is the kernel's own first state); give each its own name");
@@ -107,9 +109,9 @@ fn words(kind: &str, rest: &[&str]) -> Vec<String> {
 /// Standard output of a command that has to succeed.
 fn run(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .output()
-        .with_context(|| format!("{program}: could not be run; fdtput and fdtget are in Debian's device-tree-compiler"))?;
+    let output = command.output().with_context(|| {
+        format!("{program}: could not be run; fdtput and fdtget are in Debian's device-tree-compiler")
+    })?;
     if !output.status.success() {
         bail!("{program} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
