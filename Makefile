@@ -12,7 +12,7 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: help doctor build test fmt lint unit doc reference hosts page bench dist install uninstall clean needs
+.PHONY: help doctor build test fmt lint unit doc reference hosts testbed page bench dist install uninstall clean needs
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
@@ -31,7 +31,7 @@ needs:
 	@$(ENSURE) --optional clang=clang
 	@test -e /usr/include/stdio.h || $(ENSURE) libc-headers=libc6-dev || test -e /usr/include/stdio.h
 
-test: needs fmt lint unit doc reference hosts page ## everything that has to pass before a merge
+test: needs fmt lint unit doc reference hosts testbed page ## everything that has to pass before a merge
 	@echo "make test: all passed"
 
 fmt:
@@ -56,6 +56,12 @@ reference:
 hosts:
 	@if ls fixtures/hosts/*.host >/dev/null 2>&1; then $(CARGO) xtask hosts fixtures/hosts; \
 	else echo "skipped: no recorded hosts in fixtures/hosts"; fi
+
+# Real kernels on emulated machines; what cannot be booted here is skipped, aloud.
+testbed: needs ## boot emulated machines (testbed/machines) and compare the facts found inside
+	@$(ENSURE) --optional qemu-system-x86_64=qemu-system-x86 iasl=acpica-tools
+	@if ! command -v apt-get >/dev/null; then echo "skipped: the testbed takes its kernels from Debian packages; no apt-get here"; \
+	else $(CARGO) xtask testbed check; fi
 
 # The report in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
 page:

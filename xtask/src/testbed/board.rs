@@ -4,7 +4,7 @@
 //! the running, is common. To add an architecture: a variant of `Arch`, an implementation of `Board`, a line in `of`.
 
 use super::kernel::Kernel;
-use super::machine::{Arch, Machine};
+use super::machine::{Arch, Idle, Machine};
 use anyhow::Result;
 use std::path::Path;
 
@@ -14,6 +14,10 @@ pub(crate) trait Board {
     fn program(&self) -> &'static str;
     /// The Debian package that holds it.
     fn program_package(&self) -> &'static str;
+    /// Every program a machine of this board needs, with its Debian package.
+    fn programs(&self) -> Vec<(&'static str, &'static str)> {
+        vec![(self.program(), self.program_package())]
+    }
     /// Debian's name of the architecture, as in package names.
     fn debian_arch(&self) -> &'static str;
     /// The target triple of a wakewatt binary for it.
@@ -22,6 +26,18 @@ pub(crate) trait Board {
     fn command_line(&self) -> &'static str;
     /// Modules this machine needs beside those it lists itself, in order.
     fn modules(&self, machine: &Machine) -> Vec<String>;
+    /// The cpuidle driver that reads the board's idle states; none: not checked.
+    fn idle_driver(&self) -> Option<&'static str> {
+        None
+    }
+    /// The cpufreq driver that reads its performance states; none: not checked.
+    fn cpufreq_driver(&self) -> Option<&'static str> {
+        None
+    }
+    /// What the kernel will show as a state's target residency; none: not checked.
+    fn target_residency_us(&self, state: &Idle) -> Option<u32> {
+        state.target_residency_us
+    }
     /// Refuses what this board cannot build, naming the key.
     fn check(&self, machine: &Machine) -> Result<()>;
     /// The machine itself, as words for QEMU: accelerator, board, CPU, memory, firmware tables and devices. Kernel,

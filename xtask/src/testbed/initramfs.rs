@@ -2,7 +2,8 @@
 //!
 //! The format is a hundred bytes of hexadecimal text per file (kernel: Documentation/driver-api/early-userspace/
 //! buffer-format.rst), so it is written here: nothing has to be root to make a device node, and equal input makes an equal
-//! archive. Owner is root, times are 0.
+//! archive. Owner is root, times are 0. Not compressed: unpacking 30 MB of gzip costs the emulated CPU half a second more
+//! than copying it (measured, alternating: uptime at the command 3.3 s and 3.9 s).
 
 use std::collections::BTreeSet;
 
@@ -116,7 +117,7 @@ mod tests {
         assert_eq!(text.matches("070701").count(), 4, "a, a/b, a/c, trailer");
         let file = &text[text.find("00000002000081ED").unwrap()..];
         assert_eq!(&file[48..56], "00000005", "size");
-        assert_eq!(&file[104..112], "a/b\0hell");
+        assert_eq!(&file[104..112], "a/b\0\0\0he");
     }
 
     #[test]

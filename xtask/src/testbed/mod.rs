@@ -6,6 +6,8 @@
 
 mod arm;
 mod board;
+mod check;
+mod expect;
 mod guest;
 mod initramfs;
 mod kernel;
@@ -13,13 +15,14 @@ mod machine;
 mod modules;
 mod package;
 mod run;
+mod wakewatt;
 mod x86;
 
 use anyhow::{Context, Result, bail};
 use machine::Machine;
 use run::{Ending, Job};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// Arguments of `testbed`.
@@ -35,6 +38,20 @@ enum What {
     Run(RunArgs),
     /// Name the machines of the repository
     List,
+    /// Boot every machine and compare what wakewatt says inside with the machine's file
+    Check(CheckArgs),
+}
+
+#[derive(clap::Args)]
+struct CheckArgs {
+    /// Only these: machine files, or names of some in testbed/machines
+    machines: Vec<PathBuf>,
+    /// The wakewatt to put inside; for this machine's own architecture a debug build is made when not given
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+    /// A machine that cannot be booted here is a failure
+    #[arg(long)]
+    strict: bool,
 }
 
 #[derive(clap::Args)]
@@ -66,7 +83,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     match &args.what {
         What::List => list(),
         What::Run(args) => run_command(args),
+        What::Check(args) => run_check(args),
     }
+}
+
+fn run_check(args: &CheckArgs) -> Result<ExitCode> {
+    if args.binary.is_none() {
+        crate::binary::build(false)?;
+    }
+    let named: Vec<PathBuf> = args.machines.iter().map(|given| machine_file(given)).collect();
+    let files = if named.is_empty() { machine_files()? } else { named };
+    let is_right = check::check(&files, args.binary.as_deref(), args.strict)?;
+    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn list() -> Result<ExitCode> {
@@ -79,13 +107,14 @@ fn list() -> Result<ExitCode> {
 
 fn run_command(args: &RunArgs) -> Result<ExitCode> {
     let machine = Machine::read(&machine_file(&args.machine))?;
-    let wakewatt = binary(&machine, args.binary.as_deref())?;
-    let out = match &args.out {
-        Some(out) => out.clone(),
-        None => cache()?.join("out").join(&machine.name),
-    };
-    std::fs::create_dir_all(&out).with_context(|| format!("{}: not writable", out.display()))?;
-    let out = out.canonicalize()?;
+    let wakewatt = wakewatt::find(machine.arch, args.binary.as_deref())?;
+    if wakewatt.is_none() {
+        let triple = board::of(machine.arch).triple();
+        eprintln!(
+            "testbed: no wakewatt for {triple} is built, so none goes inside; cargo build -p wakewatt, or --binary"
+        );
+    }
+    let out = out_folder(&machine, args.out.as_deref())?;
     let files: Vec<(PathBuf, String)> = args.files.iter().map(|text| pair(text)).collect();
     let ran = run::run(&Job {
         machine: &machine,
@@ -116,12 +145,28 @@ fn run_command(args: &RunArgs) -> Result<ExitCode> {
     })
 }
 
-/// Folder for packages and results; no package of cargo's own has this name.
+/// Where cargo builds.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::repository().join("target"), PathBuf::from)
+}
+
+/// Folder for packages and results; nothing of cargo's own has this name.
 fn cache() -> Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::repository().join("target"), PathBuf::from);
-    let cache = target.join("testbed");
-    std::fs::create_dir_all(&cache).with_context(|| format!("{}: not writable", cache.display()))?;
-    cache.canonicalize().with_context(|| format!("{}: not readable", cache.display()))
+    folder(&target().join("testbed"))
+}
+
+/// Where the results of a run go.
+fn out_folder(machine: &Machine, given: Option<&Path>) -> Result<PathBuf> {
+    match given {
+        Some(given) => folder(given),
+        None => folder(&cache()?.join("out").join(&machine.name)),
+    }
+}
+
+/// Makes it; its full path, because QEMU and iasl may look from elsewhere.
+fn folder(path: &Path) -> Result<PathBuf> {
+    let made = std::fs::create_dir_all(path).and_then(|()| path.canonicalize());
+    made.with_context(|| format!("{}: not writable", path.display()))
 }
 
 /// The machines of the repository, by name.
@@ -140,39 +185,6 @@ fn machine_file(given: &Path) -> PathBuf {
         return given.to_path_buf();
     }
     crate::repository().join("testbed/machines").join(given).with_extension("toml")
-}
-
-/// The wakewatt to put inside, without its debug symbols, which are most of a debug build.
-fn binary(machine: &Machine, given: Option<&Path>) -> Result<Option<PathBuf>> {
-    let triple = board::of(machine.arch).triple();
-    let cache = cache()?;
-    let target = cache.parent().unwrap_or(&cache);
-    let built = ["release", "debug"].map(|profile| target.join(triple).join(profile).join("wakewatt"));
-    let age = |path: &&PathBuf| std::fs::metadata(path).and_then(|m| m.modified()).ok();
-    let newest = built.iter().filter(|path| age(path).is_some()).max_by_key(age);
-    let Some(binary) = given.or(newest.map(PathBuf::as_path)) else {
-        eprintln!(
-            "testbed: no wakewatt for {triple} is built, so none goes inside (cargo build -p wakewatt, or --binary)"
-        );
-        return Ok(None);
-    };
-    let modified = std::fs::metadata(binary).and_then(|m| m.modified());
-    let modified = modified.with_context(|| format!("{}: not readable", binary.display()))?;
-    let stripped = cache.join(format!("wakewatt-{triple}"));
-    let is_fresh =
-        given.is_none() && std::fs::metadata(&stripped).and_then(|m| m.modified()).is_ok_and(|m| m >= modified);
-    if is_fresh {
-        return Ok(Some(stripped));
-    }
-    // Written beside and renamed: another run may be reading the old one. Without the strip of that architecture: whole.
-    let fresh = cache.join(format!(".wakewatt-{}", std::process::id()));
-    let strip = format!("{}-strip", triple.replace("-unknown", ""));
-    let status = Command::new(strip).arg("-o").arg(&fresh).arg(binary).stderr(std::process::Stdio::null()).status();
-    if !status.is_ok_and(|status| status.success()) {
-        std::fs::copy(binary, &fresh).with_context(|| format!("{}: not readable", binary.display()))?;
-    }
-    std::fs::rename(&fresh, &stripped)?;
-    Ok(Some(stripped))
 }
 
 /// `HOST[:GUEST]`.

@@ -7,13 +7,20 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The newest unpacked `name` in the cache; else downloads and unpacks it. `name` may end in `:arm64`.
+/// The unpacked `name` in the cache, which the caller has locked; else downloads and unpacks it. `name` may end in
+/// `:arm64`.
 pub(super) fn get(name: &str, cache: &Path) -> Result<PathBuf> {
     let place = cache.join(name.replace(':', "_"));
     if place.is_dir() {
         return Ok(place);
     }
     eprintln!("testbed: getting Debian package {name}");
+    // What an interrupted run left: nobody else is getting anything now.
+    for entry in std::fs::read_dir(cache)?.filter_map(Result::ok) {
+        if entry.file_name().to_string_lossy().starts_with(".getting-") {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
     let fresh = tempfile::Builder::new().prefix(".getting-").tempdir_in(cache)?;
     // Without the option apt warns that its own user may not write here.
     let output = Command::new("apt-get")
@@ -52,4 +59,14 @@ pub(super) fn names(beginning: &str) -> Result<Vec<String>> {
         "apt-cache could not be run; the testbed takes its kernel from Debian packages, so it needs a Debian system",
     )?;
     Ok(String::from_utf8_lossy(&output.stdout).lines().map(String::from).collect())
+}
+
+/// Whether packages of this architecture can be asked for: the host's own, or one added to dpkg.
+pub(super) fn knows_arch(arch: &str) -> bool {
+    let asked = |option: &str| {
+        let output = Command::new("dpkg").arg(option).output();
+        output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default()
+    };
+    let known = asked("--print-architecture") + &asked("--print-foreign-architectures");
+    known.lines().any(|line| line == arch)
 }

@@ -70,7 +70,11 @@ pub(super) fn run(job: &Job) -> Result<Ran> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
-    let work = tempfile::Builder::new().prefix(".run-").tempdir_in(super::cache()?)?;
+    let work = work_folder(&super::cache()?)?;
+    let lock = File::create(job.out.join(".lock")).with_context(|| format!("{}: not writable", job.out.display()))?;
+    if lock.try_lock().is_err() {
+        bail!("{}: another run writes there now; wait, or give another folder with --out", job.out.display());
+    }
     clear(job.out)?;
     let args = arguments(job, board, &kernel, work.path())?;
     let started = Instant::now();
@@ -107,6 +111,19 @@ pub(super) fn run(job: &Job) -> Result<Ran> {
     Ok(Ran { ending, results, release: kernel.release, wall })
 }
 
+/// A folder for this run, removed with the value; one whose run was killed before it could is removed here.
+fn work_folder(cache: &Path) -> Result<tempfile::TempDir> {
+    for entry in std::fs::read_dir(cache)?.filter_map(Result::ok) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let pid = name.strip_prefix(".run-").and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    let prefix = format!(".run-{}-", std::process::id());
+    Ok(tempfile::Builder::new().prefix(&prefix).tempdir_in(cache)?)
+}
+
 /// The whole command line of QEMU, and the files it names.
 fn arguments(job: &Job, board: &dyn Board, kernel: &Kernel, work: &Path) -> Result<Vec<String>> {
     let mut wishes: Vec<String> = ["virtio_pci", "virtio_console"].map(String::from).to_vec();
@@ -114,7 +131,8 @@ fn arguments(job: &Job, board: &dyn Board, kernel: &Kernel, work: &Path) -> Resu
     wishes.extend(job.machine.modules.iter().cloned());
     let modules = modules::ordered(&wishes, &kernel.modules)?;
     let (files, command, fetch) = (job.files, job.command, job.fetch);
-    let inside = Inside { kernel, modules: &modules, wakewatt: job.wakewatt, files, command, fetch };
+    let wakewatt = job.wakewatt.map(|binary| super::wakewatt::stripped(binary, job.machine.arch, work)).transpose()?;
+    let inside = Inside { kernel, modules: &modules, wakewatt: wakewatt.as_deref(), files, command, fetch };
     let initramfs = work.join("initramfs.cpio");
     std::fs::write(&initramfs, guest::archive(&inside)?)
         .with_context(|| format!("{}: not writable; is the disk full?", initramfs.display()))?;
@@ -193,7 +211,6 @@ impl Echo {
 
 /// Removes what an earlier run left, and nothing else.
 fn clear(out: &Path) -> Result<()> {
-    std::fs::create_dir_all(out).with_context(|| format!("{}: not writable", out.display()))?;
     for name in ["console.log", "qemu.log", "stdout", "stderr"] {
         let _ = std::fs::remove_file(out.join(name));
     }

@@ -25,6 +25,11 @@ impl Board for Virt {
         "qemu-system-arm"
     }
 
+    fn programs(&self) -> Vec<(&'static str, &'static str)> {
+        let tree = "device-tree-compiler";
+        vec![(self.program(), self.program_package()), ("fdtput", tree), ("fdtget", tree)]
+    }
+
     fn debian_arch(&self) -> &'static str {
         "arm64"
     }
@@ -39,6 +44,10 @@ impl Board for Virt {
 
     fn modules(&self, _: &Machine) -> Vec<String> {
         Vec::new()
+    }
+
+    fn idle_driver(&self) -> Option<&'static str> {
+        Some("psci_idle")
     }
 
     fn check(&self, machine: &Machine) -> Result<()> {

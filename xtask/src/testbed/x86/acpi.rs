@@ -6,20 +6,19 @@
 //! returns at once, so deep states are chosen and counted but not slept in. ACPI 6.5, 8.4.1 and 8.4.5. Left out: MWAIT
 //! states (TCG has none), throttling, CPPC.
 
-use crate::testbed::machine::Machine;
+use crate::testbed::machine::{Idle, Machine};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Control and status of the clock, one after another nowhere else used: 32 bits.
+/// Control and status of the clock, 16 bits of the device's 32.
 const CLOCK_PORT: u16 = 0xE0;
-/// The first state entered by a port read; it has the second place in the table, and state N of it reads port N.
+/// Read to enter the second state of the table; each further one has the next port.
 const IDLE_PORT: u16 = 0xE2;
 /// Linux keeps at most this many (ACPI_PROCESSOR_MAX_POWER is 8, and slot 0 is not used).
 const MAX_STATES: usize = 7;
-/// And refuses deeper ones that are slower than the ACPI 2.0 limits only from the FADT, so no limit on latency here but
-/// the 16 bits of the field.
+/// The field has 16 bits.
 const MAX_LATENCY_US: u32 = u16::MAX as u32;
 
 /// Refuses what ACPI cannot say.
@@ -35,7 +34,7 @@ pub(super) fn check(machine: &Machine) -> Result<()> {
         if state.exit_latency_us > MAX_LATENCY_US {
             bail!("idle: {name} has exit_latency_us {}; ACPI holds {MAX_LATENCY_US}", state.exit_latency_us);
         }
-        let made_us = state.exit_latency_us * 2;
+        let made_us = target_residency_us(state);
         if state.target_residency_us.is_some_and(|us| us != made_us) {
             bail!(
                 "idle: {name}: the kernel's ACPI driver takes twice the latency as residency: {made_us}, or leave it out"
@@ -43,6 +42,11 @@ pub(super) fn check(machine: &Machine) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// ACPI tells none; the kernel multiplies by its `latency_factor`, 2 unless its command line says otherwise.
+pub(super) fn target_residency_us(state: &Idle) -> u32 {
+    state.exit_latency_us * 2
 }
 
 /// The table as text; none when the machine has neither kind of state.

@@ -9,7 +9,7 @@ mod smbios;
 
 use crate::testbed::board::Board;
 use crate::testbed::kernel::Kernel;
-use crate::testbed::machine::Machine;
+use crate::testbed::machine::{Idle, Machine};
 use anyhow::{Context, Result};
 use std::path::Path;
 
@@ -23,6 +23,22 @@ impl Board for Pc {
 
     fn program_package(&self) -> &'static str {
         "qemu-system-x86"
+    }
+
+    fn programs(&self) -> Vec<(&'static str, &'static str)> {
+        vec![(self.program(), self.program_package()), ("iasl", "acpica-tools")]
+    }
+
+    fn idle_driver(&self) -> Option<&'static str> {
+        Some("acpi_idle")
+    }
+
+    fn cpufreq_driver(&self) -> Option<&'static str> {
+        Some("acpi-cpufreq")
+    }
+
+    fn target_residency_us(&self, state: &Idle) -> Option<u32> {
+        Some(acpi::target_residency_us(state))
     }
 
     fn debian_arch(&self) -> &'static str {
@@ -59,10 +75,10 @@ impl Board for Pc {
             args.extend(["-device".into(), "pc-testdev".into()]);
             args.extend(["-acpitable".into(), format!("file={}", crate::testbed::run::escaped(&table))]);
         }
-        if !machine.dimm.is_empty() {
-            let file = work_dir.join("dimms.bin");
-            std::fs::write(&file, smbios::records(&machine.dimm))
-                .with_context(|| format!("{}: not writable", file.display()))?;
+        // One file each: QEMU counts a file as one record, and the kernel drops what lies beyond the count.
+        for (number, record) in smbios::records(&machine.dimm).iter().enumerate() {
+            let file = work_dir.join(format!("dimm{number}.bin"));
+            std::fs::write(&file, record).with_context(|| format!("{}: not writable", file.display()))?;
             args.extend(["-smbios".into(), format!("file={}", crate::testbed::run::escaped(&file))]);
         }
         args.extend(numa::args(machine));

@@ -15,10 +15,10 @@ const ARRAY_HANDLE: u16 = 0x1000;
 /// From here on the size stands in its own field.
 const EXTENDED_SIZE_MIB: u32 = 0x7FFF;
 
-/// All records, one after another.
-pub(super) fn records(dimms: &[Dimm]) -> Vec<u8> {
+/// A record per module.
+pub(super) fn records(dimms: &[Dimm]) -> Vec<Vec<u8>> {
     let handles = FIRST_HANDLE..;
-    handles.zip(dimms).flat_map(|(handle, dimm)| record(handle, dimm)).collect()
+    handles.zip(dimms).map(|(handle, dimm)| record(handle, dimm)).collect()
 }
 
 fn record(handle: u16, dimm: &Dimm) -> Vec<u8> {
@@ -98,6 +98,7 @@ mod tests {
         assert_eq!(&large[0x1C..0x20], &65_536_u32.to_le_bytes());
         let empty = record(1, &Dimm { size_mib: 0, ..dimm() });
         assert_eq!(&empty[0x0C..0x0E], &[0, 0]);
-        assert_eq!(records(&[dimm(), dimm()]).len(), 2 * record(1, &dimm()).len());
+        let both = records(&[dimm(), dimm()]);
+        assert_eq!((&both[0][2..4], &both[1][2..4]), (&[0x00, 0x77][..], &[0x01, 0x77][..]), "handles differ");
     }
 }

@@ -1,0 +1,35 @@
+//! The wakewatt that goes inside: found among the builds, or given.
+
+use super::board;
+use super::machine::Arch;
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The given one, else the newer of the release and the debug build; none when neither is there.
+pub(super) fn find(arch: Arch, given: Option<&Path>) -> Result<Option<PathBuf>> {
+    if let Some(given) = given {
+        if !given.is_file() {
+            bail!("{}: no such file (--binary)", given.display());
+        }
+        return Ok(Some(given.to_path_buf()));
+    }
+    let triple = board::of(arch).triple();
+    let target = super::target();
+    let built = ["release", "debug"].map(|profile| target.join(triple).join(profile).join("wakewatt"));
+    let age = |path: &PathBuf| std::fs::metadata(path).and_then(|m| m.modified()).ok();
+    Ok(built.into_iter().filter(|path| age(path).is_some()).max_by_key(age))
+}
+
+/// Without its debug symbols, which are most of a debug build: less for the slow machine to unpack.
+pub(super) fn stripped(binary: &Path, arch: Arch, work_dir: &Path) -> Result<PathBuf> {
+    let place = work_dir.join("wakewatt");
+    // Debian's names: x86_64-linux-gnu-strip, aarch64-linux-gnu-strip.
+    let strip = format!("{}-strip", board::of(arch).triple().replace("-unknown", ""));
+    let status = Command::new(strip).arg("-o").arg(&place).arg(binary).stderr(Stdio::null()).status();
+    // No strip for that architecture: the whole file does as well.
+    if !status.is_ok_and(|status| status.success()) {
+        std::fs::copy(binary, &place).with_context(|| format!("{}: not readable", binary.display()))?;
+    }
+    Ok(place)
+}
