@@ -20,7 +20,7 @@ pub(super) fn check(files: &[PathBuf], binary: Option<&Path>, is_strict: bool) -
     let mut is_right = true;
     for path in files {
         let machine = Machine::read(path)?;
-        if let Some(why) = unavailable(&machine) {
+        if let Some(why) = unavailable(&machine, binary) {
             println!("{:24} skipped: {why}", machine.name);
             is_right &= !is_strict;
             continue;
@@ -44,8 +44,8 @@ pub(super) fn check(files: &[PathBuf], binary: Option<&Path>, is_strict: bool) -
     Ok(is_right)
 }
 
-/// Why this machine cannot be booted here, if so.
-fn unavailable(machine: &Machine) -> Option<String> {
+/// Why this machine cannot be booted here, if so; a wakewatt for it is built on the way.
+pub(super) fn unavailable(machine: &Machine, binary: Option<&Path>) -> Option<String> {
     let board = board::of(machine.arch);
     let missing = board.programs().into_iter().find(|(program, _)| crate::bench::installed(program).is_none());
     if let Some((program, package)) = missing {
@@ -55,7 +55,13 @@ fn unavailable(machine: &Machine) -> Option<String> {
         let arch = board.debian_arch();
         return Some(format!("dpkg does not know {arch} (sudo dpkg --add-architecture {arch} && sudo apt-get update)"));
     }
-    kernel::get(board, &machine.kernel).err().map(|error| format!("no kernel: {error:#}"))
+    if let Err(error) = kernel::get(board, &machine.kernel) {
+        return Some(format!("no kernel: {error:#}"));
+    }
+    if binary.is_some() {
+        return None;
+    }
+    wakewatt::build(machine.arch).err().map(|error| format!("no wakewatt for it: {error:#}"))
 }
 
 enum Checked {

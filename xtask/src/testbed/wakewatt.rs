@@ -21,6 +21,17 @@ pub(super) fn find(arch: Arch, given: Option<&Path>) -> Result<Option<PathBuf>> 
     Ok(built.into_iter().filter(|path| age(path).is_some()).max_by_key(age))
 }
 
+/// Makes a debug build for the architecture, with a cross compiler where the chores know one.
+pub(super) fn build(arch: Arch) -> Result<()> {
+    match arch {
+        Arch::Arm => crate::aarch64::build(false, None).map(drop),
+        Arch::X86 if std::env::consts::ARCH != "x86_64" => {
+            bail!("there is no cross build for x86_64; build it elsewhere and give it with --binary")
+        }
+        Arch::X86 => crate::binary::build(false).map(drop),
+    }
+}
+
 /// Without its debug symbols, which are most of a debug build: less for the slow machine to unpack.
 pub(super) fn stripped(binary: &Path, arch: Arch, work_dir: &Path) -> Result<PathBuf> {
     let place = work_dir.join("wakewatt");
