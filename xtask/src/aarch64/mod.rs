@@ -51,6 +51,14 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     Ok(true)
 }
 
+/// Is there a compiler, its library and a linker? Says what is missing; a target that rustup knows is added.
+pub(crate) fn need_tools() -> Result<()> {
+    match compiler(None)?.0 {
+        Way::Native => Ok(()),
+        Way::Rustup | Way::Debian => need_cross_gcc(),
+    }
+}
+
 /// Builds the binary and says where it lies; the way and the size go to standard error.
 pub(crate) fn build(is_release: bool, wanted: Option<Way>) -> Result<PathBuf> {
     let started = Instant::now();

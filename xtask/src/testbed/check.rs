@@ -8,6 +8,7 @@ use super::run::{self, Ending, Job};
 use super::{board, expect, kernel, package, wakewatt};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// Emulation is slow and the host may be busy; a machine that takes this long hangs.
@@ -15,18 +16,23 @@ const LIMIT: Duration = Duration::from_secs(240);
 /// Left behind inside when the management controller's device is there.
 const BMC_MARK: &str = "/tmp/has-ipmi0";
 
-/// Checks these machines; says whether all that could be booted are as their files say.
-pub(super) fn check(files: &[PathBuf], binary: Option<&Path>, is_strict: bool) -> Result<bool> {
+/// What the command ends with when all went well inside.
+const CODE: u8 = 42;
+
+/// Checks these machines; success when all that could be booted are as their files say.
+pub(super) fn check(files: &[PathBuf], binary: Option<&Path>, is_strict: bool) -> Result<ExitCode> {
     let mut is_right = true;
     for path in files {
         let machine = Machine::read(path)?;
+        // A binary that was named is one for this host; machines of other architectures take what is built for them.
+        let binary = binary.filter(|_| board::of(machine.arch).debian_arch() == kernel::host_arch());
         if let Some(why) = unavailable(&machine, binary) {
             println!("{:24} skipped: {why}", machine.name);
             is_right &= !is_strict;
             continue;
         }
         match boot(&machine, binary) {
-            Ok(Checked::Interrupted) => anyhow::bail!("interrupted"),
+            Ok(Checked::Interrupted) => return Ok(ExitCode::from(super::INTERRUPTED)),
             Ok(Checked::Compared(boot_s, differences)) => {
                 let verdict = if differences.is_empty() { "as its file says" } else { "NOT as its file says" };
                 println!("{:24} booted in {boot_s:.1} s; {verdict}", machine.name);
@@ -41,10 +47,10 @@ pub(super) fn check(files: &[PathBuf], binary: Option<&Path>, is_strict: bool) -
             }
         }
     }
-    Ok(is_right)
+    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Why this machine cannot be booted here, if so; a wakewatt for it is built on the way.
+/// Why this machine cannot be booted here, if so.
 pub(super) fn unavailable(machine: &Machine, binary: Option<&Path>) -> Option<String> {
     let board = board::of(machine.arch);
     let missing = board.programs().into_iter().find(|(program, _)| crate::bench::installed(program).is_none());
@@ -61,7 +67,7 @@ pub(super) fn unavailable(machine: &Machine, binary: Option<&Path>) -> Option<St
     if binary.is_some() {
         return None;
     }
-    wakewatt::build(machine.arch).err().map(|error| format!("no wakewatt for it: {error:#}"))
+    wakewatt::can_be_made(machine.arch).err().map(|error| format!("no wakewatt for it: {error:#}"))
 }
 
 enum Checked {
@@ -71,9 +77,11 @@ enum Checked {
 }
 
 fn boot(machine: &Machine, binary: Option<&Path>) -> Result<Checked> {
-    let wakewatt = wakewatt::find(machine.arch, binary)?;
-    let wakewatt = wakewatt.context("no wakewatt for this architecture is built")?;
-    let script = format!("test -e /dev/ipmi0 && : >{BMC_MARK}; exec wakewatt inspect --json");
+    let wakewatt = wakewatt::made(machine.arch, binary)?;
+    // Bytes that no console would pass, and a code of our own: the way back is checked too.
+    let script = format!(
+        "test -e /dev/ipmi0 && : >{BMC_MARK}; wakewatt inspect --json || exit 1; printf '\\000\\377\\r\\n' >&2; exit {CODE}"
+    );
     let out = super::out_folder(machine, None)?;
     let ran = run::run(&Job {
         machine,
@@ -86,10 +94,13 @@ fn boot(machine: &Machine, binary: Option<&Path>) -> Result<Checked> {
         is_echoed: false,
     })?;
     match ran.ending {
-        Ending::Exited(0) => {}
+        Ending::Exited(CODE) => {}
         Ending::Exited(code) => anyhow::bail!("wakewatt inspect ended with {code}; see {}", out.display()),
         Ending::Late => anyhow::bail!("not done after {} s; see {}", LIMIT.as_secs(), out.display()),
         Ending::Interrupted => return Ok(Checked::Interrupted),
+    }
+    if !std::fs::read(out.join("stderr"))?.ends_with(b"\0\xff\r\n") {
+        anyhow::bail!("standard error did not arrive unchanged; see {}", out.display());
     }
     let document = std::fs::read(out.join("stdout"))?;
     let inspect = serde_json::from_slice(&document).context("wakewatt inspect --json wrote no JSON")?;

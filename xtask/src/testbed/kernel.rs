@@ -96,7 +96,7 @@ fn only_entry(folder: &Path) -> Result<PathBuf> {
 }
 
 /// Debian's name of the architecture this runs on.
-fn host_arch() -> &'static str {
+pub(super) fn host_arch() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",

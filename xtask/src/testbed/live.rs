@@ -8,7 +8,7 @@ use super::check::unavailable;
 use super::machine::Machine;
 use super::run::{self, Ending, Job};
 use super::wakewatt;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ pub(super) fn live(files: &[PathBuf], binary: Option<&Path>, is_strict: bool) ->
 }
 
 fn boot(machine: &Machine, binary: Option<&Path>) -> Result<Vec<String>> {
-    let wakewatt = wakewatt::find(machine.arch, binary)?.context("no wakewatt for this architecture is built")?;
+    let wakewatt = wakewatt::made(machine.arch, binary)?;
     // A folder of its own: what a step said is looked up after the next `check`, too.
     let out = super::out_folder(machine, Some(&super::cache()?.join("out").join(format!("{}-live", machine.name))))?;
     let ran = run::run(&Job {

@@ -26,6 +26,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// What a shell says of a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
 /// Arguments of `testbed`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -94,8 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 fn run_check(args: &CheckArgs) -> Result<ExitCode> {
     let named: Vec<PathBuf> = args.machines.iter().map(|given| machine_file(given)).collect();
     let files = if named.is_empty() { machine_files()? } else { named };
-    let is_right = check::check(&files, args.binary.as_deref(), args.strict)?;
-    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    check::check(&files, args.binary.as_deref(), args.strict)
 }
 
 fn run_live(args: &CheckArgs) -> Result<ExitCode> {
@@ -149,7 +151,7 @@ fn run_command(args: &RunArgs) -> Result<ExitCode> {
             eprintln!("testbed: not done after {} s (--timeout)", args.timeout.as_secs());
             ExitCode::from(124)
         }
-        Ending::Interrupted => ExitCode::from(130),
+        Ending::Interrupted => ExitCode::from(INTERRUPTED),
     })
 }
 

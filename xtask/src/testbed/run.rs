@@ -15,8 +15,8 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// What to run, and where.
@@ -64,12 +64,9 @@ pub(super) struct Ran {
 
 /// Runs it.
 pub(super) fn run(job: &Job) -> Result<Ran> {
+    let interrupted = interrupted()?;
     let board = board::of(job.machine.arch);
     let kernel = kernel::get(board, &job.machine.kernel)?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
     let work = work_folder(&super::cache()?)?;
     let lock = File::create(job.out.join(".lock")).with_context(|| format!("{}: not writable", job.out.display()))?;
     if lock.try_lock().is_err() {
@@ -77,14 +74,13 @@ pub(super) fn run(job: &Job) -> Result<Ran> {
     }
     clear(job.out)?;
     let args = arguments(job, board, &kernel, work.path())?;
-    let started = Instant::now();
-    let mut qemu = Qemu::start(board, &args, job.out)?;
     let mut echo =
         [Echo::open(&job.out.join("stdout"), job.is_echoed), Echo::open(&job.out.join("stderr"), job.is_echoed)];
+    let started = Instant::now();
+    let mut qemu = Qemu::start(board, &args, job.out)?;
     let cut_short = loop {
         let status = qemu.0.try_wait()?;
-        echo[0].copy(&mut std::io::stdout());
-        echo[1].copy(&mut std::io::stderr());
+        repeat(&mut echo);
         if let Some(status) = status {
             if !status.success() {
                 bail!("{} ended with {status}: {}", board.program(), tail(&job.out.join("qemu.log")));
@@ -100,6 +96,7 @@ pub(super) fn run(job: &Job) -> Result<Ran> {
         std::thread::sleep(Duration::from_millis(20));
     };
     drop(qemu);
+    repeat(&mut echo);
     let wall = started.elapsed();
     let results = guest::results(&std::fs::read(work.path().join("results")).unwrap_or_default());
     save(&results, job.out)?;
@@ -109,6 +106,18 @@ pub(super) fn run(job: &Job) -> Result<Ran> {
         _ => bail!("the machine ended without results; its last words:\n{}", tail(&job.out.join("console.log"))),
     };
     Ok(Ran { ending, results, release: kernel.release, wall })
+}
+
+/// Set by Ctrl-C and its like. One for all runs of this process, so that a signal between two of them counts.
+fn interrupted() -> Result<&'static AtomicBool> {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if FLAG.get().is_none() {
+        let flag = FLAG.get_or_init(Arc::default);
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+            signal_hook::flag::register(signal, Arc::clone(flag))?;
+        }
+    }
+    Ok(FLAG.get_or_init(Arc::default))
 }
 
 /// A folder for this run, removed with the value; one whose run was killed before it could is removed here.
@@ -193,7 +202,7 @@ struct Echo(Option<File>);
 
 impl Echo {
     fn open(path: &Path, is_wanted: bool) -> Self {
-        // Made here already, so that QEMU only opens it and a reader sees every byte.
+        // Made here before QEMU opens it, so that there is something to read from the start.
         let file = if is_wanted { File::create(path).and_then(|_| File::open(path)).ok() } else { None };
         Self(file)
     }
@@ -207,6 +216,11 @@ impl Echo {
             let _ = to.write_all(&bytes).and_then(|()| to.flush());
         }
     }
+}
+
+fn repeat(echo: &mut [Echo; 2]) {
+    echo[0].copy(&mut std::io::stdout());
+    echo[1].copy(&mut std::io::stderr());
 }
 
 /// Removes what an earlier run left, and nothing else.

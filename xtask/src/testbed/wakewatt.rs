@@ -21,14 +21,23 @@ pub(super) fn find(arch: Arch, given: Option<&Path>) -> Result<Option<PathBuf>> 
     Ok(built.into_iter().filter(|path| age(path).is_some()).max_by_key(age))
 }
 
-/// Makes a debug build for the architecture, with a cross compiler where the chores know one.
-pub(super) fn build(arch: Arch) -> Result<()> {
+/// Can one be built here for that architecture? What is missing is an error; what does not compile is found by `made`.
+pub(super) fn can_be_made(arch: Arch) -> Result<()> {
     match arch {
-        Arch::Arm => crate::aarch64::build(false, None).map(drop),
+        Arch::Arm => crate::aarch64::need_tools(),
         Arch::X86 if std::env::consts::ARCH != "x86_64" => {
             bail!("there is no cross build for x86_64; build it elsewhere and give it with --binary")
         }
-        Arch::X86 => crate::binary::build(false).map(drop),
+        Arch::X86 => Ok(()),
+    }
+}
+
+/// The given one, else a debug build of these sources.
+pub(super) fn made(arch: Arch, given: Option<&Path>) -> Result<PathBuf> {
+    match (given, arch) {
+        (Some(_), _) => find(arch, given)?.context("not there"),
+        (None, Arch::Arm) => crate::aarch64::build(false, None),
+        (None, Arch::X86) => crate::binary::build(false),
     }
 }
 
