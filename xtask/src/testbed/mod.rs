@@ -5,6 +5,7 @@
 //! is not real in it: `testbed/README.md`. Data flows machine → board → QEMU → records → out folder.
 
 mod arm;
+mod attribution;
 mod board;
 mod check;
 mod expect;
@@ -46,6 +47,12 @@ enum What {
     Check(CheckArgs),
     /// Boot a machine with idle states that really sleep and run every reading command in it
     Live(CheckArgs),
+    /// Compare what `wakewatt trace` counts on deep-idle with the kernel's event log and with sysfs
+    Attribution {
+        /// The wakewatt to put inside; a debug build is made when not given
+        #[arg(long, value_name = "PATH")]
+        binary: Option<PathBuf>,
+    },
 }
 
 #[derive(clap::Args)]
@@ -91,6 +98,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         What::Run(args) => run_command(args),
         What::Check(args) => run_check(args),
         What::Live(args) => run_live(args),
+        What::Attribution { binary } => {
+            let is_right = attribution::attribution(&machine_file(Path::new("deep-idle")), binary.as_deref())?;
+            Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
     }
 }
 
