@@ -50,6 +50,7 @@ fn pages() -> Result<BTreeMap<String, String>> {
     pages.insert("cli.md".to_string(), cli());
     pages.insert("facts.md".to_string(), facts());
     pages.insert("rules.md".to_string(), rules());
+    pages.insert("knobs.md".to_string(), format!("{HEAD}{}", wakewatt_tune::reference::knobs()));
     pages.insert(
         "exit-codes.md".to_string(),
         format!("{HEAD}# Exit codes\n\n```text\n{}\n```\n", wakewatt::exit::TABLE),

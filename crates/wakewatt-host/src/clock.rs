@@ -27,6 +27,15 @@ pub fn boottime_ns() -> u64 {
     ns_of(clock_gettime(ClockId::Boottime))
 }
 
+/// Sleeps until the boot clock shows this, suspended time included; no step of the wall clock moves it.
+pub fn sleep_until_boottime(until_ns: u64) {
+    let part = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let until = Timespec { tv_sec: part(until_ns / 1_000_000_000), tv_nsec: part(until_ns % 1_000_000_000) };
+    while boottime_ns() < until_ns {
+        let _ = rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Boottime, &until);
+    }
+}
+
 /// CPU time this process has used.
 pub fn own_cpu_ns() -> u64 {
     ns_of(clock_gettime(ClockId::ProcessCPUTime))

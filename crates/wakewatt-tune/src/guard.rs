@@ -5,13 +5,17 @@
 //! parent is gone: it undoes the journal. Should the guard itself be killed, the parent still undoes by itself; should
 //! both die at once, the journal is left on disk, `doctor` names it, and `wakewatt recover` undoes it.
 
-use crate::journal::Journal;
-use crate::undo::{UndoReport, undo};
+use crate::journal::{Journal, Phase, boot_id};
+use crate::live::ThisMachine;
+use crate::lock::Lock;
+use crate::recovery::{self, Due};
+use crate::undo::UndoReport;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use wakewatt_host::sink::LiveSink;
+use wakewatt_host::clock::{boottime_ns, sleep_until_boottime};
+use wakewatt_host::store::Disk;
 
 /// How to start one: the program, and the words before the journal's path.
 #[derive(Clone, Debug)]
@@ -66,7 +70,7 @@ impl Guard {
 
 /// The guard's own life, called by the hidden command. Returns the report if it had to act.
 pub fn watch(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
-    let journal = Journal::load(journal_file).map_err(std::io::Error::other)?;
+    Journal::load(&Disk, journal_file).map_err(std::io::Error::other)?;
     // A session of its own: a terminal that hangs up must not take the guard with it. Fails only for a group leader,
     // which process_group(0) made us, and then the group is ours anyway.
     let _ = rustix::process::setsid();
@@ -77,9 +81,35 @@ pub fn watch(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
     if word.trim() == "done" {
         return Ok(None);
     }
-    let report = undo(&LiveSink::at(&journal.root), &journal, false);
-    if report.is_complete() {
-        journal.finish().map_err(std::io::Error::other)?;
+    // Read again: it has grown while we watched. Complete by now, or gone, means there is nothing to take back.
+    let Ok(mut journal) = Journal::load(&Disk, journal_file) else { return Ok(None) };
+    if journal.phase != Phase::Open {
+        return Ok(None);
     }
-    Ok(Some(report))
+    let machine = ThisMachine::at(&journal.root).map_err(std::io::Error::other)?;
+    recovery::close(machine.hands(), &mut journal, &boot_id(), false).map(Some).map_err(std::io::Error::other)
+}
+
+/// The other watch: undoes a transaction that nobody confirms, sleeping until its time. Returns the report if it acts.
+pub fn await_confirmation(journal_file: &Path, lock: impl Fn() -> Option<Lock>) -> std::io::Result<Option<UndoReport>> {
+    let journal = Journal::load(&Disk, journal_file).map_err(std::io::Error::other)?;
+    let Phase::Unconfirmed { until_boottime_ns } = journal.phase else { return Ok(None) };
+    let _ = rustix::process::setsid();
+    std::io::stdout().write_all(b"on\n")?;
+    std::io::stdout().flush()?;
+    sleep_until_boottime(until_boottime_ns);
+    // Somebody may be confirming or undoing at this very moment; whoever holds the lock will be done soon.
+    let _lock = (0..600).find_map(|_| {
+        let lock = lock();
+        if lock.is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        lock
+    });
+    let Ok(mut journal) = Journal::load(&Disk, journal_file) else { return Ok(None) };
+    if !matches!(recovery::due(&journal, &boot_id(), boottime_ns(), false), Due::Now(_)) {
+        return Ok(None);
+    }
+    let machine = ThisMachine::at(&journal.root).map_err(std::io::Error::other)?;
+    recovery::close(machine.hands(), &mut journal, &boot_id(), false).map(Some).map_err(std::io::Error::other)
 }

@@ -1,29 +1,118 @@
 //! The journal: what a transaction is about to write, on disk before it writes.
 //!
-//! One JSON file per transaction in the state folder. It is written beside, fsynced, renamed, and the folder fsynced,
-//! so after a crash there is either no journal (nothing was written yet) or a whole one. It is removed when the undo
-//! is complete. `boot_id` tells whether the machine has booted since: sysfs then starts afresh and there is nothing to
-//! undo.
+//! One JSON file per transaction in the state folder, always replaced whole (written beside, fsynced, renamed, folder
+//! fsynced), so after a crash there is the old journal or the new one, never half of one. It is removed when the undo is
+//! complete. `boot_id` tells whether the machine has booted since: settings in sysfs then start afresh and only files
+//! are left to undo.
+//!
+//! An experiment's journal and one of `tune apply` differ in their [`Phase`] only: the first is undone when its process
+//! ends, the second stays until `tune undo`.
 
+use crate::knob::Stage;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
+use wakewatt_host::store::{self, Disk, Store};
 
 /// Where journals live on a real machine.
 pub const STATE_DIR: &str = "/var/lib/wakewatt/open";
 /// The version of the journal's form.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// One setting the transaction may write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The file.
+    /// The file, or a path with a scheme (see `wakewatt_host::sink`).
     pub path: String,
-    /// What it held before, as read.
-    pub before: String,
+    /// What it held before, as read; none: it was not there.
+    pub before: Option<String>,
     /// Every value this transaction may write there: on undo, anything else was written by somebody else.
-    pub ours: Vec<String>,
+    pub ours: Vec<Option<String>>,
+    /// The setting's full name (`freq.governor`); empty for an experiment's.
+    #[serde(default)]
+    pub name: String,
+    /// When it was written, which decides when it is undone.
+    #[serde(default = "latency_stage")]
+    pub stage: Stage,
+    /// Nobody asked for it: the kernel may move it when another setting is written.
+    #[serde(default)]
+    pub is_collateral: bool,
+}
+
+fn latency_stage() -> Stage {
+    Stage::Latency
+}
+
+impl Entry {
+    /// An entry for values that are simply there before and after.
+    pub fn new(path: impl Into<String>, before: Option<String>, ours: Vec<Option<String>>) -> Entry {
+        Entry { path: path.into(), before, ours, name: String::new(), stage: Stage::Latency, is_collateral: false }
+    }
+    /// Does it outlive a reboot?
+    pub fn is_durable(&self) -> bool {
+        self.path.starts_with("file:")
+    }
+}
+
+/// A command that was run, and the one that takes it back. Both must do no harm when run again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// Program and arguments.
+    pub run: Vec<String>,
+    /// Program and arguments of the inverse.
+    pub undo: Vec<String>,
+    /// May it have been started? Set on disk before it is.
+    pub is_started: bool,
+}
+
+/// How far a transaction is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Being written, or an experiment's: whoever finds it without its process undoes it.
+    Open,
+    /// Complete; undone by itself at this time on the boot clock (CLOCK_BOOTTIME, which no clock jump moves) of the
+    /// boot it belongs to, unless confirmed.
+    Unconfirmed {
+        /// The time.
+        until_boottime_ns: u64,
+    },
+    /// Complete; stays until undone.
+    Applied,
+}
+
+/// Which process, in which boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The running boot; empty where the kernel does not tell.
+    pub boot_id: String,
+    /// The process.
+    pub pid: u32,
+    /// When it started, in ticks since boot: a pid may be used again.
+    pub pid_start_ticks: Option<u64>,
+}
+
+impl Owner {
+    /// This process.
+    pub fn this_process() -> Owner {
+        let pid = std::process::id();
+        Owner { boot_id: boot_id(), pid, pid_start_ticks: start_ticks(pid) }
+    }
+}
+
+/// What a new journal says.
+#[derive(Clone, Debug, Default)]
+pub struct Draft<'a> {
+    /// What for, in words.
+    pub purpose: &'a str,
+    /// The root the paths are under; empty means `/`.
+    pub root: &'a str,
+    /// What may be written.
+    pub entries: Vec<Entry>,
+    /// What may be run.
+    pub commands: Vec<Command>,
+    /// What was asked for.
+    pub requests: Vec<crate::request::Request>,
 }
 
 /// A transaction on disk.
@@ -34,20 +123,33 @@ pub struct Journal {
     pub boot_id: String,
     /// The process that made it.
     pub pid: u32,
-    /// When that process started, in ticks since boot: a pid may be used again.
+    /// When that process started, in ticks since boot.
     pub pid_start_ticks: Option<u64>,
     /// What for, in words.
     pub purpose: String,
     /// The root the paths are under: `/` but for tests.
     pub root: PathBuf,
+    /// How far it is.
+    #[serde(default = "open")]
+    pub phase: Phase,
     /// In the order they will be written.
     pub entries: Vec<Entry>,
+    /// In the order they will be run, after the entries.
+    #[serde(default)]
+    pub commands: Vec<Command>,
+    /// What was asked for, as the user would type it: `status` and `verify` resolve it again.
+    #[serde(default)]
+    pub requests: Vec<crate::request::Request>,
     #[serde(skip)]
     file: PathBuf,
 }
 
+fn open() -> Phase {
+    Phase::Open
+}
+
 /// A journal that could not be written or read.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {what}")]
 pub struct JournalError {
     path: String,
@@ -70,84 +172,103 @@ fn start_ticks(pid: u32) -> Option<u64> {
 }
 
 impl Journal {
-    /// Writes a new journal, durably. Nothing may be changed if this fails (full disk, read-only root).
-    pub fn create(state_dir: &Path, root: &Path, purpose: &str, entries: Vec<Entry>) -> Result<Journal, JournalError> {
-        fs::create_dir_all(state_dir)
-            .map_err(|e| fail(state_dir, format!("cannot keep a journal, so nothing is changed: {e}")))?;
-        let pid = std::process::id();
-        let mut number = 0;
-        let file = loop {
-            let file = state_dir.join(format!("{pid}-{number}.json"));
-            if !file.exists() {
-                break file;
-            }
-            number += 1;
-        };
+    /// Writes a new journal, durably. Nothing may be changed if this fails (full disk, read-only root). `name` is what
+    /// comes before the number in its file name.
+    pub fn create(
+        store: &dyn Store,
+        state_dir: &Path,
+        owner: &Owner,
+        name: &str,
+        draft: Draft<'_>,
+    ) -> Result<Journal, JournalError> {
+        let no_change = |e: &dyn std::fmt::Display| format!("cannot keep a journal, so nothing is changed: {e}");
+        store.make_folder(state_dir).map_err(|e| fail(state_dir, no_change(&e.what)))?;
+        let taken = store.names(state_dir).map_err(|e| fail(state_dir, no_change(&e.what)))?;
+        let number =
+            |file: &String| file.strip_prefix(name)?.strip_prefix('-')?.strip_suffix(".json")?.parse::<u32>().ok();
+        let next = taken.iter().filter_map(number).max().map_or(1, |n| n.saturating_add(1));
         let journal = Journal {
             format: FORMAT,
-            boot_id: boot_id(),
-            pid,
-            pid_start_ticks: start_ticks(pid),
-            purpose: purpose.into(),
-            root: root.into(),
-            entries,
-            file,
+            boot_id: owner.boot_id.clone(),
+            pid: owner.pid,
+            pid_start_ticks: owner.pid_start_ticks,
+            purpose: draft.purpose.into(),
+            root: if draft.root.is_empty() { "/".into() } else { draft.root.into() },
+            phase: Phase::Open,
+            entries: draft.entries,
+            commands: draft.commands,
+            requests: draft.requests,
+            file: state_dir.join(format!("{name}-{next}.json")),
         };
-        journal
-            .store(state_dir)
-            .map_err(|e| fail(&journal.file, format!("cannot keep a journal, so nothing is changed: {e}")))?;
+        journal.save(store).map_err(|e| fail(&journal.file, no_change(&e.what)))?;
         Ok(journal)
     }
 
-    fn store(&self, state_dir: &Path) -> std::io::Result<()> {
-        let beside = self.file.with_extension("tmp");
-        let written = (|| {
-            let mut out = File::create(&beside)?;
-            out.write_all(&serde_json::to_vec_pretty(self)?)?;
-            out.sync_all()?;
-            fs::rename(&beside, &self.file)?;
-            File::open(state_dir)?.sync_all()
-        })();
-        if written.is_err() {
-            let _ = fs::remove_file(&beside);
-        }
-        written
+    /// Writes it as it is now, durably.
+    pub fn save(&self, store: &dyn Store) -> Result<(), JournalError> {
+        let bytes = serde_json::to_vec_pretty(self).map_err(|e| fail(&self.file, e))?;
+        // Readable for all: anybody may ask for the status.
+        store::replace(store, &self.file, &bytes, 0o644).map_err(|e| fail(&self.file, e.what))
     }
 
     /// Reads one back.
-    pub fn load(file: &Path) -> Result<Journal, JournalError> {
-        let bytes = fs::read(file).map_err(|e| fail(file, e))?;
-        let mut journal: Journal =
-            serde_json::from_slice(&bytes).map_err(|e| fail(file, format!("not a journal: {e}")))?;
-        if journal.format != FORMAT {
-            return Err(fail(
+    pub fn load(store: &dyn Store, file: &Path) -> Result<Journal, JournalError> {
+        let bytes = store.load(file).map_err(|e| fail(file, e.what))?.ok_or_else(|| fail(file, "no such journal"))?;
+        // The version first, so that another version's journal is named as such and not as broken.
+        let not_one = |e| {
+            fail(
                 file,
                 format!(
-                    "journal format {}, this wakewatt knows {FORMAT}: undo it with the version that made it",
-                    journal.format
+                    "not a journal: {e}; look at it before removing it: it names settings that may still be changed"
                 ),
-            ));
+            )
+        };
+        let any: serde_json::Value = serde_json::from_slice(&bytes).map_err(not_one)?;
+        match any.get("format").and_then(serde_json::Value::as_u64) {
+            Some(format) if format == u64::from(FORMAT) => {}
+            Some(other) => {
+                let what = format!(
+                    "journal format {other}, this wakewatt knows {FORMAT}: undo it with the version that made it"
+                );
+                return Err(fail(file, what));
+            }
+            None => return Err(fail(file, "not a journal: it names no format")),
         }
+        let mut journal: Journal = serde_json::from_value(any).map_err(not_one)?;
         journal.file = file.to_path_buf();
         Ok(journal)
     }
 
-    /// All journals in a state folder that are not finished, with those that cannot be read.
-    pub fn open_ones(state_dir: &Path) -> (Vec<Journal>, Vec<JournalError>) {
-        let mut files: Vec<PathBuf> = match fs::read_dir(state_dir) {
-            Ok(entries) => entries.flatten().map(|e| e.path()).collect(),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(e) => return (Vec::new(), vec![fail(state_dir, e)]),
+    /// All journals in a state folder, oldest first, with those that cannot be read.
+    pub fn all(store: &dyn Store, state_dir: &Path) -> (Vec<Journal>, Vec<JournalError>) {
+        let mut names = match store.names(state_dir) {
+            Ok(names) => names,
+            Err(e) => return (Vec::new(), vec![fail(state_dir, e.what)]),
         };
-        files.retain(|f| f.extension().is_some_and(|e| e == "json"));
-        files.sort();
-        let (good, bad): (Vec<_>, Vec<_>) = files.iter().map(|f| Journal::load(f)).partition(Result::is_ok);
+        names.retain(|n| n.ends_with(".json") && !n.starts_with('.'));
+        // By number, not by letter: tune-10 comes after tune-9.
+        let number = |n: &String| n.trim_end_matches(".json").rsplit('-').next().and_then(|t| t.parse::<u32>().ok());
+        names.sort_by_key(|n| (number(n), n.clone()));
+        let (good, bad): (Vec<_>, Vec<_>) =
+            names.iter().map(|n| Journal::load(store, &state_dir.join(n))).partition(Result::is_ok);
         (good.into_iter().flatten().collect(), bad.into_iter().filter_map(Result::err).collect())
+    }
+
+    /// The journals of this machine that are not finished.
+    pub fn open_ones(state_dir: &Path) -> (Vec<Journal>, Vec<JournalError>) {
+        let (mut all, bad) = Journal::all(&Disk, state_dir);
+        all.retain(|j| j.phase == Phase::Open);
+        (all, bad)
     }
 
     /// Its file.
     pub fn file(&self) -> &Path {
         &self.file
+    }
+
+    /// What the user calls it: `tune-3`.
+    pub fn id(&self) -> String {
+        self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Is the process that made it still running? Its own guard, not we, will undo it then.
@@ -158,14 +279,16 @@ impl Journal {
 
     /// Did the machine boot since?
     pub fn is_of_this_boot(&self) -> bool {
-        self.boot_id.is_empty() || self.boot_id == boot_id()
+        self.is_of_boot(&boot_id())
+    }
+
+    /// Does it belong to that boot?
+    pub fn is_of_boot(&self, boot_id: &str) -> bool {
+        self.boot_id.is_empty() || self.boot_id == boot_id
     }
 
     /// Done: the file goes.
-    pub fn finish(&self) -> Result<(), JournalError> {
-        match fs::remove_file(&self.file) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(fail(&self.file, e)),
-            _ => Ok(()),
-        }
+    pub fn finish(&self, store: &dyn Store) -> Result<(), JournalError> {
+        store::remove(store, &self.file).map_err(|e| fail(&self.file, e.what))
     }
 }

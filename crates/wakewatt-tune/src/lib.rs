@@ -1,12 +1,29 @@
 //! wakewatt-tune is the only crate that changes the machine.
 //!
 //! Every change that outlives the process is journaled on disk before it is made, read back after, and undone by a
-//! guard process if the one that made it dies ([`transaction`]). A latency limit through `/dev/cpu_dma_latency` needs
-//! none of that: the kernel drops it with the file descriptor ([`knobs::qos_global`]).
+//! guard process if the one that made it dies. Two ways lead there: [`transaction`] for experiments, which go back and
+//! forth between values and always return; [`apply`] for settings that stay until `tune undo`. A latency limit through
+//! `/dev/cpu_dma_latency` needs none of that: the kernel drops it with the file descriptor ([`knobs::qos_global`]).
+//!
+//! Start with [`knob`] (what can be set, and what must be known about it), then [`resolve`], [`apply`], [`undo`].
 #![forbid(unsafe_code)]
 
+pub mod nearest;
+pub mod knob;
+pub mod knobs;
+pub mod request;
+pub mod profile;
+pub mod resolve;
+pub mod planning;
+pub mod boot;
 pub mod journal;
+pub mod lock;
 pub mod undo;
 pub mod guard;
 pub mod transaction;
-pub mod knobs;
+pub mod apply;
+pub mod recovery;
+pub mod status;
+pub mod live;
+pub mod systemd;
+pub mod reference;

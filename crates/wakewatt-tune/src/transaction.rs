@@ -4,10 +4,11 @@
 //! back and forth between arms stays in one transaction; undo returns to what was found at the start.
 
 use crate::guard::{Guard, GuardCommand};
-use crate::journal::{Entry, Journal, JournalError};
+use crate::journal::{Draft, Entry, Journal, JournalError, Owner};
 use crate::undo::{UndoReport, undo};
 use std::path::Path;
 use wakewatt_host::sink::{Sink, SinkError};
+use wakewatt_host::store::Disk;
 
 /// One setting and the values it may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,16 +71,16 @@ impl<'a> Transaction<'a> {
     ) -> Result<Transaction<'a>, TuneError> {
         let mut entries = Vec::with_capacity(settings.len());
         for setting in settings {
-            entries.push(Entry {
-                path: setting.path.clone(),
-                before: sink.read(&setting.path)?,
-                ours: setting.values.clone(),
-            });
+            let ours = setting.values.iter().cloned().map(Some).collect();
+            entries.push(Entry::new(&setting.path, Some(sink.read(&setting.path)?), ours));
         }
-        let journal = Journal::create(state_dir, root, purpose, entries)?;
+        let root = root.to_string_lossy();
+        let owner = Owner::this_process();
+        let draft = Draft { purpose, root: &root, entries, ..Draft::default() };
+        let journal = Journal::create(&Disk, state_dir, &owner, &format!("run-{}", owner.pid), draft)?;
         let guard = match guard.map(|command| Guard::start(command, journal.file())) {
             Some(Err(error)) => {
-                journal.finish()?;
+                journal.finish(&Disk)?;
                 return Err(TuneError::Guard(error));
             }
             Some(Ok(guard)) => Some(guard),
@@ -90,11 +91,9 @@ impl<'a> Transaction<'a> {
 
     /// Writes one declared value and reads it back.
     pub fn set(&self, path: &str, value: &str) -> Result<(), TuneError> {
-        let is_declared = self
-            .journal
-            .entries
-            .iter()
-            .any(|e| e.path == path && (e.before == value || e.ours.iter().any(|v| v == value)));
+        let is_declared = self.journal.entries.iter().any(|e| {
+            e.path == path && (e.before.as_deref() == Some(value) || e.ours.iter().flatten().any(|v| v == value))
+        });
         if !is_declared {
             return Err(TuneError::Undeclared { path: path.into(), value: value.into() });
         }
@@ -109,7 +108,7 @@ impl<'a> Transaction<'a> {
 
     /// What a file held before.
     pub fn before(&self, path: &str) -> Option<&str> {
-        self.journal.entries.iter().find(|e| e.path == path).map(|e| e.before.as_str())
+        self.journal.entries.iter().find(|e| e.path == path)?.before.as_deref()
     }
 
     /// Puts everything back and closes the journal, unless something is left.
@@ -121,7 +120,7 @@ impl<'a> Transaction<'a> {
         self.is_undone = true;
         let report = undo(self.sink, &self.journal, false);
         if report.is_complete() {
-            let _ = self.journal.finish();
+            let _ = self.journal.finish(&Disk);
         }
         if let Some(guard) = self.guard.take() {
             guard.dismiss();

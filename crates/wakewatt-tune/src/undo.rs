@@ -1,10 +1,19 @@
-//! Undo: every entry of a journal back to what it was, in reverse order, unless somebody else has changed it since.
+//! Undo: every entry of a journal back to what it was, unless somebody else has changed it since.
 //!
-//! Compare-and-set: the current value must be one that we wrote (or already the old one). A file that vanished (its
-//! CPU went offline) is reported; the kernel keeps the request with the CPU, so it is left in the journal.
+//! Compare-and-set: before anything is written, every entry is read, and one whose value is neither ours nor the old
+//! one is left alone (unless forced). Then values go back stage by stage ([`Stage::undo_rank`]), within a stage in
+//! reverse order. One setting may move another (a governor its preference, turbo the limits), so the round is repeated
+//! until all hold or nothing more changes. A file that vanished (its CPU went offline) is reported and stays in the
+//! journal. Running it twice does no harm: what is as before already is not written.
 
-use crate::journal::Journal;
+use crate::journal::{Entry, Journal};
+use crate::knob::Kept;
+use crate::knobs;
+use std::collections::BTreeMap;
 use wakewatt_host::sink::Sink;
+
+/// Rounds before giving up; each but the first only writes what an earlier one disturbed.
+const MAX_ROUNDS: usize = 4;
 
 /// What became of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,29 +55,115 @@ impl UndoReport {
     pub fn left(&self) -> Vec<String> {
         let line = |(path, undone): &(String, Undone)| match undone {
             Undone::Restored | Undone::WasSo => None,
-            Undone::Foreign(value) => Some(format!(
-                "{path}: somebody else has set it to {value:?} since; left alone (wakewatt recover --force overrides)"
-            )),
+            Undone::Foreign(value) => {
+                Some(format!("{path}: somebody else has set it to {value:?} since; left alone (--force overrides)"))
+            }
             Undone::Failed(why) => Some(format!("{path}: {why}")),
         };
         self.entries.iter().filter_map(line).collect()
     }
 }
 
-/// Undoes a journal through a sink. The journal's file is the caller's to remove.
+/// Undoes a journal through a sink: settings only, its commands are [`crate::apply`]'s. The journal's file is the
+/// caller's to remove.
 pub fn undo(sink: &dyn Sink, journal: &Journal, is_forced: bool) -> UndoReport {
-    let entries = journal.entries.iter().rev().map(|entry| {
-        let result = match sink.read(&entry.path) {
-            Err(error) => Undone::Failed(error.what),
-            Ok(now) if now == entry.before => Undone::WasSo,
-            Ok(now) if !is_forced && !entry.ours.contains(&now) => Undone::Foreign(now),
-            Ok(_) => match sink.write(&entry.path, &entry.before).and_then(|()| sink.read(&entry.path)) {
-                Ok(now) if now == entry.before => Undone::Restored,
-                Ok(now) => Undone::Failed(format!("wrote {:?}, reads back {now:?}", entry.before)),
-                Err(error) => Undone::Failed(error.what),
-            },
-        };
-        (entry.path.clone(), result)
-    });
-    UndoReport { entries: entries.collect() }
+    let entries: Vec<&Entry> = journal.entries.iter().collect();
+    undo_entries(sink, &entries, is_forced)
+}
+
+/// The same for some of the entries.
+pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool) -> UndoReport {
+    let mut order: Vec<(usize, &Entry)> = entries.iter().copied().enumerate().collect();
+    order.sort_by_key(|(at, e)| (e.stage.undo_rank(), std::cmp::Reverse(*at)));
+    let mut results: BTreeMap<usize, Undone> = BTreeMap::new();
+    for (at, entry) in &order {
+        if let Ok(now) = now(sink, entry) {
+            if now == entry.before || is_untouched(entry) {
+                results.insert(*at, Undone::WasSo);
+            } else if !is_forced && !is_ours(entry, &now) {
+                results.insert(*at, Undone::Foreign(now.unwrap_or_else(|| "(removed)".into())));
+            }
+        }
+    }
+    for round in 0..MAX_ROUNDS {
+        let mut is_quiet = true;
+        for (at, entry) in &order {
+            let last = results.get(at);
+            if matches!(last, Some(Undone::Foreign(_))) || is_untouched(entry) {
+                continue;
+            }
+            // A file that looks right may not be durable yet, if the process that put it back was cut short: once more.
+            let is_doubtful = entry.is_durable() && (round == 0 || matches!(last, Some(Undone::Failed(_))));
+            let result = match now(sink, entry) {
+                Ok(now) if now == entry.before && !is_doubtful => match last {
+                    // Right again after an earlier failure: a later setting allowed it.
+                    Some(Undone::Failed(_)) => Undone::Restored,
+                    Some(last) => last.clone(),
+                    None => Undone::WasSo,
+                },
+                Ok(now) => {
+                    is_quiet &= now == entry.before;
+                    match put_back(sink, entry) {
+                        Undone::Restored if now == entry.before => Undone::WasSo,
+                        other => other,
+                    }
+                }
+                Err(why) => Undone::Failed(why),
+            };
+            is_quiet &= !matches!(result, Undone::Failed(_));
+            results.insert(*at, result);
+        }
+        if is_quiet {
+            break;
+        }
+    }
+    let result = |(at, entry): &(usize, &Entry)| (entry.path.clone(), results.remove(at).unwrap_or(Undone::WasSo));
+    UndoReport { entries: order.iter().map(result).collect() }
+}
+
+/// It was so before, so whatever is there now is not our doing.
+fn is_untouched(entry: &Entry) -> bool {
+    !entry.ours.is_empty() && entry.ours.iter().all(|o| *o == entry.before)
+}
+
+/// May this value be our doing?
+fn is_ours(entry: &Entry, now: &Option<String>) -> bool {
+    // A side effect that no orderly end recorded may hold anything: the kernel moved it.
+    let is_moved = entry.is_collateral && entry.ours.is_empty();
+    let clamps = |ours: &String| {
+        now.as_ref()
+            .zip(knobs::find(&entry.name))
+            .is_some_and(|(now, knob)| matches!(knob.kept(ours, now), Kept::Legally(_)))
+    };
+    is_moved || entry.ours.contains(now) || entry.ours.iter().flatten().any(clamps)
+}
+
+/// The value now; none where the file is not there and was not there before either.
+fn now(sink: &dyn Sink, entry: &Entry) -> Result<Option<String>, String> {
+    match sink.read(&entry.path) {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_absent && (entry.before.is_none() || sink.is_removable(&entry.path)) => Ok(None),
+        Err(error) => Err(error.what),
+    }
+}
+
+fn put_back(sink: &dyn Sink, entry: &Entry) -> Undone {
+    let written = match &entry.before {
+        Some(before) => sink.write(&entry.path, before),
+        None if sink.is_removable(&entry.path) => sink.remove(&entry.path),
+        // It came with another setting (a governor's tunables) and goes with it.
+        None => return Undone::WasSo,
+    };
+    if let Err(error) = written {
+        return Undone::Failed(error.what);
+    }
+    match now(sink, entry) {
+        Ok(now) if now == entry.before => Undone::Restored,
+        Ok(now) => Undone::Failed(format!(
+            "wrote {:?}, reads back {:?}",
+            entry.before.as_deref().unwrap_or("(nothing)"),
+            now.as_deref().unwrap_or("(nothing)")
+        )),
+        Err(why) => Undone::Failed(why),
+    }
 }

@@ -1,6 +1,7 @@
 //! The command line, defined once: help, man pages and completions are made from this file.
 
 pub mod trace;
+pub mod tune;
 
 use crate::exit;
 use crate::output::Colour;
@@ -62,12 +63,20 @@ pub enum Command {
         after_help = "The screen needs a terminal of at least 80x24 that can move its cursor (TERM is not dumb); otherwise watch says so\nand ends with 2: use --once, --json or --csv there. Ctrl-C and SIGTERM end it with 130, q with 0, a recording that\ncould not be written with 4. Absent numbers are words in JSON, empty in CSV (the last column says why)."
     )]
     Watch(Box<WatchArgs>),
-    /// Undo what a killed run left behind
+    /// Change settings as a plan: shown, journaled, read back, undone exactly
+    #[command(
+        before_help = "Example:\n  wakewatt tune plan --max-latency 50us            what would change, and what it costs\n  sudo wakewatt tune apply --max-latency 50us --confirm-within 60s\n  sudo wakewatt tune confirm\n  sudo wakewatt tune undo"
+    )]
+    Tune(Box<tune::TuneArgs>),
+    /// Undo what a killed run left behind, and what nobody confirmed in time
     #[command(before_help = "Example:\n  sudo wakewatt recover")]
     Recover(RecoverArgs),
     /// Internal: puts settings back if the run that started it dies
     #[command(hide = true)]
     Guard(GuardArgs),
+    /// Internal: holds a latency limit until it is told to end
+    #[command(hide = true)]
+    Hold(tune::HoldArgs),
 }
 
 /// Where facts are read from.
@@ -268,6 +277,9 @@ pub struct RecoverArgs {
 pub struct GuardArgs {
     /// The journal to undo
     pub journal: PathBuf,
+    /// Wait for its confirmation instead of for its process
+    #[arg(long)]
+    pub confirm: bool,
 }
 
 /// Arguments of `watch`.

@@ -19,6 +19,10 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "trace-info", schema: || schemars::schema_for!(crate::cmd::trace::TraceInfo) },
     Published { name: "respond", schema: || schemars::schema_for!(wakewatt_core::samples::icmp::IcmpAnswers) },
     Published { name: "watch", schema: || schemars::schema_for!(wakewatt_core::watch::Rates) },
+    Published { name: "tune-knobs", schema: || schemars::schema_for!(crate::cmd::tune::Knobs) },
+    Published { name: "tune-plan", schema: || schemars::schema_for!(wakewatt_tune::planning::TunePlan) },
+    Published { name: "tune-apply", schema: || schemars::schema_for!(crate::cmd::tune::Applied) },
+    Published { name: "tune-status", schema: || schemars::schema_for!(crate::cmd::tune::Statuses) },
     Published { name: "doctor", schema: || schemars::schema_for!(crate::cmd::doctor::Document<'static>) },
 ];
 

@@ -108,7 +108,7 @@ impl BootToken {
 }
 
 /// The kernel's parameqn: `-` and `_` are one character.
-fn is_same_name(a: &str, b: &str) -> bool {
+pub fn is_same_name(a: &str, b: &str) -> bool {
     let plain = |c: char| if c == '-' { '_' } else { c };
     a.chars().map(plain).eq(b.chars().map(plain))
 }

@@ -3,12 +3,14 @@
 pub mod capture;
 pub mod compare;
 pub mod doctor;
+pub mod hold;
 pub mod icmp;
 pub mod inspect;
 pub mod measure;
 pub mod recover;
 pub mod respond;
 pub mod trace;
+pub mod tune;
 pub mod watch;
 
 use crate::cli::{Cli, Command, From};
@@ -30,6 +32,8 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Watch(args) => watch::run(args, cli.color),
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => recover::guard(args),
+        Command::Hold(args) => hold::run(args),
+        Command::Tune(args) => tune::run(args, cli.color),
         Command::Trace(args) => return trace::run(args, cli.color),
     };
     code.map(End::Own)

@@ -5,14 +5,18 @@ use crate::exit::Code;
 use crate::output;
 use anyhow::Result;
 use std::path::Path;
-use wakewatt_host::sink::LiveSink;
+use wakewatt_host::clock;
+use wakewatt_host::store::Disk;
 use wakewatt_tune::guard;
-use wakewatt_tune::journal::{Journal, STATE_DIR};
-use wakewatt_tune::undo::undo;
+use wakewatt_tune::journal::{Journal, Phase, STATE_DIR, boot_id};
+use wakewatt_tune::live::ThisMachine;
+use wakewatt_tune::lock::Lock;
+use wakewatt_tune::recovery::{self, Due};
 
 /// Runs it.
 pub fn run(args: &RecoverArgs) -> Result<Code> {
-    let (journals, unreadable) = Journal::open_ones(Path::new(STATE_DIR));
+    let (mut journals, unreadable) = Journal::all(&Disk, Path::new(STATE_DIR));
+    journals.retain(|j| j.phase != Phase::Applied);
     let mut is_all_done = unreadable.is_empty();
     for error in &unreadable {
         output::complain(&error.to_string());
@@ -20,26 +24,28 @@ pub fn run(args: &RecoverArgs) -> Result<Code> {
     if journals.is_empty() && unreadable.is_empty() {
         output::print("Nothing to recover: no run left settings changed.\n")?;
     }
-    for journal in journals {
-        let what = format!("{} (process {})", journal.purpose, journal.pid);
-        if !journal.is_of_this_boot() {
-            journal.finish()?;
-            output::print(&format!(
-                "{what}: the machine has booted since, which reset these settings; nothing to undo\n"
-            ))?;
-        } else if journal.is_owner_alive() {
-            output::print(&format!("{what}: still running, left alone\n"))?;
-        } else {
-            let report = undo(&LiveSink::at(&journal.root), &journal, args.force);
-            for (path, result) in &report.entries {
-                output::print(&format!("{path}: {result}\n"))?;
+    let boot_id = boot_id();
+    // The newest first: each goes back to what it found.
+    for mut journal in journals.into_iter().rev() {
+        let what = format!("{} ({}, process {})", journal.purpose, journal.id(), journal.pid);
+        let alive = journal.is_owner_alive();
+        let why = match recovery::due(&journal, &boot_id, clock::boottime_ns(), alive) {
+            Due::NotYet(why) => {
+                output::print(&format!("{what}: {why}; left alone\n"))?;
+                continue;
             }
-            if report.is_complete() {
-                journal.finish()?;
-            } else {
-                is_all_done = false;
-                report.left().iter().for_each(|line| output::complain(line));
-            }
+            Due::Now(why) => why,
+        };
+        output::print(&format!("{what}: {why}\n"))?;
+        let machine = ThisMachine::at(&journal.root)?;
+        let report =
+            recovery::close(machine.hands(), &mut journal, &boot_id, args.force).map_err(anyhow::Error::msg)?;
+        for (path, result) in &report.entries {
+            output::print(&format!("{path}: {result}\n"))?;
+        }
+        if !report.is_complete() {
+            is_all_done = false;
+            report.left().iter().for_each(|line| output::complain(line));
         }
     }
     Ok(if is_all_done { Code::Fine } else { Code::NotRestored })
@@ -47,7 +53,12 @@ pub fn run(args: &RecoverArgs) -> Result<Code> {
 
 /// The guard process: see [`wakewatt_tune::guard`].
 pub fn guard(args: &GuardArgs) -> Result<Code> {
-    Ok(match guard::watch(&args.journal)? {
+    let acted = if args.confirm {
+        guard::await_confirmation(&args.journal, || Lock::take(Path::new(STATE_DIR)).ok())?
+    } else {
+        guard::watch(&args.journal)?
+    };
+    Ok(match acted {
         Some(report) if !report.is_complete() => Code::NotRestored,
         _ => Code::Fine,
     })

@@ -4,6 +4,7 @@
 //! sequence in a device name must not reach the terminal.
 
 use super::{Report, view};
+use crate::view::wrap::wrap;
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,23 +98,7 @@ struct Paper {
 impl Paper {
     /// One paragraph: `first` opens it, `rest` indents the lines after. Words longer than a line stand alone.
     fn wrap(&mut self, colour: &str, first: &str, rest: &str, text: &str) {
-        let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let width = self.style.width.max(20);
-        let (mut lines, mut line, mut is_empty) = (Vec::new(), first.to_string(), true);
-        let length = |s: &str| s.trim_start_matches('\n').chars().count();
-        for word in clean.split_whitespace() {
-            if !is_empty && length(&line) + 1 + word.chars().count() > width {
-                lines.push(std::mem::replace(&mut line, rest.to_string()));
-                is_empty = true;
-            }
-            if !is_empty {
-                line.push(' ');
-            }
-            line.push_str(word);
-            is_empty = false;
-        }
-        lines.push(line);
-        let body = lines.join("\n");
+        let body = wrap(first, rest, text, self.style.width);
         if self.style.is_coloured && !colour.is_empty() {
             self.text += &format!("\u{1b}[{colour}m{body}\u{1b}[0m\n");
         } else {

@@ -4,6 +4,7 @@
 //! 576-CPU machine still fits a screen; `--json` has every value.
 
 mod pivot;
+pub mod wrap;
 
 use std::fmt::Write as _;
 use wakewatt_core::cpuset::CpuSet;

@@ -1,0 +1,397 @@
+//! A machine in memory that can be written to, fail, be killed and lose power: where crash safety is proved.
+//!
+//! It has kernel attributes that behave like the real ones where that matters for order and undo (a governor brings its
+//! tunables and refuses energy preferences, turbo moves the limits, an offline CPU takes its files along), and a disk
+//! that forgets what was not fsynced. Every operation counts; a [`Fault`] strikes at one of them. It is a model: the
+//! same proof is sampled on a real kernel in the testbed.
+
+use crate::exec::Runner;
+use crate::sink::{Sink, SinkError};
+use crate::store::{Store, StoreError};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use wakewatt_core::source::{ErrorKind, Read, ReadError, Source, Tree};
+use wakewatt_core::units::Cpu;
+
+/// What goes wrong at an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// This operation fails, later ones work.
+    Once,
+    /// This one and all later ones fail.
+    Forever,
+    /// The process is killed before it: nothing it does later has an effect. A file being written is left half.
+    Kill,
+}
+
+/// One file's bytes, as seen now and as they are on the platter.
+#[derive(Clone, Debug, Default)]
+struct Inode {
+    seen: Vec<u8>,
+    durable: Vec<u8>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct State {
+    attributes: BTreeMap<String, String>,
+    hidden: BTreeMap<String, String>,
+    inodes: Vec<Inode>,
+    names: BTreeMap<PathBuf, usize>,
+    durable_names: BTreeMap<PathBuf, usize>,
+    n_operations: usize,
+    fault: Option<(usize, Fault)>,
+    n_boots: u32,
+    at_boot: BTreeMap<String, String>,
+    ran: Vec<String>,
+}
+
+/// See the essay above.
+#[derive(Debug, Default)]
+pub struct Memory {
+    state: RefCell<State>,
+}
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+impl Memory {
+    /// A machine with these attributes (`Tree`'s mini-language), just booted.
+    pub fn new(text: &str) -> Memory {
+        let tree = Tree::from_text(text);
+        let value = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).trim_end_matches('\n').to_string();
+        let attributes: BTreeMap<String, String> =
+            tree.files.iter().filter_map(|(p, r)| Some((p.clone(), value(r.as_ref().ok()?)))).collect();
+        let state = State { at_boot: attributes.clone(), attributes, n_boots: 1, ..State::default() };
+        Memory { state: RefCell::new(state) }
+    }
+
+    /// The fault to come: at this operation, counted from 0 from now on.
+    pub fn fail_at(&self, at: usize, fault: Fault) {
+        let mut state = self.state.borrow_mut();
+        (state.n_operations, state.fault) = (0, Some((at, fault)));
+    }
+    /// All is well again; the count starts anew.
+    pub fn heal(&self) {
+        let mut state = self.state.borrow_mut();
+        (state.n_operations, state.fault) = (0, None);
+    }
+    /// Operations since the count began.
+    pub fn n_operations(&self) -> usize {
+        self.state.borrow().n_operations
+    }
+    /// All attributes and all files but those below `except`: what must be the same afterwards.
+    pub fn snapshot(&self, except: &str) -> BTreeMap<String, String> {
+        let state = self.state.borrow();
+        let files = state.names.iter().filter(|(p, _)| !p.starts_with(except));
+        let files = files.map(|(p, i)| (format!("file:{}", p.display()), text(&state.inodes[*i].seen)));
+        state.attributes.clone().into_iter().chain(files).collect()
+    }
+    /// The power fails and comes back: attributes start afresh, of files only what was fsynced is left.
+    pub fn power_cycle(&self) {
+        let mut state = self.state.borrow_mut();
+        state.attributes = state.at_boot.clone();
+        state.hidden.clear();
+        state.names = state.durable_names.clone();
+        for inode in &mut state.inodes {
+            inode.seen = inode.durable.clone();
+        }
+        state.n_boots += 1;
+        (state.n_operations, state.fault) = (0, None);
+    }
+    /// The id of the running boot.
+    pub fn boot_id(&self) -> String {
+        format!("boot-{}", self.state.borrow().n_boots)
+    }
+    /// Puts a file on the disk, durably, as if it had always been there.
+    pub fn put_file(&self, path: &str, text: &str) {
+        let mut state = self.state.borrow_mut();
+        state.inodes.push(Inode { seen: text.into(), durable: text.into() });
+        let at = state.inodes.len() - 1;
+        state.names.insert(path.into(), at);
+        state.durable_names.insert(path.into(), at);
+    }
+    /// Somebody else writes an attribute, whatever it takes.
+    pub fn meddle(&self, path: &str, value: &str) {
+        self.state.borrow_mut().attributes.insert(path.into(), value.into());
+    }
+    /// The commands that were run.
+    pub fn ran(&self) -> Vec<String> {
+        self.state.borrow().ran.clone()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+impl State {
+    /// Counts an operation; is it struck?
+    fn is_struck(&mut self) -> bool {
+        let now = self.n_operations;
+        self.n_operations += 1;
+        match self.fault {
+            Some((at, Fault::Once)) => now == at,
+            Some((at, Fault::Forever | Fault::Kill)) => now >= at,
+            None => false,
+        }
+    }
+    /// Is this the very write at which the process dies?
+    fn is_torn(&self) -> bool {
+        matches!(self.fault, Some((at, Fault::Kill)) if at + 1 == self.n_operations)
+    }
+
+    /// The kernel's own doings when an attribute is written; an error is an errno in words.
+    fn write_attribute(&mut self, path: &str, value: &str) -> Result<(), &'static str> {
+        let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+        let sibling = |name: &str| format!("{folder}/{name}");
+        match file {
+            "scaling_governor" => {
+                let known = self.attributes.get(&sibling("scaling_available_governors")).cloned().unwrap_or_default();
+                if !known.split_whitespace().any(|g| g == value) {
+                    return Err("Invalid argument");
+                }
+                self.attributes.insert(path.into(), value.into());
+                let others = self.attributes.clone();
+                let in_use = |g: &str| others.iter().any(|(p, v)| p.ends_with("/scaling_governor") && v == g);
+                for (governor, name, default) in TUNABLES {
+                    let tunable = format!("{CPU}/cpufreq/{governor}/{name}");
+                    if in_use(governor) {
+                        self.attributes.entry(tunable).or_insert_with(|| (*default).into());
+                    } else {
+                        self.attributes.remove(&tunable);
+                    }
+                }
+                // amd-pstate keeps the preference that `performance` forced; so do we.
+                if value == "performance" && self.attributes.contains_key(&sibling("energy_performance_preference")) {
+                    self.attributes.insert(sibling("energy_performance_preference"), "performance".into());
+                }
+                return Ok(());
+            }
+            "energy_performance_preference" => {
+                let governor = self.attributes.get(&sibling("scaling_governor")).map_or("", String::as_str);
+                if governor == "performance" && value != "performance" {
+                    return Err("Device or resource busy");
+                }
+            }
+            "no_turbo" | "boost" => {
+                let is_on = (file == "boost") == (value == "1");
+                let limit = if is_on { "cpuinfo_max_freq" } else { "base_frequency" };
+                let policies: Vec<String> =
+                    self.attributes.keys().filter(|p| p.ends_with("/scaling_max_freq")).cloned().collect();
+                for max in policies {
+                    let from = max.replace("scaling_max_freq", limit);
+                    if let Some(khz) = self.attributes.get(&from).cloned() {
+                        self.attributes.insert(max, khz);
+                    }
+                }
+            }
+            "online" => {
+                let prefix = format!("{folder}/");
+                let is_of_cpu = |p: &String| p.starts_with(&prefix) && !p.ends_with("/online");
+                if value == "0" {
+                    let gone: Vec<String> = self.attributes.keys().filter(|p| is_of_cpu(p)).cloned().collect();
+                    for path in gone {
+                        let old = self.attributes.remove(&path).unwrap_or_default();
+                        self.hidden.insert(path, old);
+                    }
+                } else {
+                    let back: Vec<String> = self.hidden.keys().filter(|p| is_of_cpu(p)).cloned().collect();
+                    for path in back {
+                        let old = self.hidden.remove(&path).unwrap_or_default();
+                        self.attributes.insert(path, old);
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.attributes.insert(path.into(), value.into());
+        Ok(())
+    }
+}
+
+/// Tunables that come with their governor, with the values they come with.
+const TUNABLES: &[(&str, &str, &str)] = &[
+    ("ondemand", "up_threshold", "95"),
+    ("ondemand", "sampling_rate", "10000"),
+    ("conservative", "up_threshold", "80"),
+    ("conservative", "down_threshold", "20"),
+];
+
+fn io(path: &str) -> SinkError {
+    SinkError { path: path.into(), what: "Input/output error".into(), is_absent: false }
+}
+
+fn absent(path: &str) -> SinkError {
+    SinkError { path: path.into(), what: "No such file or directory".into(), is_absent: true }
+}
+
+impl Sink for Memory {
+    fn write(&self, path: &str, value: &str) -> Result<(), SinkError> {
+        if let Some(file) = path.strip_prefix("file:") {
+            let file = Path::new(file);
+            return crate::store::replace(self, file, value.as_bytes(), 0o644).map_err(|_| io(path));
+        }
+        let mut state = self.state.borrow_mut();
+        if state.is_struck() {
+            return Err(io(path));
+        }
+        if path.starts_with("hold:") {
+            state.attributes.insert(path.into(), value.into());
+            return Ok(());
+        }
+        if !state.attributes.contains_key(path) {
+            return Err(absent(path));
+        }
+        let refuse = |what: &str| SinkError { path: path.into(), what: what.into(), is_absent: false };
+        state.write_attribute(path, value).map_err(refuse)
+    }
+    fn read(&self, path: &str) -> Result<String, SinkError> {
+        let mut state = self.state.borrow_mut();
+        if state.is_struck() {
+            return Err(io(path));
+        }
+        if let Some(file) = path.strip_prefix("file:") {
+            let at = state.names.get(Path::new(file)).copied();
+            return at.map(|at| text(&state.inodes[at].seen)).ok_or_else(|| absent(path));
+        }
+        if path.starts_with("hold:") {
+            return Ok(state.attributes.get(path).cloned().unwrap_or_else(|| "none".into()));
+        }
+        state.attributes.get(path).cloned().ok_or_else(|| absent(path))
+    }
+    fn remove(&self, path: &str) -> Result<(), SinkError> {
+        let file = path.strip_prefix("file:").ok_or_else(|| io(path))?;
+        crate::store::remove(self, Path::new(file)).map_err(|_| io(path))
+    }
+}
+
+impl Source for Memory {
+    fn read(&self, path: &str) -> Read<Vec<u8>> {
+        let mut state = self.state.borrow_mut();
+        if state.is_struck() {
+            return Err(ReadError::new(ErrorKind::Failed, "Input/output error"));
+        }
+        let file = state.names.get(Path::new(path)).map(|at| state.inodes[*at].seen.clone());
+        let attribute = state.attributes.get(path).map(|v| format!("{v}\n").into_bytes());
+        attribute.or(file).ok_or_else(ReadError::absent)
+    }
+    fn list(&self, path: &str) -> Read<Vec<String>> {
+        let mut state = self.state.borrow_mut();
+        if state.is_struck() {
+            return Err(ReadError::new(ErrorKind::Failed, "Input/output error"));
+        }
+        let prefix = format!("{}/", path.trim_end_matches('/'));
+        let paths = state.attributes.keys().cloned().chain(state.names.keys().map(|p| p.display().to_string()));
+        let mut names: Vec<String> =
+            paths.filter_map(|p| Some(p.strip_prefix(&prefix)?.split('/').next()?.to_string())).collect();
+        names.sort();
+        names.dedup();
+        if names.is_empty() { Err(ReadError::absent()) } else { Ok(names) }
+    }
+    fn link(&self, _: &str) -> Read<String> {
+        Err(ReadError::absent())
+    }
+    fn msr(&self, _: Cpu, _: u32) -> Read<u64> {
+        Err(ReadError::absent())
+    }
+    fn origin(&self) -> String {
+        "a machine in memory".into()
+    }
+}
+
+fn struck(path: &Path) -> StoreError {
+    StoreError { path: path.into(), what: "Input/output error".into() }
+}
+
+impl Store for Memory {
+    fn load(&self, path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut state = self.state.borrow_mut();
+        if state.is_struck() {
+            return Err(struck(path));
+        }
+        Ok(state.names.get(path).map(|at| state.inodes[*at].seen.clone()))
+    }
+    fn names(&self, folder: &Path) -> Result<Vec<String>, StoreError> {
+        let mut state = self.state.borrow_mut();
+        if state.is_struck() {
+            return Err(struck(folder));
+        }
+        let here = state.names.keys().filter(|p| p.parent() == Some(folder));
+        Ok(here.filter_map(|p| Some(p.file_name()?.to_string_lossy().into_owned())).collect())
+    }
+    fn make_folder(&self, folder: &Path) -> Result<(), StoreError> {
+        if self.state.borrow_mut().is_struck() { Err(struck(folder)) } else { Ok(()) }
+    }
+    fn write(&self, path: &Path, bytes: &[u8], _mode: u32) -> Result<(), StoreError> {
+        let mut state = self.state.borrow_mut();
+        let is_struck = state.is_struck();
+        if is_struck && !state.is_torn() {
+            return Err(struck(path));
+        }
+        let seen = if is_struck { bytes[..bytes.len() / 2].to_vec() } else { bytes.to_vec() };
+        state.inodes.push(Inode { seen, durable: Vec::new() });
+        let at = state.inodes.len() - 1;
+        state.names.insert(path.into(), at);
+        if is_struck { Err(struck(path)) } else { Ok(()) }
+    }
+    fn sync(&self, path: &Path) -> Result<(), StoreError> {
+        let mut state = self.state.borrow_mut();
+        if state.is_struck() {
+            return Err(struck(path));
+        }
+        let at = state.names.get(path).copied().ok_or_else(|| struck(path))?;
+        state.inodes[at].durable = state.inodes[at].seen.clone();
+        Ok(())
+    }
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), StoreError> {
+        let mut state = self.state.borrow_mut();
+        if state.is_struck() {
+            return Err(struck(to));
+        }
+        let at = state.names.remove(from).ok_or_else(|| struck(from))?;
+        state.names.insert(to.into(), at);
+        Ok(())
+    }
+    fn sync_folder(&self, folder: &Path) -> Result<(), StoreError> {
+        let mut state = self.state.borrow_mut();
+        if state.is_struck() {
+            return Err(struck(folder));
+        }
+        let is_here = |p: &Path| p.parent() == Some(folder);
+        state.durable_names.retain(|p, _| !is_here(p));
+        let now: Vec<(PathBuf, usize)> =
+            state.names.iter().filter(|(p, _)| is_here(p)).map(|(p, at)| (p.clone(), *at)).collect();
+        state.durable_names.extend(now);
+        Ok(())
+    }
+    fn remove(&self, path: &Path) -> Result<(), StoreError> {
+        let mut state = self.state.borrow_mut();
+        if state.is_struck() {
+            return Err(struck(path));
+        }
+        state.names.remove(path);
+        Ok(())
+    }
+}
+
+/// The file that [`Memory`]'s only command makes from the drop-in: a boot menu, as `update-grub` would.
+pub const GENERATED: &str = "/boot/grub/grub.cfg";
+/// The drop-in it is made from.
+pub const DROP_IN: &str = "/etc/default/grub.d/zz-wakewatt.cfg";
+
+impl Runner for Memory {
+    fn run(&self, argv: &[String]) -> Result<(), String> {
+        let mut state = self.state.borrow_mut();
+        if state.is_struck() {
+            return Err("exit status: 1".into());
+        }
+        state.ran.push(argv.join(" "));
+        let drop_in = state.names.get(Path::new(DROP_IN)).map_or(String::new(), |at| text(&state.inodes[*at].seen));
+        let menu = format!("linux /vmlinuz quiet {}", drop_in.trim());
+        state.inodes.push(Inode { durable: menu.clone().into(), seen: menu.into() });
+        let at = state.inodes.len() - 1;
+        state.names.insert(GENERATED.into(), at);
+        state.durable_names.insert(GENERATED.into(), at);
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! What wakewatt knows about the boot parameters it may set: effect, trap, and where to look after the boot.
+//!
+//! Sources: Documentation/admin-guide/kernel-parameters.txt, pm/{cpuidle,intel_idle,intel_pstate,amd-pstate}.rst, and
+//! the drivers (drivers/idle/intel_idle.c, drivers/acpi/processor_idle.c, drivers/cpufreq/intel_pstate.c) where the
+//! text is silent. A parameter that is not here may still be set; then only the command line can be checked.
+//! To add one: a row, in the order of the headings.
+
+use super::argument::is_same_name;
+
+/// Where to see after the boot that a parameter took effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// This file then holds the parameter's value.
+    HoldsValue(&'static str),
+    /// This file then holds this text.
+    Holds(&'static str, &'static str),
+    /// This file then does not hold this text.
+    HoldsNot(&'static str, &'static str),
+    /// This file must be absent.
+    Absent(&'static str),
+    /// Only the command line shows it.
+    CommandLineOnly,
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name on the command line.
+    pub key: &'static str,
+    /// What it does.
+    pub effect: &'static str,
+    /// What people get wrong with it; empty if nothing.
+    pub trap: &'static str,
+    /// How to see it.
+    pub evidence: Evidence,
+}
+
+const fn row(key: &'static str, evidence: Evidence, effect: &'static str, trap: &'static str) -> Parameter {
+    Parameter { key, effect, trap, evidence }
+}
+
+const DRIVER: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
+const GOVERNOR: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
+const POLICY0: &str = "/sys/devices/system/cpu/cpufreq/policy0";
+
+use Evidence::{Absent, CommandLineOnly, Holds, HoldsNot, HoldsValue};
+
+/// The table, in reading order: idle states, governors, frequency, SMT, devices.
+#[rustfmt::skip]
+pub const PARAMETERS: &[Parameter] = &[
+    row("intel_idle.max_cstate", HoldsValue("/sys/module/intel_idle/parameters/max_cstate"),
+        "intel_idle registers idle states up to this index only; deeper ones do not exist until the next boot",
+        "the number is an index into the driver's table, not a C-number; 0 switches intel_idle off, and acpi_idle then \
+         takes over and brings the deep states back"),
+    row("intel_idle.states_off", HoldsValue("/sys/module/intel_idle/parameters/states_off"),
+        "a bit mask of states that start disabled; they stay visible and can be enabled at run time",
+        "bit 0 is POLL; the bits are indexes, which differ between processor models"),
+    row("intel_idle.use_acpi", HoldsValue("/sys/module/intel_idle/parameters/use_acpi"),
+        "intel_idle starts with the states enabled that the firmware's _CST lists", "server tables do so already"),
+    row("intel_idle.no_acpi", HoldsValue("/sys/module/intel_idle/parameters/no_acpi"),
+        "intel_idle ignores the firmware's _CST", "states that the BIOS switched off start enabled"),
+    row("intel_idle.no_native", HoldsValue("/sys/module/intel_idle/parameters/no_native"),
+        "intel_idle uses the firmware's table only", "kernels up to 6.12 do not have it and ignore it silently"),
+    row("intel_idle.table", HoldsValue("/sys/module/intel_idle/parameters/table"),
+        "overrides latency and residency of states, e.g. C1:1:3,C6:50:100 (microseconds)",
+        "the whole string is dropped if the numbers do not rise; kernels up to 6.12 do not have it"),
+    row("intel_idle.ibrs_off", HoldsValue("/sys/module/intel_idle/parameters/ibrs_off"),
+        "IBRS off while idle: helps the sibling thread", "wake-ups take slightly longer"),
+    row("processor.max_cstate", HoldsValue("/sys/module/processor/parameters/max_cstate"),
+        "acpi_idle uses C-states up to this ACPI number (AMD, and Intel without intel_idle)",
+        "does not limit intel_idle: to cap a machine whatever its driver, set intel_idle.max_cstate too; 0 is read as 1"),
+    row("idle", CommandLineOnly,
+        "poll: busy loop, no idle state at all; halt: HLT only; nomwait: HLT through acpi_idle",
+        "any idle= keeps intel_idle from loading; poll leaves no turbo headroom and takes cycles from the SMT sibling, \
+         so it can be slower"),
+    row("cpuidle.off", Holds(DRIVER, "none"),
+        "no cpuidle driver: the architecture's own idle routine runs",
+        "PM QoS latency limits then have no effect; the kernel's documentation calls it a debugging aid"),
+    row("cpuidle.governor", HoldsValue(GOVERNOR),
+        "menu, teo, ladder or haltpoll chooses the state",
+        "a name the kernel was built without is ignored silently"),
+    row("haltpoll.force", HoldsValue("/sys/module/cpuidle_haltpoll/parameters/force"),
+        "loads cpuidle-haltpoll in a guest even without the host's hint (module name on the line: cpuidle_haltpoll)",
+        "polling moves the cost to the host"),
+    row("cpuidle_haltpoll.force", HoldsValue("/sys/module/cpuidle_haltpoll/parameters/force"),
+        "loads cpuidle-haltpoll in a guest even without the host's hint", "polling moves the cost to the host"),
+    row("intel_pstate", CommandLineOnly,
+        "mode of the frequency driver: active, passive, disable, no_hwp, hwp_only, support_acpi_ppc, per_cpu_perf_limits",
+        "disable is ignored when the firmware has already enabled HWP"),
+    row("amd_pstate", CommandLineOnly,
+        "mode of the frequency driver: active, passive, guided, disable",
+        "EPYC up to family 19h runs acpi-cpufreq unless this is set; needs CPPC in the firmware, and some distributions' \
+         kernels are built without it"),
+    row("amd_prefcore", CommandLineOnly, "disable: no preferred cores", "kernels up to 6.8 do not have it"),
+    row("cpufreq.default_governor", HoldsValue("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor"),
+        "the governor each policy starts with",
+        "the governor must be built in or loaded before the driver; a service that runs later may change it"),
+    row("cpufreq.off", Absent(POLICY0), "no frequency driver", "firmware then decides alone"),
+    row("nosmt", HoldsNot("/sys/devices/system/cpu/smt/control", "on"),
+        "one thread per core", "nosmt=force cannot be taken back until the next boot"),
+    row("pcie_aspm", CommandLineOnly,
+        "off: the kernel leaves link power management as the firmware set it; force: enables it everywhere",
+        "off does not switch ASPM off"),
+    row("pcie_aspm.policy", CommandLineOnly,
+        "link power management: default, performance, powersave, powersupersave",
+        "has no effect where the firmware keeps control of ASPM"),
+    row("nvme_core.default_ps_max_latency_us", HoldsValue("/sys/module/nvme_core/parameters/default_ps_max_latency_us"),
+        "an NVMe disk may use power states up to this exit latency; 0 allows none", ""),
+];
+
+/// Parameters that decide whether the machine boots, or that belong to another tool: refused by name.
+const NOT_OURS: &[(&str, &str)] = &[
+    ("root", "decides whether the machine boots; not set here"),
+    ("init", "decides whether the machine boots; not set here"),
+    ("rdinit", "decides whether the machine boots; not set here"),
+    ("initrd", "belongs to the boot loader; not set here"),
+    ("BOOT_IMAGE", "belongs to the boot loader; not set here"),
+    ("isolcpus", "partitions the machine, which is no power setting; set it with TuneD or by hand"),
+    ("nohz_full", "partitions the machine, which is no power setting; set it with TuneD or by hand"),
+    ("rcu_nocbs", "partitions the machine, which is no power setting; set it with TuneD or by hand"),
+];
+
+/// What is known about a parameter.
+pub fn known(key: &str) -> Option<&'static Parameter> {
+    PARAMETERS.iter().find(|p| is_same_name(p.key, key))
+}
+
+/// Why a parameter is refused, if it is.
+pub(crate) fn why_not_ours(key: &str) -> Option<&'static str> {
+    NOT_OURS.iter().find(|(k, _)| is_same_name(k, key)).map(|(_, why)| *why)
+}
+
+/// Traps of a combination, for the notes of a plan.
+pub(crate) fn traps(arguments: &[super::Argument]) -> Vec<String> {
+    let value = |key: &str| arguments.iter().rfind(|a| a.has_name(key)).map(|a| a.value().unwrap_or_default());
+    let mut said = Vec::new();
+    match (value("intel_idle.max_cstate"), value("processor.max_cstate")) {
+        (Some("0"), None) => said.push(
+            "intel_idle.max_cstate=0 switches intel_idle off and acpi_idle takes over with its deep states; add \
+             processor.max_cstate=1 to keep them away"
+                .into(),
+        ),
+        (None, Some(_)) => said.push(
+            "processor.max_cstate does not limit intel_idle; on Intel add intel_idle.max_cstate with the same intent"
+                .into(),
+        ),
+        _ => {}
+    }
+    for argument in arguments {
+        let is_said_above = ["intel_idle.max_cstate", "processor.max_cstate"].iter().any(|k| argument.has_name(k));
+        match known(argument.key()) {
+            Some(parameter) if !is_said_above && !parameter.trap.is_empty() => {
+                said.push(format!("{argument}: {}", parameter.trap));
+            }
+            None => said.push(format!("{argument}: not a parameter wakewatt knows; only /proc/cmdline can be checked")),
+            _ => {}
+        }
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::*;
+
+    #[test]
+    fn rows_are_arguments_and_unique() {
+        for (at, parameter) in PARAMETERS.iter().enumerate() {
+            assert!(Argument::parse(&format!("{}=1", parameter.key)).is_ok(), "{}", parameter.key);
+            assert!(!parameter.effect.is_empty());
+            assert!(!PARAMETERS[..at].iter().any(|p| is_same_name(p.key, parameter.key)), "{} twice", parameter.key);
+        }
+    }
+
+    #[test]
+    fn traps_of_the_two_caps_are_told() {
+        let traps = |text: &str| traps(&Argument::parse_all(text).unwrap()).join("\n");
+        assert!(traps("intel_idle.max_cstate=0").contains("acpi_idle takes over"));
+        assert!(traps("processor.max_cstate=1").contains("does not limit intel_idle"));
+        assert_eq!(traps("processor.max_cstate=1 intel_idle.max_cstate=1"), "");
+        assert!(traps("idle=poll").contains("intel_idle from loading"));
+        assert!(traps("something.else=1").contains("only /proc/cmdline"));
+    }
+}

@@ -1,0 +1,323 @@
+//! Every loader on recorded trees: plan, carry out in memory, compare with the tree it should give, undo, compare again.
+//!
+//! `fixtures/boot/<case>/before` and `/after` are trees; `plan.txt` is the plan as people would see it (written anew
+//! with WAKEWATT_BLESS=1). Commands are not run here: what they would do is their own affair.
+
+use super::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+use wakewatt_core::source::Tree;
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/boot")
+}
+
+/// A folder as a machine in memory. Empty folders are kept by a file `.keep`, which is not shown.
+fn load(root: &Path) -> Tree {
+    fn walk(root: &Path, folder: &Path, tree: &mut Tree) {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            let name = entry.file_name().into_string().unwrap();
+            let inside = format!("/{}", path.strip_prefix(root).unwrap().to_str().unwrap());
+            if name == ".keep" {
+                continue;
+            }
+            names.push(name);
+            if path.is_dir() {
+                walk(root, &path, tree);
+            } else {
+                tree.files.insert(inside, Ok(fs::read(&path).unwrap()));
+            }
+        }
+        if names.is_empty() {
+            let inside = format!("/{}", folder.strip_prefix(root).unwrap().to_str().unwrap());
+            tree.folders.insert(inside, Ok(names));
+        }
+    }
+    let mut tree = Tree { name: "test".into(), ..Tree::default() };
+    if root.is_dir() {
+        walk(root, root, &mut tree);
+    }
+    tree
+}
+
+fn set(tree: &mut Tree, path: &str, bytes: Option<Vec<u8>>) {
+    match bytes {
+        Some(bytes) => tree.files.insert(path.into(), Ok(bytes)),
+        None => tree.files.remove(path),
+    };
+}
+
+fn carry_out(tree: &mut Tree, edits: &[FileEdit]) {
+    for edit in edits {
+        assert_eq!(tree.files.get(&edit.path).cloned().and_then(Result::ok), edit.before, "{}", edit.path);
+        set(tree, &edit.path, edit.after.clone());
+    }
+}
+
+fn undo(tree: &mut Tree, edits: &[FileEdit]) {
+    for edit in edits.iter().rev() {
+        assert_eq!(tree.files.get(&edit.path).cloned().and_then(Result::ok), edit.after, "{}", edit.path);
+        set(tree, &edit.path, edit.before.clone());
+    }
+}
+
+fn show_edits(out: &mut String, edits: &[FileEdit]) {
+    for edit in edits {
+        let verb = match (&edit.before, &edit.after) {
+            (None, _) => "create",
+            (_, None) => "delete",
+            _ => "change",
+        };
+        out.push_str(&format!("{verb} {}\n", edit.path));
+    }
+}
+
+fn show_commands(out: &mut String, commands: &[BootCommand]) {
+    for command in commands {
+        out.push_str(&format!("run  {:?}\nundo {:?}\n", command.argv, command.undo));
+    }
+}
+
+fn show(plan: &BootPlan) -> String {
+    let mut out = format!("loader {}\n", plan.loader);
+    show_edits(&mut out, &plan.edits);
+    show_commands(&mut out, &plan.commands);
+    plan.notes.iter().for_each(|n| out.push_str(&format!("note {n}\n")));
+    match &plan.try_once {
+        None => {}
+        Some(TryOnce::Refused { why }) => out.push_str(&format!("no trial: {why}\n")),
+        Some(TryOnce::Offered { edits, commands, to_keep }) => {
+            out.push_str("trial:\n");
+            show_edits(&mut out, edits);
+            for edit in edits {
+                out.push_str(&String::from_utf8_lossy(edit.after.as_deref().unwrap_or_default()));
+            }
+            show_commands(&mut out, commands);
+            out.push_str(&format!("to keep it: {to_keep}\n"));
+        }
+    }
+    out
+}
+
+fn compare_text(path: &Path, found: &str) {
+    if std::env::var_os("WAKEWATT_BLESS").is_some() {
+        fs::write(path, found).unwrap();
+    }
+    let wanted = fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(found, wanted, "{}: WAKEWATT_BLESS=1 writes it anew", path.display());
+}
+
+fn compare_trees(case: &str, found: &Tree, wanted: &Tree) {
+    let names = |t: &Tree| t.files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(found), names(wanted), "{case}");
+    for (path, bytes) in &found.files {
+        let text = |b: &wakewatt_core::source::Read<Vec<u8>>| String::from_utf8_lossy(b.as_ref().unwrap()).into_owned();
+        assert_eq!(text(bytes), text(&wanted.files[path]), "{case}: {path}");
+    }
+}
+
+/// What every case asks for.
+const WANTED: &str = "intel_idle.max_cstate=1 processor.max_cstate=1";
+
+/// Case, loader, its id.
+const CASES: &[(&str, &str)] = &[
+    ("grub-debian-12", "grub-debian"),
+    ("grub-ubuntu-24.04-cloud", "grub-debian"),
+    ("grub-bls-fedora-41", "grub-bls"),
+    ("grub-bls-rhel-8", "grub-bls"),
+    ("rpm-ostree-silverblue-41", "rpm-ostree"),
+    ("bootc-fedora-43", "bootc"),
+    ("flatcar-3033-usr-share-oem", "flatcar"),
+    ("flatcar-3975-oem", "flatcar"),
+    ("systemd-boot-debian-13", "systemd-boot"),
+];
+
+/// Cases in which nothing may be planned; `plan.txt` is the message.
+const REFUSED: &[&str] = &[
+    "refused-uki",
+    "refused-systemd-boot-no-cmdline",
+    "refused-both-installed",
+    "refused-firecracker",
+    "refused-container",
+    "refused-later-drop-in",
+];
+
+#[test]
+fn every_case_goes_there_and_back() {
+    let wanted = Argument::parse_all(WANTED).unwrap();
+    for (case, loader) in CASES {
+        let folder = fixtures().join(case);
+        let before = load(&folder.join("before"));
+        let (chosen, because) = choose(&before).unwrap_or_else(|e| panic!("{case}: {e}"));
+        assert_eq!(chosen.about().id, *loader, "{case}: {because}");
+        let plan = chosen.plan(&before, &wanted).unwrap_or_else(|e| panic!("{case}: {e}"));
+        compare_text(&folder.join("plan.txt"), &format!("because {because}\n{}", show(&plan)));
+
+        let mut tree = before.clone();
+        carry_out(&mut tree, &plan.edits);
+        if std::env::var_os("WAKEWATT_BLESS").is_some() {
+            for edit in &plan.edits {
+                let path = folder.join("after").join(edit.path.trim_start_matches('/'));
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, edit.after.as_ref().unwrap()).unwrap();
+            }
+        }
+        let mut after = before.clone();
+        after.files.extend(load(&folder.join("after")).files);
+        compare_trees(case, &tree, &after);
+
+        undo(&mut tree, &plan.edits);
+        compare_trees(case, &tree, &before);
+
+        let json = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<BootPlan>(&json).unwrap(), plan, "{case}");
+    }
+}
+
+/// The same machine after the commands of a plan, as far as the next plan can see it: what the tools keep.
+fn pretend_commands(tree: &mut Tree, plan: &BootPlan) {
+    let entries: Vec<String> = tree.files.keys().filter(|p| p.starts_with("/boot/loader/entries/")).cloned().collect();
+    for command in &plan.commands {
+        for path in &entries {
+            let is_hit = match command.argv[0].as_str() {
+                "grubby" => {
+                    let kernel = command.argv[1].trim_start_matches("--update-kernel=");
+                    kernel == "ALL" || path.contains("rescue")
+                }
+                "rpm-ostree" => path.ends_with("ostree-2.conf"),
+                "bootc" => true,
+                _ => false,
+            };
+            if is_hit {
+                let text = String::from_utf8(tree.files[path].clone().unwrap()).unwrap();
+                tree.files.insert(path.clone(), Ok(pretend_one(&text, &command.argv).into_bytes()));
+            }
+        }
+        if command.argv[0] == "grubby" && tree.files.contains_key("/boot/grub2/grubenv") {
+            let text = String::from_utf8(tree.files["/boot/grub2/grubenv"].clone().unwrap()).unwrap();
+            let text = text.lines().map(|l| match l.strip_prefix("kernelopts=") {
+                Some(rest) => format!("kernelopts={}\n", pretend_line(rest, &command.argv)),
+                None => format!("{l}\n"),
+            });
+            tree.files.insert("/boot/grub2/grubenv".into(), Ok(text.collect::<String>().into_bytes()));
+        }
+    }
+}
+
+fn pretend_one(text: &str, argv: &[String]) -> String {
+    let mut out = String::new();
+    for line in text.lines().filter(|l| argv[0] != "bootc" || !l.starts_with("x-options-source-wakewatt")) {
+        match line.strip_prefix("options ") {
+            Some(rest) if !rest.contains("$kernelopts") => {
+                // bootc takes the source's old words out first.
+                let old = text.lines().find_map(|l| l.strip_prefix("x-options-source-wakewatt ")).unwrap_or_default();
+                let ours = Argument::parse_all(if argv[0] == "bootc" { old } else { "" }).unwrap();
+                let rest = line::without(&line::words(rest), &ours).join(" ");
+                out.push_str(&format!("options {}\n", pretend_line(&rest, argv)));
+            }
+            _ => out.push_str(&format!("{line}\n")),
+        }
+    }
+    if let Some(at) = argv.iter().position(|w| w == "--options") {
+        out.push_str(&format!("x-options-source-wakewatt {}\n", argv[at + 1]));
+    }
+    out
+}
+
+/// grubby replaces a value; the others append.
+fn pretend_line(text: &str, argv: &[String]) -> String {
+    let mut line = line::words(text);
+    let mut is_next = false;
+    for option in argv {
+        let (out, add) = match option.split_once('=') {
+            Some(("--remove-args" | "--delete-if-present", words)) => (words, ""),
+            Some(("--args" | "--append-if-missing", words)) => ("", words),
+            _ if is_next => ("", option.as_str()),
+            _ => ("", ""),
+        };
+        is_next = option == "--options";
+        line.retain(|word| !out.split(' ').any(|o| o == word));
+        for word in add.split(' ').filter(|w| !w.is_empty()) {
+            let key = argument::split_word(word).0;
+            match line.iter_mut().find(|w| argv[0] == "grubby" && argument::split_word(w).0 == key) {
+                Some(there) => *there = word.into(),
+                None => line.push(word.into()),
+            }
+        }
+    }
+    line.join(" ")
+}
+
+#[test]
+fn planning_twice_changes_nothing_another_replaces_and_none_removes() {
+    let wanted = Argument::parse_all(WANTED).unwrap();
+    let other = Argument::parse_all("intel_idle.max_cstate=2 nosmt").unwrap();
+    for (case, _) in CASES {
+        let before = load(&fixtures().join(case).join("before"));
+        let (loader, _) = choose(&before).unwrap();
+        let follow = |tree: &Tree, arguments: &[Argument]| {
+            let plan = loader.plan(tree, arguments).unwrap_or_else(|e| panic!("{case}: {e}"));
+            let mut tree = tree.clone();
+            carry_out(&mut tree, &plan.edits);
+            pretend_commands(&mut tree, &plan);
+            (plan, tree)
+        };
+        let (_, first) = follow(&before, &wanted);
+        let (again, same) = follow(&first, &wanted);
+        assert!(again.is_empty(), "{case}: the second plan is {}", show(&again));
+        assert_eq!(same, first, "{case}");
+        let (changed, second) = follow(&first, &other);
+        assert!(!changed.is_empty(), "{case}");
+        let text = |t: &Tree| {
+            let files = t.files.iter().filter(|(p, _)| !p.starts_with("/proc"));
+            files.map(|(_, b)| String::from_utf8_lossy(b.as_ref().unwrap()).into_owned()).collect::<String>()
+        };
+        assert!(text(&second).contains("nosmt") && !text(&second).contains("intel_idle.max_cstate=1 "), "{case}");
+        let (nothing_new, _) = follow(&second, &other);
+        assert!(nothing_new.is_empty(), "{case}: {}", show(&nothing_new));
+        let (_, gone) = follow(&second, &[]);
+        let words = |t: &Tree| {
+            let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+            for (path, bytes) in &t.files {
+                let mut words = line::words(&String::from_utf8_lossy(bytes.as_ref().unwrap()));
+                words.sort();
+                lines.push((path.clone(), words));
+            }
+            lines
+        };
+        assert_eq!(words(&gone), words(&before), "{case}: taking ours away leaves a trace");
+        let (nothing, _) = follow(&before, &[]);
+        assert!(nothing.is_empty(), "{case}: nothing to take away");
+    }
+}
+
+#[test]
+fn what_is_refused_says_why_and_what_to_do() {
+    let wanted = Argument::parse_all(WANTED).unwrap();
+    for case in REFUSED {
+        let folder = fixtures().join(case);
+        let before = load(&folder.join("before"));
+        let error = match choose(&before) {
+            Err(error) => error,
+            Ok((loader, _)) => loader.plan(&before, &wanted).expect_err(case),
+        };
+        compare_text(&folder.join("plan.txt"), &format!("{error}\n"));
+    }
+}
+
+#[test]
+fn every_fixture_is_used() {
+    for entry in fs::read_dir(fixtures()).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        assert!(CASES.iter().any(|(c, _)| *c == name) || REFUSED.contains(&name.as_str()), "{name}");
+    }
+}
+
+#[test]
+fn ids_are_unique_and_found() {
+    for loader in LOADERS {
+        assert_eq!(by_id(loader.about().id).unwrap().about(), loader.about());
+    }
+}

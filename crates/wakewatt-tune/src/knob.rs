@@ -1,0 +1,424 @@
+//! What a knob is: something the kernel lets us set, with all that must be known before anyone turns it.
+//!
+//! A [`Knob`] lists its [`Site`]s on a host: the places where it can be turned, each with the CPUs it reaches, the value
+//! there now and the values the kernel takes there. It reads through a `Source` only, so a plan can be made for a
+//! recorded host too; writing is the engine's work. Most knobs are one file in sysfs per CPU, policy or device and need
+//! no more than [`About`] and `sites`; what a user may say, and which text that becomes, follows from [`Valid`].
+//!
+//! Paths are plain files, or have a scheme that `wakewatt_host::sink` knows: `msr:0xADDRESS@CPU/HIGH:LOW` (bits of a
+//! register), `ethtool:DEVICE/NAME`, `hold:cpu_dma_latency` (a process that holds the limit), `choice:FILE` (an attribute
+//! that shows its choices, `[chosen] other`), `partition:FOLDER` (a cgroup that takes CPUs away from everybody else),
+//! `file:PATH` (a whole regular file).
+
+use serde::Serialize;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::source::{Read, Source};
+use wakewatt_core::units::show_khz;
+
+/// When a knob is turned: from first to last. What lies later may depend on what lies earlier.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// CPUs and SMT siblings on or off: files come and go with them.
+    Online,
+    /// The frequency driver's mode, which resets every policy.
+    Driver,
+    /// The frequency governor, which may reset limits and refuses preferences.
+    Governor,
+    /// Its tunables, which exist only under it.
+    Tunables,
+    /// Turbo, which changes what the limits mean.
+    Boost,
+    /// Lowest and highest frequency.
+    Limits,
+    /// Energy-performance preference, refused under some governors.
+    Preference,
+    /// Energy-performance bias.
+    Bias,
+    /// Uncore frequency.
+    Uncore,
+    /// Power limits.
+    Power,
+    /// Idle states and their governor.
+    Idle,
+    /// Latency limits.
+    Latency,
+    /// Devices and interrupts.
+    Devices,
+    /// Where tasks run and memory lies.
+    Placement,
+    /// Files that act at the next boot.
+    Boot,
+}
+
+impl Stage {
+    /// The order of undoing: backwards, but the frequency group forwards, because there too a later file only takes
+    /// its old value under the old driver, governor and turbo setting (KNOBS.md 3: "governor before EPP").
+    pub fn undo_rank(self) -> u8 {
+        match self {
+            Stage::Boot => 0,
+            Stage::Placement => 1,
+            Stage::Devices => 2,
+            Stage::Latency => 3,
+            Stage::Idle => 4,
+            Stage::Power => 5,
+            Stage::Uncore => 6,
+            Stage::Driver => 7,
+            Stage::Governor => 8,
+            Stage::Tunables => 9,
+            Stage::Boost => 10,
+            Stage::Limits => 11,
+            Stage::Preference => 12,
+            Stage::Bias => 13,
+            Stage::Online => 14,
+        }
+    }
+}
+
+/// What one setting reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The whole machine.
+    Machine,
+    /// A package (socket).
+    Package,
+    /// A die or uncore domain.
+    Die,
+    /// A cpufreq policy: the CPUs that share a clock.
+    Policy,
+    /// A core with its SMT siblings.
+    Core,
+    /// One CPU.
+    Cpu,
+    /// A device.
+    Device,
+}
+
+/// How far it can be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reversible {
+    /// Writing the old value restores the old state.
+    Exactly,
+    /// It ends with the process that holds it, so even a crash takes it back.
+    ByItself,
+    /// Only a reboot restores everything.
+    ByReboot,
+}
+
+/// What must be known about a knob.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct About {
+    /// What the user types: `freq.governor`. Knobs with many settings carry the rest behind it: `idle.state.C6`.
+    pub id: &'static str,
+    /// In words.
+    pub title: &'static str,
+    /// Unit and form of a value.
+    pub unit: &'static str,
+    /// What one site's setting reaches.
+    pub scope: Scope,
+    /// What the register behind it reaches, where that is wider.
+    pub io_scope: Scope,
+    /// Its place in the order.
+    pub stage: Stage,
+    /// Can it be taken back?
+    pub reversible: Reversible,
+    /// What turning it costs: watts, headroom, other people's latency.
+    pub price: &'static str,
+    /// What can go wrong.
+    pub risk: &'static str,
+    /// What daemons call it (`holders::DAEMONS`), to find who else turns it. Empty: none known.
+    pub overlaps: &'static [&'static str],
+    /// Knobs whose values the kernel may move when this one is turned; they are noted and put back too.
+    pub moves: &'static [&'static str],
+    /// Where this is written: kernel document, SDM section.
+    pub source: &'static str,
+}
+
+/// The values a site takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Valid {
+    /// One of these words.
+    Words(Vec<String>),
+    /// A frequency in this range; `min` and `max` are words for its ends.
+    Khz {
+        /// Lowest.
+        min: u64,
+        /// Highest.
+        max: u64,
+    },
+    /// A whole number in this range; `min` and `max` are words for its ends.
+    Number {
+        /// Lowest.
+        min: u64,
+        /// Highest.
+        max: u64,
+    },
+    /// `on` or `off`, written as these texts.
+    Switch {
+        /// Text for on.
+        on: String,
+        /// Text for off.
+        off: String,
+    },
+    /// The knob itself decides; this says how.
+    Text(String),
+}
+
+impl Valid {
+    /// A switch whose file says 1 for on.
+    pub fn one_is_on() -> Valid {
+        Valid::Switch { on: "1".into(), off: "0".into() }
+    }
+    /// A switch whose file says 1 for off.
+    pub fn one_is_off() -> Valid {
+        Valid::Switch { on: "0".into(), off: "1".into() }
+    }
+}
+
+impl std::fmt::Display for Valid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Valid::Words(words) => f.write_str(&words.join(", ")),
+            Valid::Khz { min, max } => write!(f, "{} to {}, min, max", show_khz(*min), show_khz(*max)),
+            Valid::Number { min, max } => write!(f, "{min} to {max}"),
+            Valid::Switch { .. } => f.write_str("on, off"),
+            Valid::Text(how) => f.write_str(how),
+        }
+    }
+}
+
+/// One place where a knob can be turned.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Site {
+    /// The setting's full name, `idle.state.C6`.
+    pub name: String,
+    /// Which one it is: `cpu3`, `policy0`, `eth0`, `machine`.
+    pub place: String,
+    /// The CPUs it reaches; empty for what is no matter of CPUs.
+    pub cpus: CpuSet,
+    /// The file (or scheme, see above).
+    pub path: String,
+    /// The text there now.
+    pub now: Option<String>,
+    /// Why there is none.
+    pub unread: Option<String>,
+    /// What it takes.
+    pub valid: Valid,
+    /// The hardware is known to refuse it here, and why.
+    pub refusal: Option<String>,
+}
+
+impl Site {
+    /// A site at a file, with the value read there.
+    pub fn at(
+        source: &dyn Source,
+        name: &str,
+        place: impl Into<String>,
+        cpus: CpuSet,
+        path: String,
+        valid: Valid,
+    ) -> Site {
+        let (now, unread) = match text(source, &path) {
+            Ok(now) => (Some(now), None),
+            Err(error) => (None, Some(error.detail)),
+        };
+        Site { name: name.into(), place: place.into(), cpus, path, now, unread, valid, refusal: None }
+    }
+}
+
+/// The text of an attribute, without the end of its line.
+pub fn text(source: &dyn Source, path: &str) -> Read<String> {
+    source.read(path).map(|bytes| String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_string())
+}
+
+/// The host a knob looks at.
+pub struct Host<'a> {
+    /// Where files are read.
+    pub source: &'a dyn Source,
+    /// Facts that many knobs need: CPUs, topology, idle table, frequency policies, uncore, memory, power, holders.
+    pub facts: Snapshot,
+}
+
+impl<'a> Host<'a> {
+    /// Reads it.
+    pub fn read(source: &'a dyn Source) -> Host<'a> {
+        const TOPICS: &[&str] =
+            &["topology", "idle", "freq", "uncore", "power", "qos", "memory", "holders", "virt", "boot", "kernel"];
+        Host { source, facts: Snapshot::read(source, |topic| TOPICS.contains(&topic)) }
+    }
+    /// The CPUs that run now.
+    pub fn online(&self) -> CpuSet {
+        let mut all = CpuSet::new();
+        self.facts.cpus.running().for_each(|cpu| all.insert(cpu));
+        all
+    }
+    /// The text of a file, where there is one.
+    pub fn text(&self, path: &str) -> Option<String> {
+        text(self.source, path).ok()
+    }
+    /// Is the file there?
+    pub fn has(&self, path: &str) -> bool {
+        self.source.read(path).is_ok()
+    }
+}
+
+/// How a value that was read back compares with the one that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// The same.
+    Exactly,
+    /// Another text that means what was asked, or a legal clamp; in words.
+    Legally(String),
+    /// Something else.
+    Not,
+}
+
+/// Something the kernel lets us set.
+pub trait Knob: Sync {
+    /// What must be known about it.
+    fn about(&self) -> &'static About;
+
+    /// Where it can be turned on this host, in a stable order; or why nowhere.
+    fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String>;
+
+    /// The text to write for the user's word; an error says what would be taken.
+    fn encode(&self, _host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
+        encode(site, word)
+    }
+
+    /// The text in the file, as people say it.
+    fn decode(&self, site: &Site, text: &str) -> String {
+        decode(site, text)
+    }
+
+    /// Did the kernel keep what was written?
+    fn kept(&self, requested: &str, read_back: &str) -> Kept {
+        if requested == read_back { Kept::Exactly } else { Kept::Not }
+    }
+
+    /// The setting that must be made first so that a setting of this name appears: knob and value.
+    fn needs(&self, _name: &str) -> Option<(&'static str, String)> {
+        None
+    }
+
+    /// What is in force, where that can differ from what the file says: clamps, aggregated limits.
+    fn effective(&self, _host: &Host<'_>, _site: &Site) -> Option<String> {
+        None
+    }
+}
+
+/// What most knobs do with a word.
+pub fn encode(site: &Site, word: &str) -> Result<String, String> {
+    let word = word.trim();
+    let refuse = |why: String| Err(format!("{}: {why}", site.name));
+    match &site.valid {
+        Valid::Words(words) if words.iter().any(|w| w == word) => Ok(word.into()),
+        Valid::Words(words) => {
+            let hint = crate::nearest::nearest(word, words.iter().map(String::as_str))
+                .map_or(String::new(), |near| format!("; did you mean {near:?}?"));
+            refuse(format!("{word:?} is none of {}{hint}", words.join(", ")))
+        }
+        Valid::Switch { on, off } => match word {
+            "on" | "1" | "true" | "yes" => Ok(on.clone()),
+            "off" | "0" | "false" | "no" => Ok(off.clone()),
+            _ => refuse(format!("{word:?} is neither on nor off")),
+        },
+        Valid::Khz { min, max } => {
+            let khz = match word {
+                "min" => *min,
+                "max" => *max,
+                _ => match parse_khz(word) {
+                    Ok(khz) => khz,
+                    Err(why) => return refuse(why),
+                },
+            };
+            if (*min..=*max).contains(&khz) {
+                Ok(khz.to_string())
+            } else {
+                refuse(format!("{} is outside {} to {}", show_khz(khz), show_khz(*min), show_khz(*max)))
+            }
+        }
+        Valid::Number { min, max } => {
+            let number = match word {
+                "min" => Some(*min),
+                "max" => Some(*max),
+                _ => word.parse::<u64>().ok(),
+            };
+            match number {
+                Some(n) if (*min..=*max).contains(&n) => Ok(n.to_string()),
+                _ => refuse(format!("{word:?} is no whole number from {min} to {max}")),
+            }
+        }
+        Valid::Text(how) => refuse(format!("{word:?} cannot be taken as {how}")),
+    }
+}
+
+/// What most knobs make of a file's text.
+pub fn decode(site: &Site, text: &str) -> String {
+    match &site.valid {
+        Valid::Switch { on, .. } if text == on => "on".into(),
+        Valid::Switch { off, .. } if text == off => "off".into(),
+        Valid::Khz { .. } => text.parse().map_or_else(|_| text.to_string(), show_khz),
+        _ => text.into(),
+    }
+}
+
+/// A frequency with its unit: `2.1GHz`, `2100MHz`, `2100000kHz`.
+pub fn parse_khz(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit.trim().to_ascii_lowercase().as_str() {
+        "ghz" => 1e6,
+        "mhz" => 1e3,
+        "khz" => 1.0,
+        "" => return Err(format!("{text:?} has no unit: write {text}MHz or {text}GHz")),
+        _ => return Err(format!("{unit:?} is not a unit of frequency: use GHz, MHz or kHz")),
+    };
+    match number.parse::<f64>() {
+        Ok(value) if value.is_finite() && value * scale < 1e12 =>
+        {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            Ok((value * scale).round() as u64)
+        }
+        _ => Err(format!("{text:?} is not a frequency such as 2.1GHz")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(valid: Valid) -> Site {
+        Site {
+            name: "x.y".into(),
+            place: "machine".into(),
+            cpus: CpuSet::new(),
+            path: "/x".into(),
+            now: None,
+            unread: None,
+            valid,
+            refusal: None,
+        }
+    }
+
+    #[test]
+    fn words_become_the_kernels_text_or_a_refusal_that_helps() {
+        let words = site(Valid::Words(vec!["performance".into(), "schedutil".into()]));
+        assert_eq!(encode(&words, "performance").unwrap(), "performance");
+        assert!(encode(&words, "performence").unwrap_err().contains("did you mean \"performance\"?"));
+        let khz = site(Valid::Khz { min: 800_000, max: 3_600_000 });
+        let said = ["2.1GHz", "2100MHz", "min", "max"].map(|w| encode(&khz, w).unwrap());
+        assert_eq!(said, ["2100000", "2100000", "800000", "3600000"]);
+        assert!(encode(&khz, "2100").unwrap_err().contains("no unit"));
+        assert!(encode(&khz, "5GHz").unwrap_err().contains("outside 800MHz to 3.6GHz"));
+        let switch = site(Valid::one_is_off());
+        assert_eq!((encode(&switch, "off").unwrap(), decode(&switch, "1")), ("1".into(), "off".into()));
+        assert!(encode(&site(Valid::Number { min: 1, max: 100 }), "101").is_err());
+    }
+}

@@ -1,0 +1,99 @@
+//! Turbo: one switch with three files, of which the one that governs here is taken.
+//!
+//! `intel_pstate/no_turbo` (inverted) wherever intel_pstate runs, active or passive; else `cpufreq/boost` for the whole
+//! machine; else `policyN/boost` (kernel 6.11 and later). Where both of the latter are there, the global one resets all
+//! policies, and while it is off a policy cannot be switched on (EINVAL), so only the global one is offered. If firmware
+//! forbids turbo, switching it on fails with EPERM: then MSR 0x1A0 has bit 38 set, which is looked at only where turbo is
+//! off, on one CPU. Turbo changes what the highest frequency means, and no_turbo lowers min_perf_pct for good.
+//! Sources: admin-guide/pm/cpufreq.rst, admin-guide/pm/intel_pstate.rst.
+
+use super::{one_file, per_policy};
+use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use wakewatt_core::facts::cpus::ROOT;
+
+/// See the essay above.
+pub struct FreqBoost;
+
+const ABOUT: About = About {
+    id: "freq.boost",
+    title: "turbo",
+    unit: "on, off",
+    scope: Scope::Machine,
+    io_scope: Scope::Machine,
+    stage: Stage::Boost,
+    reversible: Reversible::Exactly,
+    price: "off: less speed on few busy cores, fewer watts, steadier clocks",
+    risk: "EPERM where firmware forbids it; changes the meaning of the frequency limits and may move them",
+    overlaps: &["turbo"],
+    moves: &["freq.min", "freq.max", "freq.perf.min"],
+    source: "Documentation/admin-guide/pm/intel_pstate.rst (no_turbo); admin-guide/pm/cpufreq.rst (boost)",
+};
+
+/// IA32_MISC_ENABLE, and its bit "turbo disabled".
+const MISC_ENABLE: u32 = 0x1a0;
+const TURBO_DISABLED: u64 = 1 << 38;
+
+impl Knob for FreqBoost {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+    fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
+        let machine = |path: String, valid| one_file::find(host, ABOUT.id, "machine", host.online(), path, valid);
+        if let Some(mut site) = machine(format!("{ROOT}/intel_pstate/no_turbo"), Valid::one_is_off()) {
+            let is_forbidden = || {
+                let first = host.online().first()?;
+                host.source.msr(first, MISC_ENABLE).ok().map(|value| value & TURBO_DISABLED != 0)
+            };
+            if site.now.as_deref() == Some("1") && is_forbidden() == Some(true) {
+                site.refusal = Some("firmware forbids turbo (MSR 0x1a0 bit 38)".into());
+            }
+            return Ok(vec![site]);
+        }
+        if let Some(site) = machine(format!("{}/boost", per_policy::ROOT), Valid::one_is_on()) {
+            return Ok(vec![site]);
+        }
+        per_policy::sites(host, ABOUT.id, "boost", |_| Ok(Valid::one_is_on()))
+    }
+    fn effective(&self, host: &Host<'_>, site: &Site) -> Option<String> {
+        let (off, _) = host.facts.freq.policies.is_boost_on.known().find(|(_, is_on)| !**is_on)?;
+        let is_global_on = site.place == "machine" && site.now.as_deref() == Some("1");
+        (is_global_on && site.path.ends_with("/boost")).then(|| format!("off in policies {off}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::source::Tree;
+
+    fn tree(text: &str) -> Tree {
+        Tree::from_text(&format!("//- {ROOT}/online\n0-1\n//- {ROOT}/present\n0-1\n{text}"))
+    }
+
+    #[test]
+    fn no_turbo_is_inverted_and_firmware_may_forbid() {
+        let tree = tree(&format!("//- {ROOT}/intel_pstate/no_turbo\n1\n//- msr 0x1a0 cpu0 4000850089\n"));
+        let host = Host::read(&tree);
+        let site = FreqBoost.sites(&host).unwrap().remove(0);
+        assert_eq!(
+            (FreqBoost.decode(&site, "1"), FreqBoost.encode(&host, &site, "on").unwrap()),
+            ("off".into(), "0".into())
+        );
+        assert!(site.refusal.unwrap().contains("firmware"));
+    }
+
+    #[test]
+    fn the_global_file_comes_before_the_policies() {
+        let policies = |n: u32, on: u32| {
+            format!("//- {ROOT}/cpufreq/policy{n}/boost\n{on}\n//- {ROOT}/cpufreq/policy{n}/affected_cpus\n{n}\n")
+        };
+        let both = tree(&format!("//- {ROOT}/cpufreq/boost\n1\n{}{}", policies(0, 1), policies(1, 0)));
+        let host = Host::read(&both);
+        let sites = FreqBoost.sites(&host).unwrap();
+        assert_eq!((sites.len(), sites[0].place.as_str()), (1, "machine"));
+        assert_eq!(FreqBoost.effective(&host, &sites[0]).as_deref(), Some("off in policies 1"));
+        let alone = tree(&format!("{}{}", policies(0, 1), policies(1, 0)));
+        assert_eq!(FreqBoost.sites(&Host::read(&alone)).unwrap().len(), 2);
+        assert!(FreqBoost.sites(&Host::read(&tree(""))).is_err());
+    }
+}

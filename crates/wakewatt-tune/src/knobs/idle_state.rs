@@ -1,0 +1,56 @@
+//! One idle state of one CPU on or off: `cpuN/cpuidle/stateM/disable`, named by the state (`idle.state.C6`).
+//!
+//! Indexes differ between CPUs and BIOS settings, so the name is what the user types and it is looked up on every CPU
+//! (KNOBS.md 6: a script that disabled "state 3" hit the wrong one). Traps: under the ladder governor a disabled light
+//! state hides the deeper ones; with all states disabled state 0 is still used; a driver reload resets everything
+//! (admin-guide/pm/cpuidle.rst, ABI/testing/sysfs-devices-system-cpu). A latency limit is the gentler way.
+
+use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::facts::cpus::ROOT;
+
+/// See the essay above.
+pub struct IdleStateSwitch;
+
+const ABOUT: About = About {
+    id: "idle.state",
+    title: "idle state on or off",
+    unit: "on, off",
+    scope: Scope::Cpu,
+    io_scope: Scope::Cpu,
+    stage: Stage::Idle,
+    reversible: Reversible::Exactly,
+    price: "off: wake-ups no longer pay for this state, idle CPUs draw more and leave less turbo headroom",
+    risk: "under the ladder governor a disabled light state hides the deeper ones; polling (state 0) stays in use",
+    overlaps: &["idle states"],
+    moves: &[],
+    source: "Documentation/admin-guide/pm/cpuidle.rst; ABI/testing/sysfs-devices-system-cpu",
+};
+
+impl Knob for IdleStateSwitch {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+    fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
+        let mut sites = Vec::new();
+        for state in &host.facts.idle.states {
+            for cpu in host.facts.cpus.running() {
+                let Some(disabled) = state.is_disabled.of(cpu) else { continue };
+                if !disabled.is_known() {
+                    continue;
+                }
+                let name = format!("{}.{}", ABOUT.id, state.name_on(cpu));
+                let path = format!("{ROOT}/cpu{cpu}/cpuidle/state{}/disable", state.index);
+                let mut cpus = CpuSet::new();
+                cpus.insert(cpu);
+                sites.push(Site::at(host.source, &name, format!("cpu{cpu}"), cpus, path, Valid::one_is_off()));
+            }
+        }
+        if sites.is_empty() {
+            return Err(format!(
+                "{ROOT}/cpu*/cpuidle: no idle states (no cpuidle driver, or a kernel older than 3.10)"
+            ));
+        }
+        Ok(sites)
+    }
+}

@@ -1,0 +1,168 @@
+//! Work on few packages or cores, so that the others sleep deeply: what `sched_mc_power_savings` did until kernel 3.4.
+//!
+//! The word says where work stays: `packages:1` (the lowest numbers), `half` (half of the cores, whole cores, package by
+//! package) or `cpus:0-7`; the rest is put into an isolated cpuset partition that nobody is in, so no group may use it and
+//! nothing is balanced onto it. Gained: whole packages may reach their deep states. Lost: half the caches, half the memory
+//! channels near by, turbo headroom per busy core; queues grow. What stays on the emptied CPUs: per-CPU kernel threads,
+//! timers set there, interrupts (see `irq.affinity`). Needs cgroup 2 with the cpuset controller and kernel 6.1. A group
+//! beside it that names an emptied CPU in its own `cpuset.cpus` (AllowedCPUs=, kubepods) makes the partition invalid on most
+//! kernels; then nothing stays changed and the kernel's words are shown. Source: admin-guide/cgroup-v2.rst, Cpuset.
+
+use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use wakewatt_core::cpuset::CpuSet;
+
+/// See the essay above.
+pub struct PlaceConsolidate;
+
+const ROOT: &str = "/sys/fs/cgroup";
+const GROUP: &str = "wakewatt-parked";
+const WORDS: &str = "off, packages:1, half, or cpus:0-7 (the CPUs that keep working)";
+
+const ABOUT: About = About {
+    id: "place.consolidate",
+    title: "work on few packages or cores",
+    unit: WORDS,
+    scope: Scope::Machine,
+    io_scope: Scope::Machine,
+    stage: Stage::Placement,
+    reversible: Reversible::Exactly,
+    price: "the emptied packages sleep; the busy ones queue more, clock lower and reach far memory",
+    risk: "affinities of tasks are narrowed and some programs size their thread pools by it; a group beside it with a cpuset of its own may prevent it",
+    overlaps: &["CPU affinity", "CPU quotas"],
+    moves: &[],
+    source: "Documentation/admin-guide/cgroup-v2.rst (cpuset.cpus.partition)",
+};
+
+/// The CPUs where work stays.
+fn stays(host: &Host<'_>, word: &str) -> Result<CpuSet, String> {
+    let online = host.online();
+    let packages: Vec<CpuSet> = host.facts.topology.packages().into_iter().map(|(_, cpus)| cpus.and(&online)).collect();
+    if let Some(list) = word.strip_prefix("cpus:") {
+        let cpus = CpuSet::parse(list)?;
+        let strange = cpus.minus(&online);
+        return if strange.is_empty() { Ok(cpus) } else { Err(format!("CPUs {strange} do not run")) };
+    }
+    if let Some(n) = word.strip_prefix("packages:") {
+        return match n.parse::<usize>() {
+            Ok(n) if (1..packages.len()).contains(&n) => Ok(packages.iter().take(n).flat_map(CpuSet::iter).collect()),
+            _ if packages.len() < 2 => Err("this host has one package; half takes half of its cores".into()),
+            _ => Err(format!("{n:?} is no number from 1 to {}", packages.len() - 1)),
+        };
+    }
+    if word == "half" {
+        let mut cores: Vec<CpuSet> = host.facts.topology.cores().iter().map(|core| core.and(&online)).collect();
+        cores.retain(|core| !core.is_empty());
+        let package_of = |core: &CpuSet| packages.iter().position(|p| !p.and(core).is_empty());
+        cores.sort_by_key(|core| (package_of(core), core.first()));
+        let n = cores.len().div_ceil(2);
+        return Ok(cores.iter().take(n).flat_map(CpuSet::iter).collect());
+    }
+    Err(format!("{word:?} is none of {WORDS}"))
+}
+
+impl Knob for PlaceConsolidate {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+    fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
+        let controllers = host.text(&format!("{ROOT}/cgroup.controllers"));
+        if !controllers.is_some_and(|text| text.split_whitespace().any(|word| word == "cpuset")) {
+            return Err(super::one_file::missing(
+                host,
+                &format!("{ROOT}/cgroup.controllers"),
+                "needs cgroup 2 with the cpuset controller; cgroup 1 may hold it instead",
+            ));
+        }
+        Ok(vec![Site {
+            name: ABOUT.id.into(),
+            place: "machine".into(),
+            cpus: host.online(),
+            path: format!("partition:{ROOT}/{GROUP}"),
+            // As the sink reads it: the parked CPUs, or nothing.
+            now: Some(host.text(&format!("{ROOT}/{GROUP}/cpuset.cpus")).unwrap_or_default()),
+            unread: None,
+            valid: Valid::Text(WORDS.into()),
+            refusal: None,
+        }])
+    }
+    fn encode(&self, host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
+        let word = word.trim();
+        if word == "off" {
+            return Ok(String::new());
+        }
+        let stays = stays(host, word).map_err(|why| format!("{}: {why}", site.name))?;
+        let parked = host.online().minus(&stays);
+        match (stays.is_empty(), parked.is_empty()) {
+            (true, _) => Err(format!("{}: {word} leaves no CPU to work on", site.name)),
+            (_, true) => Err(format!("{}: {word} empties no CPU; say off to end it", site.name)),
+            _ => Ok(parked.to_string()),
+        }
+    }
+    fn decode(&self, site: &Site, text: &str) -> String {
+        match CpuSet::parse(text) {
+            Ok(parked) if parked.is_empty() => "off".into(),
+            Ok(parked) => format!("cpus:{}", site.cpus.minus(&parked)),
+            Err(_) => text.into(),
+        }
+    }
+    fn kept(&self, requested: &str, read_back: &str) -> Kept {
+        match (CpuSet::parse(requested), CpuSet::parse(read_back)) {
+            (Ok(asked), Ok(now)) if asked == now => Kept::Exactly,
+            _ => Kept::Not,
+        }
+    }
+    fn effective(&self, host: &Host<'_>, _: &Site) -> Option<String> {
+        let state = host.text(&format!("{ROOT}/{GROUP}/cpuset.cpus.partition"))?;
+        (state != "isolated").then(|| format!("the kernel calls the partition {state}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::source::Tree;
+
+    /// Two packages of two cores with two siblings each, numbered as most firmware does: siblings are 4 apart.
+    fn tree(more: &str) -> Tree {
+        let cpu = |n: u32| {
+            let at = format!("//- /sys/devices/system/cpu/cpu{n}/topology");
+            let core = n % 4;
+            format!("{at}/physical_package_id\n{}\n{at}/core_cpus_list\n{core},{}\n", core / 2, core + 4)
+        };
+        let cpus: String = (0..8).map(cpu).collect();
+        Tree::from_text(&format!(
+            "//- /sys/devices/system/cpu/online\n0-7\n//- /sys/devices/system/cpu/present\n0-7\n//- {ROOT}/cgroup.controllers\ncpuset cpu io\n{cpus}{more}"
+        ))
+    }
+
+    #[test]
+    fn the_word_says_where_work_stays_the_text_what_is_emptied() {
+        let tree = tree("");
+        let host = Host::read(&tree);
+        let site = PlaceConsolidate.sites(&host).unwrap().remove(0);
+        assert_eq!((site.now.as_deref(), site.path.as_str()), (Some(""), "partition:/sys/fs/cgroup/wakewatt-parked"));
+        let said = |word: &str| PlaceConsolidate.encode(&host, &site, word);
+        assert_eq!(said("packages:1").unwrap(), "2-3,6-7");
+        assert_eq!(said("half").unwrap(), "2-3,6-7");
+        assert_eq!(said("cpus:0-6").unwrap(), "7");
+        assert_eq!(said("off").unwrap(), "");
+        for wrong in ["packages:2", "packages:0", "cpus:", "cpus:0-7", "cpus:9", "all"] {
+            assert!(said(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(PlaceConsolidate.decode(&site, "2-3,6-7"), "cpus:0-1,4-5");
+        assert_eq!(PlaceConsolidate.decode(&site, ""), "off");
+    }
+
+    #[test]
+    fn a_partition_the_kernel_calls_invalid_is_shown() {
+        let at = format!("//- {ROOT}/{GROUP}");
+        let tree = tree(&format!(
+            "{at}/cpuset.cpus\n6-7\n{at}/cpuset.cpus.partition\nisolated invalid (Cpu list not exclusive)\n"
+        ));
+        let host = Host::read(&tree);
+        let site = PlaceConsolidate.sites(&host).unwrap().remove(0);
+        assert_eq!(site.now.as_deref(), Some("6-7"));
+        assert!(PlaceConsolidate.effective(&host, &site).unwrap().contains("not exclusive"));
+        assert!(PlaceConsolidate.sites(&Host::read(&Tree::default())).unwrap_err().contains("cgroup 2"));
+    }
+}

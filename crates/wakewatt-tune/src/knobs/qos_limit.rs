@@ -1,0 +1,215 @@
+//! Latency limits as knobs: `qos.global` for the machine, `qos.cpu` for one CPU; words `none`, `poll` or `50us`.
+//!
+//! The two files give the number 0 opposite meanings (`units.rs`), so people never say it. A limit below the exit
+//! latency of the shallowest sleeping state leaves only POLL: every idle CPU spins, turbo headroom is gone. 1us does that
+//! on Skylake-SP (C1: 2us) and not on Ice Lake-SP (C1: 1us), so a number that comes to polling is refused unless the word
+//! is `poll` (KNOBS.md 4). What is in force is the smallest of all requests, other people's included, resolved against
+//! the idle table. Sources: Documentation/power/pm_qos_interface.rst, ABI/testing/sysfs-devices-power.
+
+use super::one_file;
+use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use wakewatt_core::budget;
+use wakewatt_core::facts::pm_qos::{self, GLOBAL, cpu_limit_path};
+use wakewatt_core::source::ErrorKind;
+use wakewatt_core::units::LatencyLimit;
+
+/// `qos.global`.
+pub struct GlobalLatency;
+/// `qos.cpu`.
+pub struct CpuLatency;
+
+/// The path that a holder process answers for.
+const HOLD: &str = "hold:cpu_dma_latency";
+const WORDS: &str = "none, poll, or a latency with its unit (50us)";
+
+const ABOUT_GLOBAL: About = About {
+    id: "qos.global",
+    title: "latency limit for all CPUs",
+    unit: WORDS,
+    scope: Scope::Machine,
+    io_scope: Scope::Machine,
+    stage: Stage::Latency,
+    reversible: Reversible::ByItself,
+    price: "idle CPUs stay in states that wake within the limit: more watts on every idle CPU, less turbo headroom for the busy ones",
+    risk: "in force only while a process holds it; another holder's smaller limit wins; ignored where no cpuidle driver runs",
+    overlaps: &["latency limit"],
+    moves: &[],
+    source: "Documentation/power/pm_qos_interface.rst; kernel/power/qos.c",
+};
+
+const ABOUT_CPU: About = About {
+    id: "qos.cpu",
+    title: "latency limit for one CPU",
+    unit: WORDS,
+    scope: Scope::Cpu,
+    io_scope: Scope::Core,
+    reversible: Reversible::Exactly,
+    price: "the same for this CPU only; its core sleeps no deeper than its shallowest sibling",
+    risk: "one value shared by all of user space, owned by nobody; it stays after the writer's end and some hosts boot with one",
+    overlaps: &["latency limit", "latency limit (annotations)"],
+    source: "Documentation/ABI/testing/sysfs-devices-power (pm_qos_resume_latency_us)",
+    ..ABOUT_GLOBAL
+};
+
+/// What the user means, or why that would be a mistake on these CPUs.
+fn limit_of(host: &Host<'_>, site: &Site, word: &str) -> Result<LatencyLimit, String> {
+    let limit = LatencyLimit::parse(word).map_err(|why| format!("{}: {why}", site.name))?;
+    // The kernel keeps whole microseconds; rounding up would loosen the limit.
+    let limit = match limit {
+        LatencyLimit::AtMostNs(ns) if ns < 1000 => {
+            return Err(format!("{}: less than 1us is polling: say poll if that is meant", site.name));
+        }
+        LatencyLimit::AtMostNs(ns) => LatencyLimit::AtMostNs((ns - ns % 1000).min(1_999_999_999_000)),
+        word => word,
+    };
+    let spins = |r: &&budget::Resolution| r.is_polling && !r.cpus.and(&site.cpus).is_empty();
+    if limit != LatencyLimit::Poll {
+        if let Some(r) = budget::resolve(limit, &host.facts.idle).iter().find(spins) {
+            let first = r.excluded.first().map_or(String::new(), |c| format!("; the shallowest that sleeps is {c}"));
+            return Err(format!("{}: {limit} would poll by accident{first}; say poll if that is meant", site.name));
+        }
+    }
+    Ok(limit)
+}
+
+/// `none`, `poll`, `50us`: whole microseconds, so that equal limits are equal texts.
+fn canonical(limit: LatencyLimit) -> String {
+    match limit {
+        LatencyLimit::AtMostNs(ns) => format!("{}us", ns / 1000),
+        word => word.to_string(),
+    }
+}
+
+impl Knob for GlobalLatency {
+    fn about(&self) -> &'static About {
+        &ABOUT_GLOBAL
+    }
+    fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
+        let global = &host.facts.qos.global;
+        let unread = match host.source.read(GLOBAL) {
+            Err(e) if e.kind == ErrorKind::Absent => {
+                return Err(one_file::missing(host, GLOBAL, "a container without /dev, or a kernel without PM QoS"));
+            }
+            other => other.err().map(|e| e.detail),
+        };
+        let is_ours = |comm: &str| comm.starts_with("wakewatt");
+        let holds =
+            |h: &wakewatt_core::facts::holders::Holder| h.path == GLOBAL && h.comm.as_deref().is_some_and(is_ours);
+        let is_held = host.facts.holders.open.iter().any(holds);
+        let now = if is_held { global.get().copied().map(canonical) } else { Some(LatencyLimit::None.to_string()) };
+        let (name, place) = (ABOUT_GLOBAL.id.into(), "machine".into());
+        let unread = if now.is_some() { None } else { unread };
+        let valid = Valid::Text(WORDS.into());
+        Ok(vec![Site { name, place, cpus: host.online(), path: HOLD.into(), now, unread, valid, refusal: None }])
+    }
+    fn encode(&self, host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
+        limit_of(host, site, word).map(canonical)
+    }
+    fn kept(&self, requested: &str, read_back: &str) -> Kept {
+        match (LatencyLimit::parse(requested), LatencyLimit::parse(read_back)) {
+            (Ok(asked), Ok(now)) if asked == now => Kept::Exactly,
+            (Ok(asked), Ok(now)) if now < asked => Kept::Legally(format!("somebody else asks for {now}")),
+            _ => Kept::Not,
+        }
+    }
+    fn effective(&self, host: &Host<'_>, _: &Site) -> Option<String> {
+        let limit = *host.facts.qos.global.get()?;
+        Some(budget::sentence(limit, &host.facts.idle)).filter(|s| !s.is_empty()).or_else(|| Some(canonical(limit)))
+    }
+}
+
+impl Knob for CpuLatency {
+    fn about(&self) -> &'static About {
+        &ABOUT_CPU
+    }
+    fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
+        let site = |cpu| {
+            let valid = Valid::Text(WORDS.into());
+            one_file::find(host, ABOUT_CPU.id, format!("cpu{cpu}"), one_file::only(cpu), cpu_limit_path(cpu), valid)
+        };
+        let sites: Vec<Site> = host.facts.cpus.running().filter_map(site).collect();
+        if sites.is_empty() {
+            return Err(one_file::missing(
+                host,
+                &cpu_limit_path(0),
+                "a kernel without PM QoS, or too partial a recording",
+            ));
+        }
+        Ok(sites)
+    }
+    fn encode(&self, host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
+        limit_of(host, site, word).map(LatencyLimit::as_cpu_text)
+    }
+    fn decode(&self, _: &Site, text: &str) -> String {
+        pm_qos::parse_cpu_limit(text).map_or_else(|_| text.to_string(), canonical)
+    }
+    fn effective(&self, host: &Host<'_>, site: &Site) -> Option<String> {
+        let cpu = site.cpus.first()?;
+        let limit = budget::in_force(&host.facts.qos, cpu);
+        let all = budget::resolve(limit, &host.facts.idle);
+        Some(all.iter().find(|r| r.cpus.contains(cpu)).map_or_else(|| canonical(limit), ToString::to_string))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::source::Tree;
+
+    fn machine(c1_us: u32) -> Tree {
+        let cpu = "/sys/devices/system/cpu";
+        let state = |i: u32, name: &str, us: u32| {
+            let at = format!("//- {cpu}/cpu0/cpuidle/state{i}");
+            format!("{at}/name\n{name}\n{at}/latency\n{us}\n{at}/disable\n0\n")
+        };
+        let text =
+            format!("//- {cpu}/online\n0\n//- {cpu}/present\n0\n//- {cpu}/cpu0/power/pm_qos_resume_latency_us\nn/a\n");
+        let mut tree = Tree::from_text(&(text + &state(0, "POLL", 0) + &state(1, "C1", c1_us) + &state(2, "C6", 133)));
+        tree.files.insert(GLOBAL.into(), Ok(70i32.to_ne_bytes().to_vec()));
+        tree
+    }
+
+    #[test]
+    fn polling_needs_the_word() {
+        let tree = machine(2);
+        let host = Host::read(&tree);
+        for knob in [&GlobalLatency as &dyn Knob, &CpuLatency] {
+            let site = knob.sites(&host).unwrap().remove(0);
+            let refused = knob.encode(&host, &site, "1us").unwrap_err();
+            assert!(refused.contains("poll by accident; the shallowest that sleeps is C1 (2us)"), "{refused}");
+            assert!(knob.encode(&host, &site, "50").is_err() && knob.encode(&host, &site, "800ns").is_err());
+        }
+        let other = machine(1);
+        let host = Host::read(&other);
+        let site = GlobalLatency.sites(&host).unwrap().remove(0);
+        assert_eq!(GlobalLatency.encode(&host, &site, "1us").unwrap(), "1us");
+    }
+
+    #[test]
+    fn words_go_to_each_file_its_own_way_and_back() {
+        let tree = machine(2);
+        let host = Host::read(&tree);
+        let global = GlobalLatency.sites(&host).unwrap().remove(0);
+        let cpu = CpuLatency.sites(&host).unwrap().remove(0);
+        let texts =
+            |word| (GlobalLatency.encode(&host, &global, word).unwrap(), CpuLatency.encode(&host, &cpu, word).unwrap());
+        assert_eq!(texts("none"), ("none".into(), "0".into()));
+        assert_eq!(texts("poll"), ("poll".into(), "n/a".into()));
+        assert_eq!(texts("0.0509ms"), ("50us".into(), "50".into()));
+        assert_eq!((global.now.as_deref(), global.path.as_str()), (Some("none"), HOLD));
+        assert_eq!(["0", "n/a", "50"].map(|t| CpuLatency.decode(&cpu, t)), ["none", "poll", "50us"]);
+        assert_eq!(cpu.now.as_deref(), Some("n/a"));
+        assert!(CpuLatency.effective(&host, &cpu).unwrap().starts_with("poll -> POLL"));
+        assert!(GlobalLatency.effective(&host, &global).unwrap().starts_with("70us -> C1 (2us)"));
+        assert_eq!(GlobalLatency.kept("50us", "20us"), Kept::Legally("somebody else asks for 20us".into()));
+    }
+
+    #[test]
+    fn our_own_holder_is_what_is_now() {
+        let mut tree = machine(2);
+        tree.files.insert("/proc/7/comm".into(), Ok(b"wakewatt\n".to_vec()));
+        tree.links.insert("/proc/7/fd/3".into(), Ok(GLOBAL.into()));
+        let host = Host::read(&tree);
+        assert_eq!(GlobalLatency.sites(&host).unwrap()[0].now.as_deref(), Some("70us"));
+    }
+}

@@ -1,0 +1,120 @@
+//! Lowest and highest uncore frequency: `intel_uncore_frequency/*/{min,max}_freq_khz`.
+//!
+//! The clock of mesh, L3 and memory path. An idle host lets it drop, and the first packet pays. Steps are 100MHz; the
+//! kernel cuts the rest off, so such a value is refused here. The register path does not check that min is at most max,
+//! so of two that move together the one that makes room goes first. `initial_*` is what firmware chose: the range offered
+//! and the way back to it. EPERM where firmware keeps the register for itself. Not the same as EPB or ELC, which sway the
+//! clock between these limits. Source: admin-guide/pm/intel_uncore_frequency_scaling.rst.
+
+use super::uncore_domains;
+use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid, encode};
+use wakewatt_core::units::show_khz;
+
+/// One of the two.
+pub struct UncoreLimit {
+    about: &'static About,
+    file: &'static str,
+}
+
+/// The step of the hardware.
+const STEP_KHZ: u64 = 100_000;
+
+const COMMON: About = About {
+    id: "uncore.max",
+    title: "highest uncore frequency",
+    unit: "frequency with its unit in steps of 100MHz (1.8GHz), or min, max (of firmware)",
+    scope: Scope::Die,
+    io_scope: Scope::Die,
+    stage: Stage::Uncore,
+    reversible: Reversible::Exactly,
+    price: "lower: fewer watts, slower memory and cores' talk with each other",
+    risk: "EPERM where firmware keeps it; the kernel does not check that min stays at most max",
+    overlaps: &[],
+    moves: &[],
+    source: "Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst",
+};
+
+/// `uncore.max`.
+pub static MAX: UncoreLimit = UncoreLimit { about: &COMMON, file: "max_freq_khz" };
+
+/// `uncore.min`.
+pub static MIN: UncoreLimit = UncoreLimit {
+    about: &About {
+        id: "uncore.min",
+        title: "lowest uncore frequency",
+        price: "higher: more watts on an idle host (tens per package), no slow first memory access",
+        ..COMMON
+    },
+    file: "min_freq_khz",
+};
+
+impl Knob for UncoreLimit {
+    fn about(&self) -> &'static About {
+        self.about
+    }
+    fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
+        let site = |domain: &_| {
+            let domain: &wakewatt_core::facts::uncore::UncoreDomain = domain;
+            let initial = (domain.initial_min_khz.get(), domain.initial_max_khz.get());
+            let now = (domain.min_khz.get(), domain.max_khz.get());
+            let (min, max) = (initial.0.or(now.0).copied()?, initial.1.or(now.1).copied()?);
+            let path = format!("{}/{}", uncore_domains::folder(domain), self.file);
+            let cpus = uncore_domains::cpus(host, domain);
+            Some(Site::at(host.source, self.about.id, domain.name.clone(), cpus, path, Valid::Khz { min, max }))
+        };
+        let sites: Vec<Site> = uncore_domains::writable(host)?.into_iter().filter_map(site).collect();
+        if sites.is_empty() { Err("intel_uncore_frequency: its limits cannot be read".into()) } else { Ok(sites) }
+    }
+    fn encode(&self, _: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
+        let text = encode(site, word)?;
+        match text.parse::<u64>() {
+            Ok(khz) if khz % STEP_KHZ != 0 => {
+                let low = khz - khz % STEP_KHZ;
+                let steps = (show_khz(low), show_khz(low.saturating_add(STEP_KHZ)));
+                Err(format!("{}: steps are 100MHz: {} or {}", site.name, steps.0, steps.1))
+            }
+            _ => Ok(text),
+        }
+    }
+    fn kept(&self, requested: &str, read_back: &str) -> Kept {
+        match (requested.parse::<u64>(), read_back.parse::<u64>()) {
+            _ if requested == read_back => Kept::Exactly,
+            (Ok(asked), Ok(now)) if now == asked - asked % STEP_KHZ => {
+                Kept::Legally(format!("cut to a step of 100MHz: {}", show_khz(now)))
+            }
+            _ => Kept::Not,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::facts::cpus::ROOT;
+    use wakewatt_core::source::Tree;
+
+    fn domain(name: &str, more: &str) -> String {
+        let at = format!("//- {ROOT}/intel_uncore_frequency/{name}");
+        format!(
+            "{at}/min_freq_khz\n800000\n{at}/max_freq_khz\n2200000\n{at}/initial_min_freq_khz\n800000\n{at}/initial_max_freq_khz\n2400000\n"
+        ) + &more.replace("AT", &at)
+    }
+
+    #[test]
+    fn clusters_are_written_where_there_are_any() {
+        let cluster = |n| domain(n, "AT/package_id\n0\nAT/domain_id\n1\n");
+        let text = domain("package_00_die_00", "")
+            + &domain("package_01_die_00", "")
+            + &cluster("uncore00")
+            + &cluster("uncore01");
+        let tree = Tree::from_text(&text);
+        let host = Host::read(&tree);
+        let sites = MAX.sites(&host).unwrap();
+        let places: Vec<&str> = sites.iter().map(|s| s.place.as_str()).collect();
+        assert_eq!(places, ["package_01_die_00", "uncore00", "uncore01"]);
+        assert_eq!(MAX.encode(&host, &sites[0], "max").unwrap(), "2400000");
+        assert!(MAX.encode(&host, &sites[0], "1.85GHz").unwrap_err().contains("1.8GHz or 1.9GHz"));
+        assert!(MIN.encode(&host, &sites[0], "700MHz").is_err());
+        assert!(MIN.sites(&Host::read(&Tree::default())).unwrap_err().contains("Intel only"));
+    }
+}

@@ -1,0 +1,200 @@
+//! The plan as a document: old and new value of every setting in order, why, price, risk, who else turns that knob,
+//! and what only a reboot or the firmware can do. Made from facts alone, so also for a recorded host.
+
+use crate::boot::{BootPlan, FileEdit, TryOnce};
+use crate::knob::{About, Host, Reversible, Scope};
+use crate::knobs;
+use crate::request::Request;
+use crate::resolve::{Resolved, Step, resolve};
+use serde::Serialize;
+use wakewatt_core::budget;
+use wakewatt_core::facts::virt::Virt;
+use wakewatt_core::units::LatencyLimit;
+
+/// One step, with what must be known about its knob.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct PlannedStep {
+    /// The changes.
+    #[serde(flatten)]
+    pub step: Step,
+    /// The knob in words.
+    pub title: String,
+    /// What it costs.
+    pub price: String,
+    /// What can go wrong.
+    pub risk: String,
+    /// What one setting reaches.
+    pub scope: Scope,
+    /// How far it can be taken back.
+    pub reversible: Reversible,
+    /// Running daemons that turn this same knob.
+    pub also_set_by: Vec<String>,
+}
+
+/// What acts at the next boot, for reading: files as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct PlannedBoot {
+    /// The boot loader, and the path or fact that says it is this one.
+    pub loader: String,
+    /// Kernel parameters.
+    pub arguments: Vec<String>,
+    /// Files, in order.
+    pub files: Vec<PlannedFile>,
+    /// Commands, in order, after the files.
+    pub commands: Vec<String>,
+    /// How the new line can be booted once first, or why not.
+    pub try_once: String,
+    /// What must be known.
+    pub notes: Vec<String>,
+}
+
+/// One file that changes whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct PlannedFile {
+    /// The file.
+    pub path: String,
+    /// Its text now; none: it is not there.
+    pub before: Option<String>,
+    /// Its text then; none: it goes.
+    pub after: Option<String>,
+}
+
+impl PlannedBoot {
+    /// The plan of a loader, for reading.
+    pub fn of(plan: &BootPlan, loader: String) -> PlannedBoot {
+        let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|b| String::from_utf8_lossy(b).into_owned());
+        let file = |e: &FileEdit| PlannedFile { path: e.path.clone(), before: text(&e.before), after: text(&e.after) };
+        let try_once = match &plan.try_once {
+            None => "nothing changes".into(),
+            Some(TryOnce::Refused { why }) => format!("not offered: {why}"),
+            Some(TryOnce::Offered { commands, to_keep, .. }) => {
+                let words: Vec<String> = commands.iter().map(|c| c.argv.join(" ")).collect();
+                format!("--try-once runs {}; {to_keep}", words.join(" && "))
+            }
+        };
+        PlannedBoot {
+            loader,
+            arguments: plan.arguments.iter().map(ToString::to_string).collect(),
+            files: plan.edits.iter().map(file).collect(),
+            commands: plan.commands.iter().map(|c| format!("{} ({})", c.argv.join(" "), c.why)).collect(),
+            try_once,
+            notes: plan.notes.clone(),
+        }
+    }
+}
+
+/// A plan for a host.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct TunePlan {
+    /// Which host.
+    pub origin: String,
+    /// What for.
+    pub purpose: String,
+    /// What the latency budgets come to: which idle states stay, per kind of CPU.
+    pub budget: Vec<String>,
+    /// In the order they are carried out.
+    pub steps: Vec<PlannedStep>,
+    /// What cannot be done here.
+    pub refused: Vec<String>,
+    /// What acts at the next boot.
+    pub boot: Option<PlannedBoot>,
+    /// Why there is none, though it was asked for.
+    pub no_boot_because: Option<String>,
+    /// What only a reboot, the firmware or the hypervisor can do.
+    pub beyond: Vec<String>,
+}
+
+/// Makes a plan.
+pub fn plan(
+    host: &Host<'_>,
+    purpose: &str,
+    requests: &[Request],
+    boot: Option<Result<PlannedBoot, String>>,
+) -> TunePlan {
+    let Resolved { steps, refused } = resolve(host, requests);
+    let budget =
+        requests.iter().filter_map(|r| limit_of(r).map(|limit| budget::sentence(limit, &host.facts.idle))).collect();
+    let (boot, no_boot_because) = match boot {
+        None => (None, None),
+        Some(Ok(plan)) => (Some(plan), None),
+        Some(Err(why)) => (None, Some(why)),
+    };
+    TunePlan {
+        origin: host.facts.origin.clone(),
+        purpose: purpose.into(),
+        budget,
+        steps: steps.into_iter().map(|step| explain(host, step)).collect(),
+        refused,
+        boot,
+        no_boot_because,
+        beyond: beyond(host, requests),
+    }
+}
+
+/// The latency limit a request asks for.
+fn limit_of(request: &Request) -> Option<LatencyLimit> {
+    request.name.starts_with("qos.").then(|| LatencyLimit::parse(request.to.first()?).ok()).flatten()
+}
+
+fn explain(host: &Host<'_>, step: Step) -> PlannedStep {
+    const UNKNOWN: About = About {
+        id: "",
+        title: "",
+        unit: "",
+        scope: Scope::Machine,
+        io_scope: Scope::Machine,
+        stage: crate::knob::Stage::Devices,
+        reversible: Reversible::Exactly,
+        price: "",
+        risk: "",
+        overlaps: &[],
+        moves: &[],
+        source: "",
+    };
+    let about = knobs::find(&step.knob).map_or(&UNKNOWN, |k| k.about());
+    PlannedStep {
+        title: about.title.into(),
+        price: about.price.into(),
+        risk: about.risk.into(),
+        scope: about.io_scope,
+        reversible: about.reversible,
+        also_set_by: also_set_by(host, about),
+        step,
+    }
+}
+
+/// Running daemons that turn a knob, with the word they know it by.
+pub fn also_set_by(host: &Host<'_>, about: &About) -> Vec<String> {
+    let daemons = host.facts.holders.daemons.iter();
+    let line = |d: &wakewatt_core::facts::holders::RunningDaemon| {
+        let shared: Vec<&str> = d.overlaps.iter().map(String::as_str).filter(|o| about.overlaps.contains(o)).collect();
+        (!shared.is_empty()).then(|| format!("{} (process {}) sets the {}", d.name, d.pid, shared.join(" and ")))
+    };
+    daemons.filter_map(line).collect()
+}
+
+fn beyond(host: &Host<'_>, requests: &[Request]) -> Vec<String> {
+    let mut beyond = Vec::new();
+    let is_about_idle = requests.iter().any(|r| r.name.starts_with("qos.") || r.name.starts_with("idle."));
+    let is_about_clock = requests.iter().any(|r| r.name.starts_with("freq.") || r.name.starts_with("uncore."));
+    if Virt::is_guest(&host.facts.virt) == Some(true) {
+        beyond
+            .push("this is a guest: the idle states, clock and turbo of the real CPUs are set on its host only".into());
+        return beyond;
+    }
+    if is_about_idle {
+        beyond.push(
+            "firmware: C1E, package C-states and Monitor/Mwait can be switched off there, which holds for every kernel; \
+             --boot-arg takes states away at the next boot"
+                .into(),
+        );
+    }
+    if is_about_clock {
+        beyond.push(
+            "firmware: a system profile such as \"OS controlled\" must leave the clock to Linux; what it locks reads back \
+             unchanged and is reported as refused"
+                .into(),
+        );
+    }
+    beyond
+}

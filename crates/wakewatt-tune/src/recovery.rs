@@ -1,0 +1,74 @@
+//! What to do with journals found later: by `recover`, by the guard process, by the confirm timer, at boot.
+//!
+//! A journal still *open* whose process is gone is undone. One that waits for confirmation is undone when its time on
+//! the boot clock has passed, or when the machine has booted since: its settings are gone then, and its files must go
+//! too, because nobody confirmed them. One that is *applied* is nobody's business here.
+
+use crate::apply::{Hands, undo_all};
+use crate::journal::{Journal, Phase};
+use crate::undo::UndoReport;
+
+/// What recovery makes of a journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Undo it.
+    Now(&'static str),
+    /// Leave it, and why.
+    NotYet(&'static str),
+}
+
+/// Is it time to undo this one?
+pub fn due(journal: &Journal, boot_id: &str, boottime_ns: u64, is_owner_alive: bool) -> Due {
+    match journal.phase {
+        Phase::Applied => Due::NotYet("applied; wakewatt tune undo takes it back"),
+        Phase::Open if !journal.is_of_boot(boot_id) => {
+            Due::Now("the machine has booted since, which reset its settings")
+        }
+        Phase::Open if is_owner_alive => Due::NotYet("its process still runs"),
+        Phase::Open => Due::Now("its process is gone"),
+        Phase::Unconfirmed { .. } if !journal.is_of_boot(boot_id) => {
+            Due::Now("not confirmed before the machine booted again")
+        }
+        Phase::Unconfirmed { until_boottime_ns } if boottime_ns >= until_boottime_ns => {
+            Due::Now("not confirmed in time")
+        }
+        Phase::Unconfirmed { .. } => Due::NotYet("still waits for confirmation"),
+    }
+}
+
+/// Undoes one and closes its journal, if nothing is left.
+pub fn close(hands: Hands<'_>, journal: &mut Journal, boot_id: &str, is_forced: bool) -> Result<UndoReport, String> {
+    let report = undo_all(hands, journal, boot_id, is_forced);
+    if report.is_complete() {
+        journal.finish(hands.store).map_err(|e| e.to_string())?;
+    }
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{Draft, Owner};
+    use std::path::Path;
+    use wakewatt_host::memory::Memory;
+
+    #[test]
+    fn only_the_boot_clock_of_the_same_boot_counts() {
+        let machine = Memory::new("");
+        let owner = Owner { boot_id: "boot-1".into(), pid: 1, pid_start_ticks: None };
+        let mut journal = Journal::create(&machine, Path::new("/state"), &owner, "tune", Draft::default()).unwrap();
+        let mut at = |phase: Phase, boot: &str, now: u64, alive: bool| {
+            journal.phase = phase;
+            matches!(due(&journal, boot, now, alive), Due::Now(_))
+        };
+        let wait = Phase::Unconfirmed { until_boottime_ns: 60 };
+        assert!(!at(wait.clone(), "boot-1", 59, false));
+        assert!(at(wait.clone(), "boot-1", 60, true));
+        // After a reboot the boot clock starts at nothing again, which must not make it wait once more.
+        assert!(at(wait, "boot-2", 1, false));
+        assert!(!at(Phase::Open, "boot-1", 1, true));
+        assert!(at(Phase::Open, "boot-1", 1, false));
+        assert!(at(Phase::Open, "boot-2", 1, true));
+        assert!(!at(Phase::Applied, "boot-2", 1, false));
+    }
+}

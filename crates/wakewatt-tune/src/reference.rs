@@ -1,0 +1,83 @@
+//! The reference page of all knobs, made from their own words, so that it cannot drift (`cargo xtask ref`).
+
+use crate::knob::{About, Reversible, Scope};
+use crate::knobs::KNOBS;
+use std::fmt::Write as _;
+
+/// `Package` is `package`.
+fn word(value: impl std::fmt::Debug) -> String {
+    format!("{value:?}").to_lowercase()
+}
+
+fn reach(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Machine => "the machine",
+        Scope::Package => "a package",
+        Scope::Die => "a die or cluster",
+        Scope::Policy => "a policy (CPUs that share a clock)",
+        Scope::Core => "a core",
+        Scope::Cpu => "a CPU",
+        Scope::Device => "a device",
+    }
+}
+
+fn undo(reversible: Reversible) -> &'static str {
+    match reversible {
+        Reversible::Exactly => "write back what was there",
+        Reversible::ByItself => "ends with the process that holds it",
+        Reversible::ByReboot => "only by a reboot",
+    }
+}
+
+/// The page, without the line that says who made it.
+pub fn knobs() -> String {
+    let mut out =
+        "# Knobs\n\nWhat wakewatt can set, in the order in which the list is kept; settings are made by stage.\n\n\
+                   | knob | sets | per | stage |\n|---|---|---|---|\n"
+            .to_string();
+    for about in KNOBS.iter().map(|knob| knob.about()) {
+        let _ = writeln!(out, "| `{}` | {} | {} | {} |", about.id, about.title, word(about.scope), word(about.stage));
+    }
+    for about in KNOBS.iter().map(|knob| knob.about()) {
+        section(about, &mut out);
+    }
+    out
+}
+
+fn section(about: &About, out: &mut String) {
+    let _ = writeln!(out, "\n## `{}`\n\n{}.\n", about.id, capital(about.title));
+    let _ = writeln!(out, "- Value: {}", about.unit);
+    let _ = if about.scope == about.io_scope {
+        writeln!(out, "- Reaches: {}", reach(about.scope))
+    } else {
+        writeln!(out, "- Reaches: set for {}, acts on {}", reach(about.scope), reach(about.io_scope))
+    };
+    let _ = writeln!(out, "- Undo: {}", undo(about.reversible));
+    let _ = writeln!(out, "- Price: {}", about.price);
+    let _ = writeln!(out, "- Risk: {}", about.risk);
+    if !about.overlaps.is_empty() {
+        let _ = writeln!(out, "- Daemons call it: {}", about.overlaps.join(", "));
+    }
+    if !about.moves.is_empty() {
+        let _ = writeln!(out, "- May move: `{}`", about.moves.join("`, `"));
+    }
+    let _ = writeln!(out, "- Source: {}", about.source);
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_knob_has_its_line_and_section() {
+        let page = super::knobs();
+        for knob in super::KNOBS {
+            let id = knob.about().id;
+            assert!(page.contains(&format!("| `{id}` |")) && page.contains(&format!("## `{id}`\n")), "{id}");
+        }
+        assert!(page.lines().filter(|l| l.starts_with('|')).all(|l| l.matches('|').count() == 5), "a bar in a cell");
+    }
+}

@@ -1,0 +1,204 @@
+//! Status: what was applied against what is there now, setting by setting; and who may have changed it.
+//!
+//! Every setting is looked at, also after a reboot (which resets what is not in a file) and on CPUs that came online
+//! later: the requests are resolved again, and a place that the journal does not know is reported as not set.
+
+use crate::apply::Hands;
+use crate::journal::{Entry, Journal, Phase};
+use crate::knob::{Host, Kept};
+use crate::planning::also_set_by;
+use crate::{knobs, resolve};
+use serde::Serialize;
+
+/// One setting now.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct SettingState {
+    /// The setting's name.
+    pub name: String,
+    /// The file.
+    pub path: String,
+    /// What was asked for.
+    pub requested: Option<String>,
+    /// What it says now.
+    pub now: Option<String>,
+    /// Both as people say it.
+    pub requested_shown: Option<String>,
+    /// The same for the value now.
+    pub now_shown: Option<String>,
+    /// What is in force, where that differs from the file.
+    pub effective: Option<String>,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// Does a setting hold?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// As asked.
+    Holds,
+    /// The kernel made something legal of it.
+    Clamped(String),
+    /// Somebody changed it; who that may have been.
+    Drifted {
+        /// Candidates, most likely first; empty when nobody is known.
+        by: Vec<String>,
+    },
+    /// The file is gone: an offline CPU, an unloaded driver.
+    Gone(String),
+    /// The machine has booted since, and nothing has set it again.
+    ResetByReboot,
+    /// A place that appeared after the settings were applied.
+    NeverSet,
+}
+
+impl Verdict {
+    /// Is it as asked?
+    pub fn is_good(&self) -> bool {
+        matches!(self, Verdict::Holds | Verdict::Clamped(_))
+    }
+}
+
+/// One transaction now.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct TransactionState {
+    /// Its name.
+    pub id: String,
+    /// What for.
+    pub purpose: String,
+    /// `open`, `unconfirmed`, `applied`.
+    pub phase: String,
+    /// Seconds until it undoes itself.
+    pub undone_in_s: Option<u64>,
+    /// Did the machine boot since?
+    pub is_of_this_boot: bool,
+    /// What was asked.
+    pub requests: Vec<String>,
+    /// Its settings.
+    pub settings: Vec<SettingState>,
+}
+
+impl TransactionState {
+    /// Is everything as asked?
+    pub fn is_good(&self) -> bool {
+        self.settings.iter().all(|s| s.verdict.is_good())
+    }
+}
+
+/// The state of every journal; `all` are those of the state folder, `boottime_ns` the boot clock now.
+pub fn status(hands: Hands<'_>, all: &[Journal], boot_id: &str, boottime_ns: u64) -> Vec<TransactionState> {
+    let host = Host::read(hands.source);
+    all.iter().map(|journal| one(hands, &host, journal, all, boot_id, boottime_ns)).collect()
+}
+
+fn one(
+    hands: Hands<'_>,
+    host: &Host<'_>,
+    journal: &Journal,
+    all: &[Journal],
+    boot_id: &str,
+    boottime_ns: u64,
+) -> TransactionState {
+    let is_of_this_boot = journal.is_of_boot(boot_id);
+    let asked = journal.entries.iter().filter(|e| !e.is_collateral);
+    let mut settings: Vec<SettingState> =
+        asked.map(|entry| setting(hands, host, journal, entry, all, is_of_this_boot)).collect();
+    for request in &journal.requests {
+        let Ok(step) = resolve::step(host, request, &[]) else { continue };
+        for change in step.changes.into_iter().filter(|c| !c.is_so()) {
+            if !journal.entries.iter().any(|e| e.path == change.path && !e.is_collateral) {
+                settings.push(SettingState {
+                    name: request.name.clone(),
+                    path: change.path,
+                    requested: Some(change.to),
+                    now: change.before,
+                    requested_shown: Some(change.to_shown),
+                    now_shown: Some(change.before_shown),
+                    effective: None,
+                    verdict: Verdict::NeverSet,
+                });
+            }
+        }
+    }
+    let (phase, undone_in_s) = match journal.phase {
+        Phase::Open => ("open", None),
+        Phase::Applied => ("applied", None),
+        Phase::Unconfirmed { until_boottime_ns } => {
+            ("unconfirmed", Some(until_boottime_ns.saturating_sub(boottime_ns) / 1_000_000_000))
+        }
+    };
+    TransactionState {
+        id: journal.id(),
+        purpose: journal.purpose.clone(),
+        phase: phase.into(),
+        undone_in_s,
+        is_of_this_boot,
+        requests: journal.requests.iter().map(ToString::to_string).collect(),
+        settings,
+    }
+}
+
+fn setting(
+    hands: Hands<'_>,
+    host: &Host<'_>,
+    journal: &Journal,
+    entry: &Entry,
+    all: &[Journal],
+    is_of_this_boot: bool,
+) -> SettingState {
+    let requested = entry.ours.first().cloned().flatten();
+    let read = hands.sink.read(&entry.path);
+    let now = read.as_ref().ok().cloned();
+    let knob = knobs::find(&entry.name);
+    let kept = match (&requested, &now, knob) {
+        (Some(requested), Some(now), Some(knob)) => knob.kept(requested, now),
+        (requested, now, _) if requested == now => Kept::Exactly,
+        _ => Kept::Not,
+    };
+    let verdict = match (kept, &read) {
+        (Kept::Exactly, _) => Verdict::Holds,
+        (Kept::Legally(how), _) => Verdict::Clamped(how),
+        // What the kernel made of it when it was applied is no drift either.
+        (Kept::Not, Ok(now)) if entry.ours.iter().flatten().any(|o| o == now) => Verdict::Holds,
+        (Kept::Not, _) if !is_of_this_boot && !entry.is_durable() => Verdict::ResetByReboot,
+        (Kept::Not, Err(error)) => Verdict::Gone(error.what.clone()),
+        (Kept::Not, Ok(now)) => Verdict::Drifted { by: suspects(host, journal, entry, now, all) },
+    };
+    let site = knob.and_then(|k| k.sites(host).ok()?.into_iter().find(|s| s.path == entry.path));
+    let shown = |text: &Option<String>| match (knob, &site, text) {
+        (Some(knob), Some(site), Some(text)) => Some(knob.decode(site, text)),
+        // A file is shown by its first line.
+        (_, _, text) => text.as_ref().map(|t| t.lines().next().unwrap_or("(empty)").to_string()),
+    };
+    let (requested_shown, now_shown) = (shown(&requested), shown(&now));
+    let effective = knob.zip(site).and_then(|(k, s)| k.effective(host, &s));
+    SettingState {
+        name: entry.name.clone(),
+        path: entry.path.clone(),
+        requested,
+        now,
+        requested_shown,
+        now_shown,
+        effective,
+        verdict,
+    }
+}
+
+/// Who may have written a value: a later transaction of ours, a daemon that turns this knob, or a return to the start.
+fn suspects(host: &Host<'_>, journal: &Journal, entry: &Entry, now: &str, all: &[Journal]) -> Vec<String> {
+    let wrote = |j: &&Journal| {
+        let same = |e: &Entry| e.path == entry.path && e.ours.iter().flatten().any(|o| o == now);
+        j.file() != journal.file() && j.entries.iter().any(same)
+    };
+    let mut by: Vec<String> = all.iter().filter(wrote).map(|j| format!("wakewatt itself: {}", j.id())).collect();
+    if let Some(knob) = knobs::find(&entry.name) {
+        by.extend(also_set_by(host, knob.about()));
+    }
+    if entry.before.as_deref() == Some(now) {
+        by.push(
+            "back at its value from before: a CPU that was offline, a driver reload, a resume, or somebody's undo"
+                .into(),
+        );
+    }
+    by
+}

@@ -1,0 +1,210 @@
+//! Crash safety, proved on a machine in memory: every operation of apply and of undo fails once, fails for ever, or is
+//! the last one of a killed process or of a machine that loses power. Afterwards the machine is as before, or as
+//! planned, or the journal names what is left; and recovery from the journal, run twice, always ends at one of the two.
+//!
+//! `cargo test -p wakewatt-tune --test crash -- --nocapture` prints how many points were tried.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use wakewatt_host::memory::{DROP_IN, Fault, GENERATED, Memory};
+use wakewatt_tune::apply::{FileChange, Hands, Order, apply, undo_all};
+use wakewatt_tune::journal::{Journal, Owner, Phase};
+use wakewatt_tune::request::Request;
+
+const STATE: &str = "/var/lib/wakewatt/open";
+
+fn machine() -> Memory {
+    let cpu = "/sys/devices/system/cpu";
+    let mut text = format!("//- {cpu}/online\n0-1\n//- {cpu}/present\n0-1\n");
+    for n in 0..2 {
+        let policy = format!("{cpu}/cpufreq/policy{n}");
+        for (file, value) in [
+            ("affected_cpus", n.to_string()),
+            ("scaling_driver", "amd-pstate-epp".into()),
+            ("scaling_governor", "schedutil".into()),
+            ("scaling_available_governors", "performance powersave ondemand conservative schedutil".into()),
+            ("scaling_min_freq", "800000".into()),
+            ("scaling_max_freq", "3000000".into()),
+            ("cpuinfo_min_freq", "800000".into()),
+            ("cpuinfo_max_freq", "3000000".into()),
+            ("base_frequency", "2000000".into()),
+            ("energy_performance_preference", "balance_power".into()),
+            ("energy_performance_available_preferences", "performance balance_performance balance_power power".into()),
+        ] {
+            text += &format!("//- {policy}/{file}\n{value}\n");
+        }
+        for (state, name, latency) in [(0, "POLL", 0), (1, "C1", 2), (2, "C6", 170)] {
+            let folder = format!("{cpu}/cpu{n}/cpuidle/state{state}");
+            for (file, value) in [
+                ("name", name.to_string()),
+                ("latency", latency.to_string()),
+                ("residency", (latency * 3).to_string()),
+                ("disable", "0".into()),
+            ] {
+                text += &format!("//- {folder}/{file}\n{value}\n");
+            }
+        }
+    }
+    let machine = Memory::new(&text);
+    machine.put_file(GENERATED, "linux /vmlinuz quiet ");
+    machine
+}
+
+fn hands(machine: &Memory) -> Hands<'_> {
+    Hands { source: machine, sink: machine, store: machine, runner: machine }
+}
+
+fn owner(machine: &Memory) -> Owner {
+    Owner { boot_id: machine.boot_id(), pid: 1, pid_start_ticks: None }
+}
+
+fn order() -> Order<'static> {
+    let requests = ["freq.governor=performance", "freq.max=2GHz", "freq.min=1GHz", "idle.state.C6=off"];
+    let words = |text: &str| text.split(' ').map(str::to_string).collect::<Vec<_>>();
+    Order {
+        purpose: "crash test".into(),
+        requests: requests.iter().map(|r| Request::parse(r).unwrap()).collect(),
+        files: vec![FileChange { path: format!("file:{DROP_IN}"), to: Some("processor.max_cstate=1\n".into()) }],
+        commands: vec![(words("update-grub"), words("update-grub"))],
+        ..Order::default()
+    }
+}
+
+type State = BTreeMap<String, String>;
+
+/// What recovery at start-up does with what it finds.
+fn recover(machine: &Memory) {
+    let (journals, bad) = Journal::all(machine, Path::new(STATE));
+    assert!(bad.is_empty(), "a journal is never half written: {bad:?}");
+    for mut journal in journals.into_iter().filter(|j| j.phase == Phase::Open) {
+        let report = undo_all(hands(machine), &mut journal, &machine.boot_id(), false);
+        assert!(report.is_complete(), "with a healthy machine everything goes back: {:?}", report.left());
+        journal.finish(machine).unwrap();
+    }
+}
+
+fn n_journals(machine: &Memory) -> usize {
+    Journal::all(machine, Path::new(STATE)).0.len()
+}
+
+/// The settings of the planned state survive no reboot, its files do: what a power loss may leave.
+fn after_boot(before: &State, state: &State) -> State {
+    let files = state.iter().filter(|(p, _)| p.starts_with("file:")).map(|(p, v)| (p.clone(), v.clone()));
+    before.iter().filter(|(p, _)| !p.starts_with("file:")).map(|(p, v)| (p.clone(), v.clone())).chain(files).collect()
+}
+
+fn differences(a: &State, b: &State) -> String {
+    let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let line = |k: &&String| (a.get(*k) != b.get(*k)).then(|| format!("{k}: {:?} / {:?}", a.get(*k), b.get(*k)));
+    keys.iter().filter_map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_fault_leaves_before_or_planned_or_a_journal_that_says_so() {
+    let planned = machine();
+    let before = planned.snapshot(STATE);
+    planned.heal();
+    let done = apply(hands(&planned), &owner(&planned), Path::new(STATE), &order()).unwrap();
+    assert!(done.failed.is_none() && done.id.is_some(), "{done:?}");
+    let n_apply = planned.n_operations();
+    let planned = planned.snapshot(STATE);
+    assert_ne!(before, planned);
+
+    let mut n_tried = [0; 4];
+    let mut n_left = 0;
+    for at in 0..n_apply {
+        for fault in [Fault::Once, Fault::Forever, Fault::Kill] {
+            let machine = machine();
+            machine.fail_at(at, fault);
+            let end = apply(hands(&machine), &owner(&machine), Path::new(STATE), &order());
+            let is_told = match &end {
+                Ok(outcome) => outcome.failed.as_ref().is_none_or(|(_, report)| report.is_complete()),
+                Err(_) => true,
+            };
+            machine.heal();
+            let now = machine.snapshot(STATE);
+            if now != before && now != planned {
+                assert_eq!(
+                    n_journals(&machine),
+                    1,
+                    "{fault:?} at {at}: changed and no journal\n{}",
+                    differences(&before, &now)
+                );
+                assert!(
+                    fault == Fault::Kill || !is_told,
+                    "{fault:?} at {at}: changed and called complete\n{}",
+                    differences(&before, &now)
+                );
+                n_left += 1;
+            }
+            recover(&machine);
+            let now = machine.snapshot(STATE);
+            let is_applied = n_journals(&machine) == 1;
+            let expected = if is_applied { &planned } else { &before };
+            assert_eq!(differences(expected, &now), "", "{fault:?} at {at}, after recovery");
+            recover(&machine);
+            assert_eq!(machine.snapshot(STATE), now, "recovery is idempotent");
+            n_tried[fault as usize] += 1;
+        }
+        // The same point, but the power goes.
+        let machine = machine();
+        machine.fail_at(at, Fault::Kill);
+        let _ = apply(hands(&machine), &owner(&machine), Path::new(STATE), &order());
+        machine.power_cycle();
+        recover(&machine);
+        let now = machine.snapshot(STATE);
+        let is_applied = n_journals(&machine) == 1;
+        let expected = if is_applied { after_boot(&before, &planned) } else { before.clone() };
+        assert_eq!(differences(&expected, &now), "", "power lost at {at}");
+        n_tried[3] += 1;
+    }
+    println!(
+        "apply: {n_apply} operations; tried and survived: {} failing once, {} failing for ever, {} killed, {} power losses; {n_left} left a journal that recovery then undid",
+        n_tried[0], n_tried[1], n_tried[2], n_tried[3]
+    );
+}
+
+#[test]
+fn every_fault_during_undo_is_mended_by_undoing_again() {
+    let fresh = || {
+        let machine = machine();
+        let before = machine.snapshot(STATE);
+        apply(hands(&machine), &owner(&machine), Path::new(STATE), &order()).unwrap();
+        machine.heal();
+        (machine, before)
+    };
+    let undo = |machine: &Memory| {
+        let (journals, _) = Journal::all(machine, Path::new(STATE));
+        for mut journal in journals {
+            if undo_all(hands(machine), &mut journal, &machine.boot_id(), false).is_complete() {
+                let _ = journal.finish(machine);
+            }
+        }
+    };
+    let (machine, before) = fresh();
+    undo(&machine);
+    let n_undo = machine.n_operations();
+    assert_eq!((differences(&before, &machine.snapshot(STATE)), n_journals(&machine)), (String::new(), 0));
+    let mut n_tried = 0;
+    for at in 0..n_undo {
+        for fault in [Fault::Once, Fault::Forever, Fault::Kill] {
+            for is_power_lost in [false, true] {
+                let (machine, before) = fresh();
+                machine.fail_at(at, fault);
+                undo(&machine);
+                machine.heal();
+                if is_power_lost {
+                    machine.power_cycle();
+                }
+                if machine.snapshot(STATE) != before {
+                    assert_eq!(n_journals(&machine), 1, "{fault:?} at {at}: not restored and no journal");
+                }
+                undo(&machine);
+                assert_eq!(differences(&before, &machine.snapshot(STATE)), "", "{fault:?} at {at}");
+                assert_eq!(n_journals(&machine), 0);
+                n_tried += 1;
+            }
+        }
+    }
+    println!("undo: {n_undo} operations; tried and survived: {n_tried} faults, kills and power losses");
+}

@@ -1,0 +1,273 @@
+//! `wakewatt tune apply`: the changes, all or none, with a watch over them.
+
+use super::guard::{self, Watchman};
+use super::units::binary;
+use super::{Wish, lock};
+use crate::cli::tune::ApplyArgs;
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::output::{self, Colour};
+use crate::view::Style;
+use crate::view::wrap::wrap;
+use anyhow::Result;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::Path;
+use wakewatt_host::clock;
+use wakewatt_host::store::Disk;
+use wakewatt_tune::apply::{ApplyError, FileChange, Order, Outcome, SettingOutcome, SettingResult, apply};
+use wakewatt_tune::boot::{BootPlan, TryOnce};
+use wakewatt_tune::guard::GuardCommand;
+use wakewatt_tune::journal::{Journal, Owner, Phase, STATE_DIR, boot_id};
+use wakewatt_tune::live::ThisMachine;
+use wakewatt_tune::profile::to_toml;
+use wakewatt_tune::recovery;
+use wakewatt_tune::systemd;
+
+/// The document of `tune apply`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Applied {
+    /// The transaction; none when nothing stays changed.
+    pub id: Option<String>,
+    /// Every setting: requested, read back, effective.
+    pub settings: Vec<SettingOutcome>,
+    /// What was left out, and why.
+    pub left_out: Vec<String>,
+    /// Why everything was taken back.
+    pub failed: Option<String>,
+    /// What could not be taken back.
+    pub not_restored: Vec<String>,
+    /// Seconds within which it must be confirmed.
+    pub confirm_within_s: Option<u64>,
+    /// What a guard saw.
+    pub guard: Option<String>,
+    /// What to know: kernel parameters wait for a reboot.
+    pub notes: Vec<String>,
+}
+
+/// Runs it.
+pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
+    let wish = Wish::gather(&args.wanted)?;
+    let interrupt = Interrupt::listen()?;
+    let _lock = lock()?;
+    let machine = ThisMachine::new();
+    let hands = machine.hands();
+    if args.at_boot {
+        forget_earlier_boots();
+    }
+    let mut notes = Vec::new();
+    let (mut files, mut commands) = (Vec::new(), Vec::new());
+    match wish.boot(hands.source) {
+        None => {}
+        Some(Err(why)) => return Err(Failure::error(Code::Refused, format!("nothing is changed: {why}"))),
+        Some(Ok((plan, loader))) => {
+            notes.push(format!("{loader}: takes effect with the next boot; afterwards: wakewatt tune verify"));
+            notes.extend(plan.notes.iter().cloned());
+            boot_steps(&plan, args.try_once, &mut files, &mut commands, &mut notes)?;
+        }
+    }
+    if args.persist {
+        persist_steps(&wish, &mut files, &mut commands, &mut notes)?;
+    }
+    let watchman = Watchman::before(args, &interrupt)?;
+    let guard = GuardCommand::this_program()?;
+    let order = Order {
+        purpose: wish.purpose.clone(),
+        requests: wish.requests.clone(),
+        files,
+        commands,
+        is_keeping_going: args.keep_going,
+        confirm_until_boottime_ns: args.confirm_within.map(|ns| clock::boottime_ns().saturating_add(ns)),
+        guard: Some(&guard),
+        root: "",
+    };
+    let outcome = apply(hands, &Owner::this_process(), Path::new(STATE_DIR), &order).map_err(|e| {
+        let code = if matches!(e, ApplyError::Refused(_)) { Code::Refused } else { Code::BadFile };
+        Failure::error(code, e.to_string())
+    })?;
+    if let (Some(id), Some(within)) = (&outcome.id, args.confirm_within) {
+        guard::wait_for_confirmation(id)?;
+        notes.push(format!("undone by itself in {} s unless confirmed: wakewatt tune confirm", within / 1_000_000_000));
+    }
+    let mut applied = Applied {
+        id: outcome.id.clone(),
+        failed: outcome.failed.as_ref().map(|(why, _)| why.clone()),
+        not_restored: outcome.failed.as_ref().map_or_else(Vec::new, |(_, report)| report.left()),
+        settings: outcome.settings.clone(),
+        left_out: outcome.left_out.clone(),
+        confirm_within_s: args.confirm_within.map(|ns| ns / 1_000_000_000),
+        guard: None,
+        notes,
+    };
+    if applied.id.is_some() {
+        watch(watchman, args, &interrupt, &mut applied)?;
+    }
+    if args.json {
+        output::print(&output::json("tune-apply", &applied)?)?;
+    } else {
+        output::print(&text(&applied, &outcome, Style { is_on: colour.is_on() }))?;
+    }
+    applied.not_restored.iter().for_each(|line| output::complain(line));
+    Ok(if !applied.not_restored.is_empty() {
+        Code::NotRestored
+    } else if applied.failed.is_some() {
+        Code::Refused
+    } else {
+        Code::Fine
+    })
+}
+
+/// What the guards say afterwards; on regression everything goes back.
+fn watch(watchman: Watchman, args: &ApplyArgs, interrupt: &Interrupt, applied: &mut Applied) -> Result<()> {
+    let verdict = watchman.after(args, interrupt);
+    let why = match verdict {
+        Ok(said) => {
+            applied.guard = said;
+            return Ok(());
+        }
+        Err(why) => why,
+    };
+    let file = Path::new(STATE_DIR).join(format!("{}.json", applied.id.take().unwrap_or_default()));
+    let mut journal = Journal::load(&Disk, &file)?;
+    let machine = ThisMachine::new();
+    let report = recovery::close(machine.hands(), &mut journal, &boot_id(), false).map_err(anyhow::Error::msg)?;
+    applied.not_restored = report.left();
+    applied.guard = Some(why.clone());
+    applied.failed = Some(why);
+    Ok(())
+}
+
+/// The steps of a boot plan as files and commands of a transaction.
+fn boot_steps(
+    plan: &BootPlan,
+    is_trying: bool,
+    files: &mut Vec<FileChange>,
+    commands: &mut Vec<(Vec<String>, Vec<String>)>,
+    notes: &mut Vec<String>,
+) -> Result<()> {
+    let refuse = |why: String| Err(Failure::error(Code::Refused, format!("nothing is changed: {why}")));
+    let (edits, steps) = match (&plan.try_once, is_trying) {
+        (Some(TryOnce::Offered { edits, commands, to_keep }), true) => {
+            notes.push(format!("tried once: {to_keep}"));
+            (edits, commands)
+        }
+        (Some(TryOnce::Refused { why }), true) => return refuse(format!("--try-once: {why}")),
+        _ => (&plan.edits, &plan.commands),
+    };
+    for edit in edits {
+        let to = match edit.after.clone().map(String::from_utf8).transpose() {
+            Ok(text) => text,
+            Err(_) => return refuse(format!("{}: holds bytes that are no text", edit.path)),
+        };
+        files.push(FileChange { path: format!("file:{}", edit.path), to });
+    }
+    commands.extend(steps.iter().map(|c| (c.argv.clone(), c.undo.clone())));
+    Ok(())
+}
+
+/// A profile of what was asked for, and the units that apply it at every boot.
+fn persist_steps(
+    wish: &Wish,
+    files: &mut Vec<FileChange>,
+    commands: &mut Vec<(Vec<String>, Vec<String>)>,
+    notes: &mut Vec<String>,
+) -> Result<()> {
+    let mut write = |path: &str, text: String| files.push(FileChange { path: format!("file:{path}"), to: Some(text) });
+    write(systemd::BOOT_PROFILE, to_toml(&wish.purpose, &wish.requests));
+    if !Path::new("/etc/systemd/system").is_dir() {
+        notes.push(format!(
+            "no systemd here: let your init run `wakewatt tune apply {} --keep-going --at-boot`",
+            systemd::BOOT_PROFILE
+        ));
+        return Ok(());
+    }
+    for unit in systemd::units(&binary()?) {
+        if Path::new(unit.path).parent().is_some_and(Path::is_dir) {
+            write(unit.path, unit.text);
+        }
+    }
+    let words = |text: &str| text.split(' ').map(str::to_string).collect::<Vec<_>>();
+    let is_running = Path::new("/run/systemd/system").is_dir();
+    let reload = if is_running { words("systemctl daemon-reload") } else { words("true") };
+    commands.push((reload.clone(), reload));
+    // Removing the link by hand does what disabling does and cannot fail because the unit is gone already.
+    for (unit, target) in [(systemd::APPLY_UNIT, "multi-user"), ("wakewatt-confirm.timer", "timers")] {
+        let link = format!("/etc/systemd/system/{target}.target.wants/{unit}");
+        commands.push((words(&format!("systemctl enable --quiet {unit}")), words(&format!("rm -f {link}"))));
+    }
+    notes.push("set again at every boot by wakewatt-apply.service".into());
+    Ok(())
+}
+
+/// Settings of earlier boots are gone with them; only their files are left to remember.
+fn forget_earlier_boots() {
+    let now = boot_id();
+    let (journals, _) = Journal::all(&Disk, Path::new(STATE_DIR));
+    for mut journal in journals.into_iter().filter(|j| j.phase == Phase::Applied && !j.is_of_boot(&now)) {
+        journal.entries.retain(wakewatt_tune::journal::Entry::is_durable);
+        journal.requests.clear();
+        let done = if journal.entries.is_empty() && journal.commands.is_empty() {
+            journal.finish(&Disk)
+        } else {
+            journal.save(&Disk)
+        };
+        if let Err(error) = done {
+            output::complain(&error.to_string());
+        }
+    }
+}
+
+fn text(applied: &Applied, outcome: &Outcome, style: Style) -> String {
+    let mut out = String::new();
+    let width = output::width();
+    let n_set = applied.settings.iter().filter(|s| s.result != SettingResult::WasSo).count();
+    let n_so = applied.settings.len() - n_set;
+    let mut lines: Vec<(String, String, usize, String)> = Vec::new();
+    for setting in &applied.settings {
+        let what = match &setting.result {
+            SettingResult::WasSo => continue,
+            SettingResult::Set => String::new(),
+            SettingResult::Clamped(how) => format!(" ({how})"),
+            SettingResult::Refused(why) => format!(" REFUSED: {why}"),
+        };
+        let force = setting.effective.as_ref().map_or(String::new(), |e| format!("; in force: {e}"));
+        let (from, to) = (&setting.before_shown, &setting.requested_shown);
+        let said = format!("{from} -> {to}{what}{force}");
+        // A 512-CPU machine has one line per kind of change, not per CPU.
+        match lines.last_mut().filter(|l| l.0 == setting.name && l.1 == said) {
+            Some(line) => line.2 += 1,
+            None => lines.push((setting.name.clone(), said, 1, setting.place.clone())),
+        }
+    }
+    for (name, said, n, place) in lines {
+        let at = if n > 1 { format!("{n} places from {place} on") } else { place };
+        let _ = writeln!(out, "{}", wrap("  ", "      ", &format!("{name} at {at}: {said}"), width));
+    }
+    for why in &applied.left_out {
+        let _ = writeln!(out, "{}", wrap("  left out: ", "      ", why, width));
+    }
+    if let Some(why) = &applied.failed {
+        let all = if applied.not_restored.is_empty() {
+            "everything is as before"
+        } else {
+            "NOT everything could be put back"
+        };
+        let _ = writeln!(out, "{}", style.red(&wrap("Taken back: ", "  ", &format!("{why}; {all}"), width)));
+        return out;
+    }
+    if let Some(said) = &applied.guard {
+        let _ = writeln!(out, "{}", wrap("Guard: ", "  ", said, width));
+    }
+    for note in &applied.notes {
+        let _ = writeln!(out, "{}", wrap("Note: ", "  ", note, width));
+    }
+    let _ = match &outcome.id {
+        Some(id) => writeln!(
+            out,
+            "{} applied: {n_set} settings written and read back, {n_so} were so already. Undo: wakewatt tune undo {id}",
+            style.bold(id)
+        ),
+        None => writeln!(out, "Nothing to do: {n_so} settings are so already."),
+    };
+    out
+}

@@ -1,0 +1,159 @@
+//! `wakewatt tune`: settings as a plan. One file per verb; this one gathers what the user wants from profile and options.
+
+mod apply;
+mod guard;
+mod knobs;
+mod plan;
+mod status;
+mod undo;
+mod units;
+
+pub use apply::Applied;
+pub use knobs::Knobs;
+pub use status::Statuses;
+
+use crate::cli::tune::{TuneArgs, Verb, Wanted, WhichArgs};
+use crate::exit::{Code, Failure};
+use crate::output::Colour;
+use anyhow::{Context, Result};
+use std::path::Path;
+use wakewatt_core::source::Source;
+use wakewatt_host::store::Disk;
+use wakewatt_tune::boot::{self, Argument, BootError, BootPlan};
+use wakewatt_tune::journal::{Journal, STATE_DIR};
+use wakewatt_tune::lock::{Lock, LockError};
+use wakewatt_tune::profile::{self, Profile, budget};
+use wakewatt_tune::request::{Place, Request};
+
+/// Runs it.
+pub fn run(args: &TuneArgs, colour: Colour) -> Result<Code> {
+    match &args.verb {
+        Verb::Knobs(args) => knobs::run(args, colour),
+        Verb::Plan(args) => plan::run(args, colour),
+        Verb::Apply(args) => apply::run(args, colour),
+        Verb::Confirm(args) => undo::confirm(args),
+        Verb::Status(args) => status::run(args, colour, false),
+        Verb::Verify(args) => status::run(args, colour, true),
+        Verb::Undo(args) => undo::run(args),
+        Verb::Units(args) => units::run(args),
+    }
+}
+
+/// What the user wants, gathered.
+struct Wish {
+    /// In a few words, for the journal.
+    purpose: String,
+    /// The settings.
+    requests: Vec<Request>,
+    /// Kernel parameters for the next boots.
+    arguments: Vec<Argument>,
+}
+
+impl Wish {
+    fn gather(wanted: &Wanted) -> Result<Wish> {
+        let usage = |why: String| Failure::error(Code::Usage, why);
+        let scope = wanted.scope();
+        let mut words = Vec::new();
+        let mut requests = Vec::new();
+        let mut texts = wanted.boot_arg.clone();
+        if let Some(name) = &wanted.profile {
+            let mut profile = read_profile(name)?;
+            if scope != Place::Everywhere && profile.scope == Place::Everywhere {
+                profile.scope = scope.clone();
+                profile
+                    .requests
+                    .iter_mut()
+                    .filter(|r| r.place == Place::Everywhere)
+                    .for_each(|r| r.place = scope.clone());
+            }
+            if wanted.max_latency.is_some() {
+                profile.max_latency = None;
+            }
+            words.push(format!("profile {}", if profile.name.is_empty() { name } else { &profile.name }));
+            requests.extend(profile.all_requests());
+            texts.extend(profile.boot_arguments);
+        }
+        if let Some(limit) = wanted.max_latency {
+            words.push(format!("latency budget {limit}"));
+            requests.push(budget(limit, &scope));
+        }
+        for request in &wanted.set {
+            let mut request = request.clone();
+            if request.place == Place::Everywhere {
+                request.place = scope.clone();
+            }
+            words.push(request.to_string());
+            // What is said by hand overrules the profile.
+            requests.retain(|r: &Request| r.name != request.name || r.place != request.place);
+            requests.push(request);
+        }
+        let mut arguments = Vec::new();
+        for text in &texts {
+            arguments.push(Argument::parse(text).map_err(|e| usage(e.to_string()))?);
+            words.push(text.clone());
+        }
+        if requests.is_empty() && arguments.is_empty() {
+            let names: Vec<&str> = profile::SHIPPED.iter().map(|(n, _)| *n).collect();
+            return Err(usage(format!(
+                "say what is wanted: a profile ({}), --max-latency, --set or --boot-arg",
+                names.join(", ")
+            )));
+        }
+        Ok(Wish { purpose: words.join(", "), requests, arguments })
+    }
+
+    /// The boot plan, where kernel parameters are wanted; with the loader and what says that it is this one.
+    fn boot(&self, source: &dyn Source) -> Option<Result<(BootPlan, String), BootError>> {
+        if self.arguments.is_empty() {
+            return None;
+        }
+        Some(boot::choose(source).and_then(|(loader, because)| {
+            let plan = loader.plan(source, &self.arguments)?;
+            Ok((plan, format!("{} ({because})", loader.about().title)))
+        }))
+    }
+}
+
+/// A shipped profile, or a file. What holds a slash or ends in .toml is a file.
+fn read_profile(name: &str) -> Result<Profile> {
+    let is_file = name.contains('/') || name.ends_with(".toml");
+    let text = if is_file {
+        std::fs::read_to_string(name).with_context(|| format!("{name}: cannot be read"))?
+    } else {
+        profile::shipped(name).map_err(|why| Failure::error(Code::Usage, why))?.to_string()
+    };
+    Profile::parse(&text)
+        .map_err(|why| Failure::error(if is_file { Code::BadFile } else { Code::Usage }, format!("{name}: {why}")))
+}
+
+/// Nobody else changes settings meanwhile.
+fn lock() -> Result<Lock> {
+    Lock::take(Path::new(STATE_DIR)).map_err(|e| {
+        let code = if matches!(e, LockError::Busy(_)) { Code::Busy } else { Code::Refused };
+        Failure::error(code, e.to_string())
+    })
+}
+
+/// The journals of tune, oldest first; the unreadable are said.
+fn journals() -> (Vec<Journal>, bool) {
+    let (mut journals, bad) = Journal::all(&Disk, Path::new(STATE_DIR));
+    journals.retain(|j| j.id().starts_with("tune-"));
+    bad.iter().for_each(|e| crate::output::complain(&e.to_string()));
+    (journals, bad.is_empty())
+}
+
+/// The one the user named, or the latest.
+fn pick(journals: Vec<Journal>, which: &WhichArgs) -> Result<Option<Journal>> {
+    match &which.id {
+        None => Ok(journals.into_iter().next_back()),
+        Some(id) => {
+            let ids: Vec<String> = journals.iter().map(Journal::id).collect();
+            let found = journals.into_iter().find(|j| j.id() == *id);
+            found.map(Some).ok_or_else(|| {
+                let known =
+                    if ids.is_empty() { "nothing is applied".into() } else { format!("there are {}", ids.join(", ")) };
+                Failure::error(Code::Usage, format!("{id}: no such transaction; {known}"))
+            })
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `wakewatt tune plan`: what would change. Reads only, so it also works for a recorded host.
+
+use super::Wish;
+use crate::cli::tune::PlanArgs;
+use crate::exit::Code;
+use crate::output::{self, Colour};
+use crate::view::Style;
+use crate::view::wrap::wrap;
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_tune::knob::{Host, Reversible};
+use wakewatt_tune::planning::{PlannedBoot, PlannedStep, TunePlan, plan};
+use wakewatt_tune::resolve::Change;
+
+/// Runs it.
+pub(super) fn run(args: &PlanArgs, colour: Colour) -> Result<Code> {
+    let wish = Wish::gather(&args.wanted)?;
+    let source = crate::cmd::open(&args.from)?;
+    let host = Host::read(&*source);
+    let boot = wish.boot(&*source).map(|made| match made {
+        Ok((plan, loader)) => Ok(PlannedBoot::of(&plan, loader)),
+        Err(why) => Err(why.to_string()),
+    });
+    let plan = plan(&host, &wish.purpose, &wish.requests, boot);
+    if args.json {
+        output::print(&output::json("tune-plan", &plan)?)?;
+    } else {
+        output::print(&text(&plan, Style { is_on: colour.is_on() }, output::width()))?;
+    }
+    let is_possible = plan.refused.is_empty() && plan.no_boot_because.is_none();
+    Ok(if is_possible { Code::Fine } else { Code::Refused })
+}
+
+/// The plan for people.
+pub(super) fn text(plan: &TunePlan, style: Style, width: usize) -> String {
+    let mut out = String::new();
+    let mut say = |first: &str, rest: &str, words: &str| {
+        let _ = writeln!(out, "{}", wrap(first, rest, words, width));
+    };
+    say(&format!("{} ", style.bold("Plan")), "     ", &format!("{}, for {}", plan.purpose, plan.origin));
+    for line in &plan.budget {
+        say("budget ", "       ", line);
+    }
+    for (at, planned) in plan.steps.iter().enumerate() {
+        let step = &planned.step;
+        say("\n", "", "");
+        let title = format!("{} = {}", step.request.name, step.request.to.join("|"));
+        let head = if planned.title.is_empty() { String::new() } else { format!("({})", planned.title) };
+        say(&format!("{:>2}. {} ", at + 1, style.bold(&title)), "    ", &head);
+        for line in grouped(&step.changes) {
+            say("      ", "        ", &line);
+        }
+        if let Some(later) = &step.later {
+            say("      ", "        ", &format!("not there yet: {later}"));
+        }
+        for why in &step.left_out {
+            say("      left out: ", "        ", why);
+        }
+        if step.changes.is_empty() && step.later.is_none() {
+            continue;
+        }
+        let mut field = |name: &str, words: &str| {
+            if !words.is_empty() {
+                say(&format!("      {:6} ", style.dim(&format!("{name:<6}"))), "             ", words);
+            }
+        };
+        field("why", &step.request.reason);
+        field("price", &planned.price);
+        field("risk", &planned.risk);
+        field("undo", undo_words(planned));
+        step.notes.iter().for_each(|note| field("reach", note));
+        planned.also_set_by.iter().for_each(|who| field("also", &format!("{who}: it may overrule this")));
+    }
+    if let Some(boot) = &plan.boot {
+        boot_text(&mut say, boot, style);
+    }
+    let mut list = |title: &str, lines: &[String]| {
+        if !lines.is_empty() {
+            say(&format!("\n{}", style.bold(title)), "", "");
+            lines.iter().for_each(|line| say("  - ", "    ", line));
+        }
+    };
+    list("Not possible here", &plan.refused);
+    list("Not possible at boot", plan.no_boot_because.as_slice());
+    list("Only a reboot, the firmware or the hypervisor can", &plan.beyond);
+    out
+}
+
+fn undo_words(planned: &PlannedStep) -> &'static str {
+    match planned.reversible {
+        Reversible::Exactly => "exact: the old value is journaled first",
+        Reversible::ByItself => "by itself: it ends with the process that holds it",
+        Reversible::ByReboot => "only a reboot restores everything",
+    }
+}
+
+fn boot_text(say: &mut impl FnMut(&str, &str, &str), boot: &PlannedBoot, style: Style) {
+    say(
+        &format!("\n{} ", style.bold("At the next boot")),
+        "",
+        &format!("{} by {}", boot.arguments.join(" "), boot.loader),
+    );
+    for file in &boot.files {
+        let what = if file.after.is_none() {
+            "goes"
+        } else if file.before.is_none() {
+            "is made"
+        } else {
+            "changes"
+        };
+        say("      ", "        ", &format!("{} {what}", file.path));
+        let had: Vec<&str> = file.before.as_deref().unwrap_or("").lines().collect();
+        for line in file.after.as_deref().unwrap_or("").lines().filter(|l| !had.contains(l)) {
+            say("        + ", "          ", line);
+        }
+    }
+    for command in &boot.commands {
+        say("      runs ", "           ", command);
+    }
+    say("      try once: ", "        ", &boot.try_once);
+    for note in &boot.notes {
+        say("      ", "        ", note);
+    }
+}
+
+/// Equal changes on one line: `CPUs 0-63  schedutil -> performance`.
+fn grouped(changes: &[Change]) -> Vec<String> {
+    let mut groups: BTreeMap<(String, String, bool), (CpuSet, Vec<String>)> = BTreeMap::new();
+    let mut order = Vec::new();
+    for change in changes {
+        let key = (change.before_shown.clone(), change.to_shown.clone(), change.is_so());
+        if !groups.contains_key(&key) {
+            order.push(key.clone());
+        }
+        let group = groups.entry(key).or_default();
+        group.0 = group.0.or(&change.cpus);
+        group.1.push(change.place.clone());
+    }
+    let line = |key: &(String, String, bool)| {
+        let (cpus, places) = &groups[key];
+        let at = match (cpus.is_empty(), places.len()) {
+            (false, _) => format!("CPUs {cpus}"),
+            (true, 1..=3) => places.join(", "),
+            (true, n) => format!("{} and {} more", places[..2].join(", "), n - 2),
+        };
+        if key.2 { format!("{at}: {} already", key.1) } else { format!("{at}: {} -> {}", key.0, key.1) }
+    };
+    order.iter().map(line).collect()
+}

@@ -1,0 +1,106 @@
+//! `wakewatt tune status` and `tune verify`: what was applied, and whether it holds.
+//!
+//! They look at the same things. `verify` also checks what a boot parameter was to bring about and measures one
+//! wake-up, and both end with 6 when something does not hold.
+
+use super::journals;
+use crate::cli::tune::StatusArgs;
+use crate::exit::Code;
+use crate::output::{self, Colour};
+use crate::view::Style;
+use crate::view::wrap::wrap;
+use anyhow::Result;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use wakewatt_host::clock;
+use wakewatt_tune::journal::boot_id;
+use wakewatt_tune::live::ThisMachine;
+use wakewatt_tune::status::{SettingState, TransactionState, Verdict, status};
+
+/// The document of `tune status` and `tune verify`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Statuses {
+    /// Does everything hold?
+    pub is_good: bool,
+    /// Oldest first.
+    pub transactions: Vec<TransactionState>,
+}
+
+/// Runs it.
+pub(super) fn run(args: &StatusArgs, colour: Colour, _is_verifying: bool) -> Result<Code> {
+    let (all, is_readable) = journals();
+    let machine = ThisMachine::new();
+    let mut transactions = status(machine.hands(), &all, &boot_id(), clock::boottime_ns());
+    if let Some(id) = &args.which.id {
+        super::pick(all, &args.which)?;
+        transactions.retain(|t| t.id == *id);
+    }
+    let statuses = Statuses { is_good: transactions.iter().all(TransactionState::is_good), transactions };
+    if args.json {
+        output::print(&output::json("tune-status", &statuses)?)?;
+    } else {
+        output::print(&text(&statuses, Style { is_on: colour.is_on() }))?;
+    }
+    Ok(match (is_readable, statuses.is_good) {
+        (false, _) => Code::BadFile,
+        (true, true) => Code::Fine,
+        (true, false) => Code::Drift,
+    })
+}
+
+fn text(statuses: &Statuses, style: Style) -> String {
+    if statuses.transactions.is_empty() {
+        return "Nothing is applied.\n".into();
+    }
+    let mut out = String::new();
+    let width = output::width();
+    for t in &statuses.transactions {
+        let when = match (&t.undone_in_s, t.is_of_this_boot) {
+            (Some(s), true) => format!("undone in {s} s unless confirmed (wakewatt tune confirm)"),
+            (Some(_), false) => "never confirmed, and the machine has booted since (wakewatt recover)".into(),
+            (None, true) => t.phase.clone(),
+            (None, false) => format!("{}, before this boot", t.phase),
+        };
+        let _ = writeln!(out, "{} {} [{when}]", style.bold(&t.id), t.purpose);
+        for (line, is_good) in lines(&t.settings) {
+            let line = wrap(if is_good { "  " } else { "! " }, "      ", &line, width);
+            let _ = writeln!(out, "{}", if is_good { line } else { style.red(&line) });
+        }
+    }
+    out
+}
+
+/// Equal verdicts of one setting on one line.
+fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
+    let mut groups: BTreeMap<(String, String), Vec<&SettingState>> = BTreeMap::new();
+    let mut order = Vec::new();
+    for setting in settings {
+        let wanted = setting.requested_shown.as_deref().unwrap_or("(no such file)");
+        let now = setting.now_shown.as_deref().unwrap_or("nothing");
+        let verdict = match &setting.verdict {
+            Verdict::Holds => format!("= {wanted}"),
+            Verdict::Clamped(how) => format!("= {wanted}: {how}"),
+            Verdict::Drifted { by } if by.is_empty() => {
+                format!("should be {wanted}, is {now}; nobody known turns this")
+            }
+            Verdict::Drifted { by } => format!("should be {wanted}, is {now}; possibly {}", by.join("; or ")),
+            Verdict::Gone(why) => format!("should be {wanted}, cannot be read: {why}"),
+            Verdict::ResetByReboot => format!("should be {wanted}, is {now}: a reboot reset it (--persist keeps it)"),
+            Verdict::NeverSet => format!("should be {wanted}, is {now}: came online later and was never set"),
+        };
+        let force = setting.effective.as_ref().map_or(String::new(), |e| format!("; in force: {e}"));
+        let key = (setting.name.clone(), verdict + &force);
+        if !groups.contains_key(&key) {
+            order.push(key.clone());
+        }
+        groups.entry(key).or_default().push(setting);
+    }
+    let line = |key: &(String, String)| {
+        let group = &groups[key];
+        let name = if key.0.is_empty() { "file" } else { &key.0 };
+        let more = if group.len() > 1 { format!(" and {} more", group.len() - 1) } else { String::new() };
+        (format!("{name} {} [{}{more}]", key.1, group[0].path), group[0].verdict.is_good())
+    };
+    order.iter().map(line).collect()
+}
