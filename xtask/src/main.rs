@@ -7,6 +7,7 @@
 mod aarch64;
 mod bench;
 mod binary;
+mod boot_tree;
 mod browser;
 mod dist;
 mod fixtures;
@@ -47,6 +48,8 @@ enum Chore {
     Fixtures(fixtures::Args),
     /// Look at a report in a headless browser: pictures, PDF, no request, no script error, no overflow
     Screenshot(screenshot::Args),
+    /// Let Debian's own GRUB make a grub.cfg from the planned drop-in, and look at it (root)
+    BootTree(boot_tree::Args),
     /// Check the licences of all dependencies against deny.toml
     Licences,
     /// Boot a real kernel on an emulated machine of our choosing and run a command in it
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Chore::BuildAarch64(args) => aarch64::run(&args),
         Chore::Fixtures(args) => fixtures::run(&args),
         Chore::Screenshot(args) => screenshot::run(&args),
+        Chore::BootTree(args) => boot_tree::run(&args),
         Chore::Licences => licences::run(),
         // The only chore whose exit code is another program's, so 125 says that it is not.
         Chore::Testbed(args) => match testbed::run(&args) {
