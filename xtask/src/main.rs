@@ -4,6 +4,7 @@
 //! run as the real binary in a subprocess, so a panic or a hang there is a result here and not the end of the run.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A program for people at a terminal.
 
+mod aarch64;
 mod bench;
 mod binary;
 mod boot_tree;
@@ -41,6 +42,8 @@ enum Chore {
     Ref(reference::Args),
     /// Write completions, man pages and the static binary into a folder
     Dist(dist::Args),
+    /// Build the static binary for arm64, with rustup's library or Debian's compiler
+    BuildAarch64(aarch64::Args),
     /// Turn a folder of recorded trees into .host fixtures
     Fixtures(fixtures::Args),
     /// Look at a report in a headless browser: pictures, PDF, no request, no script error, no overflow
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Chore::Bench(args) => bench::run(&args),
         Chore::Ref(args) => reference::run(&args),
         Chore::Dist(args) => dist::run(&args),
+        Chore::BuildAarch64(args) => aarch64::run(&args),
         Chore::Fixtures(args) => fixtures::run(&args),
         Chore::Screenshot(args) => screenshot::run(&args),
         Chore::BootTree(args) => boot_tree::run(&args),
