@@ -358,7 +358,9 @@ impl Work<'_> {
                 Err(why) => return Err(why),
             }
         }
+        let n_known = self.journal.entries.len();
         add_entries(&mut self.journal.entries, &host, self.hands.sink, &fresh).map_err(|e| e.to_string())?;
+        self.journal.entries[n_known..].iter_mut().for_each(|entry| entry.has_come = true);
         self.save()?;
         Ok(fresh)
     }
