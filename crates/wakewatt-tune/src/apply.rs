@@ -7,6 +7,7 @@
 //! unless asked to keep going. At the end everything is read once more: what a later setting has moved is written
 //! again, and what moved without having been asked for is kept in the journal, so that undo restores it too.
 
+use crate::boot::Argument;
 use crate::guard::{Guard, GuardCommand};
 use crate::journal::{Command, Draft, Entry, Journal, JournalError, Owner, Phase};
 use crate::knob::{Host, Kept, Stage};
@@ -55,6 +56,8 @@ pub struct Order<'a> {
     pub files: Vec<FileChange>,
     /// Commands (run, inverse), after the files.
     pub commands: Vec<(Vec<String>, Vec<String>)>,
+    /// What those are for: kernel parameters, to be checked after the next boot.
+    pub arguments: Vec<Argument>,
     /// Leave out what is refused instead of taking everything back.
     pub is_keeping_going: bool,
     /// Undone by itself unless confirmed by this time of the boot clock.
@@ -157,6 +160,7 @@ pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_
             .map(|(run, undo)| Command { run: run.clone(), undo: undo.clone(), is_started: false })
             .collect(),
         requests: order.requests.clone(),
+        arguments: order.arguments.clone(),
     };
     let journal = Journal::create(hands.store, state_dir, owner, "tune", draft)?;
     let guard = match order.guard.map(|command| Guard::start(command, journal.file())) {

@@ -8,6 +8,7 @@
 //! An experiment's journal and one of `tune apply` differ in their [`Phase`] only: the first is undone when its process
 //! ends, the second stays until `tune undo`.
 
+use crate::boot::Argument;
 use crate::knob::Stage;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -122,6 +123,8 @@ pub struct Draft<'a> {
     pub commands: Vec<Command>,
     /// What was asked for.
     pub requests: Vec<crate::request::Request>,
+    /// Kernel parameters for the next boots.
+    pub arguments: Vec<Argument>,
 }
 
 /// A transaction on disk.
@@ -149,6 +152,9 @@ pub struct Journal {
     /// What was asked for, as the user would type it: `status` and `verify` resolve it again.
     #[serde(default)]
     pub requests: Vec<crate::request::Request>,
+    /// Kernel parameters that the next boots are to have.
+    #[serde(default)]
+    pub arguments: Vec<Argument>,
     #[serde(skip)]
     file: PathBuf,
 }
@@ -207,6 +213,7 @@ impl Journal {
             entries: draft.entries,
             commands: draft.commands,
             requests: draft.requests,
+            arguments: draft.arguments,
             file: state_dir.join(format!("{name}-{next}.json")),
         };
         journal.save(store).map_err(|e| fail(&journal.file, no_change(&e.what)))?;

@@ -33,7 +33,7 @@ impl Wanted {
 }
 
 /// The answer to one check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum Verdict {
     /// As wanted.
@@ -48,7 +48,7 @@ pub enum Verdict {
 }
 
 /// One line of the result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Check {
     /// What is checked.
     pub what: String,

@@ -76,6 +76,7 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
         requests: wish.requests.clone(),
         files,
         commands,
+        arguments: wish.arguments.clone(),
         is_keeping_going: args.keep_going,
         confirm_until_boottime_ns: args.confirm_within.map(|ns| clock::boottime_ns().saturating_add(ns)),
         guard: Some(&guard),
