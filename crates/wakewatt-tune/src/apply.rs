@@ -12,7 +12,7 @@ use crate::guard::{Guard, GuardCommand};
 use crate::journal::{Command, Draft, Entry, Journal, JournalError, Owner, Phase};
 use crate::knob::{Host, Kept, Stage};
 use crate::knobs;
-use crate::request::Request;
+use crate::request::{Place, Request};
 use crate::resolve::{self, Change, Resolved, Step, resolve};
 use crate::undo::{UndoReport, Undone, undo_entries};
 use serde::Serialize;
@@ -340,13 +340,27 @@ impl Work<'_> {
     /// Files may have come and gone: resolves the steps again and journals what is new.
     fn look_again(&mut self, group: Vec<Step>) -> Result<Vec<Step>, String> {
         let host = Host::read(self.hands.source);
+        let online = host.online();
+        let is_hotplugging = self
+            .order
+            .requests
+            .iter()
+            .any(|r| knobs::find(&r.name).is_some_and(|knob| knob.about().stage == Stage::Online));
         let mut fresh = Vec::new();
         for step in group {
             match resolve::step(&host, &step.request, &[]) {
                 Ok(now) => {
                     // A place that has gone meanwhile (its CPU, or a read that fails) must not go unsaid.
                     let is_there = |c: &&Change| now.changes.iter().any(|n| n.path == c.path);
-                    if let Some(gone) = step.changes.iter().find(|c| !is_there(c)) {
+                    for gone in step.changes.iter().filter(|c| !is_there(c)) {
+                        let is_offline = !gone.cpus.is_empty() && gone.cpus.and(&online).is_empty();
+                        if is_offline && is_hotplugging && step.request.place == Place::Everywhere {
+                            self.left_out.push(format!("{}: {}: goes offline with this", step.request, gone.place));
+                            // Still read and put back when its CPU is, but nothing that was asked for.
+                            let entry = self.journal.entries.iter_mut().find(|e| e.path == gone.path);
+                            entry.into_iter().for_each(|e| (e.is_collateral, e.ours) = (true, Vec::new()));
+                            continue;
+                        }
                         let why = format!(
                             "{}: {}: was there when the plan was made and is gone now",
                             step.request, gone.path
@@ -364,8 +378,7 @@ impl Work<'_> {
         }
         let n_known = self.journal.entries.len();
         add_entries(&mut self.journal.entries, &host, self.hands.sink, &fresh).map_err(|e| e.to_string())?;
-        // What was not there when we began (a governor's tunables, a CPU's files) goes with what brought it.
-        self.journal.entries[n_known..].iter_mut().for_each(|entry| entry.before = None);
+        self.journal.entries[n_known..].iter_mut().for_each(|entry| entry.has_come = true);
         self.save()?;
         Ok(fresh)
     }

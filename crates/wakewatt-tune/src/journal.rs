@@ -38,6 +38,10 @@ pub struct Entry {
     /// Nobody asked for it: the kernel may move it when another setting is written.
     #[serde(default)]
     pub is_collateral: bool,
+    /// Its file came with an earlier setting of the transaction (a governor's tunables, the files of a CPU that was
+    /// offline) and goes with it: on undo it may be gone.
+    #[serde(default)]
+    pub has_come: bool,
 }
 
 fn latency_stage() -> Stage {
@@ -47,7 +51,12 @@ fn latency_stage() -> Stage {
 impl Entry {
     /// An entry for values that are simply there before and after.
     pub fn new(path: impl Into<String>, before: Option<String>, ours: Vec<Option<String>>) -> Entry {
-        Entry { path: path.into(), before, ours, name: String::new(), stage: Stage::Latency, is_collateral: false }
+        let (name, stage) = (String::new(), Stage::Latency);
+        Entry { path: path.into(), before, ours, name, stage, is_collateral: false, has_come: false }
+    }
+    /// Is this the value from before the transaction? That of a file which came with it is to be gone, too.
+    pub fn is_before(&self, now: &Option<String>) -> bool {
+        *now == self.before || (self.has_come && now.is_none())
     }
     /// Does it outlive a reboot?
     pub fn is_durable(&self) -> bool {
