@@ -28,12 +28,22 @@ pub(crate) struct Outcome {
 
 /// Builds the binary in the given profile and says where it lies.
 pub(crate) fn build(is_release: bool) -> Result<PathBuf> {
+    built(cargo(is_release))
+}
+
+/// The command that builds it; a target or a compiler may be added.
+pub(crate) fn cargo(is_release: bool) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--locked", "--package", "wakewatt", "--bin", "wakewatt"]);
     cargo.args(["--message-format", "json-render-diagnostics"]).current_dir(crate::repository());
     if is_release {
         cargo.arg("--release");
     }
+    cargo
+}
+
+/// Carries it out and says where the binary lies.
+pub(crate) fn built(mut cargo: Command) -> Result<PathBuf> {
     let output = cargo.stderr(Stdio::inherit()).output().context("cargo could not be run")?;
     if !output.status.success() {
         bail!("wakewatt could not be built; the compiler's message is above");
@@ -46,6 +56,11 @@ pub(crate) fn build(is_release: bool) -> Result<PathBuf> {
         .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
         .next_back();
     executable.context("cargo named no executable")
+}
+
+/// Where cargo puts what it makes.
+pub(crate) fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::repository().join("target"), PathBuf::from)
 }
 
 /// Runs it.

@@ -4,8 +4,10 @@
 //! run as the real binary in a subprocess, so a panic or a hang there is a result here and not the end of the run.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A program for people at a terminal.
 
+mod aarch64;
 mod bench;
 mod binary;
+mod boot_tree;
 mod browser;
 mod dist;
 mod fixtures;
@@ -40,10 +42,14 @@ enum Chore {
     Ref(reference::Args),
     /// Write completions, man pages and the static binary into a folder
     Dist(dist::Args),
+    /// Build the static binary for arm64, with rustup's library or Debian's compiler
+    BuildAarch64(aarch64::Args),
     /// Turn a folder of recorded trees into .host fixtures
     Fixtures(fixtures::Args),
     /// Look at a report in a headless browser: pictures, PDF, no request, no script error, no overflow
     Screenshot(screenshot::Args),
+    /// Let Debian's own GRUB make a grub.cfg from the planned drop-in, and look at it (root)
+    BootTree(boot_tree::Args),
     /// Check the licences of all dependencies against deny.toml
     Licences,
     /// Boot a real kernel on an emulated machine of our choosing and run a command in it
@@ -57,8 +63,10 @@ fn main() -> ExitCode {
         Chore::Bench(args) => bench::run(&args),
         Chore::Ref(args) => reference::run(&args),
         Chore::Dist(args) => dist::run(&args),
+        Chore::BuildAarch64(args) => aarch64::run(&args),
         Chore::Fixtures(args) => fixtures::run(&args),
         Chore::Screenshot(args) => screenshot::run(&args),
+        Chore::BootTree(args) => boot_tree::run(&args),
         Chore::Licences => licences::run(),
         // The only chore whose exit code is another program's, so 125 says that it is not.
         Chore::Testbed(args) => match testbed::run(&args) {

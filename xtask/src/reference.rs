@@ -55,6 +55,8 @@ fn pages() -> Result<BTreeMap<String, String>> {
         "exit-codes.md".to_string(),
         format!("{HEAD}# Exit codes\n\n```text\n{}\n```\n", wakewatt::exit::TABLE),
     );
+    let profile = serde_json::to_string_pretty(&wakewatt::schema::profile())? + "\n";
+    pages.insert("schema/profile.v1.json".to_string(), profile);
     for published in wakewatt::schema::SCHEMAS {
         let text = serde_json::to_string_pretty(&wakewatt::schema::document(published))? + "\n";
         pages.insert(format!("schema/{}.v1.json", published.name), text);

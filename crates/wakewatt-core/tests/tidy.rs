@@ -35,6 +35,8 @@ const LISTS: &[&str] = &[
     "crates/wakewatt-core/src/record",
     "crates/wakewatt-core/src/compare",
     "crates/wakewatt-tune/src/knobs",
+    "crates/wakewatt-tune/src/boot",
+    "crates/wakewatt-tune/src/boot/check",
     "crates/wakewatt-lab/src/bench",
     "crates/wakewatt/src/cmd",
 ];

@@ -61,7 +61,8 @@ fn call(interface: &str, words: &mut [u32; N_WORDS]) -> std::io::Result<()> {
     // SAFETY: an all-zero ifreq is valid (arrays of integers and a union of them).
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(name) {
-        *to = from.cast_signed();
+        // c_char is signed on x86-64 and unsigned on arm64.
+        *to = libc::c_char::from_ne_bytes([*from]);
     }
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
     // SAFETY: the kernel reads the ifreq, and reads and writes struct ethtool_coalesce, which `words` is as large as;

@@ -21,6 +21,7 @@ pub mod sched;
 pub mod sleep;
 pub mod ipi;
 pub mod kernel_config;
+pub mod kernel_log;
 pub mod timestamps;
 pub mod wtrace_file;
 pub mod echo;

@@ -11,6 +11,7 @@ use crate::store::{Store, StoreError};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::source::{ErrorKind, Read, ReadError, Source, Tree};
 use wakewatt_core::units::Cpu;
 
@@ -23,6 +24,17 @@ pub enum Fault {
     Forever,
     /// The process is killed before it: nothing it does later has an effect. A file being written is left half.
     Kill,
+}
+
+/// What happens when an attribute is written, besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The kernel refuses, in these words.
+    Refuse(String),
+    /// The kernel takes it and keeps the old value.
+    Ignore,
+    /// This CPU goes offline at that moment.
+    Offline(Cpu),
 }
 
 /// One file's bytes, as seen now and as they are on the platter.
@@ -44,6 +56,7 @@ struct State {
     n_boots: u32,
     at_boot: BTreeMap<String, String>,
     ran: Vec<String>,
+    events: BTreeMap<String, Event>,
 }
 
 /// See the essay above.
@@ -114,6 +127,18 @@ impl Memory {
     pub fn meddle(&self, path: &str, value: &str) {
         self.state.borrow_mut().attributes.insert(path.into(), value.into());
     }
+    /// Something happens whenever this attribute is written.
+    pub fn on(&self, path: &str, event: Event) {
+        self.state.borrow_mut().events.insert(path.into(), event);
+    }
+    /// A CPU goes, and its files with it.
+    pub fn take_offline(&self, cpu: Cpu) {
+        self.state.borrow_mut().switch_cpu(cpu, false);
+    }
+    /// It comes back, with the values it had.
+    pub fn bring_online(&self, cpu: Cpu) {
+        self.state.borrow_mut().switch_cpu(cpu, true);
+    }
     /// The commands that were run.
     pub fn ran(&self) -> Vec<String> {
         self.state.borrow().ran.clone()
@@ -138,6 +163,25 @@ impl State {
     /// Is this the very write at which the process dies?
     fn is_torn(&self) -> bool {
         matches!(self.fault, Some((at, Fault::Kill)) if at + 1 == self.n_operations)
+    }
+
+    /// Hides or shows a CPU's files, and says in `online` who is left.
+    fn switch_cpu(&mut self, cpu: Cpu, is_on: bool) {
+        let prefixes = [format!("{CPU}/cpu{cpu}/"), format!("{CPU}/cpufreq/policy{cpu}/")];
+        let is_of_cpu = |p: &String| prefixes.iter().any(|x| p.starts_with(x)) && !p.ends_with("/online");
+        let (from, to) =
+            if is_on { (&mut self.hidden, &mut self.attributes) } else { (&mut self.attributes, &mut self.hidden) };
+        let moving: Vec<String> = from.keys().filter(|p| is_of_cpu(p)).cloned().collect();
+        for path in moving {
+            let value = from.remove(&path).unwrap_or_default();
+            to.insert(path, value);
+        }
+        let mut online =
+            self.attributes.get(&format!("{CPU}/online")).and_then(|t| CpuSet::parse(t).ok()).unwrap_or_default();
+        let mut only = CpuSet::new();
+        only.insert(cpu);
+        online = if is_on { online.or(&only) } else { online.minus(&only) };
+        self.attributes.insert(format!("{CPU}/online"), online.to_string());
     }
 
     /// The kernel's own doings when an attribute is written; an error is an errno in words.
@@ -186,20 +230,20 @@ impl State {
                 }
             }
             "online" => {
-                let prefix = format!("{folder}/");
-                let is_of_cpu = |p: &String| p.starts_with(&prefix) && !p.ends_with("/online");
-                if value == "0" {
-                    let gone: Vec<String> = self.attributes.keys().filter(|p| is_of_cpu(p)).cloned().collect();
-                    for path in gone {
-                        let old = self.attributes.remove(&path).unwrap_or_default();
-                        self.hidden.insert(path, old);
-                    }
-                } else {
-                    let back: Vec<String> = self.hidden.keys().filter(|p| is_of_cpu(p)).cloned().collect();
-                    for path in back {
-                        let old = self.hidden.remove(&path).unwrap_or_default();
-                        self.attributes.insert(path, old);
-                    }
+                if let Some(cpu) = folder.rsplit_once("/cpu").and_then(|(_, n)| n.parse().ok()) {
+                    self.switch_cpu(cpu, value == "1");
+                }
+            }
+            // The lower one must stay below the upper one at every moment, as in the kernel's conservative governor.
+            "down_threshold" | "up_threshold" => {
+                let limit = |name: &str| self.attributes.get(&sibling(name)).and_then(|v| v.parse::<u32>().ok());
+                let new = value.parse::<u32>().map_err(|_| "Invalid argument")?;
+                let is_wrong = match file {
+                    "down_threshold" => limit("up_threshold").is_some_and(|up| new >= up),
+                    _ => limit("down_threshold").is_some_and(|down| new <= down),
+                };
+                if is_wrong {
+                    return Err("Invalid argument");
                 }
             }
             _ => {}
@@ -241,6 +285,12 @@ impl Sink for Memory {
         }
         if !state.attributes.contains_key(path) {
             return Err(absent(path));
+        }
+        match state.events.get(path).cloned() {
+            Some(Event::Refuse(what)) => return Err(SinkError { path: path.into(), what, is_absent: false }),
+            Some(Event::Ignore) => return Ok(()),
+            Some(Event::Offline(cpu)) => state.switch_cpu(cpu, false),
+            None => {}
         }
         let refuse = |what: &str| SinkError { path: path.into(), what: what.into(), is_absent: false };
         state.write_attribute(path, value).map_err(refuse)

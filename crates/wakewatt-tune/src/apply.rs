@@ -7,11 +7,12 @@
 //! unless asked to keep going. At the end everything is read once more: what a later setting has moved is written
 //! again, and what moved without having been asked for is kept in the journal, so that undo restores it too.
 
+use crate::boot::Argument;
 use crate::guard::{Guard, GuardCommand};
 use crate::journal::{Command, Draft, Entry, Journal, JournalError, Owner, Phase};
 use crate::knob::{Host, Kept, Stage};
 use crate::knobs;
-use crate::request::Request;
+use crate::request::{Place, Request};
 use crate::resolve::{self, Change, Resolved, Step, resolve};
 use crate::undo::{UndoReport, Undone, undo_entries};
 use serde::Serialize;
@@ -55,6 +56,8 @@ pub struct Order<'a> {
     pub files: Vec<FileChange>,
     /// Commands (run, inverse), after the files.
     pub commands: Vec<(Vec<String>, Vec<String>)>,
+    /// What those are for: kernel parameters, to be checked after the next boot.
+    pub arguments: Vec<Argument>,
     /// Leave out what is refused instead of taking everything back.
     pub is_keeping_going: bool,
     /// Undone by itself unless confirmed by this time of the boot clock.
@@ -78,6 +81,10 @@ pub struct SettingOutcome {
     pub before: Option<String>,
     /// What was written.
     pub requested: String,
+    /// Both as people say it.
+    pub before_shown: String,
+    /// The same for the new one.
+    pub requested_shown: String,
     /// What the kernel says now.
     pub read_back: Option<String>,
     /// What is in force, where that is known to differ.
@@ -153,6 +160,7 @@ pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_
             .map(|(run, undo)| Command { run: run.clone(), undo: undo.clone(), is_started: false })
             .collect(),
         requests: order.requests.clone(),
+        arguments: order.arguments.clone(),
     };
     let journal = Journal::create(hands.store, state_dir, owner, "tune", draft)?;
     let guard = match order.guard.map(|command| Guard::start(command, journal.file())) {
@@ -190,7 +198,7 @@ pub fn undo_all(hands: Hands<'_>, journal: &mut Journal, boot_id: &str, is_force
     let (durable, fleeting): (Vec<&Entry>, Vec<&Entry>) = journal.entries.iter().partition(|e| e.is_durable());
     let mut report = undo_entries(hands.sink, &durable, is_forced);
     for command in journal.commands.iter().rev().filter(|c| c.is_started && !c.undo.is_empty()) {
-        let result = hands.runner.run(&command.undo).map_or_else(Undone::Failed, |()| Undone::Restored);
+        let result = hands.runner.run(&command.undo).map_or_else(Undone::Failed, |()| Undone::Ran);
         report.entries.push((command.undo.join(" "), result));
     }
     if is_same_boot {
@@ -216,6 +224,8 @@ fn outcome(step: &Step, change: &Change) -> SettingOutcome {
         path: change.path.clone(),
         before: change.before.clone(),
         requested: change.to.clone(),
+        before_shown: change.before_shown.clone(),
+        requested_shown: change.to_shown.clone(),
         read_back: change.before.clone(),
         effective: None,
         result: SettingResult::WasSo,
@@ -330,13 +340,27 @@ impl Work<'_> {
     /// Files may have come and gone: resolves the steps again and journals what is new.
     fn look_again(&mut self, group: Vec<Step>) -> Result<Vec<Step>, String> {
         let host = Host::read(self.hands.source);
+        let online = host.online();
+        let is_hotplugging = self
+            .order
+            .requests
+            .iter()
+            .any(|r| knobs::find(&r.name).is_some_and(|knob| knob.about().stage == Stage::Online));
         let mut fresh = Vec::new();
         for step in group {
             match resolve::step(&host, &step.request, &[]) {
                 Ok(now) => {
                     // A place that has gone meanwhile (its CPU, or a read that fails) must not go unsaid.
                     let is_there = |c: &&Change| now.changes.iter().any(|n| n.path == c.path);
-                    if let Some(gone) = step.changes.iter().find(|c| !is_there(c)) {
+                    for gone in step.changes.iter().filter(|c| !is_there(c)) {
+                        let is_offline = !gone.cpus.is_empty() && gone.cpus.and(&online).is_empty();
+                        if is_offline && is_hotplugging && step.request.place == Place::Everywhere {
+                            self.left_out.push(format!("{}: {}: goes offline with this", step.request, gone.place));
+                            // Still read and put back when its CPU is, but nothing that was asked for.
+                            let entry = self.journal.entries.iter_mut().find(|e| e.path == gone.path);
+                            entry.into_iter().for_each(|e| (e.is_collateral, e.ours) = (true, Vec::new()));
+                            continue;
+                        }
                         let why = format!(
                             "{}: {}: was there when the plan was made and is gone now",
                             step.request, gone.path
@@ -352,7 +376,9 @@ impl Work<'_> {
                 Err(why) => return Err(why),
             }
         }
+        let n_known = self.journal.entries.len();
         add_entries(&mut self.journal.entries, &host, self.hands.sink, &fresh).map_err(|e| e.to_string())?;
+        self.journal.entries[n_known..].iter_mut().for_each(|entry| entry.has_come = true);
         self.save()?;
         Ok(fresh)
     }

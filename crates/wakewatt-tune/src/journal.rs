@@ -8,6 +8,7 @@
 //! An experiment's journal and one of `tune apply` differ in their [`Phase`] only: the first is undone when its process
 //! ends, the second stays until `tune undo`.
 
+use crate::boot::Argument;
 use crate::knob::Stage;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -37,6 +38,10 @@ pub struct Entry {
     /// Nobody asked for it: the kernel may move it when another setting is written.
     #[serde(default)]
     pub is_collateral: bool,
+    /// Its file came with an earlier setting of the transaction (a governor's tunables, the files of a CPU that was
+    /// offline) and goes with it: on undo it may be gone.
+    #[serde(default)]
+    pub has_come: bool,
 }
 
 fn latency_stage() -> Stage {
@@ -46,7 +51,12 @@ fn latency_stage() -> Stage {
 impl Entry {
     /// An entry for values that are simply there before and after.
     pub fn new(path: impl Into<String>, before: Option<String>, ours: Vec<Option<String>>) -> Entry {
-        Entry { path: path.into(), before, ours, name: String::new(), stage: Stage::Latency, is_collateral: false }
+        let (name, stage) = (String::new(), Stage::Latency);
+        Entry { path: path.into(), before, ours, name, stage, is_collateral: false, has_come: false }
+    }
+    /// Is this the value from before the transaction? That of a file which came with it is to be gone, too.
+    pub fn is_before(&self, now: &Option<String>) -> bool {
+        *now == self.before || (self.has_come && now.is_none())
     }
     /// Does it outlive a reboot?
     pub fn is_durable(&self) -> bool {
@@ -113,6 +123,8 @@ pub struct Draft<'a> {
     pub commands: Vec<Command>,
     /// What was asked for.
     pub requests: Vec<crate::request::Request>,
+    /// Kernel parameters for the next boots.
+    pub arguments: Vec<Argument>,
 }
 
 /// A transaction on disk.
@@ -140,6 +152,9 @@ pub struct Journal {
     /// What was asked for, as the user would type it: `status` and `verify` resolve it again.
     #[serde(default)]
     pub requests: Vec<crate::request::Request>,
+    /// Kernel parameters that the next boots are to have.
+    #[serde(default)]
+    pub arguments: Vec<Argument>,
     #[serde(skip)]
     file: PathBuf,
 }
@@ -198,6 +213,7 @@ impl Journal {
             entries: draft.entries,
             commands: draft.commands,
             requests: draft.requests,
+            arguments: draft.arguments,
             file: state_dir.join(format!("{name}-{next}.json")),
         };
         journal.save(store).map_err(|e| fail(&journal.file, no_change(&e.what)))?;
@@ -207,7 +223,8 @@ impl Journal {
     /// Writes it as it is now, durably.
     pub fn save(&self, store: &dyn Store) -> Result<(), JournalError> {
         let bytes = serde_json::to_vec_pretty(self).map_err(|e| fail(&self.file, e))?;
-        store::replace(store, &self.file, &bytes, 0o600).map_err(|e| fail(&self.file, e.what))
+        // Readable for all: anybody may ask for the status.
+        store::replace(store, &self.file, &bytes, 0o644).map_err(|e| fail(&self.file, e.what))
     }
 
     /// Reads one back.

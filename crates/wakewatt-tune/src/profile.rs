@@ -235,6 +235,10 @@ fn setting(
             }
             table.get("to").and_then(plain)
         }
+        // One setting in several places.
+        Value::Array(list) if !list.is_empty() => {
+            return list.iter().try_for_each(|v| setting(name, v, scope, is_optional, requests));
+        }
         Value::Table(table) => {
             return table
                 .iter()
@@ -316,8 +320,8 @@ mod tests {
             requests,
             [
                 "freq.governor@node:1=performance",
-                "freq.max@cpus:3=2GHz",
                 "idle.state.C6@node:1=off",
+                "freq.max@cpus:3=2GHz",
                 "qos.cpu@node:1=50us"
             ]
         );

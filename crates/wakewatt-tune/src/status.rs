@@ -4,6 +4,7 @@
 //! later: the requests are resolved again, and a place that the journal does not know is reported as not set.
 
 use crate::apply::Hands;
+use crate::boot::check::{Check, Verdict as BootVerdict, Wanted, check};
 use crate::journal::{Entry, Journal, Phase};
 use crate::knob::{Host, Kept};
 use crate::planning::also_set_by;
@@ -21,6 +22,10 @@ pub struct SettingState {
     pub requested: Option<String>,
     /// What it says now.
     pub now: Option<String>,
+    /// Both as people say it.
+    pub requested_shown: Option<String>,
+    /// The same for the value now.
+    pub now_shown: Option<String>,
     /// What is in force, where that differs from the file.
     pub effective: Option<String>,
     /// The verdict.
@@ -72,19 +77,49 @@ pub struct TransactionState {
     pub requests: Vec<String>,
     /// Its settings.
     pub settings: Vec<SettingState>,
+    /// Kernel parameters that wait for the next boot; empty once it came.
+    pub waits_for_boot: Vec<String>,
+    /// What that boot brought about.
+    pub boot_checks: Vec<Check>,
 }
 
 impl TransactionState {
     /// Is everything as asked?
     pub fn is_good(&self) -> bool {
-        self.settings.iter().all(|s| s.verdict.is_good())
+        let is_booted_well = self.boot_checks.iter().all(|c| c.verdict != BootVerdict::Broken);
+        is_booted_well && self.settings.iter().all(|s| s.verdict.is_good())
     }
 }
 
-/// The state of every journal; `all` are those of the state folder, `boottime_ns` the boot clock now.
-pub fn status(hands: Hands<'_>, all: &[Journal], boot_id: &str, boottime_ns: u64) -> Vec<TransactionState> {
+/// The state of every journal; `all` are those of the state folder, `boottime_ns` the boot clock now, `kernel_log` this
+/// boot's, where it could be read.
+pub fn status(
+    hands: Hands<'_>,
+    all: &[Journal],
+    boot_id: &str,
+    boottime_ns: u64,
+    kernel_log: Option<&str>,
+) -> Vec<TransactionState> {
     let host = Host::read(hands.source);
-    all.iter().map(|journal| one(hands, &host, journal, all, boot_id, boottime_ns)).collect()
+    let state = |journal| {
+        let mut state = one(hands, &host, journal, all, boot_id, boottime_ns);
+        boot(hands, journal, boot_id, kernel_log, &mut state);
+        state
+    };
+    all.iter().map(state).collect()
+}
+
+/// Kernel parameters: waited for in the boot that planned them, checked in every later one.
+fn boot(hands: Hands<'_>, journal: &Journal, boot_id: &str, kernel_log: Option<&str>, state: &mut TransactionState) {
+    if journal.arguments.is_empty() {
+        return;
+    }
+    if journal.is_of_boot(boot_id) {
+        state.waits_for_boot = journal.arguments.iter().map(ToString::to_string).collect();
+        return;
+    }
+    let wanted = Wanted { arguments: journal.arguments.clone(), planned_in_boot: Some(journal.boot_id.clone()) };
+    state.boot_checks = check(hands.source, kernel_log, &wanted);
 }
 
 fn one(
@@ -108,6 +143,8 @@ fn one(
                     path: change.path,
                     requested: Some(change.to),
                     now: change.before,
+                    requested_shown: Some(change.to_shown),
+                    now_shown: Some(change.before_shown),
                     effective: None,
                     verdict: Verdict::NeverSet,
                 });
@@ -129,6 +166,8 @@ fn one(
         is_of_this_boot,
         requests: journal.requests.iter().map(ToString::to_string).collect(),
         settings,
+        waits_for_boot: Vec::new(),
+        boot_checks: Vec::new(),
     }
 }
 
@@ -159,8 +198,23 @@ fn setting(
         (Kept::Not, Ok(now)) => Verdict::Drifted { by: suspects(host, journal, entry, now, all) },
     };
     let site = knob.and_then(|k| k.sites(host).ok()?.into_iter().find(|s| s.path == entry.path));
+    let shown = |text: &Option<String>| match (knob, &site, text) {
+        (Some(knob), Some(site), Some(text)) => Some(knob.decode(site, text)),
+        // A file is shown by its first line.
+        (_, _, text) => text.as_ref().map(|t| t.lines().next().unwrap_or("(empty)").to_string()),
+    };
+    let (requested_shown, now_shown) = (shown(&requested), shown(&now));
     let effective = knob.zip(site).and_then(|(k, s)| k.effective(host, &s));
-    SettingState { name: entry.name.clone(), path: entry.path.clone(), requested, now, effective, verdict }
+    SettingState {
+        name: entry.name.clone(),
+        path: entry.path.clone(),
+        requested,
+        now,
+        requested_shown,
+        now_shown,
+        effective,
+        verdict,
+    }
 }
 
 /// Who may have written a value: a later transaction of ours, a daemon that turns this knob, or a return to the start.

@@ -20,6 +20,8 @@ const MAX_ROUNDS: usize = 4;
 pub enum Undone {
     /// Written back and read back.
     Restored,
+    /// A command that takes something back was run.
+    Ran,
     /// It held the old value already.
     WasSo,
     /// Somebody else wrote this value since; left alone.
@@ -32,6 +34,7 @@ impl std::fmt::Display for Undone {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Undone::Restored => f.write_str("put back"),
+            Undone::Ran => f.write_str("run"),
             Undone::WasSo => f.write_str("was as before already"),
             Undone::Foreign(value) => write!(f, "left alone: somebody else has set it to {value:?} since"),
             Undone::Failed(why) => write!(f, "could not be put back: {why}"),
@@ -49,12 +52,12 @@ pub struct UndoReport {
 impl UndoReport {
     /// Everything as before?
     pub fn is_complete(&self) -> bool {
-        self.entries.iter().all(|(_, u)| matches!(u, Undone::Restored | Undone::WasSo))
+        self.entries.iter().all(|(_, u)| matches!(u, Undone::Restored | Undone::Ran | Undone::WasSo))
     }
     /// What is left, one line each.
     pub fn left(&self) -> Vec<String> {
         let line = |(path, undone): &(String, Undone)| match undone {
-            Undone::Restored | Undone::WasSo => None,
+            Undone::Restored | Undone::Ran | Undone::WasSo => None,
             Undone::Foreign(value) => {
                 Some(format!("{path}: somebody else has set it to {value:?} since; left alone (--force overrides)"))
             }
@@ -78,7 +81,7 @@ pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool) -> Und
     let mut results: BTreeMap<usize, Undone> = BTreeMap::new();
     for (at, entry) in &order {
         if let Ok(now) = now(sink, entry) {
-            if now == entry.before || is_untouched(entry) {
+            if entry.is_before(&now) || is_untouched(entry) {
                 results.insert(*at, Undone::WasSo);
             } else if !is_forced && !is_ours(entry, &now) {
                 results.insert(*at, Undone::Foreign(now.unwrap_or_else(|| "(removed)".into())));
@@ -95,16 +98,16 @@ pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool) -> Und
             // A file that looks right may not be durable yet, if the process that put it back was cut short: once more.
             let is_doubtful = entry.is_durable() && (round == 0 || matches!(last, Some(Undone::Failed(_))));
             let result = match now(sink, entry) {
-                Ok(now) if now == entry.before && !is_doubtful => match last {
+                Ok(now) if entry.is_before(&now) && !is_doubtful => match last {
                     // Right again after an earlier failure: a later setting allowed it.
                     Some(Undone::Failed(_)) => Undone::Restored,
                     Some(last) => last.clone(),
                     None => Undone::WasSo,
                 },
                 Ok(now) => {
-                    is_quiet &= now == entry.before;
+                    is_quiet &= entry.is_before(&now);
                     match put_back(sink, entry) {
-                        Undone::Restored if now == entry.before => Undone::WasSo,
+                        Undone::Restored if entry.is_before(&now) => Undone::WasSo,
                         other => other,
                     }
                 }
@@ -142,7 +145,11 @@ fn is_ours(entry: &Entry, now: &Option<String>) -> bool {
 fn now(sink: &dyn Sink, entry: &Entry) -> Result<Option<String>, String> {
     match sink.read(&entry.path) {
         Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_absent && (entry.before.is_none() || sink.is_removable(&entry.path)) => Ok(None),
+        Err(error)
+            if error.is_absent && (entry.before.is_none() || entry.has_come || sink.is_removable(&entry.path)) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error.what),
     }
 }
@@ -155,10 +162,10 @@ fn put_back(sink: &dyn Sink, entry: &Entry) -> Undone {
         None => return Undone::WasSo,
     };
     if let Err(error) = written {
-        return Undone::Failed(error.what);
+        return if error.is_absent && entry.has_come { Undone::Restored } else { Undone::Failed(error.what) };
     }
     match now(sink, entry) {
-        Ok(now) if now == entry.before => Undone::Restored,
+        Ok(now) if entry.is_before(&now) => Undone::Restored,
         Ok(now) => Undone::Failed(format!(
             "wrote {:?}, reads back {:?}",
             entry.before.as_deref().unwrap_or("(nothing)"),

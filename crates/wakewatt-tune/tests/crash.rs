@@ -3,6 +3,7 @@
 //! planned, or the journal names what is left; and recovery from the journal, run twice, always ends at one of the two.
 //!
 //! `cargo test -p wakewatt-tune --test crash -- --nocapture` prints how many points were tried.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // A test that cannot go on should stop; figures are printed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,6 +34,9 @@ fn machine() -> Memory {
         ] {
             text += &format!("//- {policy}/{file}\n{value}\n");
         }
+        if n > 0 {
+            text += &format!("//- {cpu}/cpu{n}/online\n1\n");
+        }
         for (state, name, latency) in [(0, "POLL", 0), (1, "C1", 2), (2, "C6", 170)] {
             let folder = format!("{cpu}/cpu{n}/cpuidle/state{state}");
             for (file, value) in [
@@ -58,8 +62,14 @@ fn owner(machine: &Memory) -> Owner {
     Owner { boot_id: machine.boot_id(), pid: 1, pid_start_ticks: None }
 }
 
-fn order() -> Order<'static> {
-    let requests = ["freq.governor=performance", "freq.max=2GHz", "freq.min=1GHz", "idle.state.C6=off"];
+/// What is applied: files that stay where they are, files that come with a governor, files that go with a CPU.
+const ORDERS: [&[&str]; 3] = [
+    &["freq.governor=performance", "freq.max=2GHz", "freq.min=1GHz", "idle.state.C6=off"],
+    &["freq.governor=ondemand", "freq.tunable.ondemand.up_threshold=98", "freq.min=1GHz"],
+    &["cpu.online@cpus:1=off", "freq.governor@cpus:0=performance", "idle.state.C6@cpus:0=off"],
+];
+
+fn order(requests: &[&str]) -> Order<'static> {
     let words = |text: &str| text.split(' ').map(str::to_string).collect::<Vec<_>>();
     Order {
         purpose: "crash test".into(),
@@ -101,6 +111,11 @@ fn differences(a: &State, b: &State) -> String {
 
 #[test]
 fn every_fault_leaves_before_or_planned_or_a_journal_that_says_so() {
+    ORDERS.iter().for_each(|requests| faults_of_apply(requests));
+}
+
+fn faults_of_apply(requests: &[&str]) {
+    let order = || order(requests);
     let planned = machine();
     let before = planned.snapshot(STATE);
     planned.heal();
@@ -166,6 +181,11 @@ fn every_fault_leaves_before_or_planned_or_a_journal_that_says_so() {
 
 #[test]
 fn every_fault_during_undo_is_mended_by_undoing_again() {
+    ORDERS.iter().for_each(|requests| faults_of_undo(requests));
+}
+
+fn faults_of_undo(requests: &[&str]) {
+    let order = || order(requests);
     let fresh = || {
         let machine = machine();
         let before = machine.snapshot(STATE);

@@ -26,6 +26,13 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "doctor", schema: || schemars::schema_for!(crate::cmd::doctor::Document<'static>) },
 ];
 
+/// The schema of a profile's file, which is no document of a command.
+pub fn profile() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(wakewatt_tune::profile::ProfileFile).to_value();
+    schema["title"] = "wakewatt profile, format 1".into();
+    schema
+}
+
 /// `inspect` of some topics leaves the others out, so none is required.
 fn inspected() -> Schema {
     let mut schema = schemars::schema_for!(wakewatt_core::facts::Snapshot);

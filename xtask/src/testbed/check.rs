@@ -51,7 +51,7 @@ pub(super) fn check(files: &[PathBuf], binary: Option<&Path>, is_strict: bool) -
 }
 
 /// Why this machine cannot be booted here, if so.
-fn unavailable(machine: &Machine, binary: Option<&Path>) -> Option<String> {
+pub(super) fn unavailable(machine: &Machine, binary: Option<&Path>) -> Option<String> {
     let board = board::of(machine.arch);
     let missing = board.programs().into_iter().find(|(program, _)| crate::bench::installed(program).is_none());
     if let Some((program, package)) = missing {
@@ -61,10 +61,13 @@ fn unavailable(machine: &Machine, binary: Option<&Path>) -> Option<String> {
         let arch = board.debian_arch();
         return Some(format!("dpkg does not know {arch} (sudo dpkg --add-architecture {arch} && sudo apt-get update)"));
     }
-    if let Ok(None) = wakewatt::find(machine.arch, binary) {
-        return Some(format!("no wakewatt for {} is built", board.triple()));
+    if let Err(error) = kernel::get(board, &machine.kernel) {
+        return Some(format!("no kernel: {error:#}"));
     }
-    kernel::get(board, &machine.kernel).err().map(|error| format!("no kernel: {error:#}"))
+    if binary.is_some() {
+        return None;
+    }
+    wakewatt::can_be_made(machine.arch).err().map(|error| format!("no wakewatt for it: {error:#}"))
 }
 
 enum Checked {
@@ -74,8 +77,7 @@ enum Checked {
 }
 
 fn boot(machine: &Machine, binary: Option<&Path>) -> Result<Checked> {
-    let wakewatt = wakewatt::find(machine.arch, binary)?;
-    let wakewatt = wakewatt.context("no wakewatt for this architecture is built")?;
+    let wakewatt = wakewatt::made(machine.arch, binary)?;
     // Bytes that no console would pass, and a code of our own: the way back is checked too.
     let script = format!(
         "test -e /dev/ipmi0 && : >{BMC_MARK}; wakewatt inspect --json || exit 1; printf '\\000\\377\\r\\n' >&2; exit {CODE}"

@@ -5,12 +5,14 @@
 //! is not real in it: `testbed/README.md`. Data flows machine → board → QEMU → records → out folder.
 
 mod arm;
+mod attribution;
 mod board;
 mod check;
 mod expect;
 mod guest;
 mod initramfs;
 mod kernel;
+mod live;
 mod machine;
 mod modules;
 mod package;
@@ -43,13 +45,21 @@ enum What {
     List,
     /// Boot every machine and compare what wakewatt says inside with the machine's file
     Check(CheckArgs),
+    /// Boot a machine with idle states that really sleep and run every reading command in it
+    Live(CheckArgs),
+    /// Compare what `wakewatt trace` counts on deep-idle with the kernel's event log and with sysfs
+    Attribution {
+        /// The wakewatt to put inside; a debug build is made when not given
+        #[arg(long, value_name = "PATH")]
+        binary: Option<PathBuf>,
+    },
 }
 
 #[derive(clap::Args)]
 struct CheckArgs {
-    /// Only these: machine files, or names of some in testbed/machines
+    /// Only these: machine files, or names of some in testbed/machines; for `live` deep-idle when none is given
     machines: Vec<PathBuf>,
-    /// The wakewatt to put inside; for this machine's own architecture a debug build is made when not given
+    /// The wakewatt to put inside; a debug build is made for each architecture when not given
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
     /// A machine that cannot be booted here is a failure
@@ -87,16 +97,25 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         What::List => list(),
         What::Run(args) => run_command(args),
         What::Check(args) => run_check(args),
+        What::Live(args) => run_live(args),
+        What::Attribution { binary } => {
+            let is_right = attribution::attribution(&machine_file(Path::new("deep-idle")), binary.as_deref())?;
+            Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
     }
 }
 
 fn run_check(args: &CheckArgs) -> Result<ExitCode> {
-    if args.binary.is_none() {
-        crate::binary::build(false)?;
-    }
     let named: Vec<PathBuf> = args.machines.iter().map(|given| machine_file(given)).collect();
     let files = if named.is_empty() { machine_files()? } else { named };
     check::check(&files, args.binary.as_deref(), args.strict)
+}
+
+fn run_live(args: &CheckArgs) -> Result<ExitCode> {
+    let named: Vec<PathBuf> = args.machines.iter().map(|given| machine_file(given)).collect();
+    let files = if named.is_empty() { vec![machine_file(Path::new("deep-idle"))] } else { named };
+    let is_right = live::live(&files, args.binary.as_deref(), args.strict)?;
+    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn list() -> Result<ExitCode> {

@@ -140,7 +140,7 @@ fn arguments(job: &Job, board: &dyn Board, kernel: &Kernel, work: &Path) -> Resu
     wishes.extend(job.machine.modules.iter().cloned());
     let modules = modules::ordered(&wishes, &kernel.modules)?;
     let (files, command, fetch) = (job.files, job.command, job.fetch);
-    let wakewatt = job.wakewatt.map(|binary| super::wakewatt::stripped(binary, work)).transpose()?;
+    let wakewatt = job.wakewatt.map(|binary| super::wakewatt::stripped(binary, job.machine.arch, work)).transpose()?;
     let inside = Inside { kernel, modules: &modules, wakewatt: wakewatt.as_deref(), files, command, fetch };
     let initramfs = work.join("initramfs.cpio");
     std::fs::write(&initramfs, guest::archive(&inside)?)

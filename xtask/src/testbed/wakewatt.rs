@@ -21,11 +21,33 @@ pub(super) fn find(arch: Arch, given: Option<&Path>) -> Result<Option<PathBuf>> 
     Ok(built.into_iter().filter(|path| age(path).is_some()).max_by_key(age))
 }
 
+/// Can one be built here for that architecture? What is missing is an error; what does not compile is found by `made`.
+pub(super) fn can_be_made(arch: Arch) -> Result<()> {
+    match arch {
+        Arch::Arm => crate::aarch64::need_tools(),
+        Arch::X86 if std::env::consts::ARCH != "x86_64" => {
+            bail!("there is no cross build for x86_64; build it elsewhere and give it with --binary")
+        }
+        Arch::X86 => Ok(()),
+    }
+}
+
+/// The given one, else a debug build of these sources.
+pub(super) fn made(arch: Arch, given: Option<&Path>) -> Result<PathBuf> {
+    match (given, arch) {
+        (Some(_), _) => find(arch, given)?.context("not there"),
+        (None, Arch::Arm) => crate::aarch64::build(false, None),
+        (None, Arch::X86) => crate::binary::build(false),
+    }
+}
+
 /// Without its debug symbols, which are most of a debug build: less for the slow machine to unpack.
-pub(super) fn stripped(binary: &Path, work_dir: &Path) -> Result<PathBuf> {
+pub(super) fn stripped(binary: &Path, arch: Arch, work_dir: &Path) -> Result<PathBuf> {
     let place = work_dir.join("wakewatt");
-    let status = Command::new("strip").arg("-o").arg(&place).arg(binary).stderr(Stdio::null()).status();
-    // No strip, or one for another architecture: the whole file does as well.
+    // Debian's names: x86_64-linux-gnu-strip, aarch64-linux-gnu-strip.
+    let strip = format!("{}-strip", board::of(arch).triple().replace("-unknown", ""));
+    let status = Command::new(strip).arg("-o").arg(&place).arg(binary).stderr(Stdio::null()).status();
+    // No strip for that architecture: the whole file does as well.
     if !status.is_ok_and(|status| status.success()) {
         std::fs::copy(binary, &place).with_context(|| format!("{}: not readable", binary.display()))?;
     }

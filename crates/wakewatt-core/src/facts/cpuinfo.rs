@@ -37,6 +37,8 @@ pub const FLAGS: &[(&str, &str)] = &[
     ("hfi", "Intel hints on core ranking"),
     ("ibrs", "IBRS: the idle driver may toggle it around deep states"),
     ("ibrs_enhanced", "no toggling needed"),
+    ("evtstrm", "Arm: WFE wakes at least every 100 us (the timer's event stream)"),
+    ("wfxt", "Arm: WFE and WFI with a deadline"),
     ("dtherm", "digital temperature sensor"),
     ("pts", "package temperature sensor"),
 ];
@@ -229,9 +231,10 @@ mod tests {
         assert_eq!((x86.package_id.uniform(), x86.core_id.uniform()), (Some(&1), Some(&7)));
 
         let arm = parse(
-            "processor\t: 3\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\nCPU revision\t: 1\n",
+            "processor\t: 3\nFeatures\t: fp asimd evtstrm\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\nCPU revision\t: 1\n",
         );
         assert_eq!(arm.processor.uniform().unwrap().to_string(), "Arm implementer 0x41 part 0xd40");
+        assert_eq!(arm.flags.uniform().unwrap(), &["evtstrm"]);
         assert!(arm.package_id.is_unknown());
     }
 

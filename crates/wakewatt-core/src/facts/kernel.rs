@@ -2,7 +2,8 @@
 //!
 //! Idle behaviour changes between kernel versions, so [`KernelVersion`] orders them; distributions backport, so a
 //! version is a reason to suspect, not a proof. A clocksource other than `tsc` makes every time stamp slow and marks a
-//! machine whose TSC the kernel distrusts. Lockdown decides whether MSRs can be written. BTF, which tracing needs, is
+//! machine whose TSC the kernel distrusts. Debian's release stays at `6.1.0` while the kernel follows the stable series, and
+//! says the true version in the build's words only. Lockdown decides whether MSRs can be written. BTF, which tracing needs, is
 //! looked for in a listing and never read: it is megabytes long.
 
 use super::{Cpus, Domain};
@@ -42,6 +43,12 @@ impl KernelVersion {
             }
             _ => Err("expected a kernel release such as 6.12.3".into()),
         }
+    }
+
+    /// The version in Debian's build words, `#1 SMP Debian 6.1.176-1 (2026-07-02)`; other builds have none.
+    fn of_debian_build(build: &str) -> Option<Self> {
+        let mut words = build.split_whitespace().skip_while(|word| *word != "Debian");
+        Self::parse(words.nth(1)?).ok()
     }
 
     /// This version or a later one?
@@ -104,6 +111,15 @@ impl Domain for Kernel {
                 text.find('#').map(|at| text[at..].trim().to_string()).ok_or_else(|| "no build number in it".into())
             }),
             known => known,
+        };
+        let debian = build.get().and_then(|words| KernelVersion::of_debian_build(words));
+        let version = match (version, debian) {
+            (Fact::Known(known), Some(true_one))
+                if known.patch == 0 && (known.major, known.minor) == (true_one.major, true_one.minor) =>
+            {
+                Fact::Known(true_one)
+            }
+            (version, _) => version,
         };
         let preemption = match fact(src, "/sys/kernel/debug/sched/preempt", parse_preempt) {
             Fact::Gap(_) => build.map(|words| preempt_of(words).to_string()),
@@ -179,6 +195,18 @@ mod tests {
         for junk in ["", "linux", "6", ".", "6.", "99999999999.1", "ünï"] {
             assert!(KernelVersion::parse(junk).is_err(), "{junk}");
         }
+    }
+
+    #[test]
+    fn debian_tells_the_true_version_in_the_build() {
+        let version = |release: &str, build: &str| {
+            let text = format!("//- /proc/sys/kernel/osrelease\n{release}\n//- /proc/sys/kernel/version\n{build}\n");
+            Kernel::read(&Tree::from_text(&text), &Cpus::default()).version.get().unwrap().to_string()
+        };
+        assert_eq!(version("6.1.0-50-arm64", "#1 SMP Debian 6.1.176-1 (2026-07-02)"), "6.1.176");
+        assert_eq!(version("6.1.0-9-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.27-1 (2023-05-08)"), "6.1.27");
+        assert_eq!(version("6.12.74", "#1 SMP Debian 6.1.176-1"), "6.12.74", "another series: not this kernel's");
+        assert_eq!(version("6.1.0", "#1 SMP Debian"), "6.1.0");
     }
 
     #[test]

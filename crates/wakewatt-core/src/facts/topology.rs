@@ -182,7 +182,10 @@ impl Domain for Topology {
     fn show(&self, sheet: &mut Sheet) {
         let hex = |n: &Option<u64>| n.map_or("?".to_string(), |n| format!("0x{n:x}"));
         sheet.per_cpu("topology.processor", "processor", &self.processor, |p| Cell::text(p));
-        sheet.per_cpu("topology.microcode", "microcode", &self.processor, |p| Cell::Text(hex(&p.microcode)));
+        if !self.processor.known().any(|(_, p)| p.implementer.is_some()) {
+            // Arm's have none that software could read.
+            sheet.per_cpu("topology.microcode", "microcode", &self.processor, |p| Cell::Text(hex(&p.microcode)));
+        }
         sheet.per_cpu("topology.flags", "flags that matter here", &self.flags, |v| Cell::text(v.join(" ")));
         sheet.per_cpu("topology.package", "package", &self.package_id, |v| Cell::Count(u64::from(*v)));
         if !self.die_cpus.is_unknown() || !self.die_id.is_unknown() {

@@ -6,11 +6,14 @@
 //! /proc/1/environ, the usual tell-tale, is private and never read.
 
 use super::{Cpus, Domain, load};
-use crate::fact::{Fact, Gap, fact, parse};
+use crate::fact::{Fact, Gap, GapKind, fact, parse};
 use crate::sheet::{Cell, Sheet};
-use crate::source::Source;
+use crate::source::{ErrorKind, ReadError, Source};
 use serde::Serialize;
 
+const CPUINFO: &str = "/proc/cpuinfo";
+/// What the firmware of an arm64 machine without ACPI tells.
+const DEVICE_TREE: &str = "/sys/firmware/devicetree/base";
 const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
 /// Hypervisor and container.
@@ -59,11 +62,9 @@ impl Domain for Virt {
     const HELP: &'static str = "hypervisor, container, what is masked, stolen CPU time";
 
     fn read(src: &dyn Source, _: &Cpus) -> Virt {
-        let has_hypervisor_flag = fact(src, "/proc/cpuinfo", |text| {
-            let flags = text.lines().find_map(|l| l.strip_prefix("flags")).ok_or("no CPU flags in it")?;
-            Ok(flags.split_whitespace().any(|f| f == "hypervisor"))
-        });
+        let has_hypervisor_flag = hypervisor_flag(src);
         let is_metal = has_hypervisor_flag.get() == Some(&false);
+        let has_device_tree = has_hypervisor_flag.gap().is_some_and(|gap| gap.kind == GapKind::Absent);
         let is_masked = |path: &&&str| src.list(path).is_ok_and(|names| names.is_empty());
         let steal_ratio = match fact(src, "/proc/stat", load::parse_stat) {
             Fact::Gap(gap) => Fact::Gap(gap),
@@ -73,7 +74,7 @@ impl Domain for Virt {
             },
         };
         Virt {
-            hypervisors: if is_metal { Vec::new() } else { hypervisors(src) },
+            hypervisors: if is_metal { Vec::new() } else { hypervisors(src, has_device_tree) },
             containers: containers(src),
             masked: ["/sys/devices/virtual/powercap", "/sys/firmware"]
                 .iter()
@@ -105,6 +106,27 @@ impl Domain for Virt {
     }
 }
 
+/// Arm's processors have `Features`, among which is no such flag: there it is absent, not malformed.
+fn hypervisor_flag(src: &dyn Source) -> Fact<bool> {
+    let found = fact(src, CPUINFO, |text| {
+        let flags = text.lines().find_map(|l| l.strip_prefix("flags"));
+        let is_arm = || text.lines().any(|l| l.starts_with("Features"));
+        match flags {
+            Some(flags) => Ok(Some(flags.split_whitespace().any(|f| f == "hypervisor"))),
+            None if is_arm() => Ok(None),
+            None => Err("no CPU flags in it".into()),
+        }
+    });
+    match found {
+        Fact::Known(Some(flag)) => Fact::Known(flag),
+        Fact::Known(None) => {
+            let why = ReadError::new(ErrorKind::Absent, "arm64 processors have no flag for it");
+            Fact::Gap(Gap::from_read(CPUINFO, &why))
+        }
+        Fact::Gap(gap) => Fact::Gap(gap),
+    }
+}
+
 /// (what the DMI vendor or product holds, what that means)
 const VENDORS: &[(&str, &str)] = &[
     ("Amazon EC2", "AWS Nitro"),
@@ -125,7 +147,14 @@ const VENDORS: &[(&str, &str)] = &[
     ("Bochs", "KVM or QEMU"),
 ];
 
-fn hypervisors(src: &dyn Source) -> Vec<Clue> {
+/// What a device tree says of itself (a list of names, each ended by a zero), and what that means.
+const TREES: &[(&str, &str, &str)] = &[
+    ("hypervisor/compatible", "linux,kvm", "KVM"),
+    ("hypervisor/compatible", "xen,xen", "Xen"),
+    ("compatible", "linux,dummy-virt", "KVM or QEMU"),
+];
+
+fn hypervisors(src: &dyn Source, has_device_tree: bool) -> Vec<Clue> {
     let mut clues = Vec::new();
     let mut add = |name: &str, path: &str, says: &str| {
         clues.push(Clue { name: name.into(), path: path.into(), says: says.into() });
@@ -150,6 +179,13 @@ fn hypervisors(src: &dyn Source) -> Vec<Clue> {
             if is_sure {
                 add(name, &path, &text);
             }
+        }
+    }
+    for (file, word, name) in TREES.iter().filter(|_| has_device_tree) {
+        let path = format!("{DEVICE_TREE}/{file}");
+        let names = fact(src, &path, |text| Ok(text.split('\0').any(|name| name.trim() == *word)));
+        if names.get() == Some(&true) {
+            add(name, &path, word);
         }
     }
     let clocks = fact(src, CLOCKS, parse::words);
@@ -228,6 +264,19 @@ mod tests {
         assert_eq!(check("//- /proc/cpuinfo\nFeatures : fp asimd\n"), (None, String::new(), String::new()));
         let surface = "//- /proc/cpuinfo\nFeatures : fp\n//- /sys/class/dmi/id/sys_vendor\nMicrosoft Corporation\n";
         assert_eq!(check(surface).0, None, "Microsoft makes laptops too");
+    }
+
+    #[test]
+    fn arm_guests_by_their_device_tree() {
+        let arm = "//- /proc/cpuinfo\nFeatures : fp asimd\n";
+        let virt = Virt::read(&Tree::from_text(arm), &Cpus::default());
+        assert_eq!(virt.has_hypervisor_flag.gap().map(|gap| gap.kind), Some(GapKind::Absent));
+        let tree = |file: &str, text: &str| format!("{arm}//- {DEVICE_TREE}/{file}\n{text}\n");
+        assert_eq!(check(&tree("compatible", "linux,dummy-virt\0")), (Some(true), "KVM or QEMU".into(), String::new()));
+        assert_eq!(check(&tree("hypervisor/compatible", "xen,xen-4.11\0xen,xen\0")).1, "Xen");
+        assert_eq!(check(&tree("compatible", "raspberrypi,4-model-b\0brcm,bcm2711\0")).0, None);
+        let x86 = tree("compatible", "linux,dummy-virt").replace("Features", "flags");
+        assert_eq!(check(&x86).0, Some(false), "a flag that is not there decides on x86");
     }
 
     #[test]

@@ -25,6 +25,7 @@ impl Rule for C1Demotion {
             (None, Some(true)) => ("MSR 0xe2 bit 26", "set"),
             (Some(false), _) => return Answer::no("intel_c1_demotion is off"),
             (None, Some(false)) => return Answer::no("bit 26 of MSR 0xe2 is clear"),
+            (None, None) if is_other_maker(evidence) => return Answer::no("not an Intel processor"),
             (None, None) => {
                 let because = demotion.gap().map_or("nothing tells".to_string(), ToString::to_string);
                 return Answer::cannot_tell(
@@ -53,6 +54,12 @@ impl Rule for C1Demotion {
     }
 }
 
+/// A processor that says who made it, and that is not Intel.
+fn is_other_maker(evidence: &Evidence) -> bool {
+    let processor = evidence.facts.topology.processor();
+    processor.is_some_and(|p| (p.vendor.is_some() || p.implementer.is_some()) && !p.is_intel())
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::ask;
@@ -68,5 +75,9 @@ mod tests {
              //- /sys/devices/system/cpu/modalias\ncpu:type:x86,ven0000fam0006mod0055:feature:\n";
         assert!(ask(&C1Demotion, &format!("{host}//- msr 0xe2 cpu0 4000000\n")).starts_with("yes note"));
         assert!(ask(&C1Demotion, "").starts_with("cannot tell"));
+        let maker = |line: &str| ask(&C1Demotion, &format!("//- /proc/cpuinfo\nprocessor : 0\n{line}\n"));
+        assert!(maker("CPU implementer : 0x41").starts_with("no"));
+        assert!(maker("vendor_id : AuthenticAMD").starts_with("no"));
+        assert!(maker("vendor_id : GenuineIntel").starts_with("cannot tell"));
     }
 }

@@ -33,8 +33,11 @@ impl Rule for GuestHypervisor {
                     Confidence::High,
                     format!("This is a guest of {name}: part of every wake-up is the hypervisor's"),
                     cost,
-                )
-                .on("/proc/cpuinfo", "flag hypervisor");
+                );
+                // Arm's processors have no such flag: there the clue alone tells.
+                if virt.has_hypervisor_flag.get() == Some(&true) {
+                    finding = finding.on("/proc/cpuinfo", "flag hypervisor");
+                }
                 if let Some(clue) = clue {
                     finding = finding.on(clue.path.clone(), &clue.says);
                 }
@@ -68,5 +71,10 @@ mod tests {
         assert!(check("fpu hypervisor").starts_with("yes note unknown: this is a guest of kvm or qemu"));
         assert!(check("fpu").starts_with("no"));
         assert!(ask(&GuestHypervisor, "").starts_with("cannot tell"));
+        let arm = "//- /proc/cpuinfo\nFeatures : fp\n//- /sys/class/dmi/id/sys_vendor\nQEMU\n";
+        let Answer::Yes(finding) = GuestHypervisor.check(&super::super::testing::evidence(arm)) else {
+            panic!("a guest by its firmware alone");
+        };
+        assert!(finding.evidence.iter().all(|basis| basis.path != "/proc/cpuinfo"), "there is no flag to rest on");
     }
 }

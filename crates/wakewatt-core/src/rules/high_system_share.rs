@@ -1,12 +1,16 @@
 //! Does the kernel take an unusual share of the busy time?
 //!
 //! In case K0 system time fell by 50 to 70 % when sleep was limited: entering and leaving idle is kernel time, and so
-//! is spinning on locks whose holder has just been woken. Mean since boot from /proc/stat; interrupts included.
+//! is spinning on locks whose holder has just been woken. Mean since boot from /proc/stat; interrupts included. For the
+//! first minutes that mean is of the boot itself, which is mostly the kernel's work, so it is not judged then.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
+use crate::units::show_ns;
 
 const LIMIT: f64 = 0.35;
+/// Until then the boot outweighs the work.
+const BOOTING_NS: u64 = 300_000_000_000;
 
 /// See the essay above.
 pub(super) struct HighSystemShare;
@@ -30,6 +34,12 @@ impl Rule for HighSystemShare {
             return Answer::cannot_tell(
                 format!("the machine was busy {} of its time since boot", percent(busy)),
                 "ask again under load: wakewatt doctor",
+            );
+        }
+        if let Some(uptime_ns) = evidence.facts.load.uptime_ns.get().filter(|ns| **ns < BOOTING_NS) {
+            return Answer::cannot_tell(
+                format!("the machine was booted {} ago, so its counters tell of booting", show_ns(*uptime_ns)),
+                "ask again when it has worked for a while: wakewatt doctor",
             );
         }
         let share = total.kernel_ns() as f64 / total.busy_ns() as f64;
@@ -68,5 +78,9 @@ mod tests {
         assert!(check("90 0 10 100").starts_with("no"));
         assert!(check("1 0 1 1000").starts_with("cannot tell"));
         assert!(ask(&HighSystemShare, "").starts_with("cannot tell"));
+        let up = |s: u32| {
+            ask(&HighSystemShare, &format!("//- /proc/stat\ncpu 50 0 50 100\n//- /proc/uptime\n{s}.00 1.00\n"))
+        };
+        assert!(up(12).starts_with("cannot tell: the machine was booted 12") && up(3000).starts_with("yes"));
     }
 }

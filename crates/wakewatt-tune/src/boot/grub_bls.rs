@@ -106,7 +106,10 @@ impl BootLoader for GrubBls {
         plan.notes.extend(parameters::traps(arguments));
         plan.try_once = Some(match sorted.missing.as_slice() {
             [] => TryOnce::Refused { why: "taking parameters away needs no trial".into() },
-            missing => trial(source, &normal, missing).unwrap_or_else(|why| TryOnce::Refused { why }),
+            missing => match TryOnce::lingering(&record.added, missing) {
+                Some(refused) => refused,
+                None => trial(source, &normal, missing).unwrap_or_else(|why| TryOnce::Refused { why }),
+            },
         });
         Ok(plan)
     }

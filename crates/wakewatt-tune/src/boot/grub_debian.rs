@@ -50,7 +50,8 @@ impl BootLoader for GrubDebian {
 
     fn plan(&self, source: &dyn Source, arguments: &[Argument]) -> Result<BootPlan, BootError> {
         let before = look::bytes(source, DROP_IN)?;
-        let (line, mut notes) = others(source)?;
+        let old = ours(before.as_deref().unwrap_or_default());
+        let Others { line, mut notes, has_recovery } = others(source)?;
         let sorted = sort_out(arguments, &line, "the GRUB configuration")?;
         notes.extend(sorted.notes);
         if !arguments.is_empty() && !sorted.missing.is_empty() {
@@ -70,12 +71,17 @@ impl BootLoader for GrubDebian {
         }
         let why = "writes /boot/grub/grub.cfg anew from the files under /etc/default";
         plan.commands.push(BootCommand::new(&["update-grub"], &["update-grub"], why));
-        plan.notes.push("recovery entries do not get these parameters".into());
+        plan.notes.push(match has_recovery {
+            true => "recovery entries do not get these parameters".into(),
+            false => {
+                "GRUB_DISABLE_RECOVERY is set, so there is no entry without them; `e` in the menu edits a line".into()
+            }
+        });
         plan.notes.push(REBOOT.into());
         plan.notes.extend(parameters::traps(arguments));
         plan.try_once = match sorted.missing.as_slice() {
             [] => TryOnce::refused("taking parameters away needs no trial; the recovery entry has none of them"),
-            missing => Some(grub_try::with_copied_entry(source, missing)),
+            missing => TryOnce::lingering(&old, missing).or_else(|| Some(grub_try::with_copied_entry(source, missing))),
         };
         Ok(plan)
     }
@@ -91,9 +97,23 @@ fn drop_in(arguments: &[Argument]) -> String {
     )
 }
 
-/// The words that normal entries have from everybody else, as far as the files can be read without running them.
-fn others(source: &dyn Source) -> Result<(Vec<String>, Vec<String>), BootError> {
-    let mut shell = shell_line::Variables::new(&["GRUB_CMDLINE_LINUX", VARIABLE]);
+/// The words of our own drop-in, for the decision about a trial only.
+fn ours(drop_in: &[u8]) -> Vec<Argument> {
+    let mut shell = shell_line::Variables::new(&[VARIABLE]);
+    shell.source(&String::from_utf8_lossy(drop_in));
+    words(shell.get(VARIABLE)).iter().filter_map(|word| Argument::parse(word).ok()).collect()
+}
+
+/// What everybody else configures, as far as the files can be read without running them.
+struct Others {
+    /// The words of normal entries.
+    line: Vec<String>,
+    notes: Vec<String>,
+    has_recovery: bool,
+}
+
+fn others(source: &dyn Source) -> Result<Others, BootError> {
+    let mut shell = shell_line::Variables::new(&["GRUB_CMDLINE_LINUX", VARIABLE, "GRUB_DISABLE_RECOVERY"]);
     let mut notes = Vec::new();
     let drop_ins = look::files(source, FOLDER, ".cfg").into_iter().filter(|p| p != DROP_IN);
     for path in std::iter::once(SHARED.to_string()).chain(drop_ins) {
@@ -107,7 +127,7 @@ fn others(source: &dyn Source) -> Result<(Vec<String>, Vec<String>), BootError> 
     }
     let mut line = words(shell.get("GRUB_CMDLINE_LINUX"));
     line.extend(words(shell.get(VARIABLE)));
-    Ok((line, notes))
+    Ok(Others { line, notes, has_recovery: shell.get("GRUB_DISABLE_RECOVERY") != "true" })
 }
 
 /// A file that sorts after ours and assigns the variable would throw our words out without a sound.

@@ -96,6 +96,17 @@ impl TryOnce {
     pub(crate) fn refused(why: impl Into<String>) -> Option<TryOnce> {
         Some(TryOnce::Refused { why: why.into() })
     }
+    /// A trial entry is a copy of one that boots now. If that has words of ours which are not wanted any more, the copy
+    /// would keep them and try something else than the plan. A word with another value does no harm: the last counts.
+    pub(crate) fn lingering(old: &[Argument], new: &[Argument]) -> Option<TryOnce> {
+        let left: Vec<&Argument> = old.iter().filter(|o| !new.iter().any(|n| n.has_name(o.key()))).collect();
+        (!left.is_empty()).then(|| TryOnce::Refused {
+            why: format!(
+                "the entries have {} from an earlier plan, and a copy would keep it; take that away first",
+                super::argument::join(left)
+            ),
+        })
+    }
     pub(crate) const TO_KEEP: &'static str =
         "when `check` holds after the trial boot: undo these steps and carry out the plan itself";
 }

@@ -21,6 +21,9 @@ const PARTITIONS: &[&str] = &["/efi", "/boot", "/boot/efi"];
 /// Without a sort key, and with a name below every machine id and title: last in the menu, never the default.
 const TRIAL: &str = "0-wakewatt-try.conf";
 
+/// Left by systemd-stub, the program inside a unified kernel image.
+const STUB: &str = "/sys/firmware/efi/efivars/StubInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
+
 /// See the head of this file.
 pub struct SystemdBoot;
 
@@ -61,6 +64,7 @@ impl BootLoader for SystemdBoot {
     }
 
     fn plan(&self, source: &dyn Source, arguments: &[Argument]) -> Result<BootPlan, BootError> {
+        refuse_proxmox(source)?;
         refuse_unified_images(source)?;
         let record = Record::read(source, ID)?;
         let Some(before) = look::text(source, LINE)? else {
@@ -90,7 +94,10 @@ impl BootLoader for SystemdBoot {
             plan.notes.extend(parameters::traps(arguments));
             plan.try_once = Some(match sorted.missing.as_slice() {
                 [] => TryOnce::Refused { why: "taking parameters away needs no trial".into() },
-                missing => trial(source, missing).unwrap_or_else(|why| TryOnce::Refused { why }),
+                missing => match TryOnce::lingering(&record.added, missing) {
+                    Some(refused) => refused,
+                    None => trial(source, missing).unwrap_or_else(|why| TryOnce::Refused { why }),
+                },
             });
         }
         Ok(plan)
@@ -140,13 +147,15 @@ fn refuse_unified_images(source: &dyn Source) -> Result<(), BootError> {
         "add the parameters to {LINE}, rebuild and sign the image with the tool that made it (ukify, dracut, mkosi), and \
          keep the old image to boot from"
     );
-    for path in ["/etc/kernel/install.conf", "/run/kernel/install.conf", "/usr/lib/kernel/install.conf"] {
-        let Some(text) = look::text(source, path)? else { continue };
-        if text.lines().any(|l| l.trim().strip_prefix("layout=").is_some_and(|v| v.trim() == "uki")) {
+    if let Some((path, layout)) = layout(source)? {
+        if layout == "uki" {
             let what = "says layout=uki: the command line is built into a unified kernel image";
             return Err(BootError::refused(path, what, advice));
         }
-        break; // The first that exists is the one that counts.
+    }
+    if look::has(source, STUB) {
+        let what = "exists: the running kernel came from a unified kernel image, with its command line built in";
+        return Err(BootError::refused(STUB, what, advice));
     }
     let images = PARTITIONS.iter().flat_map(|p| look::files(source, &format!("{p}/EFI/Linux"), ".efi")).next();
     match images {
@@ -156,6 +165,31 @@ fn refuse_unified_images(source: &dyn Source) -> Result<(), BootError> {
         }
         _ => Ok(()),
     }
+}
+
+/// `layout=` of kernel-install: the first install.conf that exists, then the drop-ins, of which the last wins.
+fn layout(source: &dyn Source) -> Result<Option<(String, String)>, BootError> {
+    let folders = ["/etc/kernel", "/run/kernel", "/usr/lib/kernel"];
+    let main = folders.iter().map(|f| format!("{f}/install.conf")).find(|p| look::has(source, p));
+    let drop_ins = folders.iter().rev().flat_map(|f| look::files(source, &format!("{f}/install.conf.d"), ".conf"));
+    let mut found = None;
+    for path in main.into_iter().chain(drop_ins) {
+        let text = look::text(source, &path)?.unwrap_or_default();
+        if let Some(value) = text.lines().rev().find_map(|l| l.trim().strip_prefix("layout=")) {
+            found = Some((path, value.trim().to_string()));
+        }
+    }
+    Ok(found)
+}
+
+/// Proxmox VE copies kernels and entries to its boot partitions with a tool of its own.
+fn refuse_proxmox(source: &dyn Source) -> Result<(), BootError> {
+    let path = "/etc/kernel/proxmox-boot-uuids";
+    if !look::has(source, path) {
+        return Ok(());
+    }
+    let advice = format!("add the parameters to the end of {LINE} and run proxmox-boot-tool refresh");
+    Err(BootError::refused(path, "exists: the entries are written by proxmox-boot-tool, not by kernel-install", advice))
 }
 
 /// kernel-install for every kernel that is installed; the newest name last, as a package would do it.

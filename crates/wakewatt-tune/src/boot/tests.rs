@@ -137,6 +137,8 @@ const CASES: &[(&str, &str)] = &[
 /// Cases in which nothing may be planned; `plan.txt` is the message.
 const REFUSED: &[&str] = &[
     "refused-uki",
+    "refused-uki-drop-in",
+    "refused-proxmox",
     "refused-systemd-boot-no-cmdline",
     "refused-both-installed",
     "refused-firecracker",
@@ -270,6 +272,7 @@ fn planning_twice_changes_nothing_another_replaces_and_none_removes() {
         assert_eq!(same, first, "{case}");
         let (changed, second) = follow(&first, &other);
         assert!(!changed.is_empty(), "{case}");
+        assert!(matches!(changed.try_once, Some(TryOnce::Refused { .. })), "{case}: a copy would keep the old words");
         let text = |t: &Tree| {
             let files = t.files.iter().filter(|(p, _)| !p.starts_with("/proc"));
             files.map(|(_, b)| String::from_utf8_lossy(b.as_ref().unwrap()).into_owned()).collect::<String>()
@@ -319,5 +322,44 @@ fn every_fixture_is_used() {
 fn ids_are_unique_and_found() {
     for loader in LOADERS {
         assert_eq!(by_id(loader.about().id).unwrap().about(), loader.about());
+    }
+}
+
+#[test]
+fn no_damaged_file_makes_a_planner_panic() {
+    use wakewatt_core::source::{ErrorKind, ReadError};
+    let wanted = Argument::parse_all(WANTED).unwrap();
+    let damage: &[&[u8]] = &[
+        b"",
+        b"\n",
+        b"\xff\xfe\x00",
+        b"\"",
+        b"options",
+        b"options \"",
+        b"kernelopts",
+        b"title\noptions $kernelopts $x\nlinux\n",
+        b"menuentry 'x' {\nmenuentry {\n next_entry custom.cfg linux",
+        b"set linux_append=\"$linux_append",
+        b"GRUB_CMDLINE_LINUX_DEFAULT=\"${",
+        "loader grub-bls\nadded \u{e4}\n".as_bytes(),
+        b"layout=\nlayout=uki",
+    ];
+    let folders = CASES.iter().map(|(case, _)| *case).chain(REFUSED.iter().copied());
+    for tree in folders.map(|case| load(&fixtures().join(case).join("before"))) {
+        for path in tree.files.keys() {
+            let broken = damage.iter().map(|b| Ok(b.to_vec()));
+            for content in broken.chain([Err(ReadError::new(ErrorKind::Denied, "Permission denied"))]) {
+                let mut damaged = tree.clone();
+                damaged.files.insert(path.clone(), content);
+                for loader in LOADERS {
+                    let _ = loader.detect(&damaged);
+                    for arguments in [&wanted[..], &[]] {
+                        let Ok(plan) = loader.plan(&damaged, arguments) else { continue };
+                        // Whatever it plans fits the files it was planned for.
+                        carry_out(&mut damaged.clone(), &plan.edits);
+                    }
+                }
+            }
+        }
     }
 }

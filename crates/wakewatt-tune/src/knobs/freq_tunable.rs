@@ -5,6 +5,7 @@
 //! refuses (EINVAL) an up_threshold that is not above down_threshold, so of the two the one that makes room must be
 //! written first: raise up before down, lower down before up. sampling_rate must be two ticks at least (2000us at HZ=1000,
 //! 8000 at HZ=250), and its default grows with the driver's transition latency. Switches take any number and read back 1.
+//! Old kernels want a down_threshold of 11 at least.
 //! Sources: admin-guide/pm/cpufreq.rst, "Generic Scaling Governors".
 
 use super::per_policy;

@@ -2,9 +2,9 @@
 //!
 //! With it the core enters C1 although the kernel asked for C6, when it has woken early too often; the kernel's own
 //! counters then claim more C6 than there was. Offered by intel_idle on recent Xeons (Sapphire Rapids and later, kernel
-//! 6.13 and later); it writes the demotion bits of 0xE2 on every CPU. Prefer it to
-//! `msr.c1_demotion`, which is one of them.
-//! Source: Documentation/ABI/testing/sysfs-devices-system-cpu.
+//! later than 6.12). A write sets or clears demotion and undemotion (bits 26 and 28 of 0xE2) together on every CPU, but a
+//! read tells of demotion on one: so undo needs `msr.c1_undemotion` noted too, where firmware had set them apart. Prefer
+//! this to the registers. Source: Documentation/ABI/testing/sysfs-devices-system-cpu.
 
 use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
@@ -33,7 +33,7 @@ impl Knob for IdleC1Demotion {
         &ABOUT
     }
     fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
-        let because = "intel_idle offers it on recent Xeons only, from kernel 6.13; see msr.c1_demotion";
+        let because = "intel_idle offers it on recent Xeons only, in kernels after 6.12; see msr.c1_demotion";
         one_file::machine(host, ABOUT.id, &format!("{ROOT}/cpuidle/intel_c1_demotion"), Valid::one_is_on(), because)
     }
 }

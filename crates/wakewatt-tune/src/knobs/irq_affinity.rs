@@ -2,7 +2,7 @@
 //!
 //! Where devices interrupt is where CPUs cannot sleep. Managed interrupts (queues of NVMe and virtio disks, spread by the
 //! kernel) refuse with EPERM (seen on 6.18; EIO before); the kernel shows that nowhere but in debugfs, so they are told by
-//! their names here. A set without a running CPU is refused (EINVAL). On x86 the hardware picks one CPU of the set, and the
+//! their names here; so does x86's timer, interrupt 0. A set without a running CPU is refused (EINVAL). On x86 the hardware picks one CPU of the set, and the
 //! move happens at the next interrupt: what is in force is `effective_affinity_list`. irqbalance undoes it within ten
 //! seconds.
 //! Source: core-api/irq/irq-affinity.rst.
@@ -55,7 +55,11 @@ impl Knob for IrqAffinity {
                 continue;
             };
             site.cpus = site.now.as_ref().and_then(|t| CpuSet::parse(t).ok()).unwrap_or_default();
-            site.refusal = is_managed(&line.device).then(|| format!("{}: spread by the kernel (managed)", line.device));
+            site.refusal = if number == 0 {
+                Some(format!("{}: the boot CPU's own", line.device))
+            } else {
+                is_managed(&line.device).then(|| format!("{}: spread by the kernel (managed)", line.device))
+            };
             sites.push(site);
         }
         if sites.is_empty() { Err(format!("{FOLDER}: no interrupt of a device can be seen")) } else { Ok(sites) }

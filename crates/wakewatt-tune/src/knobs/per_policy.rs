@@ -7,7 +7,8 @@ use wakewatt_core::folder::Folder;
 /// Where policies are.
 pub(super) const ROOT: &str = "/sys/devices/system/cpu/cpufreq";
 
-/// The site of `file` in every policy that has it; `valid` says what that policy (its folder) takes.
+/// The site of `file` in every policy that has it; `valid` says what that policy (its folder) takes. A policy whose CPUs
+/// are all offline stays listed and answers EBUSY to everything; it is left out as its CPUs are.
 pub(super) fn sites(
     host: &Host<'_>,
     name: &str,
@@ -20,6 +21,7 @@ pub(super) fn sites(
         return Err(format!("{ROOT}: no policies, so no cpufreq driver (in a guest the hypervisor sets the clock)"));
     }
     let mut sites = Vec::new();
+    let online = host.online();
     for policy in policies {
         let folder = Folder::list(host.source, format!("{ROOT}/policy{policy}"));
         if let Some(gap) = folder.gap() {
@@ -27,6 +29,9 @@ pub(super) fn sites(
         }
         if folder.has(file) {
             let cpus = cpus(host, &folder.path, policy);
+            if !online.is_empty() && cpus.and(&online).is_empty() {
+                continue;
+            }
             let path = format!("{}/{file}", folder.path);
             sites.push(Site::at(host.source, name, format!("policy{policy}"), cpus, path, valid(&folder.path)?));
         }
@@ -58,4 +63,23 @@ pub(super) fn number(host: &Host<'_>, folder: &str, file: &str) -> Result<u64, S
     let path = format!("{folder}/{file}");
     let text = text(host.source, &path).map_err(|e| format!("{path}: {e}"))?;
     text.trim().parse().map_err(|_| format!("{path}: expected a number, found {text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::source::Tree;
+
+    #[test]
+    fn a_policy_without_running_cpus_does_not_hide_the_others() {
+        let tree = Tree::from_text(&format!(
+            "//- /sys/devices/system/cpu/online\n0\n//- /sys/devices/system/cpu/present\n0-1\n\
+             //- {ROOT}/policy0/affected_cpus\n0\n//- {ROOT}/policy0/x\n1\n\
+             //- {ROOT}/policy1/x!busy\n"
+        ));
+        let host = Host::read(&tree);
+        let valid = |folder: &str| number(&host, folder, "x").map(|max| Valid::Number { min: 0, max });
+        let found = sites(&host, "freq.x", "x", valid).unwrap();
+        assert_eq!(found.iter().map(|s| s.place.as_str()).collect::<Vec<_>>(), ["policy0"]);
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! Below `elc_low_threshold_percent` of utilisation `elc_floor_freq_khz` takes the place of the hardware's own minimum;
 //! above `elc_high_threshold_percent`, if `elc_high_threshold_enable`, the clock climbs in steps of 100MHz instead of
-//! jumping to the top. This is the knob for rare memory accesses of an idle box; TPMI parts only (Xeon 6), kernel 6.13 and
-//! later. The floor counts for nothing below `min_freq_khz`. Percents are stored in fewer steps than a hundred and some,
+//! jumping to the top. This is the knob for rare memory accesses of an idle box; TPMI parts only (Xeon 6), kernels after
+//! 6.12. The floor counts for nothing below `min_freq_khz`. Percents are stored in fewer steps than a hundred and some,
 //! so that a value may read back one off. Source: admin-guide/pm/intel_uncore_frequency_scaling.rst.
 
 use super::uncore_domains;
@@ -53,7 +53,7 @@ impl Knob for UncoreElc {
             }
         }
         if sites.is_empty() {
-            return Err("intel_uncore_frequency: no elc_* files (Xeon 6 and later, kernel 6.13 and later)".into());
+            return Err("intel_uncore_frequency: no elc_* files (Xeon 6 and later, kernels after 6.12)".into());
         }
         Ok(sites)
     }

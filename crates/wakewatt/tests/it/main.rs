@@ -18,4 +18,5 @@ mod schemas;
 mod tmux;
 mod tool;
 mod trace;
+mod tune;
 mod watch;

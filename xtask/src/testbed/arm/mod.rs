@@ -1,10 +1,15 @@
-//! The arm64 board: QEMU's `virt` with a device tree. A place holder so far: it boots, and idle states are refused.
+//! The arm64 board: QEMU's `virt` with a device tree, the machine in which idle is real.
 //!
-//! Idle states come to this board through an `idle-states` node in the tree that `-M virt,dumpdtb=` writes.
+//! Every state of the `idle` table sleeps until an interrupt (`device_tree`), chosen by the kernel's own governor and
+//! counted by its own driver, psci_idle. Always emulated, on arm64 hosts too, so that it is the same machine everywhere.
+//! Refused, because the board has no way to tell a kernel booted without firmware: performance states, memory modules
+//! (SMBIOS needs UEFI), a management controller.
 
-use crate::testbed::board::Board;
-use crate::testbed::kernel::Kernel;
-use crate::testbed::machine::Machine;
+mod device_tree;
+
+use super::board::Board;
+use super::kernel::Kernel;
+use super::machine::Machine;
 use anyhow::{Result, bail};
 use std::path::Path;
 
@@ -20,12 +25,17 @@ impl Board for Virt {
         "qemu-system-arm"
     }
 
+    fn programs(&self) -> Vec<(&'static str, &'static str)> {
+        let tree = "device-tree-compiler";
+        vec![(self.program(), self.program_package()), ("fdtput", tree), ("fdtget", tree)]
+    }
+
     fn debian_arch(&self) -> &'static str {
         "arm64"
     }
 
     fn triple(&self) -> &'static str {
-        "aarch64-unknown-linux-gnu"
+        crate::aarch64::TARGET
     }
 
     fn command_line(&self) -> &'static str {
@@ -36,18 +46,33 @@ impl Board for Virt {
         Vec::new()
     }
 
-    fn check(&self, machine: &Machine) -> Result<()> {
-        if !machine.idle.is_empty() {
-            bail!("idle: the aarch64 board has no idle states yet; leave the table out");
-        }
-        Ok(())
+    fn idle_driver(&self) -> Option<&'static str> {
+        Some("psci_idle")
     }
 
-    fn qemu_args(&self, machine: &Machine, _: &Kernel, _: &Path) -> Result<Vec<String>> {
+    fn check(&self, machine: &Machine) -> Result<()> {
+        let refused = [
+            ("pstate", !machine.pstate.is_empty()),
+            ("numa", !machine.numa.is_empty()),
+            ("dimm", !machine.dimm.is_empty()),
+            ("has_bmc", machine.has_bmc),
+        ];
+        if let Some((key, _)) = refused.iter().find(|(_, is_given)| *is_given) {
+            bail!("{key}: the aarch64 board cannot show this to the kernel; leave it out or use arch = \"x86_64\"");
+        }
+        device_tree::check(&machine.idle)
+    }
+
+    fn qemu_args(&self, machine: &Machine, _: &Kernel, work_dir: &Path) -> Result<Vec<String>> {
         let cpu = machine.cpu_model.as_deref().unwrap_or("cortex-a57");
-        let smp = machine.n_cpus().to_string();
+        let cut = machine.cpus;
+        let smp = format!("{},sockets={},cores={},threads={}", machine.n_cpus(), cut.sockets, cut.cores, cut.threads);
         let memory = format!("{}M", machine.memory_mib);
         let words = ["-accel", "tcg,thread=multi", "-M", "virt", "-cpu", cpu, "-smp", &smp, "-m", &memory];
-        Ok(words.map(String::from).to_vec())
+        let mut args = words.map(String::from).to_vec();
+        if let Some(tree) = device_tree::write(machine, self.program(), &args, work_dir)? {
+            args.extend(["-dtb".into(), tree.to_string_lossy().into_owned()]);
+        }
+        Ok(args)
     }
 }

@@ -1,8 +1,8 @@
 //! After the boot: did the parameters arrive, were they understood, and do they show?
 //!
 //! Four questions in this order, because each answer is worth less without the one before: was there a boot at all
-//! ([`line`]), does the kernel's line have every word once and in force ([`line`]), do driver, governor and idle states
-//! of *every* CPU agree ([`idle`], [`frequency`]), and what did the kernel say while it started ([`log`]). Pure: the
+//! (`line`), does the kernel's line have every word once and in force (`line`), do driver, governor and idle states
+//! of *every* CPU agree (`idle`, `frequency`), and what did the kernel say while it started (`log`). Pure: the
 //! machine is a [`Source`] and the kernel's log is text, because reading it needs rights that the rest does not.
 //!
 //! What this cannot see: whether a processor really stays out of a state. That is measured, not read.
@@ -33,7 +33,7 @@ impl Wanted {
 }
 
 /// The answer to one check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum Verdict {
     /// As wanted.
@@ -48,7 +48,7 @@ pub enum Verdict {
 }
 
 /// One line of the result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Check {
     /// What is checked.
     pub what: String,

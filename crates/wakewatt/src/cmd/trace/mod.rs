@@ -145,6 +145,8 @@ pub(crate) struct Session {
     start_cpu_ns: u64,
     start: WakeCounters,
     entered: IdleBaseline,
+    /// The same counters' growth, read when the last window closed.
+    entered_in_all: Option<Vec<IdleDelta>>,
     hardware: hardware::Baseline,
     windows: Vec<TraceWindow>,
     last: WakeCounters,
@@ -188,6 +190,7 @@ impl Session {
             start_cpu_ns,
             start,
             entered,
+            entered_in_all: None,
             hardware,
             windows: Vec::new(),
             last,
@@ -278,6 +281,10 @@ impl Session {
 
     fn close_window(&mut self, src: &dyn Source, now_ns: u64, is_last: bool) -> Result<()> {
         let now = self.probe.read(now_ns).map_err(refused)?;
+        if is_last {
+            // At once: what is done below sleeps and wakes CPUs, which the probe no longer counts.
+            self.entered_in_all = Some(self.entered.since(src));
+        }
         let name_of = |cpu, state| self.names.of_state(cpu, state);
         let window = Window { start_at_ns: self.last.at_ns, end_at_ns: now_ns };
         if let Some(recorder) = &mut self.recorder {
@@ -304,7 +311,7 @@ impl Session {
         if self.windows.is_empty() {
             self.close_window(src, monotonic_ns(), true)?;
         }
-        let entered = self.entered.since(src);
+        let entered = self.entered_in_all.take().unwrap_or_else(|| self.entered.since(src));
         let n_register_interrupts = 2 * self.hardware.n_reads;
         let hardware = self.hardware.since(src);
         let window = Window { start_at_ns: self.start_at_ns, end_at_ns: self.last.at_ns };

@@ -76,6 +76,7 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
         requests: wish.requests.clone(),
         files,
         commands,
+        arguments: wish.arguments.clone(),
         is_keeping_going: args.keep_going,
         confirm_until_boottime_ns: args.confirm_within.map(|ns| clock::boottime_ns().saturating_add(ns)),
         guard: Some(&guard),
@@ -187,9 +188,9 @@ fn persist_steps(
         }
     }
     let words = |text: &str| text.split(' ').map(str::to_string).collect::<Vec<_>>();
-    let is_running = Path::new("/run/systemd/system").is_dir();
-    let reload = if is_running { words("systemctl daemon-reload") } else { words("true") };
-    commands.push((reload.clone(), reload));
+    if Path::new("/run/systemd/system").is_dir() {
+        commands.push((words("systemctl daemon-reload"), words("systemctl daemon-reload")));
+    }
     // Removing the link by hand does what disabling does and cannot fail because the unit is gone already.
     for (unit, target) in [(systemd::APPLY_UNIT, "multi-user"), ("wakewatt-confirm.timer", "timers")] {
         let link = format!("/etc/systemd/system/{target}.target.wants/{unit}");
@@ -222,6 +223,7 @@ fn text(applied: &Applied, outcome: &Outcome, style: Style) -> String {
     let width = output::width();
     let n_set = applied.settings.iter().filter(|s| s.result != SettingResult::WasSo).count();
     let n_so = applied.settings.len() - n_set;
+    let mut lines: Vec<(String, String, usize, String)> = Vec::new();
     for setting in &applied.settings {
         let what = match &setting.result {
             SettingResult::WasSo => continue,
@@ -230,9 +232,17 @@ fn text(applied: &Applied, outcome: &Outcome, style: Style) -> String {
             SettingResult::Refused(why) => format!(" REFUSED: {why}"),
         };
         let force = setting.effective.as_ref().map_or(String::new(), |e| format!("; in force: {e}"));
-        let before = setting.before.as_deref().unwrap_or("nothing");
-        let line = format!("{} at {}: {before} -> {}{what}{force}", setting.name, setting.place, setting.requested);
-        let _ = writeln!(out, "{}", wrap("  ", "      ", &line, width));
+        let (from, to) = (&setting.before_shown, &setting.requested_shown);
+        let said = format!("{from} -> {to}{what}{force}");
+        // A 512-CPU machine has one line per kind of change, not per CPU.
+        match lines.last_mut().filter(|l| l.0 == setting.name && l.1 == said) {
+            Some(line) => line.2 += 1,
+            None => lines.push((setting.name.clone(), said, 1, setting.place.clone())),
+        }
+    }
+    for (name, said, n, place) in lines {
+        let at = if n > 1 { format!("{n} places from {place} on") } else { place };
+        let _ = writeln!(out, "{}", wrap("  ", "      ", &format!("{name} at {at}: {said}"), width));
     }
     for why in &applied.left_out {
         let _ = writeln!(out, "{}", wrap("  left out: ", "      ", why, width));

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use wakewatt_core::distribution::Quantile;
 use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
-use wakewatt_core::samples::wakeup::WakeKind;
+use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
 use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::detached;
@@ -103,13 +103,17 @@ fn check(command: &str) -> Result<(), String> {
 }
 
 fn wakeup_median(interrupt: &Interrupt) -> Result<Quantile, String> {
+    wakeups(interrupt)?.latency.quantile(0.5).ok_or_else(|| "too few wake-ups for a median".into())
+}
+
+/// Some wake-ups of the first CPU, from another one where there is one.
+pub(super) fn wakeups(interrupt: &Interrupt) -> Result<WakeupSample, String> {
     let src = Live::this_machine();
     let allowed = allowed_cpus().map_err(|e| e.to_string())?;
     let cpu = allowed.first().ok_or("no CPU to measure on")?;
     let from = pick::partner(&Topology::read(&src, &Cpus::read(&src)), &allowed, cpu);
     let kind = if from.is_some() { WakeKind::Futex } else { WakeKind::Timer };
-    let sample = one_wakeup(kind, cpu, from, GAP_NS, DURATION_NS, &src, interrupt).map_err(|e| e.to_string())?;
-    sample.latency.quantile(0.5).ok_or_else(|| "too few wake-ups for a median".into())
+    one_wakeup(kind, cpu, from, GAP_NS, DURATION_NS, &src, interrupt).map_err(|e| e.to_string())
 }
 
 /// Starts the process that undoes the transaction when nobody confirms it; it outlives this one.

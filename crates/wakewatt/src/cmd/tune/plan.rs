@@ -45,10 +45,9 @@ pub(super) fn text(plan: &TunePlan, style: Style, width: usize) -> String {
     }
     for (at, planned) in plan.steps.iter().enumerate() {
         let step = &planned.step;
-        say("\n", "", "");
         let title = format!("{} = {}", step.request.name, step.request.to.join("|"));
         let head = if planned.title.is_empty() { String::new() } else { format!("({})", planned.title) };
-        say(&format!("{:>2}. {} ", at + 1, style.bold(&title)), "    ", &head);
+        say(&format!("\n{:>2}. {} ", at + 1, style.bold(&title)), "    ", &head);
         for line in grouped(&step.changes) {
             say("      ", "        ", &line);
         }

@@ -6,6 +6,7 @@
 use super::journals;
 use crate::cli::tune::StatusArgs;
 use crate::exit::Code;
+use crate::interrupt::Interrupt;
 use crate::output::{self, Colour};
 use crate::view::Style;
 use crate::view::wrap::wrap;
@@ -13,7 +14,10 @@ use anyhow::Result;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use wakewatt_host::clock;
+use wakewatt_core::samples::wakeup::WakeupSample;
+use wakewatt_core::units::show_ns;
+use wakewatt_host::{clock, kernel_log};
+use wakewatt_tune::boot::check::Verdict as BootVerdict;
 use wakewatt_tune::journal::boot_id;
 use wakewatt_tune::live::ThisMachine;
 use wakewatt_tune::status::{SettingState, TransactionState, Verdict, status};
@@ -25,18 +29,31 @@ pub struct Statuses {
     pub is_good: bool,
     /// Oldest first.
     pub transactions: Vec<TransactionState>,
+    /// `verify` only: wake-ups measured now, to set beside the settings.
+    pub wakeup: Option<WakeupSample>,
+    /// `verify` only: why there are none.
+    pub no_wakeup_because: Option<String>,
 }
 
 /// Runs it.
-pub(super) fn run(args: &StatusArgs, colour: Colour, _is_verifying: bool) -> Result<Code> {
+pub(super) fn run(args: &StatusArgs, colour: Colour, is_verifying: bool) -> Result<Code> {
     let (all, is_readable) = journals();
     let machine = ThisMachine::new();
-    let mut transactions = status(machine.hands(), &all, &boot_id(), clock::boottime_ns());
+    let log = kernel_log::read();
+    let mut transactions = status(machine.hands(), &all, &boot_id(), clock::boottime_ns(), log.as_deref().ok());
     if let Some(id) = &args.which.id {
         super::pick(all, &args.which)?;
         transactions.retain(|t| t.id == *id);
     }
-    let statuses = Statuses { is_good: transactions.iter().all(TransactionState::is_good), transactions };
+    let (wakeup, no_wakeup_because) = match is_verifying && transactions.iter().any(is_about_idle) {
+        false => (None, None),
+        true => match super::guard::wakeups(&Interrupt::listen()?) {
+            Ok(sample) => (Some(sample), None),
+            Err(why) => (None, Some(why)),
+        },
+    };
+    let is_good = transactions.iter().all(TransactionState::is_good);
+    let statuses = Statuses { is_good, transactions, wakeup, no_wakeup_because };
     if args.json {
         output::print(&output::json("tune-status", &statuses)?)?;
     } else {
@@ -47,6 +64,11 @@ pub(super) fn run(args: &StatusArgs, colour: Colour, _is_verifying: bool) -> Res
         (true, true) => Code::Fine,
         (true, false) => Code::Drift,
     })
+}
+
+/// Is there anything in it that wake-ups could show?
+fn is_about_idle(t: &TransactionState) -> bool {
+    !t.boot_checks.is_empty() || t.settings.iter().any(|s| s.name.starts_with("qos.") || s.name.starts_with("idle."))
 }
 
 fn text(statuses: &Statuses, style: Style) -> String {
@@ -67,6 +89,37 @@ fn text(statuses: &Statuses, style: Style) -> String {
             let line = wrap(if is_good { "  " } else { "! " }, "      ", &line, width);
             let _ = writeln!(out, "{}", if is_good { line } else { style.red(&line) });
         }
+        if !t.waits_for_boot.is_empty() {
+            let line = format!("kernel parameters {}: wait for the next boot", t.waits_for_boot.join(" "));
+            let _ = writeln!(out, "{}", wrap("  ", "      ", &line, width));
+        }
+        for check in &t.boot_checks {
+            let (mark, words) = match &check.verdict {
+                BootVerdict::Holds => ("  ", format!("{}: {}", check.what, check.found)),
+                BootVerdict::Broken => {
+                    ("! ", format!("{}: should be {}, is {}", check.what, check.wanted, check.found))
+                }
+                BootVerdict::CannotTell { why } => ("? ", format!("{}: {why}", check.what)),
+            };
+            let line = wrap(mark, "      ", &format!("{words} [{}]", check.path), width);
+            let _ = writeln!(out, "{}", if mark == "! " { style.red(&line) } else { line });
+        }
+    }
+    if let Some((sample, median)) = statuses.wakeup.as_ref().and_then(|s| Some((s, s.latency.quantile(0.5)?))) {
+        let line = format!(
+            "{} wake-ups of CPU {} after {} of idleness: median {} [{}, {}], {} of them (measured, 95 % interval)",
+            sample.kind.word(),
+            sample.cpu,
+            show_ns(sample.gap_ns),
+            show_ns(median.value_ns),
+            show_ns(median.low_ns),
+            show_ns(median.high_ns),
+            sample.latency.n
+        );
+        let _ = writeln!(out, "{}", wrap("Measured now: ", "  ", &line, width));
+    }
+    if let Some(why) = &statuses.no_wakeup_because {
+        let _ = writeln!(out, "{}", wrap("No wake-up measured: ", "  ", why, width));
     }
     out
 }
@@ -76,8 +129,16 @@ fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
     let mut groups: BTreeMap<(String, String), Vec<&SettingState>> = BTreeMap::new();
     let mut order = Vec::new();
     for setting in settings {
-        let wanted = setting.requested.as_deref().map_or("(no such file)", one_line);
-        let now = setting.now.as_deref().map_or("nothing", one_line);
+        if let Some(file) = setting.path.strip_prefix("file:") {
+            let now = if setting.now.is_some() { "changed since" } else { "gone" };
+            let words = if setting.verdict.is_good() { "as written" } else { now };
+            let key = (format!("file {file}:"), words.to_string());
+            groups.entry(key.clone()).or_default().push(setting);
+            order.push(key);
+            continue;
+        }
+        let wanted = setting.requested_shown.as_deref().unwrap_or("(no such file)");
+        let now = setting.now_shown.as_deref().unwrap_or("nothing");
         let verdict = match &setting.verdict {
             Verdict::Holds => format!("= {wanted}"),
             Verdict::Clamped(how) => format!("= {wanted}: {how}"),
@@ -98,14 +159,12 @@ fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
     }
     let line = |key: &(String, String)| {
         let group = &groups[key];
-        let name = if key.0.is_empty() { "file" } else { &key.0 };
+        let name = &key.0;
+        if name.starts_with("file ") {
+            return (format!("{name} {}", key.1), group[0].verdict.is_good());
+        }
         let more = if group.len() > 1 { format!(" and {} more", group.len() - 1) } else { String::new() };
         (format!("{name} {} [{}{more}]", key.1, group[0].path), group[0].verdict.is_good())
     };
     order.iter().map(line).collect()
-}
-
-/// A file's text is named by its first line.
-fn one_line(text: &str) -> &str {
-    text.lines().next().unwrap_or("(empty)")
 }

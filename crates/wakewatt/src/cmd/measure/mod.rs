@@ -1,7 +1,7 @@
 //! `wakewatt measure wakeup` and `wakewatt measure network`: one thing, with its uncertainty.
 
-use super::icmp;
 use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
+use crate::cmd::icmp;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -214,6 +214,9 @@ fn text(measured: &Measured) -> String {
         if sample.n_lost > 0 {
             let _ = writeln!(out, "  {} of {} requests were not answered", sample.n_lost, sample.n_sent);
         }
+        if let Some(why) = behind_plan(sample.n_late_starts, sample.n_sent, sample.gap_ns) {
+            let _ = writeln!(out, "  {why}");
+        }
     }
     measured.icmp.iter().for_each(|sample| icmp::text(&mut out, sample));
     let scheduling = measured
@@ -237,9 +240,32 @@ fn text(measured: &Measured) -> String {
     out
 }
 
+/// A round trip longer than the gap makes each request later than the one before: then the wait in that queue is most of
+/// the number, and nothing in the table tells.
+fn behind_plan(n_late: u64, n_sent: u64, gap_ns: u64) -> Option<String> {
+    (n_late * 10 > n_sent).then(|| {
+        format!(
+            "{n_late} of {n_sent} requests could not be sent as planned, every {}: their waiting is in the round trip, \
+             not in its parts; to measure single round trips give a longer --gap",
+            show_ns(gap_ns)
+        )
+    })
+}
+
 fn columns(latency: &Distribution) -> String {
     let at = |q: f64| latency.quantile(q).map_or("-".into(), |v| show_ns(v.value_ns));
     let interval =
         latency.quantile(0.5).map_or(String::new(), |v| format!("[{}, {}]", show_ns(v.low_ns), show_ns(v.high_ns)));
     format!("{:>8} {interval:<19} {:>8} {:>8} {:>8} {:>8}", at(0.5), at(0.9), at(0.99), at(0.999), latency.n)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_plan_that_was_not_kept_is_told() {
+        assert_eq!(super::behind_plan(10, 100, 1_000_000), None);
+        let said = super::behind_plan(1990, 2044, 1_000_000).unwrap();
+        assert!(said.starts_with("1990 of 2044 requests could not be sent as planned, every 1ms"), "{said}");
+        assert_eq!(super::behind_plan(0, 0, 1), None, "nothing was sent");
+    }
 }

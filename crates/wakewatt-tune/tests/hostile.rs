@@ -1,0 +1,227 @@
+//! What the kernel, the disk, other people and time do to a transaction.
+#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
+
+use std::path::Path;
+use wakewatt_host::memory::{Event, Memory};
+use wakewatt_host::sink::Sink;
+use wakewatt_tune::apply::{ApplyError, Hands, Order, Outcome, SettingResult, apply, undo_all};
+use wakewatt_tune::journal::{Journal, Owner, Phase};
+use wakewatt_tune::request::Request;
+use wakewatt_tune::status::{Verdict, status};
+
+const STATE: &str = "/var/lib/wakewatt/open";
+const CPU: &str = "/sys/devices/system/cpu";
+
+fn machine() -> Memory {
+    let mut text = format!("//- {CPU}/online\n0-1\n//- {CPU}/present\n0-1\n");
+    for n in 0..2 {
+        for (file, value) in [
+            ("affected_cpus", n.to_string()),
+            ("scaling_governor", "schedutil".into()),
+            ("scaling_available_governors", "performance ondemand conservative schedutil".into()),
+        ] {
+            text += &format!("//- {CPU}/cpufreq/policy{n}/{file}\n{value}\n");
+        }
+        text += &format!("//- {CPU}/cpu{n}/power/pm_qos_resume_latency_us\n0\n");
+        for (state, name, latency) in [(0, "POLL", 0), (1, "C1", 2), (2, "C6", 170)] {
+            for (file, value) in [
+                ("name", name.to_string()),
+                ("latency", latency.to_string()),
+                ("residency", (3 * latency).to_string()),
+                ("disable", "0".into()),
+            ] {
+                text += &format!("//- {CPU}/cpu{n}/cpuidle/state{state}/{file}\n{value}\n");
+            }
+        }
+    }
+    Memory::new(&text)
+}
+
+fn hands(machine: &Memory) -> Hands<'_> {
+    Hands { source: machine, sink: machine, store: machine, runner: machine }
+}
+
+fn owner(machine: &Memory) -> Owner {
+    Owner { boot_id: machine.boot_id(), pid: 1, pid_start_ticks: None }
+}
+
+fn order(requests: &[&str]) -> Order<'static> {
+    Order {
+        purpose: "test".into(),
+        requests: requests.iter().map(|r| Request::parse(r).unwrap()).collect(),
+        ..Order::default()
+    }
+}
+
+fn run(machine: &Memory, order: &Order<'_>) -> Result<Outcome, ApplyError> {
+    apply(hands(machine), &owner(machine), Path::new(STATE), order)
+}
+
+fn journals(machine: &Memory) -> Vec<Journal> {
+    Journal::all(machine, Path::new(STATE)).0
+}
+
+#[test]
+fn whatever_the_kernel_answers_everything_goes_back() {
+    for answer in [
+        "Device or resource busy",
+        "Operation not permitted",
+        "Invalid argument",
+        "Read-only file system",
+        "Input/output error",
+    ] {
+        let machine = machine();
+        let before = machine.snapshot(STATE);
+        machine.on(&format!("{CPU}/cpu1/cpuidle/state2/disable"), Event::Refuse(answer.into()));
+        let outcome = run(&machine, &order(&["freq.governor=performance", "idle.state.C6=off"])).unwrap();
+        let (why, report) = outcome.failed.unwrap();
+        assert!(why.contains(answer) && why.contains("idle.state.C6 at cpu1"), "{why}");
+        assert!(report.is_complete() && outcome.id.is_none());
+        assert_eq!((machine.snapshot(STATE), journals(&machine).len()), (before, 0), "{answer}");
+    }
+}
+
+#[test]
+fn keeping_going_leaves_out_what_is_refused_and_says_so() {
+    let machine = machine();
+    machine.on(&format!("{CPU}/cpu1/cpuidle/state2/disable"), Event::Refuse("Operation not permitted".into()));
+    let order = Order { is_keeping_going: true, ..order(&["idle.state.C6=off"]) };
+    let outcome = run(&machine, &order).unwrap();
+    assert!(outcome.failed.is_none() && outcome.left_out[0].contains("cpu1"), "{:?}", outcome.left_out);
+    assert_eq!(Sink::read(&machine, &format!("{CPU}/cpu0/cpuidle/state2/disable")).unwrap(), "1");
+}
+
+#[test]
+fn a_value_that_is_taken_and_not_kept_is_a_refusal() {
+    let machine = machine();
+    machine.on(&format!("{CPU}/cpu0/cpuidle/state2/disable"), Event::Ignore);
+    let outcome = run(&machine, &order(&["idle.state.C6=off"])).unwrap();
+    assert!(outcome.failed.unwrap().0.contains("reads back \"0\""));
+}
+
+#[test]
+fn a_cpu_that_goes_offline_mid_way_is_named_and_its_entry_stays_in_the_journal() {
+    let machine = machine();
+    let before = machine.snapshot(STATE);
+    // When CPU 0's state is written, CPU 1 goes; its own state has been written already by the governor's stage.
+    machine.on(&format!("{CPU}/cpu0/cpuidle/state2/disable"), Event::Offline(1));
+    let outcome = run(&machine, &order(&["qos.cpu=10us", "idle.state.C6=off"])).unwrap();
+    let (why, _) = outcome.failed.unwrap();
+    assert!(why.contains("cpu1"), "{why}");
+    // Back online: recovery from the journal, if one was left, ends at the state before.
+    machine.bring_online(1);
+    for mut journal in journals(&machine) {
+        let report = undo_all(hands(&machine), &mut journal, &machine.boot_id(), false);
+        assert!(report.is_complete(), "{:?}", report.left());
+        journal.finish(&machine).unwrap();
+    }
+    assert_eq!(machine.snapshot(STATE), before);
+}
+
+#[test]
+fn cpus_that_come_online_later_are_found_by_status() {
+    let machine = machine();
+    machine.take_offline(1);
+    run(&machine, &order(&["idle.state.C6=off"])).unwrap();
+    machine.bring_online(1);
+    let states = status(hands(&machine), &journals(&machine), &machine.boot_id(), 0, None);
+    let never: Vec<&str> =
+        states[0].settings.iter().filter(|s| s.verdict == Verdict::NeverSet).map(|s| s.path.as_str()).collect();
+    assert_eq!(never, [format!("{CPU}/cpu1/cpuidle/state2/disable")]);
+    assert!(!states[0].is_good());
+}
+
+#[test]
+fn drift_names_who_may_have_done_it_and_undo_leaves_it_alone() {
+    let machine = machine();
+    run(&machine, &order(&["freq.governor=performance"])).unwrap();
+    run(&machine, &order(&["freq.governor@policy0=ondemand"])).unwrap();
+    machine.meddle(&format!("{CPU}/cpufreq/policy1/scaling_governor"), "schedutil");
+    let all = journals(&machine);
+    let states = status(hands(&machine), &all, &machine.boot_id(), 0, None);
+    let by = |at: usize| match &states[0].settings[at].verdict {
+        Verdict::Drifted { by } => by.join("; "),
+        other => panic!("{other:?}"),
+    };
+    assert!(by(0).contains("wakewatt itself: tune-2"), "{}", by(0));
+    assert!(by(1).contains("its value from before"), "{}", by(1));
+    let mut first = all[0].clone();
+    let report = undo_all(hands(&machine), &mut first, &machine.boot_id(), false);
+    assert!(report.left()[0].contains("somebody else has set it to \"ondemand\""));
+    // In the right order everything goes back.
+    for mut journal in all.into_iter().rev() {
+        assert!(undo_all(hands(&machine), &mut journal, &machine.boot_id(), false).is_complete());
+    }
+    assert_eq!(Sink::read(&machine, &format!("{CPU}/cpufreq/policy0/scaling_governor")).unwrap(), "schedutil");
+}
+
+#[test]
+fn after_a_reboot_settings_are_reset_and_only_files_are_undone() {
+    let machine = machine();
+    run(&machine, &order(&["idle.state.C6=off"])).unwrap();
+    machine.power_cycle();
+    let all = journals(&machine);
+    let states = status(hands(&machine), &all, &machine.boot_id(), 0, None);
+    assert!(states[0].settings.iter().all(|s| s.verdict == Verdict::ResetByReboot), "{states:?}");
+    // Somebody sets it in the new boot; that is none of this journal's business.
+    machine.meddle(&format!("{CPU}/cpu0/cpuidle/state2/disable"), "1");
+    let mut journal = all[0].clone();
+    assert!(undo_all(hands(&machine), &mut journal, &machine.boot_id(), false).entries.is_empty());
+    assert_eq!(Sink::read(&machine, &format!("{CPU}/cpu0/cpuidle/state2/disable")).unwrap(), "1");
+}
+
+#[test]
+fn linked_thresholds_are_set_in_the_order_the_kernel_takes() {
+    let machine = machine();
+    let before = machine.snapshot(STATE);
+    // 95 is refused while the upper one is 80.
+    let wanted = [
+        "freq.tunable.conservative.down_threshold=95",
+        "freq.tunable.conservative.up_threshold=98",
+        "freq.governor=conservative",
+    ];
+    let outcome = run(&machine, &order(&wanted)).unwrap();
+    assert!(outcome.failed.is_none(), "{:?}", outcome.failed);
+    assert!(outcome.settings.iter().all(|s| s.result == SettingResult::Set), "{:?}", outcome.settings);
+    assert_eq!(Sink::read(&machine, &format!("{CPU}/cpufreq/conservative/down_threshold")).unwrap(), "95");
+    let mut journal = journals(&machine).remove(0);
+    assert!(undo_all(hands(&machine), &mut journal, &machine.boot_id(), false).is_complete());
+    assert_eq!(machine.snapshot(STATE), before);
+}
+
+#[test]
+fn other_versions_and_torn_journals_are_named_and_hurt_nobody() {
+    let machine = machine();
+    machine.put_file(&format!("{STATE}/tune-1.json"), "{\"format\": 99}");
+    machine.put_file(&format!("{STATE}/tune-2.json"), "{\"format\": 2, \"boot_id\": \"bo");
+    machine.put_file(&format!("{STATE}/tune-3.json"), "");
+    machine.put_file(&format!("{STATE}/tune-4.json"), "[1, 2]");
+    machine.put_file(&format!("{STATE}/tune-5.json"), "\u{0}\u{1}");
+    let (good, bad) = Journal::all(&machine, Path::new(STATE));
+    let words: Vec<String> = bad.iter().map(ToString::to_string).collect();
+    assert_eq!((good.len(), bad.len()), (0, 5));
+    assert!(words[0].contains("tune-1.json: journal format 99, this wakewatt knows 2"), "{}", words[0]);
+    assert!(words[1].contains("tune-2.json: not a journal"), "{}", words[1]);
+    // A new transaction gets a number of its own.
+    let outcome = run(&machine, &order(&["idle.state.C6=off"])).unwrap();
+    assert_eq!(outcome.id.as_deref(), Some("tune-6"));
+}
+
+#[test]
+fn a_confirmation_that_never_comes_waits_on_the_boot_clock() {
+    let machine = machine();
+    let wait = Order { confirm_until_boottime_ns: Some(60), ..order(&["idle.state.C6=off"]) };
+    run(&machine, &wait).unwrap();
+    let journal = &journals(&machine)[0];
+    assert_eq!(journal.phase, Phase::Unconfirmed { until_boottime_ns: 60 });
+    let states = status(hands(&machine), std::slice::from_ref(journal), &machine.boot_id(), 10, None);
+    assert_eq!((states[0].phase.as_str(), states[0].undone_in_s), ("unconfirmed", Some(0)));
+}
+
+#[test]
+fn nothing_to_do_leaves_no_journal() {
+    let machine = machine();
+    let outcome = run(&machine, &order(&["freq.governor=schedutil"])).unwrap();
+    assert_eq!((outcome.id, journals(&machine).len()), (None, 0));
+    assert!(matches!(run(&machine, &order(&["freq.governor=nonsense"])), Err(ApplyError::Refused(_))));
+}
