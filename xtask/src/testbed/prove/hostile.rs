@@ -11,6 +11,7 @@ pub(super) const PROOF: Proof = Proof { name: "hostile", machine: "governors", w
 const FINE: u8 = 0;
 const BAD_FILE: u8 = 4;
 const NOT_RESTORED: u8 = 5;
+const DRIFT: u8 = 6;
 const REFUSED: u8 = 7;
 const BUSY: u8 = 8;
 
@@ -22,6 +23,7 @@ fn judge(inside: &Inside) -> Result<Verdict> {
     let mut verdict = Verdict::default();
     disk(inside, &mut verdict);
     refusals(inside, &mut verdict);
+    foreign(inside, &mut verdict);
     toggling(inside, &mut verdict);
     clocks(inside, &mut verdict);
     instances_and_users(inside, &mut verdict);
@@ -70,7 +72,7 @@ fn refusals(inside: &Inside, verdict: &mut Verdict) {
         ("nonsense", "none of"),
         ("einval", "Invalid argument"),
         ("nosmt", "cpu.smt"),
-        ("lastcpu", "one must stay"),
+        ("lastcpu", "cpu.online"),
         ("offline", "freq.governor"),
     ] {
         verdict.step(inside, step, REFUSED, &[words]);
@@ -86,6 +88,18 @@ fn refusals(inside: &Inside, verdict: &mut Verdict) {
          governor, EINVAL, no SMT, the last CPU, a CPU that is offline"
             .into(),
     );
+}
+
+fn foreign(inside: &Inside, verdict: &mut Verdict) {
+    verdict.step(inside, "foreign.status", DRIFT, &["2.6GHz", "ondemand"]);
+    verdict.step(inside, "foreign.undo", NOT_RESTORED, &["left alone"]);
+    let left = inside.text("foreign.left");
+    verdict.expect(left == "2600000\nondemand\n0\n", || format!("foreign: after the undo {left:?}"));
+    verdict.step(inside, "foreign.force", FINE, &[]);
+    same(inside, verdict, "foreign");
+    verdict
+        .counted
+        .push("two settings changed by somebody else are drift (6), left alone by undo (5), not with --force".into());
 }
 
 fn toggling(inside: &Inside, verdict: &mut Verdict) {
@@ -145,6 +159,10 @@ fn instances_and_users(inside: &Inside, verdict: &mut Verdict) {
     for step in ["user.apply", "user.undo"] {
         verdict.step(inside, step, REFUSED, &["needs root"]);
     }
+    let status = inside.said("user.status");
+    verdict.expect(status.contains("Permission denied") && !status.contains("Nothing is applied"), || {
+        format!("user.status: {status}")
+    });
     for step in ["user.plan", "user.knobs"] {
         verdict.step(inside, step, FINE, &[]);
     }
@@ -161,6 +179,8 @@ fn journals(inside: &Inside, verdict: &mut Verdict) {
         verdict.step(inside, &format!("bad.{kind}.undo"), NOT_RESTORED, &["tune-1.json", word]);
         verdict.step(inside, &format!("bad.{kind}.recover"), NOT_RESTORED, &["tune-1.json", word]);
         verdict.step(inside, &format!("bad.{kind}.apply"), FINE, &[]);
+        let said = inside.said(&format!("bad.{kind}.status"));
+        verdict.expect(!said.contains("Nothing is applied"), || format!("bad.{kind}.status: calls that nothing"));
     }
     verdict.step(inside, "mended.undo", FINE, &[]);
     same(inside, verdict, "bad");

@@ -20,7 +20,7 @@ mkdir -p $STATE; rm -rf ${STATE:?}/*
 n=0
 while [ $n -lt 12 ]; do
   mount -t tmpfs -o size=128k tmpfs $STATE; mkdir $STATE/open
-  dd if=/dev/zero of=$STATE/fill bs=4k count=$((31 - n)) 2>/dev/null
+  dd if=/dev/zero of=$STATE/fill bs=4k count=$((32 - n)) 2>/dev/null
   run full.$n wakewatt tune apply $MANY
   [ "$(cat full.$n.code)" = 0 ] && run full.$n.undo wakewatt tune undo
   same full.$n; n_journals >full.$n.journals
@@ -39,12 +39,20 @@ run rocpu wakewatt tune apply $MANY; umount $CPU/cpu1; same rocpu
 run nonsense wakewatt tune apply --set freq.governor=nonsense
 run einval wakewatt tune apply --set freq.governor=conservative --set freq.tunable.conservative.up_threshold=10
 run nosmt wakewatt tune apply --set cpu.smt=off
-run lastcpu wakewatt tune apply --set cpu.online=off
+run lastcpu wakewatt tune apply --set cpu.online@cpus:0=off
 same no
 echo 0 >$CPU/cpu1/online
 run offline wakewatt tune apply --set freq.governor@cpus:1=performance
 run others wakewatt tune apply --set freq.governor=performance; run others.undo wakewatt tune undo
 echo 1 >$CPU/cpu1/online; same offline
+
+# Somebody else changes what was set.
+wakewatt tune apply $C3 --set freq.max=2GHz --set freq.governor=performance >/dev/null
+echo 2600000 >$CPU/cpufreq/policy0/scaling_max_freq; echo ondemand >$CPU/cpufreq/policy1/scaling_governor
+run foreign.status wakewatt tune status
+run foreign.undo wakewatt tune undo
+cat $CPU/cpufreq/policy0/scaling_max_freq $CPU/cpufreq/policy1/scaling_governor $CPU/cpu0/cpuidle/state3/disable >foreign.left
+run foreign.force wakewatt tune undo --force; same foreign
 
 # A CPU that comes and goes meanwhile.
 ( while [ ! -e stop ]; do echo 0 >$CPU/cpu1/online; usleep 300000; echo 1 >$CPU/cpu1/online; usleep 300000; done ) &
@@ -111,5 +119,6 @@ run user.apply su nobody -s /bin/sh -c "wakewatt tune apply $C3"
 run user.undo su nobody -s /bin/sh -c "wakewatt tune undo"
 run user.plan su nobody -s /bin/sh -c "wakewatt tune plan $C3"
 run user.knobs su nobody -s /bin/sh -c "wakewatt tune knobs"
+wakewatt tune apply $C3 >/dev/null
 run user.status su nobody -s /bin/sh -c "wakewatt tune status"
-same user
+wakewatt tune undo >/dev/null; same user
