@@ -15,15 +15,15 @@ const WORDS: &str = "--max-latency 2us --set qos.cpu@cpus:0=40us --set idle.stat
     --set freq.governor=conservative --set freq.tunable.conservative.up_threshold=98 \
     --set freq.tunable.conservative.down_threshold=95 --set freq.max=2GHz --set freq.min=1.6GHz";
 /// Points of each kind.
-const N_KILLED: usize = 20;
-const N_BOTH: usize = 20;
-const N_UNDO: usize = 10;
+const N_KILLED: usize = 14;
+const N_BOTH: usize = 14;
+const N_UNDO: usize = 6;
 
 /// `point KIND I N` prints one line: kind, delay, state right after, state at the end, code of recovery.
 const SHELL: &str = r#"
 ms() { awk '{ printf "%d", $1 * 1000 }' /proc/uptime; }
 guards() { for p in /proc/[0-9]*; do tr '\0' ' ' <"$p/cmdline" 2>/dev/null | grep -q '^[^ ]*wakewatt guard ' && echo "${p#/proc/}"; done; }
-settled() { i=0; while [ -n "$(guards)" ] && [ $i -lt 200 ]; do usleep 50000; i=$((i+1)); done; [ $i -lt 200 ]; }
+settled() { tries=0; while [ -n "$(guards)" ] && [ $tries -lt 200 ]; do usleep 50000; tries=$((tries + 1)); done; [ $tries -lt 200 ]; }
 state() {
   dump_cpu now
   if cmp -s now.dump before.dump && cmp -s now.list before.list; then echo before
