@@ -198,7 +198,7 @@ pub fn undo_all(hands: Hands<'_>, journal: &mut Journal, boot_id: &str, is_force
     let (durable, fleeting): (Vec<&Entry>, Vec<&Entry>) = journal.entries.iter().partition(|e| e.is_durable());
     let mut report = undo_entries(hands.sink, &durable, is_forced);
     for command in journal.commands.iter().rev().filter(|c| c.is_started && !c.undo.is_empty()) {
-        let result = hands.runner.run(&command.undo).map_or_else(Undone::Failed, |()| Undone::Restored);
+        let result = hands.runner.run(&command.undo).map_or_else(Undone::Failed, |()| Undone::Ran);
         report.entries.push((command.undo.join(" "), result));
     }
     if is_same_boot {

@@ -10,6 +10,7 @@
 
 pub mod nearest;
 pub mod knob;
+pub mod words;
 pub mod knobs;
 pub mod request;
 pub mod profile;

@@ -20,6 +20,8 @@ const MAX_ROUNDS: usize = 4;
 pub enum Undone {
     /// Written back and read back.
     Restored,
+    /// A command that takes something back was run.
+    Ran,
     /// It held the old value already.
     WasSo,
     /// Somebody else wrote this value since; left alone.
@@ -32,6 +34,7 @@ impl std::fmt::Display for Undone {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Undone::Restored => f.write_str("put back"),
+            Undone::Ran => f.write_str("run"),
             Undone::WasSo => f.write_str("was as before already"),
             Undone::Foreign(value) => write!(f, "left alone: somebody else has set it to {value:?} since"),
             Undone::Failed(why) => write!(f, "could not be put back: {why}"),
@@ -49,12 +52,12 @@ pub struct UndoReport {
 impl UndoReport {
     /// Everything as before?
     pub fn is_complete(&self) -> bool {
-        self.entries.iter().all(|(_, u)| matches!(u, Undone::Restored | Undone::WasSo))
+        self.entries.iter().all(|(_, u)| matches!(u, Undone::Restored | Undone::Ran | Undone::WasSo))
     }
     /// What is left, one line each.
     pub fn left(&self) -> Vec<String> {
         let line = |(path, undone): &(String, Undone)| match undone {
-            Undone::Restored | Undone::WasSo => None,
+            Undone::Restored | Undone::Ran | Undone::WasSo => None,
             Undone::Foreign(value) => {
                 Some(format!("{path}: somebody else has set it to {value:?} since; left alone (--force overrides)"))
             }

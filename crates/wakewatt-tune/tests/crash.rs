@@ -3,6 +3,7 @@
 //! planned, or the journal names what is left; and recovery from the journal, run twice, always ends at one of the two.
 //!
 //! `cargo test -p wakewatt-tune --test crash -- --nocapture` prints how many points were tried.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // A test that cannot go on should stop; figures are printed.
 
 use std::collections::BTreeMap;
 use std::path::Path;

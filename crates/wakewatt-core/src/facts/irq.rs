@@ -67,6 +67,8 @@ pub struct IrqDevice {
     pub n_active: u64,
     /// How many it has.
     pub n_irqs: u64,
+    /// The numbers of those that were raised.
+    pub active: Vec<u32>,
     /// Times, together.
     pub n_total: u64,
     /// CPUs they are routed to; falls back to the CPUs that were hit.
@@ -86,6 +88,7 @@ impl Irqs {
             entry.n_total = entry.n_total.saturating_add(line.n_total);
             let cpus = self.routes.get(&number).and_then(IrqRoute::cpus).unwrap_or(&line.cpus_hit);
             if line.n_total > 0 {
+                entry.active.push(number);
                 entry.cpus = entry.cpus.or(cpus);
             }
         }
@@ -178,6 +181,17 @@ fn parse_line(line: &str, cpus: &[Cpu]) -> Option<IrqLine> {
     };
     found.device = words.get(from..).unwrap_or_default().join(" ");
     Some(found)
+}
+
+/// Queues whose drivers let the kernel spread them: `nvme0q3` (not the admin queue 0), `virtio1-req.0`, `virtio2-request`.
+pub fn is_managed(device: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    let is_nvme = device
+        .strip_prefix("nvme")
+        .and_then(|rest| rest.split_once('q'))
+        .is_some_and(|(disk, queue)| digits(disk) && digits(queue) && queue != "0");
+    let virtio = device.strip_prefix("virtio").and_then(|rest| rest.split_once('-'));
+    is_nvme || virtio.is_some_and(|(number, what)| digits(number) && what.starts_with("req"))
 }
 
 /// The device behind a queue's interrupt: `nvme0q5` is nvme0, `i40e-eth0-TxRx-3` and `eth0-rx-1` are their front.

@@ -5,6 +5,7 @@
 //! default: root can write 0 to `disable`. Both directions are worth knowing: states that could be had, and states
 //! that somebody switched on against the BIOS.
 
+use super::idle_disabled_by_user::switch;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::units::show_ns;
@@ -67,8 +68,7 @@ impl Rule for BiosDisabledStates {
             finding = finding.on(format!("{folder}/default_status"), format!("disabled on CPUs {cpus}"));
         }
         for (state, cpus) in &on {
-            let path = format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/disable", state.index);
-            finding = finding.step("idle.disable", path, "1", format!("back to the default on CPUs {cpus}"));
+            finding = switch(finding, &evidence.facts, state, cpus, "off", "back to the default");
         }
         finding.remedy(what, price, "wakewatt inspect idle, then wakewatt measure wakeup").yes()
     }

@@ -40,11 +40,13 @@ impl Rule for C1Demotion {
                 paid",
         );
         let title = "C1 demotion is on: the hardware may turn a request for C6 into C1";
+        // Firmware's lock of the register covers its lower half only (SDM volume 4), not these bits.
+        let knob = if demotion.get().is_some() { "idle.c1_demotion" } else { "msr.c1_demotion" };
         Finding::new(self, Weight::Note, Confidence::High, title, cost)
             .on(path, says)
+            .step(knob, None, "off", path, "C6 where the kernel asks for it")
             .remedy(
-                "Nothing, if latency matters. To save power on a mostly idle machine, switch it off (write 0 to the \
-                    file as root, or the BIOS) and measure watts.",
+                "Nothing, if latency matters. To save power on a mostly idle machine, switch it off and measure watts.",
                 "Switched off: deeper sleep, slower wake-ups.",
                 "wakewatt measure wakeup with long and short pauses",
             )

@@ -98,7 +98,7 @@ impl DeepIdleVsLatency {
         let finding = Finding::new(self, Weight::Problem, Confidence::High, text, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()));
         let limit = if effect.arm == SHALLOW { budget::shallowest(&evidence.facts.idle) } else { None };
-        self.advise(evidence, finding, limit.unwrap_or(LatencyLimit::Poll))
+        self.advise(evidence, finding, limit.unwrap_or(LatencyLimit::Poll), true)
     }
 
     fn by_claims(&self, evidence: &Evidence) -> Answer {
@@ -151,11 +151,12 @@ impl DeepIdleVsLatency {
         if qos.global.get().is_none() {
             finding = finding.on("/dev/cpu_dma_latency", "could not be read: a global limit may already exclude it");
         }
-        self.advise(evidence, finding, budget::shallow(idle).unwrap_or(LatencyLimit::Poll))
+        self.advise(evidence, finding, budget::shallow(idle).unwrap_or(LatencyLimit::Poll), false)
     }
 
     /// The budget that keeps shallow sleep, or polling where there is only one kind of sleep.
-    fn advise(&self, evidence: &Evidence, mut finding: Finding, limit: LatencyLimit) -> Answer {
+    /// To poll on every CPU is proposed as a plan only where the experiment has shown the gain.
+    fn advise(&self, evidence: &Evidence, mut finding: Finding, limit: LatencyLimit, is_proved: bool) -> Answer {
         let idle = &evidence.facts.idle;
         for sample in evidence.wakeups.iter().take(MAX_SAMPLES) {
             if let Some(median) = sample.latency.p50_ns() {
@@ -183,13 +184,10 @@ impl DeepIdleVsLatency {
             "More watts when idle; less turbo headroom for a single busy core. How many watts: measure before and \
                 after."
         };
+        if limit != LatencyLimit::Poll || is_proved {
+            finding = finding.budget(&evidence.facts, limit, "exclude the idle states that are slow to leave");
+        }
         finding
-            .step(
-                "qos.global",
-                "/dev/cpu_dma_latency",
-                limit.to_string(),
-                "exclude the idle states that are slow to leave",
-            )
             .remedy(what, price, "wakewatt measure wakeup before and after; wakewatt doctor repeats the experiment")
             .yes()
     }
@@ -299,7 +297,7 @@ mod tests {
         both.effects.insert(0, Effect { arm: "shallow".into(), ..both.effects[0].clone() });
         host.experiment = Some(both.clone());
         let to = |host: &Evidence| match DeepIdleVsLatency.check(host) {
-            Answer::Yes(finding) => finding.plan.unwrap().steps[0].to.clone(),
+            Answer::Yes(finding) => finding.plan.unwrap().steps()[0].to.clone(),
             _ => String::new(),
         };
         assert_eq!(to(&host), "1us");
@@ -324,6 +322,6 @@ mod tests {
     fn the_remedy_is_resolved() {
         let Answer::Yes(finding) = DeepIdleVsLatency.check(&evidence(&icx())) else { panic!() };
         assert!(finding.remedy.contains("4us -> C1E (4us); C6 (170us) excluded; 5-169us would be the same"));
-        assert_eq!(finding.plan.unwrap().steps[0].to, "4us");
+        assert_eq!(finding.plan.unwrap().steps()[0].to, "4us");
     }
 }

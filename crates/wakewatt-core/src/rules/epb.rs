@@ -4,7 +4,7 @@
 //! 'normal'" in the log), which undoes "maximum performance" in the BIOS (KNOBS.md 4). With hardware-managed P-states
 //! the energy preference decides about the clock and the bias about little else, so 6 and 7 are notes.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::evidence::Evidence;
 
 const PATH: &str = "/sys/devices/system/cpu/cpu*/power/energy_perf_bias";
@@ -38,6 +38,7 @@ impl Rule for Epb {
         let kernel = if worst == 6 { "; 6 is also what the kernel makes of a firmware 0" } else { "" };
         let weight = if worst > 7 || is_uneven { Weight::Risk } else { Weight::Note };
         let title = format!("The energy bias is {} (0 performance, 15 power){kernel}", words.join(", "));
+        let on = on_cpus(&evidence.facts, &bias.cpus_where(|v| *v > 0));
         Finding::new(
             self,
             weight,
@@ -49,7 +50,7 @@ impl Rule for Epb {
             ),
         )
         .on(PATH, words.join(", "))
-        .step("freq.epb", PATH, "performance", "the bias the firmware may have had")
+        .step("freq.epb", on, "performance", PATH, "the bias the firmware may have had")
         .remedy(
             "Set 0 where latency matters. Look in the kernel log for ENERGY_PERF_BIAS: if it says so, the BIOS \
                     setting was undone at boot and is undone again at the next.",

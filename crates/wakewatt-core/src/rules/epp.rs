@@ -4,7 +4,7 @@
 //! clock; balance_performance is the usual default of servers and a note only. Under governor performance the driver
 //! forces `performance`; a write then fails with EBUSY, so the governor comes first (KNOBS.md 4).
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::evidence::Evidence;
 use crate::facts::freq::policies::EnergyPreference;
 
@@ -55,9 +55,16 @@ impl Rule for Epp {
         let words: Vec<String> = all.known().map(|(cpus, p)| format!("{} on CPUs {cpus}", word(p))).collect();
         let weight = if worst == 2 || is_uneven { Weight::Risk } else { Weight::Note };
         let cost = Cost::unknown("the hardware raises the clock later after a pause; how much is not measured");
-        Finding::new(self, weight, Confidence::Medium, format!("The energy preference is {}", words.join(", ")), cost)
-            .on(PATH, words.join(", "))
-            .step("freq.epp", PATH, "performance", "raise the clock at once")
+        let title = format!("The energy preference is {}", words.join(", "));
+        let mut finding = Finding::new(self, weight, Confidence::Medium, title, cost).on(PATH, words.join(", "));
+        // Under governor performance the write fails with EBUSY.
+        let governors = policies.by_cpu(&policies.governor);
+        let cpus = all.cpus_where(|p| level(p) > 0).minus(&governors.cpus_where(|g| g == "performance"));
+        if !cpus.is_empty() {
+            let on = on_cpus(&evidence.facts, &cpus);
+            finding = finding.step("freq.epp", on, "performance", PATH, "raise the clock at once");
+        }
+        finding
             .remedy(
                 "Set performance where latency matters, all CPUs alike. It is lost with the next reboot or profile \
                     change.",

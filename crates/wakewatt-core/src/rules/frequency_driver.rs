@@ -8,6 +8,7 @@
 use super::governor::is_autonomous;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use crate::facts::kernel::KernelVersion;
 
 const PATH: &str = "/sys/devices/system/cpu/cpufreq/policy*/scaling_driver";
 
@@ -55,12 +56,21 @@ impl Rule for FrequencyDriver {
         let cost = Cost::unknown("depends on the governor and the work; not measured");
         let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost).on(PATH, driver);
         if driver == "acpi-cpufreq" {
-            finding = finding.step(
-                "boot.cmdline",
-                "the boot loader's command line",
-                "amd_pstate=active",
-                "let CPPC choose the clock",
-            );
+            // Older kernels do not know the mode, and amd_pstate=disable was somebody's decision.
+            let knows_active = evidence.facts.kernel.version.get().is_some_and(|v| *v >= KernelVersion::new(6, 3, 0));
+            if knows_active && evidence.facts.boot.argument("amd_pstate").is_none() {
+                finding = finding.boot("amd_pstate=active", "let CPPC choose the clock");
+            }
+        }
+        let (name, status) = match driver {
+            "intel_cpufreq" => ("intel_pstate", &freq.intel_pstate.status),
+            _ => ("amd_pstate", &freq.amd_pstate.status),
+        };
+        // Chosen at boot, it was chosen.
+        if status.get().is_some_and(|s| s != "active") && evidence.facts.boot.argument(name).is_none() {
+            let path = format!("/sys/devices/system/cpu/{name}/status");
+            finding =
+                finding.step("freq.driver", None, "active", path, "let the driver's own algorithm choose the clock");
         }
         finding
             .remedy(

@@ -5,7 +5,7 @@
 //! rule.epp; under every other driver it is the lowest frequency for ever. ondemand, conservative and schedutil raise
 //! the clock after the load has come: a short request after a pause is served at a low clock.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, percent};
 use crate::evidence::Evidence;
 
 const PATH: &str = "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor";
@@ -80,10 +80,17 @@ impl Rule for Governor {
             ),
         };
         let title = format!("Governor {}{what} (driver {driver})", words.join(", "));
-        Finding::new(self, weight, Confidence::Medium, title, cost)
+        let mut finding = Finding::new(self, weight, Confidence::Medium, title, cost)
             .on(PATH, words.join(", "))
-            .on(PATH.replace("governor", "driver"), driver)
-            .step("freq.governor", PATH, "performance", "keep the clock up between requests")
+            .on(PATH.replace("governor", "driver"), driver);
+        let offered = policies.by_cpu(&policies.governors_available);
+        let takes_it = offered.cpus_where(|all| all.iter().any(|g| g == "performance"));
+        let others = governors.cpus_where(|g| g != "performance").and(&takes_it);
+        if !others.is_empty() {
+            let (on, why) = (on_cpus(&evidence.facts, &others), "keep the clock up between requests");
+            finding = finding.step("freq.governor", on, "performance", PATH, why);
+        }
+        finding
             .remedy(
                 "Set governor performance on all policies. It does not keep the CPUs from sleeping. Ask first \
                     whether a daemon sets the governor (rule.tuning-daemons).",

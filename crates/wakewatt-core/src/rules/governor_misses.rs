@@ -9,6 +9,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent, sum};
 use crate::evidence::Evidence;
 use crate::facts::idle::IdleState;
 
+const GOVERNOR: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
 const MIN_ENTRIES: u64 = 10_000;
 const LIMIT: f64 = 0.5;
 const CLEAR: f64 = 0.8;
@@ -58,12 +59,23 @@ impl Rule for GovernorMisses {
             sum(&state.n_usage),
             state.label()
         );
-        Finding::new(self, weight, Confidence::Low, title, Cost::unknown(text))
+        let finding = Finding::new(self, weight, Confidence::Low, title, Cost::unknown(text))
             .on(format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/{file}", state.index), percent(miss))
-            .on(
-                "/sys/devices/system/cpu/cpuidle/current_governor",
-                idle.governor.get().map_or("unknown", String::as_str),
+            .on(GOVERNOR, idle.governor.get().map_or("unknown", String::as_str));
+        let has_teo = idle.governors_available.get().is_some_and(|all| all.iter().any(|g| g == "teo"));
+        let is_menu = idle.governor.get().is_some_and(|g| g == "menu");
+        let finding = if deep.is_some() && has_teo && is_menu {
+            finding.step(
+                "idle.governor",
+                None,
+                "teo",
+                GOVERNOR,
+                "it looks at timers first, and goes shallower in doubt",
             )
+        } else {
+            finding
+        };
+        finding
             .remedy(
                 "If too deep: a latency limit, or governor teo where the kernel offers it. If too shallow: look for \
                     a latency limit or for a periodic timer that wakes the CPUs.",

@@ -7,6 +7,8 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 
+const ROOT: &str = "/sys/devices/system/cpu/cpufreq";
+
 /// See the essay above.
 pub(super) struct GovernorTunables;
 
@@ -64,7 +66,17 @@ impl Rule for GovernorTunables {
             cost,
         );
         for (name, value) in &values {
-            finding = finding.on(format!("/sys/devices/system/cpu/cpufreq/{name}"), value);
+            finding = finding.on(format!("{ROOT}/{name}"), value);
+        }
+        for (name, _) in values.iter().filter(is_bad) {
+            let Some((governor, tunable)) = name.split_once('/') else { continue };
+            let to = match tunable {
+                "powersave_bias" => "0",
+                "freq_step" => "20",
+                _ => "20000",
+            };
+            let (knob, path) = (format!("freq.tunable.{governor}.{tunable}"), format!("{ROOT}/{name}"));
+            finding = finding.step(&knob, None, to, path, "let the clock rise sooner");
         }
         finding
             .remedy(

@@ -56,10 +56,20 @@ impl Rule for HaltpollGuest {
                 ),
             ),
         };
-        Finding::new(self, weight, Confidence::Medium, title, cost)
+        let mut finding = Finding::new(self, weight, Confidence::Medium, title, cost)
             .on("/sys/devices/system/cpu/cpuidle/current_driver", "haltpoll")
             .on("/sys/devices/system/cpu/cpuidle/current_governor", governor)
-            .on(PARAMETER, polls.map_or("not readable".to_string(), show_ns))
+            .on(PARAMETER, polls.map_or("not readable".to_string(), show_ns));
+        let available = idle.governors_available.get();
+        if governor != "haltpoll" && available.is_some_and(|all| all.iter().any(|g| g == "haltpoll")) {
+            let path = "/sys/devices/system/cpu/cpuidle/current_governor";
+            finding = finding.step("idle.governor", None, "haltpoll", path, "the one that bounds the polling");
+        }
+        if polls == Some(0) {
+            let knob = "idle.haltpoll.guest_halt_poll_ns";
+            finding = finding.step(knob, None, "200000", PARAMETER, "poll for up to 200us before halting");
+        }
+        finding
             .remedy(
                 format!(
                     "To wake faster after short pauses: governor haltpoll and a value such as 200000 in \

@@ -32,8 +32,9 @@ impl Rule for HwpDynamicBoost {
                     cost,
                 )
                 .on(path, "0")
+                .step("freq.hwp_dynamic_boost", None, "on", path, "a fast start after a wait for input or output")
                 .remedy(
-                    "For disk- or network-bound work at low load, write 1 to it as root and compare.",
+                    "For disk- or network-bound work at low load, switch it on and compare.",
                     "Some watts.",
                     "the work's own latency before and after; wakewatt inspect freq shows the switch",
                 )

@@ -64,6 +64,10 @@ impl Rule for IdleBootArguments {
         for (name, does, _) in &found {
             finding = finding.on("/proc/cmdline", format!("{name}: {does}"));
         }
+        // The others are taken off by hand: another value would be somebody else's intent, and idle= has no "as usual".
+        if line.value("nohz") == Some("off") {
+            finding = finding.boot("nohz=on", "let idle CPUs stop the tick, as is usual");
+        }
         finding
             .remedy(
                 "Keep it only if somebody knows why it is there. A latency limit at run time does most of the same, \

@@ -4,8 +4,35 @@
 //! different amounts on different CPUs; indexes differ between hosts, so scripts disable the wrong state
 //! (scylladb#30500, KNOBS.md 6). Before kernel 5.6 there is no default to compare with.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
+use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
+use crate::facts::Snapshot;
+use crate::facts::idle::IdleState;
+
+/// Steps that switch a state on or off on these CPUs, by the name it has on each of them.
+pub(super) fn switch(
+    finding: Finding,
+    facts: &Snapshot,
+    state: &IdleState,
+    cpus: &CpuSet,
+    to: &str,
+    why: &str,
+) -> Finding {
+    let path = format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/disable", state.index);
+    let mut names: Vec<(String, CpuSet)> = Vec::new();
+    for cpu in cpus.iter() {
+        let name = state.name_on(cpu);
+        match names.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, set)) => set.insert(cpu),
+            None => names.push((name, [cpu].into_iter().collect())),
+        }
+    }
+    names.into_iter().fold(finding, |finding, (name, cpus)| {
+        let knob = format!("idle.state.{name}");
+        finding.step(&knob, on_cpus(facts, &cpus), to, path.clone(), format!("{why}, CPUs {cpus}"))
+    })
+}
 
 /// See the essay above.
 pub(super) struct IdleDisabledByUser;
@@ -51,8 +78,7 @@ impl Rule for IdleDisabledByUser {
                 state.index
             );
             finding = finding.on(path, format!("1 on CPUs {cpus}"));
-            let all = format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/disable", state.index);
-            finding = finding.step("idle.disable", all, "0", format!("{} back on, CPUs {cpus}", state.label()));
+            finding = switch(finding, &evidence.facts, state, cpus, "on", "back to what it was at boot");
         }
         finding
             .remedy(

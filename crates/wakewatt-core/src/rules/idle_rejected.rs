@@ -4,8 +4,11 @@
 //! x86 an interrupt was already pending. A few are normal; more than one in a hundred means that a state is offered
 //! and cannot be had, and that the governor learns nothing from it.
 
+use super::idle_disabled_by_user::switch;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent, sum};
+use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
+use crate::facts::idle::IdleState;
 
 /// See the essay above.
 pub(super) struct IdleRejected;
@@ -40,8 +43,21 @@ impl Rule for IdleRejected {
             state.label()
         );
         let cost = Cost::unknown("each refusal wastes a pass of the idle loop and leaves the CPU awake; not measured");
-        Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
-            .on(format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/rejected", state.index), n)
+        let mut finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
+            .on(format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/rejected", state.index), n);
+        // Without another sleeping state the CPUs would spin; ladder does not look past a state that is off.
+        let idle = &evidence.facts.idle;
+        let others = |s: &&IdleState| s.index != state.index && s.label() != "POLL";
+        let cpus = state.is_disabled.cpus_where(|off| !off);
+        let sleeps = idle
+            .states
+            .iter()
+            .filter(others)
+            .fold(CpuSet::new(), |all, s| all.or(&s.is_disabled.cpus_where(|off| !off)));
+        if cpus.minus(&sleeps).is_empty() && idle.governor.get().is_some_and(|g| g != "ladder") {
+            finding = switch(finding, &evidence.facts, state, &cpus, "off", "until the firmware is updated");
+        }
+        finding
             .remedy(
                 "Update the firmware; meanwhile disable the state, so that the governor chooses one that works.",
                 "Disabling it: more watts when idle, if it was entered at all.",

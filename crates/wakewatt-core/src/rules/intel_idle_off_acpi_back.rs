@@ -49,12 +49,8 @@ impl Rule for IntelIdleOffAcpiBack {
         Finding::new(self, Weight::Risk, Confidence::High, title, cost)
             .on("/proc/cmdline", "intel_idle.max_cstate=0")
             .on("/sys/devices/system/cpu/cpuidle/current_driver", driver)
-            .step(
-                "boot.cmdline",
-                "the boot loader's command line",
-                "intel_idle.max_cstate=1 processor.max_cstate=1",
-                "keep intel_idle in charge and limit both drivers",
-            )
+            .boot("intel_idle.max_cstate=1", "keep intel_idle in charge, and limit it")
+            .boot("processor.max_cstate=1", "limit acpi_idle as well, should it be in charge")
             .remedy(
                 "Use intel_idle.max_cstate=1 (not 0), with processor.max_cstate=1 beside it, and reboot; or set a \
                     latency limit now.",

@@ -5,9 +5,34 @@
 //! Devices with one active interrupt cannot spread it and are left out.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
+use crate::facts::holders::RunningDaemon;
+use crate::facts::irq::{IrqDevice, is_managed};
 
 const MIN_INTERRUPTS: u64 = 100_000;
+
+/// More interrupts than this are a daemon's work.
+const MAX_STEPS: usize = 16;
+
+/// Each of a device's interrupts to a CPU of its own, on the memory node that serves them now; not on isolated CPUs.
+fn spread(finding: Finding, evidence: &Evidence, device: &IrqDevice) -> Finding {
+    let facts = &evidence.facts;
+    let is_fixed =
+        |n: &u32| facts.irq.lines.get().into_iter().flatten().any(|l| l.number == Some(*n) && is_managed(&l.device));
+    let serves = |cpus: &&CpuSet| device.cpus.first().is_some_and(|cpu| cpus.contains(cpu));
+    let node = facts.memory.nodes.iter().filter_map(|n| n.cpus.get()).find(serves);
+    let running: CpuSet = facts.cpus.running().collect();
+    let isolated = facts.boot.isolated.get().cloned().unwrap_or_default();
+    let cpus: Vec<u32> = node.unwrap_or(&running).and(&running).minus(&isolated).iter().collect();
+    if cpus.len() < 2 || device.active.len() > MAX_STEPS || device.active.iter().any(is_fixed) {
+        return finding;
+    }
+    device.active.iter().zip(cpus.iter().cycle()).fold(finding, |finding, (irq, cpu)| {
+        let path = format!("/proc/irq/{irq}/smp_affinity_list");
+        finding.step("irq.affinity", Some(format!("irq{irq}")), cpu.to_string(), path, "a CPU of its own")
+    })
+}
 
 /// See the essay above.
 pub(super) struct IrqAffinity;
@@ -48,11 +73,17 @@ impl Rule for IrqAffinity {
             format!("All interrupts go to one CPU: {}", words.join(", ")),
             cost,
         );
+        // A daemon that places interrupts would move them back.
+        let is_placed = |d: &RunningDaemon| d.overlaps.iter().any(|o| o == "interrupt affinity");
+        let has_daemon = evidence.facts.holders.daemons.iter().any(is_placed);
         for d in crowded {
             finding = finding.on(
                 "/proc/interrupts, /proc/irq/*/effective_affinity_list",
                 format!("{}: {} times, CPUs {}", d.device, d.n_total, d.cpus),
             );
+            if !has_daemon {
+                finding = spread(finding, evidence, d);
+            }
         }
         finding
             .remedy(

@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use crate::facts::kernel::KernelVersion;
 
 const PATH: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
 
@@ -33,7 +34,7 @@ impl Rule for LadderGovernor {
         let better = ["menu", "teo"].into_iter().find(|g| others.iter().any(|o| o == g));
         let cost =
             Cost::unknown("ladder misjudges sleep lengths on a tickless kernel: late and wrong depths; not measured");
-        let finding = Finding::new(
+        let mut finding = Finding::new(
             self,
             Weight::Risk,
             Confidence::Medium,
@@ -41,6 +42,15 @@ impl Rule for LadderGovernor {
             cost,
         )
         .on(PATH, governor);
+        // Older kernels choose at boot only; they have the file under another name.
+        let is_writable = evidence.facts.kernel.version.get().is_some_and(|v| *v >= KernelVersion::new(5, 8, 0));
+        match better {
+            Some(name) if is_writable => {
+                finding = finding.step("idle.governor", None, name, PATH, "made for a tick that stops");
+            }
+            Some(name) => finding = finding.boot(format!("cpuidle.governor={name}"), "made for a tick that stops"),
+            None => {}
+        }
         let what = match better {
             Some(name) => format!(
                 "Write {name} to {PATH} as root (kernel 5.8 and later); cpuidle.governor={name} at boot makes it last."

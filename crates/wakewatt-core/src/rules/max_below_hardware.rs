@@ -4,7 +4,8 @@
 //! rule.turbo-off speaks; under acpi-cpufreq `cpuinfo_max_freq` may include boost that no step names, so the highest
 //! step of the table is what counts there (an EPYC Genoa: 3.25 of 3.8 GHz, and it boosts all the same).
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, khz_word, on_cpus, percent};
+use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::fact::{Fact, PerCpu};
 use crate::facts::freq::Freq;
@@ -27,6 +28,25 @@ pub(super) fn reachable_khz(freq: &Freq) -> PerCpu<u64> {
         };
         Some((policy, Fact::Known(top)))
     }))
+}
+
+/// The CPUs whose limit is too low, by the frequency they should reach; without those the firmware limits, where a
+/// request is clamped.
+fn lowered(evidence: &Evidence, top: &PerCpu<u64>) -> Vec<(u64, CpuSet)> {
+    let policies = &evidence.facts.freq.policies;
+    let mut all: Vec<(u64, CpuSet)> = Vec::new();
+    for (policy, khz) in top.known().flat_map(|(set, khz)| set.iter().map(move |p| (p, *khz))) {
+        let Some(limit) = policies.max_khz.of(policy).and_then(Fact::get) else { continue };
+        let is_firmware = policies.bios_limit_khz.of(policy).and_then(Fact::get).is_some_and(|b| *b < khz - khz / 100);
+        let Some(cpus) = policies.cpus_of(policy).filter(|_| *limit < khz - khz / 100 && !is_firmware) else {
+            continue;
+        };
+        match all.iter_mut().find(|(k, _)| *k == khz) {
+            Some((_, set)) => *set = set.or(cpus),
+            None => all.push((khz, cpus.clone())),
+        }
+    }
+    all
 }
 
 /// See the essay above.
@@ -74,8 +94,18 @@ impl Rule for MaxBelowHardware {
         if let Some(ratio) = freq.intel_pstate.max_perf_ratio.get().filter(|r| **r < 1.0) {
             finding = finding.on("/sys/devices/system/cpu/intel_pstate/max_perf_pct", percent(*ratio));
         }
+        for (khz, cpus) in lowered(evidence, &top) {
+            let on = on_cpus(&evidence.facts, &cpus);
+            let is_all = freq.policies.hardware_max_khz.uniform() == Some(&khz);
+            let to = if is_all { "max".into() } else { khz_word(khz) };
+            finding = finding.step("freq.max", on, to, PATH, "allow the highest frequency");
+        }
+        if let Some(ratio) = freq.intel_pstate.max_perf_ratio.get().filter(|r| **r < 1.0) {
+            let path = "/sys/devices/system/cpu/intel_pstate/max_perf_pct";
+            let why = format!("{} bounds every policy", percent(*ratio));
+            finding = finding.step("freq.perf.max", None, "100", path, why);
+        }
         finding
-            .step("freq.max", PATH, show_khz(khz), "allow the highest frequency")
             .remedy(
                 "Raise the limit to the hardware's maximum. If it falls again, something sets it: a daemon \
                     (rule.tuning-daemons), heat (rule.throttling) or the firmware (rule.bios-limit).",

@@ -3,7 +3,8 @@
 //! `scaling_min_freq` above `cpuinfo_min_freq`: somebody keeps the clock up. It buys faster starts after a pause and
 //! costs watts at partial load; equal limits pin the clock. A note, to be read beside the governor.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
+use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::fact::Fact;
 use crate::units::show_khz;
@@ -45,7 +46,7 @@ impl Rule for MinFrequency {
             show_khz(*min),
             show_khz(*hardware)
         );
-        Finding::new(
+        let mut finding = Finding::new(
             self,
             Weight::Note,
             Confidence::High,
@@ -53,13 +54,26 @@ impl Rule for MinFrequency {
             Cost::unknown("watts at partial load; faster starts after a pause; not measured"),
         )
         .on(format!("/sys/devices/system/cpu/cpufreq/policy{policy}/scaling_min_freq"), show_khz(*min))
-        .on(format!("/sys/devices/system/cpu/cpufreq/policy{policy}/cpuinfo_min_freq"), show_khz(*hardware))
-        .remedy(
-            "Leave it where latency matters; else lower it again.",
-            "Lowered: short requests after a pause may start slower.",
-            "wakewatt inspect freq",
-        )
-        .yes()
+        .on(format!("/sys/devices/system/cpu/cpufreq/policy{policy}/cpuinfo_min_freq"), show_khz(*hardware));
+        // Under performance the lower limit decides nothing, and some drivers raise it themselves.
+        let is_pushed = |p: u32| policies.governor.of(p).and_then(Fact::get).is_none_or(|g| g == "performance");
+        let cpus = pairs
+            .iter()
+            .filter(|(p, min, hardware)| *min > hardware + hardware / 20 && !is_pushed(*p))
+            .filter_map(|(p, ..)| policies.cpus_of(*p))
+            .fold(CpuSet::new(), |all, cpus| all.or(cpus));
+        if !cpus.is_empty() {
+            let (on, path) =
+                (on_cpus(&evidence.facts, &cpus), "/sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq");
+            finding = finding.step("freq.min", on, "min", path, "let the clock fall again");
+        }
+        finding
+            .remedy(
+                "Leave it where latency matters; else lower it again.",
+                "Lowered: short requests after a pause may start slower.",
+                "wakewatt inspect freq",
+            )
+            .yes()
     }
 }
 

@@ -4,9 +4,15 @@
 //! believable. A finding never mixes what was measured here with what is predicted from facts. To add a rule: write
 //! the file, add one line to [`RULES`].
 
+use crate::budget;
+use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::fact::{Gap, GapKind, PerCpu};
-use crate::plan::{Plan, Step};
+use crate::facts::Snapshot;
+use crate::facts::idle::Idle;
+use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
+use crate::plan::{self, Plan, Step};
+use crate::units::LatencyLimit;
 use serde::Serialize;
 
 /// What a finding costs, and how we know.
@@ -201,22 +207,70 @@ impl Finding {
         (self.remedy, self.price, self.verify) = (what.into(), price.into(), verify.into());
         self
     }
-    /// One more step of the plan.
+    /// One more step of the plan: the setting, where, its new value, the file that shows it, and why.
     fn step(
         mut self,
         knob: &str,
-        path: impl Into<String>,
+        on: Option<String>,
         to: impl Into<String>,
+        path: impl Into<String>,
         reason: impl Into<String>,
     ) -> Finding {
-        let step = Step { knob: knob.into(), path: path.into(), to: to.into(), reason: reason.into() };
-        self.plan.get_or_insert_default().steps.push(step);
+        let step = Step { knob: knob.into(), on, to: to.into(), path: path.into(), reason: reason.into() };
+        let mut plan = self.plan.take().unwrap_or_default();
+        plan.push(step);
+        self.plan = Some(plan).filter(|plan| !plan.steps().is_empty());
         self
+    }
+    /// One more step of the plan: a latency budget for all CPUs, where it would not poll unasked. In a container without
+    /// the device it is a value of every CPU.
+    fn budget(self, facts: &Snapshot, limit: LatencyLimit, reason: impl Into<String>) -> Finding {
+        let has_no_device = facts.qos.global.gap().is_some_and(|gap| gap.kind == GapKind::Absent);
+        if would_poll(limit, &facts.idle) || (has_no_device && facts.qos.per_cpu.is_unknown()) {
+            self
+        } else if has_no_device {
+            self.step("qos.cpu", None, limit_word(limit), cpu_limit_path(0), reason)
+        } else {
+            self.step("qos.global", None, limit_word(limit), GLOBAL, reason)
+        }
+    }
+    /// One more step of the plan: a kernel parameter for the next boots.
+    fn boot(self, parameter: impl Into<String>, reason: impl Into<String>) -> Finding {
+        self.step(plan::BOOT, None, parameter, "/proc/cmdline", reason)
     }
     /// The answer.
     fn yes(self) -> Answer {
         Answer::Yes(Box::new(self))
     }
+}
+
+/// CPUs as a step says them: none where all that run are meant, a package where it is one, else the list.
+fn on_cpus(facts: &Snapshot, cpus: &CpuSet) -> Option<String> {
+    let running: CpuSet = facts.cpus.running().collect();
+    if running.minus(cpus).is_empty() {
+        return None;
+    }
+    let is_it = |(_, all): &&(u32, CpuSet)| all.and(&running) == *cpus;
+    let packages = facts.topology.packages();
+    Some(packages.iter().find(is_it).map_or_else(|| format!("cpus:{cpus}"), |(id, _)| format!("package:{id}")))
+}
+
+/// A latency limit as a step says it: exact, where printing for people rounds to three digits.
+fn limit_word(limit: LatencyLimit) -> String {
+    match limit {
+        LatencyLimit::AtMostNs(ns) => format!("{}us", ns.div_ceil(1000)),
+        word => word.to_string(),
+    }
+}
+
+/// Would this limit leave some CPU without any sleeping state, though it does not say poll?
+fn would_poll(limit: LatencyLimit, idle: &Idle) -> bool {
+    limit != LatencyLimit::Poll && budget::resolve(limit, idle).iter().any(|r| r.is_polling)
+}
+
+/// A frequency as a step says it, exact as well.
+fn khz_word(khz: u64) -> String {
+    if khz.is_multiple_of(1000) { format!("{}MHz", khz / 1000) } else { format!("{khz}kHz") }
 }
 
 /// 0.256 as `26 %`; small shares keep a digit.

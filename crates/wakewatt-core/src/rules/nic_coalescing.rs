@@ -47,7 +47,18 @@ impl Rule for NicCoalescing {
         );
         let mut finding = Finding::new(self, weight, Confidence::Medium, title, cost);
         for (i, c) in slow {
-            finding = finding.on(format!("ethtool -c {}", i.name), format!("rx-usecs {}", c.rx_ns.unwrap_or(0) / 1000));
+            let path = format!("ethtool -c {}", i.name);
+            finding = finding.on(path.clone(), format!("rx-usecs {}", c.rx_ns.unwrap_or(0) / 1000));
+            // Without a time, a driver waits for the number of packets.
+            let steps = [
+                (c.is_adaptive_rx == Some(true), "adaptive-rx", "off", "the driver would choose the number again"),
+                (c.n_rx_frames.is_some_and(|n| n > 1), "rx-frames", "1", "one packet is enough for an interrupt"),
+                (true, "rx-usecs", "0", "no wait before the interrupt"),
+            ];
+            for (_, field, to, why) in steps.iter().filter(|(is_needed, ..)| *is_needed) {
+                let knob = format!("net.coalescing.{field}");
+                finding = finding.step(&knob, Some(i.name.clone()), *to, path.clone(), *why);
+            }
         }
         finding
             .remedy(

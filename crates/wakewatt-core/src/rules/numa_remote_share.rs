@@ -61,11 +61,16 @@ impl Rule for NumaRemoteShare {
                 format!("{} from elsewhere", percent(ratio)),
             );
         }
+        if numa.balancing_mode.get() == Some(&0) {
+            let path = "/proc/sys/kernel/numa_balancing";
+            finding =
+                finding.step("memory.numa_balancing", None, "on", path, "let pages follow the tasks that use them");
+        }
         finding
             .remedy(
                 "Bind memory-bound processes and their memory to one node (numactl --cpunodebind=N --membind=N), or \
-                    let each allocate where it will run.",
-                "Less freedom for the scheduler; a node can run full while another has memory.",
+                    let each allocate where it will run. Where binding is not possible, automatic balancing moves pages.",
+                "Less freedom for the scheduler; a node can run full while another has memory. Balancing costs page faults.",
                 "wakewatt inspect memory twice while the work runs, and compare the counters",
             )
             .yes()

@@ -51,7 +51,7 @@ impl Rule for NvmeApst {
                 show_ns(*ns)
             ),
         );
-        Finding::new(
+        let mut finding = Finding::new(
             self,
             Weight::Note,
             Confidence::Low,
@@ -65,13 +65,18 @@ impl Rule for NvmeApst {
         .on(
             "/sys/module/nvme_core/parameters/default_ps_max_latency_us",
             default.map_or("not readable".into(), show_ns),
-        )
-        .remedy(
-            "Write 0 to pm_qos_latency_tolerance_us of the disk, or boot with nvme_core.default_ps_max_latency_us=0.",
-            "A few watts per disk.",
-            "wakewatt inspect storage; then repeat the disk test with pauses between the requests",
-        )
-        .yes()
+        );
+        for (disk, _) in known.iter().filter(|(_, ns)| *ns > 0) {
+            let path = format!("/sys/class/nvme/{}/power/pm_qos_latency_tolerance_us", disk.name);
+            finding = finding.step("nvme.apst", Some(disk.name.clone()), "off", path, "keep the disk awake");
+        }
+        finding
+            .remedy(
+                "Tell the disks to tolerate no latency, or boot with nvme_core.default_ps_max_latency_us=0.",
+                "A few watts per disk.",
+                "wakewatt inspect storage; then repeat the disk test with pauses between the requests",
+            )
+            .yes()
     }
 }
 

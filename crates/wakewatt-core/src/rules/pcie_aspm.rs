@@ -58,10 +58,20 @@ impl Rule for PcieAspm {
         if let Some(policy) = policy {
             finding = finding.on("/sys/module/pcie_aspm/parameters/policy", policy);
         }
+        let is_kept_off = facts.boot.argument("pcie_aspm") == Some("off");
+        if policy.is_some_and(|p| p != "performance") && !is_kept_off {
+            let path = "/sys/module/pcie_aspm/parameters/policy";
+            finding = finding.step("pcie.aspm", None, "performance", path, "keep the links awake");
+        }
         finding
             .remedy(
-                "Write 0 to l1_2_aspm (and l1_aspm) of the devices that matter, or performance to the policy; it \
-                    ends with the reboot.",
+                if is_kept_off {
+                    "Booted with pcie_aspm=off the kernel leaves the links as the firmware set them: switch ASPM off \
+                        in the firmware, or boot without the argument and set the policy."
+                } else {
+                    "Set the policy to performance, which keeps every link awake; or switch off the link states of \
+                        the devices that matter alone (wakewatt tune knobs pcie.link). It ends with the reboot."
+                },
                 "A few watts per device at most.",
                 "wakewatt measure network before and after",
             )

@@ -4,7 +4,7 @@
 //! ended, and its zero is inverted: `0` is no limit, `n/a` is zero latency (KNOBS.md 4). Users write 0 to mean "fast"
 //! and get the opposite. Limits that differ between CPUs make the same work cost different amounts on them.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::evidence::Evidence;
 use crate::facts::pm_qos::cpu_limit_path;
 use crate::units::LatencyLimit;
@@ -45,13 +45,11 @@ impl Rule for PerCpuResumeLimits {
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
         for (cpus, limit) in set {
             let path = cpu_limit_path(cpus.first().unwrap_or(0));
-            finding = finding.on(path.clone(), format!("{} on CPUs {cpus}", limit.as_cpu_text())).step(
-                "qos.cpu",
-                path,
-                "none",
-                format!("take the limit off CPUs {cpus}"),
-            );
+            finding = finding.on(path, format!("{} on CPUs {cpus}", limit.as_cpu_text()));
         }
+        let limited = limits.cpus_where(|l| *l != LatencyLimit::None);
+        let (on, path) = (on_cpus(&evidence.facts, &limited), cpu_limit_path(limited.first().unwrap_or(0)));
+        finding = finding.step("qos.cpu", on, "none", path, format!("take the limit off CPUs {limited}"));
         finding
             .remedy(
                 "Nobody owns these values and they outlive their writer. If no running tool means them, set them to \

@@ -5,7 +5,7 @@
 //! (KNOBS.md 4). The per-CPU file spells zero latency `n/a` and no limit `0`. A limit of zero may be meant; a small
 //! number that happens to exclude C1 hardly ever is. Without a polling state in the table (Arm) nothing can spin.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, limit_word, on_cpus, would_poll};
 use crate::budget;
 use crate::evidence::Evidence;
 use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
@@ -53,17 +53,17 @@ impl Rule for PollingByAccident {
             }
         }
         let sleeps = first.excluded.first().map(|c| c.exit_latency_ns);
-        let to = sleeps.map_or(LatencyLimit::None, LatencyLimit::AtMostNs);
-        for (cpus, limit) in qos.per_cpu.known().filter(|(_, l)| Some(**l) == Some(first.limit)) {
-            if let Some(cpu) = cpus.first() {
-                let path = cpu_limit_path(cpu);
-                finding = finding.on(path.clone(), format!("{} on CPUs {cpus}", limit.as_cpu_text())).step(
-                    "qos.cpu",
-                    path,
-                    to.to_string(),
-                    format!("CPUs {cpus} may sleep again"),
-                );
-            }
+        // The shallowest sleep of every kind of CPU, so that none of them goes on spinning.
+        let to = budget::shallowest(idle).or(sleeps.map(LatencyLimit::AtMostNs)).unwrap_or(LatencyLimit::None);
+        let is_spinning = |limit: &LatencyLimit| spinning.iter().any(|r| r.limit == *limit);
+        for (cpus, limit) in qos.per_cpu.known().filter(|(_, l)| is_spinning(l)) {
+            let path = cpu_limit_path(cpus.first().unwrap_or(0));
+            finding = finding.on(path, format!("{} on CPUs {cpus}", limit.as_cpu_text()));
+        }
+        let cpus = qos.per_cpu.cpus_where(is_spinning);
+        if let Some(cpu) = cpus.first().filter(|_| !would_poll(to, idle)) {
+            let (on, why) = (on_cpus(&evidence.facts, &cpus), format!("CPUs {cpus} may sleep again"));
+            finding = finding.step("qos.cpu", on, limit_word(to), cpu_limit_path(cpu), why);
         }
         finding
             .remedy(

@@ -53,7 +53,7 @@ impl Rule for PowerLimit {
             "{} less power than the design under full load: the clock falls then; by how much is not measured",
             percent(lost)
         ));
-        Finding::new(
+        let mut finding = Finding::new(
             self,
             Weight::Risk,
             Confidence::Medium,
@@ -61,14 +61,29 @@ impl Rule for PowerLimit {
             cost,
         )
         .on(format!("/sys/class/powercap/{}/constraint_{}_power_limit_uw", zone.id, constraint.index), show_uw(limit))
-        .on(format!("/sys/class/powercap/{}/constraint_{}_max_power_uw", zone.id, constraint.index), show_uw(max))
-        .remedy(
-            "Find who set it: a power cap in the BMC, a BIOS profile, thermald. Lift it there; a write to the \
+        .on(format!("/sys/class/powercap/{}/constraint_{}_max_power_uw", zone.id, constraint.index), show_uw(max));
+        // One locked package is enough not to promise anything.
+        let lock = evidence.facts.msr.field("pkg_power_limit", "lock");
+        if lock.is_none_or(|lock| lock.cpus_where(|bit| *bit != 0).is_empty()) {
+            for (zone, constraint, _, max) in known.iter().filter(|z| is_low(z)) {
+                let path = format!("/sys/class/powercap/{}/constraint_{}_power_limit_uw", zone.id, constraint.index);
+                // Rounded down to a whole mW: never above the design power.
+                let to = if max.is_multiple_of(1_000_000) {
+                    format!("{}W", max / 1_000_000)
+                } else {
+                    format!("{}mW", max / 1000)
+                };
+                finding = finding.step("power.limit.long", Some(zone.id.clone()), to, path, "the design power again");
+            }
+        }
+        finding
+            .remedy(
+                "Find who set it: a power cap in the BMC, a BIOS profile, thermald. Lift it there; a write to the \
                     file may be locked, or read back and still do nothing.",
-            "Watts and heat under full load.",
-            "wakewatt inspect power thermal",
-        )
-        .yes()
+                "Watts and heat under full load.",
+                "wakewatt inspect power thermal",
+            )
+            .yes()
     }
 }
 

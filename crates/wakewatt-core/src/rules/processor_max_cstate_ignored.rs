@@ -55,12 +55,7 @@ impl Rule for ProcessorMaxCstateIgnored {
         Finding::new(self, Weight::Risk, Confidence::High, title, cost)
             .on("/proc/cmdline", format!("processor.max_cstate={wanted}"))
             .on("/sys/devices/system/cpu/cpuidle/current_driver", driver)
-            .step(
-                "boot.cmdline",
-                "the boot loader's command line",
-                format!("intel_idle.max_cstate={cap}"),
-                "limit intel_idle as well",
-            )
+            .boot(format!("intel_idle.max_cstate={cap}"), "limit intel_idle as well")
             .remedy(
                 format!(
                     "Add intel_idle.max_cstate={cap} beside it and reboot (intel_idle counts its states by \

@@ -55,9 +55,10 @@ impl Rule for SmtContention {
         .on("/sys/devices/system/cpu/smt/active", "1")
         .on("/proc/stat", format!("busy {}", percent(busy)))
         .remedy(
-            "Keep the sibling of a latency-critical CPU free, or compare with SMT off (smt/control) under the \
-                    real load.",
-            "Throughput, when the siblings stay idle.",
+            "Keep the sibling of a latency-critical CPU free. SMT off (cpu.smt=off) is no remedy for CPUs this busy \
+                    before it was compared under the real load; wakewatt tune plan --set cpu.smt=off shows what it \
+                    moves.",
+            "Throughput, when the siblings stay idle; SMT off takes half the CPUs.",
             "wakewatt inspect topology load; wakewatt measure wakeup with and without load on the sibling",
         )
         .yes()

@@ -38,6 +38,14 @@ pub(crate) fn line(rule: &dyn Rule, evidence: &Evidence) -> String {
     }
 }
 
+/// The options of `wakewatt tune` that a finding proposes; empty where there is no finding or no plan.
+pub(crate) fn plan(rule: &dyn Rule, text: &str) -> String {
+    match rule.check(&evidence(text)) {
+        Answer::Yes(f) => f.plan.map_or(String::new(), |plan| plan.options().join(" ")),
+        _ => String::new(),
+    }
+}
+
 /// Two CPUs with these idle states (name, exit latency, target residency in microseconds), all enabled and unused.
 pub(crate) fn idle(driver: &str, states: &[(&str, u64, u64)]) -> String {
     let root = "/sys/devices/system/cpu";
@@ -102,4 +110,94 @@ pub(crate) fn policy(attributes: &[(&str, &str)]) -> String {
         text += &format!("//- {root}/cpufreq/policy0/{name}\n{value}\n");
     }
     text
+}
+
+#[test]
+fn no_plan_where_it_would_fail_or_undo_a_decision() {
+    let cpu = "//- /sys/devices/system/cpu";
+    let msr = |says: &str| {
+        format!(
+            "{cpu}/online\n0\n{cpu}/cpu0/topology/physical_package_id\n0\n
+             {cpu}/modalias\ncpu:type:x86,ven0000fam0006mod0055:feature:\n//- msr {says}\n"
+        )
+    };
+    // Locked by firmware.
+    let zone = "//- /sys/class/powercap/intel-rapl:0";
+    let limit = |register: &str| {
+        let rapl = format!(
+            "{zone}/name\npackage-0\n{zone}/constraint_0_name\nlong_term\n
+             {zone}/constraint_0_power_limit_uw\n150000000\n{zone}/constraint_0_max_power_uw\n250000000\n"
+        );
+        plan(&super::power_limit::PowerLimit, &(msr(register) + &rapl))
+    };
+    assert_eq!(limit("0x610 cpu0 8000"), "--set power.limit.long@intel-rapl:0=250W");
+    assert_eq!(limit("0x610 cpu0 8000000000008000"), "");
+    // The governor forces it.
+    let epp = |governor: &str| {
+        let preference = ("energy_performance_preference", "power");
+        plan(&super::epp::Epp, &policy(&[("scaling_governor", governor), preference]))
+    };
+    assert_eq!((epp("powersave").as_str(), epp("performance").as_str()), ("--set freq.epp=performance", ""));
+    let raised = |governor: &str| {
+        let (min, hardware) = (("scaling_min_freq", "2000000"), ("cpuinfo_min_freq", "800000"));
+        plan(&super::min_frequency::MinFrequency, &policy(&[("scaling_governor", governor), min, hardware]))
+    };
+    assert_eq!((raised("ondemand").as_str(), raised("performance").as_str()), ("--set freq.min=min", ""));
+    // A governor that is not there.
+    let offered = |all: &str| {
+        let (driver, governor) = (("scaling_driver", "acpi-cpufreq"), ("scaling_governor", "schedutil"));
+        plan(&super::governor::Governor, &policy(&[driver, governor, ("scaling_available_governors", all)]))
+    };
+    assert_eq!(offered("schedutil performance"), "--set freq.governor=performance");
+    assert_eq!(offered("schedutil ondemand"), "");
+    // The firmware's limit clamps any request.
+    let limited = |bios: &str| {
+        let all = [("scaling_driver", "acpi-cpufreq"), ("scaling_available_frequencies", "3000000 2000000")];
+        let limits = [("scaling_max_freq", "2000000"), ("bios_limit", bios)];
+        plan(&super::max_below_hardware::MaxBelowHardware, &policy(&[all[0], all[1], limits[0], limits[1]]))
+    };
+    assert_eq!((limited("3000000").as_str(), limited("2000000").as_str()), ("--set freq.max=3000MHz", ""));
+    // Chosen at boot.
+    let passive = |line: &str| {
+        let text = policy(&[("scaling_driver", "intel_cpufreq")]);
+        let rest = format!("{cpu}/intel_pstate/status\npassive\n//- /proc/cmdline\n{line}\n");
+        plan(&super::frequency_driver::FrequencyDriver, &(text + &rest))
+    };
+    assert_eq!((passive("quiet").as_str(), passive("intel_pstate=passive").as_str()), ("--set freq.driver=active", ""));
+    let links = |line: &str| {
+        let at = "//- /sys/class/nvme/nvme0";
+        let text = format!("{at}/model\nX\n{at}/device/link/l1_aspm\n1\n//- /proc/cmdline\n{line}\n");
+        let policy = "//- /sys/module/pcie_aspm/parameters/policy\n[default] performance\n";
+        plan(&super::pcie_aspm::PcieAspm, &(text + policy))
+    };
+    assert_eq!((links("quiet").as_str(), links("pcie_aspm=off").as_str()), ("--set pcie.aspm=performance", ""));
+    // The only sleeping state stays, or the CPUs would spin.
+    let refused = |states: &[(&str, u64, u64)], last: usize| {
+        let counters: String = (0..2)
+            .map(|n| format!("{cpu}/cpu{n}/cpuidle/state{last}"))
+            .map(|at| format!("{at}/rejected\n5000\n{at}/usage\n100000\n"))
+            .collect();
+        plan(&super::idle_rejected::IdleRejected, &(idle("acpi_idle", states) + &counters))
+    };
+    assert_eq!(refused(&[("POLL", 0, 0), ("C1", 1, 1), ("C6", 170, 600)], 2), "--set idle.state.C6=off");
+    assert_eq!(refused(&[("POLL", 0, 0), ("C1", 1, 1)], 1), "");
+}
+
+#[test]
+fn interrupts_are_spread_on_their_node_unless_a_daemon_or_the_kernel_does_it() {
+    let lines = |names: [&str; 2]| {
+        let [a, b] = names;
+        format!(
+            "//- /sys/devices/system/cpu/present\n0-3\n//- /sys/devices/system/cpu/online\n0-3\n
+             //- /sys/devices/system/node/online\n0-1\n//- /sys/devices/system/node/node0/cpulist\n0-1\n
+             //- /sys/devices/system/node/node1/cpulist\n2-3\n//- /proc/interrupts\nCPU0 CPU1 CPU2 CPU3\n
+             36: 0 0 100000 0 PCI-MSI 1-edge {a}\n37: 0 0 200000 0 PCI-MSI 2-edge {b}\n"
+        )
+    };
+    let rule = super::irq_affinity::IrqAffinity;
+    let nic = lines(["eth0-TxRx-0", "eth0-TxRx-1"]);
+    assert_eq!(plan(&rule, &nic), "--set irq.affinity@irq36=2 --set irq.affinity@irq37=3");
+    assert_eq!(plan(&rule, &lines(["nvme0q1", "nvme0q2"])), "");
+    let daemon = "//- /proc/7/comm\nirqbalance\n//- /proc/7/stat\n7 (irqbalance) S 1\n";
+    assert_eq!(plan(&rule, &(nic + daemon)), "");
 }

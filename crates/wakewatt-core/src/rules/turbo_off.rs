@@ -4,7 +4,8 @@
 //! or from base against maximum frequency; with all cores busy turbo gives less. Off in the BIOS, the switch stays off
 //! whatever is written (KNOBS.md 4).
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, percent};
+use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 
 /// See the essay above.
@@ -50,6 +51,9 @@ impl Rule for TurboOff {
             }
             _ => Cost::unknown("the clock above the base frequency; not measured"),
         };
+        let is_by_policy = path.contains("policy");
+        let cpus = off_in.iter().filter_map(|p| freq.policies.cpus_of(p)).fold(CpuSet::new(), |all, c| all.or(c));
+        let on = if is_by_policy { on_cpus(&evidence.facts, &cpus) } else { None };
         Finding::new(
             self,
             Weight::Risk,
@@ -58,7 +62,7 @@ impl Rule for TurboOff {
             cost,
         )
         .on(path, says)
-        .step("freq.boost", path, "on", "allow turbo")
+        .step("freq.boost", on, "on", path, "allow turbo")
         .remedy(
             "Switch it on unless a steady clock is wanted. If it reads back as off, the BIOS has it off.",
             "More watts and heat under load; a clock that depends on the neighbours.",

@@ -4,11 +4,18 @@
 //! falls to the lower limit, and sparse requests find it there. A limit below what the firmware chose at boot was set
 //! by somebody. On Xeon 6 the efficiency floor (`elc_floor_freq_khz`) is the knob for the idle case (KNOBS.md 4).
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, khz_word, percent};
 use crate::evidence::Evidence;
+use crate::facts::uncore::{Uncore, UncoreDomain};
 use crate::units::show_khz;
 
 const ROOT: &str = "/sys/devices/system/cpu/intel_uncore_frequency";
+
+/// Where a package has clusters, its whole dies only fan out to them and are not written.
+fn is_set_by_tune(uncore: &Uncore, domain: &UncoreDomain) -> bool {
+    let is_cluster_here = |d: &UncoreDomain| !d.is_whole_die() && d.package_id.get() == domain.package_id.get();
+    !domain.is_whole_die() || !uncore.domains.iter().any(is_cluster_here)
+}
 
 /// See the essay above.
 pub(super) struct UncoreWindow;
@@ -47,7 +54,7 @@ impl Rule for UncoreWindow {
                     percent(lost)
                 ),
             );
-            return Finding::new(
+            let mut finding = Finding::new(
                 self,
                 Weight::Risk,
                 Confidence::High,
@@ -55,13 +62,22 @@ impl Rule for UncoreWindow {
                 cost,
             )
             .on(format!("{ROOT}/{}/max_freq_khz", domain.name), show_khz(max))
-            .on(format!("{ROOT}/{}/initial_max_freq_khz", domain.name), show_khz(initial))
-            .remedy(
-                "Write the initial value back, unless power is capped on purpose.",
-                "Watts.",
-                "wakewatt inspect uncore",
-            )
-            .yes();
+            .on(format!("{ROOT}/{}/initial_max_freq_khz", domain.name), show_khz(initial));
+            for (domain, _, max) in known
+                .iter()
+                .filter(|(d, _, max)| is_set_by_tune(uncore, d) && d.initial_max_khz.get().is_some_and(|i| max < i))
+            {
+                let why = format!("it is {} now", show_khz(*max));
+                let path = format!("{ROOT}/{}/max_freq_khz", domain.name);
+                finding = finding.step("uncore.max", Some(domain.name.clone()), "max", path, why);
+            }
+            return finding
+                .remedy(
+                    "Put the initial value back, unless power is capped on purpose.",
+                    "Watts.",
+                    "wakewatt inspect uncore",
+                )
+                .yes();
         }
         let Some((domain, min, max)) = known.iter().find(|(_, min, max)| min < max) else {
             return Answer::no("the uncore clock is fixed: lower and upper limit are equal");
@@ -72,6 +88,7 @@ impl Rule for UncoreWindow {
             show_khz(*max),
             show_khz(*min)
         );
+        let first = *domain;
         let mut finding = Finding::new(
             self,
             Weight::Note,
@@ -83,6 +100,17 @@ impl Rule for UncoreWindow {
         .on(format!("{ROOT}/{}/max_freq_khz", domain.name), show_khz(*max));
         if let Some(floor) = domain.elc_floor_khz.get() {
             finding = finding.on(format!("{ROOT}/{}/elc_floor_freq_khz", domain.name), show_khz(*floor));
+        }
+        // One socket, to be compared with the others: a plan for all of them would only cost watts.
+        for (domain, _, max) in known.iter().filter(|(d, min, max)| {
+            min < max && is_set_by_tune(uncore, d) && d.package_id.get() == first.package_id.get()
+        }) {
+            let knob = if domain.elc_floor_khz.is_known() { "uncore.elc.floor" } else { "uncore.min" };
+            let file = if domain.elc_floor_khz.is_known() { "elc_floor_freq_khz" } else { "min_freq_khz" };
+            let is_all = domain.initial_max_khz.get() == Some(max);
+            let to = if is_all { "max".into() } else { khz_word(*max) };
+            let path = format!("{ROOT}/{}/{file}", domain.name);
+            finding = finding.step(knob, Some(domain.name.clone()), to, path, "the clock stays up while idle");
         }
         finding
             .remedy(

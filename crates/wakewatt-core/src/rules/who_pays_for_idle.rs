@@ -7,9 +7,10 @@
 //! that is an answer too: idle states cost a share of the requests, so what counts is each wake-up and who waits for it.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use crate::budget;
 use crate::evidence::Evidence;
 use crate::samples::traced::{Traced, WakeRow};
-use crate::units::show_ns;
+use crate::units::{LatencyLimit, show_ns};
 
 const MIN_WAKES: u64 = 50;
 const FELT_NS: u64 = 10_000;
@@ -44,11 +45,11 @@ impl Rule for WhoPaysForIdle {
                 )),
             };
         };
-        finding(self, traced, worst).yes()
+        finding(self, evidence, traced, worst).yes()
     }
 }
 
-fn finding(rule: &dyn Rule, traced: &Traced, worst: &WakeRow) -> Finding {
+fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRow) -> Finding {
     let state = worst.state.as_deref().unwrap_or("idle");
     let p50 = worst.latency.quantile(0.5);
     let median =
@@ -89,6 +90,15 @@ fn finding(rule: &dyn Rule, traced: &Traced, worst: &WakeRow) -> Finding {
         let share = row.total_ns.unwrap_or(0) as f64 / worst.total_ns.unwrap_or(0).max(1) as f64;
         let cpu = row.cpu.map_or("?".into(), |c| c.to_string());
         finding = finding.on(format!("trace: CPU {cpu}"), format!("{} of the time lost", percent(share)));
+    }
+    // The budget that keeps shallow sleep helps only if it excludes the state that was waited for.
+    let idle = &evidence.facts.idle;
+    let is_excluded = |limit: &LatencyLimit| {
+        let resolutions = budget::resolve(*limit, idle);
+        resolutions.iter().any(|r| r.excluded.iter().any(|c| c.name == state))
+    };
+    if let Some(limit) = budget::shallow(idle).filter(is_excluded) {
+        finding = finding.budget(&evidence.facts, limit, format!("keep the CPUs out of {state}"));
     }
     finding.remedy(
         "If what waits here is what this machine is for: limit the latency its CPUs may take to wake \

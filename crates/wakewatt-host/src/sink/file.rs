@@ -30,5 +30,10 @@ pub(super) fn write(file: &Path, path: &str, text: &str) -> Result<(), SinkError
 }
 
 pub(super) fn remove(file: &Path, path: &str) -> Result<(), SinkError> {
-    store::remove(&Disk, file).map_err(|e| in_words(path, &e))
+    store::remove(&Disk, file).map_err(|e| in_words(path, &e))?;
+    // A folder of our own goes with its last file; one that is not empty stays by itself.
+    if let Some(folder) = file.parent().filter(|f| f.ends_with("wakewatt")) {
+        let _ = std::fs::remove_dir(folder);
+    }
+    Ok(())
 }

@@ -6,7 +6,8 @@
 //! the CPU; cpusets and affinities that lost it do not take it back. Source: core-api/cpu_hotplug.rst.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid, encode};
+use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::words::encode;
 use wakewatt_core::facts::cpus::ROOT;
 
 /// See the essay above.

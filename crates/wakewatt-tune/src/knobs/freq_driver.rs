@@ -8,7 +8,8 @@
 //! Sources: admin-guide/pm/intel_pstate.rst, admin-guide/pm/amd-pstate.rst.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid, encode};
+use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::words::encode;
 use wakewatt_core::facts::cpus::ROOT;
 
 /// See the essay above.

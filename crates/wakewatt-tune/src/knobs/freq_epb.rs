@@ -6,7 +6,8 @@
 //! wins. It takes five words too and always reads back as a number. Source: admin-guide/pm/intel_epb.rst.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid, encode};
+use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::words::encode;
 use wakewatt_core::facts::cpus::ROOT;
 
 /// See the essay above.

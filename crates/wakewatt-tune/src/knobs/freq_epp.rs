@@ -8,7 +8,8 @@
 //! amd-pstate keeps 0. Sources: admin-guide/pm/intel_pstate.rst, admin-guide/pm/amd-pstate.rst.
 
 use super::per_policy;
-use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid, encode};
+use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::words::encode;
 
 /// See the essay above.
 pub struct FreqEpp;

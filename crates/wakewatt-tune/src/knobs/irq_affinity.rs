@@ -9,7 +9,7 @@
 
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::facts::irq::parse_interrupts;
+use wakewatt_core::facts::irq::{is_managed, parse_interrupts};
 use wakewatt_core::folder::Folder;
 
 /// See the essay above.
@@ -31,17 +31,6 @@ const ABOUT: About = About {
     moves: &[],
     source: "Documentation/core-api/irq/irq-affinity.rst; ABI/stable/procfs-irq",
 };
-
-/// Queues whose drivers let the kernel spread them: `nvme0q3` (not the admin queue 0), `virtio1-req.0`, `virtio2-request`.
-fn is_managed(device: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
-    let is_nvme = device
-        .strip_prefix("nvme")
-        .and_then(|rest| rest.split_once('q'))
-        .is_some_and(|(disk, queue)| digits(disk) && digits(queue) && queue != "0");
-    let virtio = device.strip_prefix("virtio").and_then(|rest| rest.split_once('-'));
-    is_nvme || virtio.is_some_and(|(number, what)| digits(number) && what.starts_with("req"))
-}
 
 impl Knob for IrqAffinity {
     fn about(&self) -> &'static About {

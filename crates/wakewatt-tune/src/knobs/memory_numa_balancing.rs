@@ -6,7 +6,8 @@
 //! nothing. Source: admin-guide/sysctl/kernel.rst.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid, encode};
+use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::words::encode;
 
 /// See the essay above.
 pub struct NumaBalancing;

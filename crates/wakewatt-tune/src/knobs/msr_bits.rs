@@ -7,7 +7,8 @@
 //! where a register is the package's the same value is written again. **Reading wakes the core it is read on.** Writing
 //! needs the msr module, no kernel lockdown, and is logged by the kernel. Source: SDM volume 4.
 
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid, encode};
+use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::words::encode;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::fact::{Fact, PerCpu};
 use wakewatt_core::facts::msr::{Msr, Reading};

@@ -7,7 +7,8 @@
 //! clock between these limits. Source: admin-guide/pm/intel_uncore_frequency_scaling.rst.
 
 use super::uncore_domains;
-use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid, encode};
+use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::words::encode;
 use wakewatt_core::units::show_khz;
 
 /// One of the two.

@@ -9,6 +9,8 @@ use wakewatt_core::facts::{Snapshot, dmi, holders};
 use wakewatt_core::record::{host_file, mask};
 use wakewatt_core::source::{ErrorKind, ReadError, Source, Tree};
 use wakewatt_host::recorder::Recorder;
+use wakewatt_tune::knob::Host;
+use wakewatt_tune::knobs::KNOBS;
 
 /// Runs it.
 pub fn run(args: &CaptureArgs) -> Result<Code> {
@@ -30,6 +32,11 @@ pub fn text(source: &dyn Source, is_unmasked: bool) -> String {
     let recorder = Recorder::new(source);
     // Reading the facts is the recording; the facts themselves are not needed.
     let _ = Snapshot::read(&recorder, |_| true);
+    // What can be set, too, so that a plan can be made for the recording.
+    let host = Host::read(&recorder);
+    for knob in KNOBS {
+        let _ = knob.sites(&host);
+    }
     let mut tree = recorder.into_tree();
     drop_processes(&mut tree);
     let mut comments = vec![format!("made by wakewatt {}", env!("CARGO_PKG_VERSION"))];

@@ -43,6 +43,13 @@ pub fn render(report: &Report) -> String {
             safe(&f.price),
             safe(&f.verify)
         );
+        if !f.commands.is_empty() {
+            let lines: Vec<String> = f.commands.iter().map(|(_, line)| format!("     {line}\n")).collect();
+            out += &format!("\n     ```sh\n{}     ```\n\n", lines.concat());
+        }
+    }
+    if let Some(how) = r.how_to_apply {
+        out += &format!("\n{}\n\n", safe(how));
     }
     for x in &r.cannot_tell {
         let hint = x.try_this.as_deref().map_or(String::new(), |t| format!("; to find out: {}", safe(t)));

@@ -299,14 +299,13 @@ fn rulings() -> Vec<Ruling> {
             },
         ],
         remedy: "Hold a latency limit of 5us while the service runs.".into(),
-        plan: Some(Plan {
-            steps: vec![Step {
-                knob: "qos.global".into(),
-                path: "/dev/cpu_dma_latency".into(),
-                to: "5us".into(),
-                reason: "no state slower than 5us may be chosen".into(),
-            }],
-        }),
+        plan: Some(Plan::of([Step {
+            knob: "qos.global".into(),
+            on: None,
+            to: "5us".into(),
+            path: "/dev/cpu_dma_latency".into(),
+            reason: "no state slower than 5us may be chosen".into(),
+        }])),
         price: "Idle CPUs draw more power; how much was not measured here: no power meter was found.".into(),
         verify: "wakewatt measure wakeup: the median should fall to about 6 us".into(),
     };

@@ -4,7 +4,7 @@
 //! sequence in a device name must not reach the terminal.
 
 use super::{Report, view};
-use crate::view::wrap::wrap;
+use crate::view::wrap::{wrap, wrap_command};
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,13 @@ pub fn render(report: &Report, style: Style) -> String {
         out.wrap("", "    remedy: ", "            ", &f.remedy);
         out.wrap("", "    price:  ", "            ", &f.price);
         out.wrap("", "    verify: ", "            ", &f.verify);
+        for (label, line) in &f.commands {
+            out.text +=
+                &(wrap_command(&format!("    {:8}", format!("{label}:")), "              ", line, style.width) + "\n");
+        }
+    }
+    if let Some(how) = r.how_to_apply {
+        out.wrap("", "\n", "", how);
     }
     // A question whose files this machine does not have, or that has no next step, is counted and not printed.
     let has_a_next_step = |hint: &&str| !hint.is_empty() && !hint.starts_with("nothing");

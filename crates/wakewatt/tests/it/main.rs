@@ -13,6 +13,7 @@ mod icmp;
 mod live;
 mod matrix;
 mod recording;
+mod remedy;
 mod schemas;
 mod tmux;
 mod tool;

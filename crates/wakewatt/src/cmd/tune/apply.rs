@@ -188,9 +188,9 @@ fn persist_steps(
         }
     }
     let words = |text: &str| text.split(' ').map(str::to_string).collect::<Vec<_>>();
-    let is_running = Path::new("/run/systemd/system").is_dir();
-    let reload = if is_running { words("systemctl daemon-reload") } else { words("true") };
-    commands.push((reload.clone(), reload));
+    if Path::new("/run/systemd/system").is_dir() {
+        commands.push((words("systemctl daemon-reload"), words("systemctl daemon-reload")));
+    }
     // Removing the link by hand does what disabling does and cannot fail because the unit is gone already.
     for (unit, target) in [(systemd::APPLY_UNIT, "multi-user"), ("wakewatt-confirm.timer", "timers")] {
         let link = format!("/etc/systemd/system/{target}.target.wants/{unit}");

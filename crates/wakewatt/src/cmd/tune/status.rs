@@ -131,6 +131,14 @@ fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
     let mut groups: BTreeMap<(String, String), Vec<&SettingState>> = BTreeMap::new();
     let mut order = Vec::new();
     for setting in settings {
+        if let Some(file) = setting.path.strip_prefix("file:") {
+            let now = if setting.now.is_some() { "changed since" } else { "gone" };
+            let words = if setting.verdict.is_good() { "as written" } else { now };
+            let key = (format!("file {file}:"), words.to_string());
+            groups.entry(key.clone()).or_default().push(setting);
+            order.push(key);
+            continue;
+        }
         let wanted = setting.requested_shown.as_deref().unwrap_or("(no such file)");
         let now = setting.now_shown.as_deref().unwrap_or("nothing");
         let verdict = match &setting.verdict {
@@ -153,7 +161,10 @@ fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
     }
     let line = |key: &(String, String)| {
         let group = &groups[key];
-        let name = if key.0.is_empty() { "file" } else { &key.0 };
+        let name = &key.0;
+        if name.starts_with("file ") {
+            return (format!("{name} {}", key.1), group[0].verdict.is_good());
+        }
         let more = if group.len() > 1 { format!(" and {} more", group.len() - 1) } else { String::new() };
         (format!("{name} {} [{}{more}]", key.1, group[0].path), group[0].verdict.is_good())
     };

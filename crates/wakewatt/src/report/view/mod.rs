@@ -5,6 +5,7 @@
 
 use super::{Report, words};
 use serde::Serialize;
+use wakewatt_core::plan::Step;
 use wakewatt_core::rules::{Answer, Confidence, CostBasis, Finding, Weight};
 
 mod experiment;
@@ -49,7 +50,10 @@ pub(super) struct FindingView {
     pub(super) confidence: &'static str,
     pub(super) evidence: Vec<(String, String)>,
     pub(super) remedy: String,
+    /// Setting with its place, new value, why.
     pub(super) steps: Vec<(String, String, String)>,
+    /// What the plan is to paste: label and line.
+    pub(super) commands: Vec<(&'static str, String)>,
     pub(super) price: String,
     pub(super) verify: String,
 }
@@ -93,6 +97,8 @@ pub(super) struct View {
     pub(super) trace: Option<super::trace::view::TraceView>,
     pub(super) idle_tables: Vec<Table>,
     pub(super) findings: Vec<FindingView>,
+    /// How to use the findings' commands; none where there are none.
+    pub(super) how_to_apply: Option<&'static str>,
     pub(super) no: Vec<Ruled>,
     pub(super) cannot_tell: Vec<Ruled>,
     pub(super) not_seen: Vec<String>,
@@ -100,6 +106,10 @@ pub(super) struct View {
     pub(super) sheets: Vec<Table>,
     pub(super) method: Vec<(String, String)>,
 }
+
+/// What the lines of a finding's plan do; said once, below the findings.
+pub(super) const HOW_TO_APPLY: &str = "The first line of each plan only shows what would change. Applied settings go \
+    back after 60 seconds unless confirmed: sudo wakewatt tune confirm. Kernel parameters wait for the next boot.";
 
 /// Turns a report into text.
 pub(super) fn of(report: &Report) -> View {
@@ -134,6 +144,7 @@ pub(super) fn of(report: &Report) -> View {
         experiment,
         trace: evidence.trace.as_ref().map(|traced| super::trace::view::of(traced, false)),
         idle_tables: idle::tables(evidence),
+        how_to_apply: findings.iter().any(|f| !f.commands.is_empty()).then_some(HOW_TO_APPLY),
         findings,
         no,
         cannot_tell,
@@ -153,8 +164,22 @@ fn zero_at_ns(report: &Report) -> u64 {
     blocks.chain(wakeups).chain(network).map(|w| w.start_at_ns).min().unwrap_or(0)
 }
 
+/// A step's setting and where; a kernel parameter is said by its value.
+fn setting(step: &Step) -> String {
+    match &step.on {
+        _ if step.is_boot() => "kernel parameter".into(),
+        Some(on) => format!("{} on {on}", step.knob),
+        None => step.knob.clone(),
+    }
+}
+
 fn finding_view(finding: &Finding) -> FindingView {
-    let steps = finding.plan.iter().flat_map(|p| &p.steps);
+    let steps = finding.plan.iter().flat_map(|p| p.steps());
+    let commands = finding
+        .plan
+        .iter()
+        .map(|p| p.commands())
+        .flat_map(|c| [("look", c.look.clone()), ("apply", c.apply.clone()), ("undo", c.undo.clone())]);
     FindingView {
         id: finding.id.clone(),
         title: finding.title.clone(),
@@ -176,7 +201,8 @@ fn finding_view(finding: &Finding) -> FindingView {
         },
         evidence: finding.evidence.iter().map(|b| (b.says.clone(), b.path.clone())).collect(),
         remedy: finding.remedy.clone(),
-        steps: steps.map(|s| (s.path.clone(), s.to.clone(), s.reason.clone())).collect(),
+        steps: steps.map(|s| (setting(s), s.to.clone(), s.reason.clone())).collect(),
+        commands: commands.collect(),
         price: finding.price.clone(),
         verify: finding.verify.clone(),
     }

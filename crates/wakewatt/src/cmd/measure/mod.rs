@@ -1,7 +1,7 @@
 //! `wakewatt measure wakeup` and `wakewatt measure network`: one thing, with its uncertainty.
 
-use super::icmp;
 use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
+use crate::cmd::icmp;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;

@@ -1,0 +1,115 @@
+//! Words and texts: what a person says of a setting, and what the file says, for the forms that most knobs have.
+
+use crate::knob::{Site, Valid};
+use wakewatt_core::units::show_khz;
+
+/// What most knobs do with a word.
+pub fn encode(site: &Site, word: &str) -> Result<String, String> {
+    let word = word.trim();
+    let refuse = |why: String| Err(format!("{}: {why}", site.name));
+    match &site.valid {
+        Valid::Words(words) if words.iter().any(|w| w == word) => Ok(word.into()),
+        Valid::Words(words) => {
+            let hint = crate::nearest::nearest(word, words.iter().map(String::as_str))
+                .map_or(String::new(), |near| format!("; did you mean {near:?}?"));
+            refuse(format!("{word:?} is none of {}{hint}", words.join(", ")))
+        }
+        Valid::Switch { on, off } => match word {
+            "on" | "1" | "true" | "yes" => Ok(on.clone()),
+            "off" | "0" | "false" | "no" => Ok(off.clone()),
+            _ => refuse(format!("{word:?} is neither on nor off")),
+        },
+        Valid::Khz { min, max } => {
+            let khz = match word {
+                "min" => *min,
+                "max" => *max,
+                _ => match parse_khz(word) {
+                    Ok(khz) => khz,
+                    Err(why) => return refuse(why),
+                },
+            };
+            if (*min..=*max).contains(&khz) {
+                Ok(khz.to_string())
+            } else {
+                refuse(format!("{} is outside {} to {}", show_khz(khz), show_khz(*min), show_khz(*max)))
+            }
+        }
+        Valid::Number { min, max } => {
+            let number = match word {
+                "min" => Some(*min),
+                "max" => Some(*max),
+                _ => word.parse::<u64>().ok(),
+            };
+            match number {
+                Some(n) if (*min..=*max).contains(&n) => Ok(n.to_string()),
+                _ => refuse(format!("{word:?} is no whole number from {min} to {max}")),
+            }
+        }
+        Valid::Text(how) => refuse(format!("{word:?} cannot be taken as {how}")),
+    }
+}
+
+/// What most knobs make of a file's text.
+pub fn decode(site: &Site, text: &str) -> String {
+    match &site.valid {
+        Valid::Switch { on, .. } if text == on => "on".into(),
+        Valid::Switch { off, .. } if text == off => "off".into(),
+        Valid::Khz { .. } => text.parse().map_or_else(|_| text.to_string(), show_khz),
+        _ => text.into(),
+    }
+}
+
+/// A frequency with its unit: `2.1GHz`, `2100MHz`, `2100000kHz`.
+pub fn parse_khz(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit.trim().to_ascii_lowercase().as_str() {
+        "ghz" => 1e6,
+        "mhz" => 1e3,
+        "khz" => 1.0,
+        "" => return Err(format!("{text:?} has no unit: write {text}MHz or {text}GHz")),
+        _ => return Err(format!("{unit:?} is not a unit of frequency: use GHz, MHz or kHz")),
+    };
+    match number.parse::<f64>() {
+        Ok(value) if value.is_finite() && value * scale < 1e12 =>
+        {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            Ok((value * scale).round() as u64)
+        }
+        _ => Err(format!("{text:?} is not a frequency such as 2.1GHz")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::cpuset::CpuSet;
+
+    fn site(valid: Valid) -> Site {
+        Site {
+            name: "x.y".into(),
+            place: "machine".into(),
+            cpus: CpuSet::new(),
+            path: "/x".into(),
+            now: None,
+            unread: None,
+            valid,
+            refusal: None,
+        }
+    }
+
+    #[test]
+    fn words_become_the_kernels_text_or_a_refusal_that_helps() {
+        let words = site(Valid::Words(vec!["performance".into(), "schedutil".into()]));
+        assert_eq!(encode(&words, "performance").unwrap(), "performance");
+        assert!(encode(&words, "performence").unwrap_err().contains("did you mean \"performance\"?"));
+        let khz = site(Valid::Khz { min: 800_000, max: 3_600_000 });
+        let said = ["2.1GHz", "2100MHz", "min", "max"].map(|w| encode(&khz, w).unwrap());
+        assert_eq!(said, ["2100000", "2100000", "800000", "3600000"]);
+        assert!(encode(&khz, "2100").unwrap_err().contains("no unit"));
+        assert!(encode(&khz, "5GHz").unwrap_err().contains("outside 800MHz to 3.6GHz"));
+        let switch = site(Valid::one_is_off());
+        assert_eq!((encode(&switch, "off").unwrap(), decode(&switch, "1")), ("1".into(), "off".into()));
+        assert!(encode(&site(Valid::Number { min: 1, max: 100 }), "101").is_err());
+    }
+}

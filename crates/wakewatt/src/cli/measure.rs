@@ -1,0 +1,76 @@
+//! The command line of `measure`.
+
+use clap::{Args, Subcommand};
+use wakewatt_core::units::parse_ns;
+
+/// Arguments of `measure`.
+#[derive(Debug, Args)]
+pub struct MeasureArgs {
+    /// What to measure.
+    #[command(subcommand)]
+    pub what: Measure,
+}
+
+/// The measurements.
+#[derive(Debug, Subcommand)]
+pub enum Measure {
+    /// How long from the reason to run until running: timer, futex, eventfd, interrupt
+    #[command(
+        before_help = "Example:\n  wakewatt measure wakeup\n  wakewatt measure wakeup --kind timer --cpu 0-3 --gap 10ms"
+    )]
+    Wakeup(WakeupArgs),
+    /// UDP and TCP round trips, or pings, split into wire, responder and requester
+    #[command(
+        before_help = "Example:\n  wakewatt measure network                            over loopback\n  wakewatt measure network --peer 10.0.0.2:7117       to a host that runs `wakewatt respond`\n  sudo wakewatt measure network --icmp --peer 10.0.0.2  a ping, divided along its way"
+    )]
+    Network(NetworkArgs),
+}
+
+/// Arguments of `measure wakeup`.
+#[derive(Debug, Args)]
+pub struct WakeupArgs {
+    /// CPUs to wake, in kernel list notation; all this process may use when not given
+    #[arg(long, value_name = "CPUS", value_parser = wakewatt_core::cpuset::CpuSet::parse)]
+    pub cpu: Option<wakewatt_core::cpuset::CpuSet>,
+    /// Kinds of wake-up: timer, futex, eventfd, ipi
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = ["timer", "futex", "eventfd", "ipi"])]
+    pub kind: Vec<String>,
+    /// Pause before each wake-up, in which the CPU may sleep
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_ns)]
+    pub gap: u64,
+    /// Time per CPU and kind
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_ns)]
+    pub duration: u64,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `measure network`.
+#[derive(Debug, Args)]
+pub struct NetworkArgs {
+    /// A host that runs `wakewatt respond`; loopback when not given. With --icmp any host, and no port
+    #[arg(long, value_name = "HOST:PORT")]
+    pub peer: Option<String>,
+    /// Pings instead: the kernels' own path, divided by tracepoints where this user may
+    #[arg(long, conflicts_with_all = ["transport", "responder_cpu"])]
+    pub icmp: bool,
+    /// Transports: udp, tcp
+    #[arg(long, value_name = "PROTO", value_delimiter = ',', value_parser = ["udp", "tcp"])]
+    pub transport: Vec<String>,
+    /// CPU of the requesting thread
+    #[arg(long, value_name = "CPU")]
+    pub cpu: Option<u32>,
+    /// CPU of the responding thread (loopback only)
+    #[arg(long, value_name = "CPU")]
+    pub responder_cpu: Option<u32>,
+    /// Pause between planned requests
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_ns)]
+    pub gap: u64,
+    /// Time per transport
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_ns)]
+    pub duration: u64,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+}
