@@ -58,10 +58,10 @@ hosts:
 	else echo "skipped: no recorded hosts in fixtures/hosts"; fi
 
 # Real kernels on emulated machines; what cannot be booted here is skipped, aloud.
-testbed: needs ## boot emulated machines (testbed/machines), compare the facts found inside, run every reading command on arm64
+testbed: needs ## boot emulated machines (testbed/machines), compare the facts found inside, run every reading command on arm64, prove tune
 	@$(ENSURE) --optional qemu-system-x86_64=qemu-system-x86 iasl=acpica-tools
 	@if ! command -v apt-get >/dev/null; then echo "skipped: the testbed takes its kernels from Debian packages; no apt-get here"; \
-	else $(CARGO) xtask testbed check && $(CARGO) xtask testbed live; fi
+	else $(CARGO) xtask testbed check && $(CARGO) xtask testbed live && $(CARGO) xtask testbed prove; fi
 
 # The report in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
 page:

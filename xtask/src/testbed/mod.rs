@@ -16,6 +16,7 @@ mod live;
 mod machine;
 mod modules;
 mod package;
+mod prove;
 mod run;
 mod wakewatt;
 mod x86;
@@ -47,12 +48,26 @@ enum What {
     Check(CheckArgs),
     /// Boot a machine with idle states that really sleep and run every reading command in it
     Live(CheckArgs),
+    /// Try on real kernels what `wakewatt tune` promises: undo, crashes, refusals, the next boot
+    Prove(ProveArgs),
     /// Compare what `wakewatt trace` counts on deep-idle with the kernel's event log and with sysfs
     Attribution {
         /// The wakewatt to put inside; a debug build is made when not given
         #[arg(long, value_name = "PATH")]
         binary: Option<PathBuf>,
     },
+}
+
+#[derive(clap::Args)]
+struct ProveArgs {
+    /// Only these; all when none is given
+    names: Vec<String>,
+    /// The wakewatt to put inside; a debug build is made for each architecture when not given
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+    /// A proof whose machine cannot be booted here is a failure
+    #[arg(long)]
+    strict: bool,
 }
 
 #[derive(clap::Args)]
@@ -98,6 +113,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         What::Run(args) => run_command(args),
         What::Check(args) => run_check(args),
         What::Live(args) => run_live(args),
+        What::Prove(args) => {
+            let is_right = prove::prove(&args.names, args.binary.as_deref(), args.strict)?;
+            Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
         What::Attribution { binary } => {
             let is_right = attribution::attribution(&machine_file(Path::new("deep-idle")), binary.as_deref())?;
             Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -1,12 +1,15 @@
 //! The lowest and highest frequency of each policy: `scaling_min_freq`, `scaling_max_freq`, in kHz.
 //!
 //! These are requests (freq QoS): the write is accepted and clamped later by the driver, by turbo off, by perf_pct, by
-//! the firmware's `_PPC` and by heat, so that what reads back may differ legally (KNOBS.md 4). The step between
-//! frequencies is the driver's; it rounds.
+//! the firmware's `_PPC` and by heat, so that what reads back may differ legally (KNOBS.md 4): it is lower then, or one
+//! of the driver's steps away. Anything higher was written by somebody, and is neither kept nor ours to undo.
 
 use super::per_policy;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::units::show_khz;
+
+/// The widest step of a driver that rounds up.
+const STEP_KHZ: u64 = 100_000;
 
 /// One of the two limits.
 pub struct FreqLimit {
@@ -65,7 +68,9 @@ impl Knob for FreqLimit {
     fn kept(&self, requested: &str, read_back: &str) -> Kept {
         match (requested.parse::<u64>(), read_back.parse::<u64>()) {
             _ if requested == read_back => Kept::Exactly,
-            (Ok(_), Ok(khz)) => Kept::Legally(format!("the kernel made it {}", show_khz(khz))),
+            (Ok(asked), Ok(khz)) if khz < asked.saturating_add(STEP_KHZ) => {
+                Kept::Legally(format!("the kernel made it {}", show_khz(khz)))
+            }
             _ => Kept::Not,
         }
     }
@@ -74,5 +79,20 @@ impl Knob for FreqLimit {
         let bios = per_policy::number(host, folder, "bios_limit").ok()?;
         let now: u64 = site.now.as_ref()?.parse().ok()?;
         (self.file == MAX.file && bios < now).then(|| format!("{} (bios_limit)", show_khz(bios)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clamp_makes_it_lower_and_never_much_higher() {
+        assert_eq!(MAX.kept("2000000", "2000000"), Kept::Exactly);
+        for lower in ["1600000", "2001000"] {
+            assert!(matches!(MAX.kept("2000000", lower), Kept::Legally(_)), "{lower}");
+        }
+        assert_eq!(MAX.kept("2000000", "2601000"), Kept::Not);
+        assert_eq!(MIN.kept("1200000", "2601000"), Kept::Not);
     }
 }

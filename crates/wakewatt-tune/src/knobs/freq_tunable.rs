@@ -94,7 +94,9 @@ impl Knob for FreqTunable {
     fn kept(&self, requested: &str, read_back: &str) -> Kept {
         match (requested.parse::<u64>(), read_back.parse::<u64>()) {
             _ if requested == read_back => Kept::Exactly,
-            (Ok(asked), Ok(_)) if asked >= MIN_SAMPLING_US => Kept::Legally(format!("the kernel made it {read_back}")),
+            (Ok(asked), Ok(now)) if asked >= MIN_SAMPLING_US && now > asked => {
+                Kept::Legally(format!("the kernel made it {read_back}"))
+            }
             _ => Kept::Not,
         }
     }

@@ -57,7 +57,7 @@ pub(super) fn run(args: &StatusArgs, colour: Colour, is_verifying: bool) -> Resu
     if args.json {
         output::print(&output::json("tune-status", &statuses)?)?;
     } else {
-        output::print(&text(&statuses, Style { is_on: colour.is_on() }))?;
+        output::print(&text(&statuses, is_readable, Style { is_on: colour.is_on() }))?;
     }
     Ok(match (is_readable, statuses.is_good) {
         (false, _) => Code::BadFile,
@@ -71,9 +71,10 @@ fn is_about_idle(t: &TransactionState) -> bool {
     !t.boot_checks.is_empty() || t.settings.iter().any(|s| s.name.starts_with("qos.") || s.name.starts_with("idle."))
 }
 
-fn text(statuses: &Statuses, style: Style) -> String {
+fn text(statuses: &Statuses, is_readable: bool, style: Style) -> String {
     if statuses.transactions.is_empty() {
-        return "Nothing is applied.\n".into();
+        // A journal that cannot be read may be of settings that are.
+        return if is_readable { "Nothing is applied.\n".into() } else { String::new() };
     }
     let mut out = String::new();
     let width = output::width();
@@ -81,6 +82,7 @@ fn text(statuses: &Statuses, style: Style) -> String {
         let when = match (&t.undone_in_s, t.is_of_this_boot) {
             (Some(s), true) => format!("undone in {s} s unless confirmed (wakewatt tune confirm)"),
             (Some(_), false) => "never confirmed, and the machine has booted since (wakewatt recover)".into(),
+            (None, true) if t.phase == "open" => "not complete: its run goes on, or wakewatt recover undoes it".into(),
             (None, true) => t.phase.clone(),
             (None, false) => format!("{}, before this boot", t.phase),
         };

@@ -21,7 +21,7 @@ pub(super) fn run(args: &UndoArgs) -> Result<Code> {
     } else {
         pick(all, &args.which)?.into_iter().collect()
     };
-    if chosen.is_empty() {
+    if chosen.is_empty() && is_readable {
         output::print("Nothing to undo: no settings of wakewatt are applied.\n")?;
     }
     let boot_id = boot_id();
