@@ -1,0 +1,236 @@
+//! Applying: all requested settings, or none.
+//!
+//! Order of events: resolve; read every file that will or may change; journal (durable); guard process; then stage by
+//! stage write, read back, judge. Stages that bring files (a driver, a governor, a CPU) are followed by a fresh look at
+//! the host, and what has newly appeared is journaled before it is written. A refused write is tried once more after the
+//! others of its stage, because some pairs must be written in one order; if it is refused again everything goes back,
+//! unless asked to keep going. At the end everything is read once more: what a later setting has moved is written
+//! again, and what moved without having been asked for is kept in the journal, so that undo restores it too.
+
+use crate::boot::Argument;
+use crate::guard::{Guard, GuardCommand};
+use crate::journal::{Command, Draft, Entry, Journal, JournalError, Owner};
+use crate::knob::Host;
+use crate::request::Request;
+use crate::resolve::{Change, Resolved, Step, resolve};
+use crate::undo::{UndoReport, Undone, undo_entries};
+use entries::{add_entries, file_entries};
+use serde::Serialize;
+use std::path::Path;
+use wakewatt_core::source::Source;
+use wakewatt_host::exec::Runner;
+use wakewatt_host::sink::Sink;
+use wakewatt_host::store::Store;
+use work::Work;
+
+mod entries;
+mod work;
+
+/// What a transaction works with.
+#[derive(Clone, Copy)]
+pub struct Hands<'a> {
+    /// Reads facts.
+    pub source: &'a dyn Source,
+    /// Writes settings.
+    pub sink: &'a dyn Sink,
+    /// Keeps the journal.
+    pub store: &'a dyn Store,
+    /// Runs commands.
+    pub runner: &'a dyn Runner,
+}
+
+/// A file that acts at the next boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileChange {
+    /// The file.
+    pub path: String,
+    /// What it is to hold; none: it goes.
+    pub to: Option<String>,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Default)]
+pub struct Order<'a> {
+    /// What for, in words.
+    pub purpose: String,
+    /// The settings.
+    pub requests: Vec<Request>,
+    /// Files, after the settings.
+    pub files: Vec<FileChange>,
+    /// Commands (run, inverse), after the files.
+    pub commands: Vec<(Vec<String>, Vec<String>)>,
+    /// What those are for: kernel parameters, to be checked after the next boot.
+    pub arguments: Vec<Argument>,
+    /// Leave out what is refused instead of taking everything back.
+    pub is_keeping_going: bool,
+    /// Undone by itself unless confirmed by this time of the boot clock.
+    pub confirm_until_boottime_ns: Option<u64>,
+    /// Undoes if this process dies in the middle.
+    pub guard: Option<&'a GuardCommand>,
+    /// The root of paths; empty for `/`.
+    pub root: &'a str,
+}
+
+/// What became of one setting at one place.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct SettingOutcome {
+    /// The setting.
+    pub name: String,
+    /// Which one.
+    pub place: String,
+    /// The file.
+    pub path: String,
+    /// What it held.
+    pub before: Option<String>,
+    /// What was written.
+    pub requested: String,
+    /// Both as people say it.
+    pub before_shown: String,
+    /// The same for the new one.
+    pub requested_shown: String,
+    /// What the kernel says now.
+    pub read_back: Option<String>,
+    /// What is in force, where that is known to differ.
+    pub effective: Option<String>,
+    /// How it went.
+    pub result: SettingResult,
+}
+
+/// How one write went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SettingResult {
+    /// Written and kept.
+    Set,
+    /// It was so already; nothing was written.
+    WasSo,
+    /// The kernel made something else of it that is legal.
+    Clamped(String),
+    /// Refused, or not kept.
+    Refused(String),
+}
+
+/// The end of an application.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The journal's name; none when there was nothing to change or everything was taken back.
+    pub id: Option<String>,
+    /// Every setting.
+    pub settings: Vec<SettingOutcome>,
+    /// What could not be done and was left out (only when keeping going).
+    pub left_out: Vec<String>,
+    /// Everything was taken back, because of this.
+    pub failed: Option<(String, UndoReport)>,
+}
+
+/// An application that did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// Not possible on this host; nothing was changed.
+    #[error("nothing is changed: {}", .0.join("; "))]
+    Refused(Vec<String>),
+    /// No journal, no change.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// No guard, no change.
+    #[error("nothing is changed: {0}")]
+    Guard(std::io::Error),
+}
+
+/// Applies an order.
+pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_>) -> Result<Outcome, ApplyError> {
+    let host = Host::read(hands.source);
+    let resolved = resolve(&host, &order.requests);
+    let mut left_out = resolved.refused.clone();
+    left_out.extend(resolved.steps.iter().flat_map(|s| s.left_out.iter().map(|why| format!("{}: {why}", s.request))));
+    if !resolved.refused.is_empty() && !order.is_keeping_going {
+        return Err(ApplyError::Refused(resolved.refused));
+    }
+    if is_nothing_to_do(&resolved, order, hands.sink) {
+        let settings = resolved.steps.iter().flat_map(|s| s.changes.iter().map(|c| outcome(s, c))).collect();
+        return Ok(Outcome { id: None, settings, left_out, failed: None });
+    }
+    let mut entries = file_entries(hands.sink, order).map_err(|e| ApplyError::Refused(vec![e.to_string()]))?;
+    add_entries(&mut entries, &host, hands.sink, &resolved.steps)
+        .map_err(|e| ApplyError::Refused(vec![e.to_string()]))?;
+    let draft = Draft {
+        purpose: &order.purpose,
+        root: order.root,
+        entries,
+        commands: order
+            .commands
+            .iter()
+            .map(|(run, undo)| Command { run: run.clone(), undo: undo.clone(), is_started: false })
+            .collect(),
+        requests: order.requests.clone(),
+        arguments: order.arguments.clone(),
+    };
+    let journal = Journal::create(hands.store, state_dir, owner, "tune", draft)?;
+    let guard = match order.guard.map(|command| Guard::start(command, journal.file())) {
+        Some(Err(error)) => {
+            journal.finish(hands.store)?;
+            return Err(ApplyError::Guard(error));
+        }
+        Some(Ok(guard)) => Some(guard),
+        None => None,
+    };
+    let mut work = Work { hands, order, journal, settings: Vec::new(), left_out };
+    let done = work.carry_out(resolved.steps);
+    let Work { mut journal, settings, left_out, .. } = work;
+    let failed = match done {
+        Ok(()) => None,
+        Err(why) => {
+            let report = undo_all(hands, &mut journal, &owner.boot_id, false);
+            if report.is_complete() {
+                let _ = journal.finish(hands.store);
+            }
+            Some((why, report))
+        }
+    };
+    if let Some(guard) = guard {
+        guard.dismiss();
+    }
+    let id = failed.is_none().then(|| journal.id());
+    Ok(Outcome { id, settings, left_out, failed })
+}
+
+/// Undoes everything of a journal: files and commands first, then settings; those only if the machine has not booted
+/// since, which reset them. The journal's file is the caller's to remove.
+pub fn undo_all(hands: Hands<'_>, journal: &mut Journal, boot_id: &str, is_forced: bool) -> UndoReport {
+    let is_same_boot = journal.is_of_boot(boot_id);
+    let (durable, fleeting): (Vec<&Entry>, Vec<&Entry>) = journal.entries.iter().partition(|e| e.is_durable());
+    let mut report = undo_entries(hands.sink, &durable, is_forced);
+    for command in journal.commands.iter().rev().filter(|c| c.is_started && !c.undo.is_empty()) {
+        let result = hands.runner.run(&command.undo).map_or_else(Undone::Failed, |()| Undone::Ran);
+        report.entries.push((command.undo.join(" "), result));
+    }
+    if is_same_boot {
+        report.entries.extend(undo_entries(hands.sink, &fleeting, is_forced).entries);
+    }
+    report
+}
+
+fn is_nothing_to_do(resolved: &Resolved, order: &Order<'_>, sink: &dyn Sink) -> bool {
+    let is_file_so = |file: &FileChange| match sink.read(&file.path) {
+        Ok(now) => file.to.as_ref() == Some(&now),
+        Err(e) => e.is_absent && file.to.is_none(),
+    };
+    order.files.iter().all(is_file_so)
+        && (order.commands.is_empty() || !order.files.is_empty())
+        && resolved.steps.iter().all(|s| s.later.is_none() && s.changes.iter().all(Change::is_so))
+}
+
+fn outcome(step: &Step, change: &Change) -> SettingOutcome {
+    SettingOutcome {
+        name: step.request.name.clone(),
+        place: change.place.clone(),
+        path: change.path.clone(),
+        before: change.before.clone(),
+        requested: change.to.clone(),
+        before_shown: change.before_shown.clone(),
+        requested_shown: change.to_shown.clone(),
+        read_back: change.before.clone(),
+        effective: None,
+        result: SettingResult::WasSo,
+    }
+}
