@@ -14,7 +14,7 @@ use crate::knob::{Host, Kept, Stage};
 use crate::knobs;
 use crate::request::{Place, Request};
 use crate::resolve::{self, Change, Resolved, Step, resolve};
-use crate::undo::{UndoReport, Undone, undo_entries};
+use crate::undo::{Patience, UndoReport, Undone, undo_entries};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -171,7 +171,7 @@ pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_
         Some(Ok(guard)) => Some(guard),
         None => None,
     };
-    let mut work = Work { hands, order, journal, settings: Vec::new(), left_out };
+    let mut work = Work { hands, order, journal, settings: Vec::new(), left_out, patience: Patience::default() };
     let done = work.carry_out(resolved.steps);
     let Work { mut journal, settings, left_out, .. } = work;
     let failed = match done {
@@ -295,6 +295,7 @@ struct Work<'a> {
     journal: Journal,
     settings: Vec<SettingOutcome>,
     left_out: Vec<String>,
+    patience: Patience,
 }
 
 impl Work<'_> {
@@ -417,10 +418,18 @@ impl Work<'_> {
         Ok(self.settings[first..].iter().any(|s| s.result != SettingResult::WasSo))
     }
 
-    fn write(&self, outcome: &mut SettingOutcome) {
+    fn write(&mut self, outcome: &mut SettingOutcome) {
         let sink = self.hands.sink;
         let written = sink.write(&outcome.path, &outcome.requested);
         outcome.read_back = sink.read(&outcome.path).ok();
+        // A clamp reads back so for good, a limit that is still under way does not.
+        let is_slow = knobs::find(&outcome.name).is_some_and(|knob| knob.about().stage.is_slow());
+        while is_slow && written.is_ok() && outcome.read_back.as_ref().is_some_and(|now| *now != outcome.requested) {
+            if !self.patience.wait() {
+                break;
+            }
+            outcome.read_back = sink.read(&outcome.path).ok();
+        }
         outcome.result = match (written, &outcome.read_back) {
             (Err(error), _) => SettingResult::Refused(error.what),
             (Ok(()), None) => SettingResult::Refused("written, but cannot be read back".into()),
