@@ -56,6 +56,11 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// May the old value still be read for a moment after a write? The kernel hands frequency limits to a worker
+    /// (drivers/cpufreq/cpufreq.c, freq QoS notifiers), which on a busy machine runs later than the next read.
+    pub fn is_slow(self) -> bool {
+        self == Stage::Limits
+    }
     /// The order of undoing: backwards, but the frequency group forwards, because there too a later file only takes
     /// its old value under the old driver, governor and turbo setting (KNOBS.md 3: "governor before EPP").
     pub fn undo_rank(self) -> u8 {

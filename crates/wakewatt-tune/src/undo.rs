@@ -15,6 +15,30 @@ use wakewatt_host::sink::Sink;
 /// Rounds before giving up; each but the first only writes what an earlier one disturbed.
 const MAX_ROUNDS: usize = 4;
 
+/// How long values that the kernel takes over late are waited for, all of one transaction together.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    n_left: u32,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience { n_left: 100 }
+    }
+}
+
+impl Patience {
+    /// Waits a moment; false when that has been done for a second.
+    pub(crate) fn wait(&mut self) -> bool {
+        if self.n_left == 0 {
+            return false;
+        }
+        self.n_left -= 1;
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        true
+    }
+}
+
 /// What became of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone {
@@ -88,6 +112,7 @@ pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool) -> Und
             }
         }
     }
+    let mut patience = Patience::default();
     for round in 0..MAX_ROUNDS {
         let mut is_quiet = true;
         for (at, entry) in &order {
@@ -96,7 +121,10 @@ pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool) -> Und
                 continue;
             }
             // A file that looks right may not be durable yet, if the process that put it back was cut short: once more.
-            let is_doubtful = entry.is_durable() && (round == 0 || matches!(last, Some(Undone::Failed(_))));
+            // The old value of a slow one may be read while ours is still on its way.
+            let is_late = entry.stage.is_slow() && !entry.is_collateral;
+            let is_doubtful =
+                (entry.is_durable() || is_late) && (round == 0 || matches!(last, Some(Undone::Failed(_))));
             let result = match now(sink, entry) {
                 Ok(now) if entry.is_before(&now) && !is_doubtful => match last {
                     // Right again after an earlier failure: a later setting allowed it.
@@ -106,7 +134,7 @@ pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool) -> Und
                 },
                 Ok(now) => {
                     is_quiet &= entry.is_before(&now);
-                    match put_back(sink, entry) {
+                    match put_back(sink, entry, &mut patience) {
                         Undone::Restored if entry.is_before(&now) => Undone::WasSo,
                         other => other,
                     }
@@ -154,7 +182,7 @@ fn now(sink: &dyn Sink, entry: &Entry) -> Result<Option<String>, String> {
     }
 }
 
-fn put_back(sink: &dyn Sink, entry: &Entry) -> Undone {
+fn put_back(sink: &dyn Sink, entry: &Entry, patience: &mut Patience) -> Undone {
     let written = match &entry.before {
         Some(before) => sink.write(&entry.path, before),
         None if sink.is_removable(&entry.path) => sink.remove(&entry.path),
@@ -164,7 +192,11 @@ fn put_back(sink: &dyn Sink, entry: &Entry) -> Undone {
     if let Err(error) = written {
         return if error.is_absent && entry.has_come { Undone::Restored } else { Undone::Failed(error.what) };
     }
-    match now(sink, entry) {
+    let mut found = now(sink, entry);
+    while entry.stage.is_slow() && found.as_ref().is_ok_and(|now| !entry.is_before(now)) && patience.wait() {
+        found = now(sink, entry);
+    }
+    match found {
         Ok(now) if entry.is_before(&now) => Undone::Restored,
         Ok(now) => Undone::Failed(format!(
             "wrote {:?}, reads back {:?}",

@@ -13,7 +13,7 @@ use crate::journal::{Command, Draft, Entry, Journal, JournalError, Owner};
 use crate::knob::Host;
 use crate::request::Request;
 use crate::resolve::{Change, Resolved, Step, resolve};
-use crate::undo::{UndoReport, Undone, undo_entries};
+use crate::undo::{Patience, UndoReport, Undone, undo_entries};
 use entries::{add_entries, file_entries};
 use serde::Serialize;
 use std::path::Path;
@@ -174,7 +174,7 @@ pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_
         Some(Ok(guard)) => Some(guard),
         None => None,
     };
-    let mut work = Work { hands, order, journal, settings: Vec::new(), left_out };
+    let mut work = Work { hands, order, journal, settings: Vec::new(), left_out, patience: Patience::default() };
     let done = work.carry_out(resolved.steps);
     let Work { mut journal, settings, left_out, .. } = work;
     let failed = match done {

@@ -7,6 +7,7 @@ use crate::knob::{Host, Kept, Stage};
 use crate::knobs;
 use crate::request::Place;
 use crate::resolve::{self, Change, Step};
+use crate::undo::Patience;
 use std::collections::BTreeSet;
 
 /// An application under way.
@@ -16,6 +17,7 @@ pub(super) struct Work<'a> {
     pub(super) journal: Journal,
     pub(super) settings: Vec<SettingOutcome>,
     pub(super) left_out: Vec<String>,
+    pub(super) patience: Patience,
 }
 
 impl Work<'_> {
@@ -139,10 +141,18 @@ impl Work<'_> {
         Ok(self.settings[first..].iter().any(|s| s.result != SettingResult::WasSo))
     }
 
-    fn write(&self, outcome: &mut SettingOutcome) {
+    fn write(&mut self, outcome: &mut SettingOutcome) {
         let sink = self.hands.sink;
         let written = sink.write(&outcome.path, &outcome.requested);
         outcome.read_back = sink.read(&outcome.path).ok();
+        // A clamp reads back so for good, a limit that is still under way does not.
+        let is_slow = knobs::find(&outcome.name).is_some_and(|knob| knob.about().stage.is_slow());
+        while is_slow && written.is_ok() && outcome.read_back.as_ref().is_some_and(|now| *now != outcome.requested) {
+            if !self.patience.wait() {
+                break;
+            }
+            outcome.read_back = sink.read(&outcome.path).ok();
+        }
         outcome.result = match (written, &outcome.read_back) {
             (Err(error), _) => SettingResult::Refused(error.what),
             (Ok(()), None) => SettingResult::Refused("written, but cannot be read back".into()),

@@ -1,9 +1,10 @@
 //! The kernel words that `--boot-arg` plans, on a kernel that was started with them: only POLL and C1 remain, and
 //! `tune verify` says so.
 //!
-//! The line is the one Debian's own update-grub made of the drop-in (`cargo xtask boot-tree --json`); it is made anew
-//! where that chore has its tree and may run, else the one it printed on 2026-11-21 is taken. The journal that `tune
-//! apply` had left before the boot is written by hand: this machine has no disk that would keep one.
+//! The words stand where Debian's own update-grub puts those of the drop-in: it makes the line anew (`cargo xtask boot-tree
+//! --json`) where that chore has its tree and may run; else a line of the same form, written by hand, is taken, and the
+//! proof says which. The journal that `tune apply` had left before the boot is written by hand: this machine has no
+//! disk that would keep one.
 
 use super::{Inside, Proof, Verdict};
 use anyhow::{Context, Result};
@@ -11,13 +12,13 @@ use std::process::Command;
 
 pub(super) const PROOF: Proof = Proof { name: "boot-max-cstate", machine: "governors", words, script, judge };
 
-/// What the chore printed for `processor.max_cstate=1 intel_idle.max_cstate=1`, Debian 12.
-const PRINTED: &str = "BOOT_IMAGE=/boot/vmlinuz-6.1.0-0-amd64 root=UUID=6f0c8a52-95c3-4f0e-8f10-5a7b1d3c9e21 ro quiet \
+/// By hand, in the form of Debian 12.
+const BY_HAND: &str = "BOOT_IMAGE=/boot/vmlinuz-6.1.0-0-amd64 root=UUID=6f0c8a52-95c3-4f0e-8f10-5a7b1d3c9e21 ro quiet \
     intel_idle.max_cstate=1 processor.max_cstate=1";
 
 /// The words after the image; the kernel is given its own by the emulator.
 fn words() -> Result<Vec<String>> {
-    let line = generated()?.unwrap_or_else(|| PRINTED.into());
+    let line = generated()?.unwrap_or_else(|| BY_HAND.into());
     Ok(line.split_whitespace().filter(|word| !word.starts_with("BOOT_IMAGE=")).map(String::from).collect())
 }
 
@@ -60,7 +61,7 @@ run other wakewatt tune verify
 fn judge(inside: &Inside) -> Result<Verdict> {
     let mut verdict = Verdict::default();
     let is_fresh = generated()?.is_some();
-    let made = if is_fresh { "made by update-grub in this run" } else { "as update-grub made it on 2026-11-21" };
+    let made = if is_fresh { "made by update-grub in this run" } else { "written by hand, not by update-grub" };
     let (line, states, parameter) = (inside.text("cmdline"), inside.text("states"), inside.text("parameter"));
     for word in ["processor.max_cstate=1", "intel_idle.max_cstate=1"] {
         let n = line.split_whitespace().filter(|w| *w == word).count();
