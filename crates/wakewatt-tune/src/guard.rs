@@ -11,7 +11,6 @@ use crate::lock::Lock;
 use crate::recovery::{self, Due};
 use crate::undo::UndoReport;
 use std::io::{Read, Write};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use wakewatt_host::clock::{boottime_ns, sleep_until_boottime};
@@ -47,7 +46,6 @@ impl Guard {
             .arg(journal)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .process_group(0)
             .spawn()?;
         let mut word = [0u8; 3];
         let answer = child.stdout.as_mut().map_or(Ok(()), |out| out.read_exact(&mut word));
@@ -71,8 +69,7 @@ impl Guard {
 /// The guard's own life, called by the hidden command. Returns the report if it had to act.
 pub fn watch(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
     Journal::load(&Disk, journal_file).map_err(std::io::Error::other)?;
-    // A session of its own: a terminal that hangs up must not take the guard with it. Fails only for a group leader,
-    // which process_group(0) made us, and then the group is ours anyway.
+    // A session of its own: neither Ctrl-C nor a terminal that hangs up takes the guard along.
     let _ = rustix::process::setsid();
     std::io::stdout().write_all(b"on\n")?;
     std::io::stdout().flush()?;
@@ -81,6 +78,8 @@ pub fn watch(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
     if word.trim() == "done" {
         return Ok(None);
     }
+    // Whoever has the lock may be undoing this very journal; and nobody may begin while we put things back.
+    let _lock = Lock::wait(folder(journal_file)).map_err(std::io::Error::other)?;
     // Read again: it has grown while we watched. Complete by now, or gone, means there is nothing to take back.
     let Ok(mut journal) = Journal::load(&Disk, journal_file) else { return Ok(None) };
     if journal.phase != Phase::Open {
@@ -90,24 +89,41 @@ pub fn watch(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
     recovery::close(machine.hands(), &mut journal, &boot_id(), false).map(Some).map_err(std::io::Error::other)
 }
 
-/// The other watch: undoes a transaction that nobody confirms, sleeping until its time. Returns the report if it acts.
-pub fn await_confirmation(journal_file: &Path, lock: impl Fn() -> Option<Lock>) -> std::io::Result<Option<UndoReport>> {
-    let journal = Journal::load(&Disk, journal_file).map_err(std::io::Error::other)?;
-    let Phase::Unconfirmed { until_boottime_ns } = journal.phase else { return Ok(None) };
+/// The state folder a journal lies in.
+fn folder(journal_file: &Path) -> &Path {
+    journal_file.parent().unwrap_or(Path::new("/"))
+}
+
+/// How often a watch for a confirmation looks while the transaction is still being applied.
+const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// The other watch: undoes a transaction that nobody confirms. Started before the first write; sleeps while there is time.
+/// Returns the report if it acts.
+pub fn await_confirmation(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
+    let first = Journal::load(&Disk, journal_file).map_err(std::io::Error::other)?;
     let _ = rustix::process::setsid();
     std::io::stdout().write_all(b"on\n")?;
     std::io::stdout().flush()?;
-    sleep_until_boottime(until_boottime_ns);
-    // Somebody may be confirming or undoing at this very moment; whoever holds the lock will be done soon.
-    let _lock = (0..600).find_map(|_| {
-        let lock = lock();
-        if lock.is_none() {
-            std::thread::sleep(std::time::Duration::from_millis(100));
+    loop {
+        // Gone, or another transaction under the same name: ours has ended.
+        let Ok(journal) = Journal::load(&Disk, journal_file) else { return Ok(None) };
+        if (journal.pid, journal.pid_start_ticks) != (first.pid, first.pid_start_ticks) {
+            return Ok(None);
         }
-        lock
-    });
+        match journal.phase {
+            Phase::Applied => return Ok(None),
+            Phase::Open if journal.is_owner_alive() => std::thread::sleep(LOOK),
+            Phase::Unconfirmed { until_boottime_ns } if until_boottime_ns > boottime_ns() => {
+                sleep_until_boottime(until_boottime_ns);
+            }
+            Phase::Open | Phase::Unconfirmed { .. } => break,
+        }
+    }
+    let _lock = Lock::wait(folder(journal_file)).map_err(std::io::Error::other)?;
     let Ok(mut journal) = Journal::load(&Disk, journal_file) else { return Ok(None) };
-    if !matches!(recovery::due(&journal, &boot_id(), boottime_ns(), false), Due::Now(_)) {
+    let is_same = (journal.pid, journal.pid_start_ticks) == (first.pid, first.pid_start_ticks);
+    let alive = journal.is_owner_alive();
+    if !is_same || !matches!(recovery::due(&journal, &boot_id(), boottime_ns(), alive), Due::Now(_)) {
         return Ok(None);
     }
     let machine = ThisMachine::at(&journal.root).map_err(std::io::Error::other)?;

@@ -183,7 +183,10 @@ pub fn boot_id() -> String {
 /// Start of a process in ticks since boot: field 22 of /proc/PID/stat, counted behind the name, which may hold blanks.
 fn start_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    // One that has ended and that nobody has fetched yet is as good as gone.
+    let is_gone = matches!(fields.first(), Some(&("Z" | "X")));
+    if is_gone { None } else { fields.get(19)?.parse().ok() }
 }
 
 impl Journal {

@@ -10,8 +10,9 @@
 //! that shows its choices, `[chosen] other`), `partition:FOLDER` (a cgroup that takes CPUs away from everybody else),
 //! `file:PATH` (a whole regular file).
 
-use crate::words;
+use crate::{knobs, words};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::source::{Read, Source};
@@ -271,6 +272,24 @@ impl<'a> Host<'a> {
     /// Is the file there?
     pub fn has(&self, path: &str) -> bool {
         self.source.read(path).is_ok()
+    }
+}
+
+/// Sites found by their path, each knob asked once: asking means reading a file per CPU.
+#[derive(Default)]
+pub struct SitesByPath {
+    known: BTreeMap<&'static str, BTreeMap<String, Site>>,
+}
+
+impl SitesByPath {
+    /// The knob of a setting, and its site at this path.
+    pub fn find(&mut self, host: &Host<'_>, name: &str, path: &str) -> Option<(&'static dyn Knob, &Site)> {
+        let knob = knobs::find(name)?;
+        let sites = self.known.entry(knob.about().id).or_insert_with(|| {
+            let sites = knob.sites(host).unwrap_or_default();
+            sites.into_iter().map(|site| (site.path.clone(), site)).collect()
+        });
+        sites.get(path).map(|site| (knob, site))
     }
 }
 

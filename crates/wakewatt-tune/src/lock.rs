@@ -30,8 +30,17 @@ pub enum LockError {
 }
 
 impl Lock {
-    /// Takes the lock of a state folder.
+    /// Takes the lock of a state folder, or says that somebody has it.
     pub fn take(state_dir: &Path) -> Result<Lock, LockError> {
+        Lock::with(state_dir, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Takes it when whoever has it is done: for those who must not give up, such as a guard.
+    pub fn wait(state_dir: &Path) -> Result<Lock, LockError> {
+        Lock::with(state_dir, FlockOperation::LockExclusive)
+    }
+
+    fn with(state_dir: &Path, operation: FlockOperation) -> Result<Lock, LockError> {
         let file = state_dir.with_file_name("lock");
         let path = file.display().to_string();
         if let Some(folder) = file.parent() {
@@ -40,10 +49,13 @@ impl Lock {
         }
         let fd = rustix::fs::open(&file, OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))
             .map_err(|e| LockError::Other { path: path.clone(), what: e.to_string() })?;
-        match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Lock { _fd: fd }),
-            Err(Errno::WOULDBLOCK) => Err(LockError::Busy(path)),
-            Err(e) => Err(LockError::Other { path, what: e.to_string() }),
+        loop {
+            return match rustix::fs::flock(&fd, operation) {
+                Ok(()) => Ok(Lock { _fd: fd }),
+                Err(Errno::INTR) => continue,
+                Err(Errno::WOULDBLOCK) => Err(LockError::Busy(path)),
+                Err(e) => Err(LockError::Other { path, what: e.to_string() }),
+            };
         }
     }
 }

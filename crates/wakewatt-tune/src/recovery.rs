@@ -5,8 +5,11 @@
 //! too, because nobody confirmed them. One that is *applied* is nobody's business here.
 
 use crate::apply::{Hands, undo_all};
-use crate::journal::{Journal, Phase};
-use crate::undo::UndoReport;
+use crate::journal::{Journal, JournalError, Phase};
+use crate::live::ThisMachine;
+use crate::undo::{UndoReport, Undone};
+use std::path::Path;
+use wakewatt_host::store::Disk;
 
 /// What recovery makes of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +46,48 @@ pub fn close(hands: Hands<'_>, journal: &mut Journal, boot_id: &str, is_forced: 
         journal.finish(hands.store).map_err(|e| e.to_string())?;
     }
     Ok(report)
+}
+
+/// What became of one journal.
+#[derive(Clone, Debug)]
+pub struct Swept {
+    /// Its name and purpose.
+    pub what: String,
+    /// Why it was undone, or left.
+    pub why: String,
+    /// What the undo did; none where it was left.
+    pub report: Option<UndoReport>,
+}
+
+/// Looks at every journal of a state folder, the newest first, and undoes what is due. The caller holds the lock, so that
+/// nobody confirms, applies or undoes meanwhile.
+pub fn sweep(
+    machine: impl Fn(&Path) -> Result<ThisMachine, String>,
+    state_dir: &Path,
+    boot_id: &str,
+    boottime_ns: u64,
+    is_forced: bool,
+) -> (Vec<Swept>, Vec<JournalError>) {
+    let (journals, unreadable) = Journal::all(&Disk, state_dir);
+    let mut swept = Vec::new();
+    for mut journal in journals.into_iter().rev().filter(|j| j.phase != Phase::Applied) {
+        let what = format!("{} ({}, process {})", journal.purpose, journal.id(), journal.pid);
+        let alive = journal.is_owner_alive();
+        let (why, report) = match due(&journal, boot_id, boottime_ns, alive) {
+            Due::NotYet(why) => (why.to_string(), None),
+            Due::Now(why) => match machine(&journal.root.clone())
+                .and_then(|machine| close(machine.hands(), &mut journal, boot_id, is_forced))
+            {
+                Ok(report) => (why.to_string(), Some(report)),
+                Err(error) => {
+                    let failed = UndoReport { entries: vec![(journal.id(), Undone::Failed(error))] };
+                    (why.to_string(), Some(failed))
+                }
+            },
+        };
+        swept.push(Swept { what, why, report });
+    }
+    (swept, unreadable)
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ pub fn step(host: &Host<'_>, request: &Request, all: &[Request]) -> Result<Step,
     };
     let sites = match sites_of(host, knob, request) {
         Ok(sites) => sites,
-        Err(why) => match waits_for(knob, request, all) {
+        Err(why) => match waits_for(host, knob, request, all) {
             Some(other) => {
                 step.later = Some(format!("appears once {other} is set"));
                 return Ok(step);
@@ -257,15 +257,17 @@ pub fn asked_cpus(host: &Host<'_>, place: &Place) -> Result<Option<CpuSet>, Stri
 }
 
 /// The request that makes this one's files appear.
-fn waits_for(knob: &dyn Knob, request: &Request, all: &[Request]) -> Option<String> {
+fn waits_for(host: &Host<'_>, knob: &dyn Knob, request: &Request, all: &[Request]) -> Option<String> {
     let stage_of = |r: &Request| knobs::find(&r.name).map(|k| k.about().stage);
     let own = knob.about().stage;
     let needed = knob.needs(&request.name);
     all.iter()
         .find(|other| match (&needed, stage_of(other)) {
             (Some((name, value)), _) => other.name == *name && other.to.iter().any(|t| t == value),
-            // A driver or a CPU that comes may bring anything.
-            (None, Some(stage @ (Stage::Online | Stage::Driver))) => stage < own,
+            // A driver or a CPU that comes may bring anything; one that is there already brings nothing.
+            (None, Some(stage @ (Stage::Online | Stage::Driver))) => {
+                stage < own && step(host, other, &[]).is_ok_and(|s| s.changes.iter().any(|c| !c.is_so()))
+            }
             _ => false,
         })
         .map(ToString::to_string)

@@ -6,10 +6,11 @@
 use crate::apply::Hands;
 use crate::boot::check::{Check, Verdict as BootVerdict, Wanted, check};
 use crate::journal::{Entry, Journal, Phase};
-use crate::knob::{Host, Kept};
+use crate::knob::{Host, Kept, SitesByPath};
 use crate::planning::also_set_by;
 use crate::{knobs, resolve};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// One setting now.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -45,6 +46,8 @@ pub enum Verdict {
         /// Candidates, most likely first; empty when nobody is known.
         by: Vec<String>,
     },
+    /// It cannot be read by this user, so nobody can tell.
+    Unknown(String),
     /// The file is gone: an offline CPU, an unloaded driver.
     Gone(String),
     /// The machine has booted since, and nothing has set it again.
@@ -54,9 +57,9 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Is it as asked?
+    /// Is it as asked, as far as can be told?
     pub fn is_good(&self) -> bool {
-        matches!(self, Verdict::Holds | Verdict::Clamped(_))
+        matches!(self, Verdict::Holds | Verdict::Clamped(_) | Verdict::Unknown(_))
     }
 }
 
@@ -131,13 +134,15 @@ fn one(
     boottime_ns: u64,
 ) -> TransactionState {
     let is_of_this_boot = journal.is_of_boot(boot_id);
+    let mut sites = SitesByPath::default();
+    let known: BTreeSet<&str> = journal.entries.iter().filter(|e| !e.is_collateral).map(|e| e.path.as_str()).collect();
     let asked = journal.entries.iter().filter(|e| !e.is_collateral);
     let mut settings: Vec<SettingState> =
-        asked.map(|entry| setting(hands, host, journal, entry, all, is_of_this_boot)).collect();
+        asked.map(|entry| setting(hands, host, journal, entry, all, is_of_this_boot, &mut sites)).collect();
     for request in &journal.requests {
         let Ok(step) = resolve::step(host, request, &[]) else { continue };
         for change in step.changes.into_iter().filter(|c| !c.is_so()) {
-            if !journal.entries.iter().any(|e| e.path == change.path && !e.is_collateral) {
+            if !known.contains(change.path.as_str()) {
                 settings.push(SettingState {
                     name: request.name.clone(),
                     path: change.path,
@@ -178,6 +183,7 @@ fn setting(
     entry: &Entry,
     all: &[Journal],
     is_of_this_boot: bool,
+    sites: &mut SitesByPath,
 ) -> SettingState {
     let requested = entry.ours.first().cloned().flatten();
     let read = hands.sink.read(&entry.path);
@@ -188,16 +194,18 @@ fn setting(
         (requested, now, _) if requested == now => Kept::Exactly,
         _ => Kept::Not,
     };
+    // What the kernel made of it when it was applied is no drift; any other value is, however legal.
+    let was_so = now.as_ref().is_some_and(|now| entry.ours.iter().flatten().any(|o| o == now));
     let verdict = match (kept, &read) {
         (Kept::Exactly, _) => Verdict::Holds,
-        (Kept::Legally(how), _) => Verdict::Clamped(how),
-        // What the kernel made of it when it was applied is no drift either.
-        (Kept::Not, Ok(now)) if entry.ours.iter().flatten().any(|o| o == now) => Verdict::Holds,
-        (Kept::Not, _) if !is_of_this_boot && !entry.is_durable() => Verdict::ResetByReboot,
-        (Kept::Not, Err(error)) => Verdict::Gone(error.what.clone()),
-        (Kept::Not, Ok(now)) => Verdict::Drifted { by: suspects(host, journal, entry, now, all) },
+        (Kept::Legally(how), _) if was_so || !is_of_this_boot => Verdict::Clamped(how),
+        (Kept::Not, _) if was_so => Verdict::Clamped("the kernel made it so when it was applied".into()),
+        (_, Err(error)) if !error.is_absent => Verdict::Unknown(error.what.clone()),
+        (_, _) if !is_of_this_boot && !entry.is_durable() => Verdict::ResetByReboot,
+        (_, Err(error)) => Verdict::Gone(error.what.clone()),
+        (_, Ok(now)) => Verdict::Drifted { by: suspects(host, journal, entry, now, all) },
     };
-    let site = knob.and_then(|k| k.sites(host).ok()?.into_iter().find(|s| s.path == entry.path));
+    let site = sites.find(host, &entry.name, &entry.path).map(|(_, site)| site.clone());
     let shown = |text: &Option<String>| match (knob, &site, text) {
         (Some(knob), Some(site), Some(text)) => Some(knob.decode(site, text)),
         // A file is shown by its first line.

@@ -5,6 +5,7 @@
 
 use crate::guard::{Guard, GuardCommand};
 use crate::journal::{Draft, Entry, Journal, JournalError, Owner};
+use crate::lock::{Lock, LockError};
 use crate::undo::{UndoReport, undo};
 use std::path::Path;
 use wakewatt_host::sink::{Sink, SinkError};
@@ -28,6 +29,9 @@ pub enum TuneError {
     /// No guard, no change.
     #[error("nothing is changed: {0}")]
     Guard(std::io::Error),
+    /// Somebody else is changing settings, which would be taken for what was there before.
+    #[error("nothing is changed: {0}")]
+    Lock(#[from] LockError),
     /// The kernel refused.
     #[error(transparent)]
     Sink(#[from] SinkError),
@@ -57,6 +61,8 @@ pub struct Transaction<'a> {
     journal: Journal,
     guard: Option<Guard>,
     is_undone: bool,
+    /// Last, so that it is given back when all else is done.
+    _lock: Lock,
 }
 
 impl<'a> Transaction<'a> {
@@ -69,6 +75,7 @@ impl<'a> Transaction<'a> {
         settings: &[Setting],
         guard: Option<&GuardCommand>,
     ) -> Result<Transaction<'a>, TuneError> {
+        let lock = Lock::take(state_dir)?;
         let mut entries = Vec::with_capacity(settings.len());
         for setting in settings {
             let ours = setting.values.iter().cloned().map(Some).collect();
@@ -86,7 +93,7 @@ impl<'a> Transaction<'a> {
             Some(Ok(guard)) => Some(guard),
             None => None,
         };
-        Ok(Transaction { sink, journal, guard, is_undone: false })
+        Ok(Transaction { sink, journal, guard, is_undone: false, _lock: lock })
     }
 
     /// Writes one declared value and reads it back.

@@ -6,7 +6,7 @@
 //! until all hold or nothing more changes. A file that vanished (its CPU went offline) is reported and stays in the
 //! journal. Running it twice does no harm: what is as before already is not written.
 
-use crate::journal::{Entry, Journal};
+use crate::journal::{Entry, Journal, Phase};
 use crate::knob::Kept;
 use crate::knobs;
 use std::collections::BTreeMap;
@@ -95,11 +95,12 @@ impl UndoReport {
 /// caller's to remove.
 pub fn undo(sink: &dyn Sink, journal: &Journal, is_forced: bool) -> UndoReport {
     let entries: Vec<&Entry> = journal.entries.iter().collect();
-    undo_entries(sink, &entries, is_forced)
+    undo_entries(sink, &entries, is_forced, journal.phase == Phase::Open)
 }
 
-/// The same for some of the entries.
-pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool) -> UndoReport {
+/// The same for some of the entries. A transaction that never came to its end (`is_open`) had no time to note what the
+/// kernel made of its values, so there a legal clamp of one of them counts as ours.
+pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool, is_open: bool) -> UndoReport {
     let mut order: Vec<(usize, &Entry)> = entries.iter().copied().enumerate().collect();
     order.sort_by_key(|(at, e)| (e.stage.undo_rank(), std::cmp::Reverse(*at)));
     let mut results: BTreeMap<usize, Undone> = BTreeMap::new();
@@ -107,7 +108,7 @@ pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool) -> Und
         if let Ok(now) = now(sink, entry) {
             if entry.is_before(&now) || is_untouched(entry) {
                 results.insert(*at, Undone::WasSo);
-            } else if !is_forced && !is_ours(entry, &now) {
+            } else if !is_forced && !is_ours(entry, &now, is_open) {
                 results.insert(*at, Undone::Foreign(now.unwrap_or_else(|| "(removed)".into())));
             }
         }
@@ -158,7 +159,7 @@ fn is_untouched(entry: &Entry) -> bool {
 }
 
 /// May this value be our doing?
-fn is_ours(entry: &Entry, now: &Option<String>) -> bool {
+fn is_ours(entry: &Entry, now: &Option<String>, is_open: bool) -> bool {
     // A side effect that no orderly end recorded may hold anything: the kernel moved it.
     let is_moved = entry.is_collateral && entry.ours.is_empty();
     let clamps = |ours: &String| {
@@ -166,7 +167,7 @@ fn is_ours(entry: &Entry, now: &Option<String>) -> bool {
             .zip(knobs::find(&entry.name))
             .is_some_and(|(now, knob)| matches!(knob.kept(ours, now), Kept::Legally(_)))
     };
-    is_moved || entry.ours.contains(now) || entry.ours.iter().flatten().any(clamps)
+    is_moved || entry.ours.contains(now) || (is_open && entry.ours.iter().flatten().any(clamps))
 }
 
 /// The value now; none where the file is not there and was not there before either.

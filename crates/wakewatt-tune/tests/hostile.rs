@@ -4,8 +4,9 @@
 use std::path::Path;
 use wakewatt_host::memory::{Event, Memory};
 use wakewatt_host::sink::Sink;
-use wakewatt_tune::apply::{ApplyError, Hands, Order, Outcome, SettingResult, apply, undo_all};
+use wakewatt_tune::apply::{ApplyError, Confirm, Hands, Order, Outcome, SettingResult, apply, undo_all};
 use wakewatt_tune::journal::{Journal, Owner, Phase};
+use wakewatt_tune::recovery::{self, Due};
 use wakewatt_tune::request::Request;
 use wakewatt_tune::status::{Verdict, status};
 
@@ -210,12 +211,26 @@ fn other_versions_and_torn_journals_are_named_and_hurt_nobody() {
 #[test]
 fn a_confirmation_that_never_comes_waits_on_the_boot_clock() {
     let machine = machine();
-    let wait = Order { confirm_until_boottime_ns: Some(60), ..order(&["idle.state.C6=off"]) };
+    let start = |_: &Path| Ok(());
+    let confirm = Confirm { within_ns: 50, boottime_ns: &|| 10, start: &start };
+    let wait = Order { confirm: Some(confirm), ..order(&["idle.state.C6=off"]) };
+    let before = machine.snapshot(STATE);
     run(&machine, &wait).unwrap();
     let journal = &journals(&machine)[0];
     assert_eq!(journal.phase, Phase::Unconfirmed { until_boottime_ns: 60 });
     let states = status(hands(&machine), std::slice::from_ref(journal), &machine.boot_id(), 10, None);
     assert_eq!((states[0].phase.as_str(), states[0].undone_in_s), ("unconfirmed", Some(0)));
+    assert!(matches!(recovery::due(journal, &machine.boot_id(), 59, false), Due::NotYet(_)));
+    assert!(matches!(recovery::due(journal, &machine.boot_id(), 60, false), Due::Now(_)));
+    let mut journal = journal.clone();
+    assert!(recovery::close(hands(&machine), &mut journal, &machine.boot_id(), false).unwrap().is_complete());
+    assert_eq!((machine.snapshot(STATE), journals(&machine).len()), (before, 0));
+    // Without a process that waits nothing is changed at all.
+    let none = |_: &Path| Err("no process".to_string());
+    let confirm = Confirm { within_ns: 50, boottime_ns: &|| 10, start: &none };
+    let refused = run(&machine, &Order { confirm: Some(confirm), ..order(&["idle.state.C6=off"]) });
+    assert!(refused.unwrap_err().to_string().contains("no process"));
+    assert_eq!(journals(&machine).len(), 0);
 }
 
 #[test]
@@ -224,4 +239,27 @@ fn nothing_to_do_leaves_no_journal() {
     let outcome = run(&machine, &order(&["freq.governor=schedutil"])).unwrap();
     assert_eq!((outcome.id, journals(&machine).len()), (None, 0));
     assert!(matches!(run(&machine, &order(&["freq.governor=nonsense"])), Err(ApplyError::Refused(_))));
+}
+
+#[test]
+fn a_watch_that_turns_red_takes_everything_back() {
+    let machine = machine();
+    let before = machine.snapshot(STATE);
+    let seen = std::cell::Cell::new(0);
+    let watch = || {
+        // While it watches the journal is still open: whoever finds it after a kill undoes it.
+        seen.set(journals(&machine).iter().filter(|j| j.phase == Phase::Open).count());
+        Err("latency up".to_string())
+    };
+    let outcome = run(&machine, &Order { watch: Some(&watch), ..order(&["idle.state.C6=off"]) }).unwrap();
+    assert_eq!((outcome.failed.unwrap().0.as_str(), seen.get()), ("latency up", 1));
+    assert_eq!((machine.snapshot(STATE), journals(&machine).len()), (before, 0));
+}
+
+#[test]
+fn what_waits_for_nothing_is_refused() {
+    let machine = machine();
+    // Its CPU is online already, so nothing will appear.
+    let refused = run(&machine, &order(&["cpu.online=on", "uncore.max=max"]));
+    assert!(matches!(refused, Err(ApplyError::Refused(_))), "{refused:?}");
 }

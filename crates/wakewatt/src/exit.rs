@@ -23,6 +23,8 @@ pub enum Code {
     Refused = 7,
     /// Another wakewatt is changing settings.
     Busy = 8,
+    /// Some settings were refused and left out, as `--keep-going` asks.
+    Partial = 9,
     /// Interrupted; settings were put back and what was known was printed.
     Interrupted = 130,
 }
@@ -63,6 +65,7 @@ Exit codes:
   6    a setting does not hold (`tune status`, `tune verify`)
   7    a setting is not possible here or was refused; nothing stays changed, unless --keep-going
   8    another wakewatt is changing settings
+  9    some settings were refused and left out (`tune apply --keep-going`)
   130  interrupted; settings were put back
   With a command of yours (`trace -- CMD`): the command's own code";
 

@@ -4,12 +4,13 @@
 //! stage write, read back, judge. Stages that bring files (a driver, a governor, a CPU) are followed by a fresh look at
 //! the host, and what has newly appeared is journaled before it is written. A refused write is tried once more after the
 //! others of its stage, because some pairs must be written in one order; if it is refused again everything goes back,
-//! unless asked to keep going. At the end everything is read once more: what a later setting has moved is written
+//! unless asked to keep going. A watch, if there is one, looks on while the journal is still open, so that even kill -9
+//! takes everything back. At the end everything is read once more: what a later setting has moved is written
 //! again, and what moved without having been asked for is kept in the journal, so that undo restores it too.
 
 use crate::boot::Argument;
 use crate::guard::{Guard, GuardCommand};
-use crate::journal::{Command, Draft, Entry, Journal, JournalError, Owner};
+use crate::journal::{Command, Draft, Entry, Journal, JournalError, Owner, Phase};
 use crate::knob::Host;
 use crate::request::Request;
 use crate::resolve::{Change, Resolved, Step, resolve};
@@ -48,8 +49,19 @@ pub struct FileChange {
     pub to: Option<String>,
 }
 
+/// How a transaction waits for its confirmation.
+#[derive(Clone, Copy)]
+pub struct Confirm<'a> {
+    /// How long, counted from when everything is applied and watched.
+    pub within_ns: u64,
+    /// The boot clock.
+    pub boottime_ns: &'a dyn Fn() -> u64,
+    /// Starts the process that undoes this journal when nobody confirms it. Called before the first write.
+    pub start: &'a dyn Fn(&Path) -> Result<(), String>,
+}
+
 /// What to do.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Order<'a> {
     /// What for, in words.
     pub purpose: String,
@@ -63,8 +75,10 @@ pub struct Order<'a> {
     pub arguments: Vec<Argument>,
     /// Leave out what is refused instead of taking everything back.
     pub is_keeping_going: bool,
-    /// Undone by itself unless confirmed by this time of the boot clock.
-    pub confirm_until_boottime_ns: Option<u64>,
+    /// Undone by itself unless confirmed in time.
+    pub confirm: Option<Confirm<'a>>,
+    /// Watches what was applied, while a crash would still undo it; an error takes everything back.
+    pub watch: Option<&'a dyn Fn() -> Result<(), String>>,
     /// Undoes if this process dies in the middle.
     pub guard: Option<&'a GuardCommand>,
     /// The root of paths; empty for `/`.
@@ -94,6 +108,8 @@ pub struct SettingOutcome {
     pub effective: Option<String>,
     /// How it went.
     pub result: SettingResult,
+    /// It may be left out where it cannot be set.
+    pub is_optional: bool,
 }
 
 /// How one write went.
@@ -117,8 +133,10 @@ pub struct Outcome {
     pub id: Option<String>,
     /// Every setting.
     pub settings: Vec<SettingOutcome>,
-    /// What could not be done and was left out (only when keeping going).
+    /// What could not be done and was left out: optional, or when keeping going.
     pub left_out: Vec<String>,
+    /// How many of these were not optional.
+    pub n_refused: usize,
     /// Everything was taken back, because of this.
     pub failed: Option<(String, UndoReport)>,
 }
@@ -134,7 +152,7 @@ pub enum ApplyError {
     Journal(#[from] JournalError),
     /// No guard, no change.
     #[error("nothing is changed: {0}")]
-    Guard(std::io::Error),
+    Guard(String),
 }
 
 /// Applies an order.
@@ -148,8 +166,9 @@ pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_
     }
     if is_nothing_to_do(&resolved, order, hands.sink) {
         let settings = resolved.steps.iter().flat_map(|s| s.changes.iter().map(|c| outcome(s, c))).collect();
-        return Ok(Outcome { id: None, settings, left_out, failed: None });
+        return Ok(Outcome { id: None, settings, left_out, n_refused: resolved.refused.len(), failed: None });
     }
+    let n_unresolved = resolved.refused.len();
     let mut entries = file_entries(hands.sink, order).map_err(|e| ApplyError::Refused(vec![e.to_string()]))?;
     add_entries(&mut entries, &host, hands.sink, &resolved.steps)
         .map_err(|e| ApplyError::Refused(vec![e.to_string()]))?;
@@ -166,13 +185,18 @@ pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_
         arguments: order.arguments.clone(),
     };
     let journal = Journal::create(hands.store, state_dir, owner, "tune", draft)?;
-    let guard = match order.guard.map(|command| Guard::start(command, journal.file())) {
-        Some(Err(error)) => {
+    let guard = order.guard.map(|command| Guard::start(command, journal.file())).transpose();
+    let watched = order.confirm.map_or(Ok(()), |confirm| (confirm.start)(journal.file()));
+    let guard = match (guard, watched) {
+        (Ok(guard), Ok(())) => guard,
+        (guard, watched) => {
             journal.finish(hands.store)?;
-            return Err(ApplyError::Guard(error));
+            let why = watched.err().or(guard.as_ref().err().map(ToString::to_string)).unwrap_or_default();
+            if let Ok(Some(guard)) = guard {
+                guard.dismiss();
+            }
+            return Err(ApplyError::Guard(why));
         }
-        Some(Ok(guard)) => Some(guard),
-        None => None,
     };
     let mut work = Work { hands, order, journal, settings: Vec::new(), left_out, patience: Patience::default() };
     let done = work.carry_out(resolved.steps);
@@ -191,21 +215,24 @@ pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_
         guard.dismiss();
     }
     let id = failed.is_none().then(|| journal.id());
-    Ok(Outcome { id, settings, left_out, failed })
+    let is_refused = |s: &&SettingOutcome| matches!(s.result, SettingResult::Refused(_)) && !s.is_optional;
+    let n_refused = n_unresolved + settings.iter().filter(is_refused).count();
+    Ok(Outcome { id, settings, left_out, n_refused, failed })
 }
 
 /// Undoes everything of a journal: files and commands first, then settings; those only if the machine has not booted
 /// since, which reset them. The journal's file is the caller's to remove.
 pub fn undo_all(hands: Hands<'_>, journal: &mut Journal, boot_id: &str, is_forced: bool) -> UndoReport {
     let is_same_boot = journal.is_of_boot(boot_id);
+    let is_open = journal.phase == Phase::Open;
     let (durable, fleeting): (Vec<&Entry>, Vec<&Entry>) = journal.entries.iter().partition(|e| e.is_durable());
-    let mut report = undo_entries(hands.sink, &durable, is_forced);
+    let mut report = undo_entries(hands.sink, &durable, is_forced, is_open);
     for command in journal.commands.iter().rev().filter(|c| c.is_started && !c.undo.is_empty()) {
         let result = hands.runner.run(&command.undo).map_or_else(Undone::Failed, |()| Undone::Ran);
         report.entries.push((command.undo.join(" "), result));
     }
     if is_same_boot {
-        report.entries.extend(undo_entries(hands.sink, &fleeting, is_forced).entries);
+        report.entries.extend(undo_entries(hands.sink, &fleeting, is_forced, is_open).entries);
     }
     report
 }
@@ -232,5 +259,6 @@ fn outcome(step: &Step, change: &Change) -> SettingOutcome {
         read_back: change.before.clone(),
         effective: None,
         result: SettingResult::WasSo,
+        is_optional: step.request.is_optional,
     }
 }

@@ -3,12 +3,11 @@
 use super::entries::{add_entries, read_before};
 use super::{Hands, Order, SettingOutcome, SettingResult, outcome};
 use crate::journal::{Journal, Phase};
-use crate::knob::{Host, Kept, Stage};
+use crate::knob::{Host, Kept, SitesByPath, Stage};
 use crate::knobs;
 use crate::request::Place;
 use crate::resolve::{self, Change, Step};
 use crate::undo::Patience;
-use std::collections::BTreeSet;
 
 /// An application under way.
 pub(super) struct Work<'a> {
@@ -31,7 +30,7 @@ impl Work<'_> {
             while let Some(step) = rest.next_if(|s| s.stage == stage) {
                 group.push(step);
             }
-            if is_stale {
+            if is_stale || group.iter().any(|s| s.later.is_some()) {
                 group = self.look_again(group)?;
             }
             is_stale |= self.write_stage(&group)? && stage <= Stage::Governor;
@@ -49,9 +48,15 @@ impl Work<'_> {
             self.save()?;
             self.hands.runner.run(&self.journal.commands[at].run)?;
         }
+        if let Some(watch) = self.order.watch {
+            watch()?;
+        }
         self.record_moved();
-        self.journal.phase = match self.order.confirm_until_boottime_ns {
-            Some(until_boottime_ns) => Phase::Unconfirmed { until_boottime_ns },
+        self.journal.phase = match self.order.confirm {
+            Some(confirm) => {
+                let until_boottime_ns = (confirm.boottime_ns)().saturating_add(confirm.within_ns);
+                Phase::Unconfirmed { until_boottime_ns }
+            }
             None => Phase::Applied,
         };
         self.save()
@@ -127,12 +132,10 @@ impl Work<'_> {
                 self.settings[at] = outcome;
             }
         }
-        let optional: BTreeSet<&str> =
-            group.iter().filter(|s| s.request.is_optional).map(|s| s.request.name.as_str()).collect();
         for outcome in &self.settings[first..] {
             if let SettingResult::Refused(why) = &outcome.result {
                 let line = format!("{} at {}: {}: {why}", outcome.name, outcome.place, outcome.path);
-                if !self.order.is_keeping_going && !optional.contains(outcome.name.as_str()) {
+                if !self.is_dispensable(outcome) {
                     return Err(line);
                 }
                 self.left_out.push(line);
@@ -167,12 +170,23 @@ impl Work<'_> {
             if matches!(outcome.result, SettingResult::Refused(_)) {
                 continue;
             }
-            let now = self.hands.sink.read(&outcome.path).map_err(|e| e.to_string())?;
+            let now = match self.hands.sink.read(&outcome.path) {
+                Ok(now) => now,
+                Err(error) => {
+                    // Its CPU has gone meanwhile.
+                    let line = format!("{} at {}: {error}", outcome.name, outcome.place);
+                    if !self.is_dispensable(&outcome) {
+                        return Err(line);
+                    }
+                    self.left_out.push(line);
+                    continue;
+                }
+            };
             if judge(&outcome.name, &outcome.requested, &now) == SettingResult::Refused(not_kept(&now)) {
                 self.write(&mut outcome);
                 if let SettingResult::Refused(why) = &outcome.result {
                     let line = format!("{} at {}: {}: did not stay: {why}", outcome.name, outcome.place, outcome.path);
-                    if !self.order.is_keeping_going {
+                    if !self.is_dispensable(&outcome) {
                         return Err(line);
                     }
                     self.left_out.push(line);
@@ -181,12 +195,17 @@ impl Work<'_> {
             }
         }
         let host = Host::read(self.hands.source);
+        let mut sites = SitesByPath::default();
         for outcome in &mut self.settings {
-            let knob = knobs::find(&outcome.name);
-            let site = knob.and_then(|k| k.sites(&host).ok()?.into_iter().find(|s| s.path == outcome.path));
-            outcome.effective = knob.zip(site).and_then(|(k, s)| k.effective(&host, &s));
+            let found = sites.find(&host, &outcome.name, &outcome.path);
+            outcome.effective = found.and_then(|(knob, site)| knob.effective(&host, site));
         }
         Ok(())
+    }
+
+    /// May this one be left out? When asked to keep going, or where the request that covers it is optional.
+    fn is_dispensable(&self, outcome: &SettingOutcome) -> bool {
+        self.order.is_keeping_going || outcome.is_optional
     }
 
     /// Keeps, of the side effects, those that happened, with the value they ended at.

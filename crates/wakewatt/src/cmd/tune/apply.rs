@@ -4,6 +4,7 @@ use super::guard::{self, Watchman};
 use super::units::binary;
 use super::{Wish, lock};
 use crate::cli::tune::ApplyArgs;
+use crate::cmd::recover;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour};
@@ -11,17 +12,17 @@ use crate::view::Style;
 use crate::view::wrap::wrap;
 use anyhow::Result;
 use serde::Serialize;
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::path::Path;
 use wakewatt_host::clock;
 use wakewatt_host::store::Disk;
-use wakewatt_tune::apply::{ApplyError, FileChange, Order, Outcome, SettingOutcome, SettingResult, apply};
+use wakewatt_tune::apply::{ApplyError, Confirm, FileChange, Order, Outcome, SettingOutcome, SettingResult, apply};
 use wakewatt_tune::boot::{BootPlan, TryOnce};
 use wakewatt_tune::guard::GuardCommand;
 use wakewatt_tune::journal::{Journal, Owner, Phase, STATE_DIR, boot_id};
 use wakewatt_tune::live::ThisMachine;
 use wakewatt_tune::profile::to_toml;
-use wakewatt_tune::recovery;
 use wakewatt_tune::systemd;
 
 /// The document of `tune apply`.
@@ -49,11 +50,19 @@ pub struct Applied {
 pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
     let wish = Wish::gather(&args.wanted)?;
     let interrupt = Interrupt::listen()?;
-    let _lock = lock()?;
+    // At boot and after a hotplug somebody else may be at work: wait for one's turn.
+    let _lock = lock(args.at_boot)?;
     let machine = ThisMachine::new();
     let hands = machine.hands();
     if args.at_boot {
         forget_earlier_boots();
+    }
+    // What a killed run has left would be taken for what was there before.
+    let (is_clean, swept) = recover::sweep(false);
+    swept.iter().for_each(|line| output::remark(line));
+    if !is_clean {
+        let why = "nothing is changed: an earlier run is not undone yet; see wakewatt recover and wakewatt tune status";
+        return Err(Failure::error(Code::NotRestored, why));
     }
     let mut notes = Vec::new();
     let (mut files, mut commands) = (Vec::new(), Vec::new());
@@ -69,7 +78,20 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
     if args.persist {
         persist_steps(&wish, &mut files, &mut commands, &mut notes)?;
     }
+    let is_for_boot = files.iter().any(|f| f.path.starts_with("file:")) && !wish.arguments.is_empty();
+    if args.confirm_within.is_some() && is_for_boot {
+        let why = "--confirm-within cannot undo kernel parameters, which act after a reboot; apply them by themselves, \
+                   with --try-once where the boot loader can";
+        return Err(Failure::error(Code::Usage, why));
+    }
     let watchman = Watchman::before(args, &interrupt)?;
+    let seen = RefCell::new(None);
+    let watch = || watchman.after(args, &interrupt).map(|said| *seen.borrow_mut() = said);
+    let confirm = args.confirm_within.map(|within_ns| Confirm {
+        within_ns,
+        boottime_ns: &clock::boottime_ns,
+        start: &guard::wait_for_confirmation,
+    });
     let guard = GuardCommand::this_program()?;
     let order = Order {
         purpose: wish.purpose.clone(),
@@ -78,7 +100,8 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
         commands,
         arguments: wish.arguments.clone(),
         is_keeping_going: args.keep_going,
-        confirm_until_boottime_ns: args.confirm_within.map(|ns| clock::boottime_ns().saturating_add(ns)),
+        confirm,
+        watch: watchman.is_needed(args).then_some(&watch as &dyn Fn() -> Result<(), String>),
         guard: Some(&guard),
         root: "",
     };
@@ -86,56 +109,32 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
         let code = if matches!(e, ApplyError::Refused(_)) { Code::Refused } else { Code::BadFile };
         Failure::error(code, e.to_string())
     })?;
-    if let (Some(id), Some(within)) = (&outcome.id, args.confirm_within) {
-        guard::wait_for_confirmation(id)?;
+    if let (Some(_), Some(within)) = (&outcome.id, args.confirm_within) {
         notes.push(format!("undone by itself in {} s unless confirmed: wakewatt tune confirm", within / 1_000_000_000));
     }
-    let mut applied = Applied {
+    let applied = Applied {
         id: outcome.id.clone(),
         failed: outcome.failed.as_ref().map(|(why, _)| why.clone()),
         not_restored: outcome.failed.as_ref().map_or_else(Vec::new, |(_, report)| report.left()),
         settings: outcome.settings.clone(),
         left_out: outcome.left_out.clone(),
         confirm_within_s: args.confirm_within.map(|ns| ns / 1_000_000_000),
-        guard: None,
+        guard: seen.into_inner(),
         notes,
     };
-    if applied.id.is_some() {
-        watch(watchman, args, &interrupt, &mut applied)?;
-    }
     if args.json {
         output::print(&output::json("tune-apply", &applied)?)?;
     } else {
         output::print(&text(&applied, &outcome, Style { is_on: colour.is_on() }))?;
     }
     applied.not_restored.iter().for_each(|line| output::complain(line));
-    Ok(if !applied.not_restored.is_empty() {
-        Code::NotRestored
-    } else if applied.failed.is_some() {
-        Code::Refused
-    } else {
-        Code::Fine
+    let is_partial = outcome.n_refused > 0;
+    Ok(match (&applied.failed, applied.not_restored.is_empty()) {
+        (_, false) => Code::NotRestored,
+        (Some(_), _) => Code::Refused,
+        (None, _) if is_partial => Code::Partial,
+        (None, _) => Code::Fine,
     })
-}
-
-/// What the guards say afterwards; on regression everything goes back.
-fn watch(watchman: Watchman, args: &ApplyArgs, interrupt: &Interrupt, applied: &mut Applied) -> Result<()> {
-    let verdict = watchman.after(args, interrupt);
-    let why = match verdict {
-        Ok(said) => {
-            applied.guard = said;
-            return Ok(());
-        }
-        Err(why) => why,
-    };
-    let file = Path::new(STATE_DIR).join(format!("{}.json", applied.id.take().unwrap_or_default()));
-    let mut journal = Journal::load(&Disk, &file)?;
-    let machine = ThisMachine::new();
-    let report = recovery::close(machine.hands(), &mut journal, &boot_id(), false).map_err(anyhow::Error::msg)?;
-    applied.not_restored = report.left();
-    applied.guard = Some(why.clone());
-    applied.failed = Some(why);
-    Ok(())
 }
 
 /// The steps of a boot plan as files and commands of a transaction.
@@ -221,8 +220,10 @@ fn forget_earlier_boots() {
 fn text(applied: &Applied, outcome: &Outcome, style: Style) -> String {
     let mut out = String::new();
     let width = output::width();
-    let n_set = applied.settings.iter().filter(|s| s.result != SettingResult::WasSo).count();
-    let n_so = applied.settings.len() - n_set;
+    let n_of = |test: fn(&SettingResult) -> bool| applied.settings.iter().filter(|s| test(&s.result)).count();
+    let n_set = n_of(|r| matches!(r, SettingResult::Set | SettingResult::Clamped(_)));
+    let n_so = n_of(|r| *r == SettingResult::WasSo);
+    let n_out = applied.left_out.len();
     let mut lines: Vec<(String, String, usize, String)> = Vec::new();
     for setting in &applied.settings {
         let what = match &setting.result {
@@ -265,7 +266,7 @@ fn text(applied: &Applied, outcome: &Outcome, style: Style) -> String {
     let _ = match &outcome.id {
         Some(id) => writeln!(
             out,
-            "{} applied: {n_set} settings written and read back, {n_so} were so already. Undo: wakewatt tune undo {id}",
+            "{} applied: {n_set} settings written and read back, {n_so} were so already, {n_out} left out. Undo: wakewatt tune undo {id}",
             style.bold(id)
         ),
         None => writeln!(out, "Nothing to do: {n_so} settings are so already."),

@@ -10,7 +10,8 @@ use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::pick;
 use anyhow::Result;
-use std::io::Read;
+use std::io::{Read, Seek};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,14 +20,16 @@ use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
 use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
 use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
-use wakewatt_host::detached;
 use wakewatt_host::live::Live;
-use wakewatt_tune::journal::STATE_DIR;
+use wakewatt_host::{clock, detached};
 
 /// Gap between two wake-ups of the guard, and how long it measures.
 const GAP_NS: u64 = 1_000_000;
 const DURATION_NS: u64 = 2_000_000_000;
 const PAUSE: Duration = Duration::from_secs(1);
+/// The longest that one run of the guard may take, and how often it is looked at.
+const DEADLINE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What was seen before.
 pub(super) struct Watchman {
@@ -38,7 +41,8 @@ impl Watchman {
     pub(super) fn before(args: &ApplyArgs, interrupt: &Interrupt) -> Result<Watchman> {
         let refuse = |why: String| Failure::error(Code::Refused, format!("nothing is changed: {why}"));
         if let Some(command) = &args.guard {
-            check(command).map_err(|why| refuse(format!("the guard fails before anything is changed: {why}")))?;
+            check(command, interrupt)
+                .map_err(|why| refuse(format!("the guard fails before anything is changed: {why}")))?;
         }
         let median = match args.guard_wakeup {
             true => Some(wakeup_median(interrupt).map_err(|why| refuse(format!("--guard-wakeup: {why}")))?),
@@ -47,10 +51,15 @@ impl Watchman {
         Ok(Watchman { median })
     }
 
+    /// Is there anything to watch?
+    pub(super) fn is_needed(&self, args: &ApplyArgs) -> bool {
+        args.guard.is_some() || self.median.is_some()
+    }
+
     /// Watches afterwards; an error is why everything must go back.
-    pub(super) fn after(self, args: &ApplyArgs, interrupt: &Interrupt) -> Result<Option<String>, String> {
+    pub(super) fn after(&self, args: &ApplyArgs, interrupt: &Interrupt) -> Result<Option<String>, String> {
         let mut said = Vec::new();
-        if let Some(before) = self.median {
+        if let Some(before) = &self.median {
             let after = wakeup_median(interrupt).map_err(|why| format!("--guard-wakeup: {why}"))?;
             let words = format!(
                 "wake-up median {} [{}, {}] before, {} [{}, {}] after",
@@ -70,12 +79,9 @@ impl Watchman {
             let began = Instant::now();
             let mut n = 0;
             loop {
-                check(command)
+                check(command, interrupt)
                     .map_err(|why| format!("the guard fails {} s after: {why}", began.elapsed().as_secs()))?;
                 n += 1;
-                if interrupt.is_set() {
-                    return Err("interrupted while the guard watched".into());
-                }
                 if began.elapsed().as_nanos() >= u128::from(args.guard_for) {
                     break;
                 }
@@ -87,19 +93,42 @@ impl Watchman {
     }
 }
 
-/// Runs the user's command once.
-fn check(command: &str) -> Result<(), String> {
+/// Runs the user's command once, in a process group of its own, for at most [`DEADLINE`]: one that hangs because of the
+/// change is a failure like any other.
+fn check(command: &str, interrupt: &Interrupt) -> Result<(), String> {
+    // A file in memory, not a pipe: what the command leaves running in the background may keep it open.
+    let words = rustix::fs::memfd_create("guard", rustix::fs::MemfdFlags::CLOEXEC).map_err(|e| e.to_string())?;
+    let copy = words.try_clone().map_err(|e| e.to_string())?;
     let mut child = Command::new("/bin/sh")
         .args(["-c", command])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::piped())
+        .stderr(copy)
+        .process_group(0)
         .spawn()
         .map_err(|e| format!("/bin/sh cannot be run: {e}"))?;
-    let mut words = String::new();
-    let _ = child.stderr.take().map(|e| e.take(64 * 1024).read_to_string(&mut words));
-    let status = child.wait().map_err(|e| e.to_string())?;
-    if status.success() { Ok(()) } else { Err(format!("{status} {}", words.trim().lines().last().unwrap_or(""))) }
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
+            break status;
+        }
+        let is_late = began.elapsed() > DEADLINE;
+        if is_late || interrupt.is_set() {
+            let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+            let _ = group.map(|g| rustix::process::kill_process_group(g, rustix::process::Signal::KILL));
+            let _ = child.wait();
+            let why = if is_late { "it did not end within 10 s" } else { "interrupted while the guard watched" };
+            return Err(why.into());
+        }
+        std::thread::sleep(LOOK);
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let mut text = String::new();
+    let mut file = std::fs::File::from(words);
+    let _ = file.rewind().and_then(|()| file.take(64 * 1024).read_to_string(&mut text));
+    Err(format!("{status} {}", text.trim().lines().last().unwrap_or("")))
 }
 
 fn wakeup_median(interrupt: &Interrupt) -> Result<Quantile, String> {
@@ -116,12 +145,11 @@ pub(super) fn wakeups(interrupt: &Interrupt) -> Result<WakeupSample, String> {
     one_wakeup(kind, cpu, from, GAP_NS, DURATION_NS, &src, interrupt).map_err(|e| e.to_string())
 }
 
-/// Starts the process that undoes the transaction when nobody confirms it; it outlives this one.
-pub(super) fn wait_for_confirmation(id: &str) -> Result<()> {
-    let journal = Path::new(STATE_DIR).join(format!("{id}.json"));
-    let program = super::units::binary()?;
+/// Starts the process that undoes this journal when nobody confirms it; it outlives this one.
+pub(super) fn wait_for_confirmation(journal: &Path) -> Result<(), String> {
+    let program = super::units::binary().map_err(|e| e.to_string())?;
     let argv = [program.as_str(), "guard", "--confirm", &journal.display().to_string()].map(str::to_string);
-    let unit = format!("wakewatt-confirm-{id}");
+    // One of an earlier transaction may still be asleep under its name.
+    let unit = format!("wakewatt-confirm-{}-{}", std::process::id(), clock::boottime_ns());
     detached::start(&argv, &unit, "undoes settings that nobody confirms")
-        .map_err(|why| Failure::error(Code::Refused, format!("{why}; {id} stays until wakewatt tune undo")))
 }

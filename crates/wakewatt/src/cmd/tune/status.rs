@@ -148,6 +148,7 @@ fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
                 format!("should be {wanted}, is {now}; nobody known turns this")
             }
             Verdict::Drifted { by } => format!("should be {wanted}, is {now}; possibly {}", by.join("; or ")),
+            Verdict::Unknown(why) => format!("should be {wanted}; cannot tell: {why}"),
             Verdict::Gone(why) => format!("should be {wanted}, cannot be read: {why}"),
             Verdict::ResetByReboot => format!("should be {wanted}, is {now}: a reboot reset it (--persist keeps it)"),
             Verdict::NeverSet => format!("should be {wanted}, is {now}: came online later and was never set"),

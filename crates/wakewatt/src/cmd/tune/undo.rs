@@ -13,7 +13,7 @@ use wakewatt_tune::recovery::{self, Due};
 
 /// Puts one or all back.
 pub(super) fn run(args: &UndoArgs) -> Result<Code> {
-    let _lock = lock()?;
+    let _lock = lock(false)?;
     let (mut all, is_readable) = journals();
     let chosen: Vec<Journal> = if args.all {
         all.reverse();
@@ -26,6 +26,9 @@ pub(super) fn run(args: &UndoArgs) -> Result<Code> {
     }
     let boot_id = boot_id();
     let mut is_complete = is_readable;
+    if let (false, [journal], false) = (args.force, &chosen[..], args.all) {
+        refuse_out_of_order(journal)?;
+    }
     for mut journal in chosen {
         output::print(&format!("{}: {}\n", journal.id(), journal.purpose))?;
         if !journal.is_of_boot(&boot_id) {
@@ -42,12 +45,36 @@ pub(super) fn run(args: &UndoArgs) -> Result<Code> {
             report.left().iter().for_each(|line| output::complain(line));
         }
     }
+    if let Some(left) = journals().0.iter().find(|j| j.entries.iter().any(|e| e.path == BOOT_ENTRY)) {
+        let id = left.id();
+        output::print(&format!("{id} sets its settings again at the next boot; wakewatt tune undo {id} ends that\n"))?;
+    }
     Ok(if is_complete { Code::Fine } else { Code::NotRestored })
+}
+
+/// The journal's entry for the profile that is applied at boot.
+const BOOT_ENTRY: &str = "file:/etc/wakewatt/boot.toml";
+
+/// A later transaction on the same files found our values: undone before it, ours would come back with its undo.
+fn refuse_out_of_order(journal: &Journal) -> Result<()> {
+    let (all, _) = journals();
+    let later = all.iter().skip_while(|j| j.file() != journal.file()).skip(1);
+    for other in later {
+        let shared = journal.entries.iter().find(|e| other.entries.iter().any(|o| o.path == e.path));
+        if let Some(entry) = shared {
+            let (id, later) = (journal.id(), other.id());
+            return Err(Failure::error(
+                Code::NotRestored,
+                format!("{id}: {later} has set {} since; undo {later} first, or use --force", entry.path),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Keeps what waits for confirmation.
 pub(super) fn confirm(args: &WhichArgs) -> Result<Code> {
-    let _lock = lock()?;
+    let _lock = lock(false)?;
     let (mut all, _) = journals();
     all.retain(|j| args.id.is_some() || matches!(j.phase, Phase::Unconfirmed { .. }));
     let Some(mut journal) = pick(all, args)? else {
