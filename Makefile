@@ -12,7 +12,7 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: help doctor build test fmt lint unit doc reference hosts testbed page bench dist install uninstall clean needs
+.PHONY: prove help doctor build test fmt lint unit doc reference hosts testbed page bench dist install uninstall clean needs
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
@@ -61,7 +61,11 @@ hosts:
 testbed: needs ## boot emulated machines (testbed/machines), compare the facts found inside, run every reading command on arm64, prove tune
 	@$(ENSURE) --optional qemu-system-x86_64=qemu-system-x86 iasl=acpica-tools
 	@if ! command -v apt-get >/dev/null; then echo "skipped: the testbed takes its kernels from Debian packages; no apt-get here"; \
-	else $(CARGO) xtask testbed check && $(CARGO) xtask testbed live && $(CARGO) xtask testbed prove; fi
+	else $(CARGO) xtask testbed check && $(CARGO) xtask testbed live && \
+	  $(CARGO) xtask testbed prove boot-max-cstate deep-idle undo-exact; fi
+
+prove: needs ## all proofs of tune on real kernels, also the long ones: kills, a hostile kernel (about 11 minutes)
+	$(CARGO) xtask testbed prove
 
 # The report in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
 page:

@@ -22,7 +22,8 @@ use wakewatt_tune::boot::{BootPlan, TryOnce};
 use wakewatt_tune::guard::GuardCommand;
 use wakewatt_tune::journal::{Journal, Owner, Phase, STATE_DIR, boot_id};
 use wakewatt_tune::live::ThisMachine;
-use wakewatt_tune::profile::to_toml;
+use wakewatt_tune::profile::{Profile, to_toml};
+use wakewatt_tune::request::Request;
 use wakewatt_tune::systemd;
 
 /// The document of `tune apply`.
@@ -66,7 +67,7 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
     }
     let mut notes = Vec::new();
     let (mut files, mut commands) = (Vec::new(), Vec::new());
-    match wish.boot(hands.source) {
+    match wish.boot(hands.source, &super::held_arguments()) {
         None => {}
         Some(Err(why)) => return Err(Failure::error(Code::Refused, format!("nothing is changed: {why}"))),
         Some(Ok((plan, loader))) => {
@@ -173,7 +174,14 @@ fn persist_steps(
     notes: &mut Vec<String>,
 ) -> Result<()> {
     let mut write = |path: &str, text: String| files.push(FileChange { path: format!("file:{path}"), to: Some(text) });
-    write(systemd::BOOT_PROFILE, to_toml(&wish.purpose, &wish.requests));
+    // What an earlier transaction keeps stays kept, unless this one says otherwise of the same place.
+    let kept = std::fs::read_to_string(systemd::BOOT_PROFILE).ok().and_then(|t| Profile::parse(&t).ok());
+    let kept = kept.unwrap_or_default();
+    let is_overruled = |old: &&Request| wish.requests.iter().any(|new| new.name == old.name && new.place == old.place);
+    let mut all: Vec<Request> = kept.requests.iter().filter(|old| !is_overruled(old)).cloned().collect();
+    let about = if all.is_empty() { wish.purpose.clone() } else { format!("{}; {}", kept.about, wish.purpose) };
+    all.extend(wish.requests.iter().cloned());
+    write(systemd::BOOT_PROFILE, to_toml(&about, &all));
     if !Path::new("/etc/systemd/system").is_dir() {
         notes.push(format!(
             "no systemd here: let your init run `wakewatt tune apply {} --keep-going --at-boot`",
@@ -193,6 +201,10 @@ fn persist_steps(
     // Removing the link by hand does what disabling does and cannot fail because the unit is gone already.
     for (unit, target) in [(systemd::APPLY_UNIT, "multi-user"), ("wakewatt-confirm.timer", "timers")] {
         let link = format!("/etc/systemd/system/{target}.target.wants/{unit}");
+        // Enabled before is none of our doing, and stays.
+        if Path::new(&link).symlink_metadata().is_ok() {
+            continue;
+        }
         commands.push((words(&format!("systemctl enable --quiet {unit}")), words(&format!("rm -f {link}"))));
     }
     notes.push("set again at every boot by wakewatt-apply.service".into());

@@ -102,13 +102,17 @@ impl Wish {
         Ok(Wish { purpose: words.join(", "), requests, arguments })
     }
 
-    /// The boot plan, where kernel parameters are wanted; with the loader and what says that it is this one.
-    fn boot(&self, source: &dyn Source) -> Option<Result<(BootPlan, String), BootError>> {
+    /// The boot plan, where kernel parameters are wanted; with the loader and what says that it is this one. `held` are
+    /// those of earlier transactions: a loader writes all of ours, so they are wanted still, unless overruled.
+    fn boot(&self, source: &dyn Source, held: &[Argument]) -> Option<Result<(BootPlan, String), BootError>> {
         if self.arguments.is_empty() {
             return None;
         }
+        let is_overruled = |old: &&Argument| self.arguments.iter().any(|new| new.has_name(old.key()));
+        let mut all: Vec<Argument> = held.iter().filter(|old| !is_overruled(old)).cloned().collect();
+        all.extend(self.arguments.iter().cloned());
         Some(boot::choose(source).and_then(|(loader, because)| {
-            let plan = loader.plan(source, &self.arguments)?;
+            let plan = loader.plan(source, &all)?;
             Ok((plan, format!("{} ({because})", loader.about().title)))
         }))
     }
@@ -142,6 +146,11 @@ fn journals() -> (Vec<Journal>, bool) {
     journals.retain(|j| j.id().starts_with("tune-"));
     bad.iter().for_each(|e| crate::output::complain(&e.to_string()));
     (journals, bad.is_empty())
+}
+
+/// Kernel parameters of transactions that stand.
+fn held_arguments() -> Vec<Argument> {
+    journals().0.into_iter().flat_map(|j| j.arguments).collect()
 }
 
 /// The one the user named, or the latest.

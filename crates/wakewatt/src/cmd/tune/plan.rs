@@ -19,7 +19,10 @@ pub(super) fn run(args: &PlanArgs, colour: Colour) -> Result<Code> {
     let wish = Wish::gather(&args.wanted)?;
     let source = crate::cmd::open(&args.from)?;
     let host = Host::read(&*source);
-    let boot = wish.boot(&*source).map(|made| match made {
+    // A recorded host's own transactions are not in its recording.
+    let held =
+        if args.from.host.is_none() && args.from.sysroot.is_none() { super::held_arguments() } else { Vec::new() };
+    let boot = wish.boot(&*source, &held).map(|made| match made {
         Ok((plan, loader)) => Ok(PlannedBoot::of(&plan, loader)),
         Err(why) => Err(why.to_string()),
     });
