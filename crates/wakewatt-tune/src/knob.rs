@@ -327,6 +327,11 @@ pub trait Knob: Sync {
         if requested == read_back { Kept::Exactly } else { Kept::Not }
     }
 
+    /// May the value now be our own doing, though it is not what was written? What undo may then put back.
+    fn is_ours(&self, ours: &str, now: &str) -> bool {
+        matches!(self.kept(ours, now), Kept::Legally(_))
+    }
+
     /// The setting that must be made first so that a setting of this name appears: knob and value.
     fn needs(&self, _name: &str) -> Option<(&'static str, String)> {
         None

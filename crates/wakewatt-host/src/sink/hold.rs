@@ -1,39 +1,87 @@
 //! `hold:cpu_dma_latency`: a process of this program (`wakewatt hold LIMIT`) that holds the global latency limit.
 //!
 //! The kernel keeps the limit only while a file descriptor is open, so somebody has to live. The holder is found by its
-//! command line and by the device being open in it, never by a remembered process number; there is at most one. Values:
-//! `none`, or what `wakewatt hold` takes (`poll`, `50us`).
+//! command line and by the device being open in it, never by a remembered process number. Values: `none`, or what
+//! `wakewatt hold` takes (`poll`, `50us`). Two live only if a change was cut short between start and stop; then both are
+//! said (`20us 50us`), which equals neither. What other users hold open is hidden from all but root: then it is an error,
+//! not `none`.
 
 use super::{SinkError, refuse};
-use crate::detached;
+use crate::{clock, detached};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The holders that live: process and limit.
-fn holders() -> Vec<(u32, String)> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let holder = |pid: u32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        let words: Vec<&str> = std::str::from_utf8(&line).ok()?.split('\0').collect();
-        let [_, "hold", limit, ..] = words[..] else { return None };
-        let fds = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
-        let has_it = fds.flatten().any(|fd| std::fs::read_link(fd.path()).is_ok_and(|to| to == Path::new(DEVICE)));
-        has_it.then(|| (pid, limit.to_string()))
-    };
-    entries.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).filter_map(holder).collect()
+/// The limit that a process with this command line holds, if it is a holder's (NUL between words, as in /proc).
+pub fn limit_of(command_line: &[u8]) -> Option<String> {
+    let words: Vec<&str> = std::str::from_utf8(command_line).ok()?.split('\0').collect();
+    let [_, "hold", limit, ..] = words[..] else { return None };
+    Some(limit.to_string())
 }
 
-pub(super) fn read() -> String {
-    holders().pop().map_or_else(|| "none".into(), |(_, limit)| limit)
+/// The limits of all holders as one value.
+pub fn together(mut limits: Vec<String>) -> String {
+    limits.sort();
+    limits.dedup();
+    if limits.is_empty() { "none".into() } else { limits.join(" ") }
+}
+
+/// Is the program's file named like ours? Said of processes that cannot be looked into.
+fn is_named_so(command_line: &[u8]) -> bool {
+    let program = command_line.split(|b| *b == 0).next().unwrap_or_default();
+    program.rsplit(|b| *b == b'/').next().is_some_and(|name| name.starts_with(b"wakewatt"))
+}
+
+/// The holders that live: process and limit. A zombie has no command line, so it is none.
+fn holders(proc: &Path) -> Result<Vec<(u32, String)>, String> {
+    let entries = std::fs::read_dir(proc).map_err(|e| format!("{}: {e}", proc.display()))?;
+    let mut found = Vec::new();
+    let mut hidden = None;
+    for pid in entries.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok()) {
+        let folder = proc.join(pid.to_string());
+        let Ok(line) = std::fs::read(folder.join("cmdline")) else { continue };
+        let Some(limit) = limit_of(&line) else { continue };
+        match has_device(&folder.join("fd")) {
+            Ok(true) => found.push((pid, limit)),
+            Err(e) if e.kind() == ErrorKind::PermissionDenied && is_named_so(&line) => hidden = Some(pid),
+            // No holder, a stranger's process, or one that has ended meanwhile.
+            _ => {}
+        }
+    }
+    match hidden {
+        Some(pid) if found.is_empty() => Err(format!("needs root to see whether process {pid} still holds it")),
+        _ => Ok(found),
+    }
+}
+
+fn has_device(fds: &Path) -> std::io::Result<bool> {
+    for fd in std::fs::read_dir(fds)?.flatten() {
+        match std::fs::read_link(fd.path()) {
+            Ok(to) if to == Path::new(DEVICE) => return Ok(true),
+            // Listing may be allowed where following is not.
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(false)
+}
+
+fn living() -> Result<Vec<(u32, String)>, String> {
+    holders(Path::new("/proc"))
+}
+
+pub(super) fn read(path: &str) -> Result<String, SinkError> {
+    let all = living().map_err(|why| refuse(path, why))?;
+    Ok(together(all.into_iter().map(|(_, limit)| limit).collect()))
 }
 
 pub(super) fn write(path: &str, program: Option<&Path>, limit: &str) -> Result<(), SinkError> {
-    let old = holders();
+    let old = living().map_err(|why| refuse(path, why))?;
     if limit != "none" {
-        start(program, limit).map_err(|why| refuse(path, why))?;
+        start(program, limit, &old).map_err(|why| refuse(path, why))?;
     }
     for (pid, _) in &old {
         stop(*pid).map_err(|why| refuse(path, why))?;
@@ -41,25 +89,30 @@ pub(super) fn write(path: &str, program: Option<&Path>, limit: &str) -> Result<(
     Ok(())
 }
 
-fn start(program: Option<&Path>, limit: &str) -> Result<(), String> {
+fn start(program: Option<&Path>, limit: &str, old: &[(u32, String)]) -> Result<(), String> {
     let own = std::env::current_exe();
     let program: PathBuf = match (program, own) {
         (Some(program), _) => program.into(),
         (None, Ok(own)) => own,
         (None, Err(e)) => return Err(format!("this program cannot find itself to start a holder: {e}")),
     };
-    let before = holders().len();
     let argv = [program.display().to_string(), "hold".into(), limit.into()];
-    let unit = format!("wakewatt-hold-{}", std::process::id());
-    detached::start(&argv, &unit, "holds a wake-up latency limit")?;
+    detached::start(&argv, &unit(), "holds a wake-up latency limit")?;
     let began = Instant::now();
-    while holders().len() <= before {
+    let is_new = |(pid, _): &(u32, String)| old.iter().all(|(o, _)| o != pid);
+    while !living()?.iter().any(is_new) {
         if began.elapsed() > PATIENCE {
             return Err(format!("the holder was started but does not hold {DEVICE}"));
         }
         std::thread::sleep(Duration::from_millis(10));
     }
     Ok(())
+}
+
+/// A name of its own for every start: going back from one limit to another starts two in one process, and the first
+/// may still live then.
+fn unit() -> String {
+    format!("wakewatt-hold-{}-{}", std::process::id(), clock::boottime_ns())
 }
 
 fn stop(pid: u32) -> Result<(), String> {
@@ -71,11 +124,60 @@ fn stop(pid: u32) -> Result<(), String> {
         }
     }
     let began = Instant::now();
-    while holders().iter().any(|(p, _)| *p == pid) {
+    while living()?.iter().any(|(p, _)| *p == pid) {
         if began.elapsed() > PATIENCE {
             return Err(format!("process {pid} holds the limit and does not end"));
         }
         std::thread::sleep(Duration::from_millis(10));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    /// A /proc with one process.
+    fn process(proc: &Path, pid: u32, line: &str, opens: &str) {
+        let fds = proc.join(format!("{pid}/fd"));
+        std::fs::create_dir_all(&fds).unwrap();
+        std::fs::write(proc.join(format!("{pid}/cmdline")), line).unwrap();
+        symlink(opens, fds.join("3")).unwrap();
+    }
+
+    #[test]
+    fn a_holder_is_a_command_line_and_an_open_device() {
+        let dir = tempfile::tempdir().unwrap();
+        process(dir.path(), 1, "/sbin/init\0", DEVICE);
+        process(dir.path(), 2, "/opt/wakewatt\0hold\050us\0", "/dev/null");
+        process(dir.path(), 3, "", DEVICE);
+        assert_eq!(holders(dir.path()).unwrap(), []);
+        process(dir.path(), 4, "/opt/wakewatt\0hold\050us\0", DEVICE);
+        assert_eq!(holders(dir.path()).unwrap(), [(4, "50us".to_string())]);
+        assert!(holders(&dir.path().join("none")).is_err());
+        assert_eq!(together(Vec::new()), "none");
+        assert_eq!(together(vec!["50us".into(), "20us".into(), "50us".into()]), "20us 50us");
+        assert_ne!(unit(), unit());
+    }
+
+    #[test]
+    fn what_is_hidden_is_not_called_none() {
+        let dir = tempfile::tempdir().unwrap();
+        process(dir.path(), 8, "/usr/bin/crane\0hold\050us\0", DEVICE);
+        process(dir.path(), 9, "/usr/bin/wakewatt\0hold\050us\0", DEVICE);
+        let hide = |pid: u32, mode| {
+            let fds = dir.path().join(format!("{pid}/fd"));
+            std::fs::set_permissions(fds, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        [8, 9].iter().for_each(|pid| hide(*pid, 0));
+        // Root looks everywhere; the answer of everybody else is asked where there is somebody else.
+        if std::fs::read_dir(dir.path().join("9/fd")).is_err() {
+            assert_eq!(holders(dir.path()).unwrap_err(), "needs root to see whether process 9 still holds it");
+            hide(8, 0o700);
+            assert_eq!(holders(dir.path()).unwrap().len(), 1, "who is seen holding it is an answer");
+        }
+        [8, 9].iter().for_each(|pid| hide(*pid, 0o700));
+        assert_eq!(holders(dir.path()).unwrap().len(), 2);
+    }
 }

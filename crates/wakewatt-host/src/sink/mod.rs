@@ -11,7 +11,7 @@ mod attribute;
 mod choice;
 mod ethtool;
 mod file;
-mod hold;
+pub mod hold;
 mod msr;
 mod partition;
 
@@ -102,7 +102,7 @@ impl Sink for LiveSink {
             Some(("msr", _)) => msr::read(&self.root, path),
             Some(("ethtool", _)) => ethtool::read(&self.root, path),
             Some(("file", rest)) => file::read(&self.at_root(rest), path),
-            Some(("hold", _)) => Ok(hold::read()),
+            Some(("hold", _)) => hold::read(path),
             Some(("choice", file)) => choice::read(&self.at_root(file), path),
             Some(("partition", folder)) => partition::read(&self.at_root(folder), path),
             _ => attribute::read(&self.at_root(path), path),

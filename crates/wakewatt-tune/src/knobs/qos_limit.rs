@@ -12,6 +12,7 @@ use wakewatt_core::budget;
 use wakewatt_core::facts::pm_qos::{self, GLOBAL, cpu_limit_path};
 use wakewatt_core::source::ErrorKind;
 use wakewatt_core::units::LatencyLimit;
+use wakewatt_host::sink::hold;
 
 /// `qos.global`.
 pub struct GlobalLatency;
@@ -80,25 +81,38 @@ fn canonical(limit: LatencyLimit) -> String {
     }
 }
 
+/// The limits of our own holders, as the sink reads them: from the command line. The device itself says only the smallest
+/// of everybody's.
+fn held_by_us(host: &Host<'_>) -> Result<Vec<String>, String> {
+    let mut limits = Vec::new();
+    for holder in host.facts.holders.open.iter().filter(|h| h.path == GLOBAL) {
+        let path = format!("/proc/{}/cmdline", holder.pid);
+        let may_be_ours = holder.comm.as_deref().is_none_or(|comm| comm.starts_with("wakewatt"));
+        match host.source.read(&path) {
+            Ok(line) => limits.extend(hold::limit_of(&line)),
+            Err(e) if may_be_ours => return Err(format!("{path}: {}", e.detail)),
+            Err(_) => {}
+        }
+    }
+    Ok(limits)
+}
+
 impl Knob for GlobalLatency {
     fn about(&self) -> &'static About {
         &ABOUT_GLOBAL
     }
     fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
-        let global = &host.facts.qos.global;
         let unread = match host.source.read(GLOBAL) {
             Err(e) if e.kind == ErrorKind::Absent => {
                 return Err(one_file::missing(host, GLOBAL, "a container without /dev, or a kernel without PM QoS"));
             }
             other => other.err().map(|e| e.detail),
         };
-        let is_ours = |comm: &str| comm.starts_with("wakewatt");
-        let holds =
-            |h: &wakewatt_core::facts::holders::Holder| h.path == GLOBAL && h.comm.as_deref().is_some_and(is_ours);
-        let is_held = host.facts.holders.open.iter().any(holds);
-        let now = if is_held { global.get().copied().map(canonical) } else { Some(LatencyLimit::None.to_string()) };
+        let (now, unread) = match held_by_us(host) {
+            Ok(limits) => (Some(hold::together(limits)), None),
+            Err(why) => (None, Some(unread.unwrap_or(why))),
+        };
         let (name, place) = (ABOUT_GLOBAL.id.into(), "machine".into());
-        let unread = if now.is_some() { None } else { unread };
         let valid = Valid::Text(WORDS.into());
         Ok(vec![Site { name, place, cpus: host.online(), path: HOLD.into(), now, unread, valid, refusal: None }])
     }
@@ -111,6 +125,10 @@ impl Knob for GlobalLatency {
             (Ok(asked), Ok(now)) if now < asked => Kept::Legally(format!("somebody else asks for {now}")),
             _ => Kept::Not,
         }
+    }
+    fn is_ours(&self, ours: &str, now: &str) -> bool {
+        // A change that was cut short leaves two holders, both of them ours.
+        now.split(' ').any(|limit| limit == ours) || matches!(self.kept(ours, now), Kept::Legally(_))
     }
     fn effective(&self, host: &Host<'_>, _: &Site) -> Option<String> {
         let limit = *host.facts.qos.global.get()?;
@@ -207,9 +225,25 @@ mod tests {
     #[test]
     fn our_own_holder_is_what_is_now() {
         let mut tree = machine(2);
-        tree.files.insert("/proc/7/comm".into(), Ok(b"wakewatt\n".to_vec()));
-        tree.links.insert("/proc/7/fd/3".into(), Ok(GLOBAL.into()));
-        let host = Host::read(&tree);
-        assert_eq!(GlobalLatency.sites(&host).unwrap()[0].now.as_deref(), Some("70us"));
+        let now = |tree: &Tree| GlobalLatency.sites(&Host::read(tree)).unwrap().remove(0);
+        let holder = |tree: &mut Tree, pid: u32, comm: &str, line: Option<&str>| {
+            tree.files.insert(format!("/proc/{pid}/comm"), Ok(format!("{comm}\n").into()));
+            tree.links.insert(format!("/proc/{pid}/fd/3"), Ok(GLOBAL.into()));
+            line.map(|line| tree.files.insert(format!("/proc/{pid}/cmdline"), Ok(line.into())));
+        };
+        // Somebody else's is not ours, however small the machine's limit is.
+        holder(&mut tree, 6, "tuned", Some("/usr/bin/python3\0/usr/sbin/tuned\0"));
+        tree.files.insert(GLOBAL.into(), Ok(20i32.to_ne_bytes().to_vec()));
+        assert_eq!(now(&tree).now.as_deref(), Some("none"));
+        holder(&mut tree, 7, "wakewatt", Some("/opt/wakewatt\0hold\050us\0"));
+        assert_eq!(now(&tree).now.as_deref(), Some("50us"));
+        holder(&mut tree, 8, "wakewatt", Some("/opt/wakewatt\0hold\010us\0"));
+        assert_eq!(now(&tree).now.as_deref(), Some("10us 50us"));
+        assert!(GlobalLatency.is_ours("50us", "10us 50us") && !GlobalLatency.is_ours("50us", "none"));
+        assert_eq!(GlobalLatency.kept("50us", "10us 50us"), Kept::Not);
+        // A command line that cannot be read is no answer.
+        holder(&mut tree, 9, "wakewatt", None);
+        let site = now(&tree);
+        assert!(site.now.is_none() && site.unread.unwrap().contains("/proc/9/cmdline"));
     }
 }
