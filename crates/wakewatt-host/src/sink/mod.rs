@@ -13,7 +13,7 @@ mod ethtool;
 mod file;
 pub mod hold;
 mod msr;
-mod partition;
+pub mod partition;
 
 /// A write or read-back that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
