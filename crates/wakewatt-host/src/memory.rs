@@ -313,6 +313,12 @@ impl Sink for Memory {
         let file = path.strip_prefix("file:").ok_or_else(|| io(path))?;
         crate::store::remove(self, Path::new(file)).map_err(|_| io(path))
     }
+    fn make_durable(&self, path: &str) -> Result<(), SinkError> {
+        let Some(file) = path.strip_prefix("file:").map(Path::new) else { return Ok(()) };
+        let is_there = self.state.borrow().names.contains_key(file);
+        let synced = if is_there { self.sync(file) } else { Ok(()) };
+        synced.and_then(|()| self.sync_folder(file.parent().unwrap_or(Path::new("/")))).map_err(|_| io(path))
+    }
 }
 
 impl Source for Memory {
