@@ -280,7 +280,11 @@ impl Sink for Memory {
             return Err(io(path));
         }
         if path.starts_with("hold:") {
-            state.attributes.insert(path.into(), value.into());
+            // No holder leaves no trace; one ends with the power.
+            match value {
+                "none" => state.attributes.remove(path),
+                limit => state.attributes.insert(path.into(), limit.into()),
+            };
             return Ok(());
         }
         if !state.attributes.contains_key(path) {
