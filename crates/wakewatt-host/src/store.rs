@@ -3,9 +3,9 @@
 //! The steps are those that POSIX makes a crash-safe replacement of: write beside, fsync the file, rename, fsync the
 //! folder ([`replace`]). They are apart so that a test can fail, or lose power after, each of them.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A step that failed.
@@ -24,9 +24,9 @@ pub trait Store {
     fn load(&self, path: &Path) -> Result<Option<Vec<u8>>, StoreError>;
     /// The names in a folder, sorted; empty where there is no such folder.
     fn names(&self, folder: &Path) -> Result<Vec<String>, StoreError>;
-    /// Makes a folder and those above it.
+    /// Makes a folder and those above it, durably.
     fn make_folder(&self, folder: &Path) -> Result<(), StoreError>;
-    /// Writes a file anew; it is not durable yet.
+    /// Writes a file anew, with this mode whatever the umask; it is not durable yet.
     fn write(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreError>;
     /// Makes a file's bytes durable.
     fn sync(&self, path: &Path) -> Result<(), StoreError>;
@@ -40,10 +40,18 @@ pub trait Store {
 
 /// Replaces a file whole: afterwards, and after a crash at any step, it holds the old bytes or the new.
 pub fn replace(store: &dyn Store, path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreError> {
+    replace_by(store, path, |beside| store.write(beside, bytes, mode))
+}
+
+/// The same with a way of writing of one's own: it gets the name to write under.
+pub(crate) fn replace_by(
+    store: &dyn Store,
+    path: &Path,
+    write: impl FnOnce(&Path) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let beside = beside(path);
-    let written = store
-        .write(&beside, bytes, mode)
+    let written = write(&beside)
         .and_then(|()| store.sync(&beside))
         .and_then(|()| store.rename(&beside, path))
         .and_then(|()| store.sync_folder(folder));
@@ -93,7 +101,22 @@ impl Store for Disk {
         Ok(names)
     }
     fn make_folder(&self, folder: &Path) -> Result<(), StoreError> {
-        fs::create_dir_all(folder).map_err(|e| fail(folder, "make the folder", &e))
+        if folder.is_dir() {
+            return Ok(());
+        }
+        let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
+        if let Some(above) = above {
+            self.make_folder(above)?;
+        }
+        match fs::create_dir(folder) {
+            // Somebody else made it meanwhile.
+            Err(e) if e.kind() != ErrorKind::AlreadyExists || !folder.is_dir() => {
+                return Err(fail(folder, "make the folder", &e));
+            }
+            _ => {}
+        }
+        // Else a power loss may take the folder, and everything durable in it.
+        self.sync_folder(above.unwrap_or(Path::new(".")))
     }
     fn write(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreError> {
         let mut file = OpenOptions::new()
@@ -103,6 +126,8 @@ impl Store for Disk {
             .mode(mode)
             .open(path)
             .map_err(|e| fail(path, "create", &e))?;
+        // The mode given to open is cut by the umask, and one that a killed process left has its own.
+        file.set_permissions(Permissions::from_mode(mode)).map_err(|e| fail(path, "set the mode of", &e))?;
         file.write_all(bytes).map_err(|e| fail(path, "write", &e))
     }
     fn sync(&self, path: &Path) -> Result<(), StoreError> {
@@ -138,5 +163,21 @@ mod tests {
         assert!(refused.to_string().contains("cannot create"));
         remove(&Disk, &file).unwrap();
         assert_eq!(Disk.load(&file).unwrap(), None);
+    }
+
+    #[test]
+    fn the_mode_is_the_one_asked_for_and_folders_are_made_level_by_level() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("a/b/c");
+        Disk.make_folder(&folder).unwrap();
+        Disk.make_folder(&folder).unwrap();
+        let file = folder.join("x");
+        // 0666 is what no usual umask lets through.
+        for mode in [0o600, 0o666, 0o640] {
+            replace(&Disk, &file, b"x", mode).unwrap();
+            assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, mode);
+        }
+        let refused = Disk.make_folder(&file.join("below")).unwrap_err();
+        assert!(refused.what.contains("cannot make the folder"), "{refused}");
     }
 }

@@ -1,7 +1,11 @@
 //! The systemd units that keep settings across boots, hold a limit, and undo what nobody confirmed.
 //!
 //! They are generated, not shipped as files, because they name this binary's path. Without systemd the same commands
-//! can be called by any init: that is all the units do.
+//! can be called by any init: that is all the units do. systemd never runs a unit beside itself, so a `recover` that
+//! takes longer than the timer's minute is not joined by a second one.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// A unit or rule: file name under its folder, and text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +23,8 @@ pub const APPLY_UNIT: &str = "wakewatt-apply.service";
 
 /// All of them, for a binary at this path.
 pub fn units(binary: &str) -> Vec<Unit> {
+    let start = quoted("", binary);
+    let start_pre = quoted("-", binary);
     vec![
         Unit {
             path: "/etc/systemd/system/wakewatt-apply.service",
@@ -35,8 +41,8 @@ pub fn units(binary: &str) -> Vec<Unit> {
                  [Service]\n\
                  Type=oneshot\n\
                  RemainAfterExit=yes\n\
-                 ExecStartPre=-{binary} recover\n\
-                 ExecStart={binary} tune apply {BOOT_PROFILE} --keep-going --at-boot\n\
+                 ExecStartPre={start_pre} recover\n\
+                 ExecStart={start} tune apply {BOOT_PROFILE} --keep-going --at-boot\n\
                  \n\
                  [Install]\n\
                  WantedBy=multi-user.target\n"
@@ -51,7 +57,7 @@ pub fn units(binary: &str) -> Vec<Unit> {
                  Documentation=man:wakewatt-tune(1)\n\
                  \n\
                  [Service]\n\
-                 ExecStart={binary} hold %I\n\
+                 ExecStart={start} hold %I\n\
                  Restart=on-failure\n\
                  \n\
                  [Install]\n\
@@ -68,7 +74,7 @@ pub fn units(binary: &str) -> Vec<Unit> {
                  \n\
                  [Service]\n\
                  Type=oneshot\n\
-                 ExecStart={binary} recover\n"
+                 ExecStart={start} recover\n"
             ),
         },
         Unit {
@@ -96,15 +102,131 @@ pub fn units(binary: &str) -> Vec<Unit> {
     ]
 }
 
+/// The first word of a command, for systemd.syntax(7): quoted where it must be, with `%` doubled.
+fn quoted(prefix: &str, binary: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@,=".contains(c) || !c.is_ascii();
+    let word = binary.replace('%', "%%");
+    if binary.chars().all(|c| is_plain(c) || c == '%') {
+        return format!("{prefix}{word}");
+    }
+    // The prefix is looked for after the quotes have gone. A quote in the name itself stays in its word; systemd refuses
+    // such a program.
+    let word = word.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").replace('\t', "\\t");
+    format!("\"{prefix}{word}\"")
+}
+
+/// Why root must not run this file at every boot: who may change it, or a folder above it, becomes root then.
+pub fn unsafe_path(binary: &Path) -> Option<String> {
+    if !binary.is_absolute() {
+        return Some(format!("{} is no absolute path; {INSTALL}", binary.display()));
+    }
+    let real = match std::fs::canonicalize(binary) {
+        Ok(real) => real,
+        Err(e) => return Some(format!("{} cannot be looked at: {e}; {INSTALL}", binary.display())),
+    };
+    // The path as written, too: who may write a folder on it may replace a link there.
+    binary.ancestors().chain(real.ancestors()).find_map(|path| {
+        let why = match std::fs::symlink_metadata(path) {
+            Ok(m) => fault(m.uid(), m.mode(), m.is_symlink())?,
+            Err(e) => format!("cannot be looked at: {e}"),
+        };
+        Some(format!("{} {why}, and root would run {} at every boot; {INSTALL}", path.display(), binary.display()))
+    })
+}
+
+const INSTALL: &str = "install it where only root may write: make install, or copy it to /usr/local/bin";
+
+/// What is wrong with one file or folder on the way. A sticky folder is no better: a name in it is free for all.
+fn fault(uid: u32, mode: u32, is_link: bool) -> Option<String> {
+    if uid != 0 {
+        return Some(format!("belongs to user {uid}"));
+    }
+    match (mode & 0o020 != 0, mode & 0o002 != 0) {
+        // Nobody can write a link: it is made anew, which is the folder's matter.
+        _ if is_link => None,
+        (_, true) => Some("may be written by everybody".into()),
+        (true, false) => Some("may be written by its group".into()),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
     use std::process::Command;
 
     #[test]
-    fn systemd_itself_finds_no_fault() {
+    fn what_others_may_write_is_no_file_for_root() {
+        assert_eq!(fault(0, 0o100_755, false), None);
+        assert_eq!(fault(0, 0o120_777, true), None);
+        assert_eq!(fault(1000, 0o100_755, false).unwrap(), "belongs to user 1000");
+        assert_eq!(fault(0, 0o041_777, false).unwrap(), "may be written by everybody");
+        assert_eq!(fault(0, 0o040_775, false).unwrap(), "may be written by its group");
+        assert!(unsafe_path(Path::new("wakewatt")).unwrap().contains("no absolute path"));
+        assert!(unsafe_path(Path::new("/none/wakewatt")).unwrap().contains("make install"));
         let dir = tempfile::tempdir().unwrap();
-        let binary = std::env::current_exe().unwrap().display().to_string();
+        let file = dir.path().join("wakewatt");
+        std::fs::write(&file, "").unwrap();
+        assert!(unsafe_path(&file).is_some(), "a folder below /tmp");
+    }
+
+    #[test]
+    fn every_folder_above_counts_and_so_does_a_link() {
+        // Only root can make a safe place, and only where the folders above are safe.
+        let safe = Path::new("/var/lib");
+        let Some(dir) = tempfile::tempdir_in(safe).ok().filter(|d| unsafe_path(d.path()).is_none()) else {
+            eprintln!("skipped: no safe folder here");
+            return;
+        };
+        let folder = dir.path().join("bin");
+        std::fs::create_dir(&folder).unwrap();
+        let file = folder.join("wakewatt");
+        std::fs::write(&file, "").unwrap();
+        let mode = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        let names = |path: &Path| unsafe_path(&file).is_some_and(|why| why.starts_with(&path.display().to_string()));
+        mode(&file, 0o755);
+        mode(&folder, 0o755);
+        assert_eq!(unsafe_path(&file), None);
+        for path in [&folder, &file] {
+            mode(path, 0o775);
+            assert!(names(path));
+            mode(path, 0o755);
+            if chown(path, Some(1234), None).is_ok() {
+                assert!(names(path));
+                chown(path, Some(0), None).unwrap();
+            }
+        }
+        assert_eq!(unsafe_path(&file), None);
+        let link = dir.path().join("link");
+        symlink(&file, &link).unwrap();
+        assert_eq!(unsafe_path(&link), None);
+        mode(&folder, 0o1777);
+        assert!(unsafe_path(&link).unwrap().contains("may be written by everybody"));
+    }
+
+    #[test]
+    fn a_path_with_blanks_and_percents_stays_one_word() {
+        assert_eq!(quoted("-", "/usr/local/bin/wakewatt"), "-/usr/local/bin/wakewatt");
+        assert_eq!(quoted("", "/opt/50%/wakewatt"), "/opt/50%%/wakewatt");
+        assert_eq!(quoted("-", "/opt/my \"tools\"/wakewatt"), "\"-/opt/my \\\"tools\\\"/wakewatt\"");
+        assert!(units("/opt/my tools/wakewatt")[0].text.contains("\nExecStart=\"/opt/my tools/wakewatt\" tune apply "));
+    }
+
+    #[test]
+    fn systemd_itself_finds_no_fault() {
+        let own = std::env::current_exe().unwrap();
+        verify(&own);
+        // The same program under a name that must be quoted.
+        let dir = tempfile::tempdir().unwrap();
+        let odd = dir.path().join("50% of wakewatt");
+        symlink(&own, &odd).unwrap();
+        verify(&odd);
+    }
+
+    fn verify(binary: &Path) {
+        let dir = tempfile::tempdir().unwrap();
+        let binary = binary.display().to_string();
         let mut files = Vec::new();
         for unit in units(&binary).iter().filter(|u| u.path.contains("/systemd/")) {
             let name = unit.path.rsplit('/').next().unwrap();

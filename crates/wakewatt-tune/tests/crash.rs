@@ -49,6 +49,7 @@ fn machine() -> Memory {
             }
         }
     }
+    text += "//- /dev/cpu_dma_latency\n2000000000\n";
     let machine = Memory::new(&text);
     machine.put_file(GENERATED, "linux /vmlinuz quiet ");
     machine
@@ -62,11 +63,13 @@ fn owner(machine: &Memory) -> Owner {
     Owner { boot_id: machine.boot_id(), pid: 1, pid_start_ticks: None }
 }
 
-/// What is applied: files that stay where they are, files that come with a governor, files that go with a CPU.
-const ORDERS: [&[&str]; 3] = [
+/// What is applied: files that stay where they are, files that come with a governor, files that go with a CPU, a process
+/// that holds a limit.
+const ORDERS: [&[&str]; 4] = [
     &["freq.governor=performance", "freq.max=2GHz", "freq.min=1GHz", "idle.state.C6=off"],
     &["freq.governor=ondemand", "freq.tunable.ondemand.up_threshold=98", "freq.min=1GHz"],
     &["cpu.online@cpus:1=off", "freq.governor@cpus:0=performance", "idle.state.C6@cpus:0=off"],
+    &["qos.global=10us", "idle.state.C6@cpus:0=off"],
 ];
 
 fn order(requests: &[&str]) -> Order<'static> {
@@ -124,6 +127,8 @@ fn faults_of_apply(requests: &[&str]) {
     let n_apply = planned.n_operations();
     let planned = planned.snapshot(STATE);
     assert_ne!(before, planned);
+    let is_held = planned.get("hold:cpu_dma_latency").is_some_and(|limit| limit == "10us");
+    assert_eq!(is_held, requests.contains(&"qos.global=10us"), "the holder's write is among the operations");
 
     let mut n_tried = [0; 4];
     let mut n_left = 0;

@@ -150,10 +150,10 @@ mod tests {
     fn a_holder_is_a_command_line_and_an_open_device() {
         let dir = tempfile::tempdir().unwrap();
         process(dir.path(), 1, "/sbin/init\0", DEVICE);
-        process(dir.path(), 2, "/opt/wakewatt\0hold\050us\0", "/dev/null");
+        process(dir.path(), 2, "/opt/wakewatt\x00hold\x0050us\0", "/dev/null");
         process(dir.path(), 3, "", DEVICE);
         assert_eq!(holders(dir.path()).unwrap(), []);
-        process(dir.path(), 4, "/opt/wakewatt\0hold\050us\0", DEVICE);
+        process(dir.path(), 4, "/opt/wakewatt\x00hold\x0050us\0", DEVICE);
         assert_eq!(holders(dir.path()).unwrap(), [(4, "50us".to_string())]);
         assert!(holders(&dir.path().join("none")).is_err());
         assert_eq!(together(Vec::new()), "none");
@@ -164,8 +164,8 @@ mod tests {
     #[test]
     fn what_is_hidden_is_not_called_none() {
         let dir = tempfile::tempdir().unwrap();
-        process(dir.path(), 8, "/usr/bin/crane\0hold\050us\0", DEVICE);
-        process(dir.path(), 9, "/usr/bin/wakewatt\0hold\050us\0", DEVICE);
+        process(dir.path(), 8, "/usr/bin/crane\x00hold\x0050us\0", DEVICE);
+        process(dir.path(), 9, "/usr/bin/wakewatt\x00hold\x0050us\0", DEVICE);
         let hide = |pid: u32, mode| {
             let fds = dir.path().join(format!("{pid}/fd"));
             std::fs::set_permissions(fds, std::fs::Permissions::from_mode(mode)).unwrap();

@@ -13,7 +13,7 @@ mod ethtool;
 mod file;
 pub mod hold;
 mod msr;
-mod partition;
+pub mod partition;
 
 /// A write or read-back that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +36,10 @@ pub trait Sink {
     /// Makes it absent.
     fn remove(&self, path: &str) -> Result<(), SinkError> {
         Err(refuse(path, "cannot be removed"))
+    }
+    /// Makes what it holds now, absence included, survive a power loss. Only files can: a kernel attribute never does.
+    fn make_durable(&self, _path: &str) -> Result<(), SinkError> {
+        Ok(())
     }
     /// Can it be absent by our doing? A kernel attribute cannot.
     fn is_removable(&self, path: &str) -> bool {
@@ -113,6 +117,13 @@ impl Sink for LiveSink {
         match path.split_once(':') {
             Some(("file", rest)) => file::remove(&self.at_root(rest), path),
             _ => Err(refuse(path, "cannot be removed")),
+        }
+    }
+
+    fn make_durable(&self, path: &str) -> Result<(), SinkError> {
+        match path.split_once(':') {
+            Some(("file", rest)) => file::make_durable(&self.at_root(rest), path),
+            _ => Ok(()),
         }
     }
 }

@@ -10,6 +10,7 @@
 
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_host::sink::partition;
 
 /// See the essay above.
 pub struct PlaceConsolidate;
@@ -60,6 +61,15 @@ fn stays(host: &Host<'_>, word: &str) -> Result<CpuSet, String> {
     Err(format!("{word:?} is none of {WORDS}"))
 }
 
+/// As the sink reads it: the parked CPUs, nothing, or what is wrong with them.
+fn now(host: &Host<'_>) -> String {
+    let group = format!("{ROOT}/{GROUP}");
+    let [cpus, state] = ["cpuset.cpus", "cpuset.cpus.partition"].map(|file| host.text(&format!("{group}/{file}")));
+    // Every group has this file, whether its parent hands the controller on or not.
+    let is_there = cpus.is_some() || state.is_some() || host.has(&format!("{group}/cgroup.procs"));
+    if is_there { partition::value(cpus.as_deref(), state.as_deref()) } else { String::new() }
+}
+
 impl Knob for PlaceConsolidate {
     fn about(&self) -> &'static About {
         &ABOUT
@@ -78,8 +88,7 @@ impl Knob for PlaceConsolidate {
             place: "machine".into(),
             cpus: host.online(),
             path: format!("partition:{ROOT}/{GROUP}"),
-            // As the sink reads it: the parked CPUs, or nothing.
-            now: Some(host.text(&format!("{ROOT}/{GROUP}/cpuset.cpus")).unwrap_or_default()),
+            now: Some(now(host)),
             unread: None,
             valid: Valid::Text(WORDS.into()),
             refusal: None,
@@ -99,10 +108,13 @@ impl Knob for PlaceConsolidate {
         }
     }
     fn decode(&self, site: &Site, text: &str) -> String {
-        match CpuSet::parse(text) {
-            Ok(parked) if parked.is_empty() => "off".into(),
-            Ok(parked) => format!("cpus:{}", site.cpus.minus(&parked)),
-            Err(_) => text.into(),
+        let (list, state) = text.split_once(' ').map_or((text, None), |(list, state)| (list, Some(state)));
+        match (CpuSet::parse(list), state) {
+            (Ok(parked), None) if parked.is_empty() => "off".into(),
+            (Ok(parked), None) => format!("cpus:{}", site.cpus.minus(&parked)),
+            (Ok(parked), Some(state)) => format!("cpus:{} ({state}: empties nothing)", site.cpus.minus(&parked)),
+            (Err(_), _) if text == "empty" => "off (an empty group is left)".into(),
+            (Err(_), _) => text.into(),
         }
     }
     fn kept(&self, requested: &str, read_back: &str) -> Kept {
@@ -110,6 +122,11 @@ impl Knob for PlaceConsolidate {
             (Ok(asked), Ok(now)) if asked == now => Kept::Exactly,
             _ => Kept::Not,
         }
+    }
+    fn is_ours(&self, ours: &str, now: &str) -> bool {
+        // The group is ours by its name: cut short while it was made, or made useless by others, it is still to go.
+        let is_of = |ours: &str| now.split_once(' ').is_some_and(|(cpus, _)| self.kept(ours, cpus) == Kept::Exactly);
+        now == "empty" || is_of(ours)
     }
     fn effective(&self, host: &Host<'_>, _: &Site) -> Option<String> {
         let state = host.text(&format!("{ROOT}/{GROUP}/cpuset.cpus.partition"))?;
@@ -151,6 +168,8 @@ mod tests {
         }
         assert_eq!(PlaceConsolidate.decode(&site, "2-3,6-7"), "cpus:0-1,4-5");
         assert_eq!(PlaceConsolidate.decode(&site, ""), "off");
+        assert_eq!(PlaceConsolidate.decode(&site, "2-3 invalid"), "cpus:0-1,4-7 (invalid: empties nothing)");
+        assert_eq!(PlaceConsolidate.decode(&site, "empty"), "off (an empty group is left)");
     }
 
     #[test]
@@ -161,7 +180,11 @@ mod tests {
         ));
         let host = Host::read(&tree);
         let site = PlaceConsolidate.sites(&host).unwrap().remove(0);
-        assert_eq!(site.now.as_deref(), Some("6-7"));
+        assert_eq!(site.now.as_deref(), Some("6-7 invalid"));
+        // It does not hold, and undo may take it away all the same.
+        assert_eq!(PlaceConsolidate.kept("6-7", "6-7 invalid"), Kept::Not);
+        let is_ours = |now| PlaceConsolidate.is_ours("6-7", now);
+        assert!(is_ours("6-7 invalid") && is_ours("6-7 member") && is_ours("empty") && !is_ours("4-5"));
         assert!(PlaceConsolidate.effective(&host, &site).unwrap().contains("not exclusive"));
         assert!(PlaceConsolidate.sites(&Host::read(&Tree::default())).unwrap_err().contains("cgroup 2"));
     }

@@ -235,9 +235,9 @@ mod tests {
         holder(&mut tree, 6, "tuned", Some("/usr/bin/python3\0/usr/sbin/tuned\0"));
         tree.files.insert(GLOBAL.into(), Ok(20i32.to_ne_bytes().to_vec()));
         assert_eq!(now(&tree).now.as_deref(), Some("none"));
-        holder(&mut tree, 7, "wakewatt", Some("/opt/wakewatt\0hold\050us\0"));
+        holder(&mut tree, 7, "wakewatt", Some("/opt/wakewatt\x00hold\x0050us\0"));
         assert_eq!(now(&tree).now.as_deref(), Some("50us"));
-        holder(&mut tree, 8, "wakewatt", Some("/opt/wakewatt\0hold\010us\0"));
+        holder(&mut tree, 8, "wakewatt", Some("/opt/wakewatt\x00hold\x0010us\0"));
         assert_eq!(now(&tree).now.as_deref(), Some("10us 50us"));
         assert!(GlobalLatency.is_ours("50us", "10us 50us") && !GlobalLatency.is_ours("50us", "none"));
         assert_eq!(GlobalLatency.kept("50us", "10us 50us"), Kept::Not);

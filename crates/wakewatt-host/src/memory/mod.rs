@@ -7,13 +7,16 @@
 
 use crate::exec::Runner;
 use crate::sink::{Sink, SinkError};
-use crate::store::{Store, StoreError};
+use crate::store::Store;
+use disk::Inode;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::source::{ErrorKind, Read, ReadError, Source, Tree};
 use wakewatt_core::units::Cpu;
+
+mod disk;
 
 /// What goes wrong at an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +38,6 @@ pub enum Event {
     Ignore,
     /// This CPU goes offline at that moment.
     Offline(Cpu),
-}
-
-/// One file's bytes, as seen now and as they are on the platter.
-#[derive(Clone, Debug, Default)]
-struct Inode {
-    seen: Vec<u8>,
-    durable: Vec<u8>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -114,14 +110,6 @@ impl Memory {
     /// The id of the running boot.
     pub fn boot_id(&self) -> String {
         format!("boot-{}", self.state.borrow().n_boots)
-    }
-    /// Puts a file on the disk, durably, as if it had always been there.
-    pub fn put_file(&self, path: &str, text: &str) {
-        let mut state = self.state.borrow_mut();
-        state.inodes.push(Inode { seen: text.into(), durable: text.into() });
-        let at = state.inodes.len() - 1;
-        state.names.insert(path.into(), at);
-        state.durable_names.insert(path.into(), at);
     }
     /// Somebody else writes an attribute, whatever it takes.
     pub fn meddle(&self, path: &str, value: &str) {
@@ -280,7 +268,11 @@ impl Sink for Memory {
             return Err(io(path));
         }
         if path.starts_with("hold:") {
-            state.attributes.insert(path.into(), value.into());
+            // No holder leaves no trace; one ends with the power.
+            match value {
+                "none" => state.attributes.remove(path),
+                limit => state.attributes.insert(path.into(), limit.into()),
+            };
             return Ok(());
         }
         if !state.attributes.contains_key(path) {
@@ -312,6 +304,12 @@ impl Sink for Memory {
     fn remove(&self, path: &str) -> Result<(), SinkError> {
         let file = path.strip_prefix("file:").ok_or_else(|| io(path))?;
         crate::store::remove(self, Path::new(file)).map_err(|_| io(path))
+    }
+    fn make_durable(&self, path: &str) -> Result<(), SinkError> {
+        let Some(file) = path.strip_prefix("file:").map(Path::new) else { return Ok(()) };
+        let is_there = self.state.borrow().names.contains_key(file);
+        let synced = if is_there { self.sync(file) } else { Ok(()) };
+        synced.and_then(|()| self.sync_folder(file.parent().unwrap_or(Path::new("/")))).map_err(|_| io(path))
     }
 }
 
@@ -346,81 +344,6 @@ impl Source for Memory {
     }
     fn origin(&self) -> String {
         "a machine in memory".into()
-    }
-}
-
-fn struck(path: &Path) -> StoreError {
-    StoreError { path: path.into(), what: "Input/output error".into() }
-}
-
-impl Store for Memory {
-    fn load(&self, path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-        let mut state = self.state.borrow_mut();
-        if state.is_struck() {
-            return Err(struck(path));
-        }
-        Ok(state.names.get(path).map(|at| state.inodes[*at].seen.clone()))
-    }
-    fn names(&self, folder: &Path) -> Result<Vec<String>, StoreError> {
-        let mut state = self.state.borrow_mut();
-        if state.is_struck() {
-            return Err(struck(folder));
-        }
-        let here = state.names.keys().filter(|p| p.parent() == Some(folder));
-        Ok(here.filter_map(|p| Some(p.file_name()?.to_string_lossy().into_owned())).collect())
-    }
-    fn make_folder(&self, folder: &Path) -> Result<(), StoreError> {
-        if self.state.borrow_mut().is_struck() { Err(struck(folder)) } else { Ok(()) }
-    }
-    fn write(&self, path: &Path, bytes: &[u8], _mode: u32) -> Result<(), StoreError> {
-        let mut state = self.state.borrow_mut();
-        let is_struck = state.is_struck();
-        if is_struck && !state.is_torn() {
-            return Err(struck(path));
-        }
-        let seen = if is_struck { bytes[..bytes.len() / 2].to_vec() } else { bytes.to_vec() };
-        state.inodes.push(Inode { seen, durable: Vec::new() });
-        let at = state.inodes.len() - 1;
-        state.names.insert(path.into(), at);
-        if is_struck { Err(struck(path)) } else { Ok(()) }
-    }
-    fn sync(&self, path: &Path) -> Result<(), StoreError> {
-        let mut state = self.state.borrow_mut();
-        if state.is_struck() {
-            return Err(struck(path));
-        }
-        let at = state.names.get(path).copied().ok_or_else(|| struck(path))?;
-        state.inodes[at].durable = state.inodes[at].seen.clone();
-        Ok(())
-    }
-    fn rename(&self, from: &Path, to: &Path) -> Result<(), StoreError> {
-        let mut state = self.state.borrow_mut();
-        if state.is_struck() {
-            return Err(struck(to));
-        }
-        let at = state.names.remove(from).ok_or_else(|| struck(from))?;
-        state.names.insert(to.into(), at);
-        Ok(())
-    }
-    fn sync_folder(&self, folder: &Path) -> Result<(), StoreError> {
-        let mut state = self.state.borrow_mut();
-        if state.is_struck() {
-            return Err(struck(folder));
-        }
-        let is_here = |p: &Path| p.parent() == Some(folder);
-        state.durable_names.retain(|p, _| !is_here(p));
-        let now: Vec<(PathBuf, usize)> =
-            state.names.iter().filter(|(p, _)| is_here(p)).map(|(p, at)| (p.clone(), *at)).collect();
-        state.durable_names.extend(now);
-        Ok(())
-    }
-    fn remove(&self, path: &Path) -> Result<(), StoreError> {
-        let mut state = self.state.borrow_mut();
-        if state.is_struck() {
-            return Err(struck(path));
-        }
-        state.names.remove(path);
-        Ok(())
     }
 }
 
