@@ -133,6 +133,10 @@ pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool, is_ope
                     Some(last) => last.clone(),
                     None => Undone::WasSo,
                 },
+                Ok(now) if entry.is_before(&now) && entry.is_durable() => match sink.make_durable(&entry.path) {
+                    Ok(()) => last.filter(|l| !matches!(l, Undone::Failed(_))).cloned().unwrap_or(Undone::Restored),
+                    Err(error) => Undone::Failed(error.what),
+                },
                 Ok(now) => {
                     is_quiet &= entry.is_before(&now);
                     match put_back(sink, entry, &mut patience) {
@@ -162,12 +166,14 @@ fn is_untouched(entry: &Entry) -> bool {
 fn is_ours(entry: &Entry, now: &Option<String>, is_open: bool) -> bool {
     // A side effect that no orderly end recorded may hold anything: the kernel moved it.
     let is_moved = entry.is_collateral && entry.ours.is_empty();
-    let clamps = |ours: &String| {
-        now.as_ref()
-            .zip(knobs::find(&entry.name))
-            .is_some_and(|(now, knob)| matches!(knob.kept(ours, now), Kept::Legally(_)))
+    let is_doing_of = |ours: &String| {
+        let known = now.as_ref().zip(knobs::find(&entry.name));
+        // A clamp was noted when the transaction came to its end; after that it is somebody else's.
+        known.is_some_and(|(now, knob)| {
+            knob.is_ours(ours, now) && (is_open || !matches!(knob.kept(ours, now), Kept::Legally(_)))
+        })
     };
-    is_moved || entry.ours.contains(now) || (is_open && entry.ours.iter().flatten().any(clamps))
+    is_moved || entry.ours.contains(now) || entry.ours.iter().flatten().any(is_doing_of)
 }
 
 /// The value now; none where the file is not there and was not there before either.

@@ -189,7 +189,11 @@ fn persist_steps(
         ));
         return Ok(());
     }
-    for unit in systemd::units(&binary()?) {
+    let program = binary()?;
+    if let Some(why) = systemd::unsafe_path(Path::new(&program)) {
+        return Err(Failure::error(Code::Refused, format!("nothing is changed: --persist: {why}")));
+    }
+    for unit in systemd::units(&program) {
         if Path::new(unit.path).parent().is_some_and(Path::is_dir) {
             write(unit.path, unit.text);
         }
