@@ -61,9 +61,14 @@ pub(crate) fn replace_by(
     written
 }
 
-/// Removes a file for good, and what a cut-short [`replace`] may have left beside it.
+/// Removes what a cut-short [`replace`] may have left beside a file.
+pub fn tidy(store: &dyn Store, path: &Path) -> Result<(), StoreError> {
+    store.remove(&beside(path))
+}
+
+/// Removes a file for good, and what may have been left beside it.
 pub fn remove(store: &dyn Store, path: &Path) -> Result<(), StoreError> {
-    store.remove(&beside(path))?;
+    tidy(store, path)?;
     store.remove(path)?;
     store.sync_folder(path.parent().unwrap_or(Path::new("/")))
 }

@@ -307,6 +307,7 @@ impl Sink for Memory {
     }
     fn make_durable(&self, path: &str) -> Result<(), SinkError> {
         let Some(file) = path.strip_prefix("file:").map(Path::new) else { return Ok(()) };
+        crate::store::tidy(self, file).map_err(|_| io(path))?;
         let is_there = self.state.borrow().names.contains_key(file);
         let synced = if is_there { self.sync(file) } else { Ok(()) };
         synced.and_then(|()| self.sync_folder(file.parent().unwrap_or(Path::new("/")))).map_err(|_| io(path))

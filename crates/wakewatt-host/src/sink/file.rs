@@ -59,6 +59,7 @@ fn keep_owner(beside: &Path, old: &Metadata, mode: u32) -> Result<(), StoreError
 /// What was written or removed here before survives a power loss from now on; of an absent file, its absence.
 pub(super) fn make_durable(file: &Path, path: &str) -> Result<(), SinkError> {
     let target = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
+    store::tidy(&Disk, &target).map_err(|e| in_words(path, &e))?;
     if target.exists() {
         Disk.sync(&target).map_err(|e| in_words(path, &e))?;
     }
