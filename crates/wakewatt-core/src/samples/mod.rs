@@ -4,6 +4,7 @@ pub mod experiment;
 pub mod idle_pair;
 pub mod icmp;
 pub mod kernel_histogram;
+pub mod memory;
 pub mod network;
 pub mod traced;
 pub mod wakes;
