@@ -94,10 +94,16 @@ impl Arrays {
 struct Meeting {
     n_threads: usize,
     n_arrived: AtomicUsize,
-    is_over: AtomicBool,
+    /// The round after which all leave. A mere flag would be seen by some one round early, and the rest wait for ever.
+    last_round: AtomicUsize,
 }
 
 impl Meeting {
+    /// All leave after this round; to be said before coming to it.
+    fn end_with(&self, round: usize) {
+        self.last_round.fetch_min(round, Ordering::AcqRel);
+    }
+
     /// Waits for everyone, for the `round`-th time (from 1). False when all are to stop.
     fn wait(&self, round: usize) -> bool {
         self.n_arrived.fetch_add(1, Ordering::AcqRel);
@@ -110,7 +116,7 @@ impl Meeting {
             }
             std::hint::spin_loop();
         }
-        !self.is_over.load(Ordering::Acquire)
+        round < self.last_round.load(Ordering::Acquire)
     }
 }
 
@@ -123,8 +129,11 @@ struct Seen {
 
 /// Measures. A stop gives the passes made so far.
 pub fn bandwidth(spec: &BandwidthSpec, stop: &AtomicBool) -> Result<Bandwidth, BenchError> {
-    let meeting =
-        Meeting { n_threads: spec.cpus.len(), n_arrived: AtomicUsize::new(0), is_over: AtomicBool::new(false) };
+    let meeting = Meeting {
+        n_threads: spec.cpus.len(),
+        n_arrived: AtomicUsize::new(0),
+        last_round: AtomicUsize::new(usize::MAX),
+    };
     let n_repeats = AtomicUsize::new(1);
     let seen: Vec<Result<Seen, BenchError>> = std::thread::scope(|scope| {
         let threads: Vec<_> = spec
@@ -174,7 +183,7 @@ fn thread(
     // A thread that cannot take part must still come to the meeting, or the others wait for ever.
     let prepared = pin(cpu).and_then(|pinned| Arrays::take(spec, cpu).map(|arrays| (pinned, arrays)));
     if prepared.is_err() {
-        meeting.is_over.store(true, Ordering::Release);
+        meeting.end_with(1);
     }
     let is_on = meeting.wait(1);
     let (_pinned, mut arrays) = prepared?;
@@ -194,7 +203,7 @@ fn thread(
     for pass in 0..spec.n_passes {
         // Only the first thread looks at the flag, so that all leave in the same round.
         if is_first && stop.load(Ordering::Relaxed) {
-            meeting.is_over.store(true, Ordering::Release);
+            meeting.end_with(2 + pass);
         }
         if !meeting.wait(2 + pass) {
             break;
