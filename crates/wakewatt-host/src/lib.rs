@@ -28,3 +28,4 @@ pub mod echo;
 pub mod pages;
 pub mod chain;
 pub mod kernels;
+pub mod bound;

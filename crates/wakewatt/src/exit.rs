@@ -64,7 +64,7 @@ Exit codes:
   7    a setting is not possible here or was refused; nothing stays changed, unless --keep-going
   8    another wakewatt is changing settings
   130  interrupted; settings were put back
-  With a command of yours (`trace -- CMD`): the command's own code";
+  With a command of yours (`trace -- CMD`, `run -- CMD`): the command's own code";
 
 impl From<Code> for ExitCode {
     fn from(code: Code) -> ExitCode {

@@ -6,6 +6,7 @@ pub mod icmp;
 pub mod kernel_histogram;
 pub mod memory;
 pub mod network;
+pub mod numa_maps;
 pub mod traced;
 pub mod wakes;
 pub mod wakeup;
