@@ -2,6 +2,7 @@
 
 use crate::facts::Snapshot;
 use crate::samples::experiment::ExperimentRun;
+use crate::samples::memory::MemorySample;
 use crate::samples::network::NetworkSample;
 use crate::samples::traced::Traced;
 use crate::samples::wakeup::WakeupSample;
@@ -16,6 +17,8 @@ pub struct Evidence {
     pub wakeups: Vec<WakeupSample>,
     /// Round trips measured with the machine as it was found.
     pub network: Vec<NetworkSample>,
+    /// Memory latency and bandwidth, between nodes where there are several.
+    pub memory: Option<MemorySample>,
     /// Wake-ups of the machine's own work, by idle state, if it could be traced.
     pub trace: Option<Traced>,
     /// The idle experiment, if it ran.

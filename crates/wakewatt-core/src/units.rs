@@ -54,6 +54,25 @@ pub fn show_bytes(bytes: u64) -> String {
     format!("{}TiB", three_digits(value))
 }
 
+/// A size with its unit: `64`, `4k`, `256MiB`, `1.5G`; all in powers of 1024, as [`show_bytes`] prints them.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked to be in 0 to 2^60
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let value: f64 = number.parse().map_err(|_| format!("\"{text}\" is not a size such as 64, 4k, 256M or 1G"))?;
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => return Err(format!("\"{unit}\" is not a unit of size: use k, M, G or T (powers of 1024)")),
+    };
+    let bytes = value * (1u64 << shift) as f64;
+    if bytes < (1u64 << 60) as f64 { Ok(bytes as u64) } else { Err(format!("{text} is more than any machine has")) }
+}
+
 /// Three significant digits without a tail of zeros; integers above 999 stay whole.
 pub fn three_digits(value: f64) -> String {
     let magnitude = value.abs();
@@ -161,6 +180,14 @@ pub fn parse_ns(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_powers_of_1024() {
+        let all = ["64", "4k", "1.5MiB", "2G", "1 TB"].map(|text| parse_bytes(text).unwrap());
+        assert_eq!(all, [64, 4096, 3 << 19, 2 << 30, 1 << 40]);
+        assert!(parse_bytes("4x").unwrap_err().contains("powers of 1024"));
+        assert!(parse_bytes("lots").is_err() && parse_bytes("9999999T").is_err() && parse_bytes("").is_err());
+    }
 
     #[test]
     fn prints_three_digits() {

@@ -25,3 +25,7 @@ pub mod kernel_log;
 pub mod timestamps;
 pub mod wtrace_file;
 pub mod echo;
+pub mod pages;
+pub mod chain;
+pub mod kernels;
+pub mod bound;

@@ -1,10 +1,11 @@
 //! The command line, defined once: help, man pages and completions are made from this file.
 
 pub mod measure;
+pub mod run;
 pub mod trace;
 pub mod tune;
 
-pub use measure::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
+pub use measure::{Measure, MeasureArgs, MemoryArgs, NetworkArgs, WakeupArgs};
 
 use crate::exit;
 use crate::output::Colour;
@@ -55,6 +56,11 @@ pub enum Command {
         before_help = "Example:\n  sudo wakewatt trace                        the whole machine for 10 s\n  sudo wakewatt trace --cgroup system.slice/db.service\n  sudo wakewatt trace -- make -j8            a command, until it ends; its exit code is returned\n  sudo wakewatt trace --record idle.wtrace   also every idle interval, for replay"
     )]
     Trace(trace::TraceArgs),
+    /// Run one copy of a command per memory node, CPUs and memory bound, and prove where it lay
+    #[command(
+        before_help = "Example:\n  wakewatt run --per-node -- ./load --port 80{node}\n  wakewatt run --per-node --compare --metric 'score: ([0-9.]+)' -- ./load"
+    )]
+    Run(run::RunArgs),
     /// Answer the far end of `measure network`
     #[command(
         before_help = "Example:\n  wakewatt respond --listen 10.0.0.2:7117      on the far host\n  wakewatt measure network --peer 10.0.0.2:7117   on this one\n  sudo wakewatt respond --icmp --for 30s          watches pings, answers nothing itself"

@@ -67,7 +67,7 @@ Exit codes:
   8    another wakewatt is changing settings
   9    some settings were refused and left out (`tune apply --keep-going`)
   130  interrupted; settings were put back
-  With a command of yours (`trace -- CMD`): the command's own code";
+  With a command of yours (`trace -- CMD`, `run -- CMD`): the command's own code";
 
 impl From<Code> for ExitCode {
     fn from(code: Code) -> ExitCode {

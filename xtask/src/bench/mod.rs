@@ -6,6 +6,7 @@
 mod binary_file;
 mod icmp;
 mod inspect;
+mod memory;
 mod startup;
 mod trace;
 mod wakeup;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory
     what: Vec<String>,
     /// The binary to measure; built in release when not given
     #[arg(long)]
@@ -65,6 +66,7 @@ const ALL: &[(&str, Measure)] = &[
     ("binary", binary_file::measure),
     ("icmp", icmp::measure),
     ("trace", trace::measure),
+    ("memory", memory::measure),
 ];
 
 /// Runs it.

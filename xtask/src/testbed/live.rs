@@ -41,6 +41,13 @@ const STEPS: &[Step] = &[
     step("inspect --host a.host idle", &["Idle states"], true),
     step("measure wakeup --duration 200ms", &["timer", "futex", "eventfd", "ipi", "SCHED_FIFO"], false),
     step("measure network --duration 500ms", &["udp", "tcp"], false),
+    step(
+        "measure memory --max-size 16M --array-size 8M --sample-time 5ms --samples 2",
+        &["Levels found", "copy-nt", "Nodes, measured"],
+        false,
+    ),
+    // The pages of a shell that sleeps; on a machine of one node the copy is told to be alone.
+    step("run --per-node -- sh -c 'sleep 2'", &["all ", "of its own pages lay there (policy bind:0)"], false),
     step("capture -o b.host", &["wrote b.host"], false),
     step("compare a.host b.host", &["facts agree"], false),
     step("doctor --read-only --no-report", &["--read-only changes nothing", "a timer wake-up takes"], false),

@@ -2,9 +2,10 @@
 //!
 //! Case K1: two sockets, 50 % remote, about 30 % slower; four sockets, 75 % remote, about 50 % slower; one bound process
 //! per node made it 3.6 times faster. Predicted from the firmware's relative distances (`node*/distance`), which are
-//! often a flat 10/20: a hint, not a measurement.
+//! often a flat 10/20: a hint, not a measurement. Where `measure memory` or `doctor` measured the matrix, that decides,
+//! and the prediction stands beside it.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, CostBasis, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 use crate::units::three_digits;
 
@@ -29,14 +30,18 @@ impl Rule for RandomPlacementCost {
                 "numactl --hardware; wakewatt inspect memory",
             );
         };
-        if numa.nodes.len() < 2 || cost < 1.05 {
+        let measured = evidence.memory.as_ref().and_then(|m| m.placement.as_ref());
+        if measured.is_none() && (numa.nodes.len() < 2 || cost < 1.05) {
             return Answer::no(format!(
                 "{} memory node(s), random placement costs {} times the local distance",
                 numa.nodes.len(),
                 three_digits(cost)
             ));
         }
-        let lost = 1.0 - 1.0 / cost;
+        if let Some(placement) = measured.filter(|p| p.latency_ratio < 1.05) {
+            return Answer::no(format!("measured: {}", placement.in_words()));
+        }
+        let lost = 1.0 - 1.0 / measured.map_or(cost, |p| p.latency_ratio);
         let title = format!(
             "With {} memory nodes, random placement makes {} of accesses remote",
             numa.nodes.len(),
@@ -48,15 +53,29 @@ impl Rule for RandomPlacementCost {
             three_digits(cost),
             percent(lost)
         );
-        let mut finding = Finding::new(self, Weight::Risk, Confidence::Low, title, Cost::predicted_ratio(lost, text));
+        let (cost_of, confidence) = match measured {
+            None => (Cost::predicted_ratio(lost, text), Confidence::Low),
+            Some(placement) => {
+                let text = format!(
+                    "measured: {}; the firmware's distances predict {}x",
+                    placement.in_words(),
+                    three_digits(cost)
+                );
+                (
+                    Cost { basis: CostBasis::Measured, latency_ns: None, throughput_ratio: Some(lost), text },
+                    Confidence::High,
+                )
+            }
+        };
+        let mut finding = Finding::new(self, Weight::Risk, confidence, title, cost_of);
         for node in &numa.nodes {
             let row: Vec<String> = node.distances.get().into_iter().flatten().map(u64::to_string).collect();
             finding = finding.on(format!("/sys/devices/system/node/node{}/distance", node.id), row.join(" "));
         }
         finding
             .remedy(
-                "For memory-bound work, start one copy per node with its CPUs and memory bound: numactl \
-                    --cpunodebind=N --membind=N COMMAND, for each N.",
+                "For memory-bound work, start one copy per node with its CPUs and memory bound: wakewatt run \
+                    --per-node -- COMMAND (or numactl --cpunodebind=N --membind=N COMMAND, for each N).",
                 "Each copy sees one node's memory and CPUs only; the work must divide.",
                 "wakewatt inspect memory before and after: the share of remote allocations should stop growing",
             )
@@ -82,5 +101,28 @@ mod tests {
             format!("{root}/online\n0\n{root}/has_memory\n0\n{root}/node0/distance\n10\n{root}/node0/cpulist\n0\n");
         assert!(ask(&RandomPlacementCost, &one).starts_with("no"));
         assert!(ask(&RandomPlacementCost, "").starts_with("cannot tell"));
+    }
+
+    #[test]
+    fn a_measured_matrix_decides() {
+        use crate::samples::{
+            Label,
+            memory::{MemorySample, Placement},
+        };
+        let root = "//- /sys/devices/system/node";
+        let text = format!(
+            "{root}/online\n0-1\n{root}/has_memory\n0-1\n{root}/node0/distance\n10 \
+                21\n{root}/node1/distance\n21 10\n"
+        );
+        let answer = |latency_ratio: f64| {
+            let placement = Placement { n_nodes: 2, remote_ratio: 0.5, latency_ratio, label: Label::Measured };
+            let memory = Some(MemorySample { placement: Some(placement), ..MemorySample::default() });
+            RandomPlacementCost.check(&Evidence { memory, ..super::super::testing::evidence(&text) })
+        };
+        let Answer::Yes(finding) = answer(1.25) else { panic!("no finding") };
+        assert_eq!((finding.cost.basis, finding.confidence), (CostBasis::Measured, Confidence::High));
+        let said = "measured: 1 of 2 accesses remote: 1.25x the latency of bound memory; the firmware's distances predict 1.55x";
+        assert_eq!(finding.cost.text, said);
+        assert!(matches!(answer(1.01), Answer::No { .. }));
     }
 }

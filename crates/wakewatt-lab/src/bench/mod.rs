@@ -9,6 +9,7 @@ pub mod icmp;
 pub mod icmp_observe;
 mod icmp_parts;
 pub mod idle_counters;
+pub mod memory;
 pub mod network;
 pub mod respond;
 pub mod slice;
@@ -20,6 +21,7 @@ pub mod wire;
 pub use icmp::{IcmpSpec, ping};
 pub use icmp_observe::observe;
 pub use idle_counters::IdleBaseline;
+pub use memory::{MemorySpec, memory};
 pub use network::{NetworkSpec, round_trip};
 pub use respond::{RespondSpec, Responder, respond};
 pub use slice::{NetworkSlice, WakeupSlice};
@@ -78,6 +80,11 @@ pub const BENCHES: &[Bench] = &[
         id: "network.icmp",
         title: "ICMP round trip",
         help: "one echo and its reply, which the peer's kernel gives; split by tracepoints, each part with its idle state",
+    },
+    Bench {
+        id: "memory",
+        title: "memory latency and bandwidth",
+        help: "dependent loads against working set and load; load, copy, triad; both between nodes",
     },
 ];
 

@@ -1,7 +1,8 @@
 //! The command line of `measure`.
 
 use clap::{Args, Subcommand};
-use wakewatt_core::units::parse_ns;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::units::{parse_bytes, parse_ns};
 
 /// Arguments of `measure`.
 #[derive(Debug, Args)]
@@ -24,6 +25,64 @@ pub enum Measure {
         before_help = "Example:\n  wakewatt measure network                            over loopback\n  wakewatt measure network --peer 10.0.0.2:7117       to a host that runs `wakewatt respond`\n  sudo wakewatt measure network --icmp --peer 10.0.0.2  a ping, divided along its way"
     )]
     Network(NetworkArgs),
+    /// Memory latency and bandwidth: by working set, under load, between nodes
+    #[command(
+        before_help = "Example:\n  wakewatt measure memory\n  wakewatt measure memory --part latency --pages huge --stride 256 --max-size 1G\n  wakewatt measure memory --part bandwidth --simd avx2 --array-size 512M"
+    )]
+    Memory(MemoryArgs),
+}
+
+/// Arguments of `measure memory`.
+#[derive(Debug, Args)]
+pub struct MemoryArgs {
+    /// Parts: latency, loaded, bandwidth, matrix; all when none is named
+    #[arg(long, value_name = "PART", value_delimiter = ',', value_parser = ["latency", "loaded", "bandwidth", "matrix"])]
+    pub part: Vec<String>,
+    /// A few sizes and one kernel, in a few seconds
+    #[arg(long)]
+    pub quick: bool,
+    /// The CPU that chases, and measures one CPU's bandwidth; the last one allowed when not given
+    #[arg(long, value_name = "CPU")]
+    pub cpu: Option<u32>,
+    /// CPUs of the load and of all-CPU bandwidth; all this process may use when not given
+    #[arg(long, value_name = "CPUS", value_parser = CpuSet::parse)]
+    pub cpus: Option<CpuSet>,
+    /// Bind the memory of latency, load and bandwidth to this node; where it is touched first when not given
+    #[arg(long, value_name = "NODE")]
+    pub node: Option<u32>,
+    /// Working sets instead of the ladder
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_bytes, conflicts_with = "max_size")]
+    pub size: Vec<u64>,
+    /// Largest working set; when not given 256 MiB, and more while latency still rises
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub max_size: Option<u64>,
+    /// Bytes per element, of which one line is used (multichase -s)
+    #[arg(long, value_name = "SIZE", default_value = "64", value_parser = parse_bytes)]
+    pub stride: u64,
+    /// Visit all elements of a range this large before the next (multichase -T); random over all when not given
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub locality: Option<u64>,
+    /// Page sizes of the latency curves: huge, base
+    #[arg(long, value_name = "PAGES", value_delimiter = ',', value_parser = ["huge", "base"])]
+    pub pages: Vec<String>,
+    /// Samples per working set, of which the best counts (multichase -n)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub samples: Option<u16>,
+    /// Time of one sample
+    #[arg(long, value_name = "TIME", value_parser = parse_ns)]
+    pub sample_time: Option<u64>,
+    /// Kernels of bandwidth: load, copy, copy-nt (non-temporal stores), triad
+    #[arg(long, value_name = "KERNEL", value_delimiter = ',', value_parser = ["load", "copy", "copy-nt", "triad"])]
+    pub kernel: Vec<String>,
+    /// Registers: scalar, sse2, avx2, avx512, neon; the widest there are when not given
+    #[arg(long, value_name = "NAME", value_parser = ["scalar", "sse2", "avx2", "avx512", "neon"])]
+    pub simd: Option<String>,
+    /// One array, all threads together
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub array_size: Option<u64>,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `measure wakeup`.

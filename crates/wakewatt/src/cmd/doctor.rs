@@ -30,6 +30,8 @@ mod experiment;
 /// The report's name when none is given.
 const DEFAULT_REPORT: &str = "wakewatt-report.html";
 const GAP_NS: u64 = 1_000_000;
+/// Pairs of memory nodes that doctor measures, at about half a second each.
+const MAX_CELLS: usize = 16;
 
 /// How long each part may take.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +140,7 @@ fn measure(args: &DoctorArgs, src: &dyn Source, evidence: &mut Evidence, interru
     };
     trace(args, times, src, evidence, interrupt);
     probes(cpu, &allowed, times, src, evidence, interrupt);
+    memory(&allowed, src, evidence, interrupt);
     if args.read_only {
         evidence
             .not_done
@@ -201,6 +204,24 @@ fn probes(cpu: u32, allowed: &CpuSet, times: Times, src: &dyn Source, evidence: 
             }
             Err(why) => evidence.not_done.push(format!("{} round trip: {why}", transport.word())),
         }
+    }
+}
+
+/// A short look at memory; it changes no setting. On many nodes it takes longer than the experiment may wait, so there it
+/// is left to its own command.
+fn memory(allowed: &CpuSet, src: &dyn Source, evidence: &mut Evidence, interrupt: &Interrupt) {
+    if interrupt.is_set() {
+        return;
+    }
+    let nodes = super::measure::nodes_of(src, allowed);
+    if nodes.with_cpus.len() * nodes.with_memory.len() > MAX_CELLS {
+        return evidence.not_done.push("memory: too many pairs of nodes for this run; wakewatt measure memory".into());
+    }
+    let progress = Progress::start("doctor");
+    progress.set(0.9, "measuring as found: memory");
+    match super::measure::as_found(allowed, src, interrupt) {
+        Ok(sample) => evidence.memory = Some(sample),
+        Err(why) => evidence.not_done.push(format!("memory: {why}")),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod inspect;
 pub mod measure;
 pub mod recover;
 pub mod respond;
+pub mod run;
 pub mod trace;
 pub mod tune;
 pub mod watch;
@@ -35,6 +36,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Hold(args) => hold::run(args),
         Command::Tune(args) => tune::run(args, cli.color),
         Command::Trace(args) => return trace::run(args, cli.color),
+        Command::Run(args) => return run::run(args),
     };
     code.map(End::Own)
 }

@@ -1,4 +1,8 @@
-//! `wakewatt measure wakeup` and `wakewatt measure network`: one thing, with its uncertainty.
+//! `wakewatt measure`: one thing, with its uncertainty. Memory has a file of its own.
+
+mod memory;
+
+pub use memory::{as_found, nodes_of};
 
 use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
 use crate::cmd::icmp;
@@ -14,6 +18,7 @@ use wakewatt_core::distribution::Distribution;
 use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
 use wakewatt_core::samples::Scheduling;
 use wakewatt_core::samples::icmp::IcmpSample;
+use wakewatt_core::samples::memory::MemorySample;
 use wakewatt_core::samples::network::{NetworkSample, Transport};
 use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
 use wakewatt_core::source::Source;
@@ -34,6 +39,8 @@ pub struct Measured {
     pub network: Vec<NetworkSample>,
     /// Pings.
     pub icmp: Vec<IcmpSample>,
+    /// Memory.
+    pub memory: Option<MemorySample>,
     /// What could not be measured, and why.
     pub not_done: Vec<String>,
 }
@@ -45,6 +52,7 @@ pub fn run(args: &MeasureArgs) -> Result<Code> {
     let (measured, is_json) = match &args.what {
         Measure::Wakeup(args) => (wakeup(args, &src, &interrupt)?, args.json),
         Measure::Network(args) => (network(args, &src, &interrupt)?, args.json),
+        Measure::Memory(args) => (memory::measure(args, &src, &interrupt)?, args.json),
     };
     if is_json {
         output::print(&output::json("measure", &measured)?)?;
@@ -54,7 +62,10 @@ pub fn run(args: &MeasureArgs) -> Result<Code> {
     if interrupt.is_set() {
         return Ok(Code::Interrupted);
     }
-    let is_empty = measured.wakeups.is_empty() && measured.network.is_empty() && measured.icmp.is_empty();
+    let is_empty = measured.wakeups.is_empty()
+        && measured.network.is_empty()
+        && measured.icmp.is_empty()
+        && measured.memory.is_none();
     Ok(if is_empty { Code::CouldNotMeasure } else { Code::Fine })
 }
 
@@ -219,6 +230,9 @@ fn text(measured: &Measured) -> String {
         }
     }
     measured.icmp.iter().for_each(|sample| icmp::text(&mut out, sample));
+    if let Some(sample) = &measured.memory {
+        memory::text(&mut out, sample);
+    }
     let scheduling = measured
         .wakeups
         .first()

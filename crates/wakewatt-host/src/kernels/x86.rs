@@ -1,0 +1,127 @@
+//! The loops for x86-64: SSE2 (always there), AVX2 and AVX-512, asked for at run time.
+//!
+//! One macro, filled in with register names and widths, so the widths differ in nothing else: four lines (256 bytes) per
+//! turn. Addresses are aligned to 64, so the aligned moves do not fault. After ymm or zmm the upper halves are cleared
+//! (vzeroupper), or SSE code that follows would be slow on older processors; non-temporal stores end with sfence.
+
+use super::{Kernel, SCALE, Width};
+use crate::pages::Line;
+use std::arch::asm;
+
+/// Runs one kernel; false if the processor does not have the width.
+///
+/// # Safety
+/// `n_turns * LINES_PER_TURN` lines must be readable at `b` (and `c` for triad) and, except for load, writable at `a`,
+/// not overlapping.
+pub(super) unsafe fn run(
+    kernel: Kernel,
+    width: Width,
+    a: *mut Line,
+    b: *const Line,
+    c: *const Line,
+    n_turns: usize,
+) -> bool {
+    // SAFETY: the ranges are the caller's promise; each width is used only where the processor says it has it.
+    unsafe {
+        match width {
+            Width::Sse2 => sse2(kernel, a, b, c, n_turns),
+            Width::Avx2 if std::arch::is_x86_feature_detected!("avx2") => avx2(kernel, a, b, c, n_turns),
+            Width::Avx512 if std::arch::is_x86_feature_detected!("avx512f") => avx512(kernel, a, b, c, n_turns),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// A loop: `$body` moves 256 bytes at offset {i} of the ranges; {left} counts down to zero.
+macro_rules! turns {
+    ($a:ident, $b:ident, $c:ident, $n:ident, [$($body:expr),+ $(,)?], $end:expr) => {
+        asm!(
+            "2:",
+            $($body,)+
+            "add {i}, 256",
+            "dec {left}",
+            "jnz 2b",
+            $end,
+            i = inout(reg) 0usize => _,
+            left = inout(reg) $n => _,
+            a = in(reg) $a,
+            b = in(reg) $b,
+            c = in(reg) $c,
+            s = in(reg) &raw const SCALES,
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
+            options(nostack),
+        )
+    };
+}
+
+/// The scale, as wide as the widest register.
+static SCALES: Line = Line([SCALE; 8]);
+
+macro_rules! wide {
+    ($name:ident, $r:literal, [$($at:literal),+], $end:literal) => {
+        /// # Safety
+        /// As [`run`]; the processor must have the width.
+        unsafe fn $name(kernel: Kernel, a: *mut Line, b: *const Line, c: *const Line, n: usize) {
+            // SAFETY: n turns of 256 bytes from each pointer are inside the ranges the caller promised; only the named
+            // registers, the flags and the range at `a` change.
+            unsafe {
+                match kernel {
+                    Kernel::Load => turns!(a, b, c, n, [
+                        "/* {a} {c} {s} */",
+                        $(concat!("vmovaps ", $r, "0, [{b} + {i} + ", $at, "]")),+
+                    ], $end),
+                    Kernel::Copy => turns!(a, b, c, n, [
+                        "/* {c} {s} */",
+                        $(concat!("vmovaps ", $r, "0, [{b} + {i} + ", $at, "]\nvmovaps [{a} + {i} + ", $at, "], ", $r, "0")),+
+                    ], $end),
+                    Kernel::CopyNonTemporal => turns!(a, b, c, n, [
+                        "/* {c} {s} */",
+                        $(concat!("vmovaps ", $r, "0, [{b} + {i} + ", $at, "]\nvmovntps [{a} + {i} + ", $at, "], ", $r, "0")),+
+                    ], concat!("sfence\n", $end)),
+                    Kernel::Triad => turns!(a, b, c, n, [
+                        concat!("vmovaps ", $r, "4, [{s}]"),
+                        $(concat!("vmulpd ", $r, "0, ", $r, "4, [{c} + {i} + ", $at, "]\nvaddpd ", $r, "0, ", $r,
+                            "0, [{b} + {i} + ", $at, "]\nvmovaps [{a} + {i} + ", $at, "], ", $r, "0")),+
+                    ], $end),
+                }
+            }
+        }
+    };
+}
+
+wide!(avx512, "zmm", ["0", "64", "128", "192"], "vzeroupper");
+wide!(avx2, "ymm", ["0", "32", "64", "96", "128", "160", "192", "224"], "vzeroupper");
+
+macro_rules! narrow {
+    ($($at:literal),+) => {
+        /// # Safety
+        /// As [`run`].
+        unsafe fn sse2(kernel: Kernel, a: *mut Line, b: *const Line, c: *const Line, n: usize) {
+            // SAFETY: as in `wide`.
+            unsafe {
+                match kernel {
+                    Kernel::Load => turns!(a, b, c, n, [
+                        "/* {a} {c} {s} */",
+                        $(concat!("movaps xmm0, [{b} + {i} + ", $at, "]")),+
+                    ], ""),
+                    Kernel::Copy => turns!(a, b, c, n, [
+                        "/* {c} {s} */",
+                        $(concat!("movaps xmm0, [{b} + {i} + ", $at, "]\nmovaps [{a} + {i} + ", $at, "], xmm0")),+
+                    ], ""),
+                    Kernel::CopyNonTemporal => turns!(a, b, c, n, [
+                        "/* {c} {s} */",
+                        $(concat!("movaps xmm0, [{b} + {i} + ", $at, "]\nmovntps [{a} + {i} + ", $at, "], xmm0")),+
+                    ], "sfence"),
+                    Kernel::Triad => turns!(a, b, c, n, [
+                        "movaps xmm4, [{s}]",
+                        $(concat!("movaps xmm0, [{c} + {i} + ", $at, "]\nmulpd xmm0, xmm4\naddpd xmm0, [{b} + {i} + ",
+                            $at, "]\nmovaps [{a} + {i} + ", $at, "], xmm0")),+
+                    ], ""),
+                }
+            }
+        }
+    };
+}
+
+narrow!("0", "16", "32", "48", "64", "80", "96", "112", "128", "144", "160", "176", "192", "208", "224", "240");

@@ -1,0 +1,183 @@
+//! One copy of the command: its arguments, its output, its end.
+
+use super::placement;
+use crate::cli::run::RunArgs;
+use crate::exit::{Code, Failure};
+use crate::output;
+use anyhow::{Context, Result};
+use regex::Regex;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::samples::numa_maps::NumaMap;
+use wakewatt_host::bound::bind;
+use wakewatt_host::clock::monotonic_ns;
+
+/// Where a copy runs.
+#[derive(Clone, Debug)]
+pub(super) struct Where {
+    /// Its node; none: not bound.
+    pub(super) node: Option<u32>,
+    /// Its CPUs.
+    pub(super) cpus: CpuSet,
+}
+
+/// A running copy.
+pub(super) struct Copy {
+    place: Where,
+    child: Child,
+    readers: Vec<JoinHandle<Option<f64>>>,
+    start_at_ns: u64,
+    end: Option<(u64, u8)>,
+    map: Option<NumaMap>,
+}
+
+/// What is known of one that has ended.
+pub(super) struct Ended {
+    pub(super) place: Where,
+    pub(super) code: u8,
+    pub(super) start_at_ns: u64,
+    pub(super) end_at_ns: u64,
+    pub(super) metric: Option<f64>,
+    pub(super) map: Option<NumaMap>,
+}
+
+impl Copy {
+    /// Starts it.
+    pub(super) fn start(args: &RunArgs, place: &Where, n: usize, metric: Option<&Regex>) -> Result<Copy> {
+        let words: Vec<OsString> = args.command.iter().map(|word| substitute(word, place, n)).collect();
+        let (program, arguments) = words.split_first().context("no command")?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        bind(&mut command, &place.cpus, place.node)?;
+        let name = program.to_string_lossy().into_owned();
+        let start_at_ns = monotonic_ns();
+        let mut child = command.spawn().map_err(|e| {
+            let bound = place.node.map_or(String::new(), |n| format!(", bound to node {n}"));
+            Failure::error(Code::Usage, format!("{name}: could not be started{bound}: {e}; the command comes after --"))
+        })?;
+        let label = place.node.map_or("unbound".to_string(), |n| format!("node{n}"));
+        let mut readers = Vec::new();
+        let file = |kind: &str| args.output.as_ref().map(|folder| folder.join(format!("{label}.{kind}")));
+        if let Some(from) = child.stdout.take() {
+            readers.push(reader(from, file("out"), format!("[{label}] "), false, metric.cloned())?);
+        }
+        if let Some(from) = child.stderr.take() {
+            readers.push(reader(from, file("err"), format!("[{label}] "), true, None)?);
+        }
+        Ok(Copy { place: place.clone(), child, readers, start_at_ns, end: None, map: None })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Has it ended? Its number may be another process's after this.
+    pub(super) fn is_over(&mut self) -> bool {
+        if self.end.is_none() {
+            let code = match self.child.try_wait() {
+                Ok(None) => return false,
+                Ok(Some(status)) => status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(255),
+                Err(_) => 255,
+            };
+            self.end = Some((monotonic_ns(), u8::try_from(code & 0xff).unwrap_or(255)));
+        }
+        true
+    }
+
+    /// As seen at the last look.
+    pub(super) fn is_known_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Looks where its pages lie, and those of its children; the last look that saw any counts.
+    pub(super) fn look(&mut self) {
+        if !self.is_known_over() {
+            let seen = placement::of_group(self.pid());
+            self.map = seen.or(self.map.take());
+        }
+    }
+
+    /// Waits for its end and its output.
+    pub(super) fn finish(mut self) -> Ended {
+        if self.end.is_none() {
+            let _ = self.child.wait();
+        }
+        self.is_over();
+        let metrics = self.readers.into_iter().map(|r| r.join().ok().flatten());
+        let metric = metrics.collect::<Vec<_>>().into_iter().flatten().next_back();
+        let (end_at_ns, code) = self.end.unwrap_or((monotonic_ns(), 255));
+        Ended { place: self.place, code, start_at_ns: self.start_at_ns, end_at_ns, metric, map: self.map }
+    }
+}
+
+/// Passes lines on, with the copy's name in front or to a file; returns the last number the expression found.
+fn reader(
+    from: impl Read + Send + 'static,
+    file: Option<PathBuf>,
+    prefix: String,
+    is_error: bool,
+    metric: Option<Regex>,
+) -> Result<JoinHandle<Option<f64>>> {
+    let mut to = match &file {
+        Some(path) => Some(File::create(path).map_err(|e| {
+            Failure::error(Code::BadFile, format!("{}: {e}; --output names an existing folder", path.display()))
+        })?),
+        None => None,
+    };
+    Ok(std::thread::spawn(move || {
+        let (mut from, mut line, mut found) = (BufReader::new(from), Vec::new(), None);
+        while from.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+            let text = String::from_utf8_lossy(&line);
+            let number = metric.as_ref().and_then(|m| m.captures(&text)?.get(1)?.as_str().parse().ok());
+            found = number.or(found);
+            // A full disk or a closed pipe must not stop the reading, or the command would wait for us for ever.
+            match &mut to {
+                Some(file) => _ = file.write_all(&line),
+                None if is_error => output::remark(&format!("{prefix}{}", text.trim_end_matches('\n'))),
+                None => _ = output::print(&format!("{prefix}{}\n", text.trim_end_matches('\n'))),
+            }
+            line.clear();
+        }
+        found
+    }))
+}
+
+/// `{node}`, `{cpus}` and `{n}`; an unbound copy is on node `all`. Words that are not UTF-8 stay as they are.
+fn substitute(word: &OsStr, place: &Where, n: usize) -> OsString {
+    let Some(text) = word.to_str() else { return word.to_os_string() };
+    let node = place.node.map_or("all".to_string(), |n| n.to_string());
+    text.replace("{node}", &node).replace("{cpus}", &place.cpus.to_string()).replace("{n}", &n.to_string()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_filled_in() {
+        let place = Where { node: Some(1), cpus: CpuSet::parse("4-7,12").unwrap() };
+        let of = |word: &str, place: &Where| substitute(OsStr::new(word), place, 2).into_string().unwrap();
+        assert_eq!(of("--port=80{node}", &place), "--port=801");
+        assert_eq!(of("{cpus}/{n}/{other}", &place), "4-7,12/2/{other}");
+        assert_eq!(of("log.{node}", &Where { node: None, ..place }), "log.all");
+    }
+
+    #[test]
+    fn the_last_number_of_the_output_counts() {
+        let text: &[u8] = b"score: 1.5\nnothing\nscore: 2.5 and \xff\nend";
+        let metric = Some(Regex::new("score: ([0-9.]+)").unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.out");
+        let found = reader(text, Some(file.clone()), String::new(), false, metric).unwrap().join().unwrap();
+        assert_eq!(found, Some(2.5));
+        assert_eq!(std::fs::read(file).unwrap(), text);
+        let missing = folder.path().join("no/such/file");
+        assert!(reader(text, Some(missing), String::new(), true, None).is_err());
+    }
+}
