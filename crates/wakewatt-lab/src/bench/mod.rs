@@ -5,6 +5,7 @@
 //! schedule, late starts counted from the plan. A stop flag ends each within 100 ms; what was measured by then is
 //! returned. A probe blocks its caller, who keeps the [`wakewatt_core::source::Source`]: threads never see it.
 
+pub mod disk;
 pub mod icmp;
 pub mod icmp_observe;
 mod icmp_parts;
@@ -17,6 +18,7 @@ pub mod wakeup_remote;
 pub mod wakeup_timer;
 pub mod wire;
 
+pub use disk::{DiskSlice, DiskSpec, disk};
 pub use icmp::{IcmpSpec, ping};
 pub use icmp_observe::observe;
 pub use idle_counters::IdleBaseline;
@@ -78,6 +80,11 @@ pub const BENCHES: &[Bench] = &[
         id: "network.icmp",
         title: "ICMP round trip",
         help: "one echo and its reply, which the peer's kernel gives; split by tracepoints, each part with its idle state",
+    },
+    Bench {
+        id: "disk.read",
+        title: "disk read",
+        help: "one block read past the page cache: planned start (or submission) to the thread having the data",
     },
 ];
 
