@@ -12,6 +12,11 @@ use rustix::io::Errno;
 use std::io;
 use std::os::fd::AsRawFd;
 
+/// Why no ring can be made here, if so.
+pub fn refusal() -> Option<io::Error> {
+    IoUring::new(1).err()
+}
+
 /// A ring that reads from one file.
 pub struct ReadRing<'f> {
     ring: IoUring,

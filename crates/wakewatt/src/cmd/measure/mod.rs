@@ -1,4 +1,7 @@
-//! `wakewatt measure wakeup` and `wakewatt measure network`: one thing, with its uncertainty.
+//! `wakewatt measure`: one thing, with its uncertainty. Wake-ups and round trips are here, disks in `disk.rs`.
+
+mod disk;
+mod disk_text;
 
 use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
 use crate::cmd::icmp;
@@ -13,6 +16,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
 use wakewatt_core::samples::Scheduling;
+use wakewatt_core::samples::disk::DiskSample;
+use wakewatt_core::samples::experiment::ExperimentRun;
 use wakewatt_core::samples::icmp::IcmpSample;
 use wakewatt_core::samples::network::{NetworkSample, Transport};
 use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
@@ -34,6 +39,10 @@ pub struct Measured {
     pub network: Vec<NetworkSample>,
     /// Pings.
     pub icmp: Vec<IcmpSample>,
+    /// Disk reads.
+    pub disk: Vec<DiskSample>,
+    /// Disk reads with and without sleep, if asked for.
+    pub disk_experiment: Option<ExperimentRun>,
     /// What could not be measured, and why.
     pub not_done: Vec<String>,
 }
@@ -45,16 +54,24 @@ pub fn run(args: &MeasureArgs) -> Result<Code> {
     let (measured, is_json) = match &args.what {
         Measure::Wakeup(args) => (wakeup(args, &src, &interrupt)?, args.json),
         Measure::Network(args) => (network(args, &src, &interrupt)?, args.json),
+        Measure::Disk(args) => (disk::run(args, &src, &interrupt)?, args.json),
     };
     if is_json {
         output::print(&output::json("measure", &measured)?)?;
     } else {
         output::print(&text(&measured))?;
     }
+    if measured.disk_experiment.as_ref().is_some_and(|run| !run.is_restored()) {
+        return Ok(Code::NotRestored);
+    }
     if interrupt.is_set() {
         return Ok(Code::Interrupted);
     }
-    let is_empty = measured.wakeups.is_empty() && measured.network.is_empty() && measured.icmp.is_empty();
+    let is_empty = measured.wakeups.is_empty()
+        && measured.network.is_empty()
+        && measured.icmp.is_empty()
+        && measured.disk.is_empty()
+        && measured.disk_experiment.is_none();
     Ok(if is_empty { Code::CouldNotMeasure } else { Code::Fine })
 }
 
@@ -219,12 +236,15 @@ fn text(measured: &Measured) -> String {
         }
     }
     measured.icmp.iter().for_each(|sample| icmp::text(&mut out, sample));
+    disk_text::samples(&mut out, &measured.disk);
+    measured.disk_experiment.iter().for_each(|run| disk_text::experiment(&mut out, run));
     let scheduling = measured
         .wakeups
         .first()
         .map(|s| &s.scheduling)
         .or(measured.network.first().map(|s| &s.scheduling))
-        .or(measured.icmp.first().map(|s| &s.scheduling));
+        .or(measured.icmp.first().map(|s| &s.scheduling))
+        .or(measured.disk.first().map(|s| &s.scheduling));
     let _ = match scheduling {
         Some(Scheduling::Fifo(priority)) => {
             writeln!(out, "\nThreads pinned, SCHED_FIFO {priority}; nothing on this machine was changed.")
