@@ -132,7 +132,7 @@ fn about(args: &DiskArgs, target: &Target, src: &dyn Source) -> DiskTarget {
 }
 
 /// What a sample says of its target.
-fn describe(path: &Path, kind: DiskTargetKind, target: &Target, src: &dyn Source) -> DiskTarget {
+pub(crate) fn describe(path: &Path, kind: DiskTargetKind, target: &Target, src: &dyn Source) -> DiskTarget {
     let (major, minor) = target.device;
     let link = src.link(&format!("/sys/dev/block/{major}:{minor}")).ok();
     DiskTarget {

@@ -3,6 +3,8 @@
 mod disk;
 mod disk_text;
 
+pub(crate) use disk::describe as describe_disk;
+
 use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
 use crate::cmd::icmp;
 use crate::exit::{Code, Failure};
