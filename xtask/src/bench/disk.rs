@@ -30,6 +30,17 @@ struct Read {
     p99_ns: f64,
 }
 
+type Value = fn(&Read) -> f64;
+
+impl Read {
+    fn mean_ns(&self) -> f64 {
+        self.mean_ns
+    }
+    fn p99_ns(&self) -> f64 {
+        self.p99_ns
+    }
+}
+
 /// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let row = |what, ours: String, peer: String, is_met| Row { what, ours, peer, goal: GOAL, is_met };
@@ -68,14 +79,12 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
 fn judged(engine: usize, rounds: &[[Read; 6]]) -> Result<Row> {
     let judge = Judge::new(SEED);
     let at = engine * 3;
-    let effect = |ours: usize, value: fn(&Read) -> f64| {
+    let effect = |ours: usize, value: Value| {
         let pairs: Vec<(f64, f64)> = rounds.iter().map(|r| (value(&r[at + ours]), value(&r[at + 1]))).collect();
         judge.effect("read", "a", "fio", &pairs).context("no rounds")
     };
-    let us = |who: usize, value: fn(&Read) -> f64| {
-        median(&rounds.iter().map(|r| value(&r[at + who])).collect::<Vec<_>>()) / 1e3
-    };
-    let (mean, p99): (fn(&Read) -> f64, fn(&Read) -> f64) = (|r| r.mean_ns, |r| r.p99_ns);
+    let us = |who: usize, value: Value| median(&rounds.iter().map(|r| value(&r[at + who])).collect::<Vec<_>>()) / 1e3;
+    let (mean, p99) = (Read::mean_ns as Value, Read::p99_ns as Value);
     let (by_mean, by_p99) = (effect(0, mean)?, effect(0, p99)?);
     let (fio_mean, fio_p99) = (effect(2, mean)?, effect(2, p99)?);
     let shown = |e: &wakewatt_core::samples::experiment::Effect| {
