@@ -15,7 +15,7 @@ use std::process::Command;
 use wakewatt_core::stats::paired::Judge;
 use wakewatt_core::stats::random::Random;
 
-const ROUNDS: usize = 12;
+const ROUNDS: usize = 8;
 const SEED: u64 = 20_261_121;
 const SECONDS: u32 = 2;
 const FILE_MIB: usize = 1024;
@@ -30,7 +30,7 @@ struct Read {
     p99_ns: f64,
 }
 
-type Value = fn(&Read) -> f64;
+type Number = fn(&Read) -> f64;
 
 impl Read {
     fn mean_ns(&self) -> f64 {
@@ -79,12 +79,12 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
 fn judged(engine: usize, rounds: &[[Read; 6]]) -> Result<Row> {
     let judge = Judge::new(SEED);
     let at = engine * 3;
-    let effect = |ours: usize, value: Value| {
+    let effect = |ours: usize, value: Number| {
         let pairs: Vec<(f64, f64)> = rounds.iter().map(|r| (value(&r[at + ours]), value(&r[at + 1]))).collect();
         judge.effect("read", "a", "fio", &pairs).context("no rounds")
     };
-    let us = |who: usize, value: Value| median(&rounds.iter().map(|r| value(&r[at + who])).collect::<Vec<_>>()) / 1e3;
-    let (mean, p99) = (Read::mean_ns as Value, Read::p99_ns as Value);
+    let us = |who: usize, value: Number| median(&rounds.iter().map(|r| value(&r[at + who])).collect::<Vec<_>>()) / 1e3;
+    let (mean, p99) = (Read::mean_ns as Number, Read::p99_ns as Number);
     let (by_mean, by_p99) = (effect(0, mean)?, effect(0, p99)?);
     let (fio_mean, fio_p99) = (effect(2, mean)?, effect(2, p99)?);
     let shown = |e: &wakewatt_core::samples::experiment::Effect| {
