@@ -1,6 +1,7 @@
 //! Evidence is what a rule sees: facts and samples of one host, and what could not be had.
 
 use crate::facts::Snapshot;
+use crate::samples::disk::DiskSample;
 use crate::samples::experiment::ExperimentRun;
 use crate::samples::memory::MemorySample;
 use crate::samples::network::NetworkSample;
@@ -19,6 +20,10 @@ pub struct Evidence {
     pub network: Vec<NetworkSample>,
     /// Memory latency and bandwidth, between nodes where there are several.
     pub memory: Option<MemorySample>,
+    /// Disk reads measured with the machine as it was found.
+    pub disk: Vec<DiskSample>,
+    /// Disk reads with and without sleep, if that ran.
+    pub disk_experiment: Option<ExperimentRun>,
     /// Wake-ups of the machine's own work, by idle state, if it could be traced.
     pub trace: Option<Traced>,
     /// The idle experiment, if it ran.

@@ -12,6 +12,7 @@ pub mod ethtool;
 pub mod sink;
 pub mod store;
 pub mod exec;
+pub mod disk;
 pub mod detached;
 pub mod memory;
 pub mod clock;

@@ -7,5 +7,6 @@
 pub mod bench;
 pub mod noise;
 pub mod experiment;
+pub mod disk_workload;
 pub mod idle_arms;
 pub mod wake_workload;

@@ -1,5 +1,6 @@
 //! The command line, defined once: help, man pages and completions are made from this file.
 
+pub mod disk;
 pub mod measure;
 pub mod run;
 pub mod trace;
@@ -49,7 +50,9 @@ pub enum Command {
     #[command(before_help = "Example:\n  wakewatt compare fast.host slow.host")]
     Compare(CompareArgs),
     /// Measure one thing, with its uncertainty
-    #[command(before_help = "Example:\n  wakewatt measure wakeup\n  wakewatt measure network --peer 10.0.0.2:7117")]
+    #[command(
+        before_help = "Example:\n  wakewatt measure wakeup\n  wakewatt measure network --peer 10.0.0.2:7117\n  wakewatt measure disk"
+    )]
     Measure(MeasureArgs),
     /// Show what each wake-up costs, by the idle state the CPU was leaving (eBPF)
     #[command(

@@ -4,6 +4,7 @@
 //! to add one: write the file, add a line to `ALL`. `--save` keeps table and raw numbers under bench/runs.
 
 mod binary_file;
+mod disk;
 mod icmp;
 mod inspect;
 mod memory;
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk
     what: Vec<String>,
     /// The binary to measure; built in release when not given
     #[arg(long)]
@@ -67,6 +68,7 @@ const ALL: &[(&str, Measure)] = &[
     ("icmp", icmp::measure),
     ("trace", trace::measure),
     ("memory", memory::measure),
+    ("disk", disk::measure),
 ];
 
 /// Runs it.

@@ -76,7 +76,7 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
 }
 
 /// The highest CPU this process may run on: the farthest from the boot CPU and its interrupts.
-fn last_allowed_cpu() -> u32 {
+pub(super) fn last_allowed_cpu() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let list = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap_or("0");
     list.trim().rsplit([',', '-']).next().and_then(|n| n.parse().ok()).unwrap_or(0)

@@ -284,6 +284,7 @@ fn sum(counts: &PerCpu<u64>) -> u64 {
 }
 
 mod deep_idle_vs_latency;
+mod disk_sleep;
 mod tail_reversal;
 mod who_pays_for_idle;
 mod polling_by_accident;
@@ -344,6 +345,7 @@ mod known_kernel_changes;
 /// Every rule, in the order of DESIGN.md 3: idle, frequency, memory, look-alikes, neighbourhood, kernel.
 pub const RULES: &[&dyn Rule] = &[
     &deep_idle_vs_latency::DeepIdleVsLatency,
+    &disk_sleep::DiskSleep,
     &tail_reversal::TailReversal,
     &who_pays_for_idle::WhoPaysForIdle,
     &polling_by_accident::PollingByAccident,

@@ -5,6 +5,7 @@
 //! schedule, late starts counted from the plan. A stop flag ends each within 100 ms; what was measured by then is
 //! returned. A probe blocks its caller, who keeps the [`wakewatt_core::source::Source`]: threads never see it.
 
+pub mod disk;
 pub mod icmp;
 pub mod icmp_observe;
 mod icmp_parts;
@@ -18,6 +19,7 @@ pub mod wakeup_remote;
 pub mod wakeup_timer;
 pub mod wire;
 
+pub use disk::{DiskSlice, DiskSpec, disk};
 pub use icmp::{IcmpSpec, ping};
 pub use icmp_observe::observe;
 pub use idle_counters::IdleBaseline;
@@ -85,6 +87,11 @@ pub const BENCHES: &[Bench] = &[
         id: "memory",
         title: "memory latency and bandwidth",
         help: "dependent loads against working set and load; load, copy, triad; both between nodes",
+    },
+    Bench {
+        id: "disk.read",
+        title: "disk read",
+        help: "one block read past the page cache: planned start (or submission) to the thread having the data",
     },
 ];
 

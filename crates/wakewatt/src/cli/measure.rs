@@ -25,6 +25,11 @@ pub enum Measure {
         before_help = "Example:\n  wakewatt measure network                            over loopback\n  wakewatt measure network --peer 10.0.0.2:7117       to a host that runs `wakewatt respond`\n  sudo wakewatt measure network --icmp --peer 10.0.0.2  a ping, divided along its way"
     )]
     Network(NetworkArgs),
+    /// How long a read takes, and whether its CPU slept meanwhile; only reads, never writes to what is named
+    #[command(
+        before_help = "Example:\n  wakewatt measure disk                        a file made in this folder, and removed\n  sudo wakewatt measure disk /dev/nvme0n1 --engine io_uring --depth 1,32\n  wakewatt measure disk big.file --rate 500    500 reads per second, as requests come\n  sudo wakewatt measure disk --experiment      what sleep costs a read, proved"
+    )]
+    Disk(super::disk::DiskArgs),
     /// Memory latency and bandwidth: by working set, under load, between nodes
     #[command(
         before_help = "Example:\n  wakewatt measure memory\n  wakewatt measure memory --part latency --pages huge --stride 256 --max-size 1G\n  wakewatt measure memory --part bandwidth --simd avx2 --array-size 512M"

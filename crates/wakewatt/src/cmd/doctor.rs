@@ -1,8 +1,8 @@
 //! `wakewatt doctor`: look, measure, experiment, explain, report. The main job.
 //!
-//! On a recorded host it only looks. On a live one it measures wake-ups and loopback round trips as it finds them, then,
-//! if it may, turns the idle setting back and forth in random order and measures again (`experiment`). Every step
-//! that could not be done becomes a line with its reason; nothing stops the steps after it.
+//! On a recorded host it only looks. On a live one it measures wake-ups, loopback round trips and disk reads as it finds
+//! them, then, if it may, turns the idle setting back and forth in random order and measures again (`experiment`). Every
+//! step that could not be done becomes a line with its reason; nothing stops the steps after it.
 
 use super::measure::one_wakeup;
 use crate::cli::DoctorArgs;
@@ -25,6 +25,7 @@ use wakewatt_core::source::Source;
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_lab::bench::{self, NetworkSpec, RespondSpec, Responder};
 
+mod disk;
 mod experiment;
 
 /// The report's name when none is given.
@@ -58,7 +59,7 @@ const FULL: Times = Times {
     probe_ns: 4_000_000_000,
     block_ns: 4_500_000_000,
     warmup_ns: 300_000_000,
-    experiment_ns: 240_000_000_000,
+    experiment_ns: 215_000_000_000,
     is_quick: false,
 };
 
@@ -141,6 +142,12 @@ fn measure(args: &DoctorArgs, src: &dyn Source, evidence: &mut Evidence, interru
     trace(args, times, src, evidence, interrupt);
     probes(cpu, &allowed, times, src, evidence, interrupt);
     memory(&allowed, src, evidence, interrupt);
+    match (args.read_only, args.quick) {
+        (true, _) => evidence.not_done.push("disk: --read-only writes no file to read from".into()),
+        (_, true) => evidence.not_done.push("disk: not with --quick; wakewatt measure disk does it alone".into()),
+        _ if interrupt.is_set() => {}
+        _ => disk::run(args.seed, cpu, src, evidence, interrupt),
+    }
     if args.read_only {
         evidence
             .not_done
@@ -256,8 +263,11 @@ fn write_report(report: &Report, file: &Path) -> Result<()> {
 }
 
 fn code(args: &DoctorArgs, report: &Report, interrupt: &Interrupt) -> Code {
-    let is_restored =
-        report.evidence.experiment.as_ref().is_none_or(wakewatt_core::samples::experiment::ExperimentRun::is_restored);
+    let evidence = &report.evidence;
+    let is_restored = [&evidence.experiment, &evidence.disk_experiment]
+        .into_iter()
+        .flatten()
+        .all(wakewatt_core::samples::experiment::ExperimentRun::is_restored);
     let limit = match args.fail_on.as_deref() {
         Some("problem") => Some(Weight::Problem),
         Some("risk") => Some(Weight::Risk),

@@ -5,6 +5,7 @@ pub mod compare;
 pub mod doctor;
 pub mod hold;
 pub mod icmp;
+mod idle_experiment;
 pub mod inspect;
 pub mod measure;
 pub mod recover;

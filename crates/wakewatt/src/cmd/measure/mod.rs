@@ -1,7 +1,10 @@
-//! `wakewatt measure`: one thing, with its uncertainty. Memory has a file of its own.
+//! `wakewatt measure`: one thing, with its uncertainty. Wake-ups and round trips are here; the rest has files of its own.
 
+mod disk;
+mod disk_text;
 mod memory;
 
+pub(crate) use disk::describe as describe_disk;
 pub use memory::{as_found, nodes_of};
 
 use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
@@ -17,6 +20,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
 use wakewatt_core::samples::Scheduling;
+use wakewatt_core::samples::disk::DiskSample;
+use wakewatt_core::samples::experiment::ExperimentRun;
 use wakewatt_core::samples::icmp::IcmpSample;
 use wakewatt_core::samples::memory::MemorySample;
 use wakewatt_core::samples::network::{NetworkSample, Transport};
@@ -41,6 +46,10 @@ pub struct Measured {
     pub icmp: Vec<IcmpSample>,
     /// Memory.
     pub memory: Option<MemorySample>,
+    /// Disk reads.
+    pub disk: Vec<DiskSample>,
+    /// Disk reads with and without sleep, if asked for.
+    pub disk_experiment: Option<ExperimentRun>,
     /// What could not be measured, and why.
     pub not_done: Vec<String>,
 }
@@ -53,11 +62,15 @@ pub fn run(args: &MeasureArgs) -> Result<Code> {
         Measure::Wakeup(args) => (wakeup(args, &src, &interrupt)?, args.json),
         Measure::Network(args) => (network(args, &src, &interrupt)?, args.json),
         Measure::Memory(args) => (memory::measure(args, &src, &interrupt)?, args.json),
+        Measure::Disk(args) => (disk::run(args, &src, &interrupt)?, args.json),
     };
     if is_json {
         output::print(&output::json("measure", &measured)?)?;
     } else {
         output::print(&text(&measured))?;
+    }
+    if measured.disk_experiment.as_ref().is_some_and(|run| !run.is_restored()) {
+        return Ok(Code::NotRestored);
     }
     if interrupt.is_set() {
         return Ok(Code::Interrupted);
@@ -65,7 +78,9 @@ pub fn run(args: &MeasureArgs) -> Result<Code> {
     let is_empty = measured.wakeups.is_empty()
         && measured.network.is_empty()
         && measured.icmp.is_empty()
-        && measured.memory.is_none();
+        && measured.memory.is_none()
+        && measured.disk.is_empty()
+        && measured.disk_experiment.is_none();
     Ok(if is_empty { Code::CouldNotMeasure } else { Code::Fine })
 }
 
@@ -233,12 +248,15 @@ fn text(measured: &Measured) -> String {
     if let Some(sample) = &measured.memory {
         memory::text(&mut out, sample);
     }
+    disk_text::samples(&mut out, &measured.disk);
+    measured.disk_experiment.iter().for_each(|run| disk_text::experiment(&mut out, run));
     let scheduling = measured
         .wakeups
         .first()
         .map(|s| &s.scheduling)
         .or(measured.network.first().map(|s| &s.scheduling))
-        .or(measured.icmp.first().map(|s| &s.scheduling));
+        .or(measured.icmp.first().map(|s| &s.scheduling))
+        .or(measured.disk.first().map(|s| &s.scheduling));
     let _ = match scheduling {
         Some(Scheduling::Fifo(priority)) => {
             writeln!(out, "\nThreads pinned, SCHED_FIFO {priority}; nothing on this machine was changed.")

@@ -1,0 +1,228 @@
+//! Does sleeping make disk reads slow here?
+//!
+//! The cause of case K3 (random reads 10 % slower under a new kernel, which reached C6 more often; gone with
+//! `intel_idle.max_cstate=1`). At depth 1 the CPU sleeps in every read and the answer pays for waking it: 43 to 46 % of a
+//! read on the development VM (MEASURE.md 3.7). Only an experiment says how much; counters alone say that it slept. The
+//! arms are read in their order (shallow sleep, no sleep): the first that was faster is the remedy.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::budget;
+use crate::evidence::Evidence;
+use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
+use crate::units::{LatencyLimit, show_ns, three_digits};
+
+/// A CPU that slept in fewer reads than this was awake for other reasons.
+const SLEPT_RATIO: f64 = 0.5;
+const TRY: &str = "sudo wakewatt measure disk --experiment: it reads with and without sleep and puts everything back";
+
+/// See the essay above.
+pub(super) struct DiskSleep;
+
+impl Rule for DiskSleep {
+    fn id(&self) -> &'static str {
+        "rule.disk-sleep"
+    }
+    fn question(&self) -> &'static str {
+        "does sleeping make disk reads slow here?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        if let Some(run) = &evidence.disk_experiment {
+            let primary = run.metrics.first().map(|m| m.id.as_str());
+            let effects: Vec<&Effect> =
+                run.effects.iter().filter(|e| Some(e.metric.as_str()) == primary && e.arm != "lifted").collect();
+            if !effects.is_empty() {
+                return self.by_experiment(evidence, run, &effects);
+            }
+        }
+        by_counters(evidence)
+    }
+}
+
+impl DiskSleep {
+    fn by_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effects: &[&Effect]) -> Answer {
+        let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| a.title.clone());
+        let metric = run.metrics.first().map_or("a disk read", |m| &m.title);
+        let said = |e: &Effect| {
+            format!(
+                "{metric} took {} times (95 % interval {} to {}, {} rounds) as long as with {}",
+                three_digits(e.ratio),
+                three_digits(e.ratio_low),
+                three_digits(e.ratio_high),
+                e.n_pairs,
+                title(&e.arm)
+            )
+        };
+        let Some(effect) = effects.iter().find(|e| e.verdict == Verdict::Slower) else {
+            let all = effects.iter().map(|e| said(e)).collect::<Vec<_>>().join("; ");
+            if effects.iter().any(|e| e.verdict == Verdict::Undecided) {
+                return Answer::cannot_tell(format!("the disk experiment could not decide: {all}"), TRY);
+            }
+            return Answer::no(format!("measured here, reads do not pay for sleep: {all}"));
+        };
+        let us = |v: f64| format!("{}us", three_digits(v / 1e3));
+        let share = |ratio: f64| format!("{:.0} %", (1.0 - 1.0 / ratio) * 100.0);
+        let cost = Cost::measured_ns(
+            effect.difference_ns,
+            format!(
+                "{} per read (95 % interval {} to {}), {} of it ({} to {})",
+                us(effect.difference_ns),
+                us(effect.difference_low_ns),
+                us(effect.difference_high_ns),
+                share(effect.ratio),
+                share(effect.ratio_low),
+                share(effect.ratio_high)
+            ),
+        );
+        let idle = &evidence.facts.idle;
+        let shallow = if effect.arm == "shallow" { budget::shallowest(idle) } else { None };
+        let limit = shallow.unwrap_or(LatencyLimit::Poll);
+        let price = if limit == LatencyLimit::Poll {
+            "Every idle CPU spins: full power, and in a guest the host may take the CPU away (see rule.tail-reversal)."
+        } else {
+            "More watts when idle. How many: measure before and after."
+        };
+        Finding::new(self, Weight::Problem, Confidence::High, said(effect), cost)
+            .on(format!("disk experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()))
+            .budget(&evidence.facts, limit, "exclude the idle states reads wait for")
+            .remedy(
+                format!(
+                    "If single reads matter, set a latency limit while they run: {}. Where many reads are under way the \
+                     CPU hardly sleeps and nothing is gained: look at --depth first.",
+                    budget::sentence(limit, idle)
+                ),
+                price,
+                "wakewatt measure disk before and after",
+            )
+            .yes()
+    }
+}
+
+fn by_counters(evidence: &Evidence) -> Answer {
+    let Some(sample) = evidence.disk.iter().find(|s| s.depth == 1) else {
+        return Answer::cannot_tell("no disk read was measured", TRY);
+    };
+    let slept = sample.cpus.first().and_then(|cpu| Some((*cpu, sample.sleeps_per_read(*cpu)?)));
+    let median = sample.latency.p50_ns().map_or(String::new(), |ns| format!(" of {} (median)", show_ns(ns)));
+    match slept {
+        None => Answer::cannot_tell("the reading CPU has no idle counters", TRY),
+        Some((cpu, times)) if times < SLEPT_RATIO => Answer::no(format!(
+            "CPU {cpu} slept {} times per read{median}: there was little to wake from",
+            three_digits(times)
+        )),
+        Some((cpu, times)) => Answer::cannot_tell(
+            format!(
+                "CPU {cpu} slept {} times per read{median}; how much of that is waking only an experiment tells",
+                three_digits(times)
+            ),
+            TRY,
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, evidence, haltpoll, icx, line};
+    use super::*;
+    use crate::distribution::Distribution;
+    use crate::samples::disk::{DiskAccess, DiskEngine, DiskSample, DiskTarget, DiskTargetKind};
+    use crate::samples::experiment::{Arm, Metric};
+    use crate::samples::{IdleDelta, Scheduling, StateDelta, Window};
+
+    fn run(arm: &str, verdict: Verdict) -> ExperimentRun {
+        let title = |id: &str| Arm { id: id.into(), title: format!("arm {id}"), settings: Vec::new() };
+        let metric = "disk.psync.p50".to_string();
+        let effect = Effect {
+            metric: metric.clone(),
+            baseline: "found".into(),
+            arm: arm.into(),
+            ratio: 2.0,
+            ratio_low: 1.8,
+            ratio_high: 2.2,
+            difference_ns: 40_000.0,
+            difference_low_ns: 35_000.0,
+            difference_high_ns: 45_000.0,
+            p_value: 0.008,
+            n_pairs: 8,
+            verdict,
+        };
+        ExperimentRun {
+            arms: vec![title("found"), title(arm)],
+            metrics: vec![Metric { id: metric, title: "random read, median".into() }],
+            blocks: Vec::new(),
+            effects: vec![effect],
+            pooled: Vec::new(),
+            seed: 1,
+            warmup_ns: 0,
+            stopped_because: String::new(),
+            before: Vec::new(),
+            after: Vec::new(),
+        }
+    }
+
+    fn sample(n_usage: u64) -> DiskSample {
+        let state = StateDelta { index: 1, name: "C1".into(), n_usage, time_ns: 1 };
+        DiskSample {
+            engine: DiskEngine::Psync,
+            target: DiskTarget {
+                path: ".".into(),
+                kind: DiskTargetKind::Made,
+                filesystem: None,
+                device: None,
+                size_bytes: 1,
+                is_direct: true,
+            },
+            access: DiskAccess::Random,
+            block_bytes: 4096,
+            depth: 1,
+            planned_per_s: None,
+            cpus: vec![1],
+            scheduling: Scheduling::Fifo(80),
+            latency: Distribution::from_ns((0..100).map(|_| 80_000)),
+            service: None,
+            n_late_starts: 0,
+            n_never_started: 0,
+            reads_per_s: 1.0,
+            bytes_per_s: 1.0,
+            cpu_ns_per_read: 1.0,
+            n_reads_with_warmup: 100,
+            seed: 1,
+            clock_read_ns: 20,
+            window: Window::default(),
+            idle: vec![IdleDelta { cpu: 1, states: vec![state] }],
+            remarks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_experiment_decides_and_its_first_arm_is_the_remedy() {
+        let mut host = evidence(&icx());
+        host.disk_experiment = Some(run("shallow", Verdict::Slower));
+        assert_eq!(
+            line(&DiskSleep, &host),
+            "yes problem measured: random read, median took 2 times (95 % interval 1.8 to 2.2, 8 rounds) as long as \
+             with arm shallow"
+        );
+        let to = |host: &Evidence| match DiskSleep.check(host) {
+            Answer::Yes(finding) => (finding.plan.unwrap().steps[0].to.clone(), finding.cost.text.clone()),
+            _ => Default::default(),
+        };
+        assert_eq!(to(&host).0, "1us");
+        assert!(to(&host).1.contains("50 % of it (44 % to 55 %)"), "{}", to(&host).1);
+        host.disk_experiment = Some(run("poll", Verdict::Slower));
+        assert_eq!(to(&host).0, "poll");
+        host.disk_experiment = Some(run("poll", Verdict::NoDifference));
+        assert!(line(&DiskSleep, &host).starts_with("no: measured here"));
+        host.disk_experiment = Some(run("poll", Verdict::Undecided));
+        assert!(line(&DiskSleep, &host).starts_with("cannot tell: the disk experiment could not decide"));
+    }
+
+    #[test]
+    fn counters_alone_say_only_that_it_slept() {
+        assert!(ask(&DiskSleep, &haltpoll()).starts_with("cannot tell: no disk read was measured"));
+        let mut host = evidence(&haltpoll());
+        host.disk = vec![sample(98)];
+        assert!(line(&DiskSleep, &host).starts_with("cannot tell: CPU 1 slept 0.98 times per read of 80"));
+        host.disk = vec![sample(2)];
+        assert!(line(&DiskSleep, &host).starts_with("no: CPU 1 slept 0.02 times per read"));
+    }
+}

@@ -1,0 +1,77 @@
+//! Disk reads as the workload of an idle experiment: what does a read take when its CPU may sleep, and when it may not?
+//!
+//! The primary metric, declared here and nowhere else, is the median read: it is what most requests see, and one slow
+//! read of a disk's own doing does not move it. Mean and 99th percentile are secondary.
+
+use crate::bench::{BenchError, DiskSpec, disk};
+use crate::experiment::{Workload, Yield};
+use std::sync::atomic::{AtomicBool, Ordering};
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::samples::disk::DiskTarget;
+use wakewatt_core::samples::experiment::Metric;
+use wakewatt_core::source::Source;
+use wakewatt_host::disk::target::Target;
+
+/// The workload.
+pub struct DiskWorkload<'a> {
+    src: &'a dyn Source,
+    target: &'a Target,
+    about: DiskTarget,
+    spec: DiskSpec,
+    n_blocks: u64,
+}
+
+impl<'a> DiskWorkload<'a> {
+    /// Each block measures what `spec` says, in an order of its own.
+    pub fn new(src: &'a dyn Source, target: &'a Target, about: DiskTarget, spec: DiskSpec) -> Self {
+        DiskWorkload { src, target, about, spec, n_blocks: 0 }
+    }
+
+    fn id(&self) -> String {
+        format!("disk.{}", self.spec.engine.word())
+    }
+
+    fn title(&self) -> String {
+        format!("{} read, {}, depth {}", self.spec.access.word(), self.spec.engine.word(), self.spec.depth)
+    }
+}
+
+impl Workload for DiskWorkload<'_> {
+    fn metrics(&self) -> Vec<Metric> {
+        [("p50", "median"), ("mean", "mean"), ("p99", "99th percentile")]
+            .map(|(id, words)| Metric {
+                id: format!("{}.{id}", self.id()),
+                title: format!("{}, {words}", self.title()),
+            })
+            .to_vec()
+    }
+
+    fn cpus(&self) -> CpuSet {
+        self.spec.cpus.iter().copied().collect()
+    }
+
+    fn warm_up(&mut self, duration_ns: u64, stop: &AtomicBool) {
+        let spec = DiskSpec { duration_ns, warmup_ns: 0, ..self.spec.clone() };
+        // What fails here fails again in the block, and is told there.
+        let _ = disk(&spec, self.target, self.about.clone(), stop, self.src);
+    }
+
+    fn measure(&mut self, stop: &AtomicBool) -> Result<Yield, String> {
+        self.n_blocks += 1;
+        let spec = DiskSpec { seed: self.spec.seed.wrapping_add(self.n_blocks), ..self.spec.clone() };
+        match disk(&spec, self.target, self.about.clone(), stop, self.src) {
+            Ok(slice) => {
+                let latency = &slice.sample.latency;
+                let at = |q: f64| latency.quantile(q).map(|v| v.value_ns as f64);
+                Ok(Yield {
+                    values_ns: vec![at(0.5), Some(latency.mean_ns), at(0.99)],
+                    latencies: vec![(self.id(), self.title(), Some(slice.hist))],
+                    idle: slice.sample.idle,
+                })
+            }
+            // An interrupt cuts a block short; it is then rejected, not an error.
+            Err(BenchError::NoSamples) if stop.load(Ordering::Relaxed) => Ok(Yield::default()),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The disk step of `doctor`: reads at depth 1 from a file made for it, as found and, where it may, with and without sleep.
+//!
+//! Only on a real disk with room to spare, never on a device or file of the user's, and never with `--read-only`. It has
+//! [`BUDGET_NS`] for the experiment, which six rounds fit into; a smaller effect than it can prove is left undecided.
+
+use crate::cmd::idle_experiment::{self, Plan, seed_of_now};
+use crate::cmd::measure::describe_disk;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use std::path::{Path, PathBuf};
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::disk::{DiskEngine, DiskTarget, DiskTargetKind};
+use wakewatt_core::source::Source;
+use wakewatt_core::stats::sequential::Looks;
+use wakewatt_host::disk::target::Target;
+use wakewatt_host::disk::{filesystem, made};
+use wakewatt_lab::bench::{self, DiskSpec};
+use wakewatt_lab::disk_workload::DiskWorkload;
+
+const SIZE_BYTES: u64 = 256 << 20;
+/// What a folder must have free.
+const FREE_BYTES: u64 = 1 << 30;
+const SAMPLE_NS: u64 = 2_000_000_000;
+const BLOCK_NS: u64 = 900_000_000;
+const WARMUP_NS: u64 = 100_000_000;
+/// For the experiment: six rounds of three arms.
+const BUDGET_NS: u64 = 22_000_000_000;
+
+/// Runs it and adds the results, or the reasons why not, to the evidence.
+pub(super) fn run(seed: Option<u64>, cpu: u32, src: &dyn Source, evidence: &mut Evidence, interrupt: &Interrupt) {
+    let seed = seed.unwrap_or_else(seed_of_now);
+    let (target, about) = match open(seed, src, interrupt) {
+        Ok(opened) => opened,
+        Err(why) => return evidence.not_done.push(format!("disk: {why}")),
+    };
+    let spec = DiskSpec::on(DiskEngine::Psync, cpu, SAMPLE_NS, seed);
+    {
+        let progress = Progress::start("doctor");
+        progress.set(0.9, "measuring as found: disk reads");
+        match bench::disk(&spec, &target, about.clone(), interrupt.flag(), src) {
+            Ok(slice) => evidence.disk.push(slice.sample),
+            Err(why) => return evidence.not_done.push(format!("disk: {why}")),
+        }
+    }
+    if interrupt.is_set() {
+        return;
+    }
+    let spec = DiskSpec { duration_ns: BLOCK_NS, warmup_ns: 0, ..spec };
+    let mut workload = DiskWorkload::new(src, &target, about, spec);
+    let (warmup_ns, budget_ns) = (WARMUP_NS, BUDGET_NS);
+    let plan = Plan { title: "disk experiment", warmup_ns, budget_ns, looks: Looks::quick(), seed: Some(seed) };
+    match idle_experiment::run(&mut workload, plan, &evidence.facts, src, interrupt) {
+        Ok(run) => evidence.disk_experiment = Some(run),
+        Err(why) => evidence.not_done.push(format!("disk experiment: {why}")),
+    }
+}
+
+/// A file in the first folder that lies on a disk with enough room.
+fn open(seed: u64, src: &dyn Source, interrupt: &Interrupt) -> Result<(Target, DiskTarget), String> {
+    let mut reasons = Vec::new();
+    for folder in [PathBuf::from("."), std::env::temp_dir()] {
+        match in_folder(&folder, seed, src, interrupt) {
+            Ok(opened) => return Ok(opened),
+            Err(why) => reasons.push(format!("{}: {why}", folder.display())),
+        }
+    }
+    Err(format!("{}; name a folder on a disk: wakewatt measure disk --in FOLDER", reasons.join("; ")))
+}
+
+fn in_folder(
+    folder: &Path,
+    seed: u64,
+    src: &dyn Source,
+    interrupt: &Interrupt,
+) -> Result<(Target, DiskTarget), String> {
+    let opened = std::fs::File::open(folder).map_err(|e| e.to_string())?;
+    let name = filesystem::name(&opened).unwrap_or("a file system unknown here");
+    if filesystem::is_memory(name) {
+        return Err(format!("{name} is memory"));
+    }
+    if filesystem::free_bytes(&opened).is_none_or(|free| free < FREE_BYTES) {
+        return Err("less than 1 GiB is free".into());
+    }
+    let target = made::make(folder, SIZE_BYTES, true, seed, interrupt.flag(), &|_| ()).map_err(|e| e.to_string())?;
+    let about = describe_disk(folder, DiskTargetKind::Made, &target, src);
+    // btrfs numbers its volumes itself, so the disk below cannot be named; networks and containers have none at all.
+    if about.device.is_none() && name != "btrfs" {
+        return Err(format!("{name} names no disk below"));
+    }
+    Ok((target, about))
+}
