@@ -9,3 +9,5 @@ pub mod noise;
 pub mod experiment;
 pub mod idle_arms;
 pub mod wake_workload;
+pub mod state_arms;
+pub mod state_cost;

@@ -4,7 +4,7 @@ pub mod measure;
 pub mod trace;
 pub mod tune;
 
-pub use measure::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
+pub use measure::{IdleCostArgs, Measure, MeasureArgs, NetworkArgs, WakeupArgs};
 
 use crate::exit;
 use crate::output::Colour;

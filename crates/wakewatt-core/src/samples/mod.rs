@@ -5,6 +5,7 @@ pub mod idle_pair;
 pub mod icmp;
 pub mod kernel_histogram;
 pub mod network;
+pub mod state_cost;
 pub mod traced;
 pub mod wakes;
 pub mod wakeup;

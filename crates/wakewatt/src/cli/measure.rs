@@ -24,6 +24,11 @@ pub enum Measure {
         before_help = "Example:\n  wakewatt measure network                            over loopback\n  wakewatt measure network --peer 10.0.0.2:7117       to a host that runs `wakewatt respond`\n  sudo wakewatt measure network --icmp --peer 10.0.0.2  a ping, divided along its way"
     )]
     Network(NetworkArgs),
+    /// What leaving each idle state costs: one state allowed at a time, put back afterwards (root)
+    #[command(
+        before_help = "Example:\n  sudo wakewatt measure idle\n  sudo wakewatt measure idle --cpu 3 --state C1,C6 --kind ipi"
+    )]
+    Idle(IdleCostArgs),
 }
 
 /// Arguments of `measure wakeup`.
@@ -70,6 +75,32 @@ pub struct NetworkArgs {
     /// Time per transport
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_ns)]
     pub duration: u64,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `measure idle`.
+#[derive(Debug, Args)]
+pub struct IdleCostArgs {
+    /// The CPU that sleeps; the last one this process may use when not given
+    #[arg(long, value_name = "CPU")]
+    pub cpu: Option<u32>,
+    /// States by name, with polling as the floor; all that are not disabled when not given
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub state: Vec<String>,
+    /// Kinds of wake-up: timer, ipi, futex
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = ["timer", "ipi", "futex"])]
+    pub kind: Vec<String>,
+    /// Pause before each wake-up; 3 times the longest target residency, from 1ms to 50ms, when not given
+    #[arg(long, value_name = "TIME", value_parser = parse_ns)]
+    pub gap: Option<u64>,
+    /// Time per state and kind, over all rounds; enough for a 99th percentile, from 3s to 12s, when not given
+    #[arg(long, value_name = "TIME", value_parser = parse_ns)]
+    pub duration: Option<u64>,
+    /// Order of the states, to repeat a run
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
     /// One JSON document
     #[arg(long)]
     pub json: bool,

@@ -1,4 +1,6 @@
-//! `wakewatt measure wakeup` and `wakewatt measure network`: one thing, with its uncertainty.
+//! `wakewatt measure …`: one thing, with its uncertainty. Wake-ups and round trips are here, the rest in a file each.
+
+mod idle;
 
 use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
 use crate::cmd::icmp;
@@ -15,6 +17,7 @@ use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
 use wakewatt_core::samples::Scheduling;
 use wakewatt_core::samples::icmp::IcmpSample;
 use wakewatt_core::samples::network::{NetworkSample, Transport};
+use wakewatt_core::samples::state_cost::StateCosts;
 use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::{Cpu, show_ns};
@@ -34,6 +37,8 @@ pub struct Measured {
     pub network: Vec<NetworkSample>,
     /// Pings.
     pub icmp: Vec<IcmpSample>,
+    /// What leaving each idle state costs, one entry per CPU.
+    pub idle_states: Vec<StateCosts>,
     /// What could not be measured, and why.
     pub not_done: Vec<String>,
 }
@@ -45,17 +50,28 @@ pub fn run(args: &MeasureArgs) -> Result<Code> {
     let (measured, is_json) = match &args.what {
         Measure::Wakeup(args) => (wakeup(args, &src, &interrupt)?, args.json),
         Measure::Network(args) => (network(args, &src, &interrupt)?, args.json),
+        Measure::Idle(args) => (idle::run(args, &src, &interrupt)?, args.json),
     };
     if is_json {
         output::print(&output::json("measure", &measured)?)?;
     } else {
         output::print(&text(&measured))?;
     }
-    if interrupt.is_set() {
-        return Ok(Code::Interrupted);
+    Ok(code(&measured, interrupt.is_set()))
+}
+
+fn code(measured: &Measured, is_interrupted: bool) -> Code {
+    let Measured { wakeups, network, icmp, idle_states, not_done: _ } = measured;
+    let has_idle = idle_states.iter().any(|costs| costs.states.iter().any(|s| !s.wakes.is_empty()));
+    if idle_states.iter().any(|costs| !costs.not_restored.is_empty()) {
+        Code::NotRestored
+    } else if is_interrupted {
+        Code::Interrupted
+    } else if wakeups.is_empty() && network.is_empty() && icmp.is_empty() && !has_idle {
+        Code::CouldNotMeasure
+    } else {
+        Code::Fine
     }
-    let is_empty = measured.wakeups.is_empty() && measured.network.is_empty() && measured.icmp.is_empty();
-    Ok(if is_empty { Code::CouldNotMeasure } else { Code::Fine })
 }
 
 /// The kinds, in the order they are measured.
@@ -219,6 +235,7 @@ fn text(measured: &Measured) -> String {
         }
     }
     measured.icmp.iter().for_each(|sample| icmp::text(&mut out, sample));
+    measured.idle_states.iter().for_each(|costs| idle::text(&mut out, costs));
     let scheduling = measured
         .wakeups
         .first()
