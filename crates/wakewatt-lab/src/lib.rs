@@ -9,5 +9,6 @@ pub mod noise;
 pub mod experiment;
 pub mod idle_arms;
 pub mod wake_workload;
+pub mod core_pairs;
 pub mod state_arms;
 pub mod state_cost;

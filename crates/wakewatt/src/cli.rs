@@ -4,7 +4,7 @@ pub mod measure;
 pub mod trace;
 pub mod tune;
 
-pub use measure::{IdleCostArgs, Measure, MeasureArgs, NetworkArgs, WakeupArgs};
+pub use measure::{CoresArgs, FrequencyArgs, IdleCostArgs, Measure, MeasureArgs, NetworkArgs, WakeupArgs};
 
 use crate::exit;
 use crate::output::Colour;

@@ -4,6 +4,7 @@
 //! to add one: write the file, add a line to `ALL`. `--save` keeps table and raw numbers under bench/runs.
 
 mod binary_file;
+mod cores;
 mod icmp;
 mod inspect;
 mod startup;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, cores
     what: Vec<String>,
     /// The binary to measure; built in release when not given
     #[arg(long)]
@@ -65,6 +66,7 @@ const ALL: &[(&str, Measure)] = &[
     ("binary", binary_file::measure),
     ("icmp", icmp::measure),
     ("trace", trace::measure),
+    ("cores", cores::measure),
 ];
 
 /// Runs it.

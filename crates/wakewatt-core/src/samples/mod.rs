@@ -1,10 +1,12 @@
 //! Samples: what wakewatt measured. Every one carries its acquisition window, its size and how it was taken.
 
+pub mod cores;
 pub mod experiment;
 pub mod idle_pair;
 pub mod icmp;
 pub mod kernel_histogram;
 pub mod network;
+pub mod speed;
 pub mod state_cost;
 pub mod traced;
 pub mod wakes;

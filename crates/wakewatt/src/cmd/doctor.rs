@@ -26,6 +26,7 @@ use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_lab::bench::{self, NetworkSpec, RespondSpec, Responder};
 
 mod experiment;
+mod states;
 
 /// The report's name when none is given.
 const DEFAULT_REPORT: &str = "wakewatt-report.html";
@@ -138,11 +139,15 @@ fn measure(args: &DoctorArgs, src: &dyn Source, evidence: &mut Evidence, interru
     };
     trace(args, times, src, evidence, interrupt);
     probes(cpu, &allowed, times, src, evidence, interrupt);
+    if !interrupt.is_set() {
+        states::speed_after_idle(cpu, evidence, interrupt);
+    }
     if args.read_only {
         evidence
             .not_done
             .push("experiment: --read-only changes nothing; without it doctor proves or disproves the cost".into());
     } else if !interrupt.is_set() {
+        states::idle_states(cpu, &allowed, times.is_quick, src, evidence, interrupt);
         experiment::run(args.seed, cpu, &allowed, times, src, evidence, interrupt);
     }
     if interrupt.is_set() {
@@ -236,7 +241,8 @@ fn write_report(report: &Report, file: &Path) -> Result<()> {
 
 fn code(args: &DoctorArgs, report: &Report, interrupt: &Interrupt) -> Code {
     let is_restored =
-        report.evidence.experiment.as_ref().is_none_or(wakewatt_core::samples::experiment::ExperimentRun::is_restored);
+        report.evidence.experiment.as_ref().is_none_or(wakewatt_core::samples::experiment::ExperimentRun::is_restored)
+            && report.evidence.idle_states.iter().all(|costs| costs.not_restored.is_empty());
     let limit = match args.fail_on.as_deref() {
         Some("problem") => Some(Weight::Problem),
         Some("risk") => Some(Weight::Risk),

@@ -118,7 +118,8 @@ fn report(name: &str, states: &[(&str, u64, u64)], experiment: Option<Experiment
         })
         .collect();
     let facts = Snapshot::read(&Tree::from_text(&machine(states)), |_| true);
-    let evidence = Evidence { facts, wakeups, network: Vec::new(), trace: None, experiment, not_done };
+    let evidence =
+        Evidence { facts, wakeups, network: Vec::new(), trace: None, experiment, not_done, ..Evidence::default() };
     Report::new(format!("SYNTHETIC {name}"), "2026-11-21 09:00 UTC", evidence, rulings())
 }
 

@@ -65,6 +65,28 @@ pub(super) fn run(args: &IdleCostArgs, src: &dyn Source, interrupt: &Interrupt) 
     Ok(measured)
 }
 
+/// The interrupt alone, some 8 s in all whatever the number of states: for `doctor`.
+pub fn short(
+    cpu: Cpu,
+    allowed: &CpuSet,
+    facts: &Snapshot,
+    src: &dyn Source,
+    interrupt: &Interrupt,
+    not_done: &mut Vec<String>,
+) -> Result<StateCosts> {
+    let n_states = table_of(facts, cpu).len().max(1) as u64;
+    let args = IdleCostArgs {
+        cpu: Some(cpu),
+        state: Vec::new(),
+        kind: Vec::new(),
+        gap: Some(2_000_000),
+        duration: Some(6_000_000_000 / n_states),
+        seed: None,
+        json: false,
+    };
+    of_cpu(cpu, allowed, &[WakeKind::Ipi], &args, facts, src, interrupt, not_done)
+}
+
 #[allow(clippy::too_many_arguments)]
 fn of_cpu(
     cpu: Cpu,

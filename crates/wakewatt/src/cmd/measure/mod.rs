@@ -1,6 +1,8 @@
 //! `wakewatt measure …`: one thing, with its uncertainty. Wake-ups and round trips are here, the rest in a file each.
 
-mod idle;
+mod cores;
+mod frequency;
+pub mod idle;
 
 use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
 use crate::cmd::icmp;
@@ -15,8 +17,10 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
 use wakewatt_core::samples::Scheduling;
+use wakewatt_core::samples::cores::CoresSample;
 use wakewatt_core::samples::icmp::IcmpSample;
 use wakewatt_core::samples::network::{NetworkSample, Transport};
+use wakewatt_core::samples::speed::SpeedSample;
 use wakewatt_core::samples::state_cost::StateCosts;
 use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
 use wakewatt_core::source::Source;
@@ -37,6 +41,10 @@ pub struct Measured {
     pub network: Vec<NetworkSample>,
     /// Pings.
     pub icmp: Vec<IcmpSample>,
+    /// Cache line hand-overs between CPUs.
+    pub cores: Vec<CoresSample>,
+    /// From idle to full speed, one entry per CPU.
+    pub speed: Vec<SpeedSample>,
     /// What leaving each idle state costs, one entry per CPU.
     pub idle_states: Vec<StateCosts>,
     /// What could not be measured, and why.
@@ -50,24 +58,32 @@ pub fn run(args: &MeasureArgs) -> Result<Code> {
     let (measured, is_json) = match &args.what {
         Measure::Wakeup(args) => (wakeup(args, &src, &interrupt)?, args.json),
         Measure::Network(args) => (network(args, &src, &interrupt)?, args.json),
+        Measure::Cores(args) => (cores::run(args, &src, &interrupt)?, args.json),
+        Measure::Frequency(args) => (frequency::run(args, &interrupt)?, args.json),
         Measure::Idle(args) => (idle::run(args, &src, &interrupt)?, args.json),
     };
     if is_json {
         output::print(&output::json("measure", &measured)?)?;
     } else {
-        output::print(&text(&measured))?;
+        output::print(&text(&measured, &src))?;
     }
     Ok(code(&measured, interrupt.is_set()))
 }
 
 fn code(measured: &Measured, is_interrupted: bool) -> Code {
-    let Measured { wakeups, network, icmp, idle_states, not_done: _ } = measured;
+    let Measured { wakeups, network, icmp, cores, speed, idle_states, not_done: _ } = measured;
     let has_idle = idle_states.iter().any(|costs| costs.states.iter().any(|s| !s.wakes.is_empty()));
     if idle_states.iter().any(|costs| !costs.not_restored.is_empty()) {
         Code::NotRestored
     } else if is_interrupted {
         Code::Interrupted
-    } else if wakeups.is_empty() && network.is_empty() && icmp.is_empty() && !has_idle {
+    } else if wakeups.is_empty()
+        && network.is_empty()
+        && icmp.is_empty()
+        && cores.is_empty()
+        && speed.is_empty()
+        && !has_idle
+    {
         Code::CouldNotMeasure
     } else {
         Code::Fine
@@ -179,7 +195,7 @@ fn resolve(peer: &str) -> Result<SocketAddr> {
     addresses?.next().ok_or_else(|| Failure::error(Code::Usage, format!("--peer {peer}: no address")))
 }
 
-fn text(measured: &Measured) -> String {
+fn text(measured: &Measured, src: &dyn Source) -> String {
     let mut out = String::new();
     if !measured.wakeups.is_empty() {
         let _ = writeln!(out, "Wake-up latency, measured (95 % interval of the median in brackets)\n");
@@ -235,6 +251,8 @@ fn text(measured: &Measured) -> String {
         }
     }
     measured.icmp.iter().for_each(|sample| icmp::text(&mut out, sample));
+    measured.cores.iter().for_each(|sample| cores::text(&mut out, sample, src));
+    measured.speed.iter().for_each(|sample| frequency::text(&mut out, sample));
     measured.idle_states.iter().for_each(|costs| idle::text(&mut out, costs));
     let scheduling = measured
         .wakeups
