@@ -39,17 +39,16 @@ impl Width {
     /// So many rounds of eight multiply-adds; the result depends on all of them.
     pub fn work(self, rounds: u64) -> f64 {
         #[cfg(target_arch = "x86_64")]
-        match self {
-            // SAFETY: `widest` is the only maker of this value and has seen the feature; a width is Copy, but the
-            // feature of a CPU does not go away.
-            Width::Avx512 if std::arch::is_x86_feature_detected!("avx512f") => return unsafe { x86::avx512(rounds) },
-            // SAFETY: as above, checked here as well.
-            Width::Avx2
-                if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") =>
-            {
+        {
+            let has_avx2 = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
+            if self == Width::Avx512 && std::arch::is_x86_feature_detected!("avx512f") {
+                // SAFETY: the feature was just seen.
+                return unsafe { x86::avx512(rounds) };
+            }
+            if self == Width::Avx2 && has_avx2 {
+                // SAFETY: both features were just seen.
                 return unsafe { x86::avx2(rounds) };
             }
-            _ => {}
         }
         rounds as f64
     }

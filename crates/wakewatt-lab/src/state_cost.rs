@@ -1,7 +1,7 @@
 //! What leaving each idle state costs: every state alone, in rounds of random order, by each kind of wake-up.
 //!
 //! A slice is one state and one kind for a fraction of the time; slices of all rounds are pooled, and the median of each
-//! round is kept so that the extra over polling is paired (see [`wakewatt_core::samples::state_cost`]). Idle counters
+//! round is kept so that the extra over the floor is paired (see [`wakewatt_core::samples::state_cost`]). Idle counters
 //! around each slice tell whether the state was really entered. The timer class flatters deep states, whose hardware may
 //! start to wake before the timer; the interrupt and the futex come unannounced (MEASURE 2.1).
 
@@ -123,9 +123,10 @@ pub fn state_costs(
         scheduling,
         window: Window { start_at_ns, end_at_ns: monotonic_ns() },
         states,
+        floor: None,
         not_restored: arms.leave(),
     };
-    costs.compare_with_polling();
+    costs.compare_with_floor();
     costs
 }
 

@@ -42,10 +42,11 @@ impl Rule for ExitLatencyClaims {
         let ClaimOff { claimed_ns, extra, kind, ratio } = off;
         let is_low = ratio > 1.0;
         let title = format!(
-            "{} claims an exit latency of {} and costs {} over polling ({} times the claim)",
+            "{} claims an exit latency of {} and costs {} over {} ({} times the claim)",
             state.name,
             show_ns(claimed_ns),
             words(extra.median_ns),
+            costs.floor.as_deref().unwrap_or("the floor"),
             three_digits(ratio)
         );
         let (weight, confidence) =
@@ -93,7 +94,13 @@ mod tests {
     use crate::samples::wakeup::WakeKind;
 
     fn host(claimed_ns: u64, extra_ns: f64, not_entered: Option<&str>) -> Evidence {
-        let extra = Extra { median_ns: extra_ns, low_ns: extra_ns * 0.9, high_ns: extra_ns * 1.1, n_rounds: 6 };
+        let extra = Extra {
+            median_ns: extra_ns,
+            low_ns: extra_ns * 0.9,
+            high_ns: extra_ns * 1.1,
+            n_rounds: 6,
+            over_claimed_ns: 0,
+        };
         let wake = StateWake {
             kind: WakeKind::Ipi,
             latency: Distribution::default(),
@@ -125,6 +132,7 @@ mod tests {
             scheduling: None,
             window: Window::default(),
             states: vec![state],
+            floor: Some("POLL".into()),
             not_restored: Vec::new(),
         };
         Evidence { idle_states: vec![costs], ..Evidence::default() }
@@ -134,7 +142,7 @@ mod tests {
     fn off_by_more_than_three_either_way() {
         assert_eq!(
             line(&ExitLatencyClaims, &host(10_000, 60_000.0, None)),
-            "yes risk measured: c6 claims an exit latency of 10us and costs 60us over polling (6 times the claim)"
+            "yes risk measured: c6 claims an exit latency of 10us and costs 60us over poll (6 times the claim)"
         );
         assert!(line(&ExitLatencyClaims, &host(170_000, 20_000.0, None)).starts_with("yes note unknown"));
         assert!(line(&ExitLatencyClaims, &host(50_000, 60_000.0, None)).starts_with("no: 1 measured"));

@@ -2,7 +2,8 @@
 //!
 //! The claim (`cpuidle/stateK/latency`) is a worst case from a table or from firmware; the measurement is a distribution
 //! of one CPU in one hour. They are shown beside each other and never mixed. A wake-up contains more than the exit
-//! (timer programming, interrupt, scheduler), so the comparable number is the *extra* over polling, where no exit is.
+//! (timer programming, interrupt, scheduler), so the comparable number is the *extra* over polling, where no exit is. Arm has
+//! no polling state; there the shallowest state is the floor, and its claim is taken off.
 //! That extra is paired by round: every round measures every state once, in random order, so what drifts in the machine
 //! drifts for all states alike. Its interval is the smallest to the largest of the rounds' differences, which with six
 //! rounds covers the true median difference with 97 % (1 - 2 / 2^6) and assumes nothing.
@@ -39,6 +40,8 @@ pub struct StateCosts {
     pub window: Window,
     /// Shallowest first.
     pub states: Vec<StateCost>,
+    /// The state that the extra is counted from: polling, or the shallowest where there is no polling (Arm).
+    pub floor: Option<String>,
     /// Settings that could not be put back; empty when all is as found.
     pub not_restored: Vec<String>,
 }
@@ -81,7 +84,7 @@ pub struct StateWake {
     pub latency: Distribution,
     /// The median of each round, in order.
     pub round_p50_ns: Vec<u64>,
-    /// The median's extra over polling; none for polling itself, or where either was not entered.
+    /// The median's extra over the floor; none for the floor itself, or where either was not entered.
     pub extra: Option<Extra>,
 }
 
@@ -96,6 +99,8 @@ pub struct Extra {
     pub high_ns: f64,
     /// Rounds.
     pub n_rounds: u32,
+    /// Claimed exit latency of the floor, which is not in the difference.
+    pub over_claimed_ns: u64,
 }
 
 /// A claim this many times off, either way, is far off.
@@ -123,7 +128,11 @@ impl StateCost {
         let wake =
             [WakeKind::Ipi, WakeKind::Futex].into_iter().find_map(|k| self.wake(k).filter(|w| w.extra.is_some()))?;
         let extra = wake.extra?;
-        let claimed = claimed_ns as f64;
+        // The floor's own exit is missing in the extra, so it is taken off the claim as well.
+        let claimed = claimed_ns.saturating_sub(extra.over_claimed_ns) as f64;
+        if claimed <= 0.0 {
+            return None;
+        }
         let tail_ns =
             wake.latency.p99_ns().zip(wake.latency.p50_ns()).map_or(0.0, |(p99, p50)| p99.saturating_sub(p50) as f64);
         let is_low = extra.low_ns > claimed * FAR_OFF;
@@ -155,26 +164,24 @@ impl StateCost {
 }
 
 impl StateCosts {
-    /// Fills in every state's extra over polling, where both were entered.
-    pub fn compare_with_polling(&mut self) {
-        let floor: Vec<(WakeKind, Vec<u64>)> = self
-            .states
-            .iter()
-            .filter(|s| s.is_polling && s.is_entered())
-            .flat_map(|s| s.wakes.iter().map(|w| (w.kind, w.round_p50_ns.clone())))
-            .collect();
-        for state in self.states.iter_mut().filter(|s| !s.is_polling && s.is_entered()) {
+    /// Fills in every state's extra over the floor: polling where it was entered, else the shallowest state that was.
+    pub fn compare_with_floor(&mut self) {
+        let entered = || self.states.iter().filter(|s| s.is_entered());
+        let Some(floor) = entered().find(|s| s.is_polling).or_else(|| entered().next()).cloned() else { return };
+        let over_claimed_ns = floor.claimed_exit_ns.unwrap_or(0);
+        for state in self.states.iter_mut().filter(|s| s.index != floor.index && s.is_entered()) {
             for wake in &mut state.wakes {
-                let floor = floor.iter().find(|(kind, _)| *kind == wake.kind);
-                wake.extra = floor.and_then(|(_, floor)| extra(&wake.round_p50_ns, floor));
+                let below = floor.wake(wake.kind);
+                wake.extra = below.and_then(|below| extra(&wake.round_p50_ns, &below.round_p50_ns, over_claimed_ns));
             }
         }
+        self.floor = Some(floor.name);
     }
 }
 
 /// The paired difference; 0 in a list means that the round had no median.
-fn extra(state: &[u64], polling: &[u64]) -> Option<Extra> {
-    let both = state.iter().zip(polling).filter(|(a, b)| **a > 0 && **b > 0);
+fn extra(state: &[u64], floor: &[u64], over_claimed_ns: u64) -> Option<Extra> {
+    let both = state.iter().zip(floor).filter(|(a, b)| **a > 0 && **b > 0);
     let mut differences: Vec<f64> = both.map(|(a, b)| *a as f64 - *b as f64).collect();
     differences.sort_by(f64::total_cmp);
     let (low_ns, high_ns) = (*differences.first()?, *differences.last()?);
@@ -183,7 +190,8 @@ fn extra(state: &[u64], polling: &[u64]) -> Option<Extra> {
         0 => (differences[half - 1] + differences[half]) / 2.0,
         _ => differences[half],
     };
-    Some(Extra { median_ns, low_ns, high_ns, n_rounds: u32::try_from(differences.len()).unwrap_or(u32::MAX) })
+    let n_rounds = u32::try_from(differences.len()).unwrap_or(u32::MAX);
+    Some(Extra { median_ns, low_ns, high_ns, n_rounds, over_claimed_ns })
 }
 
 #[cfg(test)]
@@ -226,9 +234,10 @@ mod tests {
             scheduling: None,
             window: Window::default(),
             states: vec![state("POLL", true, &[100, 500, 0]), state("C6", false, &[1100, 1600, 70_000])],
+            floor: None,
             not_restored: Vec::new(),
         };
-        costs.compare_with_polling();
+        costs.compare_with_floor();
         let extra = costs.states[1].wakes[0].extra.unwrap();
         assert_eq!((extra.median_ns, extra.low_ns, extra.high_ns, extra.n_rounds), (1050.0, 1000.0, 1100.0, 2));
         assert_eq!(costs.states[0].wakes[0].extra, None);
@@ -240,7 +249,8 @@ mod tests {
         }
         costs.states[1].wakes[0].extra = None;
         costs.states[0].not_entered = Some("refused".into());
-        costs.compare_with_polling();
-        assert_eq!(costs.states[1].wakes[0].extra, None, "without a floor there is no extra");
+        costs.compare_with_floor();
+        assert_eq!(costs.states[1].wakes[0].extra, None, "the shallowest that was entered is the floor");
+        assert_eq!(costs.floor.as_deref(), Some("C6"));
     }
 }

@@ -175,8 +175,17 @@ pub(super) fn text(out: &mut String, costs: &StateCosts) {
     let width = costs.states.iter().map(|s| s.name.chars().count()).max().unwrap_or(0).max(5);
     let _ = writeln!(
         out,
-        "{:<width$} {:>8} {:>8}  {:<6} {:>8} {:<18} {:>8} {:<18} {:>6}  extra over polling (median)",
-        "state", "claimed", "entered", "kind", "p50", "[95 %]", "p99", "[95 %]", "n"
+        "{:<width$} {:>8} {:>8}  {:<6} {:>8} {:<18} {:>8} {:<18} {:>6}  extra over {} (median)",
+        "state",
+        "claimed",
+        "entered",
+        "kind",
+        "p50",
+        "[95 %]",
+        "p99",
+        "[95 %]",
+        "n",
+        costs.floor.as_deref().unwrap_or("the floor")
     );
     for state in &costs.states {
         let entered = state.entered_ratio().map_or("-".into(), |r| format!("{} %", three_digits(r * 100.0)));
