@@ -14,7 +14,7 @@ use super::middle::median;
 /// In units of noise variance times ln(n); Schwarz's is 1 to 3, and real noise is correlated.
 const PENALTY: f64 = 8.0;
 /// Neighbours on each side that a spike is compared with.
-const NEIGHBOURS: usize = 5;
+pub const NEIGHBOURS: usize = 5;
 
 /// A stretch of one level.
 #[derive(Clone, Copy, Debug, PartialEq)]

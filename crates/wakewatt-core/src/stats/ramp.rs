@@ -32,9 +32,9 @@ pub struct Ramp {
 }
 
 /// Looks for a ramp in times of equal work; `min_step` is a ratio (0.03), `min_length` a number of quanta. None with
-/// too few quanta.
-pub fn ramp(times_ns: &[f64], min_step: f64, min_length: usize) -> Option<Ramp> {
-    let spikes = is_spike(times_ns, SPIKE_RATIO);
+/// too few quanta. A slow start of up to half a neighbourhood looks like spikes; an infinite `spike_ratio` keeps all.
+pub fn ramp(times_ns: &[f64], min_step: f64, min_length: usize, spike_ratio: f64) -> Option<Ramp> {
+    let spikes = is_spike(times_ns, spike_ratio);
     let mut at_ns = 0.0;
     let (mut kept, mut starts_ns) = (Vec::with_capacity(times_ns.len()), Vec::with_capacity(times_ns.len()));
     for (time, is_spike) in times_ns.iter().zip(&spikes) {
@@ -90,7 +90,7 @@ mod tests {
     fn a_ramp_is_timed_within_a_quantum_although_the_cpu_was_taken_away() {
         for seed in 0..20 {
             let times = series(100, seed);
-            let found = ramp(&times, 0.03, 4).unwrap();
+            let found = ramp(&times, 0.03, 4, SPIKE_RATIO).unwrap();
             let truth: f64 = times[..200].iter().sum();
             assert!((found.reached_after_ns.unwrap() - truth).abs() <= 3.1e6, "seed {seed}: {found:?}, truth {truth}");
             assert!((found.slowest_ratio - 0.4).abs() < 0.02, "{found:?}");
@@ -101,16 +101,16 @@ mod tests {
 
     #[test]
     fn no_ramp_is_said_with_its_resolution() {
-        let found = ramp(&series(0, 3), 0.03, 4).unwrap();
+        let found = ramp(&series(0, 3), 0.03, 4, SPIKE_RATIO).unwrap();
         assert_eq!(found.reached_after_ns, None);
         assert!((found.resolution_ratio - 0.05).abs() < 0.01, "{found:?}");
-        assert_eq!(ramp(&[1.0; 5], 0.03, 4), None);
+        assert_eq!(ramp(&[1.0; 5], 0.03, 4, SPIKE_RATIO), None);
         let late: Vec<f64> =
             (0..1000).map(|i| if i < 600 { 20_000.0 - 15.0 * f64::from(i) } else { 9_000.0 }).collect();
-        assert!(!ramp(&late, 0.03, 4).unwrap().is_steady);
+        assert!(!ramp(&late, 0.03, 4, SPIKE_RATIO).unwrap().is_steady);
         // A neighbour who slows the middle is no ramp.
         let mut shared = series(0, 5);
         shared[500..1400].iter_mut().for_each(|t| *t *= 1.5);
-        assert_eq!(ramp(&shared, 0.03, 4).unwrap().reached_after_ns, None);
+        assert_eq!(ramp(&shared, 0.03, 4, SPIKE_RATIO).unwrap().reached_after_ns, None);
     }
 }

@@ -1,7 +1,7 @@
 //! From quanta to what `measure frequency` says: one ramp per repetition, medians over them, a curve to draw.
 
 use wakewatt_core::samples::speed::{AfterIdle, Median, SpeedPoint, VectorStart};
-use wakewatt_core::stats::change::is_spike;
+use wakewatt_core::stats::change::{NEIGHBOURS, is_spike};
 use wakewatt_core::stats::middle::{median, middle};
 use wakewatt_core::stats::ramp::{Ramp, SPIKE_RATIO, ramp};
 
@@ -34,10 +34,17 @@ fn of(values: impl Iterator<Item = f64>) -> Option<Median> {
     Some(Median { median_ns: m.median, low_ns: m.low, high_ns: m.high })
 }
 
+/// The first quantum is cold, which is told apart; the ramp is looked for in those after it.
+fn of_run(run: &Run) -> Option<Ramp> {
+    let (first_ns, rest) = run.times_ns.split_first()?;
+    let mut found = ramp(rest, MIN_STEP, MIN_LENGTH, SPIKE_RATIO)?;
+    found.reached_after_ns = found.reached_after_ns.map(|ns| ns + first_ns);
+    Some(found)
+}
+
 /// All repetitions after one idle time; none without any.
 pub(crate) fn after_idle(idle_ns: u64, runs: &[Run], quantum_ns: f64) -> Option<AfterIdle> {
-    let ramps: Vec<(&Run, Ramp)> =
-        runs.iter().filter_map(|run| Some((run, ramp(&run.times_ns, MIN_STEP, MIN_LENGTH)?))).collect();
+    let ramps: Vec<(&Run, Ramp)> = runs.iter().filter_map(|run| Some((run, of_run(run)?))).collect();
     let ramped = || ramps.iter().filter_map(|(_, r)| Some((r, r.reached_after_ns?)));
     let least = |run: &Run| run.times_ns.first().copied().unwrap_or(0.0);
     Some(AfterIdle {
@@ -51,7 +58,8 @@ pub(crate) fn after_idle(idle_ns: u64, runs: &[Run], quantum_ns: f64) -> Option<
         first_quantum_extra: of(ramps.iter().map(|(run, r)| least(run) - r.steady_ns))?,
         n_quanta: ramps.iter().map(|(run, _)| run.times_ns.len() as u64).sum(),
         n_discarded: ramps.iter().map(|(_, r)| r.n_discarded).sum(),
-        resolution_ns: quantum_ns * MIN_LENGTH as f64,
+        // A shorter slow start is taken for spikes.
+        resolution_ns: quantum_ns * MIN_LENGTH.max(NEIGHBOURS + 2) as f64,
         resolution_ratio: median(&mut ramps.iter().map(|(_, r)| r.resolution_ratio).collect::<Vec<_>>())?,
         curve: curve(&ramps),
     })
@@ -89,7 +97,7 @@ pub(crate) fn vector_start(width: &str, runs: &[[Vec<f64>; 3]]) -> Option<Vector
     let n = runs.iter().map(|r| r[1].len()).min()?;
     let joined: Vec<f64> =
         (0..n).filter_map(|at| median(&mut runs.iter().map(|r| r[1][at]).collect::<Vec<_>>())).collect();
-    let found = ramp(&joined, MIN_STEP, VECTOR_MIN_LENGTH)?;
+    let found = ramp(&joined, MIN_STEP, VECTOR_MIN_LENGTH, f64::INFINITY)?;
     let undisturbed = |times: &[f64]| {
         let spikes = is_spike(times, SPIKE_RATIO);
         median(&mut times.iter().zip(spikes).filter(|(_, s)| !s).map(|(t, _)| *t).collect::<Vec<_>>())
