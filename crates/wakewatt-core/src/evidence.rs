@@ -5,6 +5,8 @@ use crate::samples::disk::DiskSample;
 use crate::samples::experiment::ExperimentRun;
 use crate::samples::memory::MemorySample;
 use crate::samples::network::NetworkSample;
+use crate::samples::speed::SpeedSample;
+use crate::samples::state_cost::StateCosts;
 use crate::samples::traced::Traced;
 use crate::samples::wakeup::WakeupSample;
 use serde::Serialize;
@@ -24,6 +26,10 @@ pub struct Evidence {
     pub disk: Vec<DiskSample>,
     /// Disk reads with and without sleep, if that ran.
     pub disk_experiment: Option<ExperimentRun>,
+    /// From idle to full speed, with the machine as it was found.
+    pub speed: Vec<SpeedSample>,
+    /// What leaving each idle state costs, one state allowed at a time, if it was measured.
+    pub idle_states: Vec<StateCosts>,
     /// Wake-ups of the machine's own work, by idle state, if it could be traced.
     pub trace: Option<Traced>,
     /// The idle experiment, if it ran.

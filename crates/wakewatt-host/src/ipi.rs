@@ -22,7 +22,25 @@ struct Attr {
     kind: u32,
     size: u32,
     config: u64,
-    rest: [u64; 6],
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events_and_bp_type: u64,
+    config1: u64,
+}
+
+/// Opens a counter of a thread (0 is the calling one) or of all (-1), on one CPU or any (-1).
+pub(crate) fn open(kind: u32, config: u64, flags: u64, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
+    let attr = Attr { kind, size: ATTR_SIZE_VER0, config, flags, ..Attr::default() };
+    // SAFETY: attr is 64 bytes as its size field says, live, and only read during the call; the rest are plain integers.
+    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC) };
+    let fd = i32::try_from(fd).map_err(io::Error::other)?;
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just gave us this descriptor and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// A counter on one CPU.
@@ -32,19 +50,8 @@ pub struct RemoteCounter(OwnedFd);
 impl RemoteCounter {
     /// Opens it on the CPU.
     pub fn on(cpu: Cpu) -> io::Result<RemoteCounter> {
-        let attr =
-            Attr { kind: PERF_TYPE_SOFTWARE, size: ATTR_SIZE_VER0, config: PERF_COUNT_SW_CPU_CLOCK, ..Attr::default() };
         let cpu = i32::try_from(cpu).map_err(io::Error::other)?;
-        // SAFETY: attr is 64 bytes as its size field says, live, and only read during the call; pid -1 with a CPU
-        // number and group -1 are plain integers.
-        let fd =
-            unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC) };
-        let fd = i32::try_from(fd).map_err(io::Error::other)?;
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel just gave us this descriptor and nobody else has it.
-        Ok(RemoteCounter(unsafe { OwnedFd::from_raw_fd(fd) }))
+        open(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0, -1, cpu).map(RemoteCounter)
     }
 
     /// Reads it: from another CPU, one interrupt round trip.

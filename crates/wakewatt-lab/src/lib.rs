@@ -10,3 +10,6 @@ pub mod experiment;
 pub mod disk_workload;
 pub mod idle_arms;
 pub mod wake_workload;
+pub mod core_pairs;
+pub mod state_arms;
+pub mod state_cost;

@@ -6,7 +6,7 @@ pub mod run;
 pub mod trace;
 pub mod tune;
 
-pub use measure::{Measure, MeasureArgs, MemoryArgs, NetworkArgs, WakeupArgs};
+pub use measure::{CoresArgs, FrequencyArgs, IdleCostArgs, Measure, MeasureArgs, MemoryArgs, NetworkArgs, WakeupArgs};
 
 use crate::exit;
 use crate::output::Colour;

@@ -5,6 +5,7 @@
 
 mod binary_file;
 mod disk;
+mod cores;
 mod icmp;
 mod inspect;
 mod memory;
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores
     what: Vec<String>,
     /// The binary to measure; built in release when not given
     #[arg(long)]
@@ -69,6 +70,7 @@ const ALL: &[(&str, Measure)] = &[
     ("trace", trace::measure),
     ("memory", memory::measure),
     ("disk", disk::measure),
+    ("cores", cores::measure),
 ];
 
 /// Runs it.

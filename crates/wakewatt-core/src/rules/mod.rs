@@ -302,6 +302,8 @@ mod governor_misses;
 mod idle_rejected;
 mod ladder_governor;
 mod haltpoll_guest;
+mod exit_latency_claims;
+mod frequency_ramp;
 mod governor;
 mod frequency_driver;
 mod max_below_hardware;
@@ -363,6 +365,8 @@ pub const RULES: &[&dyn Rule] = &[
     &idle_rejected::IdleRejected,
     &ladder_governor::LadderGovernor,
     &haltpoll_guest::HaltpollGuest,
+    &exit_latency_claims::ExitLatencyClaims,
+    &frequency_ramp::FrequencyRamp,
     &governor::Governor,
     &frequency_driver::FrequencyDriver,
     &max_below_hardware::MaxBelowHardware,

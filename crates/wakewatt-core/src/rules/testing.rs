@@ -31,7 +31,18 @@ pub(crate) fn line(rule: &dyn Rule, evidence: &Evidence) -> String {
                 f.id
             );
             assert!(!f.remedy.is_empty() && !f.price.is_empty() && !f.cost.text.is_empty(), "{} is incomplete", f.id);
-            let commands = ["doctor", "inspect", "measure wakeup", "measure network", "measure disk", "compare"];
+            let commands = [
+                "doctor",
+                "inspect",
+                "measure wakeup",
+                "measure network",
+                "measure idle",
+                "measure frequency",
+                "measure disk",
+                "measure memory",
+                "measure cores",
+                "compare",
+            ];
             assert!(commands.iter().any(|c| f.verify.contains(&format!("wakewatt {c}"))), "{}: {}", f.id, f.verify);
             format!("yes {:?} {:?}: {}", f.weight, f.cost.basis, f.title).to_lowercase()
         }

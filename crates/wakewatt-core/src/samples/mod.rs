@@ -1,6 +1,7 @@
 //! Samples: what wakewatt measured. Every one carries its acquisition window, its size and how it was taken.
 
 pub mod disk;
+pub mod cores;
 pub mod experiment;
 pub mod idle_pair;
 pub mod icmp;
@@ -8,6 +9,8 @@ pub mod kernel_histogram;
 pub mod memory;
 pub mod network;
 pub mod numa_maps;
+pub mod speed;
+pub mod state_cost;
 pub mod traced;
 pub mod wakes;
 pub mod wakeup;

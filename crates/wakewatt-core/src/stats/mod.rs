@@ -1,6 +1,9 @@
 //! Statistics for latencies and for experiments. Pure: samples and seeds come in, numbers with their doubt go out.
 
 pub use crate::distribution;
+pub mod middle;
+pub mod change;
+pub mod ramp;
 pub mod paired;
 pub mod random;
 pub mod sequential;

@@ -6,6 +6,7 @@
 //! returned. A probe blocks its caller, who keeps the [`wakewatt_core::source::Source`]: threads never see it.
 
 pub mod disk;
+pub mod hand_over;
 pub mod icmp;
 pub mod icmp_observe;
 mod icmp_parts;
@@ -14,12 +15,15 @@ pub mod memory;
 pub mod network;
 pub mod respond;
 pub mod slice;
+pub mod speed;
+mod speed_parts;
 pub mod wakeup_ipi;
 pub mod wakeup_remote;
 pub mod wakeup_timer;
 pub mod wire;
 
 pub use disk::{DiskSlice, DiskSpec, disk};
+pub use hand_over::{HandOverSlice, hand_over};
 pub use icmp::{IcmpSpec, ping};
 pub use icmp_observe::observe;
 pub use idle_counters::IdleBaseline;
@@ -27,6 +31,7 @@ pub use memory::{MemorySpec, memory};
 pub use network::{NetworkSpec, round_trip};
 pub use respond::{RespondSpec, Responder, respond};
 pub use slice::{NetworkSlice, WakeupSlice};
+pub use speed::{SpeedSpec, speed};
 pub use wakeup_ipi::ipi;
 pub use wakeup_remote::{RemoteKind, RemoteSpec, remote};
 pub use wakeup_timer::{TimerSpec, timer};
@@ -67,6 +72,16 @@ pub const BENCHES: &[Bench] = &[
         id: "wakeup.ipi",
         title: "interrupt round trip",
         help: "another CPU is asked for a counter and answers from its interrupt: there and back, no thread switched in",
+    },
+    Bench {
+        id: "cores.hand-over",
+        title: "cache line hand-over",
+        help: "two CPUs write one cache line in turn: half a round trip, for each direction with the line on the leader's node",
+    },
+    Bench {
+        id: "frequency.ramp",
+        title: "idle to full speed",
+        help: "a thread sleeps, then works in quanta of known length: when do they become as short as they get?",
     },
     Bench {
         id: "network.udp",

@@ -27,6 +27,7 @@ use wakewatt_lab::bench::{self, NetworkSpec, RespondSpec, Responder};
 
 mod disk;
 mod experiment;
+mod states;
 
 /// The report's name when none is given.
 const DEFAULT_REPORT: &str = "wakewatt-report.html";
@@ -148,11 +149,15 @@ fn measure(args: &DoctorArgs, src: &dyn Source, evidence: &mut Evidence, interru
         _ if interrupt.is_set() => {}
         _ => disk::run(args.seed, cpu, src, evidence, interrupt),
     }
+    if !interrupt.is_set() {
+        states::speed_after_idle(cpu, evidence, interrupt);
+    }
     if args.read_only {
         evidence
             .not_done
             .push("experiment: --read-only changes nothing; without it doctor proves or disproves the cost".into());
     } else if !interrupt.is_set() {
+        states::idle_states(cpu, &allowed, times.is_quick, src, evidence, interrupt);
         experiment::run(args.seed, cpu, &allowed, times, src, evidence, interrupt);
     }
     if interrupt.is_set() {
@@ -267,7 +272,8 @@ fn code(args: &DoctorArgs, report: &Report, interrupt: &Interrupt) -> Code {
     let is_restored = [&evidence.experiment, &evidence.disk_experiment]
         .into_iter()
         .flatten()
-        .all(wakewatt_core::samples::experiment::ExperimentRun::is_restored);
+        .all(wakewatt_core::samples::experiment::ExperimentRun::is_restored)
+        && evidence.idle_states.iter().all(|costs| costs.not_restored.is_empty());
     let limit = match args.fail_on.as_deref() {
         Some("problem") => Some(Weight::Problem),
         Some("risk") => Some(Weight::Risk),

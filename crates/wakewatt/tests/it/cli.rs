@@ -58,6 +58,9 @@ fn a_wrong_command_line_is_2_and_says_what_there_is() {
         (&["measure", "wakeup", "--cpu", "0-x"], "--cpu"),
         (&["measure", "wakeup", "--kind", "smoke"], "possible values"),
         (&["measure", "network", "--peer", "nowhere"], "HOST:PORT"),
+        (&["measure", "cores", "--cpu", "0-x"], "--cpu"),
+        (&["measure", "frequency", "--work", "1us"], "--work"),
+        (&["measure", "idle", "--kind", "smoke"], "possible values"),
         (&["respond", "--listen", "here"], "--listen"),
         (&["capture"], "--output"),
     ] {

@@ -281,6 +281,8 @@ fn measure_documents_are_valid() {
     for args in [
         &["measure", "wakeup", "--duration", "300ms", "--json"][..],
         &["measure", "network", "--duration", "300ms", "--json"],
+        &["measure", "cores", "--json"],
+        &["measure", "frequency", "--work", "2ms", "--json"],
         &["measure", "wakeup", "--cpu", "0", "--kind", "timer", "--gap", "5ms", "--duration", "300ms", "--json"],
     ] {
         let said = said(&mut wakewatt(args));
@@ -290,6 +292,41 @@ fn measure_documents_are_valid() {
     let none = said(&mut wakewatt(&["measure", "wakeup", "--cpu", "63999", "--kind", "timer", "--duration", "50ms"]));
     assert_eq!(none.code, Some(3), "{none:?}");
     assert!(none.out.contains("not measured: timer wake-up of CPU 63999"), "{none:?}");
+}
+
+/// Every limit and every state's switch.
+fn idle_settings() -> Vec<(String, String)> {
+    let mut files: Vec<PathBuf> = (0..64).map(limit_file).collect();
+    for cpu in 0..64 {
+        files.extend((0..16).map(|n| format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{n}/disable").into()));
+    }
+    files.into_iter().filter(|f| f.exists()).map(|f| (f.display().to_string(), read(&f))).collect()
+}
+
+#[test]
+fn one_idle_state_at_a_time_is_put_back_killed_or_not() {
+    let test = "one_idle_state_at_a_time_is_put_back_killed_or_not";
+    let Some(_machine) = machine(test) else { return };
+    if !Path::new("/sys/devices/system/cpu/cpu0/cpuidle/state1").exists() {
+        return skipped(test, "this machine has no idle driver");
+    }
+    let (before, found) = (state(), idle_settings());
+    let done = said(&mut wakewatt(&["measure", "idle", "--duration", "600ms", "--json"]));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let costs = &assert_valid(&validator("measure"), "idle", &done.out)["idle_states"][0];
+    assert!(costs["states"].as_array().unwrap().len() > 1 && costs["n_rounds"] == 6, "{costs}");
+    assert_eq!((state(), idle_settings()), (before.clone(), found.clone()));
+    for signal in [Signal::KILL, Signal::INT] {
+        let mut command = wakewatt(&["measure", "idle", "--duration", "10s", "--json"]);
+        let run = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        assert!(wait_until(Duration::from_secs(20), || idle_settings() != found), "nothing was ever set");
+        run.signal(signal);
+        let said = run.end();
+        assert!(
+            wait_until(Duration::from_secs(3), || idle_settings() == found && state() == before),
+            "{signal:?}: {said:?}"
+        );
+    }
 }
 
 /// Two network namespaces with a cable between them; gone with the value.

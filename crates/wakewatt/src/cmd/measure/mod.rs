@@ -1,7 +1,10 @@
 //! `wakewatt measure`: one thing, with its uncertainty. Wake-ups and round trips are here; the rest has files of its own.
 
+mod cores;
 mod disk;
 mod disk_text;
+mod frequency;
+pub mod idle;
 mod memory;
 
 pub(crate) use disk::describe as describe_disk;
@@ -20,11 +23,14 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
 use wakewatt_core::samples::Scheduling;
+use wakewatt_core::samples::cores::CoresSample;
 use wakewatt_core::samples::disk::DiskSample;
 use wakewatt_core::samples::experiment::ExperimentRun;
 use wakewatt_core::samples::icmp::IcmpSample;
 use wakewatt_core::samples::memory::MemorySample;
 use wakewatt_core::samples::network::{NetworkSample, Transport};
+use wakewatt_core::samples::speed::SpeedSample;
+use wakewatt_core::samples::state_cost::StateCosts;
 use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::{Cpu, show_ns};
@@ -50,6 +56,12 @@ pub struct Measured {
     pub disk: Vec<DiskSample>,
     /// Disk reads with and without sleep, if asked for.
     pub disk_experiment: Option<ExperimentRun>,
+    /// Cache line hand-overs between CPUs.
+    pub cores: Vec<CoresSample>,
+    /// From idle to full speed, one entry per CPU.
+    pub speed: Vec<SpeedSample>,
+    /// What leaving each idle state costs, one entry per CPU.
+    pub idle_states: Vec<StateCosts>,
     /// What could not be measured, and why.
     pub not_done: Vec<String>,
 }
@@ -63,25 +75,41 @@ pub fn run(args: &MeasureArgs) -> Result<Code> {
         Measure::Network(args) => (network(args, &src, &interrupt)?, args.json),
         Measure::Memory(args) => (memory::measure(args, &src, &interrupt)?, args.json),
         Measure::Disk(args) => (disk::run(args, &src, &interrupt)?, args.json),
+        Measure::Cores(args) => (cores::run(args, &src, &interrupt)?, args.json),
+        Measure::Frequency(args) => (frequency::run(args, &interrupt)?, args.json),
+        Measure::Idle(args) => (idle::run(args, &src, &interrupt)?, args.json),
     };
     if is_json {
         output::print(&output::json("measure", &measured)?)?;
     } else {
-        output::print(&text(&measured))?;
+        output::print(&text(&measured, &src))?;
     }
-    if measured.disk_experiment.as_ref().is_some_and(|run| !run.is_restored()) {
-        return Ok(Code::NotRestored);
+    Ok(code(&measured, interrupt.is_set()))
+}
+
+fn code(measured: &Measured, is_interrupted: bool) -> Code {
+    let Measured { wakeups, network, icmp, memory, disk, disk_experiment, cores, speed, idle_states, not_done: _ } =
+        measured;
+    let has_idle = idle_states.iter().any(|costs| costs.states.iter().any(|s| !s.wakes.is_empty()));
+    let is_left = disk_experiment.as_ref().is_some_and(|run| !run.is_restored());
+    if is_left || idle_states.iter().any(|costs| !costs.not_restored.is_empty()) {
+        Code::NotRestored
+    } else if is_interrupted {
+        Code::Interrupted
+    } else if wakeups.is_empty()
+        && network.is_empty()
+        && icmp.is_empty()
+        && memory.is_none()
+        && disk.is_empty()
+        && disk_experiment.is_none()
+        && cores.is_empty()
+        && speed.is_empty()
+        && !has_idle
+    {
+        Code::CouldNotMeasure
+    } else {
+        Code::Fine
     }
-    if interrupt.is_set() {
-        return Ok(Code::Interrupted);
-    }
-    let is_empty = measured.wakeups.is_empty()
-        && measured.network.is_empty()
-        && measured.icmp.is_empty()
-        && measured.memory.is_none()
-        && measured.disk.is_empty()
-        && measured.disk_experiment.is_none();
-    Ok(if is_empty { Code::CouldNotMeasure } else { Code::Fine })
 }
 
 /// The kinds, in the order they are measured.
@@ -189,7 +217,7 @@ fn resolve(peer: &str) -> Result<SocketAddr> {
     addresses?.next().ok_or_else(|| Failure::error(Code::Usage, format!("--peer {peer}: no address")))
 }
 
-fn text(measured: &Measured) -> String {
+fn text(measured: &Measured, src: &dyn Source) -> String {
     let mut out = String::new();
     if !measured.wakeups.is_empty() {
         let _ = writeln!(out, "Wake-up latency, measured (95 % interval of the median in brackets)\n");
@@ -250,6 +278,9 @@ fn text(measured: &Measured) -> String {
     }
     disk_text::samples(&mut out, &measured.disk);
     measured.disk_experiment.iter().for_each(|run| disk_text::experiment(&mut out, run));
+    measured.cores.iter().for_each(|sample| cores::text(&mut out, sample, src));
+    measured.speed.iter().for_each(|sample| frequency::text(&mut out, sample));
+    measured.idle_states.iter().for_each(|costs| idle::text(&mut out, costs));
     let scheduling = measured
         .wakeups
         .first()

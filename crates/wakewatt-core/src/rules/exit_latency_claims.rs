@@ -1,0 +1,152 @@
+//! Do idle states cost what they claim?
+//!
+//! The claim in `cpuidle/stateK/latency` is what latency limits and governors calculate with. It comes from a table in
+//! the driver or from firmware, and on record it is off both ways: firmware tables copied between boards, guests whose
+//! HLT claims 1 us and leaves through the hypervisor. Measured with one state allowed at a time
+//! ([`crate::samples::state_cost`]); a state counts only where it was really entered, and more than 3 times off, beyond
+//! the spread of the rounds, is far off. Too low a claim breaks every limit that relies on it; too high a claim wastes
+//! watts, and since a claim is a worst case, one run is weaker evidence for that.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::evidence::Evidence;
+use crate::samples::state_cost::{ClaimOff, FAR_OFF, StateCost};
+use crate::units::{show_ns, three_digits};
+
+/// See the essay above.
+pub(super) struct ExitLatencyClaims;
+
+impl Rule for ExitLatencyClaims {
+    fn id(&self) -> &'static str {
+        "rule.exit-latency-claims"
+    }
+    fn question(&self) -> &'static str {
+        "do idle states cost much more or less to leave than they claim?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let judged = |s: &&StateCost| s.is_entered() && !s.is_polling && s.wakes.iter().any(|w| w.extra.is_some());
+        let all = || evidence.idle_states.iter().flat_map(|c| c.states.iter().map(move |s| (c, s)));
+        let n = all().filter(|(_, s)| judged(s)).count();
+        if n == 0 {
+            return Answer::cannot_tell(
+                "no idle state was measured alone and really entered",
+                "sudo wakewatt measure idle, at a time when the machine is quiet",
+            );
+        }
+        let off = all().filter_map(|(c, s)| Some((c, s, s.claim_off()?)));
+        let worst = off.max_by(|a, b| a.2.ratio.max(0.001).ln().abs().total_cmp(&b.2.ratio.max(0.001).ln().abs()));
+        let Some((costs, state, off)) = worst else {
+            return Answer::no(format!(
+                "{n} measured, each within {FAR_OFF} times of its claim, as far as the rounds can tell"
+            ));
+        };
+        let ClaimOff { claimed_ns, extra, kind, ratio } = off;
+        let is_low = ratio > 1.0;
+        let title = format!(
+            "{} claims an exit latency of {} and costs {} over {} ({} times the claim)",
+            state.name,
+            show_ns(claimed_ns),
+            words(extra.median_ns),
+            costs.floor.as_deref().unwrap_or("the floor"),
+            three_digits(ratio)
+        );
+        let (weight, confidence) =
+            if is_low { (Weight::Risk, Confidence::Medium) } else { (Weight::Note, Confidence::Low) };
+        let missing_ns = extra.median_ns - claimed_ns as f64;
+        let cost = match is_low {
+            true => Cost::measured_ns(
+                missing_ns,
+                format!("each wake-up out of it takes {} longer than claimed", words(missing_ns)),
+            ),
+            false => Cost::unknown(
+                "a latency limit below the claim forbids a state that would keep it; the watts are not measured",
+            ),
+        };
+        Finding::new(self, weight, confidence, title, cost)
+            .on(format!("/sys/devices/system/cpu/cpu{}/cpuidle/state{}/latency", costs.cpu, state.index), show_ns(claimed_ns))
+            .on(
+                format!("{} wake-ups of CPU {}, one state at a time", kind.word(), costs.cpu),
+                format!("{} [{}, {}] over {} rounds", words(extra.median_ns), words(extra.low_ns), words(extra.high_ns), extra.n_rounds),
+            )
+            .remedy(
+                "Choose latency limits by the measured cost, not by the claim: give tune the limit that admits or excludes \
+                    the state by its claimed number.",
+                "None; the table itself cannot be changed at run time.",
+                "wakewatt measure idle again, and wakewatt measure wakeup under the limit",
+            )
+            .yes()
+    }
+}
+
+fn words(ns: f64) -> String {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded size, far below 2^64
+    let size = show_ns(ns.abs().round() as u64);
+    if ns < 0.0 { format!("-{size}") } else { size }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, line};
+    use super::*;
+    use crate::cpuset::CpuSet;
+    use crate::distribution::Distribution;
+    use crate::samples::Window;
+    use crate::samples::state_cost::{Extra, StateCosts, StateWake};
+    use crate::samples::wakeup::WakeKind;
+
+    fn host(claimed_ns: u64, extra_ns: f64, not_entered: Option<&str>) -> Evidence {
+        let extra = Extra {
+            median_ns: extra_ns,
+            low_ns: extra_ns * 0.9,
+            high_ns: extra_ns * 1.1,
+            n_rounds: 6,
+            over_claimed_ns: 0,
+        };
+        let wake = StateWake {
+            kind: WakeKind::Ipi,
+            latency: Distribution::default(),
+            round_p50_ns: Vec::new(),
+            extra: Some(extra),
+        };
+        let state = StateCost {
+            index: 3,
+            name: "C6".into(),
+            is_polling: false,
+            claimed_exit_ns: Some(claimed_ns),
+            claimed_residency_ns: None,
+            allowed_by: String::new(),
+            n_entered: 1000,
+            n_entered_any: 1000,
+            time_ns: 1,
+            n_rejected: None,
+            not_entered: not_entered.map(str::to_string),
+            wakes: vec![wake],
+        };
+        let costs = StateCosts {
+            cpu: 1,
+            from_cpu: Some(0),
+            set_cpus: CpuSet::new(),
+            governor: None,
+            gap_ns: 1_000_000,
+            n_rounds: 6,
+            seed: 1,
+            scheduling: None,
+            window: Window::default(),
+            states: vec![state],
+            floor: Some("POLL".into()),
+            not_restored: Vec::new(),
+        };
+        Evidence { idle_states: vec![costs], ..Evidence::default() }
+    }
+
+    #[test]
+    fn off_by_more_than_three_either_way() {
+        assert_eq!(
+            line(&ExitLatencyClaims, &host(10_000, 60_000.0, None)),
+            "yes risk measured: c6 claims an exit latency of 10us and costs 60us over poll (6 times the claim)"
+        );
+        assert!(line(&ExitLatencyClaims, &host(170_000, 20_000.0, None)).starts_with("yes note unknown"));
+        assert!(line(&ExitLatencyClaims, &host(50_000, 60_000.0, None)).starts_with("no: 1 measured"));
+        assert!(line(&ExitLatencyClaims, &host(10_000, 60_000.0, Some("refused"))).starts_with("cannot tell"));
+        assert!(ask(&ExitLatencyClaims, "").starts_with("cannot tell"));
+    }
+}

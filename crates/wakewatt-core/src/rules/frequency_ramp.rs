@@ -1,0 +1,128 @@
+//! Does a CPU run slowly for some time after it slept?
+//!
+//! Measured, by quanta of equal work after idle times of 1 ms to 1 s ([`crate::samples::speed`]). Below full speed after
+//! a sleep is the clock's ramp: a governor that samples every few milliseconds, an energy preference that lets hardware
+//! wait, or a voltage that must rise first. What a short request pays is the ramp times the speed that is missing, and it
+//! pays that on top of the idle state's exit. A ramp whose end was not seen within the work is said to be longer.
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use crate::evidence::Evidence;
+use crate::samples::speed::AfterIdle;
+use crate::units::show_ns;
+
+/// A request loses more than this before it matters.
+const RISK_NS: f64 = 100_000.0;
+
+/// See the essay above.
+pub(super) struct FrequencyRamp;
+
+impl Rule for FrequencyRamp {
+    fn id(&self) -> &'static str {
+        "rule.frequency-ramp"
+    }
+    fn question(&self) -> &'static str {
+        "does a CPU run slowly for some time after it slept?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let Some(sample) = evidence.speed.first() else {
+            return Answer::cannot_tell(
+                "the speed after idle was not measured",
+                "wakewatt doctor, or wakewatt measure frequency",
+            );
+        };
+        let lost_ns = |a: &AfterIdle| Some(a.ramp?.median_ns * (1.0 - a.slowest_ratio?));
+        let all = evidence.speed.iter().flat_map(|s| s.after.iter().map(move |a| (s.cpu, a)));
+        let worst = all
+            .filter(|(_, a)| a.is_ramp())
+            .filter_map(|(cpu, a)| Some((cpu, a, lost_ns(a)?)))
+            .max_by(|x, y| x.2.total_cmp(&y.2));
+        let Some((cpu, after, lost_ns)) = worst else {
+            let coarsest = sample.after.iter().map(|a| a.resolution_ns).fold(0.0, f64::max);
+            let ratio = sample.after.iter().map(|a| a.resolution_ratio).fold(0.0, f64::max);
+            return Answer::no(format!(
+                "full speed came at once; not seen would be a ramp shorter than {} or smaller than {}",
+                words(coarsest),
+                percent(ratio)
+            ));
+        };
+        let ramp = after.ramp.map_or(0.0, |r| r.median_ns);
+        let is_bound = after.n_unsteady * 2 > after.n_repeats;
+        let slowest = percent(after.slowest_ratio.unwrap_or(1.0));
+        let title = format!(
+            "After {} of idle CPU {cpu} takes {}{} to full speed, from {slowest} of it",
+            show_ns(after.idle_ns),
+            if is_bound { "more than " } else { "" },
+            words(ramp)
+        );
+        let weight = if lost_ns >= RISK_NS { Weight::Risk } else { Weight::Note };
+        let text = format!("work of that length ends up to {} later than on a CPU at full speed", words(lost_ns));
+        Finding::new(self, weight, Confidence::Medium, title, Cost::measured_ns(lost_ns, text))
+            .on(
+                format!("speed after idle, CPU {cpu}"),
+                format!("{} of {} repetitions; {} of {} quanta dropped", after.n_ramped, after.n_repeats, after.n_discarded, after.n_quanta),
+            )
+            .remedy(
+                "Raise the lowest frequency (tune: freq.min), prefer performance (freq.governor, freq.epp), or keep the CPU \
+                    out of the deep idle states that let its voltage fall.",
+                "Idle and lightly loaded CPUs draw more watts.",
+                "wakewatt measure frequency before and after",
+            )
+            .yes()
+    }
+}
+
+fn words(ns: f64) -> String {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // not negative, far below 2^64
+    let ns = ns.max(0.0).round() as u64;
+    show_ns(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, line};
+    use super::*;
+    use crate::samples::speed::{Median, SpeedSample};
+    use crate::samples::{Scheduling, Window};
+
+    fn host(n_ramped: u32, ramp_ns: f64, slowest: f64) -> Evidence {
+        let at = |median_ns: f64| Median { median_ns, low_ns: median_ns, high_ns: median_ns };
+        let after = AfterIdle {
+            idle_ns: 100_000_000,
+            n_repeats: 10,
+            n_ramped,
+            ramp: (n_ramped > 0).then(|| at(ramp_ns)),
+            slowest_ratio: (n_ramped > 0).then_some(slowest),
+            n_unsteady: 0,
+            exit: at(3e4),
+            first_quantum_extra: at(1e3),
+            n_quanta: 40_000,
+            n_discarded: 3,
+            resolution_ns: 4e4,
+            resolution_ratio: 0.05,
+            curve: Vec::new(),
+        };
+        let sample = SpeedSample {
+            cpu: 3,
+            steps_per_quantum: 1,
+            quantum_ns: 1e4,
+            worked_ns: 40_000_000,
+            after: vec![after],
+            vector: None,
+            no_counters: None,
+            scheduling: Scheduling::Fifo(1),
+            window: Window::default(),
+        };
+        Evidence { speed: vec![sample], ..Evidence::default() }
+    }
+
+    #[test]
+    fn a_long_ramp_is_a_risk_and_none_is_said_with_its_resolution() {
+        assert_eq!(
+            line(&FrequencyRamp, &host(9, 8e6, 0.4)),
+            "yes risk measured: after 100ms of idle cpu 3 takes 8ms to full speed, from 40 % of it"
+        );
+        assert!(line(&FrequencyRamp, &host(9, 2e5, 0.9)).starts_with("yes note measured"));
+        assert!(line(&FrequencyRamp, &host(2, 8e6, 0.4)).starts_with("no: full speed came at once; not seen would be"));
+        assert!(ask(&FrequencyRamp, "").starts_with("cannot tell"));
+    }
+}

@@ -1,0 +1,256 @@
+//! What each idle state costs to leave: what the driver claims beside what was measured with only that state allowed.
+//!
+//! The claim (`cpuidle/stateK/latency`) is a worst case from a table or from firmware; the measurement is a distribution
+//! of one CPU in one hour. They are shown beside each other and never mixed. A wake-up contains more than the exit
+//! (timer programming, interrupt, scheduler), so the comparable number is the *extra* over polling, where no exit is. Arm has
+//! no polling state; there the shallowest state is the floor, and its claim is taken off.
+//! That extra is paired by round: every round measures every state once, in random order, so what drifts in the machine
+//! drifts for all states alike. Its interval is the smallest to the largest of the rounds' differences, which with six
+//! rounds covers the true median difference with 97 % (1 - 2 / 2^6) and assumes nothing.
+
+use super::wakeup::WakeKind;
+use super::{Scheduling, Window};
+use crate::cpuset::CpuSet;
+use crate::distribution::Distribution;
+use serde::{Deserialize, Serialize};
+
+/// A state counts as entered where it has at least this share of the CPU's idle entries and of the wake-ups.
+pub const MIN_ENTERED_RATIO: f64 = 0.5;
+
+/// All states of one CPU.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct StateCosts {
+    /// The CPU that slept.
+    pub cpu: u32,
+    /// The CPU that woke it; none where there is no other.
+    pub from_cpu: Option<u32>,
+    /// The CPUs whose settings were changed: the sleeper and its SMT siblings, which share the core's state.
+    pub set_cpus: CpuSet,
+    /// Idle governor.
+    pub governor: Option<String>,
+    /// Pause before each wake-up, the same for all states.
+    pub gap_ns: u64,
+    /// Rounds begun; each measures every state once, in random order.
+    pub n_rounds: u32,
+    /// Seed of the order.
+    pub seed: u64,
+    /// How the threads were scheduled.
+    pub scheduling: Option<Scheduling>,
+    /// When.
+    pub window: Window,
+    /// Shallowest first.
+    pub states: Vec<StateCost>,
+    /// The state that the extra is counted from: polling, or the shallowest where there is no polling (Arm).
+    pub floor: Option<String>,
+    /// Settings that could not be put back; empty when all is as found.
+    pub not_restored: Vec<String>,
+}
+
+/// One state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct StateCost {
+    /// Index.
+    pub index: u32,
+    /// Name.
+    pub name: String,
+    /// The CPU spins in it.
+    pub is_polling: bool,
+    /// Claimed exit latency.
+    pub claimed_exit_ns: Option<u64>,
+    /// Claimed target residency.
+    pub claimed_residency_ns: Option<u64>,
+    /// The settings under which it was measured, in words.
+    pub allowed_by: String,
+    /// Times this state was entered meanwhile.
+    pub n_entered: u64,
+    /// Times any state was.
+    pub n_entered_any: u64,
+    /// Time in it.
+    pub time_ns: u64,
+    /// Entries the driver refused; none where the kernel does not count them.
+    pub n_rejected: Option<u64>,
+    /// Why the numbers are not this state's; none when it was entered.
+    pub not_entered: Option<String>,
+    /// By kind of wake-up.
+    pub wakes: Vec<StateWake>,
+}
+
+/// One kind of wake-up out of one state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct StateWake {
+    /// What woke it.
+    pub kind: WakeKind,
+    /// All rounds together.
+    pub latency: Distribution,
+    /// The median of each round, in order.
+    pub round_p50_ns: Vec<u64>,
+    /// The median's extra over the floor; none for the floor itself, or where either was not entered.
+    pub extra: Option<Extra>,
+}
+
+/// A paired difference of medians.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Extra {
+    /// Its median over the rounds.
+    pub median_ns: f64,
+    /// Smallest of the rounds.
+    pub low_ns: f64,
+    /// Largest of the rounds.
+    pub high_ns: f64,
+    /// Rounds.
+    pub n_rounds: u32,
+    /// Claimed exit latency of the floor, which is not in the difference.
+    pub over_claimed_ns: u64,
+}
+
+/// A claim this many times off, either way, is far off.
+pub const FAR_OFF: f64 = 3.0;
+
+/// A claim that is far off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClaimOff {
+    /// The claim.
+    pub claimed_ns: u64,
+    /// What was measured.
+    pub extra: Extra,
+    /// By which kind of wake-up.
+    pub kind: WakeKind,
+    /// Measured over claimed.
+    pub ratio: f64,
+}
+
+impl StateCost {
+    /// Is the claim far off, beyond the doubt of the rounds? Judged by the interrupt, else the futex: a timer may be
+    /// foreseen by the hardware. A claim is a worst case, so it is too high only where even the 99th percentile's excess
+    /// over the median would not reach it.
+    pub fn claim_off(&self) -> Option<ClaimOff> {
+        let claimed_ns = self.claimed_exit_ns.filter(|ns| *ns > 0 && self.is_entered() && !self.is_polling)?;
+        let wake =
+            [WakeKind::Ipi, WakeKind::Futex].into_iter().find_map(|k| self.wake(k).filter(|w| w.extra.is_some()))?;
+        let extra = wake.extra?;
+        // The floor's own exit is missing in the extra, so it is taken off the claim as well.
+        let claimed = claimed_ns.saturating_sub(extra.over_claimed_ns) as f64;
+        if claimed <= 0.0 {
+            return None;
+        }
+        let tail_ns =
+            wake.latency.p99_ns().zip(wake.latency.p50_ns()).map_or(0.0, |(p99, p50)| p99.saturating_sub(p50) as f64);
+        let is_low = extra.low_ns > claimed * FAR_OFF;
+        let is_high = extra.n_rounds >= 2 && (extra.high_ns.max(0.0) + tail_ns) * FAR_OFF < claimed;
+        (is_low || is_high).then(|| ClaimOff { claimed_ns, extra, kind: wake.kind, ratio: extra.median_ns / claimed })
+    }
+
+    /// Wake-ups measured, of all kinds.
+    pub fn n_wakes(&self) -> u64 {
+        self.wakes.iter().map(|w| w.latency.n).sum()
+    }
+
+    /// Entries into this state per idle entry or per wake-up, whichever is more: one where the CPU slept before every
+    /// wake-up and always in this state. None where nothing was measured.
+    pub fn entered_ratio(&self) -> Option<f64> {
+        let n = self.n_entered_any.max(self.n_wakes());
+        (n > 0).then(|| self.n_entered as f64 / n as f64)
+    }
+
+    /// Are the numbers this state's?
+    pub fn is_entered(&self) -> bool {
+        self.not_entered.is_none()
+    }
+
+    /// The wake-ups of one kind.
+    pub fn wake(&self, kind: WakeKind) -> Option<&StateWake> {
+        self.wakes.iter().find(|w| w.kind == kind)
+    }
+}
+
+impl StateCosts {
+    /// Fills in every state's extra over the floor: polling where it was entered, else the shallowest state that was.
+    pub fn compare_with_floor(&mut self) {
+        let entered = || self.states.iter().filter(|s| s.is_entered());
+        let Some(floor) = entered().find(|s| s.is_polling).or_else(|| entered().next()).cloned() else { return };
+        let over_claimed_ns = floor.claimed_exit_ns.unwrap_or(0);
+        for state in self.states.iter_mut().filter(|s| s.index != floor.index && s.is_entered()) {
+            for wake in &mut state.wakes {
+                let below = floor.wake(wake.kind);
+                wake.extra = below.and_then(|below| extra(&wake.round_p50_ns, &below.round_p50_ns, over_claimed_ns));
+            }
+        }
+        self.floor = Some(floor.name);
+    }
+}
+
+/// The paired difference; 0 in a list means that the round had no median.
+fn extra(state: &[u64], floor: &[u64], over_claimed_ns: u64) -> Option<Extra> {
+    let both = state.iter().zip(floor).filter(|(a, b)| **a > 0 && **b > 0);
+    let mut differences: Vec<f64> = both.map(|(a, b)| *a as f64 - *b as f64).collect();
+    differences.sort_by(f64::total_cmp);
+    let (low_ns, high_ns) = (*differences.first()?, *differences.last()?);
+    let half = differences.len() / 2;
+    let median_ns = match differences.len() % 2 {
+        0 => (differences[half - 1] + differences[half]) / 2.0,
+        _ => differences[half],
+    };
+    let n_rounds = u32::try_from(differences.len()).unwrap_or(u32::MAX);
+    Some(Extra { median_ns, low_ns, high_ns, n_rounds, over_claimed_ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(name: &str, is_polling: bool, rounds: &[u64]) -> StateCost {
+        let wake = StateWake {
+            kind: WakeKind::Ipi,
+            latency: Distribution::default(),
+            round_p50_ns: rounds.to_vec(),
+            extra: None,
+        };
+        StateCost {
+            index: u32::from(!is_polling),
+            name: name.into(),
+            is_polling,
+            claimed_exit_ns: None,
+            claimed_residency_ns: None,
+            allowed_by: String::new(),
+            n_entered: 9,
+            n_entered_any: 10,
+            time_ns: 0,
+            n_rejected: None,
+            not_entered: None,
+            wakes: vec![wake],
+        }
+    }
+
+    #[test]
+    fn the_extra_is_paired_by_round_and_needs_both() {
+        let mut costs = StateCosts {
+            cpu: 1,
+            from_cpu: Some(0),
+            set_cpus: CpuSet::new(),
+            governor: None,
+            gap_ns: 1,
+            n_rounds: 3,
+            seed: 1,
+            scheduling: None,
+            window: Window::default(),
+            states: vec![state("POLL", true, &[100, 500, 0]), state("C6", false, &[1100, 1600, 70_000])],
+            floor: None,
+            not_restored: Vec::new(),
+        };
+        costs.compare_with_floor();
+        let extra = costs.states[1].wakes[0].extra.unwrap();
+        assert_eq!((extra.median_ns, extra.low_ns, extra.high_ns, extra.n_rounds), (1050.0, 1000.0, 1100.0, 2));
+        assert_eq!(costs.states[0].wakes[0].extra, None);
+        assert_eq!(costs.states[0].entered_ratio(), Some(0.9));
+        let mut c6 = costs.states[1].clone();
+        for (claimed_ns, is_off) in [(100, true), (300, true), (500, false), (3000, false), (4000, true)] {
+            c6.claimed_exit_ns = Some(claimed_ns);
+            assert_eq!(c6.claim_off().is_some(), is_off, "claim {claimed_ns}, extra 1000 to 1100");
+        }
+        costs.states[1].wakes[0].extra = None;
+        costs.states[0].not_entered = Some("refused".into());
+        costs.compare_with_floor();
+        assert_eq!(costs.states[1].wakes[0].extra, None, "the shallowest that was entered is the floor");
+        assert_eq!(costs.floor.as_deref(), Some("C6"));
+    }
+}

@@ -1,0 +1,216 @@
+//! What leaving each idle state costs: every state alone, in rounds of random order, by each kind of wake-up.
+//!
+//! A slice is one state and one kind for a fraction of the time; slices of all rounds are pooled, and the median of each
+//! round is kept so that the extra over the floor is paired (see [`wakewatt_core::samples::state_cost`]). Idle counters
+//! around each slice tell whether the state was really entered. The timer class flatters deep states, whose hardware may
+//! start to wake before the timer; the interrupt and the futex come unannounced (MEASURE 2.1).
+
+use crate::bench::{self, BenchError, RemoteKind, RemoteSpec, TimerSpec, WakeupSlice};
+use crate::state_arms::StateArms;
+use std::sync::atomic::{AtomicBool, Ordering};
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::facts::cpus::ROOT;
+use wakewatt_core::samples::Window;
+use wakewatt_core::samples::state_cost::{MIN_ENTERED_RATIO, StateCost, StateCosts, StateWake};
+use wakewatt_core::samples::wakeup::WakeKind;
+use wakewatt_core::source::Source;
+use wakewatt_core::stats::random::Random;
+use wakewatt_core::units::Cpu;
+use wakewatt_host::clock::monotonic_ns;
+
+/// Six, so that the range of the rounds' differences covers their median with 97 %.
+pub const ROUNDS: u32 = 6;
+/// Discarded at the start of each slice: the governor's and the caches' memory of the state before.
+const WARMUP_NS: u64 = 20_000_000;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct StateCostSpec {
+    /// The CPU that sleeps.
+    pub cpu: Cpu,
+    /// The one that wakes it.
+    pub from_cpu: Option<Cpu>,
+    /// The CPUs of its core, for the record.
+    pub set_cpus: CpuSet,
+    /// Kinds of wake-up.
+    pub kinds: Vec<WakeKind>,
+    /// Pause before each wake-up.
+    pub gap_ns: u64,
+    /// Time per state and kind, over all rounds.
+    pub duration_ns: u64,
+    /// Order of the states.
+    pub seed: u64,
+}
+
+/// One state and kind while rounds go on.
+#[derive(Default)]
+struct Pool {
+    slice: Option<WakeupSlice>,
+    round_p50_ns: Vec<u64>,
+}
+
+/// Measures every state of the arms, then puts all back. Reasons for what is missing are added to `not_done`.
+pub fn state_costs(
+    spec: &StateCostSpec,
+    arms: StateArms<'_>,
+    facts: &Snapshot,
+    src: &dyn Source,
+    stop: &AtomicBool,
+    not_done: &mut Vec<String>,
+    progress: &dyn Fn(f64, &str),
+) -> StateCosts {
+    let n_states = arms.states().len();
+    let start_at_ns = monotonic_ns();
+    let mut pools: Vec<Vec<Pool>> =
+        (0..n_states).map(|_| spec.kinds.iter().map(|_| Pool::default()).collect()).collect();
+    let mut failed: Vec<Option<String>> = vec![None; n_states];
+    let rejected_before: Vec<Option<u64>> = arms.states().iter().map(|s| n_rejected(src, spec.cpu, s.index)).collect();
+    let (mut random, mut n_rounds) = (Random::new(spec.seed), 0);
+    let mut order: Vec<usize> = (0..n_states).collect();
+    'rounds: for round in 0..ROUNDS {
+        random.shuffle(&mut order);
+        n_rounds = round + 1;
+        for (at, &state) in order.iter().enumerate() {
+            if stop.load(Ordering::Relaxed) {
+                break 'rounds;
+            }
+            let name = &arms.states()[state].name;
+            progress(
+                (f64::from(round) + at as f64 / n_states as f64) / f64::from(ROUNDS),
+                &format!("round {} of {ROUNDS}: only {name} on CPU {}", round + 1, spec.cpu),
+            );
+            if failed[state].is_some() {
+                continue;
+            }
+            if let Err(why) = arms.enter(state) {
+                failed[state] = Some(why);
+                continue;
+            }
+            for (kind, pool) in spec.kinds.iter().zip(&mut pools[state]) {
+                match slice(spec, *kind, src, stop) {
+                    Ok(slice) => pool.add(slice),
+                    Err(_) if stop.load(Ordering::Relaxed) => break 'rounds,
+                    // A kind that does not work here is said once, by the caller's `not_done`.
+                    Err(why) => {
+                        let line = format!("{} wake-up: {why}", kind.word());
+                        pool.round_p50_ns.push(0);
+                        if !not_done.contains(&line) {
+                            not_done.push(line);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let scheduling = pools.iter().flatten().find_map(|p| p.slice.as_ref()).map(|s| s.sample.scheduling.clone());
+    let mut states = Vec::with_capacity(n_states);
+    for (at, pools) in pools.into_iter().enumerate() {
+        let mut cost = cost(spec, &arms, at, pools);
+        cost.n_rejected =
+            n_rejected(src, spec.cpu, cost.index).zip(rejected_before[at]).map(|(b, a)| b.saturating_sub(a));
+        cost.not_entered = failed[at].take().or_else(|| verdict(&cost, &arms, at, facts));
+        states.push(cost);
+    }
+    let mut costs = StateCosts {
+        cpu: spec.cpu,
+        from_cpu: spec.from_cpu,
+        set_cpus: spec.set_cpus.clone(),
+        governor: facts.idle.governor.get().cloned(),
+        gap_ns: spec.gap_ns,
+        n_rounds,
+        seed: spec.seed,
+        scheduling,
+        window: Window { start_at_ns, end_at_ns: monotonic_ns() },
+        states,
+        floor: None,
+        not_restored: arms.leave(),
+    };
+    costs.compare_with_floor();
+    costs
+}
+
+impl Pool {
+    fn add(&mut self, slice: WakeupSlice) {
+        self.round_p50_ns.push(slice.sample.latency.p50_ns().unwrap_or(0));
+        match &mut self.slice {
+            Some(pool) => pool.absorb(slice),
+            empty => *empty = Some(slice),
+        }
+    }
+}
+
+fn slice(spec: &StateCostSpec, kind: WakeKind, src: &dyn Source, stop: &AtomicBool) -> Result<WakeupSlice, BenchError> {
+    let duration_ns = spec.duration_ns / u64::from(ROUNDS);
+    if kind == WakeKind::Timer {
+        let timer = TimerSpec { gap_ns: spec.gap_ns, warmup_ns: WARMUP_NS, ..TimerSpec::on(spec.cpu, duration_ns) };
+        return bench::timer(&timer, stop, src);
+    }
+    let only = "it needs a second core to be woken from, and this process may use only one";
+    let from_cpu = spec.from_cpu.ok_or_else(|| BenchError::Unavailable(only.into()))?;
+    let of = |kind| RemoteSpec {
+        gap_ns: spec.gap_ns,
+        warmup_ns: WARMUP_NS,
+        ..RemoteSpec::between(kind, from_cpu, spec.cpu, duration_ns)
+    };
+    match kind {
+        WakeKind::Ipi => bench::ipi(&of(RemoteKind::Futex), stop, src),
+        WakeKind::Eventfd => bench::remote(&of(RemoteKind::Eventfd), stop, src),
+        _ => bench::remote(&of(RemoteKind::Futex), stop, src),
+    }
+}
+
+fn cost(spec: &StateCostSpec, arms: &StateArms<'_>, at: usize, pools: Vec<Pool>) -> StateCost {
+    let row = &arms.states()[at];
+    let mut cost = StateCost {
+        index: row.index,
+        name: row.name.clone(),
+        is_polling: row.is_polling(),
+        claimed_exit_ns: row.exit_latency_ns,
+        claimed_residency_ns: row.target_residency_ns,
+        allowed_by: arms.words(at),
+        n_entered: 0,
+        n_entered_any: 0,
+        time_ns: 0,
+        n_rejected: None,
+        not_entered: None,
+        wakes: Vec::new(),
+    };
+    for (kind, pool) in spec.kinds.iter().zip(pools) {
+        let Some(slice) = pool.slice else { continue };
+        for state in slice.sample.idle.iter().flat_map(|d| &d.states) {
+            cost.n_entered_any += state.n_usage;
+            if state.index == row.index {
+                cost.n_entered += state.n_usage;
+                cost.time_ns += state.time_ns;
+            }
+        }
+        let latency = slice.sample.latency;
+        cost.wakes.push(StateWake { kind: *kind, latency, round_p50_ns: pool.round_p50_ns, extra: None });
+    }
+    cost
+}
+
+/// Why the numbers are not this state's, if so.
+fn verdict(cost: &StateCost, arms: &StateArms<'_>, at: usize, facts: &Snapshot) -> Option<String> {
+    let (n, n_any, n_wakes) = (cost.n_entered, cost.n_entered_any, cost.n_wakes());
+    let is_few = |n: u64, of: u64| (n as f64) < of as f64 * MIN_ENTERED_RATIO;
+    if n_wakes == 0 {
+        Some("nothing was measured".into())
+    } else if let (0, Some(refused @ 1..)) = (n, cost.n_rejected) {
+        Some(format!("the driver refused all {refused} entries"))
+    } else if is_few(n_any, n_wakes) {
+        Some(format!(
+            "the CPU went idle only {n_any} times for {n_wakes} wake-ups: other work kept it busy; try a quieter time or --cpu"
+        ))
+    } else if is_few(n, n_any) {
+        Some(format!("only {n} of {n_any} idle entries were it: {}", arms.why_not(at, facts)))
+    } else {
+        None
+    }
+}
+
+fn n_rejected(src: &dyn Source, cpu: Cpu, index: u32) -> Option<u64> {
+    let bytes = src.read(&format!("{ROOT}/cpu{cpu}/cpuidle/state{index}/rejected")).ok()?;
+    String::from_utf8_lossy(&bytes).trim().parse().ok()
+}

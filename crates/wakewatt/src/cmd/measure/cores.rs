@@ -1,0 +1,202 @@
+//! `wakewatt measure cores`: how long a cache line takes between every two CPUs, as a matrix.
+
+use super::Measured;
+use crate::cli::CoresArgs;
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::samples::Scheduling;
+use wakewatt_core::samples::cores::{CoresSample, Neighbourhood};
+use wakewatt_core::source::Source;
+use wakewatt_core::stats::middle::median;
+use wakewatt_core::units::{Cpu, three_digits};
+use wakewatt_host::affinity::allowed_cpus;
+use wakewatt_lab::core_pairs::{MAX_PAIRS, Pairs, cores};
+
+/// More columns than this are grouped by last-level cache.
+const MAX_COLUMNS: usize = 24;
+/// From fast to slow.
+const SHADES: [char; 5] = [' ', '.', ':', '+', '#'];
+
+/// Runs it.
+pub(super) fn run(args: &CoresArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<Measured> {
+    let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
+    let cpus = args.cpu.clone().unwrap_or_else(|| allowed.clone());
+    let could_not = |why: String| Failure::error(Code::CouldNotMeasure, why);
+    let strangers = cpus.minus(&allowed);
+    if !strangers.is_empty() {
+        let why = format!("CPUs {strangers} are not available to this process (it may use {allowed})");
+        return Err(could_not(why + "; choose among those with --cpu, or widen taskset or cpuset"));
+    }
+    if cpus.len() < 2 {
+        let why = format!("a line needs two CPUs to travel between, and there is only CPU {cpus}");
+        return Err(could_not(why + "; name two or more with --cpu, or give this process more than one"));
+    }
+    let near = neighbourhood(src, &cpus);
+    let pairs = Pairs::choose(&cpus, &near, args.pairs.unwrap_or(MAX_PAIRS), args.seed);
+    let mut measured = Measured::default();
+    let (n, n_all) = pairs.count();
+    if n < n_all {
+        measured.not_done.push(format!(
+            "{} of {n_all} ordered pairs were left out, chosen at random within each class; raise --pairs or name CPUs with --cpu",
+            n_all - n
+        ));
+    }
+    let progress = Progress::start("measure cores");
+    let show = |share: f64, words: &str| progress.set(share, words);
+    match cores(&cpus, &pairs, interrupt.flag(), &mut measured.not_done, &show) {
+        Ok(sample) => measured.cores.push(sample),
+        Err(why) if measured.not_done.is_empty() => measured.not_done.push(why.to_string()),
+        Err(_) => {}
+    }
+    Ok(measured)
+}
+
+fn neighbourhood(src: &dyn Source, cpus: &wakewatt_core::cpuset::CpuSet) -> Neighbourhood {
+    let facts = Snapshot::read(src, |topic| ["topology", "cache"].contains(&topic));
+    Neighbourhood::of(&facts.topology, &facts.cache, cpus)
+}
+
+/// For people.
+pub(super) fn text(out: &mut String, sample: &CoresSample, src: &dyn Source) {
+    let _ = writeln!(
+        out,
+        "One cache line handed from CPU to CPU, ns one way (medians of {} batches of {} hand-overs)\n",
+        sample.pairs.first().map_or(0, |p| p.n_batches),
+        sample.hand_overs_per_batch
+    );
+    matrix(out, sample, &neighbourhood(src, &sample.cpus));
+    let _ = writeln!(out, "\n{:<24} {:>8} {:>8} {:>8} {:>14}", "", "median", "fastest", "slowest", "pairs");
+    for class in &sample.by_nearness {
+        let pairs = match class.n_pairs < class.n_pairs_all {
+            true => format!("{} of {}", class.n_pairs, class.n_pairs_all),
+            false => class.n_pairs.to_string(),
+        };
+        let [median, least, most] =
+            [class.median_ns, class.least_ns, class.most_ns].map(|ns| format!("{}ns", three_digits(ns)));
+        let _ = writeln!(out, "{:<24} {median:>8} {least:>8} {most:>8} {pairs:>14}", class.nearness.words());
+    }
+    if let [only] | [only, _] = &sample.pairs[..] {
+        for pair in std::iter::once(only).chain(sample.pairs.get(1)) {
+            let range = format!("[{}, {}]", three_digits(pair.low_ns), three_digits(pair.high_ns));
+            let (median, best) = (three_digits(pair.median_ns), three_digits(pair.best_ns));
+            let _ =
+                writeln!(out, "CPU {} leads {}: median {median}ns {range}, best {best}ns", pair.from_cpu, pair.to_cpu);
+        }
+    }
+    let _ = match &sample.scheduling {
+        Scheduling::Fifo(priority) => {
+            writeln!(out, "\nThreads pinned, SCHED_FIFO {priority}; row leads, and the line lies on its memory node.")
+        }
+        Scheduling::Other(why) => {
+            writeln!(out, "\nThreads pinned, SCHED_OTHER ({why}); row leads, and the line lies on its memory node.")
+        }
+    };
+}
+
+/// Rows lead, columns follow; a cell's shade is its place between the fastest and the slowest.
+fn matrix(out: &mut String, sample: &CoresSample, near: &Neighbourhood) {
+    let is_grouped = sample.cpus.len() > MAX_COLUMNS;
+    let name = |cpu: Cpu| if is_grouped { near.group(cpu) } else { cpu.to_string() };
+    // In the order of the CPUs, each group once.
+    let mut heads: Vec<String> = Vec::new();
+    for cpu in sample.cpus.iter() {
+        let name = name(cpu);
+        if !heads.contains(&name) {
+            heads.push(name);
+        }
+    }
+    let mut cells: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
+    for pair in &sample.pairs {
+        cells.entry((name(pair.from_cpu), name(pair.to_cpu))).or_default().push(pair.median_ns);
+    }
+    let cells: BTreeMap<(String, String), f64> =
+        cells.into_iter().filter_map(|(at, mut values)| Some((at, median(&mut values)?))).collect();
+    let fastest = cells.values().copied().fold(f64::INFINITY, f64::min);
+    let slowest = cells.values().copied().fold(0.0, f64::max);
+    if is_grouped {
+        let _ = writeln!(out, "grouped by last-level cache; a cell is the median of its pairs");
+    }
+    let width = heads.iter().map(String::len).max().unwrap_or(1).max(5);
+    let line: String = heads.iter().map(|h| format!(" {h:>width$} ")).collect();
+    let _ = writeln!(out, "{:>width$} {line}", "from");
+    for row in &heads {
+        let _ = write!(out, "{row:>width$} ");
+        for column in &heads {
+            match cells.get(&(row.clone(), column.clone())) {
+                Some(ns) => {
+                    let _ = write!(out, " {:>width$}{}", format!("{ns:.0}"), shade(*ns, fastest, slowest));
+                }
+                None => {
+                    let _ = write!(out, " {:>width$} ", if row == column { "-" } else { "?" });
+                }
+            }
+        }
+        let _ = writeln!(out);
+    }
+    if slowest > fastest * 1.2 {
+        let _ = writeln!(out, "shade: blank {fastest:.0}ns … # {slowest:.0}ns, in equal steps");
+    }
+}
+
+fn shade(ns: f64, fastest: f64, slowest: f64) -> char {
+    // Pairs that differ by less than a fifth have one shade: noise must not look like structure.
+    if slowest <= fastest * 1.2 {
+        return ' ';
+    }
+    let place = (ns - fastest) / (slowest - fastest) * SHADES.len() as f64;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 5, then clamped
+    let at = (place.max(0.0) as usize).min(SHADES.len() - 1);
+    SHADES[at]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::cpuset::CpuSet;
+    use wakewatt_core::samples::Window;
+    use wakewatt_core::samples::cores::{HandOver, Nearness};
+    use wakewatt_core::source::Tree;
+
+    fn sample(n: u32) -> CoresSample {
+        let pair = |(from_cpu, to_cpu): (u32, u32)| HandOver {
+            from_cpu,
+            to_cpu,
+            nearness: Nearness::Unknown,
+            best_ns: 50.0,
+            median_ns: if from_cpu / 2 == to_cpu / 2 { 50.0 } else { 150.0 },
+            low_ns: 50.0,
+            high_ns: 51.0,
+            n_batches: 100,
+            line_node: None,
+        };
+        let all = (0..n).flat_map(|a| (0..n).filter(move |b| *b != a).map(move |b| (a, b)));
+        CoresSample {
+            cpus: (0..n).collect::<CpuSet>(),
+            pairs: all.map(pair).collect(),
+            by_nearness: Vec::new(),
+            hand_overs_per_batch: 999,
+            seed: None,
+            scheduling: Scheduling::Fifo(80),
+            window: Window::default(),
+        }
+    }
+
+    #[test]
+    fn near_pairs_are_blank_and_far_ones_dark() {
+        let mut out = String::new();
+        matrix(&mut out, &sample(4), &Neighbourhood::default());
+        let rows: Vec<&str> = out.lines().collect();
+        assert_eq!(rows[1].split_whitespace().collect::<Vec<_>>(), ["0", "-", "50", "150#", "150#"]);
+        assert!(rows[5].starts_with("shade: blank 50ns"), "{out}");
+        let text = format!("{:?}", sample(2).pairs.len());
+        assert_eq!(text, "2");
+        let mut out = String::new();
+        super::text(&mut out, &sample(2), &Tree::default());
+        assert!(out.contains("CPU 1 leads 0: median 50ns [50, 51], best 50ns"), "{out}");
+    }
+}
