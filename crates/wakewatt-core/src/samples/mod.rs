@@ -1,5 +1,6 @@
 //! Samples: what wakewatt measured. Every one carries its acquisition window, its size and how it was taken.
 
+pub mod energy;
 pub mod experiment;
 pub mod idle_pair;
 pub mod icmp;
