@@ -5,6 +5,7 @@ pub mod experiment;
 pub mod idle_pair;
 pub mod icmp;
 pub mod kernel_histogram;
+pub mod meters;
 pub mod network;
 pub mod traced;
 pub mod wakes;
