@@ -25,3 +25,4 @@ pub mod kernel_log;
 pub mod timestamps;
 pub mod wtrace_file;
 pub mod echo;
+pub mod power;

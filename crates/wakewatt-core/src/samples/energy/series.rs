@@ -1,7 +1,7 @@
 //! The readings of one channel, and what they come to.
 //!
 //! Power is integrated by trapezoid between neighbouring readings, an energy counter by differences. Neighbours farther
-//! apart than 2.5 planned intervals are a gap: nobody knows what a power meter would have said in it, so it is not
+//! apart than 2.5 intervals (the planned one, or the meter's own median where that is longer) are a gap: nobody knows what a power meter would have said in it, so it is not
 //! integrated, while a counter has kept it. Zero watts from a machine that runs is no reading; zeros throughout are a
 //! dead meter. A counter that moved and then stands still for 3 intervals has stopped: from there on it covers nothing.
 //!
@@ -61,6 +61,14 @@ impl Series {
                 self.failure = Some(why);
             }
         }
+    }
+
+    /// The time between readings that is normal here: a slow meter has its own.
+    fn nominal_ns(&self) -> u64 {
+        let mut apart: Vec<u64> = self.points.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+        apart.sort_unstable();
+        let median = apart.get(apart.len().saturating_sub(1) / 2).copied().unwrap_or(0);
+        self.interval_ns.max(median)
     }
 
     /// What it comes to, at the end of the window.
@@ -127,9 +135,10 @@ impl Series {
             out.doubts.push("a single reading: no energy, no interval".into());
         }
         let mut stretches = Vec::new();
+        let nominal_ns = self.nominal_ns();
         for pair in good.windows(2) {
             let length_ns = pair[1].0 - pair[0].0;
-            if self.is_gap(length_ns) {
+            if is_gap(length_ns, nominal_ns) {
                 out.n_gaps += 1;
                 continue;
             }
@@ -146,10 +155,11 @@ impl Series {
         out.window = Window { start_at_ns: first, end_at_ns: last };
         let mut stretches = Vec::new();
         let (mut moved_at_ns, mut n_still) = (None, 0);
+        let nominal_ns = self.nominal_ns();
         for pair in self.points.windows(2) {
             let ((then_at, then), (now_at, now)) = (pair[0], pair[1]);
             let length_ns = now_at - then_at;
-            out.n_gaps += u64::from(self.is_gap(length_ns));
+            out.n_gaps += u64::from(is_gap(length_ns, nominal_ns));
             let (Ok(then), Ok(now)) = (u64::try_from(then), u64::try_from(now)) else {
                 out.n_rejected += 1;
                 continue;
@@ -197,13 +207,9 @@ impl Series {
         stretches
     }
 
-    fn is_gap(&self, length_ns: u64) -> bool {
-        self.interval_ns > 0 && length_ns > self.interval_ns.saturating_mul(5) / 2
-    }
-
     fn doubt(&self, end_at_ns: u64, out: &mut ChannelSample) {
         let silent_ns = end_at_ns.saturating_sub(out.window.end_at_ns);
-        if self.interval_ns > 0 && silent_ns > self.interval_ns.saturating_mul(3) {
+        if silent_ns > self.nominal_ns().max(1).saturating_mul(3) {
             out.doubts.push(format!("it gave nothing in the last {}", seconds(silent_ns)));
         }
         let mut count = |n: u64, what: &str| {
@@ -233,6 +239,10 @@ impl Series {
             out.doubts.push(format!("only {share} % of the window is covered; energy is of that part"));
         }
     }
+}
+
+fn is_gap(length_ns: u64, nominal_ns: u64) -> bool {
+    nominal_ns > 0 && length_ns > nominal_ns.saturating_mul(5) / 2
 }
 
 /// Half of the 95 % interval of the mean, from batches; none with fewer than four.
