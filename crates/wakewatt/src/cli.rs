@@ -4,7 +4,7 @@ pub mod measure;
 pub mod trace;
 pub mod tune;
 
-pub use measure::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
+pub use measure::{Measure, MeasureArgs, NetworkArgs, PowerArgs, WakeupArgs};
 
 use crate::exit;
 use crate::output::Colour;
@@ -48,7 +48,9 @@ pub enum Command {
     #[command(before_help = "Example:\n  wakewatt compare fast.host slow.host")]
     Compare(CompareArgs),
     /// Measure one thing, with its uncertainty
-    #[command(before_help = "Example:\n  wakewatt measure wakeup\n  wakewatt measure network --peer 10.0.0.2:7117")]
+    #[command(
+        before_help = "Example:\n  wakewatt measure wakeup\n  wakewatt measure network --peer 10.0.0.2:7117\n  sudo wakewatt measure power --for 60s"
+    )]
     Measure(MeasureArgs),
     /// Show what each wake-up costs, by the idle state the CPU was leaving (eBPF)
     #[command(

@@ -7,6 +7,7 @@ pub mod icmp;
 pub mod kernel_histogram;
 pub mod meters;
 pub mod network;
+pub mod power_model;
 pub mod traced;
 pub mod wakes;
 pub mod wakeup;

@@ -27,13 +27,13 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Inspect(args) => inspect::run(args, cli.color),
         Command::Capture(args) => capture::run(args),
         Command::Compare(args) => compare::run(args, cli.color),
-        Command::Measure(args) => measure::run(args),
         Command::Respond(args) => respond::run(args),
         Command::Watch(args) => watch::run(args, cli.color),
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => recover::guard(args),
         Command::Hold(args) => hold::run(args),
         Command::Tune(args) => tune::run(args, cli.color),
+        Command::Measure(args) => return measure::run(args),
         Command::Trace(args) => return trace::run(args, cli.color),
     };
     code.map(End::Own)

@@ -1,8 +1,10 @@
-//! `wakewatt measure wakeup` and `wakewatt measure network`: one thing, with its uncertainty.
+//! `wakewatt measure`: wake-ups, round trips and power; one thing, with its uncertainty.
+
+pub mod power;
 
 use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
 use crate::cmd::icmp;
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, End, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::pick;
@@ -34,28 +36,39 @@ pub struct Measured {
     pub network: Vec<NetworkSample>,
     /// Pings.
     pub icmp: Vec<IcmpSample>,
+    /// Watts and joules.
+    pub power: Vec<power::PowerSample>,
     /// What could not be measured, and why.
     pub not_done: Vec<String>,
 }
 
 /// Runs it.
-pub fn run(args: &MeasureArgs) -> Result<Code> {
+pub fn run(args: &MeasureArgs) -> Result<End> {
     let interrupt = Interrupt::listen()?;
     let src = Live::this_machine();
     let (measured, is_json) = match &args.what {
         Measure::Wakeup(args) => (wakeup(args, &src, &interrupt)?, args.json),
         Measure::Network(args) => (network(args, &src, &interrupt)?, args.json),
+        Measure::Power(args) => {
+            let power = vec![power::run(args, &interrupt)?];
+            (Measured { power, ..Measured::default() }, args.json)
+        }
     };
     if is_json {
         output::print(&output::json("measure", &measured)?)?;
     } else {
         output::print(&text(&measured))?;
     }
-    if interrupt.is_set() {
-        return Ok(Code::Interrupted);
+    // The command's code is what was promised; ours would hide it.
+    if let Some(command) = measured.power.iter().find_map(|p| p.command.as_ref()) {
+        return Ok(End::Command(command.exit_code));
     }
-    let is_empty = measured.wakeups.is_empty() && measured.network.is_empty() && measured.icmp.is_empty();
-    Ok(if is_empty { Code::CouldNotMeasure } else { Code::Fine })
+    if interrupt.is_set() {
+        return Ok(Code::Interrupted.into());
+    }
+    let has_power = measured.power.iter().any(|p| p.sample.chosen.is_some());
+    let is_empty = measured.wakeups.is_empty() && measured.network.is_empty() && measured.icmp.is_empty() && !has_power;
+    Ok(if is_empty { Code::CouldNotMeasure } else { Code::Fine }.into())
 }
 
 /// The kinds, in the order they are measured.
@@ -219,6 +232,7 @@ fn text(measured: &Measured) -> String {
         }
     }
     measured.icmp.iter().for_each(|sample| icmp::text(&mut out, sample));
+    measured.power.iter().for_each(|sample| power::text(&mut out, sample));
     let scheduling = measured
         .wakeups
         .first()
