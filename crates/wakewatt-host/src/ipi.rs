@@ -32,8 +32,12 @@ pub struct RemoteCounter(OwnedFd);
 impl RemoteCounter {
     /// Opens it on the CPU.
     pub fn on(cpu: Cpu) -> io::Result<RemoteCounter> {
-        let attr =
-            Attr { kind: PERF_TYPE_SOFTWARE, size: ATTR_SIZE_VER0, config: PERF_COUNT_SW_CPU_CLOCK, ..Attr::default() };
+        RemoteCounter::of(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, cpu)
+    }
+
+    /// Opens another event there: a PMU's `type` file, and its event's `config`.
+    pub(crate) fn of(kind: u32, config: u64, cpu: Cpu) -> io::Result<RemoteCounter> {
+        let attr = Attr { kind, size: ATTR_SIZE_VER0, config, ..Attr::default() };
         let cpu = i32::try_from(cpu).map_err(io::Error::other)?;
         // SAFETY: attr is 64 bytes as its size field says, live, and only read during the call; pid -1 with a CPU
         // number and group -1 are plain integers.

@@ -11,12 +11,19 @@
 //! A new kind: a file here, a `pub mod`, a line in [`METERS`].
 
 pub mod powercap;
+pub mod perf;
 pub mod hwmon;
+pub mod ipmi;
+pub mod redfish;
+pub mod nvml;
+pub mod prometheus;
 pub mod command;
 pub mod recorder;
 pub mod witnesses;
+mod http;
 mod subprocess;
 
+pub use http::Trust;
 pub use recorder::Recorder;
 
 use crate::clock::monotonic_ns;
@@ -53,6 +60,16 @@ pub struct Wanted {
     pub machine: Option<Machine>,
     /// A command that prints watts.
     pub command: Option<String>,
+    /// May device files of this machine (a BMC's) be asked?
+    pub has_devices: bool,
+    /// BMCs behind the network.
+    pub redfish: redfish::Account,
+    /// A query.
+    pub prometheus: Option<prometheus::Query>,
+    /// Whom to believe on the network.
+    pub trust: Trust,
+    /// Another nvidia-smi than the one on PATH.
+    pub nvidia_smi: Option<String>,
 }
 
 /// A kind of meter.
@@ -66,7 +83,12 @@ pub struct Kind {
 /// Every kind, in the order in which they are chosen.
 pub const METERS: &[Kind] = &[
     Kind { name: powercap::NAME, find: powercap::find },
+    Kind { name: perf::NAME, find: perf::find },
     Kind { name: hwmon::NAME, find: hwmon::find },
+    Kind { name: ipmi::NAME, find: ipmi::find },
+    Kind { name: redfish::NAME, find: redfish::find },
+    Kind { name: nvml::NAME, find: nvml::find },
+    Kind { name: prometheus::NAME, find: prometheus::find },
     Kind { name: command::NAME, find: command::find },
 ];
 

@@ -190,6 +190,8 @@ fn a_command_that_fails_is_no_zero() {
     assert_eq!(meter(&dead, "command").label, Label::PresentButDead);
 }
 
+mod network;
+
 #[test]
 fn every_kind_is_listed_once_and_says_why_it_is_not_there() {
     let names: std::collections::BTreeSet<&str> = METERS.iter().map(|k| k.name).collect();
@@ -198,5 +200,30 @@ fn every_kind_is_listed_once_and_says_why_it_is_not_there() {
         if let Err(why) = found {
             assert!(!why.is_empty(), "{name}");
         }
+    }
+}
+
+#[test]
+fn cards_are_asked_through_their_tool_and_never_quoted_for_the_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let tool = |text: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        let path = folder.path().join("smi");
+        let beside = folder.path().join("new");
+        std::fs::write(&beside, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&beside, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::rename(&beside, &path).unwrap();
+        Wanted { nvidia_smi: Some(path.to_string_lossy().into_owned()), ..Wanted::default() }
+    };
+    let sample = recorded(&tool("echo 0, 118.5, NVIDIA H200; echo 1, [N/A], Tesla K80"), &["nvml"], 100, |_| {});
+    let nvml = meter(&sample, "nvml");
+    assert_eq!(nvml.total.as_ref().map(|t| (t.mean_uw, t.covers.as_str())), Some((118_500_000, "gpu")));
+    assert_eq!(nvml.channels[1].label, Label::Unavailable);
+    assert_eq!(sample.chosen, None);
+    for (text, word) in
+        [("echo No devices were found", "No devices"), ("echo broken >&2; exit 9", "exit status: 9"), (":", "no card")]
+    {
+        let why = found(&tool(text), "nvml").err().unwrap();
+        assert!(why.contains(word), "{text}: {why}");
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use wakewatt_core::units::parse_ns;
 
 /// Arguments of `measure`.
@@ -96,6 +97,27 @@ pub struct PowerArgs {
     /// A command that prints watts, once per call or one number per line (W, mW, kW)
     #[arg(long, value_name = "CMD")]
     pub meter_cmd: Option<String>,
+    /// A BMC to ask, such as https://bmc.example
+    #[arg(long, value_name = "URL")]
+    pub redfish: Vec<String>,
+    /// Its user; the password comes from --redfish-password-file or WAKEWATT_REDFISH_PASSWORD
+    #[arg(long, value_name = "NAME", requires = "redfish")]
+    pub redfish_user: Option<String>,
+    /// A file whose first line is the password
+    #[arg(long, value_name = "FILE", requires = "redfish_user")]
+    pub redfish_password_file: Option<PathBuf>,
+    /// A Prometheus to ask, such as http://prometheus.example:9090
+    #[arg(long, value_name = "URL", requires = "query")]
+    pub prometheus: Option<String>,
+    /// PromQL that gives this machine's watts
+    #[arg(long, value_name = "PROMQL", requires = "prometheus")]
+    pub query: Option<String>,
+    /// Believe the authorities in this PEM file instead of the distribution's
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Believe any certificate: whoever stands between can read the password
+    #[arg(long, conflicts_with = "ca")]
+    pub insecure: bool,
     /// One JSON document
     #[arg(long)]
     pub json: bool,

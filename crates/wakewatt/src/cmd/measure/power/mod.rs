@@ -16,17 +16,22 @@ use crate::cli::PowerArgs;
 use crate::cmd::trace::command::Traced;
 use crate::exit::{Code, Failure};
 use crate::interrupt::{Interrupt, Wait};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 use std::sync::Arc;
 use wakewatt_core::samples::energy::EnergySample;
 use wakewatt_core::samples::power_model::{self, Modelled};
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::live::Live;
-use wakewatt_host::power::{self, Machine, Recorder, Wanted};
+use wakewatt_host::power::prometheus::Query;
+use wakewatt_host::power::redfish::Account;
+use wakewatt_host::power::{self, Machine, Recorder, Trust, Wanted};
 
 /// Without a command.
 const DEFAULT_NS: u64 = 10_000_000_000;
+
+/// Where the BMC's password may be.
+const PASSWORD: &str = "WAKEWATT_REDFISH_PASSWORD";
 
 /// Watts and joules in a window.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -103,10 +108,37 @@ fn follow(mut command: Traced, wait: &Wait, interrupt: &Interrupt, start_at_ns: 
 
 /// What the command line says about meters, and those it names, which are quoted before others.
 fn wanted(args: &PowerArgs, machine: &Machine) -> Result<(Wanted, Vec<String>)> {
-    let mut preferred = args.meter.clone();
-    if args.meter_cmd.is_some() {
-        preferred.push(power::command::NAME.into());
-    }
-    let wanted = Wanted { machine: Some(Arc::clone(machine)), command: args.meter_cmd.clone() };
+    let named = [
+        (!args.redfish.is_empty(), power::redfish::NAME),
+        (args.prometheus.is_some(), power::prometheus::NAME),
+        (args.meter_cmd.is_some(), power::command::NAME),
+    ];
+    let named = named.into_iter().filter(|(is_named, _)| *is_named).map(|(_, name)| name.to_string());
+    let preferred: Vec<String> = args.meter.iter().cloned().chain(named).collect();
+    let wanted = Wanted {
+        machine: Some(Arc::clone(machine)),
+        has_devices: true,
+        command: args.meter_cmd.clone(),
+        redfish: Account {
+            urls: args.redfish.clone(),
+            user: args.redfish_user.clone(),
+            password: args.redfish_user.as_ref().map(|_| password(args)).transpose()?,
+        },
+        prometheus: args.prometheus.clone().zip(args.query.clone()).map(|(url, query)| Query { url, query }),
+        trust: Trust { ca: args.ca.clone(), is_insecure: args.insecure },
+        nvidia_smi: None,
+    };
     Ok((wanted, preferred))
+}
+
+/// From the file, else the environment; never from the command line, which everybody can read in /proc.
+fn password(args: &PowerArgs) -> Result<String> {
+    let text = match &args.redfish_password_file {
+        Some(file) => std::fs::read_to_string(file).with_context(|| format!("{}: cannot be read", file.display()))?,
+        None => std::env::var(PASSWORD).map_err(|_| {
+            let why = format!("no password: set {PASSWORD} or name a file with --redfish-password-file");
+            Failure::error(Code::Usage, why)
+        })?,
+    };
+    Ok(text.lines().next().unwrap_or_default().to_string())
 }
