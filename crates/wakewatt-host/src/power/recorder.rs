@@ -70,7 +70,7 @@ impl Recorder {
 
     /// Reads everything once more and says what it came to.
     pub fn stop(self) -> EnergySample {
-        let end_at_ns = monotonic_ns();
+        let window = Window { start_at_ns: self.start_at_ns, end_at_ns: monotonic_ns() };
         let running = |m: &Result<Running, Box<MeterSample>>| m.as_ref().ok().map(|r| r.stop.clone());
         // All first, so that their last readings lie close together.
         self.meters.iter().filter_map(running).for_each(|stop| {
@@ -80,7 +80,7 @@ impl Recorder {
             let _ = stop.send(());
         }
         let meters: Vec<MeterSample> =
-            self.meters.into_iter().map(|m| m.map_or_else(|s| *s, |r| r.finish(end_at_ns))).collect();
+            self.meters.into_iter().map(|m| m.map_or_else(|s| *s, |r| r.finish(window))).collect();
         let works = |name: &&MeterSample| name.label == Label::Measured && name.total.is_some();
         let named = self.preferred.iter().find_map(|name| meters.iter().filter(works).find(|m| m.meter == *name));
         // A card's meter says nothing about the machine; only who names it wants it quoted.
@@ -88,7 +88,7 @@ impl Recorder {
         let chosen = named.or_else(|| meters.iter().filter(works).find(of_machine)).map(|m| m.meter.clone());
         let witnesses = self.witnesses.and_then(|(_, thread)| thread.join().ok());
         EnergySample {
-            window: Window { start_at_ns: self.start_at_ns, end_at_ns },
+            window,
             interval_ns: self.interval_ns,
             chosen,
             meters,
@@ -98,14 +98,14 @@ impl Recorder {
 }
 
 impl Running {
-    fn finish(self, end_at_ns: u64) -> MeterSample {
+    fn finish(self, window: Window) -> MeterSample {
         let Ok(read) = self.thread.join() else {
             return MeterSample::unavailable(self.name, "its reader failed; please report this");
         };
         let mut costs_ns = read.costs_ns;
         costs_ns.sort_unstable();
         let cost_ns = costs_ns.get(costs_ns.len() / 2).copied();
-        let channels = read.series.iter().map(|s| s.summary(end_at_ns)).collect();
+        let channels = read.series.iter().map(|s| s.within(window)).collect();
         MeterSample::of(self.name, read.meter.reach(), cost_ns, channels)
     }
 }

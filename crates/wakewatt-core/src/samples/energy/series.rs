@@ -35,11 +35,21 @@ pub struct Series {
 /// A stretch between two readings.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
+    start_at_ns: u64,
     length_ns: u64,
     energy_uj: f64,
 }
 
 impl Stretch {
+    /// The part of it inside a window, as if its power were even.
+    fn within(&self, window: Window) -> Option<Stretch> {
+        let end_at_ns = (self.start_at_ns + self.length_ns).min(window.end_at_ns);
+        let start_at_ns = self.start_at_ns.max(window.start_at_ns);
+        let length_ns = end_at_ns.checked_sub(start_at_ns).filter(|ns| *ns > 0)?;
+        let energy_uj = self.energy_uj * length_ns as f64 / self.length_ns as f64;
+        Some(Stretch { start_at_ns, length_ns, energy_uj })
+    }
+
     fn uw(&self) -> f64 {
         self.energy_uj * 1e9 / self.length_ns as f64
     }
@@ -71,8 +81,13 @@ impl Series {
         self.interval_ns.max(median)
     }
 
-    /// What it comes to, at the end of the window.
+    /// What it comes to, from the first reading to this time.
     pub fn summary(&self, end_at_ns: u64) -> ChannelSample {
+        self.within(Window { start_at_ns: 0, end_at_ns })
+    }
+
+    /// What it comes to in a window. Readings before and after it give its edges; energy outside is cut off.
+    pub fn within(&self, window: Window) -> ChannelSample {
         let mut out = ChannelSample {
             channel: self.channel.clone(),
             label: Label::Unavailable,
@@ -102,8 +117,11 @@ impl Series {
         if out.label != Label::Measured {
             return out;
         }
-        self.doubt(end_at_ns, &mut out);
-        self.fill(&stretches, &mut out);
+        self.doubt(window.end_at_ns, &mut out);
+        out.window.start_at_ns = out.window.start_at_ns.max(window.start_at_ns);
+        out.window.end_at_ns = out.window.end_at_ns.min(window.end_at_ns).max(out.window.start_at_ns);
+        let inside: Vec<Stretch> = stretches.iter().filter_map(|s| s.within(window)).collect();
+        self.fill(&inside, &mut out);
         out
     }
 
@@ -143,7 +161,7 @@ impl Series {
                 continue;
             }
             let mean_uw = (pair[0].1 as f64 + pair[1].1 as f64) / 2.0;
-            stretches.push(Stretch { length_ns, energy_uj: mean_uw * length_ns as f64 / 1e9 });
+            stretches.push(Stretch { start_at_ns: pair[0].0, length_ns, energy_uj: mean_uw * length_ns as f64 / 1e9 });
         }
         stretches
     }
@@ -168,7 +186,7 @@ impl Series {
                 out.n_resets += 1;
                 continue;
             };
-            let stretch = Stretch { length_ns, energy_uj: moved as f64 };
+            let stretch = Stretch { start_at_ns: pair[0].0, length_ns, energy_uj: moved as f64 };
             if stretch.uw() > MOST_UW as f64 {
                 out.n_rejected += 1;
                 continue;

@@ -124,3 +124,15 @@ fn nothing_read_says_why() {
     let one = series(Kind::Power, &[(0, 80 * W)]).summary(0);
     assert_eq!((one.mean_uw, one.energy_uj), (Some(80_000_000), None));
 }
+
+#[test]
+fn energy_outside_the_window_is_cut_off() {
+    let window = Window { start_at_ns: S / 2, end_at_ns: 2 * S + S / 2 };
+    for (kind, points) in [
+        (Kind::Power, [(0, 100 * W), (S, 100 * W), (2 * S, 100 * W), (3 * S, 100 * W)]),
+        (Kind::Energy { range_uj: None }, [(0, 0), (S, 100 * W), (2 * S, 200 * W), (3 * S, 300 * W)]),
+    ] {
+        let out = series(kind, &points).within(window);
+        assert_eq!((out.energy_uj, out.covered_ns, out.window), (Some(200_000_000), 2 * S, window));
+    }
+}
