@@ -50,8 +50,13 @@ pub struct RemoteCounter(OwnedFd);
 impl RemoteCounter {
     /// Opens it on the CPU.
     pub fn on(cpu: Cpu) -> io::Result<RemoteCounter> {
+        RemoteCounter::of(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, cpu)
+    }
+
+    /// Opens another event there: a PMU's `type` file, and its event's `config`.
+    pub(crate) fn of(kind: u32, config: u64, cpu: Cpu) -> io::Result<RemoteCounter> {
         let cpu = i32::try_from(cpu).map_err(io::Error::other)?;
-        open(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0, -1, cpu).map(RemoteCounter)
+        open(kind, config, 0, -1, cpu).map(RemoteCounter)
     }
 
     /// Reads it: from another CPU, one interrupt round trip.

@@ -33,3 +33,4 @@ pub mod pages;
 pub mod chain;
 pub mod kernels;
 pub mod bound;
+pub mod power;

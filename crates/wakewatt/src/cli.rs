@@ -6,7 +6,9 @@ pub mod run;
 pub mod trace;
 pub mod tune;
 
-pub use measure::{CoresArgs, FrequencyArgs, IdleCostArgs, Measure, MeasureArgs, MemoryArgs, NetworkArgs, WakeupArgs};
+pub use measure::{
+    CoresArgs, FrequencyArgs, IdleCostArgs, Measure, MeasureArgs, MemoryArgs, NetworkArgs, PowerArgs, WakeupArgs,
+};
 
 use crate::exit;
 use crate::output::Colour;

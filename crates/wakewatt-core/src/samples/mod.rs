@@ -2,6 +2,7 @@
 
 pub mod disk;
 pub mod cores;
+pub mod energy;
 pub mod experiment;
 pub mod idle_pair;
 pub mod icmp;
@@ -11,6 +12,8 @@ pub mod network;
 pub mod numa_maps;
 pub mod speed;
 pub mod state_cost;
+pub mod meters;
+pub mod power_model;
 pub mod traced;
 pub mod wakes;
 pub mod wakeup;

@@ -13,11 +13,10 @@ use super::residency;
 use super::summary::Summary;
 use crate::cpuset::CpuSet;
 use crate::samples::Window;
+use crate::samples::energy::{MOST_UW, counter};
 
 /// Shorter windows say nothing about a counter that stands still.
 const SHORTEST_FOR_DEAD_NS: u64 = 50_000_000;
-/// More from one zone is a reset counter, not a processor.
-const MOST_UW: f64 = 20e9;
 /// CLOCK_BOOTTIME may run ahead of CLOCK_MONOTONIC by less than this without a suspend.
 const SUSPEND_NS: u64 = 20_000_000;
 
@@ -249,16 +248,15 @@ fn delta(now: StateCounters, then: StateCounters) -> [Reading<u64>; 5] {
 /// Mean power of an energy counter that wraps.
 fn power(range: Reading<u64>, then: Reading<u64>, now: Reading<u64>, window_ns: u64) -> Reading<f64> {
     let moved = match (then, now) {
-        (Reading::Known(a), Reading::Known(b)) if b < a => match range {
-            Reading::Known(range) if a <= range => Reading::Known(range - a + b),
-            _ => Reading::Missing(Why::Backwards),
-        },
+        (Reading::Known(a), Reading::Known(b)) => {
+            counter::step(range.get(), a, b).map_or(Reading::Missing(Why::Backwards), Reading::Known)
+        }
         _ => now.since(then),
     };
     match moved {
         Reading::Known(0) if window_ns >= SHORTEST_FOR_DEAD_NS => Reading::Missing(Why::Dead),
         moved => match moved.per_second(window_ns) {
-            Reading::Known(uw) if uw > MOST_UW => Reading::Missing(Why::Backwards),
+            Reading::Known(uw) if uw > MOST_UW as f64 => Reading::Missing(Why::Backwards),
             power => power,
         },
     }

@@ -1,6 +1,8 @@
 //! The command line of `measure`.
 
 use clap::{Args, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::units::{parse_bytes, parse_ns};
 
@@ -25,6 +27,11 @@ pub enum Measure {
         before_help = "Example:\n  wakewatt measure network                            over loopback\n  wakewatt measure network --peer 10.0.0.2:7117       to a host that runs `wakewatt respond`\n  sudo wakewatt measure network --icmp --peer 10.0.0.2  a ping, divided along its way"
     )]
     Network(NetworkArgs),
+    /// Watts and joules by every meter there is, over a time or of a command
+    #[command(
+        before_help = "Example:\n  sudo wakewatt measure power --for 60s\n  sudo wakewatt measure power -- make -j8       the energy of a command; its exit code is returned\n  wakewatt measure power --meter-cmd './plug.sh'   a meter of your own that prints watts"
+    )]
+    Power(PowerArgs),
     /// How long a cache line takes between every two CPUs, as a matrix
     #[command(before_help = "Example:\n  wakewatt measure cores\n  wakewatt measure cores --cpu 0-7,64-71")]
     Cores(CoresArgs),
@@ -210,4 +217,57 @@ pub struct IdleCostArgs {
     /// One JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `measure power`.
+#[derive(Debug, Args)]
+pub struct PowerArgs {
+    /// Measure this long; 10s when not given, with a command until it ends
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_ns, conflicts_with = "command")]
+    pub for_ns: Option<u64>,
+    /// Time between readings, at least 10ms; a BMC averages over seconds, whatever is given here
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
+    pub interval: u64,
+    /// Only these meters; the first that works is quoted
+    #[arg(long, value_name = "NAME", value_parser = meter_parser())]
+    pub meter: Vec<String>,
+    /// A command that prints watts, once per call or one number per line (W, mW, kW)
+    #[arg(long, value_name = "CMD")]
+    pub meter_cmd: Option<String>,
+    /// A BMC to ask, such as https://bmc.example
+    #[arg(long, value_name = "URL")]
+    pub redfish: Vec<String>,
+    /// Its user; the password comes from --redfish-password-file or WAKEWATT_REDFISH_PASSWORD
+    #[arg(long, value_name = "NAME", requires = "redfish")]
+    pub redfish_user: Option<String>,
+    /// A file whose first line is the password
+    #[arg(long, value_name = "FILE", requires = "redfish_user")]
+    pub redfish_password_file: Option<PathBuf>,
+    /// A Prometheus to ask, such as http://prometheus.example:9090
+    #[arg(long, value_name = "URL", requires = "query")]
+    pub prometheus: Option<String>,
+    /// PromQL that gives this machine's watts
+    #[arg(long, value_name = "PROMQL", requires = "prometheus")]
+    pub query: Option<String>,
+    /// Believe the authorities in this PEM file instead of the distribution's
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Believe any certificate: whoever stands between can read the password
+    #[arg(long, conflicts_with = "ca")]
+    pub insecure: bool,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// A command to run and measure; after --
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+fn meter_parser() -> clap::builder::PossibleValuesParser {
+    clap::builder::PossibleValuesParser::new(wakewatt_host::power::METERS.iter().map(|kind| kind.name))
+}
+
+fn parse_interval(text: &str) -> Result<u64, String> {
+    let ns = parse_ns(text)?;
+    if (10_000_000..=60_000_000_000).contains(&ns) { Ok(ns) } else { Err("give 10ms to 60s".into()) }
 }

@@ -6,13 +6,14 @@ mod disk_text;
 mod frequency;
 pub mod idle;
 mod memory;
+pub mod power;
 
 pub(crate) use disk::describe as describe_disk;
 pub use memory::{as_found, nodes_of};
 
 use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
 use crate::cmd::icmp;
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, End, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::pick;
@@ -62,12 +63,14 @@ pub struct Measured {
     pub speed: Vec<SpeedSample>,
     /// What leaving each idle state costs, one entry per CPU.
     pub idle_states: Vec<StateCosts>,
+    /// Watts and joules.
+    pub power: Vec<power::PowerSample>,
     /// What could not be measured, and why.
     pub not_done: Vec<String>,
 }
 
 /// Runs it.
-pub fn run(args: &MeasureArgs) -> Result<Code> {
+pub fn run(args: &MeasureArgs) -> Result<End> {
     let interrupt = Interrupt::listen()?;
     let src = Live::this_machine();
     let (measured, is_json) = match &args.what {
@@ -78,19 +81,39 @@ pub fn run(args: &MeasureArgs) -> Result<Code> {
         Measure::Cores(args) => (cores::run(args, &src, &interrupt)?, args.json),
         Measure::Frequency(args) => (frequency::run(args, &interrupt)?, args.json),
         Measure::Idle(args) => (idle::run(args, &src, &interrupt)?, args.json),
+        Measure::Power(args) => {
+            let power = vec![power::run(args, &interrupt)?];
+            (Measured { power, ..Measured::default() }, args.json)
+        }
     };
     if is_json {
         output::print(&output::json("measure", &measured)?)?;
     } else {
         output::print(&text(&measured, &src))?;
     }
-    Ok(code(&measured, interrupt.is_set()))
+    // The command's code is what was promised; ours would hide it.
+    if let Some(command) = measured.power.iter().find_map(|p| p.command.as_ref()) {
+        return Ok(End::Command(command.exit_code));
+    }
+    Ok(code(&measured, interrupt.is_set()).into())
 }
 
 fn code(measured: &Measured, is_interrupted: bool) -> Code {
-    let Measured { wakeups, network, icmp, memory, disk, disk_experiment, cores, speed, idle_states, not_done: _ } =
-        measured;
+    let Measured {
+        wakeups,
+        network,
+        icmp,
+        memory,
+        disk,
+        disk_experiment,
+        cores,
+        speed,
+        idle_states,
+        power,
+        not_done: _,
+    } = measured;
     let has_idle = idle_states.iter().any(|costs| costs.states.iter().any(|s| !s.wakes.is_empty()));
+    let has_power = power.iter().any(|p| p.sample.chosen.is_some());
     let is_left = disk_experiment.as_ref().is_some_and(|run| !run.is_restored());
     if is_left || idle_states.iter().any(|costs| !costs.not_restored.is_empty()) {
         Code::NotRestored
@@ -105,6 +128,7 @@ fn code(measured: &Measured, is_interrupted: bool) -> Code {
         && cores.is_empty()
         && speed.is_empty()
         && !has_idle
+        && !has_power
     {
         Code::CouldNotMeasure
     } else {
@@ -281,6 +305,7 @@ fn text(measured: &Measured, src: &dyn Source) -> String {
     measured.cores.iter().for_each(|sample| cores::text(&mut out, sample, src));
     measured.speed.iter().for_each(|sample| frequency::text(&mut out, sample));
     measured.idle_states.iter().for_each(|costs| idle::text(&mut out, costs));
+    measured.power.iter().for_each(|sample| power::text(&mut out, sample));
     let scheduling = measured
         .wakeups
         .first()

@@ -13,7 +13,7 @@ use std::process::{Child, Command};
 
 /// A running command.
 #[derive(Debug)]
-pub(super) struct Traced {
+pub(crate) struct Traced {
     child: Child,
     pidfd: OwnedFd,
     name: String,
@@ -22,7 +22,7 @@ pub(super) struct Traced {
 
 impl Traced {
     /// Starts it.
-    pub(super) fn start(command: &[OsString]) -> Result<Traced> {
+    pub(crate) fn start(command: &[OsString]) -> Result<Traced> {
         let (program, args) = command.split_first().context("no command")?;
         let name = program.to_string_lossy().into_owned();
         let child =
@@ -33,29 +33,29 @@ impl Traced {
     }
 
     /// Its program.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Readable once it has ended.
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
 
     /// Its thread group.
-    pub(super) fn tgid(&self) -> u32 {
+    pub(crate) fn tgid(&self) -> u32 {
         self.child.id()
     }
 
     /// Its exit code, once it has ended: as a shell would say it.
-    pub(super) fn ended(&mut self) -> Option<u8> {
+    pub(crate) fn ended(&mut self) -> Option<u8> {
         let status = self.child.try_wait().ok()??;
         let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(255);
         Some(u8::try_from(code & 0xff).unwrap_or(255))
     }
 
     /// Asks it to end, once: Ctrl-C has reached it through the terminal already, and it may need a moment.
-    pub(super) fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         if self.is_told.replace(true) {
             return;
         }

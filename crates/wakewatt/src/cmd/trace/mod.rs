@@ -4,7 +4,7 @@
 //! in between. It wakes nobody unless `--hardware` asks for registers: its own CPU once per window (ten times a second while recording), and says how often.
 //! When the process ends, however it ends, the kernel detaches the probe; there is nothing to put back.
 
-mod command;
+pub(crate) mod command;
 mod feed;
 mod file;
 mod hardware;

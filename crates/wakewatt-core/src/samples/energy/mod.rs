@@ -1,0 +1,306 @@
+//! Watts and joules: what the meters of a machine said in a window, and how far each may be believed.
+//!
+//! Two kinds of meter exist. An energy counter ([`counter`]) keeps what happened between readings, so two readings are
+//! enough and a late one loses nothing; it wraps. A power meter ([`series`]) says watts at a moment: what happened between
+//! two readings is interpolated (trapezoid on the times of the readings, never the mean of samples, which a late reading
+//! would bend), and a long silence is a gap that is not integrated at all.
+//!
+//! Meters lie: counters that never move (a guest's `energy-psys`), sensors stuck at one value, zeros, negative numbers, a
+//! BMC that repeats its last minute. A number here therefore carries its window, how much of it was covered, how many
+//! readings were refused and why, and doubts in words. What meters cover differs ([`Covers`]): wall and package are
+//! never added, and a part (`core` inside `package-0`) is never added to its whole. Joules of different meters are not
+//! comparable.
+//!
+//! Source: MEASURE.md section 2 (order of meters, pitfalls), Documentation/power/powercap/powercap.rst,
+//! Documentation/hwmon/sysfs-interface.rst. Not here: the accuracy of a meter itself, which only its maker knows;
+//! `uncertainty_uw` is about how the load varied while it was read.
+
+pub mod counter;
+pub mod series;
+
+use super::{Label, Window};
+use serde::{Deserialize, Serialize};
+
+/// More from one channel is a broken number, not a machine (an 8-GPU server takes 12 kW).
+pub const MOST_UW: u64 = 20_000_000_000;
+
+/// What a number of watts is about.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Covers {
+    /// What the power supplies take from the wall.
+    Wall,
+    /// The machine behind its power supplies, or as its BMC counts it.
+    System,
+    /// RAPL's platform domain: what the board's maker wired to it.
+    Platform,
+    /// Processor packages.
+    Package,
+    /// Memory.
+    Dram,
+    /// Graphics cards and accelerators.
+    Gpu,
+    /// Something else: a rail, a card, what a user's own meter is plugged into.
+    #[default]
+    Other,
+}
+
+impl Covers {
+    /// For tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Covers::Wall => "wall",
+            Covers::System => "system",
+            Covers::Platform => "platform",
+            Covers::Package => "package",
+            Covers::Dram => "dram",
+            Covers::Gpu => "gpu",
+            Covers::Other => "other",
+        }
+    }
+}
+
+/// How a channel counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Microwatts at the moment of reading.
+    Power,
+    /// Microjoules since some beginning.
+    Energy {
+        /// Where the counter starts again at zero; none if it never does.
+        range_uj: Option<u64>,
+    },
+}
+
+/// One number of a meter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Channel {
+    /// Stable while the machine runs: `intel-rapl:0:1`, `power1 of hwmon3`.
+    pub id: String,
+    /// For people: package-0, dram of package-0, PSU1 input.
+    pub name: String,
+    /// What it is about.
+    pub covers: Covers,
+    /// Contained in another channel of the same meter: shown, never added.
+    pub is_part: bool,
+    /// How it counts.
+    pub kind: Kind,
+}
+
+/// What one channel said in a window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ChannelSample {
+    /// Which.
+    pub channel: Channel,
+    /// measured, present_but_dead, or unavailable.
+    pub label: Label,
+    /// Why there is no number; none when there is one.
+    pub why: Option<String>,
+    /// From the first to the last reading that counts.
+    pub window: Window,
+    /// How much of the window is behind the number.
+    pub covered_ns: u64,
+    /// Readings that count.
+    pub n: u64,
+    /// Silences: readings more than 2.5 intervals apart. A power meter's are not integrated.
+    pub n_gaps: u64,
+    /// Readings that failed.
+    pub n_failed: u64,
+    /// Readings refused: negative, zero among others, or absurd.
+    pub n_rejected: u64,
+    /// Times an energy counter went back without wrapping.
+    pub n_resets: u64,
+    /// Mean power over what is covered.
+    pub mean_uw: Option<u64>,
+    /// Half width of the 95 % interval of the mean, from how it varied over time. The meter's own error is not in it.
+    pub uncertainty_uw: Option<u64>,
+    /// Lowest reading, or lowest mean between two readings of a counter.
+    pub min_uw: Option<u64>,
+    /// Highest.
+    pub max_uw: Option<u64>,
+    /// Energy over what is covered.
+    pub energy_uj: Option<u64>,
+    /// What makes the number doubtful.
+    pub doubts: Vec<String>,
+}
+
+/// The sum of a meter's channels that may be added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Total {
+    /// What it covers: "wall", "package + dram".
+    pub covers: String,
+    /// The channels that were added.
+    pub of: Vec<String>,
+    /// Mean power.
+    pub mean_uw: u64,
+    /// Energy, where every channel has one.
+    pub energy_uj: Option<u64>,
+    /// Channels that belong to it and gave nothing: then it is too low.
+    pub without: Vec<String>,
+}
+
+/// One meter in a window, or why it is not one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct MeterSample {
+    /// powercap, perf, hwmon, ipmi, redfish, nvml, prometheus, command.
+    pub meter: String,
+    /// measured if any channel is, else why not.
+    pub label: Label,
+    /// Why there is no number; none when there is one.
+    pub why: Option<String>,
+    /// What a reading disturbs.
+    pub reach: Option<String>,
+    /// What one reading of all its channels takes: the median.
+    pub read_cost_ns: Option<u64>,
+    /// Its numbers.
+    pub channels: Vec<ChannelSample>,
+    /// The sum, where one makes sense.
+    pub total: Option<Total>,
+}
+
+/// What a witness senses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sense {
+    /// Milli-degrees Celsius.
+    Temperature,
+    /// Revolutions per minute.
+    Fan,
+}
+
+/// A temperature or fan beside the watts: no measure of power, but it tells when watts mislead (case K1: the slow
+/// machine was the quiet one).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Witness {
+    /// Chip and label.
+    pub name: String,
+    /// What it is; gives the unit of the numbers below.
+    pub sense: Sense,
+    /// At the start.
+    pub first: i64,
+    /// At the end.
+    pub last: i64,
+    /// Lowest.
+    pub min: i64,
+    /// Highest.
+    pub max: i64,
+    /// Readings.
+    pub n: u64,
+}
+
+/// Everything about energy in one window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct EnergySample {
+    /// From start to stop.
+    pub window: Window,
+    /// Planned time between readings.
+    pub interval_ns: u64,
+    /// The meter to quote: the first that works, those named by the user before those found.
+    pub chosen: Option<String>,
+    /// Every kind of meter, in the order in which they are chosen.
+    pub meters: Vec<MeterSample>,
+    /// Fans and temperatures.
+    pub witnesses: Vec<Witness>,
+}
+
+impl EnergySample {
+    /// The meter to quote.
+    pub fn chosen(&self) -> Option<&MeterSample> {
+        self.meters.iter().find(|m| Some(&m.meter) == self.chosen.as_ref())
+    }
+}
+
+impl MeterSample {
+    /// A meter that cannot be read.
+    pub fn unavailable(meter: &str, why: impl Into<String>) -> MeterSample {
+        MeterSample {
+            meter: meter.into(),
+            label: Label::Unavailable,
+            why: Some(why.into()),
+            reach: None,
+            read_cost_ns: None,
+            channels: Vec::new(),
+            total: None,
+        }
+    }
+
+    /// From its channels.
+    pub fn of(meter: &str, reach: &str, read_cost_ns: Option<u64>, channels: Vec<ChannelSample>) -> MeterSample {
+        let has = |label: Label| channels.iter().find(|c| c.label == label);
+        let (label, why) = match (has(Label::Measured), has(Label::PresentButDead), channels.first()) {
+            (Some(_), _, _) => (Label::Measured, None),
+            (_, Some(dead), _) => (Label::PresentButDead, dead.why.clone()),
+            (_, _, Some(first)) => (Label::Unavailable, first.why.clone()),
+            _ => (Label::Unavailable, Some("it has no channel".into())),
+        };
+        let total = total(&channels);
+        MeterSample { meter: meter.into(), label, why, reach: Some(reach.into()), read_cost_ns, channels, total }
+    }
+}
+
+/// The sum over the widest coverage that is there. RAPL's packages and memory are beside each other, so they are added;
+/// nothing else of different coverage is.
+fn total(channels: &[ChannelSample]) -> Option<Total> {
+    let whole = || channels.iter().filter(|c| !c.channel.is_part);
+    let has = |covers: &[Covers]| whole().any(|c| covers.contains(&c.channel.covers) && c.label == Label::Measured);
+    let groups: [&[Covers]; 5] =
+        [&[Covers::Wall], &[Covers::System], &[Covers::Package, Covers::Dram], &[Covers::Platform], &[Covers::Gpu]];
+    let group = groups.into_iter().find(|g| has(g))?;
+    let (of, without): (Vec<&ChannelSample>, Vec<&ChannelSample>) =
+        whole().filter(|c| group.contains(&c.channel.covers)).partition(|c| c.mean_uw.is_some());
+    let words: Vec<&str> =
+        group.iter().filter(|g| of.iter().any(|c| c.channel.covers == **g)).map(|g| g.word()).collect();
+    let names = |all: &[&ChannelSample]| all.iter().map(|c| c.channel.name.clone()).collect();
+    Some(Total {
+        covers: words.join(" + "),
+        mean_uw: of.iter().filter_map(|c| c.mean_uw).sum(),
+        energy_uj: of.iter().map(|c| c.energy_uj).sum(),
+        without: names(&without),
+        of: names(&of),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::series::Series;
+    use super::*;
+
+    fn channel(name: &str, covers: Covers, is_part: bool, watts: u64) -> ChannelSample {
+        let kind = Kind::Energy { range_uj: None };
+        let mut series =
+            Series::new(Channel { id: name.into(), name: name.into(), covers, is_part, kind }, 1_000_000_000);
+        for second in 0..4 {
+            series.push(second * 1_000_000_000, Ok(i64::try_from(second * watts * 1_000_000).unwrap()));
+        }
+        series.summary(3_000_000_000)
+    }
+
+    #[test]
+    fn parts_and_platform_are_not_added() {
+        let channels = vec![
+            channel("package-0", Covers::Package, false, 100),
+            channel("core", Covers::Package, true, 60),
+            channel("dram", Covers::Dram, false, 20),
+            channel("psys", Covers::Platform, false, 300),
+            channel("package-1", Covers::Package, false, 0),
+        ];
+        let meter = MeterSample::of("powercap", "nothing", None, channels);
+        let total = meter.total.unwrap();
+        assert_eq!((total.mean_uw, total.covers.as_str()), (120_000_000, "package + dram"));
+        assert_eq!((total.of.len(), total.energy_uj), (2, Some(360_000_000)));
+        assert_eq!(total.without, ["package-1"], "a dead channel makes the sum too low, and it says so");
+        assert_eq!(meter.label, Label::Measured);
+    }
+
+    #[test]
+    fn a_meter_of_dead_channels_is_dead() {
+        let meter = MeterSample::of("perf", "nothing", None, vec![channel("psys", Covers::Platform, false, 0)]);
+        assert_eq!((meter.label, meter.total), (Label::PresentButDead, None));
+        assert!(meter.why.unwrap().contains("constant zero"));
+        let none = MeterSample::of("hwmon", "nothing", None, Vec::new());
+        assert_eq!(none.label, Label::Unavailable);
+    }
+}

@@ -1,0 +1,173 @@
+//! HTTP for meters behind a network: one blocking client with short deadlines.
+//!
+//! ureq with rustls: blocking (the house has no async), no C library beside libc, and static. Certificates are checked
+//! against a file the user names, else the distribution's store; without either, TLS is refused rather than unchecked.
+//! Redirects are not followed and proxies of the environment are not used: credentials must go to the named host and
+//! nowhere else. Answers are cut at 4 MiB. Nothing of a request appears in an error but its URL.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+
+/// A BMC over TLS may take seconds.
+const DEADLINE: Duration = Duration::from_secs(5);
+const MAX_BODY: u64 = 4 << 20;
+/// Debian and SUSE, Fedora, old SUSE.
+const STORES: &[&str] =
+    &["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
+
+/// Whom to believe.
+#[derive(Clone, Debug, Default)]
+pub struct Trust {
+    /// Certificates of authorities, PEM; the distribution's when not given.
+    pub ca: Option<PathBuf>,
+    /// Believe anybody.
+    pub is_insecure: bool,
+}
+
+/// The client.
+pub(super) struct Http(ureq::Agent);
+
+/// What a server answered with success.
+pub(super) struct Answer {
+    pub(super) text: String,
+    pub(super) token: Option<String>,
+    pub(super) location: Option<String>,
+}
+
+/// What went wrong, and the status if it was one.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) status: Option<u16>,
+    pub(super) why: String,
+}
+
+/// Is this a URL to send credentials to? `user:password@` in it would end in logs.
+pub(super) fn check_url(url: &str) -> Result<&str, String> {
+    let rest = url.strip_prefix("https://").or(url.strip_prefix("http://"));
+    let authority = rest.and_then(|r| r.split(['/', '?', '#']).next()).unwrap_or_default();
+    if authority.is_empty() {
+        return Err(format!("{url:?} is not a URL such as https://bmc.example"));
+    }
+    if authority.contains('@') {
+        return Err("a URL must hold no user or password: they would be seen by everybody on this machine".into());
+    }
+    Ok(url.trim_end_matches('/'))
+}
+
+impl Http {
+    /// For this URL and the others of its kind.
+    pub(super) fn new(url: &str, trust: &Trust) -> Result<Http, String> {
+        let mut tls = TlsConfig::builder()
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .disable_verification(trust.is_insecure);
+        if url.starts_with("https://") && !trust.is_insecure {
+            tls = tls.root_certs(RootCerts::Specific(Arc::new(authorities(trust)?)));
+        } else {
+            tls = tls.root_certs(RootCerts::Specific(Arc::new(Vec::new())));
+        }
+        let config = ureq::Agent::config_builder()
+            .tls_config(tls.build())
+            .timeout_global(Some(DEADLINE))
+            .max_redirects(0)
+            .proxy(None)
+            .http_status_as_error(true)
+            .user_agent(concat!("wakewatt/", env!("CARGO_PKG_VERSION")));
+        Ok(Http(config.build().new_agent()))
+    }
+
+    pub(super) fn get(&self, url: &str, headers: &[(&str, String)]) -> Result<Answer, Refused> {
+        let request = headers.iter().fold(self.0.get(url), |r, (name, value)| r.header(*name, value));
+        answer(url, request.header("Accept", "application/json").call())
+    }
+
+    pub(super) fn post(&self, url: &str, body: &str) -> Result<Answer, Refused> {
+        answer(url, self.0.post(url).header("Content-Type", "application/json").send(body))
+    }
+
+    pub(super) fn delete(&self, url: &str, headers: &[(&str, String)]) {
+        let request = headers.iter().fold(self.0.delete(url), |r, (name, value)| r.header(*name, value));
+        let _ = request.call();
+    }
+}
+
+fn answer(url: &str, response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer, Refused> {
+    let refused = |error: ureq::Error| {
+        let status = if let ureq::Error::StatusCode(code) = error { Some(code) } else { None };
+        let words = match status {
+            Some(401) => ": user or password are wrong".into(),
+            Some(403) => ": this user may not".into(),
+            Some(code) => format!(": HTTP status {code}"),
+            None => format!(": {error}"),
+        };
+        Refused { status, why: format!("{url}{words}") }
+    };
+    let mut response = response.map_err(refused)?;
+    let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_string);
+    let (token, location, status) = (header("X-Auth-Token"), header("Location"), response.status().as_u16());
+    if !(200..300).contains(&status) {
+        return Err(Refused {
+            status: Some(status),
+            why: format!("{url}: HTTP status {status}, which is not followed"),
+        });
+    }
+    let text = response.body_mut().with_config().limit(MAX_BODY).lossy_utf8(true).read_to_string().map_err(refused)?;
+    Ok(Answer { text, token, location })
+}
+
+fn authorities(trust: &Trust) -> Result<Vec<Certificate<'static>>, String> {
+    let stores = STORES.iter().map(PathBuf::from);
+    let path = trust.ca.clone().or_else(|| stores.into_iter().find(|p| p.exists()));
+    let path = path
+        .ok_or("no certificates of authorities on this machine; name a file (--ca), or trust blindly (--insecure)")?;
+    let bytes = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let found: Vec<Certificate<'static>> = parse_pem(&bytes)
+        .filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        })
+        .collect();
+    if found.is_empty() { Err(format!("{}: holds no certificate", path.display())) } else { Ok(found) }
+}
+
+/// The value of an Authorization header (RFC 7617).
+pub(super) fn basic(user: &str, password: &str) -> String {
+    format!("Basic {}", base64(format!("{user}:{password}").as_bytes()))
+}
+
+/// RFC 4648, section 4.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let of_three = |three: &[u8]| {
+        let at = |i: usize| u32::from(three.get(i).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        let digit = |i: usize| match i <= three.len() {
+            true => char::from(DIGITS[(bits >> (18 - 6 * i) & 63) as usize]),
+            false => '=',
+        };
+        [digit(0), digit(1), digit(2), digit(3)]
+    };
+    bytes.chunks(3).flat_map(of_three).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_vectors_of_the_rfc() {
+        for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+            assert_eq!(base64(plain.as_bytes()), coded);
+        }
+        assert_eq!(basic("Aladdin", "open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+    }
+
+    #[test]
+    fn no_credentials_in_a_url() {
+        assert_eq!(check_url("https://bmc/"), Ok("https://bmc"));
+        assert!(check_url("https://root:x@bmc/").unwrap_err().contains("no user or password"));
+        assert!(!check_url("https://root:secret@bmc/").unwrap_err().contains("secret"));
+        assert!(check_url("bmc").is_err() && check_url("ftp://bmc").is_err() && check_url("https://").is_err());
+    }
+}

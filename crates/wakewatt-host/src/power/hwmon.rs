@@ -1,0 +1,101 @@
+//! hwmon: what sensor chips on the board say about power and energy.
+//!
+//! Source: Documentation/hwmon/sysfs-interface.rst: `powerN_input` (now) or `powerN_average` (over the meter's own
+//! interval), microwatts; `energyN_input`, microjoules. What a channel covers follows from its driver: acpi_power_meter is
+//! the machine, the input of a power supply is the wall, a graphics driver is its card, Ampere's smpro and AMD's are the
+//! package. The same label `pin` is the wall on a power supply and 12 V on a voltage regulator, so only the drivers of
+//! supplies count as wall; all others are shown and never added. Energy goes before power where a chip has both.
+
+use super::{Machine, Meter, Say, Wanted, number_in, stamped};
+use wakewatt_core::facts::sensors::{Chip, Sensors};
+use wakewatt_core::facts::{Cpus, Domain};
+use wakewatt_core::samples::energy::{Channel, Covers, Kind};
+
+/// Its word.
+pub const NAME: &str = "hwmon";
+
+/// Drivers of power supplies, by the start of their chip's name (Documentation/hwmon/<driver>.rst).
+const SUPPLIES: &[&str] =
+    &["cffps", "dps920", "dps800", "pfe1100", "pfe3000", "ipsps", "ym2151", "yh5151", "fsg032", "crps"];
+/// Graphics drivers.
+const CARDS: &[&str] = &["amdgpu", "i915", "xe", "nouveau", "radeon"];
+/// Processors.
+const PACKAGES: &[&str] = &["smpro", "amd_energy", "zenpower", "fam15h_power"];
+
+struct Hwmon {
+    machine: Machine,
+    channels: Vec<Channel>,
+}
+
+/// Finds the channels.
+pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
+    let machine = super::machine(wanted)?;
+    let sensors = Sensors::read(machine.as_ref(), &Cpus::default());
+    let channels: Vec<Channel> = sensors.chips.iter().flat_map(of_chip).collect();
+    if !channels.is_empty() {
+        return Ok(Box::new(Hwmon { machine, channels }));
+    }
+    Err(match (sensors.none_because, sensors.chips.len()) {
+        (Some(gap), _) => gap.to_string(),
+        (None, n) => format!("none of {n} hwmon chips measures power"),
+    })
+}
+
+fn of_chip(chip: &Chip) -> Vec<Channel> {
+    let driver = chip.name.get().map_or("unnamed", String::as_str);
+    let has_energy = !chip.energies.is_empty();
+    let energies = chip.energies.iter().map(|e| (format!("energy{}_input", e.index), &e.label, true));
+    let powers = chip.powers.iter().map(|p| {
+        let what = if p.now_uw.is_known() || !p.average_uw.is_known() { "input" } else { "average" };
+        (format!("power{}_{what}", p.index), &p.label, false)
+    });
+    let channel = |(file, label, is_energy): (String, &wakewatt_core::fact::Fact<String>, bool)| {
+        let label = label.get().map_or("", String::as_str);
+        let (covers, is_part) = covers(driver, label);
+        let stem = file.split('_').next().unwrap_or(&file);
+        Channel {
+            id: format!("hwmon{}/{file}", chip.number),
+            name: format!("{driver} {}", if label.is_empty() { stem } else { label }),
+            covers,
+            // The same electricity twice: the counter is the better witness.
+            is_part: is_part || (has_energy && !is_energy),
+            kind: if is_energy { Kind::Energy { range_uj: None } } else { Kind::Power },
+        }
+    };
+    energies.chain(powers).map(channel).collect()
+}
+
+fn covers(driver: &str, label: &str) -> (Covers, bool) {
+    let is_of = |list: &[&str]| list.iter().any(|start| driver.starts_with(start));
+    let label = label.to_ascii_lowercase();
+    match driver {
+        "power_meter" => (Covers::System, false),
+        _ if is_of(SUPPLIES) && (label.starts_with("pin") || label.is_empty()) => (Covers::Wall, false),
+        _ if is_of(CARDS) => (Covers::Gpu, false),
+        // amd_energy has every core beside its socket; smpro has the memory controllers' power beside the processor's.
+        _ if is_of(PACKAGES) => (Covers::Package, label.starts_with("ecore") || label.contains("dimm")),
+        _ => (Covers::Other, true),
+    }
+}
+
+impl Meter for Hwmon {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn reach(&self) -> &'static str {
+        "a bus (I2C, ACPI), some milliseconds; wakes no other CPU"
+    }
+
+    fn channels(&self) -> Vec<Channel> {
+        self.channels.clone()
+    }
+
+    fn read(&mut self, say: &mut Say<'_>) {
+        for (at, channel) in self.channels.iter().enumerate() {
+            let path = format!("/sys/class/hwmon/{}", channel.id);
+            let (at_ns, value) = stamped(|| number_in(self.machine.as_ref(), &path));
+            say(at, at_ns, value);
+        }
+    }
+}
