@@ -203,7 +203,7 @@ mod tests {
              with arm shallow"
         );
         let to = |host: &Evidence| match DiskSleep.check(host) {
-            Answer::Yes(finding) => (finding.plan.unwrap().steps[0].to.clone(), finding.cost.text.clone()),
+            Answer::Yes(finding) => (finding.plan.unwrap().steps()[0].to.clone(), finding.cost.text.clone()),
             _ => Default::default(),
         };
         assert_eq!(to(&host).0, "1us");

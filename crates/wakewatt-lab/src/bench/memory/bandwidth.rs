@@ -111,7 +111,7 @@ impl Meeting {
         while self.n_arrived.load(Ordering::Acquire) < self.n_threads * round {
             n_spins = n_spins.wrapping_add(1);
             // Somebody else's thread may have this one's partner's CPU: let it.
-            if n_spins % (1 << 16) == 0 {
+            if n_spins.is_multiple_of(1 << 16) {
                 std::thread::yield_now();
             }
             std::hint::spin_loop();

@@ -54,7 +54,7 @@ pub fn nodes_of(src: &dyn Source, allowed: &CpuSet) -> Nodes {
 
 fn spec(args: &MemoryArgs, allowed: &CpuSet, src: &dyn Source) -> Result<MemorySpec> {
     let usage = |text: String| Failure::error(Code::Usage, text);
-    if args.stride < 64 || args.stride % 64 != 0 {
+    if args.stride < 64 || !args.stride.is_multiple_of(64) {
         return Err(usage(format!("--stride {}: give a multiple of 64, the size of a line", args.stride)));
     }
     if let Some(size) = args.size.iter().chain(&args.max_size).find(|s| **s < 4096 || **s < args.stride * 2) {
