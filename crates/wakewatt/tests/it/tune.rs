@@ -193,8 +193,8 @@ fn live_governor_states_and_limit_are_set_hold_and_go_back() {
 fn live_what_nobody_confirms_is_undone_and_what_is_confirmed_stays() {
     let Some(_machine) = machine("tune::live_what_nobody_confirms_is_undone_and_what_is_confirmed_stays") else {
         return;
-        let _clean = Clean;
     };
+    let _clean = Clean;
     let before = settings();
     let arguments = ["--set", "idle.governor=menu", "--max-latency", "poll", "--confirm-within", "2s"];
     assert_eq!(apply(&arguments).code, Some(0));
