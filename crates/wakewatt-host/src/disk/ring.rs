@@ -114,7 +114,11 @@ mod tests {
     #[test]
     fn reads_arrive_and_a_busy_slot_is_refused() {
         let mut file = tempfile::tempfile().unwrap();
-        std::io::Write::write_all(&mut file, &(0..16384u32).map(|i| u8::try_from(i / 4096).unwrap()).collect::<Vec<_>>()).unwrap();
+        std::io::Write::write_all(
+            &mut file,
+            &(0..16384u32).map(|i| u8::try_from(i / 4096).unwrap()).collect::<Vec<_>>(),
+        )
+        .unwrap();
         let Ok(mut ring) = ReadRing::new(file.as_fd(), 2, 4096) else { return };
         ring.queue(0, 4096).unwrap();
         assert!(ring.queue(0, 0).is_err() && ring.queue(2, 0).is_err());
