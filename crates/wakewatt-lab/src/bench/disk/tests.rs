@@ -1,3 +1,5 @@
+//! The disk probe on real files: what is refused, what is read, and that nothing is ever opened for writing.
+
 use super::*;
 use std::io::Write as _;
 use wakewatt_core::samples::disk::DiskTargetKind;
