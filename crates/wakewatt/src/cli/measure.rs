@@ -234,7 +234,7 @@ pub struct PowerArgs {
     /// A command that prints watts, once per call or one number per line (W, mW, kW)
     #[arg(long, value_name = "CMD")]
     pub meter_cmd: Option<String>,
-    /// A BMC to ask, such as https://bmc.example
+    /// A BMC to ask, such as `https://bmc.example`
     #[arg(long, value_name = "URL")]
     pub redfish: Vec<String>,
     /// Its user; the password comes from --redfish-password-file or WAKEWATT_REDFISH_PASSWORD
@@ -243,7 +243,7 @@ pub struct PowerArgs {
     /// A file whose first line is the password
     #[arg(long, value_name = "FILE", requires = "redfish_user")]
     pub redfish_password_file: Option<PathBuf>,
-    /// A Prometheus to ask, such as http://prometheus.example:9090
+    /// A Prometheus to ask, such as `http://prometheus.example:9090`
     #[arg(long, value_name = "URL", requires = "query")]
     pub prometheus: Option<String>,
     /// PromQL that gives this machine's watts
