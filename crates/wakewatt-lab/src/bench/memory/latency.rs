@@ -117,7 +117,7 @@ pub fn point(spec: &MemorySpec, pages: &mut Pages, size_bytes: u64, stop: &Atomi
     LatencyPoint::of(size_bytes, &samples, n_loads)
 }
 
-/// Loads that take about [`BLOCK_NS`].
+/// Loads that take about a block of samples.
 pub fn calibrate(chain: &mut Chain<'_>) -> u64 {
     let mut block = 256;
     loop {
