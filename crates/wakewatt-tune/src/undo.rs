@@ -1,7 +1,7 @@
 //! Undo: every entry of a journal back to what it was, unless somebody else has changed it since.
 //!
 //! Compare-and-set: before anything is written, every entry is read, and one whose value is neither ours nor the old
-//! one is left alone (unless forced). Then values go back stage by stage ([`Stage::undo_rank`]), within a stage in
+//! one is left alone (unless forced). Then values go back stage by stage (`Stage::undo_rank`), within a stage in
 //! reverse order. One setting may move another (a governor its preference, turbo the limits), so the round is repeated
 //! until all hold or nothing more changes. A file that vanished (its CPU went offline) is reported and stays in the
 //! journal. Running it twice does no harm: what is as before already is not written.

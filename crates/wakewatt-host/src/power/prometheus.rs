@@ -15,7 +15,7 @@ pub const NAME: &str = "prometheus";
 /// What to ask.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// The server: https://prometheus.example:9090
+    /// The server: `https://prometheus.example:9090`
     pub url: String,
     /// PromQL that gives watts.
     pub query: String,

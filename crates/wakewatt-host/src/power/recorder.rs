@@ -1,6 +1,6 @@
 //! Reads meters from start to stop, each in its own thread, so that a BMC that takes seconds delays nobody else.
 //!
-//! `start` returns when every meter has been read once (or has had [`FIRST_NS`] for it), and `stop` reads each once more:
+//! `start` returns when every meter has been read once (or has had its first seconds for it), and `stop` reads each once more:
 //! so the window of what is measured between them lies inside the readings. Threads sleep until absolute times, so the
 //! interval does not drift by what reading costs. The measuring itself wakes one CPU per interval and meter: watts of an
 //! idle machine contain that.
