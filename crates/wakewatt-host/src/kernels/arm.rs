@@ -45,25 +45,33 @@ pub(super) unsafe fn run(
             )
         };
     }
+    /// Each line, which ends in an open address, for every pair of registers of a turn.
     macro_rules! pairs {
-        ([$($at:literal),+], $($line:literal),+) => {
-            turns!($(pairs!(@one $at, $($line),+)),+)
+        ($($line:literal),+ $(,)?) => {
+            turns!(
+                concat!($($line, "#0]\n"),+),
+                concat!($($line, "#32]\n"),+),
+                concat!($($line, "#64]\n"),+),
+                concat!($($line, "#96]\n"),+),
+                concat!($($line, "#128]\n"),+),
+                concat!($($line, "#160]\n"),+),
+                concat!($($line, "#192]\n"),+),
+                concat!($($line, "#224]\n"),+)
+            )
         };
-        (@one $at:literal, $($line:literal),+) => { concat!($($line, "#", $at, "]\n"),+) };
     }
     // SAFETY: n turns of 256 bytes from each pointer are inside the ranges the caller promised; only the named
     // registers, the flags and the range at `a` change.
     unsafe {
         match kernel {
-            Kernel::Load => pairs!([0, 32, 64, 96, 128, 160, 192, 224], "ldp q0, q1, [x9, "),
+            Kernel::Load => pairs!("ldp q0, q1, [x9, "),
             Kernel::Copy => {
-                pairs!([0, 32, 64, 96, 128, 160, 192, 224], "ldp q0, q1, [x9, ", "stp q0, q1, [x10, ");
+                pairs!("ldp q0, q1, [x9, ", "stp q0, q1, [x10, ");
             }
             Kernel::CopyNonTemporal => {
-                pairs!([0, 32, 64, 96, 128, 160, 192, 224], "ldp q0, q1, [x9, ", "stnp q0, q1, [x10, ");
+                pairs!("ldp q0, q1, [x9, ", "stnp q0, q1, [x10, ");
             }
             Kernel::Triad => pairs!(
-                [0, 32, 64, 96, 128, 160, 192, 224],
                 "ldp q0, q1, [x9, ",
                 "ldp q2, q3, [x11, ",
                 "fmla v0.2d, v2.2d, v4.d[0]\nfmla v1.2d, v3.2d, v4.d[0]\nstp q0, q1, [x10, "
