@@ -39,10 +39,7 @@ impl<'a> DiskWorkload<'a> {
 impl Workload for DiskWorkload<'_> {
     fn metrics(&self) -> Vec<Metric> {
         [("p50", "median"), ("mean", "mean"), ("p99", "99th percentile")]
-            .map(|(id, words)| Metric {
-                id: format!("{}.{id}", self.id()),
-                title: format!("{}, {words}", self.title()),
-            })
+            .map(|(id, words)| Metric::latency(format!("{}.{id}", self.id()), format!("{}, {words}", self.title())))
             .to_vec()
     }
 
@@ -64,7 +61,7 @@ impl Workload for DiskWorkload<'_> {
                 let latency = &slice.sample.latency;
                 let at = |q: f64| latency.quantile(q).map(|v| v.value_ns as f64);
                 Ok(Yield {
-                    values_ns: vec![at(0.5), Some(latency.mean_ns), at(0.99)],
+                    values: vec![at(0.5), Some(latency.mean_ns), at(0.99)],
                     latencies: vec![(self.id(), self.title(), Some(slice.hist))],
                     idle: slice.sample.idle,
                 })

@@ -37,7 +37,7 @@ pub trait Arms {
 #[derive(Clone, Debug, Default)]
 pub struct Yield {
     /// Nanoseconds per metric.
-    pub values_ns: Vec<Option<f64>>,
+    pub values: Vec<Option<f64>>,
     /// Samples to pool for drawing: id, title, histogram.
     pub latencies: Vec<(String, String, Option<Histogram<u64>>)>,
     /// Idle counters of the measured CPUs.
@@ -194,7 +194,7 @@ fn one_block(
         round,
         arm: arm.to_string(),
         window: Window { start_at_ns, end_at_ns },
-        values_ns: measured.values_ns,
+        values: measured.values,
         is_rejected: is_cut.or_else(|| arms.contradiction(index, &measured.idle)).or(noise.is_too_busy),
         disturbances: noise.notes,
         idle: measured.idle,
@@ -208,7 +208,7 @@ fn pairs(run: &ExperimentRun, metric: usize, arm: usize) -> Vec<(f64, f64)> {
         run.blocks
             .iter()
             .find(|b| b.round == round && b.arm == arm && b.is_rejected.is_none())
-            .and_then(|b| b.values_ns.get(metric).copied().flatten())
+            .and_then(|b| b.values.get(metric).copied().flatten())
             .filter(|v| *v > 0.0)
     };
     let n_rounds = run.blocks.last().map_or(0, |b| b.round + 1);
@@ -219,7 +219,7 @@ fn pairs(run: &ExperimentRun, metric: usize, arm: usize) -> Vec<(f64, f64)> {
 fn counts(run: &ExperimentRun, round: usize, arm: usize) -> bool {
     [&run.arms[0].id, &run.arms[arm].id].iter().all(|id| {
         let mut blocks = run.blocks.iter().filter(|b| b.round == round && b.arm == **id && b.is_rejected.is_none());
-        blocks.any(|b| b.values_ns.first().copied().flatten().is_some_and(|v| v > 0.0))
+        blocks.any(|b| b.values.first().copied().flatten().is_some_and(|v| v > 0.0))
     })
 }
 
@@ -267,10 +267,10 @@ fn effects(run: &ExperimentRun, looks: &Looks) -> Vec<Effect> {
     }
     // JSON has no infinity; an interval that says nothing says so with its verdict.
     for effect in &mut effects {
-        for end in [&mut effect.ratio_high, &mut effect.difference_high_ns] {
+        for end in [&mut effect.ratio_high, &mut effect.difference_high] {
             *end = end.min(1e18);
         }
-        effect.difference_low_ns = effect.difference_low_ns.max(-1e18);
+        effect.difference_low = effect.difference_low.max(-1e18);
     }
     // Primary metric first, in the order of the metrics.
     effects.sort_by_key(|e| run.metrics.iter().position(|m| m.id == e.metric));
@@ -332,7 +332,7 @@ mod tests {
 
     impl Workload for FakeWork {
         fn metrics(&self) -> Vec<Metric> {
-            vec![Metric { id: "wake.p50".into(), title: "wake-up".into() }]
+            vec![Metric::latency("wake.p50", "wake-up")]
         }
         fn cpus(&self) -> CpuSet {
             CpuSet::new()
@@ -344,11 +344,7 @@ mod tests {
             let value = base * (0.1 * (self.1.unit() - 0.5)).exp();
             let mut hist = histogram();
             (0..50).for_each(|_| hist.saturating_record(10_000));
-            Ok(Yield {
-                values_ns: vec![Some(value)],
-                latencies: vec![("w".into(), "w".into(), Some(hist))],
-                idle: vec![],
-            })
+            Ok(Yield { values: vec![Some(value)], latencies: vec![("w".into(), "w".into(), Some(hist))], idle: vec![] })
         }
     }
 
@@ -383,7 +379,7 @@ mod tests {
         let run = run.unwrap();
         assert_eq!(run.blocks.len(), 12, "{}", run.stopped_because);
         let effect = run.primary().unwrap();
-        assert_eq!(effect.verdict, Verdict::Slower);
+        assert_eq!(effect.verdict, Verdict::Higher);
         assert!(effect.ratio_low > 4.5 && effect.ratio_high < 5.5, "{effect:?}");
         assert!(run.is_restored() && fake.setting.get() == 0);
         let order = fake.order.borrow();
@@ -398,7 +394,7 @@ mod tests {
         let run = run.unwrap();
         let effect = run.primary().unwrap();
         assert!(run.blocks.len() > 12, "some rounds did not count");
-        assert_eq!((effect.n_pairs, effect.verdict), (6, Verdict::Slower), "{}", run.stopped_because);
+        assert_eq!((effect.n_pairs, effect.verdict), (6, Verdict::Higher), "{}", run.stopped_because);
     }
 
     #[test]

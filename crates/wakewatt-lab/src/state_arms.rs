@@ -19,8 +19,8 @@ use wakewatt_host::sink::Sink;
 use wakewatt_tune::guard::GuardCommand;
 use wakewatt_tune::knobs::qos_cpu;
 use wakewatt_tune::knobs::qos_global;
-use wakewatt_tune::lock;
-use wakewatt_tune::transaction::{Setting, Transaction};
+use wakewatt_tune::lock::LockError;
+use wakewatt_tune::transaction::{Setting, Transaction, TuneError};
 
 /// Why the states of a CPU cannot be told apart here.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +39,7 @@ pub struct StateArms<'a> {
     states: Vec<TableRow>,
     others: Vec<TableRow>,
     transaction: Transaction<'a>,
-    _locks: (qos_global::Lock, lock::Lock),
+    _experiment: qos_global::Lock,
 }
 
 /// The idle table of a CPU.
@@ -65,10 +65,6 @@ impl<'a> StateArms<'a> {
             qos_global::HoldError::Busy => StateArmsError::Busy(e.to_string()),
             other => refused(&other),
         })?;
-        let settings_lock = lock::Lock::take(state_dir).map_err(|e| match e {
-            lock::LockError::Busy(_) => StateArmsError::Busy(e.to_string()),
-            other => refused(&other),
-        })?;
         let table = table_of(facts, cpu);
         let limits = [LatencyLimit::None, LatencyLimit::Poll];
         let mut declared = qos_cpu::settings(cpus, &limits);
@@ -78,9 +74,12 @@ impl<'a> StateArms<'a> {
             declared.extend(table.iter().map(switch));
         }
         let transaction = Transaction::begin(sink, Path::new("/"), state_dir, "measure idle", &declared, guard)
-            .map_err(|e| refused(&e))?;
-        let locks = (experiment, settings_lock);
-        Ok(StateArms { cpus: cpus.clone(), states, others: table, transaction, _locks: locks })
+            .map_err(|e| match e {
+                // It holds the lock of all who change settings; taking it here as well would be waiting for ourselves.
+                TuneError::Lock(LockError::Busy(_)) => StateArmsError::Busy(e.to_string()),
+                other => refused(&other),
+            })?;
+        Ok(StateArms { cpus: cpus.clone(), states, others: table, transaction, _experiment: experiment })
     }
 
     /// The states to measure, in the order of the table.

@@ -116,9 +116,8 @@ const QUANTILES: [(f64, &str, &str); 2] = [(0.5, "p50", "median"), (0.99, "p99",
 
 impl Workload for WakeWorkload<'_> {
     fn metrics(&self) -> Vec<Metric> {
-        let of = |(part, (_, id, words)): (Part, (f64, &str, &str))| Metric {
-            id: format!("{}.{id}", part.id()),
-            title: format!("{}, {words}", part.title()),
+        let of = |(part, (_, id, words)): (Part, (f64, &str, &str))| {
+            Metric::latency(format!("{}.{id}", part.id()), format!("{}, {words}", part.title()))
         };
         self.parts().into_iter().flat_map(|part| QUANTILES.map(|q| (part, q))).map(of).collect()
     }
@@ -148,7 +147,7 @@ impl Workload for WakeWorkload<'_> {
             };
             let distribution = hist.as_ref().map(Distribution::of).unwrap_or_default();
             for (q, _, _) in QUANTILES {
-                result.values_ns.push(distribution.quantile(q).map(|v| v.value_ns as f64));
+                result.values.push(distribution.quantile(q).map(|v| v.value_ns as f64));
             }
             result.latencies.push((part.id().into(), part.title().into(), hist));
         }

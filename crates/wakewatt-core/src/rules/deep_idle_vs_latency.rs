@@ -50,10 +50,10 @@ impl DeepIdleVsLatency {
         let metric =
             |e: &Effect| run.metrics.iter().find(|m| m.id == e.metric).map_or(e.metric.clone(), |m| m.title.clone());
         let (limits, lifted): (Vec<&Effect>, Vec<&Effect>) = effects.iter().copied().partition(|e| e.arm != LIFTED);
-        if let Some(effect) = limits.iter().find(|e| e.verdict == Verdict::Slower) {
+        if let Some(effect) = limits.iter().find(|e| e.verdict == Verdict::Higher) {
             return self.slower(evidence, run, effect, &metric(effect), &title(&effect.arm));
         }
-        if let Some(effect) = lifted.iter().find(|e| e.verdict == Verdict::Faster) {
+        if let Some(effect) = lifted.iter().find(|e| e.verdict == Verdict::Lower) {
             return Answer::no(format!(
                 "as found, limits already keep the CPUs from sleeping; with {} {} was {} as long",
                 title(&effect.arm),
@@ -85,12 +85,12 @@ impl DeepIdleVsLatency {
     fn slower(&self, evidence: &Evidence, run: &ExperimentRun, effect: &Effect, metric: &str, arm: &str) -> Answer {
         let us = |v: f64| format!("{}us", three_digits(v / 1e3));
         let cost = Cost::measured_ns(
-            effect.difference_ns,
+            effect.difference,
             format!(
                 "{} per wake-up (95 % interval {} to {}): {metric} took {} as long as found as with {arm}",
-                us(effect.difference_ns),
-                us(effect.difference_low_ns),
-                us(effect.difference_high_ns),
+                us(effect.difference),
+                us(effect.difference_low),
+                us(effect.difference_high),
                 numbers(effect)
             ),
         );
@@ -230,7 +230,7 @@ mod tests {
         let metric = "wakeup.eventfd.p50".to_string();
         ExperimentRun {
             arms: vec![arm("default", "idle states as found"), arm("poll", "no sleep")],
-            metrics: vec![Metric { id: metric.clone(), title: "cross-CPU wake-up, median".into() }],
+            metrics: vec![Metric::latency(metric.clone(), "cross-CPU wake-up, median")],
             blocks: Vec::new(),
             effects: vec![Effect {
                 metric,
@@ -239,9 +239,9 @@ mod tests {
                 ratio: 2.1,
                 ratio_low: 1.8,
                 ratio_high: 2.4,
-                difference_ns: 26_000.0,
-                difference_low_ns: 22_000.0,
-                difference_high_ns: 31_000.0,
+                difference: 26_000.0,
+                difference_low: 22_000.0,
+                difference_high: 31_000.0,
                 p_value: 0.008,
                 n_pairs: 8,
                 verdict,
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn the_experiment_overrules_the_claim() {
         let mut host = evidence(&icx());
-        host.experiment = Some(run(Verdict::Slower));
+        host.experiment = Some(run(Verdict::Higher));
         assert_eq!(
             line(&DeepIdleVsLatency, &host),
             "yes problem measured: cross-cpu wake-up, median takes 2.1 times (95 % interval 1.8 to 2.4, 8 rounds) \
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn the_arm_that_helped_is_the_remedy() {
         let mut host = evidence(&icx());
-        let mut both = run(Verdict::Slower);
+        let mut both = run(Verdict::Higher);
         both.effects.insert(0, Effect { arm: "shallow".into(), ..both.effects[0].clone() });
         host.experiment = Some(both.clone());
         let to = |host: &Evidence| match DeepIdleVsLatency.check(host) {
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(to(&host), "poll", "deep states are not to blame, sleeping is");
         both.effects = vec![Effect {
             arm: "lifted".into(),
-            verdict: Verdict::Faster,
+            verdict: Verdict::Lower,
             ratio: 0.5,
             ratio_low: 0.4,
             ratio_high: 0.6,

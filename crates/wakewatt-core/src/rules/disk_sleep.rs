@@ -52,7 +52,7 @@ impl DiskSleep {
                 title(&e.arm)
             )
         };
-        let Some(effect) = effects.iter().find(|e| e.verdict == Verdict::Slower) else {
+        let Some(effect) = effects.iter().find(|e| e.verdict == Verdict::Higher) else {
             let all = effects.iter().map(|e| said(e)).collect::<Vec<_>>().join("; ");
             if effects.iter().any(|e| e.verdict == Verdict::Undecided) {
                 return Answer::cannot_tell(format!("the disk experiment could not decide: {all}"), TRY);
@@ -62,12 +62,12 @@ impl DiskSleep {
         let us = |v: f64| format!("{}us", three_digits(v / 1e3));
         let share = |ratio: f64| format!("{:.0} %", (1.0 - 1.0 / ratio) * 100.0);
         let cost = Cost::measured_ns(
-            effect.difference_ns,
+            effect.difference,
             format!(
                 "{} per read (95 % interval {} to {}), {} of it ({} to {})",
-                us(effect.difference_ns),
-                us(effect.difference_low_ns),
-                us(effect.difference_high_ns),
+                us(effect.difference),
+                us(effect.difference_low),
+                us(effect.difference_high),
                 share(effect.ratio),
                 share(effect.ratio_low),
                 share(effect.ratio_high)
@@ -138,16 +138,16 @@ mod tests {
             ratio: 2.0,
             ratio_low: 1.8,
             ratio_high: 2.2,
-            difference_ns: 40_000.0,
-            difference_low_ns: 35_000.0,
-            difference_high_ns: 45_000.0,
+            difference: 40_000.0,
+            difference_low: 35_000.0,
+            difference_high: 45_000.0,
             p_value: 0.008,
             n_pairs: 8,
             verdict,
         };
         ExperimentRun {
             arms: vec![title("found"), title(arm)],
-            metrics: vec![Metric { id: metric, title: "random read, median".into() }],
+            metrics: vec![Metric::latency(metric, "random read, median")],
             blocks: Vec::new(),
             effects: vec![effect],
             pooled: Vec::new(),
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn the_experiment_decides_and_its_first_arm_is_the_remedy() {
         let mut host = evidence(&icx());
-        host.disk_experiment = Some(run("shallow", Verdict::Slower));
+        host.disk_experiment = Some(run("shallow", Verdict::Higher));
         assert_eq!(
             line(&DiskSleep, &host),
             "yes problem measured: random read, median took 2 times (95 % interval 1.8 to 2.2, 8 rounds) as long as \
@@ -208,7 +208,7 @@ mod tests {
         };
         assert_eq!(to(&host).0, "1us");
         assert!(to(&host).1.contains("50 % of it (44 % to 55 %)"), "{}", to(&host).1);
-        host.disk_experiment = Some(run("poll", Verdict::Slower));
+        host.disk_experiment = Some(run("poll", Verdict::Higher));
         assert_eq!(to(&host).0, "poll");
         host.disk_experiment = Some(run("poll", Verdict::NoDifference));
         assert!(line(&DiskSleep, &host).starts_with("no: measured here"));

@@ -41,9 +41,9 @@ impl Rule for TailReversal {
         let reversed = run.effects.iter().filter(|e| is_tail(e)).find_map(|tail| {
             let median = median_of(tail)?;
             let wanted = if tail.arm == "lifted" {
-                (Verdict::Faster, Verdict::Slower)
+                (Verdict::Lower, Verdict::Higher)
             } else {
-                (Verdict::Slower, Verdict::Faster)
+                (Verdict::Higher, Verdict::Lower)
             };
             ((median.verdict, tail.verdict) == wanted).then_some((median, tail))
         });
@@ -63,8 +63,8 @@ impl Rule for TailReversal {
             range(tail)
         );
         let cost = Cost::measured_ns(
-            tail.difference_ns.abs(),
-            format!("the tail is {}us longer", three_digits(tail.difference_ns.abs() / 1e3)),
+            tail.difference.abs(),
+            format!("the tail is {}us longer", three_digits(tail.difference.abs() / 1e3)),
         );
         Finding::new(self, Weight::Risk, Confidence::High, title, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} rounds", tail.n_pairs))
@@ -93,9 +93,9 @@ mod tests {
             ratio,
             ratio_low: ratio * 0.9,
             ratio_high: ratio * 1.1,
-            difference_ns: (ratio - 1.0) * 1e5,
-            difference_low_ns: 0.0,
-            difference_high_ns: 0.0,
+            difference: (ratio - 1.0) * 1e5,
+            difference_low: 0.0,
+            difference_high: 0.0,
             p_value: 0.01,
             n_pairs: 8,
             verdict,
@@ -120,14 +120,14 @@ mod tests {
 
     #[test]
     fn better_median_and_worse_tail() {
-        let median = || effect("wakeup.timer.p50", Verdict::Slower, 1.7);
-        let said = line(&TailReversal, &host(vec![median(), effect("wakeup.timer.p999", Verdict::Faster, 0.5)]));
+        let median = || effect("wakeup.timer.p50", Verdict::Higher, 1.7);
+        let said = line(&TailReversal, &host(vec![median(), effect("wakeup.timer.p999", Verdict::Lower, 0.5)]));
         assert!(said.starts_with("yes risk measured"), "{said}");
-        let both = host(vec![median(), effect("wakeup.timer.p99", Verdict::Slower, 1.5)]);
+        let both = host(vec![median(), effect("wakeup.timer.p99", Verdict::Higher, 1.5)]);
         assert!(line(&TailReversal, &both).starts_with("no"));
         assert!(line(&TailReversal, &host(vec![median()])).starts_with("cannot tell"));
         let lifted = |metric, verdict, ratio| Effect { arm: "lifted".into(), ..effect(metric, verdict, ratio) };
-        let found = host(vec![lifted("w.p50", Verdict::Faster, 0.5), lifted("w.p99", Verdict::Slower, 2.0)]);
+        let found = host(vec![lifted("w.p50", Verdict::Lower, 0.5), lifted("w.p99", Verdict::Higher, 2.0)]);
         assert!(
             line(&TailReversal, &found).starts_with("yes risk measured: the machine as found has the better w.p50")
         );

@@ -18,6 +18,34 @@ pub struct Arm {
     pub settings: Vec<String>,
 }
 
+/// What the values of a metric are in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Latency or CPU time.
+    #[default]
+    Nanoseconds,
+    /// Requests, transactions, reads per second.
+    PerSecond,
+    /// Power.
+    Microwatts,
+    /// Work per energy: operations per joule, which is operations per second and watt.
+    PerJoule,
+    /// Whatever the user's own benchmark prints.
+    Number,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Latency, watts.
+    #[default]
+    Lower,
+    /// Throughput, work per watt.
+    Higher,
+}
+
 /// What is compared. The first metric of an experiment is the primary one, declared before it ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Metric {
@@ -25,6 +53,29 @@ pub struct Metric {
     pub id: String,
     /// "cross-CPU wake-up, median".
     pub title: String,
+    /// What its values are in.
+    #[serde(default)]
+    pub unit: Unit,
+    /// Which way is better.
+    #[serde(default)]
+    pub better: Better,
+}
+
+impl Metric {
+    /// A latency: nanoseconds, lower is better.
+    pub fn latency(id: impl Into<String>, title: impl Into<String>) -> Metric {
+        Metric { id: id.into(), title: title.into(), unit: Unit::Nanoseconds, better: Better::Lower }
+    }
+
+    /// A rate: per second, higher is better.
+    pub fn rate(id: impl Into<String>, title: impl Into<String>) -> Metric {
+        Metric { id: id.into(), title: title.into(), unit: Unit::PerSecond, better: Better::Higher }
+    }
+
+    /// Watts: lower is better.
+    pub fn power(id: impl Into<String>, title: impl Into<String>) -> Metric {
+        Metric { id: id.into(), title: title.into(), unit: Unit::Microwatts, better: Better::Lower }
+    }
 }
 
 /// One arm held for a while.
@@ -36,8 +87,8 @@ pub struct Block {
     pub arm: String,
     /// When.
     pub window: Window,
-    /// Nanoseconds per metric, in the order of the metrics; none where the block did not yield it.
-    pub values_ns: Vec<Option<f64>>,
+    /// One per metric, in its unit and in the order of the metrics; none where the block did not yield it.
+    pub values: Vec<Option<f64>>,
     /// What may have spoiled it: steal, foreign load, throttling.
     pub disturbances: Vec<String>,
     /// Why it does not count, if so: e.g. the idle counters contradict the setting.
@@ -50,10 +101,10 @@ pub struct Block {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The interval excludes 1: the baseline arm is slower.
-    Slower,
-    /// The interval excludes 1: the baseline arm is faster.
-    Faster,
+    /// The interval excludes 1: the baseline's value is higher. Whether that is good is the metric's to say.
+    Higher,
+    /// The interval excludes 1: the baseline's value is lower.
+    Lower,
     /// The interval lies within ±5 % of 1: no effect worth a change.
     NoDifference,
     /// Neither: the experiment could not decide.
@@ -75,12 +126,12 @@ pub struct Effect {
     pub ratio_low: f64,
     /// Its upper end.
     pub ratio_high: f64,
-    /// Median over rounds of baseline minus arm.
-    pub difference_ns: f64,
+    /// Median over rounds of baseline minus arm, in the metric's unit.
+    pub difference: f64,
     /// Its 95 % interval.
-    pub difference_low_ns: f64,
+    pub difference_low: f64,
     /// Its upper end.
-    pub difference_high_ns: f64,
+    pub difference_high: f64,
     /// Exact sign-flip permutation test on the log ratios; secondary metrics are Holm-adjusted.
     pub p_value: f64,
     /// Rounds in which both blocks counted.

@@ -263,6 +263,8 @@ pub struct Bandwidth {
     pub traffic: Traffic,
     /// Registers used: scalar, sse2, avx2, avx512, neon.
     pub simd: String,
+    /// Pages asked for: a prefetcher stops at the end of a page, so it matters by a factor of two.
+    pub pages: PageWish,
     /// CPUs, one thread each.
     pub cpus: CpuSet,
     /// The node the memory was bound to; none if each thread touched its own first.

@@ -7,6 +7,7 @@ pub mod experiment;
 pub mod idle_pair;
 pub mod icmp;
 pub mod kernel_histogram;
+pub mod load;
 pub mod memory;
 pub mod network;
 pub mod numa_maps;

@@ -47,7 +47,7 @@ impl Judge {
         let usable = pairs_ns.iter().filter(|(a, b)| is_usable(*a) && is_usable(*b));
         let differences: Vec<f64> = usable.map(|(a, b)| a - b).collect();
         let (low, high) = self.interval(&ratios, hodges_lehmann);
-        let (difference_low_ns, difference_high_ns) = self.interval(&differences, median);
+        let (difference_low, difference_high) = self.interval(&differences, median);
         let p_value = sign_flip_p(&ratios, self.seed);
         Some(Effect {
             metric: metric.into(),
@@ -56,9 +56,9 @@ impl Judge {
             ratio: hodges_lehmann(&ratios).exp(),
             ratio_low: low.exp(),
             ratio_high: high.exp(),
-            difference_ns: median(&differences),
-            difference_low_ns,
-            difference_high_ns,
+            difference: median(&differences),
+            difference_low,
+            difference_high,
             p_value,
             n_pairs: ratios.len(),
             verdict: self.verdict(low.exp(), high.exp(), p_value),
@@ -69,9 +69,9 @@ impl Judge {
     pub fn verdict(&self, ratio_low: f64, ratio_high: f64, p_value: f64) -> Verdict {
         let is_proven = p_value <= self.level;
         if ratio_low > 1.0 && is_proven {
-            Verdict::Slower
+            Verdict::Higher
         } else if ratio_high < 1.0 && is_proven {
-            Verdict::Faster
+            Verdict::Lower
         } else if ratio_low >= 1.0 / NEGLIGIBLE_RATIO && ratio_high <= NEGLIGIBLE_RATIO {
             Verdict::NoDifference
         } else {
@@ -268,8 +268,8 @@ mod tests {
         let effect = judge.effect("wakeup.eventfd.p50", "default", "poll", &pairs).unwrap();
         assert!((effect.ratio - 2.0).abs() < 0.03, "{effect:?}");
         assert!(effect.ratio_low < effect.ratio && effect.ratio < effect.ratio_high);
-        assert!((effect.difference_ns - 30_400.0).abs() < 200.0);
-        assert_eq!((effect.verdict, effect.n_pairs), (Verdict::Slower, 8));
+        assert!((effect.difference - 30_400.0).abs() < 200.0);
+        assert_eq!((effect.verdict, effect.n_pairs), (Verdict::Higher, 8));
         assert_eq!(judge.effect("m", "a", "b", &pairs), judge.effect("m", "a", "b", &pairs), "seeded");
         let same: Vec<(f64, f64)> = (0..8).map(|i| (100.0, 100.0 + f64::from(i % 2) - 0.5)).collect();
         assert_eq!(judge.effect("m", "a", "b", &same).unwrap().verdict, Verdict::NoDifference);

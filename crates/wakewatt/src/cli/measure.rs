@@ -87,7 +87,7 @@ pub struct MemoryArgs {
     /// Visit all elements of a range this large before the next (multichase -T); random over all when not given
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub locality: Option<u64>,
-    /// Page sizes of the latency curves: huge, base
+    /// Pages of the latency curves and of bandwidth: huge, base; both when not given
     #[arg(long, value_name = "PAGES", value_delimiter = ',', value_parser = ["huge", "base"])]
     pub pages: Vec<String>,
     /// Samples per working set, of which the best counts (multichase -n)

@@ -151,7 +151,7 @@ fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
     let mut dice = Dice(42);
     let metrics =
         [("wakeup.eventfd.p50", "cross-CPU wake-up, median"), ("wakeup.eventfd.p99", "cross-CPU wake-up, p99")]
-            .map(|(id, title)| Metric { id: id.into(), title: title.into() })
+            .map(|(id, title)| Metric::latency(id, title))
             .to_vec();
     let (mut blocks, mut pooled): (Vec<Block>, Vec<Vec<u64>>) = (Vec::new(), vec![Vec::new(); shapes.len()]);
     for round in 0..n_rounds {
@@ -168,7 +168,7 @@ fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
                 round,
                 arm: shape.id.into(),
                 window: window(start_ms, 2_000),
-                values_ns: vec![latency.p50_ns().map(|v| v as f64), latency.p99_ns().map(|v| v as f64)],
+                values: vec![latency.p50_ns().map(|v| v as f64), latency.p99_ns().map(|v| v as f64)],
                 disturbances: if blocks.len() == 7 { vec!["steal 0.6 %".into()] } else { Vec::new() },
                 is_rejected: None,
                 idle: vec![idle(shape.state, 0), idle(shape.state, 1)],
@@ -209,19 +209,19 @@ fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
 /// A stand-in for the real estimator: mean log ratio and a t interval.
 fn effect(run: &ExperimentRun, metric: usize, baseline: &str, arm: &str) -> Option<Effect> {
     let values = |arm: &str| -> Vec<f64> {
-        run.blocks.iter().filter(|b| b.arm == arm).filter_map(|b| b.values_ns.get(metric).copied().flatten()).collect()
+        run.blocks.iter().filter(|b| b.arm == arm).filter_map(|b| b.values.get(metric).copied().flatten()).collect()
     };
     let (a, b) = (values(baseline), values(arm));
     let logs: Vec<f64> = a.iter().zip(&b).map(|(a, b)| (a / b).ln()).collect();
     let n = logs.len() as f64;
     let mean = logs.iter().sum::<f64>() / n;
     let half = 2.26 * (logs.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt();
-    let difference_ns = a.iter().zip(&b).map(|(a, b)| a - b).sum::<f64>() / n;
+    let difference = a.iter().zip(&b).map(|(a, b)| a - b).sum::<f64>() / n;
     let (low, high) = ((mean - half).exp(), (mean + half).exp());
     let verdict = match (low, high) {
         (low, high) if low > 0.95 && high < 1.05 => Verdict::NoDifference,
-        (low, _) if low > 1.0 => Verdict::Slower,
-        (_, high) if high < 1.0 => Verdict::Faster,
+        (low, _) if low > 1.0 => Verdict::Higher,
+        (_, high) if high < 1.0 => Verdict::Lower,
         _ => Verdict::Undecided,
     };
     Some(Effect {
@@ -231,9 +231,9 @@ fn effect(run: &ExperimentRun, metric: usize, baseline: &str, arm: &str) -> Opti
         ratio: mean.exp(),
         ratio_low: low,
         ratio_high: high,
-        difference_ns,
-        difference_low_ns: difference_ns - 0.07 * difference_ns.abs(),
-        difference_high_ns: difference_ns + 0.07 * difference_ns.abs(),
+        difference,
+        difference_low: difference - 0.07 * difference.abs(),
+        difference_high: difference + 0.07 * difference.abs(),
         p_value: if verdict == Verdict::Undecided { 0.22 } else { 2.0 / 2f64.powf(n) },
         n_pairs: logs.len(),
         verdict,

@@ -85,8 +85,8 @@ pub fn of(evidence: &Evidence) -> Verdict {
         };
     };
     let (kind, core) = match effect.verdict {
-        Word::Slower => (Kind::Slower, slower(run, effect)),
-        Word::Faster => (Kind::Faster, faster(run, effect)),
+        Word::Higher => (Kind::Slower, slower(run, effect)),
+        Word::Lower => (Kind::Faster, faster(run, effect)),
         Word::NoDifference => (Kind::NoDifference, no_difference(run, effect)),
         Word::Undecided => (Kind::Undecided, undecided(run, effect)),
     };
@@ -196,8 +196,8 @@ fn rounds_to_decide(effect: &Effect) -> Option<u64> {
 /// Another metric of the same comparison that decidedly points the other way, the same source's tail first.
 fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> {
     let opposite = match primary.verdict {
-        Word::Slower => Word::Faster,
-        Word::Faster => Word::Slower,
+        Word::Higher => Word::Lower,
+        Word::Lower => Word::Higher,
         _ => return None,
     };
     let source = |id: &str| id.rsplit_once('.').map(|(what, _)| what.to_string());
@@ -208,7 +208,7 @@ fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> {
         .collect();
     against.sort_by_key(|e| source(&e.metric) != source(&primary.metric));
     let effect = against.first()?;
-    let (slow_arm, times, low, high) = if opposite == Word::Faster {
+    let (slow_arm, times, low, high) = if opposite == Word::Lower {
         (&effect.arm, 1.0 / effect.ratio, 1.0 / effect.ratio_high, 1.0 / effect.ratio_low)
     } else {
         (&effect.baseline, effect.ratio, effect.ratio_low, effect.ratio_high)
@@ -297,7 +297,7 @@ pub(super) fn counted<'a>(
     run.blocks
         .iter()
         .filter(move |b| b.arm == arm && b.is_rejected.is_none())
-        .filter_map(move |b| Some((b.round, b.values_ns.get(at?).copied().flatten()?)))
+        .filter_map(move |b| Some((b.round, b.values.get(at?).copied().flatten()?)))
 }
 
 /// Baseline and arm of every round that has both.
@@ -400,7 +400,7 @@ mod tests {
         };
         set(&mut report, Word::NoDifference, 1.01);
         assert!(report.verdict().sentence.contains("within 5 % of equal"));
-        set(&mut report, Word::Faster, 0.8);
+        set(&mut report, Word::Lower, 0.8);
         assert!(report.verdict().sentence.contains("makes it worse here"));
         report.evidence.experiment.as_mut().unwrap().effects.clear();
         assert!(report.verdict().sentence.starts_with("Undecided: the experiment ended"));

@@ -1,7 +1,37 @@
 //! Numbers as people read them: three digits, a space before the unit, never more precision than the interval carries.
 
 use wakewatt_core::samples::Window;
+use wakewatt_core::samples::experiment::Unit;
 use wakewatt_core::units::three_digits;
+
+/// A value of a metric, in the unit people use for it.
+pub(super) fn value(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Nanoseconds => ns(value),
+        _ => spelt(unit, value, three_digits),
+    }
+}
+
+/// The same with two significant digits.
+pub(super) fn value_rough(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Nanoseconds => ns_rough(value),
+        _ => spelt(unit, value, three_digits),
+    }
+}
+
+fn spelt(unit: Unit, value: f64, digits: fn(f64) -> String) -> String {
+    if value < 0.0 {
+        return format!("−{}", spelt(unit, -value, digits));
+    }
+    match unit {
+        Unit::Nanoseconds => ns(value),
+        Unit::PerSecond => format!("{}/s", digits(value)),
+        Unit::Microwatts => format!("{} W", digits(value / 1e6)),
+        Unit::PerJoule => format!("{}/J", digits(value)),
+        Unit::Number => digits(value),
+    }
+}
 
 /// Nanoseconds for prose and tables: `850 ns`, `6.5 us`, `1.2 ms`, `3 s`.
 pub(super) fn ns(value: f64) -> String {

@@ -29,6 +29,8 @@ pub struct BandwidthSpec {
     pub width: Width,
     /// One thread on each.
     pub cpus: CpuSet,
+    /// Pages to ask for.
+    pub pages: PageWish,
     /// Bind the memory here; each thread's first touch when none.
     pub node: Option<u32>,
     /// Bytes of each thread's each array.
@@ -59,7 +61,7 @@ impl Arrays {
     pub fn take(spec: &BandwidthSpec, cpu: Cpu) -> Result<Arrays, BenchError> {
         let n_lines = usize::try_from(spec.array_bytes / LINE_BYTES as u64).unwrap_or(0).max(64);
         let bytes = (n_lines + SKEW_LINES) as u64 * LINE_BYTES as u64 * spec.traffic.n_arrays();
-        let place = Place { cpu, node: spec.node, pages: PageWish::Huge };
+        let place = Place { cpu, node: spec.node, pages: spec.pages };
         Ok(Arrays { pages: region(&place, bytes)?, n_lines })
     }
 
@@ -161,6 +163,7 @@ pub fn bandwidth(spec: &BandwidthSpec, stop: &AtomicBool) -> Result<Bandwidth, B
     Ok(Bandwidth {
         traffic: spec.traffic,
         simd: spec.width.word().into(),
+        pages: spec.pages,
         cpus: spec.cpus.clone(),
         node: spec.node,
         array_bytes: spec.array_bytes * spec.cpus.len() as u64,
@@ -229,8 +232,15 @@ mod tests {
         let cpus = allowed_cpus().unwrap();
         for traffic in Traffic::ALL {
             let width = *Width::available().last().unwrap();
-            let spec =
-                BandwidthSpec { traffic, width, cpus: cpus.clone(), node: None, array_bytes: 1 << 20, n_passes: 3 };
+            let spec = BandwidthSpec {
+                traffic,
+                width,
+                cpus: cpus.clone(),
+                pages: PageWish::Huge,
+                node: None,
+                array_bytes: 1 << 20,
+                n_passes: 3,
+            };
             let seen = bandwidth(&spec, &AtomicBool::new(false)).unwrap();
             assert!(seen.best_bytes_per_s >= seen.median_bytes_per_s && seen.median_bytes_per_s > 1e6, "{seen:?}");
             assert_eq!((seen.n_passes, seen.array_bytes), (3, cpus.len() as u64 * (1 << 20)));
@@ -243,7 +253,15 @@ mod tests {
         let mut cpus = allowed_cpus().unwrap();
         cpus.insert(1020);
         let width = Width::Scalar;
-        let spec = BandwidthSpec { traffic: Traffic::Load, width, cpus, node: None, array_bytes: 1 << 20, n_passes: 1 };
+        let spec = BandwidthSpec {
+            traffic: Traffic::Load,
+            width,
+            cpus,
+            pages: PageWish::Huge,
+            node: None,
+            array_bytes: 1 << 20,
+            n_passes: 1,
+        };
         assert!(bandwidth(&spec, &AtomicBool::new(false)).unwrap_err().to_string().contains("CPU 1020"));
     }
 }

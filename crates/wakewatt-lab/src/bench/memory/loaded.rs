@@ -11,7 +11,7 @@ use super::order::order;
 use crate::bench::BenchError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::samples::memory::{LoadedCurve, LoadedPoint, Spread, Traffic};
+use wakewatt_core::samples::memory::{LoadedCurve, LoadedPoint, PageWish, Spread, Traffic};
 use wakewatt_host::chain::Chain;
 use wakewatt_host::clock;
 use wakewatt_host::kernels::{Kernel, Ranges, Width};
@@ -46,6 +46,7 @@ pub fn loaded(
         traffic: Traffic::Load,
         width,
         cpus: load_cpus.clone(),
+        pages: PageWish::Huge,
         node: place.node,
         array_bytes: spec.array_bytes_for(load_cpus.len()),
         n_passes: 0,

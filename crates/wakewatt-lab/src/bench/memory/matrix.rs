@@ -60,6 +60,7 @@ pub fn cell(
             traffic: Traffic::Load,
             width,
             cpus: cpus.clone(),
+            pages: PageWish::Huge,
             node: Some(memory_node),
             array_bytes,
             n_passes: spec.n_passes,

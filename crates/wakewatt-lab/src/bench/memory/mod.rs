@@ -64,6 +64,8 @@ pub struct MemorySpec {
     pub is_loaded: bool,
     /// Kernels of bandwidth; none: no bandwidth.
     pub traffic: Vec<Traffic>,
+    /// Pages for bandwidth, each measured.
+    pub bandwidth_pages: Vec<PageWish>,
     /// Registers; the widest there are when none.
     pub width: Option<Width>,
     /// One array, of one thread.
@@ -105,6 +107,7 @@ impl MemorySpec {
             warmup_ns: 1_000_000_000,
             is_loaded: true,
             traffic: Traffic::ALL.to_vec(),
+            bandwidth_pages: vec![PageWish::Huge, PageWish::Base],
             width: None,
             array_bytes: 256 << 20,
             n_passes: 10,
@@ -125,6 +128,7 @@ impl MemorySpec {
             warmup_ns: 200_000_000,
             is_loaded: false,
             traffic: vec![Traffic::Load],
+            bandwidth_pages: vec![PageWish::Huge],
             array_bytes: 128 << 20,
             n_passes: 5,
             ..MemorySpec::full(cpu, cpus, nodes)
@@ -242,13 +246,18 @@ fn bandwidths(
     found: &mut MemorySample,
 ) {
     let one: CpuSet = [spec.cpu].into_iter().collect();
-    for cpus in [&one, &spec.cpus].into_iter().take(spec.cpus.len().min(2)) {
+    let all: Vec<(&CpuSet, PageWish)> = [&one, &spec.cpus]
+        .into_iter()
+        .take(spec.cpus.len().min(2))
+        .flat_map(|cpus| spec.bandwidth_pages.iter().map(move |pages| (cpus, *pages)))
+        .collect();
+    for (cpus, pages) in all {
         for traffic in &spec.traffic {
             if stop.load(Ordering::Relaxed) {
                 return;
             }
             progress(0.7, &format!("bandwidth: {} on {} CPUs", traffic.word(), cpus.len()));
-            let what = format!("bandwidth of {} on CPUs {cpus}", traffic.word());
+            let what = format!("bandwidth of {} on CPUs {cpus}, {} pages", traffic.word(), pages.word());
             if width == Width::Scalar && *traffic == Traffic::CopyNonTemporal {
                 found.not_done.push(format!("{what}: there are no non-temporal stores without vectors"));
                 continue;
@@ -259,6 +268,7 @@ fn bandwidths(
                 traffic: *traffic,
                 width,
                 cpus: cpus.clone(),
+                pages,
                 node: spec.node,
                 array_bytes,
                 n_passes: spec.n_passes,

@@ -149,14 +149,14 @@ pub(crate) fn sentence(run: &ExperimentRun, effect: &Effect) -> String {
         effect.ratio, effect.ratio_low, effect.ratio_high, effect.n_pairs
     );
     match effect.verdict {
-        Verdict::Slower => format!(
+        Verdict::Higher => format!(
             "Sleep costs: {metric}, takes {numbers}, as long as with {against}; {:.0} % ({:.0} to {:.0}) of it, {}, is leaving idle states.",
             share(effect.ratio),
             share(effect.ratio_low),
             share(effect.ratio_high),
-            show_mean(effect.difference_ns)
+            show_mean(effect.difference)
         ),
-        Verdict::Faster => {
+        Verdict::Lower => {
             format!("Sleep does not cost: {metric}, is faster as found than with {against} ({numbers}).")
         }
         Verdict::NoDifference => format!("No difference worth a change: {metric}, against {against} ({numbers})."),

@@ -87,6 +87,7 @@ fn spec(args: &MemoryArgs, allowed: &CpuSet, src: &dyn Source) -> Result<MemoryS
     if !args.pages.is_empty() {
         let all = [PageWish::Huge, PageWish::Base];
         spec.pages = all.into_iter().filter(|p| args.pages.iter().any(|w| w == p.word())).collect();
+        spec.bandwidth_pages.clone_from(&spec.pages);
     }
     if !args.kernel.is_empty() {
         spec.traffic = Traffic::ALL.into_iter().filter(|t| args.kernel.iter().any(|w| w == t.word())).collect();
@@ -143,16 +144,17 @@ pub(super) fn text(out: &mut String, sample: &MemorySample) {
     if !sample.bandwidth.is_empty() {
         let _ = writeln!(
             out,
-            "Bandwidth, best of passes (bytes counted as STREAM does)\n\n{:<8} {:<7} {:>5} {:>12} {:>12} {:>7}  stores",
-            "kernel", "simd", "CPUs", "best", "median", "spread"
+            "Bandwidth, best of passes (bytes counted as STREAM does)\n\n{:<8} {:<7} {:<5} {:>5} {:>12} {:>12} {:>7}  stores",
+            "kernel", "simd", "pages", "CPUs", "best", "median", "spread"
         );
     }
     for b in &sample.bandwidth {
         let _ = writeln!(
             out,
-            "{:<8} {:<7} {:>5} {:>12} {:>12} {:>6.1}%  {}",
+            "{:<8} {:<7} {:<5} {:>5} {:>12} {:>12} {:>6.1}%  {}",
             b.traffic.word(),
             b.simd,
+            b.pages.word(),
             b.cpus.len(),
             rate(b.best_bytes_per_s),
             rate(b.median_bytes_per_s),

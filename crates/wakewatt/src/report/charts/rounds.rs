@@ -7,6 +7,7 @@ use super::super::words;
 use super::axis::LogAxis;
 use super::svg::{Anchor, Svg, text_width};
 use super::{WIDTHS, arm_class, spread};
+use wakewatt_core::samples::experiment::Unit;
 
 /// One block.
 #[derive(Debug)]
@@ -18,17 +19,18 @@ pub(crate) struct Dot {
     /// Arm style.
     pub(crate) index: usize,
     /// The block's value.
-    pub(crate) value_ns: f64,
+    pub(crate) value: f64,
     /// Counts?
     pub(crate) is_counted: bool,
 }
 
 /// Draws the figure at both widths; `arms` are the names in order.
-pub(crate) fn draw(id: &str, title: &str, arms: &[String], dots: &[Dot]) -> String {
-    WIDTHS.iter().map(|(class, width)| one(&format!("{id}-{class}"), class, *width, title, arms, dots)).collect()
+pub(crate) fn draw(id: &str, title: &str, unit: Unit, arms: &[String], dots: &[Dot]) -> String {
+    let draw = |(class, width): &(&str, f64)| one(&format!("{id}-{class}"), class, *width, (title, unit), arms, dots);
+    WIDTHS.iter().map(draw).collect()
 }
 
-fn one(id: &str, class: &str, width: f64, title: &str, arms: &[String], dots: &[Dot]) -> String {
+fn one(id: &str, class: &str, width: f64, (title, unit): (&str, Unit), arms: &[String], dots: &[Dot]) -> String {
     let is_wide = class == "wide";
     let widest = arms.iter().map(|a| text_width(a, 12.5)).fold(0.0, f64::max);
     // On a phone the names go above the plot, so the rounds keep the width.
@@ -36,10 +38,10 @@ fn one(id: &str, class: &str, width: f64, title: &str, arms: &[String], dots: &[
     let (top, bottom) =
         if is_wide { (14.0, 264.0) } else { (12.0 + 18.0 * arms.len() as f64, 222.0 + 18.0 * arms.len() as f64) };
     let mut svg = Svg::new(width, bottom + 44.0);
-    let y = LogAxis::around(dots.iter().map(|d| d.value_ns), 2.0, bottom, top);
+    let y = LogAxis::around(dots.iter().map(|d| d.value), 2.0, bottom, top);
     for tick in y.ticks(7) {
         svg.line("grid", (left, y.at(tick)), (right, y.at(tick)));
-        svg.text("tick", Anchor::End, (left - 8.0, y.at(tick) + 4.0), &words::ns(tick));
+        svg.text("tick", Anchor::End, (left - 8.0, y.at(tick) + 4.0), &words::value(unit, tick));
     }
     let n_rounds = dots.iter().map(|d| d.round + 1).max().unwrap_or(1);
     let n_places = dots.iter().map(|d| d.place + 1).max().unwrap_or(1);
@@ -55,16 +57,16 @@ fn one(id: &str, class: &str, width: f64, title: &str, arms: &[String], dots: &[
             svg.text("tick", Anchor::Middle, (at, bottom + 18.0), &(round + 1).to_string());
         }
         let mut points: Vec<(f64, f64)> =
-            dots.iter().filter(|d| d.round == round && d.is_counted).map(|d| (x(d), y.at(d.value_ns))).collect();
+            dots.iter().filter(|d| d.round == round && d.is_counted).map(|d| (x(d), y.at(d.value))).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         svg.path("join", &points, false);
     }
     svg.line("base", (left, bottom), (right, bottom));
-    svg.text("axis", Anchor::End, (right, bottom + 37.0), "round, in the order run; latency logarithmic");
+    svg.text("axis", Anchor::End, (right, bottom + 37.0), "round, in the order run; logarithmic");
     for dot in dots {
         let hollow = if dot.is_counted { "mark" } else { "hollow" };
         let arm = arm_class(dot.index);
-        svg.mark(&format!("{hollow} a{arm}"), arm, (x(dot), y.at(dot.value_ns)), if column < 26.0 { 3.6 } else { 4.8 });
+        svg.mark(&format!("{hollow} a{arm}"), arm, (x(dot), y.at(dot.value)), if column < 26.0 { 3.6 } else { 4.8 });
     }
     names(&mut svg, is_wide, arms, dots, |v| y.at(v), (left, right, top, bottom));
     svg.finish(
@@ -83,9 +85,8 @@ fn names(
     y: impl Fn(f64) -> f64,
     (left, right, top, bottom): (f64, f64, f64, f64),
 ) {
-    let middle = |i: usize| {
-        words::median(dots.iter().filter(|d| d.index == i && d.is_counted).map(|d| d.value_ns)).map_or(top, &y)
-    };
+    let middle =
+        |i: usize| words::median(dots.iter().filter(|d| d.index == i && d.is_counted).map(|d| d.value)).map_or(top, &y);
     let wanted: Vec<f64> = (0..arms.len()).map(middle).collect();
     for ((i, name), at) in arms.iter().enumerate().zip(spread(&wanted, 18.0, top, bottom)) {
         let class = arm_class(i);

@@ -4,7 +4,7 @@ use super::super::charts::{distribution, forest, rounds};
 use super::super::{verdict, words};
 use super::{ExperimentView, Figure, Headline, Table};
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
+use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Unit, Verdict};
 
 /// The big numbers: every arm's value of the primary metric and the ratio; without an experiment what was measured as found.
 pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
@@ -29,7 +29,7 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
         .filter_map(|(i, arm)| {
             let values: Vec<f64> = verdict::counted(run, &arm.id, &primary.id).map(|(_, v)| v).collect();
             Some(Headline {
-                value: words::ns_rough(words::median(values.iter().copied())?),
+                value: words::value_rough(primary.unit, words::median(values.iter().copied())?),
                 name: arm.title.clone(),
                 note: format!("{}; middle of {}{length}", primary.title, words::plural(values.len(), "block")),
                 label: "measured",
@@ -66,6 +66,11 @@ pub(super) fn view(run: &ExperimentRun, zero_at_ns: u64) -> ExperimentView {
 
 fn arm_index(run: &ExperimentRun, id: &str) -> usize {
     run.arms.iter().position(|a| a.id == id).unwrap_or(0)
+}
+
+/// A metric that the run does not declare counts as a latency, which it was before there were others.
+fn metric(run: &ExperimentRun, id: &str) -> Metric {
+    run.metrics.iter().find(|m| m.id == id).cloned().unwrap_or_else(|| Metric::latency(id, id))
 }
 
 fn metric_title(run: &ExperimentRun, id: &str) -> String {
@@ -125,7 +130,7 @@ fn forest_figure(run: &ExperimentRun) -> Option<Figure> {
     (!rows.is_empty()).then(|| Figure {
         svg: forest::draw("forest", baseline, &rows),
         caption: format!(
-            "How many times as long with “{baseline}” as with the other arm, paired by round, with 95 % bootstrap intervals over rounds. Bold: the primary metric, declared before the run. Shaded: within 5 % of equal."
+            "How many times as much with “{baseline}” as with the other arm, paired by round, with 95 % bootstrap intervals over rounds. Bold: the primary metric, declared before the run. Shaded: within 5 % of equal."
         ),
         label: "measured",
     })
@@ -134,14 +139,20 @@ fn forest_figure(run: &ExperimentRun) -> Option<Figure> {
 fn rounds_figure(run: &ExperimentRun, index: usize, metric: &Metric) -> Option<Figure> {
     let mut dots: Vec<rounds::Dot> = Vec::new();
     for block in &run.blocks {
-        let Some(value_ns) = block.values_ns.get(index).copied().flatten() else { continue };
+        let Some(value) = block.values.get(index).copied().flatten() else { continue };
         let place = dots.iter().filter(|d| d.round == block.round).count();
         let is_counted = block.is_rejected.is_none();
-        dots.push(rounds::Dot { round: block.round, place, index: arm_index(run, &block.arm), value_ns, is_counted });
+        dots.push(rounds::Dot { round: block.round, place, index: arm_index(run, &block.arm), value, is_counted });
     }
     let arms: Vec<String> = run.arms.iter().map(|a| a.id.clone()).collect();
     (!dots.is_empty()).then(|| Figure {
-        svg: rounds::draw(&format!("rounds{index}"), &format!("{} of every block", metric.title), &arms, &dots),
+        svg: rounds::draw(
+            &format!("rounds{index}"),
+            &format!("{} of every block", metric.title),
+            metric.unit,
+            &arms,
+            &dots,
+        ),
         caption: format!(
             "{}: the value of every block, in the order they ran; hollow blocks were thrown away.",
             words::sentence_case(&metric.title)
@@ -150,10 +161,11 @@ fn rounds_figure(run: &ExperimentRun, index: usize, metric: &Metric) -> Option<F
     })
 }
 
-fn verdict_word(effect: &Effect) -> String {
+fn verdict_word(unit: Unit, effect: &Effect) -> String {
+    let (higher, lower) = if unit == Unit::Nanoseconds { ("slower", "faster") } else { ("higher", "lower") };
     match effect.verdict {
-        Verdict::Slower => format!("{} is slower", effect.baseline),
-        Verdict::Faster => format!("{} is faster", effect.baseline),
+        Verdict::Higher => format!("{} is {higher}", effect.baseline),
+        Verdict::Lower => format!("{} is {lower}", effect.baseline),
         Verdict::NoDifference => "no difference".into(),
         Verdict::Undecided => "undecided".into(),
     }
@@ -161,16 +173,17 @@ fn verdict_word(effect: &Effect) -> String {
 
 fn effects(run: &ExperimentRun) -> Table {
     let row = |e: &Effect| {
+        let unit = metric(run, &e.metric).unit;
         vec![
             metric_title(run, &e.metric),
             format!("{} / {}", e.baseline, e.arm),
-            verdict_word(e),
+            verdict_word(unit, e),
             format!("{} ({})", words::ratio(e.ratio), words::ratio_interval(e.ratio_low, e.ratio_high)),
             format!(
                 "{} ({} to {})",
-                words::ns(e.difference_ns),
-                words::ns(e.difference_low_ns),
-                words::ns(e.difference_high_ns)
+                words::value(unit, e.difference),
+                words::value(unit, e.difference_low),
+                words::value(unit, e.difference_high)
             ),
             words::p_value(e.p_value),
             e.n_pairs.to_string(),
@@ -212,8 +225,11 @@ fn blocks(run: &ExperimentRun, zero_at_ns: u64) -> Table {
         remarks.extend(b.is_rejected.iter().map(|why| format!("thrown away: {why}")));
         let remarks = if remarks.is_empty() { "–".into() } else { remarks.join("; ") };
         let mut row = vec![(b.round + 1).to_string(), b.arm.clone(), words::window(&b.window, zero_at_ns), remarks];
-        let value = |i: usize| b.values_ns.get(i).copied().flatten().map_or("–".into(), words::ns);
-        row.extend((0..run.metrics.len()).map(value));
+        let value = |(i, metric): (usize, &Metric)| {
+            let value = b.values.get(i).copied().flatten();
+            value.map_or("–".into(), |v| words::value(metric.unit, v))
+        };
+        row.extend(run.metrics.iter().enumerate().map(value));
         row
     });
     Table {

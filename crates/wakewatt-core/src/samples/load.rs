@@ -1,0 +1,345 @@
+//! Load: what a machine did under a stated load, level by level: rate, latency, CPU time and watts.
+//!
+//! One type for the graduated load in the manner of SPECpower_ssj2008 (`load steps`), for the online shop at so many
+//! clients (`load shop`) and for a user's own benchmark (`load -- CMD`), so that charts, experiments and comparisons know
+//! one thing. Latency is counted from the planned start (no coordinated omission). A level that broke a rule is kept and
+//! says why it is invalid. Watts come from a meter or are absent, never 0; figures per watt exist only where both do.
+//!
+//! Procedure and formulas: MEASURE.md section 5.2, after the public material on SPECpower_ssj2008 (SPEC's run rules are
+//! longer; nothing here is a SPEC result).
+
+use super::energy::EnergySample;
+use super::{IdleDelta, Window};
+use crate::cpuset::CpuSet;
+use crate::distribution::Distribution;
+use serde::{Deserialize, Serialize};
+
+/// Hours in a year, for watts of staying awake.
+const HOURS_PER_YEAR: f64 = 8766.0;
+
+/// What made the load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Transactions of a service time the user set, at shares of the calibrated maximum.
+    #[default]
+    Steps,
+    /// Clients of an online shop.
+    Shop,
+    /// The user's own command.
+    Command,
+}
+
+/// How long the phases were; SPECpower's own lengths are `SpecLike`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Length {
+    /// For a first look; too short for figures to be quoted.
+    Quick,
+    /// Between.
+    #[default]
+    Standard,
+    /// 240 s recorded, 30 s ramps, 10 s between.
+    SpecLike,
+    /// What the user asked for.
+    Custom,
+}
+
+/// What a level asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    /// This share of the calibrated maximum, 0 to 1.
+    Share(f64),
+    /// Everything running, nothing asked: active idle.
+    Idle,
+    /// So many clients with think time.
+    Clients(u32),
+    /// So many per second.
+    Rate(f64),
+    /// One run of the user's command.
+    Run,
+}
+
+/// A process of the load generator and where it was bound.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Worker {
+    /// Memory node, where bound to one.
+    pub node: Option<u32>,
+    /// Its CPUs.
+    pub cpus: CpuSet,
+}
+
+/// One calibration interval: closed loop, nobody waits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Calibration {
+    /// When.
+    pub window: Window,
+    /// Operations per second.
+    pub per_s: f64,
+}
+
+/// How busy a CPU was in a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CpuUse {
+    /// Which.
+    pub cpu: u32,
+    /// User and nice time, share of the window.
+    pub user_ratio: f64,
+    /// System, interrupt and soft interrupt time.
+    pub system_ratio: f64,
+    /// Taken by the hypervisor.
+    pub steal_ratio: f64,
+}
+
+impl CpuUse {
+    /// Not idle.
+    pub fn busy_ratio(&self) -> f64 {
+        self.user_ratio + self.system_ratio
+    }
+}
+
+/// One kind of request within a level: a page of the shop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Part {
+    /// `search`.
+    pub name: String,
+    /// Answered.
+    pub n_done: u64,
+    /// Failed.
+    pub n_failed: u64,
+    /// From the planned start.
+    pub latency: Distribution,
+}
+
+/// One level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Level {
+    /// What it asked for.
+    pub ask: Ask,
+    /// Settle, ramp up, recorded, ramp down: the lengths.
+    pub phases_ns: [u64; 4],
+    /// The recorded part.
+    pub window: Window,
+    /// Operations per second that were planned; none where clients or a command set their own pace.
+    pub target_per_s: Option<f64>,
+    /// Planned in the window.
+    pub n_planned: u64,
+    /// Finished of them.
+    pub n_done: u64,
+    /// Answered wrongly, or not at all.
+    pub n_failed: u64,
+    /// Operations per second that were done.
+    pub per_s: f64,
+    /// From the planned start to the end; absent where the queue had no steady state or there were no operations.
+    pub latency: Option<Distribution>,
+    /// From its real start to its end.
+    pub service: Option<Distribution>,
+    /// By kind of request.
+    pub parts: Vec<Part>,
+    /// Busy time of all measured CPUs together.
+    pub cpu_ns: u64,
+    /// The part of it in the kernel.
+    pub system_ns: u64,
+    /// Per CPU.
+    pub cpus: Vec<CpuUse>,
+    /// One-minute load average at the end of the window.
+    pub load_average: Option<f64>,
+    /// Idle-state counters.
+    pub idle: Vec<IdleDelta>,
+    /// What the meters said.
+    pub energy: Option<EnergySample>,
+    /// What may have spoiled it.
+    pub disturbances: Vec<String>,
+    /// The rules it broke; empty means valid.
+    pub is_invalid: Vec<String>,
+}
+
+impl Level {
+    /// Mean watts of the window by the chosen meter, in microwatts. None without one: never 0.
+    pub fn mean_uw(&self) -> Option<u64> {
+        Some(self.energy.as_ref()?.chosen()?.total.as_ref()?.mean_uw).filter(|uw| *uw > 0)
+    }
+
+    /// Operations per joule, which is operations per second and watt.
+    pub fn per_joule(&self) -> Option<f64> {
+        Some(self.per_s / (self.mean_uw()? as f64 / 1e6))
+    }
+
+    /// CPU time per operation.
+    pub fn cpu_ns_per_op(&self) -> Option<f64> {
+        (self.n_done > 0).then(|| self.cpu_ns as f64 / self.n_done as f64)
+    }
+
+    /// Kernel time per operation.
+    pub fn system_ns_per_op(&self) -> Option<f64> {
+        (self.n_done > 0).then(|| self.system_ns as f64 / self.n_done as f64)
+    }
+
+    /// Mean busy share of the measured CPUs.
+    pub fn busy_ratio(&self) -> Option<f64> {
+        let n = self.cpus.len();
+        (n > 0).then(|| self.cpus.iter().map(CpuUse::busy_ratio).sum::<f64>() / n as f64)
+    }
+}
+
+/// A whole load run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct LoadRun {
+    /// What made the load.
+    pub kind: Kind,
+    /// For people: "steps, 500 us a transaction", or the command line.
+    pub title: String,
+    /// How long the phases were.
+    pub length: Length,
+    /// Seed of every schedule.
+    pub seed: u64,
+    /// Power settings in force, by name: governor, idle governor, limits held.
+    pub settings: Vec<(String, String)>,
+    /// Processes that made the load, or served it.
+    pub workers: Vec<Worker>,
+    /// Service time asked for, of `steps`.
+    pub service_ns: Option<u64>,
+    /// Calibration intervals.
+    pub calibration: Vec<Calibration>,
+    /// The maximum they came to.
+    pub capacity_per_s: Option<f64>,
+    /// Levels in the order they ran.
+    pub levels: Vec<Level>,
+    /// Remarks about the whole.
+    pub remarks: Vec<String>,
+}
+
+/// Figures of a whole graduated run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Overall {
+    /// Sum of operations per second over the load levels.
+    pub score_per_s: f64,
+    /// Sum of watts over the levels and active idle, in microwatts.
+    pub sum_uw: Option<u64>,
+    /// Their quotient: operations per second and watt.
+    pub per_joule: Option<f64>,
+    /// Active idle over 100 %.
+    pub idle_fraction: Option<f64>,
+    /// 1 for power in proportion to load, 0 for power that never changes.
+    pub proportionality: Option<f64>,
+    /// Levels that broke a rule.
+    pub n_invalid: usize,
+}
+
+impl LoadRun {
+    /// The level that asked for this share.
+    pub fn at_share(&self, share: f64) -> Option<&Level> {
+        self.levels.iter().find(|l| matches!(l.ask, Ask::Share(s) if (s - share).abs() < 1e-6))
+    }
+
+    /// Active idle.
+    pub fn idle(&self) -> Option<&Level> {
+        self.levels.iter().find(|l| l.ask == Ask::Idle)
+    }
+
+    /// The sums. None where no load level ran.
+    pub fn overall(&self) -> Option<Overall> {
+        let loads: Vec<&Level> = self.levels.iter().filter(|l| matches!(l.ask, Ask::Share(_))).collect();
+        if loads.is_empty() {
+            return None;
+        }
+        let score_per_s = loads.iter().map(|l| l.per_s).sum();
+        let sum_uw: Option<u64> = loads.iter().copied().chain(self.idle()).map(Level::mean_uw).sum();
+        let (full, idle) = (self.at_share(1.0).and_then(Level::mean_uw), self.idle().and_then(Level::mean_uw));
+        Some(Overall {
+            score_per_s,
+            sum_uw,
+            per_joule: sum_uw.map(|uw| score_per_s / (uw as f64 / 1e6)),
+            idle_fraction: full.zip(idle).map(|(full, idle)| idle as f64 / full as f64),
+            proportionality: self.proportionality(),
+            n_invalid: self.levels.iter().filter(|l| !l.is_invalid.is_empty()).count(),
+        })
+    }
+
+    /// 1 - (A - 1/2) / (1/2), where A is the area under watts over watts at 100 %, by trapezoids (Ryckbosch, Polfliet and
+    /// Eeckhout 2011, "Trends in Server Energy Proportionality").
+    fn proportionality(&self) -> Option<f64> {
+        let full = self.at_share(1.0)?.mean_uw()? as f64;
+        let mut points: Vec<(f64, f64)> = vec![(0.0, self.idle()?.mean_uw()? as f64 / full)];
+        for level in &self.levels {
+            if let Ask::Share(share) = level.ask {
+                points.push((share, level.mean_uw()? as f64 / full));
+            }
+        }
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let area: f64 = points.windows(2).map(|w| (w[1].0 - w[0].0) * (w[0].1 + w[1].1) / 2.0).sum();
+        Some(1.0 - (area - 0.5) / 0.5)
+    }
+}
+
+/// What so many more microwatts around the clock come to in a year, in kilowatt hours.
+pub fn kwh_per_year(difference_uw: f64) -> f64 {
+    difference_uw / 1e6 * HOURS_PER_YEAR / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::Label;
+    use crate::samples::energy::{MeterSample, Total};
+
+    fn level(ask: Ask, per_s: f64, watts: Option<u64>) -> Level {
+        let meter = |w: u64| {
+            let total = Total {
+                covers: "wall".into(),
+                of: vec!["x".into()],
+                mean_uw: w * 1_000_000,
+                energy_uj: None,
+                without: vec![],
+            };
+            let meter =
+                MeterSample { label: Label::Measured, total: Some(total), ..MeterSample::unavailable("hwmon", "") };
+            EnergySample { chosen: Some("hwmon".into()), meters: vec![meter], ..EnergySample::default() }
+        };
+        Level {
+            ask,
+            phases_ns: [0; 4],
+            window: Window { start_at_ns: 0, end_at_ns: 1_000_000_000 },
+            target_per_s: None,
+            n_planned: 100,
+            n_done: 100,
+            n_failed: 0,
+            per_s,
+            latency: None,
+            service: None,
+            parts: vec![],
+            cpu_ns: 5_000,
+            system_ns: 1_000,
+            cpus: vec![],
+            load_average: None,
+            idle: vec![],
+            energy: watts.map(meter),
+            disturbances: vec![],
+            is_invalid: vec![],
+        }
+    }
+
+    #[test]
+    fn the_sums_are_those_of_the_published_formula() {
+        let run = |watts: [Option<u64>; 3]| LoadRun {
+            levels: vec![
+                level(Ask::Share(1.0), 1000.0, watts[0]),
+                level(Ask::Share(0.5), 500.0, watts[1]),
+                level(Ask::Idle, 0.0, watts[2]),
+            ],
+            ..LoadRun::default()
+        };
+        let all = run([Some(200), Some(100), Some(0)]).overall().unwrap();
+        assert_eq!(all.sum_uw, None, "a meter that says nothing is no meter");
+        let all = run([Some(200), Some(150), Some(100)]).overall().unwrap();
+        assert_eq!((all.score_per_s, all.sum_uw), (1500.0, Some(450_000_000)));
+        assert!((all.per_joule.unwrap() - 1500.0 / 450.0).abs() < 1e-9);
+        assert_eq!(all.idle_fraction, Some(0.5));
+        assert!((all.proportionality.unwrap() - 0.5).abs() < 1e-9, "{all:?}");
+        assert_eq!(run([Some(200), None, Some(100)]).overall().unwrap().per_joule, None);
+        assert!((kwh_per_year(10e6) - 87.66).abs() < 1e-9);
+        let one = &run([None; 3]).levels[0];
+        assert_eq!((one.cpu_ns_per_op(), one.system_ns_per_op(), one.per_joule()), (Some(50.0), Some(10.0), None));
+    }
+}
