@@ -9,6 +9,7 @@ use crate::samples::speed::SpeedSample;
 use crate::samples::state_cost::StateCosts;
 use crate::samples::traced::Traced;
 use crate::samples::wakeup::WakeupSample;
+use crate::samples::work::WorkSample;
 use serde::Serialize;
 
 /// All that is known when the rules are asked.
@@ -30,6 +31,8 @@ pub struct Evidence {
     pub speed: Vec<SpeedSample>,
     /// What leaving each idle state costs, one state allowed at a time, if it was measured.
     pub idle_states: Vec<StateCosts>,
+    /// Instructions per cycle of the machine's own work, where a PMU counts them.
+    pub work: Option<WorkSample>,
     /// Wake-ups of the machine's own work, by idle state, if it could be traced.
     pub trace: Option<Traced>,
     /// The idle experiment, if it ran.

@@ -23,6 +23,7 @@ pub mod sleep;
 pub mod ipi;
 pub mod line;
 pub mod cycles;
+pub mod work;
 pub mod vector;
 pub mod kernel_config;
 pub mod kernel_log;

@@ -326,6 +326,7 @@ mod random_placement_cost;
 mod numa_remote_share;
 mod snc_nps;
 mod zone_reclaim;
+mod busy_but_stalled;
 mod cfs_quota;
 mod run_queue_contention;
 mod load_above_cpus_while_idle;
@@ -389,6 +390,7 @@ pub const RULES: &[&dyn Rule] = &[
     &numa_remote_share::NumaRemoteShare,
     &snc_nps::SncNps,
     &zone_reclaim::ZoneReclaim,
+    &busy_but_stalled::BusyButStalled,
     &cfs_quota::CfsQuota,
     &run_queue_contention::RunQueueContention,
     &load_above_cpus_while_idle::LoadAboveCpusWhileIdle,

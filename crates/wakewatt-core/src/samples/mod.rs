@@ -17,6 +17,7 @@ pub mod meters;
 pub mod power_model;
 pub mod traced;
 pub mod wakes;
+pub mod work;
 pub mod wakeup;
 
 use serde::{Deserialize, Serialize};

@@ -21,6 +21,7 @@ pub mod wakeup_ipi;
 pub mod wakeup_remote;
 pub mod wakeup_timer;
 pub mod wire;
+pub mod work;
 
 pub use disk::{DiskSlice, DiskSpec, disk};
 pub use hand_over::{HandOverSlice, hand_over};
@@ -35,6 +36,7 @@ pub use speed::{SpeedSpec, speed};
 pub use wakeup_ipi::ipi;
 pub use wakeup_remote::{RemoteKind, RemoteSpec, remote};
 pub use wakeup_timer::{TimerSpec, timer};
+pub use work::WorkWatch;
 
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::units::{Cpu, show_ns};

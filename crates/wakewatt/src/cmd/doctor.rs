@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::report::{Report, text::Style, verdict};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
@@ -32,6 +32,8 @@ mod states;
 /// The report's name when none is given.
 const DEFAULT_REPORT: &str = "wakewatt-report.html";
 const GAP_NS: u64 = 1_000_000;
+/// Utilisation is counted in ticks of 10 ms.
+const MIN_WORK_NS: u64 = 1_000_000_000;
 /// Pairs of memory nodes that doctor measures, at about half a second each.
 const MAX_CELLS: usize = 16;
 
@@ -140,7 +142,9 @@ fn measure(args: &DoctorArgs, src: &dyn Source, evidence: &mut Evidence, interru
     let Some(cpu) = pick::sleeper(&allowed) else {
         return evidence.not_done.push("measurements: this process may use no CPU".into());
     };
+    let work = bench::WorkWatch::start(src, &allowed);
     trace(args, times, src, evidence, interrupt);
+    own_work(work, src, evidence);
     probes(cpu, &allowed, times, src, evidence, interrupt);
     memory(&allowed, src, evidence, interrupt);
     match (args.read_only, args.quick) {
@@ -175,6 +179,17 @@ fn trace(args: &DoctorArgs, times: Times, src: &dyn Source, evidence: &mut Evide
     match super::trace::of_machine(src, times.trace_ns, interrupt) {
         Ok(traced) => evidence.trace = Some(traced),
         Err(why) => evidence.not_done.push(format!("wake-ups by idle state: {why:#}")),
+    }
+}
+
+/// What the CPUs got done in the window of the trace, or in a second where that was not allowed.
+fn own_work(work: Result<bench::WorkWatch, bench::BenchError>, src: &dyn Source, evidence: &mut Evidence) {
+    match work {
+        Ok(watch) => {
+            std::thread::sleep(Duration::from_nanos(MIN_WORK_NS.saturating_sub(watch.length_ns())));
+            evidence.work = Some(watch.stop(src));
+        }
+        Err(why) => evidence.not_done.push(format!("instructions per cycle: {why}")),
     }
 }
 
