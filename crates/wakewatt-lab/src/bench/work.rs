@@ -33,7 +33,10 @@ impl WorkWatch {
         }
         match refusal {
             Some((cpu, why)) if counters.is_empty() => {
-                Err(BenchError::system(format!("counting instructions on CPU {cpu}"), why))
+                let what = format!(
+                    "counting instructions on CPU {cpu} (a guest without a virtual PMU, or perf_event_paranoid above 0)"
+                );
+                Err(BenchError::system(what, why))
             }
             _ => Ok(WorkWatch { start_at_ns: clock::monotonic_ns(), counters, times: times(src) }),
         }
