@@ -17,6 +17,7 @@ pub mod samples;
 pub mod watch;
 pub mod stats;
 pub mod evidence;
+pub mod choice;
 pub mod plan;
 pub mod budget;
 pub mod rules;

@@ -7,7 +7,6 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
-use crate::samples::speed::AfterIdle;
 use crate::units::show_ns;
 
 /// A request loses more than this before it matters.
@@ -30,11 +29,10 @@ impl Rule for FrequencyRamp {
                 "wakewatt doctor, or wakewatt measure frequency",
             );
         };
-        let lost_ns = |a: &AfterIdle| Some(a.ramp?.median_ns * (1.0 - a.slowest_ratio?));
         let all = evidence.speed.iter().flat_map(|s| s.after.iter().map(move |a| (s.cpu, a)));
         let worst = all
             .filter(|(_, a)| a.is_ramp())
-            .filter_map(|(cpu, a)| Some((cpu, a, lost_ns(a)?)))
+            .filter_map(|(cpu, a)| Some((cpu, a, a.lost_ns()?)))
             .max_by(|x, y| x.2.total_cmp(&y.2));
         let Some((cpu, after, lost_ns)) = worst else {
             let coarsest = sample.after.iter().map(|a| a.resolution_ns).fold(0.0, f64::max);
@@ -81,7 +79,7 @@ fn words(ns: f64) -> String {
 mod tests {
     use super::super::testing::{ask, line};
     use super::*;
-    use crate::samples::speed::{Median, SpeedSample};
+    use crate::samples::speed::{AfterIdle, Median, SpeedSample};
     use crate::samples::{Scheduling, Window};
 
     fn host(n_ramped: u32, ramp_ns: f64, slowest: f64) -> Evidence {

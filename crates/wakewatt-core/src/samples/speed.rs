@@ -74,6 +74,11 @@ pub struct AfterIdle {
 }
 
 impl AfterIdle {
+    /// What work of the ramp's length loses: the ramp times the speed that is missing at its worst.
+    pub fn lost_ns(&self) -> Option<f64> {
+        Some(self.ramp?.median_ns * (1.0 - self.slowest_ratio?))
+    }
+
     /// Was a ramp seen in most repetitions?
     pub fn is_ramp(&self) -> bool {
         self.n_ramped * 2 > self.n_repeats
