@@ -102,8 +102,7 @@ fn words(ns: f64) -> String {
 mod tests {
     use super::*;
     use crate::facts::Snapshot;
-    use crate::samples::speed::{AfterIdle, Median, SpeedSample};
-    use crate::samples::{Scheduling, Window};
+    use crate::samples::speed::testing::ramped;
     use crate::source::Tree;
 
     const GOVERNED: &str = "//- /sys/devices/system/cpu/online\n0\n//- /sys/devices/system/cpu/present\n0\n
@@ -116,43 +115,13 @@ mod tests {
         Evidence { facts: Snapshot::read(&Tree::from_text(text), |_| true), ..Evidence::default() }
     }
 
-    fn ramp(median_ns: f64) -> SpeedSample {
-        let at = |median_ns: f64| Median { median_ns, low_ns: median_ns, high_ns: median_ns };
-        let after = AfterIdle {
-            idle_ns: 100_000_000,
-            n_repeats: 10,
-            n_ramped: 10,
-            ramp: Some(at(median_ns)),
-            slowest_ratio: Some(0.5),
-            n_unsteady: 0,
-            exit: at(3e4),
-            first_quantum_extra: at(1e3),
-            n_quanta: 40_000,
-            n_discarded: 0,
-            resolution_ns: 4e4,
-            resolution_ratio: 0.05,
-            curve: Vec::new(),
-        };
-        SpeedSample {
-            cpu: 0,
-            steps_per_quantum: 1,
-            quantum_ns: 1e4,
-            worked_ns: 40_000_000,
-            after: vec![after],
-            vector: None,
-            no_counters: None,
-            scheduling: Scheduling::Fifo(1),
-            window: Window::default(),
-        }
-    }
-
     #[test]
     fn what_has_most_at_stake_comes_first_and_what_cannot_be_turned_not_at_all() {
         let subjects = |e: &Evidence| experiments(e).iter().map(|c| c.subject).collect::<Vec<_>>();
         let mut found = host(GOVERNED);
         assert_eq!(subjects(&found), [Subject::Idle, Subject::Frequency]);
         assert!(experiments(&found)[0].because.contains("133us"), "{:?}", experiments(&found));
-        found.speed.push(ramp(8e6));
+        found.speed.push(ramped(10, 8e6, 0.5));
         assert_eq!(subjects(&found), [Subject::Frequency, Subject::Idle]);
         assert_eq!(experiments(&found)[0].at_stake_ns, 4e6);
         assert_eq!(subjects(&host(&GOVERNED.replace("ondemand", "performance"))), [Subject::Idle]);

@@ -79,38 +79,10 @@ fn words(ns: f64) -> String {
 mod tests {
     use super::super::testing::{ask, line};
     use super::*;
-    use crate::samples::speed::{AfterIdle, Median, SpeedSample};
-    use crate::samples::{Scheduling, Window};
+    use crate::samples::speed::testing::ramped;
 
     fn host(n_ramped: u32, ramp_ns: f64, slowest: f64) -> Evidence {
-        let at = |median_ns: f64| Median { median_ns, low_ns: median_ns, high_ns: median_ns };
-        let after = AfterIdle {
-            idle_ns: 100_000_000,
-            n_repeats: 10,
-            n_ramped,
-            ramp: (n_ramped > 0).then(|| at(ramp_ns)),
-            slowest_ratio: (n_ramped > 0).then_some(slowest),
-            n_unsteady: 0,
-            exit: at(3e4),
-            first_quantum_extra: at(1e3),
-            n_quanta: 40_000,
-            n_discarded: 3,
-            resolution_ns: 4e4,
-            resolution_ratio: 0.05,
-            curve: Vec::new(),
-        };
-        let sample = SpeedSample {
-            cpu: 3,
-            steps_per_quantum: 1,
-            quantum_ns: 1e4,
-            worked_ns: 40_000_000,
-            after: vec![after],
-            vector: None,
-            no_counters: None,
-            scheduling: Scheduling::Fifo(1),
-            window: Window::default(),
-        };
-        Evidence { speed: vec![sample], ..Evidence::default() }
+        Evidence { speed: vec![ramped(n_ramped, ramp_ns, slowest)], ..Evidence::default() }
     }
 
     #[test]

@@ -116,3 +116,39 @@ pub struct VectorStart {
     /// The shortest.
     pub resolution_ns: f64,
 }
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// CPU 3 after 100 ms of idle, ten times, of which so many had a ramp of this length from this share of full speed.
+    pub(crate) fn ramped(n_ramped: u32, ramp_ns: f64, slowest_ratio: f64) -> SpeedSample {
+        let at = |median_ns: f64| Median { median_ns, low_ns: median_ns, high_ns: median_ns };
+        let after = AfterIdle {
+            idle_ns: 100_000_000,
+            n_repeats: 10,
+            n_ramped,
+            ramp: (n_ramped > 0).then(|| at(ramp_ns)),
+            slowest_ratio: (n_ramped > 0).then_some(slowest_ratio),
+            n_unsteady: 0,
+            exit: at(3e4),
+            first_quantum_extra: at(1e3),
+            n_quanta: 40_000,
+            n_discarded: 3,
+            resolution_ns: 4e4,
+            resolution_ratio: 0.05,
+            curve: Vec::new(),
+        };
+        SpeedSample {
+            cpu: 3,
+            steps_per_quantum: 1,
+            quantum_ns: 1e4,
+            worked_ns: 40_000_000,
+            after: vec![after],
+            vector: None,
+            no_counters: None,
+            scheduling: Scheduling::Fifo(1),
+            window: Window::default(),
+        }
+    }
+}
