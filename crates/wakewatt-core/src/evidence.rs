@@ -1,8 +1,12 @@
 //! Evidence is what a rule sees: facts and samples of one host, and what could not be had.
 
 use crate::facts::Snapshot;
+use crate::samples::cores::CoresSample;
 use crate::samples::disk::DiskSample;
+use crate::samples::energy::EnergySample;
 use crate::samples::experiment::ExperimentRun;
+use crate::samples::icmp::IcmpSample;
+use crate::samples::load::LoadRun;
 use crate::samples::memory::MemorySample;
 use crate::samples::network::NetworkSample;
 use crate::samples::speed::SpeedSample;
@@ -27,6 +31,14 @@ pub struct Evidence {
     pub disk: Vec<DiskSample>,
     /// Disk reads with and without sleep, if that ran.
     pub disk_experiment: Option<ExperimentRun>,
+    /// Load runs: steps, shop or a user's command.
+    pub load: Vec<LoadRun>,
+    /// Cache line hand-overs between CPUs.
+    pub cores: Vec<CoresSample>,
+    /// Pings, divided along their way.
+    pub icmp: Vec<IcmpSample>,
+    /// Watts and joules by every meter there was.
+    pub power: Vec<EnergySample>,
     /// From idle to full speed, with the machine as it was found.
     pub speed: Vec<SpeedSample>,
     /// What leaving each idle state costs, one state allowed at a time, if it was measured.

@@ -48,8 +48,15 @@ pub enum Command {
     /// Save what the parsers read as one text file, safe to share
     #[command(before_help = "Example:\n  wakewatt capture -o db7.host\n  wakewatt inspect --host db7.host")]
     Capture(CaptureArgs),
-    /// Rank the differences between hosts by predicted effect
-    #[command(before_help = "Example:\n  wakewatt compare fast.host slow.host")]
+    /// Show a saved run again: page, text, Markdown, tables
+    #[command(
+        before_help = "Example:\n  wakewatt report db7.run                    summary here, page in wakewatt-report.html\n  wakewatt report db7.run --markdown > ticket.md\n  wakewatt report db7.run --csv tables/      one file per kind of sample"
+    )]
+    Report(ReportArgs),
+    /// Rank the differences between hosts by predicted effect; of two runs also what was measured
+    #[command(
+        before_help = "Example:\n  wakewatt compare fast.host slow.host\n  wakewatt compare before.run after.run      runs of doctor or measure with --save"
+    )]
     Compare(CompareArgs),
     /// Measure one thing, with its uncertainty
     #[command(
@@ -143,15 +150,45 @@ pub struct CaptureArgs {
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// Hosts: .host files or unpacked trees; `live` for this machine
+    /// Hosts: .host files, run files or unpacked trees; `live` for this machine
     #[arg(value_name = "HOST", num_args = 2.., required = true)]
     pub hosts: Vec<PathBuf>,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
-    /// Also differences without a predicted effect
+    /// Also what differs without a predicted effect, and what was measured and does not differ
     #[arg(long)]
     pub all: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The FILE of --save
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// The HTML page; wakewatt-report.html in this folder when nothing else is asked for
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Markdown on standard output instead of text
+    #[arg(long)]
+    pub markdown: bool,
+    /// One JSON document on standard output instead of text
+    #[arg(long, conflicts_with = "markdown")]
+    pub json: bool,
+    /// Samples as CSV files in this folder, one per kind, units in the column names
+    #[arg(long, value_name = "DIR")]
+    pub csv: Option<PathBuf>,
+    /// Every quantity and window as one Parquet table
+    #[arg(long, value_name = "FILE")]
+    pub parquet: Option<PathBuf>,
+}
+
+impl ReportArgs {
+    /// Only files were asked for.
+    pub fn is_quiet(&self) -> bool {
+        (self.output.is_some() || self.csv.is_some() || self.parquet.is_some()) && !self.markdown && !self.json
+    }
 }
 
 /// Arguments of `respond`.
@@ -186,6 +223,9 @@ pub struct DoctorArgs {
     /// The HTML report; wakewatt-report.html in this folder when not given
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Keep facts and samples in this run file, for report and compare
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
     /// Write no HTML report
     #[arg(long, conflicts_with = "output")]
     pub no_report: bool,

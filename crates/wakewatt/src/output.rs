@@ -38,25 +38,33 @@ pub fn json(schema: &str, body: &impl serde::Serialize) -> Result<String> {
 /// Writes a file whole or not at all: beside it, then renamed. `-` is standard output. A device or pipe is written to as
 /// it is, never replaced: renaming over /dev/null would take it from the whole machine. A link stays a link.
 pub fn write_file(path: &Path, text: &str) -> Result<()> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// The same for what is no text.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     if path == Path::new("-") {
-        return print(text);
+        let mut out = std::io::stdout().lock();
+        out.write_all(bytes)?;
+        out.flush()?;
+        return Ok(());
     }
     let written = match std::fs::metadata(path) {
         Ok(meta) if !meta.is_file() && !meta.is_dir() => {
-            std::fs::OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()))
+            std::fs::OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(bytes))
         }
-        Ok(meta) if meta.is_file() => std::fs::canonicalize(path).and_then(|target| replace(&target, text)),
-        _ => replace(path, text),
+        Ok(meta) if meta.is_file() => std::fs::canonicalize(path).and_then(|target| replace(&target, bytes)),
+        _ => replace(path, bytes),
     };
     written.with_context(|| format!("{}: could not be written; name another file with -o", path.display()))
 }
 
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.tmp", std::process::id()));
     let write = || -> std::io::Result<()> {
         let mut file = std::fs::File::create(&beside)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(bytes)?;
         file.sync_all()?;
         std::fs::rename(&beside, path)
     };

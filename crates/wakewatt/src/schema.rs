@@ -10,7 +10,7 @@ pub struct Published {
     pub schema: fn() -> Schema,
 }
 
-/// Every command that takes `--json`.
+/// Every command that takes `--json`, and the run file.
 pub const SCHEMAS: &[Published] = &[
     Published { name: "inspect", schema: inspected },
     Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
@@ -23,6 +23,8 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "tune-plan", schema: || schemars::schema_for!(wakewatt_tune::planning::TunePlan) },
     Published { name: "tune-apply", schema: || schemars::schema_for!(crate::cmd::tune::Applied) },
     Published { name: "tune-status", schema: || schemars::schema_for!(crate::cmd::tune::Statuses) },
+    Published { name: "report", schema: || schemars::schema_for!(crate::cmd::doctor::Document<'static>) },
+    Published { name: "run", schema: || schemars::schema_for!(wakewatt_core::record::run_file::RunFile) },
     Published { name: "doctor", schema: || schemars::schema_for!(crate::cmd::doctor::Document<'static>) },
 ];
 

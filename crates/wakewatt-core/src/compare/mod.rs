@@ -5,7 +5,12 @@
 //! one number each (how deep may a CPU sleep, how fast may it clock); they stand first, by size, and the plain
 //! differences follow in order of how often their topic was the cause in the field.
 
+pub mod effects;
 pub mod predict;
+pub mod quantities;
+pub mod residency;
+pub mod runs;
+pub mod suspects;
 
 use crate::fact::GapKind;
 use crate::facts::Snapshot;
@@ -50,6 +55,9 @@ pub struct Comparison {
     pub n_equal: usize,
     /// Rows that could not be compared, because a host does not record them or would not tell.
     pub n_unknown: usize,
+    /// What was measured, where two runs were compared; see [`runs`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Box<runs::RunComparison>>,
 }
 
 /// Topics, most frequent cause first.
@@ -92,7 +100,7 @@ pub fn compare(hosts: &[Snapshot]) -> Comparison {
     };
     let place = |d: &Difference| BY_FREQUENCY.iter().position(|t| *t == d.topic).unwrap_or(BY_FREQUENCY.len());
     differences.sort_by(|a, b| size(b).total_cmp(&size(a)).then(place(a).cmp(&place(b))));
-    Comparison { hosts: hosts.iter().map(|h| h.origin.clone()).collect(), differences, n_equal, n_unknown }
+    Comparison { hosts: hosts.iter().map(|h| h.origin.clone()).collect(), differences, n_equal, n_unknown, runs: None }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -4,4 +4,5 @@ mod blocks;
 pub mod host_file;
 pub mod mask;
 pub mod msr_text;
+pub mod run_file;
 pub mod wtrace;

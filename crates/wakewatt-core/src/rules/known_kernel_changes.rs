@@ -11,13 +11,14 @@ use crate::evidence::Evidence;
 use crate::facts::kernel::KernelVersion;
 
 /// One change.
-struct Change {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
     /// The first version that has it.
-    since: KernelVersion,
+    pub since: KernelVersion,
     /// What moved.
-    what: &'static str,
+    pub what: &'static str,
     /// Which file of the kernel.
-    source: &'static str,
+    pub source: &'static str,
 }
 
 const fn change(major: u32, minor: u32, patch: u32, what: &'static str, source: &'static str) -> Change {
@@ -155,6 +156,16 @@ fn is_near(change: &Change, running: KernelVersion) -> bool {
     }
 }
 
+/// The listed changes that came between two versions, for a comparison of runs. One with a patch number is counted only
+/// where `to` is of its own series: what another series got when is not in the list.
+pub fn between(from: KernelVersion, to: KernelVersion) -> Vec<&'static Change> {
+    let is_between = |change: &&Change| {
+        let since = change.since;
+        since > from && since <= to && (since.patch == 0 || (since.major, since.minor) == (to.major, to.minor))
+    };
+    CHANGES.iter().filter(is_between).collect()
+}
+
 /// See the essay above.
 pub(super) struct KnownKernelChanges;
 
@@ -217,5 +228,15 @@ mod tests {
             CHANGES.iter().filter(|c| is_near(c, KernelVersion::new(6, 12, patch)) && c.since.patch > 0).count()
         };
         assert_eq!((patched(0), patched(44), patched(80)), (0, 2, 4));
+    }
+
+    #[test]
+    fn changes_between_two_versions() {
+        let between = |a: (u32, u32, u32), b: (u32, u32, u32)| {
+            between(KernelVersion::new(a.0, a.1, a.2), KernelVersion::new(b.0, b.1, b.2)).len()
+        };
+        assert_eq!(between((5, 3, 18), (5, 14, 17)), 4, "case K3");
+        assert_eq!(between((5, 14, 17), (5, 3, 18)), 0, "the other way round is for the caller");
+        assert_eq!((between((6, 12, 40), (6, 12, 50)), between((6, 1, 100), (6, 2, 0))), (1, 0));
     }
 }

@@ -322,6 +322,7 @@ mod never_reached_under_load;
 mod dimm_below_rated;
 mod channels_uneven;
 mod two_dimms_per_channel;
+mod memory_below_modules;
 mod random_placement_cost;
 mod numa_remote_share;
 mod snc_nps;
@@ -343,7 +344,7 @@ mod isolated_cpus;
 mod tuning_daemons;
 mod guest_hypervisor;
 mod container_masked;
-mod known_kernel_changes;
+pub mod known_kernel_changes;
 
 /// Every rule, in the order of DESIGN.md 3: idle, frequency, memory, look-alikes, neighbourhood, kernel.
 pub const RULES: &[&dyn Rule] = &[
@@ -386,6 +387,7 @@ pub const RULES: &[&dyn Rule] = &[
     &dimm_below_rated::DimmBelowRated,
     &channels_uneven::ChannelsUneven,
     &two_dimms_per_channel::TwoDimmsPerChannel,
+    &memory_below_modules::MemoryBelowModules,
     &random_placement_cost::RandomPlacementCost,
     &numa_remote_share::NumaRemoteShare,
     &snc_nps::SncNps,

@@ -12,11 +12,11 @@ use super::kernel_histogram::KernelHistogram;
 use super::wakes::{Counted, WakeClass, WakeCounters};
 use super::{Label, Window};
 use crate::distribution::Distribution;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Wake-ups out of one idle state by one class of waker.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WakeRow {
     /// The CPU; none for all together.
     pub cpu: Option<u32>,
@@ -43,7 +43,7 @@ pub struct WakeRow {
 }
 
 /// What the idle state adds to one wake-up, by comparison within the same trace.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ExitCost {
     /// Mean difference for one wake-up.
     pub each_ns: u64,
@@ -56,7 +56,7 @@ pub struct ExitCost {
 }
 
 /// How late timers fired.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TimerRow {
     /// The state the CPU was in or had just left.
     pub state: String,
@@ -69,7 +69,7 @@ pub struct TimerRow {
 }
 
 /// One idle state over the whole trace.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StateRow {
     /// Name.
     pub state: String,
@@ -90,7 +90,7 @@ pub struct StateRow {
 }
 
 /// What the hardware says about a state.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Hardware {
     /// Measured, unavailable, or present but dead.
     pub label: Label,
@@ -108,7 +108,7 @@ impl Hardware {
 }
 
 /// Who was woken out of idle, and what it cost them.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProcessRow {
     /// Thread group.
     pub tgid: u32,
@@ -125,7 +125,7 @@ pub struct ProcessRow {
 }
 
 /// One window of a longer trace.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TraceWindow {
     /// When.
     pub window: Window,
@@ -134,7 +134,7 @@ pub struct TraceWindow {
 }
 
 /// The observer's own wake-ups.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OwnWakes {
     /// All.
     pub n: u64,
@@ -149,7 +149,7 @@ pub struct OwnWakes {
 }
 
 /// What is missing from the counts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Missed {
     /// Wake-ups the kernel had no memory to remember.
     pub n_unclassed: u64,
@@ -162,7 +162,7 @@ pub struct Missed {
 }
 
 /// A trace.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Traced {
     /// When.
     pub window: Window,

@@ -7,3 +7,4 @@ pub mod ramp;
 pub mod paired;
 pub mod random;
 pub mod sequential;
+pub mod unpaired;

@@ -194,7 +194,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the position is within 0..len
-fn at_quantile(sorted: &[f64], q: f64) -> f64 {
+pub(super) fn at_quantile(sorted: &[f64], q: f64) -> f64 {
     let position = (q * sorted.len() as f64 - 0.5).clamp(0.0, (sorted.len() - 1) as f64);
     let (below, part) = (position.floor() as usize, position.fract());
     let above = (below + 1).min(sorted.len() - 1);
@@ -202,7 +202,7 @@ fn at_quantile(sorted: &[f64], q: f64) -> f64 {
 }
 
 /// The tail of each side: Phi(-t * sqrt(n / (n-1))).
-fn expanded_tail(level: f64, n: usize) -> f64 {
+pub(super) fn expanded_tail(level: f64, n: usize) -> f64 {
     let n = n as f64;
     let (mut low, mut high) = (0.0, 1000.0);
     for _ in 0..60 {

@@ -12,6 +12,25 @@ pub struct MeasureArgs {
     /// What to measure.
     #[command(subcommand)]
     pub what: Measure,
+    /// Keep facts and samples in this run file, for report and compare
+    #[arg(long, global = true, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+}
+
+impl Measure {
+    /// As the user typed it: `wakeup`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Measure::Wakeup(_) => "wakeup",
+            Measure::Network(_) => "network",
+            Measure::Power(_) => "power",
+            Measure::Cores(_) => "cores",
+            Measure::Frequency(_) => "frequency",
+            Measure::Idle(_) => "idle",
+            Measure::Disk(_) => "disk",
+            Measure::Memory(_) => "memory",
+        }
+    }
 }
 
 /// The measurements.

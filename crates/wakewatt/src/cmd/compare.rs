@@ -1,22 +1,41 @@
-//! `wakewatt compare`: the differences between hosts, ranked by predicted effect.
+//! `wakewatt compare`: the differences between hosts, ranked by predicted effect; between two runs also what was measured.
 
+mod runs;
+
+use super::saved;
 use crate::cli::CompareArgs;
 use crate::exit::Code;
 use crate::output::{self, Colour};
 use crate::view::Style;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
+use wakewatt_core::compare::runs::compare_runs;
 use wakewatt_core::compare::{Comparison, Difference, compare};
+use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
 
 /// Runs it.
 pub fn run(args: &CompareArgs, colour: Colour) -> Result<Code> {
-    let mut hosts = Vec::new();
+    let mut all: Vec<Evidence> = Vec::new();
+    let mut n_runs = 0;
     for path in &args.hosts {
-        let source = super::open_path(path).with_context(|| format!("cannot compare {}", path.display()))?;
-        hosts.push(Snapshot::read(&*source, |_| true));
+        if saved::is_run(path) {
+            all.push(saved::open(path)?.1);
+            n_runs += 1;
+        } else {
+            let source = super::open_path(path).with_context(|| format!("cannot compare {}", path.display()))?;
+            all.push(Evidence { facts: Snapshot::read(&*source, |_| true), ..Evidence::default() });
+        }
     }
-    let comparison = compare(&hosts);
+    let comparison = match &all[..] {
+        [a, b] if n_runs == 2 => compare_runs(a, b),
+        _ => {
+            if n_runs > 0 {
+                output::remark("Only facts are compared: what was measured is compared between exactly two run files.");
+            }
+            compare(&all.into_iter().map(|e| e.facts).collect::<Vec<_>>())
+        }
+    };
     if args.json {
         output::print(&output::json("compare", &comparison)?)?;
     } else {
@@ -32,6 +51,9 @@ fn text(comparison: &Comparison, is_all: bool, style: Style) -> String {
     let mut out = String::new();
     for (at, host) in comparison.hosts.iter().enumerate() {
         let _ = writeln!(out, "{} {host}", style.bold(&letter(at)));
+    }
+    if let Some(found) = &comparison.runs {
+        runs::text(&mut out, found, is_all, style);
     }
     let (predicted, plain): (Vec<&Difference>, Vec<&Difference>) =
         comparison.differences.iter().partition(|d| d.predicted.is_some());

@@ -5,6 +5,7 @@
 //! step that could not be done becomes a line with its reason; nothing stops the steps after it.
 
 use super::measure::one_wakeup;
+use super::saved;
 use crate::cli::DoctorArgs;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -86,6 +87,7 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     let interrupt = Interrupt::listen()?;
     let report_file = report_file(args)?;
     let src = super::open(&args.from)?;
+    let saving = saved::start(args.save.as_deref(), "doctor", &*src)?;
     let mut evidence = Evidence { facts: Snapshot::read(&*src, |_| true), ..Evidence::default() };
     if src.is_live() {
         measure(args, &*src, &mut evidence, &interrupt);
@@ -101,12 +103,14 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
         rulings,
     );
     show(args, &report, colour)?;
+    let own = code(args, &report, &interrupt);
+    let own = saving.map_or(own, |saving| saving.finish_with(&report.evidence, own));
     let written = report_file.map(|file| write_report(&report, &file)).transpose();
     if let Err(error) = written {
         output::complain(&format!("{error:#}"));
         return Ok(Code::BadFile);
     }
-    Ok(code(args, &report, &interrupt))
+    Ok(own)
 }
 
 fn report_file(args: &DoctorArgs) -> Result<Option<PathBuf>> {
@@ -252,7 +256,7 @@ fn memory(allowed: &CpuSet, src: &dyn Source, evidence: &mut Evidence, interrupt
     }
 }
 
-fn title(facts: &Snapshot) -> String {
+pub(super) fn title(facts: &Snapshot) -> String {
     let n = facts.cpus.online.get().map_or(0, CpuSet::len);
     let cpu = facts.topology.processor().map_or("unknown processor".to_string(), ToString::to_string);
     format!("{cpu}, {n} CPU{}", if n == 1 { "" } else { "s" })

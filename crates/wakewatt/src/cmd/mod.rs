@@ -9,8 +9,10 @@ mod idle_experiment;
 pub mod inspect;
 pub mod measure;
 pub mod recover;
+pub mod report;
 pub mod respond;
 pub mod run;
+pub mod saved;
 pub mod trace;
 pub mod tune;
 pub mod watch;
@@ -29,6 +31,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Inspect(args) => inspect::run(args, cli.color),
         Command::Capture(args) => capture::run(args),
         Command::Compare(args) => compare::run(args, cli.color),
+        Command::Report(args) => report::run(args, cli.color),
         Command::Respond(args) => respond::run(args),
         Command::Watch(args) => watch::run(args, cli.color),
         Command::Recover(args) => recover::run(args),

@@ -14,6 +14,7 @@ mod live;
 mod matrix;
 mod recording;
 mod remedy;
+mod runs;
 mod schemas;
 mod tmux;
 mod tool;

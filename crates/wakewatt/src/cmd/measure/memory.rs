@@ -237,7 +237,7 @@ mod tests {
     fn spec_of(words: &str) -> Result<MemorySpec> {
         let line = format!("wakewatt measure memory {words}");
         let cli = crate::cli::Cli::parse_from(line.split_whitespace());
-        let crate::cli::Command::Measure(crate::cli::MeasureArgs { what: crate::cli::Measure::Memory(args) }) =
+        let crate::cli::Command::Measure(crate::cli::MeasureArgs { what: crate::cli::Measure::Memory(args), .. }) =
             cli.command
         else {
             panic!("not measure memory");

@@ -12,7 +12,7 @@ pub(crate) use disk::describe as describe_disk;
 pub use memory::{as_found, nodes_of};
 
 use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
-use crate::cmd::icmp;
+use crate::cmd::{icmp, saved};
 use crate::exit::{Code, End, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -22,6 +22,7 @@ use anyhow::{Context, Result};
 use std::fmt::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs};
 use wakewatt_core::distribution::Distribution;
+use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
 use wakewatt_core::samples::Scheduling;
 use wakewatt_core::samples::cores::CoresSample;
@@ -73,6 +74,7 @@ pub struct Measured {
 pub fn run(args: &MeasureArgs) -> Result<End> {
     let interrupt = Interrupt::listen()?;
     let src = Live::this_machine();
+    let saving = saved::start(args.save.as_deref(), &format!("measure {}", args.what.word()), &src)?;
     let (measured, is_json) = match &args.what {
         Measure::Wakeup(args) => (wakeup(args, &src, &interrupt)?, args.json),
         Measure::Network(args) => (network(args, &src, &interrupt)?, args.json),
@@ -91,11 +93,46 @@ pub fn run(args: &MeasureArgs) -> Result<End> {
     } else {
         output::print(&text(&measured, &src))?;
     }
+    let own = code(&measured, interrupt.is_set());
+    let own = saving.map_or(own, |saving| saving.finish_with(&measured.evidence(), own));
     // The command's code is what was promised; ours would hide it.
     if let Some(command) = measured.power.iter().find_map(|p| p.command.as_ref()) {
         return Ok(End::Command(command.exit_code));
     }
-    Ok(code(&measured, interrupt.is_set()).into())
+    Ok(own.into())
+}
+
+impl Measured {
+    /// As evidence; the facts are the run file's own.
+    fn evidence(&self) -> Evidence {
+        let Measured {
+            wakeups,
+            network,
+            icmp,
+            memory,
+            disk,
+            disk_experiment,
+            cores,
+            speed,
+            idle_states,
+            power,
+            not_done,
+        } = self;
+        Evidence {
+            wakeups: wakeups.clone(),
+            network: network.clone(),
+            icmp: icmp.clone(),
+            memory: memory.clone(),
+            disk: disk.clone(),
+            disk_experiment: disk_experiment.clone(),
+            cores: cores.clone(),
+            speed: speed.clone(),
+            idle_states: idle_states.clone(),
+            power: power.iter().map(|p| p.sample.clone()).collect(),
+            not_done: not_done.clone(),
+            ..Evidence::default()
+        }
+    }
 }
 
 fn code(measured: &Measured, is_interrupted: bool) -> Code {

@@ -1,0 +1,120 @@
+//! Two experiments with the same arms: does turning the same setting do the same on both?
+//!
+//! Each experiment compares its arms on one machine in random order, so a machine that is simply slower, or an hour that
+//! was busier, cancels inside it. The ratio of the two effects (a ratio of ratios) is therefore the one number of an
+//! unpaired comparison that is about the setting. What is left confounded is everything that changes how strong the effect
+//! is: hardware, kernel, the other settings.
+
+use super::runs::{show_ratio, verdict};
+use crate::evidence::Evidence;
+use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
+use crate::stats::unpaired;
+use serde::Serialize;
+
+/// One metric under one arm in both experiments.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct EffectDifference {
+    /// The metric's id.
+    pub metric: String,
+    /// For people.
+    pub title: String,
+    /// The arm compared with.
+    pub baseline: String,
+    /// The arm.
+    pub arm: String,
+    /// Baseline over arm in the first run.
+    pub a_ratio: f64,
+    /// In the second.
+    pub b_ratio: f64,
+    /// The second over the first.
+    pub ratio: f64,
+    /// 95 % interval.
+    pub ratio_low: f64,
+    /// Its upper end.
+    pub ratio_high: f64,
+    /// Permutation test over rounds; none where the rounds are too few and the interval comes from the two effects' own.
+    pub p_value: Option<f64>,
+    /// Rounds in the first and in the second.
+    pub n_rounds: [usize; 2],
+    /// `higher`: the effect is larger in the second run.
+    pub verdict: Verdict,
+    /// In words.
+    pub sentence: String,
+}
+
+/// All pairs of effects with the same metric and the same arms.
+pub fn of(a: &Evidence, b: &Evidence) -> Vec<EffectDifference> {
+    let pairs = [(&a.experiment, &b.experiment), (&a.disk_experiment, &b.disk_experiment)];
+    let both = pairs.into_iter().filter_map(|(a, b)| a.as_ref().zip(b.as_ref()));
+    both.flat_map(|(a, b)| a.effects.iter().filter_map(|effect| one(a, b, effect)).collect::<Vec<_>>()).collect()
+}
+
+fn one(a: &ExperimentRun, b: &ExperimentRun, in_a: &Effect) -> Option<EffectDifference> {
+    let is_same = |e: &&Effect| e.metric == in_a.metric && e.baseline == in_a.baseline && e.arm == in_a.arm;
+    let in_b = b.effects.iter().find(is_same)?;
+    let (of_a, of_b) = (rounds(a, in_a), rounds(b, in_b));
+    let (shift, low, high, p_value) = match unpaired::shift(&of_a, &of_b, a.seed ^ b.seed) {
+        Some(s) => (s.shift, s.low, s.high, Some(s.p_value)),
+        None => {
+            // The half widths of the two intervals, as errors that do not know of each other.
+            let half = |e: &Effect| (e.ratio_high.ln() - e.ratio_low.ln()) / 2.0;
+            let (shift, half) = (in_b.ratio.ln() - in_a.ratio.ln(), half(in_a).hypot(half(in_b)));
+            (shift, shift - half, shift + half, None)
+        }
+    };
+    let (ratio, ratio_low, ratio_high) = (shift.exp(), low.exp(), high.exp());
+    if ![ratio, ratio_low, ratio_high].iter().all(|r| r.is_finite() && *r > 0.0) {
+        return None;
+    }
+    let verdict = verdict(ratio_low, ratio_high, p_value);
+    let title = a.metrics.iter().find(|m| m.id == in_a.metric).map_or(in_a.metric.clone(), |m| m.title.clone());
+    let says = match verdict {
+        Verdict::Higher => "the setting matters more in B",
+        Verdict::Lower => "the setting matters less in B",
+        Verdict::NoDifference => "the setting matters the same in both",
+        Verdict::Undecided => "whether it matters the same in both is undecided",
+    };
+    let sentence = format!(
+        "{title}: \"{}\" is {} times \"{}\" in A and {} times in B; {says} (ratio of ratios {})",
+        in_a.baseline,
+        show_ratio(in_a.ratio),
+        in_a.arm,
+        show_ratio(in_b.ratio),
+        interval(ratio, ratio_low, ratio_high)
+    );
+    Some(EffectDifference {
+        metric: in_a.metric.clone(),
+        title,
+        baseline: in_a.baseline.clone(),
+        arm: in_a.arm.clone(),
+        a_ratio: in_a.ratio,
+        b_ratio: in_b.ratio,
+        ratio,
+        ratio_low,
+        ratio_high,
+        p_value,
+        n_rounds: [of_a.len(), of_b.len()],
+        verdict,
+        sentence,
+    })
+}
+
+fn interval(ratio: f64, low: f64, high: f64) -> String {
+    format!("{}, 95 % interval {} to {}", show_ratio(ratio), show_ratio(low), show_ratio(high))
+}
+
+/// ln(baseline / arm) of each round in which both blocks count.
+fn rounds(run: &ExperimentRun, effect: &Effect) -> Vec<f64> {
+    let Some(at) = run.metrics.iter().position(|m| m.id == effect.metric) else { return Vec::new() };
+    let value = |round: usize, arm: &str| {
+        let block = run.blocks.iter().find(|b| b.round == round && b.arm == arm && b.is_rejected.is_none())?;
+        (*block.values.get(at)?).filter(|v| v.is_finite() && *v > 0.0)
+    };
+    let mut numbers: Vec<usize> = run.blocks.iter().map(|b| b.round).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+        .into_iter()
+        .filter_map(|round| Some((value(round, &effect.baseline)? / value(round, &effect.arm)?).ln()))
+        .collect()
+}

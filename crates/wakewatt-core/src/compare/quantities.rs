@@ -1,0 +1,301 @@
+//! What a run measured, as a flat list of named quantities: what two runs are joined on.
+//!
+//! A name says everything that must be equal for two numbers to be comparable (kind of wake-up and pause, engine, block
+//! size and depth of a read, transport and peer), and nothing that may differ (the CPU, the hour). Where a run measured the
+//! same thing in several windows, each window's value is kept: only they tell how the run itself varies. Medians and 99th
+//! percentiles come from the distributions with their intervals; memory and load give what they have.
+
+use crate::distribution::Distribution;
+use crate::evidence::Evidence;
+use crate::samples::disk::DiskSample;
+use crate::samples::experiment::{Better, ExperimentRun, Unit};
+use crate::samples::load::{Ask, LoadRun};
+use crate::samples::memory::MemorySample;
+use crate::units::{show_bytes, show_ns, show_uw, three_digits};
+use serde::Serialize;
+
+/// What a quantity is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Latency, CPU time.
+    Nanoseconds,
+    /// Operations.
+    PerSecond,
+    /// Bandwidth.
+    BytesPerSecond,
+    /// Power.
+    Microwatts,
+    /// Work per energy.
+    PerJoule,
+    /// Whatever a user's benchmark prints.
+    Number,
+}
+
+impl From<Unit> for Measure {
+    fn from(unit: Unit) -> Measure {
+        match unit {
+            Unit::Nanoseconds => Measure::Nanoseconds,
+            Unit::PerSecond => Measure::PerSecond,
+            Unit::Microwatts => Measure::Microwatts,
+            Unit::PerJoule => Measure::PerJoule,
+            Unit::Number => Measure::Number,
+        }
+    }
+}
+
+impl Measure {
+    /// As people read it.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded, not negative, and `as` saturates
+    pub fn show(self, value: f64) -> String {
+        let whole = value.abs().round() as u64;
+        let sign = if value < 0.0 { "-" } else { "" };
+        match self {
+            Measure::Nanoseconds => format!("{sign}{}", show_ns(whole)),
+            Measure::PerSecond => format!("{}/s", three_digits(value)),
+            Measure::BytesPerSecond => format!("{} GB/s", three_digits(value / 1e9)),
+            Measure::Microwatts => format!("{sign}{}", show_uw(whole)),
+            Measure::PerJoule => format!("{}/J", three_digits(value)),
+            Measure::Number => three_digits(value),
+        }
+    }
+}
+
+/// One quantity of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Quantity {
+    /// Equal in two runs where the numbers are comparable: `disk.psync.random.32768.d1.p50`.
+    pub id: String,
+    /// wakeup, network, disk, memory, load, power …
+    pub kind: String,
+    /// For people.
+    pub title: String,
+    /// What the numbers are in.
+    pub measure: Measure,
+    /// Which way is better.
+    pub better: Better,
+    /// The number: the median of the windows.
+    pub value: f64,
+    /// 95 % interval of one window, from its samples alone; none where there is none, or several windows.
+    pub low: Option<f64>,
+    /// See `low`.
+    pub high: Option<f64>,
+    /// The value of each window.
+    pub windows: Vec<f64>,
+    /// 10th, 25th, 50th, 75th and 90th percentile of all samples, for latencies: to see whether a change is a steady one.
+    pub shape_ns: Option<[f64; 5]>,
+}
+
+/// Everything that can be compared, in reading order.
+pub fn of(evidence: &Evidence) -> Vec<Quantity> {
+    let mut all = Vec::new();
+    let mut groups = Groups::default();
+    for s in &evidence.wakeups {
+        let gap = show_ns(s.gap_ns);
+        groups.add("wakeup", format!("{}.{gap}", s.kind.word()), format!("{} wake-up after {gap}", s.kind.word()), &s.latency);
+    }
+    for s in &evidence.network {
+        let gap = show_ns(s.gap_ns);
+        let id = format!("{}.{}.{gap}", s.transport.word(), s.peer);
+        groups.add("network", id, format!("{} round trip to {}, every {gap}", s.transport.word(), s.peer), &s.round_trip);
+    }
+    for s in &evidence.icmp {
+        let gap = show_ns(s.gap_ns);
+        groups.add("network", format!("icmp.{}.{gap}", s.peer), format!("ping of {}, every {gap}", s.peer), &s.round_trip);
+    }
+    for s in &evidence.disk {
+        let (id, title) = disk_name(s);
+        groups.add("disk", id.clone(), title.clone(), &s.latency);
+        if let Some(service) = &s.service {
+            groups.add("disk", format!("{id}.service"), format!("{title}, service time"), service);
+        }
+    }
+    groups.into_quantities(&mut all);
+    for costs in &evidence.idle_states {
+        for state in costs.states.iter().filter(|s| s.not_entered.is_none()) {
+            for wake in &state.wakes {
+                let windows: Vec<f64> = wake.round_p50_ns.iter().map(|ns| *ns as f64).collect();
+                let id = format!("state.{}.{}.{}", state.name, wake.kind.word(), show_ns(costs.gap_ns));
+                let title = format!("{} wake-up out of {} alone, median", wake.kind.word(), state.name);
+                push(&mut all, "idle", id, title, Measure::Nanoseconds, Better::Lower, windows);
+            }
+        }
+    }
+    evidence.memory.iter().for_each(|m| memory(&mut all, m));
+    evidence.cores.iter().flat_map(|c| &c.by_nearness).for_each(|near| {
+        let words = near.nearness.words();
+        let (id, title) = (format!("cores.{words}"), format!("cache line hand-over, {words}, median"));
+        push(&mut all, "cores", id, title, Measure::Nanoseconds, Better::Lower, vec![near.median_ns]);
+    });
+    evidence.load.iter().for_each(|run| load(&mut all, run));
+    let watts = evidence.power.iter().filter_map(|p| Some((p, p.chosen()?.total.as_ref()?)));
+    for (sample, total) in watts.filter(|(_, t)| t.mean_uw > 0) {
+        let meter = sample.chosen.as_deref().unwrap_or("?");
+        let (id, title) = (format!("power.{meter}.{}", total.covers), format!("power by {meter} ({})", total.covers));
+        push(&mut all, "power", id, title, Measure::Microwatts, Better::Lower, vec![total.mean_uw as f64]);
+    }
+    for (name, run) in [("idle", &evidence.experiment), ("disk", &evidence.disk_experiment)] {
+        run.iter().for_each(|run| as_found(&mut all, name, run));
+    }
+    all
+}
+
+fn disk_name(s: &DiskSample) -> (String, String) {
+    let (engine, access) = (s.engine.word(), s.access.word());
+    let rate = s.planned_per_s.map_or("closed".to_string(), |r| format!("{r}/s"));
+    let pace = s.planned_per_s.map_or(String::new(), |r| format!(", {} reads/s planned", three_digits(r)));
+    let cache = if s.target.is_direct { "" } else { ", through the page cache" };
+    let direct = if s.target.is_direct { "" } else { ".cached" };
+    (
+        format!("{engine}.{access}.{}.d{}.{rate}{direct}", s.block_bytes, s.depth),
+        format!("{access} reads of {}, {engine}, depth {}{pace}{cache}", show_bytes(s.block_bytes), s.depth),
+    )
+}
+
+fn memory(all: &mut Vec<Quantity>, sample: &MemorySample) {
+    for curve in &sample.latency {
+        let pages = curve.pages.word();
+        let windows: Vec<f64> = curve.memory_ns().into_iter().collect();
+        let (id, title) = (format!("memory.latency.{pages}"), format!("memory latency, {pages} pages, best"));
+        push(all, "memory", id, title, Measure::Nanoseconds, Better::Lower, windows);
+    }
+    for b in &sample.bandwidth {
+        let (word, pages, n) = (b.traffic.word(), b.pages.word(), b.cpus.len());
+        let id = format!("memory.bandwidth.{word}.{pages}.{n}");
+        let title = format!("memory bandwidth, {word}, {pages} pages, {n} CPUs, best");
+        push(all, "memory", id, title, Measure::BytesPerSecond, Better::Higher, vec![b.best_bytes_per_s]);
+    }
+    for cell in &sample.matrix {
+        let id = format!("memory.matrix.{}.{}", cell.cpu_node, cell.memory_node);
+        let title = format!("memory latency from node {} to node {}, best", cell.cpu_node, cell.memory_node);
+        push(all, "memory", id, title, Measure::Nanoseconds, Better::Lower, cell.latency_ns.into_iter().collect());
+    }
+}
+
+fn load(all: &mut Vec<Quantity>, run: &LoadRun) {
+    for level in run.levels.iter().filter(|l| l.is_invalid.is_empty()) {
+        let at = match level.ask {
+            Ask::Share(share) => format!("{:.0} % load", share * 100.0),
+            Ask::Idle => "active idle".into(),
+            Ask::Clients(n) => format!("{n} clients"),
+            Ask::Rate(rate) => format!("{}/s", three_digits(rate)),
+            Ask::Run => "the whole run".into(),
+        };
+        let latency = |q: f64| level.latency.as_ref().and_then(|d| d.quantile(q)).map(|q| q.value_ns as f64);
+        let is_loaded = level.ask != Ask::Idle;
+        let figures = [
+            ("rate", Measure::PerSecond, Better::Higher, is_loaded.then_some(level.per_s)),
+            ("latency p50", Measure::Nanoseconds, Better::Lower, latency(0.5)),
+            ("latency p99", Measure::Nanoseconds, Better::Lower, latency(0.99)),
+            ("CPU time per operation", Measure::Nanoseconds, Better::Lower, level.cpu_ns_per_op()),
+            ("power", Measure::Microwatts, Better::Lower, level.mean_uw().map(|uw| uw as f64)),
+            ("work per joule", Measure::PerJoule, Better::Higher, level.per_joule().filter(|_| is_loaded)),
+        ];
+        for (what, measure, better, value) in figures {
+            let id = format!("load.{:?}.{}.{at}.{what}", run.kind, run.title);
+            push(all, "load", id, format!("{}, {at}: {what}", run.title), measure, better, value.into_iter().collect());
+        }
+    }
+}
+
+/// The blocks of an experiment's baseline: the machine as it was found, in many windows.
+fn as_found(all: &mut Vec<Quantity>, name: &str, run: &ExperimentRun) {
+    let Some(baseline) = run.arms.first() else { return };
+    for (at, metric) in run.metrics.iter().enumerate() {
+        let counted = run.blocks.iter().filter(|b| b.arm == baseline.id && b.is_rejected.is_none());
+        let windows: Vec<f64> = counted.filter_map(|b| *b.values.get(at)?).collect();
+        let id = format!("blocks.{name}.{}", metric.id);
+        let title = format!("{}, as found, in the experiment's blocks", metric.title);
+        push(all, "experiment", id, title, metric.unit.into(), metric.better, windows);
+    }
+}
+
+/// One quantity of windows without a distribution; the same name again adds windows.
+fn push(
+    all: &mut Vec<Quantity>,
+    kind: &str,
+    id: String,
+    title: String,
+    measure: Measure,
+    better: Better,
+    windows: Vec<f64>,
+) {
+    let windows: Vec<f64> = windows.into_iter().filter(|v| v.is_finite() && *v > 0.0).collect();
+    if windows.is_empty() {
+        return;
+    }
+    if let Some(known) = all.iter_mut().find(|q| q.id == id) {
+        known.windows.extend(windows);
+        known.value = crate::stats::paired::median(&known.windows);
+        return;
+    }
+    let value = crate::stats::paired::median(&windows);
+    all.push(Quantity {
+        id,
+        kind: kind.into(),
+        title,
+        measure,
+        better,
+        value,
+        low: None,
+        high: None,
+        windows,
+        shape_ns: None,
+    });
+}
+
+/// Distributions of one name, in the order in which names first appear.
+#[derive(Default)]
+struct Groups<'a>(Vec<(&'static str, String, String, Vec<&'a Distribution>)>);
+
+impl<'a> Groups<'a> {
+    fn add(&mut self, kind: &'static str, id: String, title: String, latency: &'a Distribution) {
+        let id = format!("{kind}.{id}");
+        match self.0.iter_mut().find(|(_, known, ..)| *known == id) {
+            Some((.., all)) => all.push(latency),
+            None => self.0.push((kind, id, title, vec![latency])),
+        }
+    }
+
+    fn into_quantities(self, all: &mut Vec<Quantity>) {
+        for (kind, id, title, latencies) in self.0 {
+            for (word, q) in [("median", 0.5), ("p99", 0.99)] {
+                let found: Vec<_> = latencies.iter().filter_map(|d| d.quantile(q)).collect();
+                let windows: Vec<f64> = found.iter().map(|q| q.value_ns as f64).collect();
+                let (id, title) = (format!("{id}.{word}"), format!("{title}, {word}"));
+                push(all, kind, id.clone(), title, Measure::Nanoseconds, Better::Lower, windows);
+                let Some(quantity) = all.last_mut().filter(|last| last.id == id) else { continue };
+                if let [one] = found[..] {
+                    (quantity.low, quantity.high) = (Some(one.low_ns as f64), Some(one.high_ns as f64));
+                }
+                quantity.shape_ns = (q == 0.5).then(|| shape(&latencies)).flatten();
+            }
+        }
+    }
+}
+
+/// Percentiles of all samples together, straight lines within a bucket.
+fn shape(latencies: &[&Distribution]) -> Option<[f64; 5]> {
+    let mut buckets: Vec<(u64, u64)> =
+        latencies.iter().flat_map(|d| &d.buckets).filter(|b| b.n > 0).map(|b| (b.upto_ns, b.n)).collect();
+    buckets.sort_unstable();
+    let total: u64 = buckets.iter().fold(0, |all, (_, n)| all.saturating_add(*n));
+    if total < 100 {
+        return None;
+    }
+    let at = |share: f64| {
+        let rank = share * total as f64;
+        let mut below = 0.0;
+        for (upto, n) in &buckets {
+            let n = *n as f64;
+            if below + n >= rank {
+                // Buckets are a sixteenth to a thirty-second of a doubling wide.
+                let width = (*upto as f64 / 32.0).max(1.0);
+                return *upto as f64 - width * (1.0 - (rank - below) / n);
+            }
+            below += n;
+        }
+        buckets.last().map_or(0.0, |(upto, _)| *upto as f64)
+    };
+    Some([0.1, 0.25, 0.5, 0.75, 0.9].map(at))
+}

@@ -1,0 +1,111 @@
+//! Where idle time went in two runs: which idle state got more of it, and which less.
+//!
+//! Case K3 was seen here first: after a kernel upgrade C6 had the time that C1 had before. Shares are of the time that CPUs
+//! spent in any idle state, by the kernel's own counters (the state it asked for; hardware may have gone shallower).
+//! During the disk reads only the reading CPUs count. "Since boot" is everything before the facts were read, whatever
+//! the machine did then, and is the weaker witness.
+
+use crate::evidence::Evidence;
+use crate::samples::IdleDelta;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Less than this share moved is not mentioned.
+const MOVED_RATIO: f64 = 0.05;
+
+/// One state's share of the idle time.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct StateShare {
+    /// Name.
+    pub name: String,
+    /// In the first run.
+    pub a_ratio: f64,
+    /// In the second.
+    pub b_ratio: f64,
+}
+
+/// Two runs' idle time under one condition.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Residency {
+    /// While reading, while being woken, since boot.
+    pub when: String,
+    /// States, largest change first.
+    pub states: Vec<StateShare>,
+    /// "residency moved from C1 (70 to 10 %) to C6 (20 to 85 %)"; none where little moved.
+    pub moved: Option<String>,
+}
+
+type Times = BTreeMap<String, f64>;
+
+/// Every condition that both runs saw.
+pub fn of(a: &Evidence, b: &Evidence) -> Vec<Residency> {
+    type Look = (&'static str, fn(&Evidence) -> Times);
+    let looks: [Look; 4] = [
+        ("while reading from disk", while_reading),
+        ("while being woken", |e| sum(e.wakeups.iter().filter_map(|s| s.idle.as_ref()))),
+        ("during round trips", |e| sum(e.network.iter().flat_map(|s| &s.idle))),
+        ("since boot", since_boot),
+    ];
+    looks.iter().filter_map(|(when, look)| join(when, &look(a), &look(b))).collect()
+}
+
+fn while_reading(evidence: &Evidence) -> Times {
+    sum(evidence.disk.iter().flat_map(|s| s.idle.iter().filter(|d| s.cpus.contains(&d.cpu))))
+}
+
+fn sum<'a>(deltas: impl Iterator<Item = &'a IdleDelta>) -> Times {
+    let mut times = Times::new();
+    for state in deltas.flat_map(|d| &d.states) {
+        *times.entry(state.name.clone()).or_default() += state.time_ns as f64;
+    }
+    times
+}
+
+fn since_boot(evidence: &Evidence) -> Times {
+    let mut times = Times::new();
+    for state in &evidence.facts.idle.states {
+        for (cpus, ns) in state.time_ns.known() {
+            for cpu in cpus.iter() {
+                *times.entry(state.name_on(cpu)).or_default() += *ns as f64;
+            }
+        }
+    }
+    times
+}
+
+fn join(when: &str, a: &Times, b: &Times) -> Option<Residency> {
+    let (total_a, total_b): (f64, f64) = (a.values().sum(), b.values().sum());
+    if total_a <= 0.0 || total_b <= 0.0 {
+        return None;
+    }
+    let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
+    names.sort();
+    names.dedup();
+    let share = |times: &Times, name: &str, total: f64| times.get(name).copied().unwrap_or(0.0) / total;
+    let mut states: Vec<StateShare> = names
+        .into_iter()
+        .map(|name| StateShare {
+            name: name.clone(),
+            a_ratio: share(a, name, total_a),
+            b_ratio: share(b, name, total_b),
+        })
+        .filter(|s| s.a_ratio > 0.0 || s.b_ratio > 0.0)
+        .collect();
+    let change = |s: &StateShare| s.b_ratio - s.a_ratio;
+    states.sort_by(|x, y| change(y).abs().total_cmp(&change(x).abs()));
+    let list = |is_wanted: &dyn Fn(f64) -> bool| {
+        let words = states.iter().filter(|s| is_wanted(change(s)));
+        words
+            .map(|s| format!("{} ({:.0} to {:.0} %)", s.name, s.a_ratio * 100.0, s.b_ratio * 100.0))
+            .collect::<Vec<_>>()
+            .join(" and ")
+    };
+    let (from, to) = (list(&|c| c <= -MOVED_RATIO), list(&|c| c >= MOVED_RATIO));
+    let moved = match (from.is_empty(), to.is_empty()) {
+        (false, false) => Some(format!("residency moved from {from} to {to}")),
+        (false, true) => Some(format!("residency left {from} for several others")),
+        (true, false) => Some(format!("residency came to {to} from several others")),
+        (true, true) => None,
+    };
+    Some(Residency { when: when.into(), states, moved })
+}

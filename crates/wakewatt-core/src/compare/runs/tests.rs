@@ -1,0 +1,265 @@
+//! Made-up runs and what is said of them.
+
+use super::*;
+use crate::distribution::Distribution;
+use crate::facts::Snapshot;
+use crate::samples::disk::{DiskAccess, DiskEngine, DiskSample, DiskTarget, DiskTargetKind};
+use crate::samples::experiment::{Arm, Block, ExperimentRun, Metric};
+use crate::samples::memory::{Bandwidth, MemorySample, PageWish, Traffic};
+use crate::samples::wakeup::{WakeKind, WakeupSample};
+use crate::samples::{IdleDelta, Scheduling, StateDelta, Window};
+use crate::source::Tree;
+use crate::stats::paired::Judge;
+use crate::stats::random::Random;
+use proptest::prelude::*;
+
+fn latency(middle_ns: f64, seed: u64) -> Distribution {
+    let mut random = Random::new(seed);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // made up
+    Distribution::from_ns((0..20_000).map(|_| (middle_ns + random.normal() * 4_000.0).max(1.0) as u64))
+}
+
+fn idle(c1_ns: u64, c6_ns: u64) -> IdleDelta {
+    let state = |index, name: &str, time_ns| StateDelta { index, name: name.into(), n_usage: 9, time_ns };
+    IdleDelta { cpu: 1, states: vec![state(1, "C1", c1_ns), state(3, "C6", c6_ns)] }
+}
+
+fn disk(middle_ns: f64, idle: IdleDelta, seed: u64) -> DiskSample {
+    DiskSample {
+        engine: DiskEngine::Psync,
+        target: DiskTarget {
+            path: "/dev/sda".into(),
+            kind: DiskTargetKind::Device,
+            filesystem: None,
+            device: Some("sda".into()),
+            size_bytes: 1 << 30,
+            is_direct: true,
+        },
+        access: DiskAccess::Random,
+        block_bytes: 32 << 10,
+        depth: 1,
+        planned_per_s: None,
+        cpus: vec![1],
+        scheduling: Scheduling::Fifo(80),
+        latency: latency(middle_ns, seed),
+        service: None,
+        n_late_starts: 0,
+        n_never_started: 0,
+        reads_per_s: 1e9 / middle_ns,
+        bytes_per_s: 1e9,
+        cpu_ns_per_read: 5_000.0,
+        n_reads_with_warmup: 20_000,
+        seed,
+        clock_read_ns: 20,
+        window: Window::default(),
+        idle: vec![idle],
+        remarks: vec![],
+    }
+}
+
+/// Case K3's laptop; only what its kernel and its settings say.
+fn host(kernel: &str, is_c6_disabled: bool) -> Snapshot {
+    let root = "/sys/devices/system/cpu";
+    let mut text = format!(
+        "//- {root}/online\n0-1\n//- {root}/present\n0-1\n//- /proc/sys/kernel/osrelease\n{kernel}\n//- {root}/cpuidle/current_driver\nintel_idle\n"
+    );
+    for cpu in 0..2 {
+        for (index, name, us, off) in [(1, "C1", 2, false), (3, "C6", 85, is_c6_disabled)] {
+            let at = format!("//- {root}/cpu{cpu}/cpuidle/state{index}");
+            text += &format!("{at}/name\n{name}\n{at}/latency\n{us}\n{at}/disable\n{}\n", u8::from(off));
+        }
+    }
+    Snapshot::read(&Tree::from_text(&text), |_| true)
+}
+
+fn k3() -> (Evidence, Evidence) {
+    let before = Evidence {
+        facts: host("5.3.18-lp152", false),
+        disk: vec![disk(150_000.0, idle(800, 200), 1)],
+        ..Evidence::default()
+    };
+    let after = Evidence {
+        facts: host("5.14.17-default", false),
+        disk: vec![disk(180_000.0, idle(200, 800), 2)],
+        ..Evidence::default()
+    };
+    (before, after)
+}
+
+fn runs(a: &Evidence, b: &Evidence) -> RunComparison {
+    *compare_runs(a, b).runs.unwrap()
+}
+
+#[test]
+fn case_k3_in_two_sentences_and_a_suspect() {
+    let (before, after) = k3();
+    let found = runs(&before, &after);
+    let [service, residency, suspect] = &found.summary[..] else { panic!("{:#?}", found.summary) };
+    assert!(
+        service.starts_with("random reads of 32KiB, psync, depth 1, median: service time grew by a steady 30us (150us in A, 180us in B; B is 1.20 times A, 95 % interval"),
+        "{service}"
+    );
+    assert!(service.ends_with("one window each)"), "{service}");
+    assert_eq!(
+        residency,
+        "while reading from disk, residency moved from C1 (80 to 20 %) to C6 (20 to 80 %)"
+    );
+    assert!(suspect.starts_with("first suspect: kernel: 5.3.18 and 5.14.17; known changes"), "{suspect}");
+    assert!(suspect.contains("C6 claims 92us instead of 133us"), "{suspect}");
+    let said = found.cannot_conclude.join("\n");
+    assert!(said.contains("time and kernel (5.3.18-lp152 and 5.14.17-default)"), "{said}");
+    assert!(said.contains("one window each") && said.contains("measure disk --experiment"), "{said}");
+    let back = runs(&after, &before);
+    assert!(back.summary[0].contains("shrank by a steady 30us"), "{}", back.summary[0]);
+    assert!(back.summary.last().unwrap().contains("are taken away again"), "{:?}", back.summary);
+}
+
+#[test]
+fn a_change_that_stretches_is_not_steady() {
+    let (before, mut after) = k3();
+    // Two reads in three meet a slower disk; the third does not.
+    let mut random = Random::new(9);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // made up
+    let mixed = (0..20_000u32).map(|i| (150_000.0 + random.normal() * 4_000.0) as u64 + if i % 3 == 0 { 0 } else { 60_000 });
+    after.disk[0].latency = Distribution::from_ns(mixed.collect::<Vec<_>>());
+    let found = runs(&before, &after);
+    assert!(found.summary[0].contains("higher in B by"), "{}", found.summary[0]);
+    assert_eq!(found.samples[0].is_steady, Some(false));
+}
+
+#[test]
+fn a_limit_is_a_suspect_with_its_direction() {
+    let (mut a, mut b) = k3();
+    (a.facts, b.facts) = (host("6.1.0", true), host("6.1.0", false));
+    let found = runs(&a, &b);
+    let first = &found.suspects[0];
+    assert_eq!((first.values[0].as_str(), first.claimed_ns), ("C1, 2us", Some(83_000.0)));
+    assert!(first.line().ends_with("(B: 83us more, claimed)"), "{}", first.line());
+    assert_eq!(runs(&b, &a).suspects[0].claimed_ns, Some(-83_000.0));
+    assert!(found.cannot_conclude[0].contains("the kernel release is the same"));
+}
+
+fn wakeup(p50_ns: f64, cpu: u32, seed: u64) -> WakeupSample {
+    WakeupSample {
+        kind: WakeKind::Timer,
+        cpu,
+        from_cpu: None,
+        gap_ns: 1_000_000,
+        scheduling: Scheduling::Fifo(80),
+        latency: latency(p50_ns, seed),
+        n_late_starts: 0,
+        clock_read_ns: 20,
+        window: Window::default(),
+        idle: None,
+    }
+}
+
+#[test]
+fn several_windows_get_an_interval_and_a_test() {
+    let run = |base: f64, seed: u64| Evidence {
+        wakeups: (0..6u32).map(|cpu| wakeup(base + f64::from(cpu) * 500.0, cpu, seed + u64::from(cpu))).collect(),
+        ..Evidence::default()
+    };
+    let found = runs(&run(40_000.0, 1), &run(80_000.0, 50));
+    let median = found.samples.iter().find(|d| d.id == "wakeup.timer.1ms.median").unwrap();
+    assert_eq!((median.basis, median.n_windows, median.verdict), (Basis::Windows, [6, 6], Verdict::Higher));
+    assert!(median.p_value.unwrap() < 0.01 && (median.ratio - 1.96).abs() < 0.1, "{median:?}");
+    let same = runs(&run(40_000.0, 1), &run(40_100.0, 50));
+    assert_eq!(same.samples[0].verdict, Verdict::NoDifference);
+    assert!(same.summary.is_empty() && same.samples[0].sentence.contains("no difference worth a word"));
+}
+
+#[test]
+fn a_number_without_an_interval_decides_nothing() {
+    let run = |gigabytes: f64| {
+        let bandwidth = Bandwidth {
+            traffic: Traffic::Load,
+            simd: "avx2".into(),
+            pages: PageWish::Huge,
+            cpus: crate::cpuset::CpuSet::parse("0-3").unwrap(),
+            node: None,
+            array_bytes: 1,
+            best_bytes_per_s: gigabytes * 1e9,
+            median_bytes_per_s: 1.0,
+            cv_ratio: 0.0,
+            n_passes: 3,
+            huge_ratio: None,
+        };
+        let memory = Some(MemorySample { bandwidth: vec![bandwidth], ..MemorySample::default() });
+        Evidence { memory, ..Evidence::default() }
+    };
+    let found = runs(&run(40.0), &run(20.0));
+    assert_eq!((found.samples[0].basis, found.samples[0].verdict), (Basis::NoInterval, Verdict::Undecided));
+    assert!(found.samples[0].sentence.contains("40 GB/s in A, 20 GB/s in B; B is 0.50 times A, without an interval; one number each"));
+    let nothing = runs(&run(40.0), &Evidence::default());
+    assert!(nothing.samples.is_empty() && nothing.n_only_one == 1);
+    assert!(nothing.cannot_conclude[0].starts_with("No quantity was measured in both runs"));
+}
+
+fn experiment(default_ns: f64, poll_ns: f64, n_rounds: u32, seed: u64) -> ExperimentRun {
+    let mut random = Random::new(seed);
+    let mut pairs = Vec::new();
+    let mut blocks = Vec::new();
+    for round in 0..n_rounds {
+        let pair = (default_ns * (random.normal() * 0.02).exp(), poll_ns * (random.normal() * 0.02).exp());
+        for (arm, value) in [("default", pair.0), ("poll", pair.1)] {
+            blocks.push(Block {
+                round: round as usize,
+                arm: arm.into(),
+                window: Window::default(),
+                values: vec![Some(value)],
+                disturbances: vec![],
+                is_rejected: None,
+                idle: vec![],
+            });
+        }
+        pairs.push(pair);
+    }
+    let metric = Metric::latency("wakeup.eventfd.p50", "cross-CPU wake-up, median");
+    ExperimentRun {
+        arms: ["default", "poll"].map(|id| Arm { id: id.into(), title: id.into(), settings: vec![] }).into(),
+        effects: Judge::new(1).effect(&metric.id, "default", "poll", &pairs).into_iter().collect(),
+        metrics: vec![metric],
+        blocks,
+        pooled: vec![],
+        seed,
+        warmup_ns: 0,
+        stopped_because: String::new(),
+        before: vec![],
+        after: vec![],
+    }
+}
+
+#[test]
+fn the_same_experiment_on_a_slower_machine_is_the_same_effect() {
+    let run = |default_ns, poll_ns, n, seed| Evidence {
+        experiment: Some(experiment(default_ns, poll_ns, n, seed)),
+        ..Evidence::default()
+    };
+    // Twice as slow as a whole, five times the cost of sleep.
+    let found = runs(&run(30_000.0, 6_000.0, 8, 1), &run(60_000.0, 12_000.0, 8, 2));
+    assert_eq!((found.effects[0].verdict, found.effects[0].n_rounds), (Verdict::NoDifference, [8, 8]));
+    assert!(found.effects[0].sentence.contains("the setting matters the same in both"), "{}", found.effects[0].sentence);
+    assert_eq!(found.samples[0].verdict, Verdict::Higher, "the machine as found is slower all the same");
+    let found = runs(&run(30_000.0, 6_000.0, 8, 1), &run(120_000.0, 6_000.0, 8, 2));
+    let effect = &found.effects[0];
+    assert_eq!(effect.verdict, Verdict::Higher);
+    assert!((effect.ratio - 4.0).abs() < 0.2 && effect.p_value.is_some(), "{effect:?}");
+    assert!(effect.sentence.starts_with("cross-CPU wake-up, median: \"default\" is 5.0"), "{}", effect.sentence);
+    let few = runs(&run(30_000.0, 6_000.0, 3, 1), &run(120_000.0, 6_000.0, 3, 2));
+    assert_eq!(few.effects[0].p_value, None, "three rounds: the effects' own intervals");
+}
+
+proptest! {
+    #[test]
+    fn swapped_runs_say_the_opposite(a in 1_000.0f64..1e6, b in 1_000.0f64..1e6) {
+        let run = |ns, seed| Evidence { wakeups: vec![wakeup(ns, 0, seed)], ..Evidence::default() };
+        let (x, y) = (run(a, 1), run(b, 2));
+        let (there, back) = (runs(&x, &y), runs(&y, &x));
+        let opposite = |v| match v { Verdict::Higher => Verdict::Lower, Verdict::Lower => Verdict::Higher, same => same };
+        for (there, back) in there.samples.iter().zip(&back.samples) {
+            prop_assert_eq!(there.verdict, opposite(back.verdict));
+            prop_assert!((there.ratio * back.ratio - 1.0).abs() < 1e-9);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Which differences between two hosts could explain that their numbers differ: suspects, never culprits.
+//!
+//! Settings and kernels differ together with the machine and the hour, so this only sorts what is worth turning first:
+//! what the settings allow (the predictions, with their direction), a change of the kernel that is known to have moved
+//! idle behaviour, and single settings of the areas that were the cause in the field.
+
+use super::{Comparison, predict};
+use crate::evidence::Evidence;
+use crate::facts::Snapshot;
+use crate::rules::known_kernel_changes;
+use crate::units::show_ns;
+use serde::Serialize;
+
+/// Something that differs and is known to matter.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Suspect {
+    /// What differs.
+    pub what: String,
+    /// In both runs.
+    pub values: [String; 2],
+    /// What it could do.
+    pub why: String,
+    /// Nanoseconds it could add to the second run's wake-ups, by what the hosts claim; negative where it takes away. None
+    /// where it is no latency or not known.
+    pub claimed_ns: Option<f64>,
+}
+
+/// Single settings worth naming, by the front of their ids.
+const SETTINGS: &[&str] = &[
+    "idle.driver",
+    "idle.governor",
+    "idle.c1_demotion",
+    "qos.",
+    "freq.boost",
+    "freq.epp",
+    "freq.energy_perf_bias",
+    "boot.cmdline",
+    "kernel.preemption",
+    "kernel.clocksource",
+];
+/// Single settings that end in one of these, whatever the state or the policy is called.
+const ENDINGS: &[&str] = &[".disabled", ".governor", ".driver", ".exit_latency", ".target_residency"];
+/// More than this is a list to read in the differences themselves.
+const MAX_SETTINGS: usize = 12;
+
+/// The suspects, predictions first.
+pub fn of(a: &Evidence, b: &Evidence, facts: &Comparison) -> Vec<Suspect> {
+    let mut all = Vec::new();
+    for difference in facts.differences.iter() {
+        let (Some(predicted), [x, y]) = (&difference.predicted, &difference.values[..]) else { continue };
+        let claimed_ns = (difference.id == "predicted.deepest_idle").then(|| deeper_ns(&a.facts, &b.facts)).flatten();
+        all.push(Suspect {
+            what: difference.label.clone(),
+            values: [x.clone(), y.clone()],
+            why: predicted.text.clone(),
+            claimed_ns,
+        });
+    }
+    all.extend(kernel(&a.facts, &b.facts));
+    let is_named = |id: &str| {
+        SETTINGS.iter().any(|s| id.starts_with(s))
+            || ((id.starts_with("idle.") || id.starts_with("freq.")) && ENDINGS.iter().any(|e| id.ends_with(e)))
+    };
+    let settings = facts.differences.iter().filter(|d| d.predicted.is_none() && is_named(&d.id));
+    for difference in settings.take(MAX_SETTINGS) {
+        let [x, y] = &difference.values[..] else { continue };
+        all.push(Suspect {
+            what: difference.label.clone(),
+            values: [x.clone(), y.clone()],
+            why: format!("a setting of the area \"{}\"; its size is not predicted", difference.topic),
+            claimed_ns: None,
+        });
+    }
+    all
+}
+
+/// How much longer the deepest allowed exit of the second host claims to be.
+fn deeper_ns(a: &Snapshot, b: &Snapshot) -> Option<f64> {
+    let exit = |host: &Snapshot| Some(predict::deepest_state(host)?.map_or(0.0, |(_, ns)| ns as f64));
+    Some(exit(b)? - exit(a)?)
+}
+
+/// The kernels, where they differ, with what is known to lie between them.
+fn kernel(a: &Snapshot, b: &Snapshot) -> Option<Suspect> {
+    let (old, new) = (*a.kernel.version.get()?, *b.kernel.version.get()?);
+    if old == new {
+        return None;
+    }
+    let is_upgrade = new > old;
+    let between = known_kernel_changes::between(old.min(new), old.max(new));
+    let verb = if is_upgrade { "brought" } else { "are taken away" };
+    let list: Vec<String> = between.iter().map(|c| format!("{} ({}, {})", c.what, c.since, c.source)).collect();
+    let why = if list.is_empty() {
+        "no change of idle behaviour between them is in wakewatt's list; distributions backport".to_string()
+    } else if is_upgrade {
+        format!("known changes of idle behaviour that the newer one {verb}: {}", list.join("; "))
+    } else {
+        format!("known changes of idle behaviour that {verb} again: {}", list.join("; "))
+    };
+    Some(Suspect { what: "kernel".into(), values: [old.to_string(), new.to_string()], why, claimed_ns: None })
+}
+
+impl Suspect {
+    /// One line; the letters of the runs are the caller's.
+    pub fn line(&self) -> String {
+        let claim = self.claimed_ns.filter(|ns| ns.abs() >= 1.0).map_or(String::new(), |ns| {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded and not negative
+            let size = show_ns(ns.abs().round() as u64);
+            let word = if ns > 0.0 { "more" } else { "less" };
+            format!(" (B: {size} {word}, claimed)")
+        });
+        format!("{}: {} and {}; {}{claim}", self.what, self.values[0], self.values[1], self.why)
+    }
+}

@@ -1,0 +1,244 @@
+//! The run file: what one run of wakewatt knew, as one JSON document that can be judged, shown and compared later.
+//!
+//! Facts are kept as the text of a `.host` file, masked as `capture` masks, and read again by the parsers of the reader:
+//! so a rule that did not exist when a run was made can still be asked of it, and no fact needs a second form. Samples are
+//! kept as they are. Members that a reader does not know are ignored, members that a file lacks are empty; another
+//! version is refused. Described in docs/run-format.md. Touching the disk is the caller's business.
+//!
+//! What a person named is not all kept: peers on the network become `peer-1` …, and the words behind a command are left
+//! out. Paths that were read from and titles of loads stay.
+
+use super::host_file::{self, HostFileError};
+use crate::evidence::Evidence;
+use crate::facts::Snapshot;
+use crate::samples::cores::CoresSample;
+use crate::samples::disk::DiskSample;
+use crate::samples::energy::EnergySample;
+use crate::samples::experiment::ExperimentRun;
+use crate::samples::icmp::IcmpSample;
+use crate::samples::load::LoadRun;
+use crate::samples::memory::MemorySample;
+use crate::samples::network::NetworkSample;
+use crate::samples::speed::SpeedSample;
+use crate::samples::state_cost::StateCosts;
+use crate::samples::traced::Traced;
+use crate::samples::wakeup::WakeupSample;
+use serde::{Deserialize, Serialize};
+
+/// The name in the document's `schema`.
+pub const SCHEMA: &str = "wakewatt/run/v1";
+/// A run of many hours on a big machine is some tens of megabytes; beyond this it is something else.
+pub const MAX_BYTES: usize = 256 << 20;
+
+/// Why a run file could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunFileError {
+    /// Not JSON, or JSON of something else.
+    #[error("not a run file ({0}); make one with --save FILE of doctor or measure")]
+    NotARunFile(String),
+    /// A document that wakewatt prints, but not this one.
+    #[error("this is a document of --json ({0}), which holds no facts to read again; make a run file with --save FILE")]
+    OtherDocument(String),
+    /// Another version of the format.
+    #[error("{0}; this wakewatt reads {SCHEMA}. Use the wakewatt that wrote the file, or make the run again")]
+    Version(String),
+    /// It ends too early.
+    #[error("cut off at line {line}, column {column}; copy the file again, whole")]
+    Cut {
+        /// Line, from 1.
+        line: usize,
+        /// Column.
+        column: usize,
+    },
+    /// Damaged, or changed by hand.
+    #[error("damaged: {0}; copy the file again, or make the run again")]
+    Damaged(String),
+    /// Too large to be one.
+    #[error("{} MiB is more than any run file ({} MiB)", .0 >> 20, MAX_BYTES >> 20)]
+    TooLarge(usize),
+    /// The facts in it do not parse.
+    #[error("the facts in it: {0}")]
+    Host(#[from] HostFileError),
+}
+
+/// What a run knew.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RunFile {
+    /// When it was written, as `2026-11-21T09:00:00Z`.
+    pub made_at: String,
+    /// The command that made it, without its options: `measure disk`.
+    pub command: String,
+    /// The facts: text of a `.host` file.
+    pub host: String,
+    /// See [`Evidence::wakeups`].
+    #[serde(default)]
+    pub wakeups: Vec<WakeupSample>,
+    /// See [`Evidence::network`]; peers other than loopback are masked.
+    #[serde(default)]
+    pub network: Vec<NetworkSample>,
+    /// See [`Evidence::memory`].
+    #[serde(default)]
+    pub memory: Option<MemorySample>,
+    /// See [`Evidence::disk`].
+    #[serde(default)]
+    pub disk: Vec<DiskSample>,
+    /// See [`Evidence::disk_experiment`].
+    #[serde(default)]
+    pub disk_experiment: Option<ExperimentRun>,
+    /// See [`Evidence::load`].
+    #[serde(default)]
+    pub load: Vec<LoadRun>,
+    /// See [`Evidence::cores`].
+    #[serde(default)]
+    pub cores: Vec<CoresSample>,
+    /// See [`Evidence::icmp`]; peers are masked.
+    #[serde(default)]
+    pub icmp: Vec<IcmpSample>,
+    /// See [`Evidence::power`].
+    #[serde(default)]
+    pub power: Vec<EnergySample>,
+    /// See [`Evidence::speed`].
+    #[serde(default)]
+    pub speed: Vec<SpeedSample>,
+    /// See [`Evidence::idle_states`].
+    #[serde(default)]
+    pub idle_states: Vec<StateCosts>,
+    /// See [`Evidence::trace`].
+    #[serde(default)]
+    pub trace: Option<Traced>,
+    /// See [`Evidence::experiment`].
+    #[serde(default)]
+    pub experiment: Option<ExperimentRun>,
+    /// See [`Evidence::not_done`].
+    #[serde(default)]
+    pub not_done: Vec<String>,
+}
+
+impl RunFile {
+    /// From what is known and the facts as text. The facts in `evidence` are not kept: the text is.
+    pub fn of(evidence: &Evidence, host: String, command: &str, made_at: String) -> RunFile {
+        // Every field by name, so that a new kind of sample is not forgotten here.
+        let Evidence {
+            facts: _,
+            wakeups,
+            network,
+            memory,
+            disk,
+            disk_experiment,
+            load,
+            cores,
+            icmp,
+            power,
+            speed,
+            idle_states,
+            trace,
+            experiment,
+            not_done,
+        } = evidence.clone();
+        let mut run = RunFile {
+            made_at,
+            command: command.into(),
+            host,
+            wakeups,
+            network,
+            memory,
+            disk,
+            disk_experiment,
+            load,
+            cores,
+            icmp,
+            power,
+            speed,
+            idle_states,
+            trace,
+            experiment,
+            not_done,
+        };
+        run.mask_peers();
+        run
+    }
+
+    /// The same peer keeps the same name, so that two samples of one run stay comparable.
+    fn mask_peers(&mut self) {
+        let mut known: Vec<String> = Vec::new();
+        let peers = self.network.iter_mut().map(|s| &mut s.peer).chain(self.icmp.iter_mut().map(|s| &mut s.peer));
+        for peer in peers.filter(|p| *p != "loopback") {
+            let at = known.iter().position(|k| k == peer).unwrap_or_else(|| {
+                known.push(peer.clone());
+                known.len() - 1
+            });
+            *peer = format!("peer-{}", at + 1);
+        }
+        for line in &mut self.not_done {
+            for (at, peer) in known.iter().enumerate() {
+                *line = line.replace(peer.as_str(), &format!("peer-{}", at + 1));
+            }
+        }
+    }
+
+    /// Back to evidence; the facts are read again. `name` is what the facts call their origin.
+    pub fn evidence(&self, name: &str) -> Result<Evidence, RunFileError> {
+        let tree = host_file::read(&self.host, name)?;
+        let run = self.clone();
+        Ok(Evidence {
+            facts: Snapshot::read(&tree, |_| true),
+            wakeups: run.wakeups,
+            network: run.network,
+            memory: run.memory,
+            disk: run.disk,
+            disk_experiment: run.disk_experiment,
+            load: run.load,
+            cores: run.cores,
+            icmp: run.icmp,
+            power: run.power,
+            speed: run.speed,
+            idle_states: run.idle_states,
+            trace: run.trace,
+            experiment: run.experiment,
+            not_done: run.not_done,
+        })
+    }
+
+    /// Does this look like a run file, rather than a `.host` file? Decided by the first character that is no blank.
+    pub fn is_one(text: &str) -> bool {
+        text.trim_start().starts_with('{')
+    }
+
+    /// Reads the document.
+    pub fn read(text: &str) -> Result<RunFile, RunFileError> {
+        #[derive(Deserialize)]
+        struct Head {
+            schema: Option<String>,
+        }
+        if text.len() > MAX_BYTES {
+            return Err(RunFileError::TooLarge(text.len()));
+        }
+        if !RunFile::is_one(text) {
+            return Err(RunFileError::NotARunFile("it does not begin with {".into()));
+        }
+        let head: Head = serde_json::from_str(text).map_err(|e| broken(&e))?;
+        match head.schema.as_deref() {
+            Some(SCHEMA) => {}
+            Some(name) if name.starts_with("wakewatt/run/") => return Err(RunFileError::Version(short(name))),
+            Some(name) if name.starts_with("wakewatt/") => return Err(RunFileError::OtherDocument(short(name))),
+            _ => return Err(RunFileError::NotARunFile("it has no \"schema\" of wakewatt".into())),
+        }
+        serde_json::from_str(text).map_err(|e| broken(&e))
+    }
+}
+
+fn broken(error: &serde_json::Error) -> RunFileError {
+    if error.is_eof() {
+        RunFileError::Cut { line: error.line(), column: error.column() }
+    } else {
+        RunFileError::Damaged(short(&error.to_string()))
+    }
+}
+
+/// Foreign text in an error: no control characters, and not all of it.
+fn short(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).take(160).collect()
+}
+
+#[cfg(test)]
+mod tests;

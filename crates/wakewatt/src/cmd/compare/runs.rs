@@ -1,0 +1,64 @@
+//! Two runs as text: what stands out, every number, suspects, and what must not be concluded.
+
+use crate::view::Style;
+use std::fmt::Write as _;
+use wakewatt_core::compare::runs::RunComparison;
+use wakewatt_core::samples::experiment::Verdict;
+
+/// Sentences of differences that are none, shown without `--all`.
+const MAX_QUIET: usize = 6;
+/// States of a residency table that are shown.
+const MAX_STATES: usize = 6;
+
+/// Writes it.
+pub(super) fn text(out: &mut String, runs: &RunComparison, is_all: bool, style: Style) {
+    if !runs.summary.is_empty() {
+        let _ = writeln!(out, "\n{}", style.bold("What stands out"));
+        lines(out, &runs.summary);
+    }
+    if !runs.samples.is_empty() {
+        let _ = writeln!(out, "\n{}", style.bold("Measured (B against A)"));
+        let is_loud = |v: Verdict| matches!(v, Verdict::Higher | Verdict::Lower);
+        let (loud, quiet): (Vec<_>, Vec<_>) = runs.samples.iter().partition(|d| is_loud(d.verdict));
+        let n_quiet = if is_all { quiet.len() } else { quiet.len().min(MAX_QUIET) };
+        loud.iter().chain(&quiet[..n_quiet]).for_each(|d| lines(out, std::slice::from_ref(&d.sentence)));
+        if n_quiet < quiet.len() {
+            let _ = writeln!(out, "  … and {} more without a difference (--all shows them)", quiet.len() - n_quiet);
+        }
+        if runs.n_only_one > 0 {
+            let _ = writeln!(out, "  {} quantities were measured in one of the runs only.", runs.n_only_one);
+        }
+    }
+    if !runs.effects.is_empty() {
+        let _ = writeln!(out, "\n{}", style.bold("The same experiment in both"));
+        lines(out, &runs.effects.iter().map(|e| e.sentence.clone()).collect::<Vec<_>>());
+    }
+    if !runs.residency.is_empty() {
+        let _ = writeln!(out, "\n{}", style.bold("Share of idle time by state (the kernel's counters)"));
+    }
+    for residency in &runs.residency {
+        let _ = writeln!(out, "  {:<24} {:>8} {:>8}", residency.when, "A", "B");
+        for state in residency.states.iter().take(MAX_STATES) {
+            let percent = |ratio: f64| format!("{:.1} %", ratio * 100.0);
+            let _ =
+                writeln!(out, "    {:<22} {:>8} {:>8}", clean(&state.name), percent(state.a_ratio), percent(state.b_ratio));
+        }
+    }
+    if !runs.suspects.is_empty() {
+        let _ = writeln!(out, "\n{}", style.bold("Suspects: what differs and could explain it"));
+        lines(out, &runs.suspects.iter().map(|s| s.line()).collect::<Vec<_>>());
+    }
+    let _ = writeln!(out, "\n{}", style.bold("What cannot be concluded"));
+    lines(out, &runs.cannot_conclude);
+}
+
+fn lines(out: &mut String, lines: &[String]) {
+    for line in lines {
+        let _ = writeln!(out, "  - {}", clean(line));
+    }
+}
+
+/// The files may come from anywhere.
+fn clean(text: &str) -> String {
+    crate::report::trace::clean(text)
+}

@@ -1,0 +1,76 @@
+//! `wakewatt report`: a saved run as a page, as text, as tables.
+//!
+//! The rules are asked again, so a run from before a rule existed is judged by it too. Nothing is measured here and nothing
+//! read but the file. Figures as SVG and PNG files belong here as well, once `report::export` has them.
+
+mod parquet;
+mod tables;
+
+use super::doctor::{self, Document};
+use super::saved;
+use crate::cli::ReportArgs;
+use crate::exit::{Code, Failure};
+use crate::output::{self, Colour};
+use crate::report::{Report, text::Style};
+use anyhow::Result;
+use std::path::Path;
+use std::time::SystemTime;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::rules::judge;
+
+/// The page's name when none is given and nothing else was asked for.
+const DEFAULT_PAGE: &str = "wakewatt-report.html";
+
+/// Runs it.
+pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
+    let (run, evidence) = saved::open(&args.run)?;
+    let rulings = judge(&evidence);
+    let now = humantime::format_rfc3339_seconds(SystemTime::now());
+    let generated_at = format!("{now}, of {}", evidence.facts.origin);
+    let report = Report::new(doctor::title(&evidence.facts), generated_at, evidence, rulings);
+    if args.json {
+        let verdict = report.verdict();
+        let document = Document {
+            verdict: &verdict.sentence,
+            how_sure: &verdict.how_sure,
+            warnings: &verdict.warnings,
+            rulings: &report.rulings,
+            evidence: &report.evidence,
+        };
+        output::print(&output::json("report", &document)?)?;
+    } else if args.markdown {
+        output::print(&report.to_markdown())?;
+    } else if !args.is_quiet() {
+        output::print(&report.to_text(Style { width: output::width().min(100), is_coloured: colour.is_on() }))?;
+    }
+    let is_default = args.output.is_none() && !args.is_quiet() && !args.json && !args.markdown;
+    let page = args.output.as_deref().or(is_default.then_some(Path::new(DEFAULT_PAGE)));
+    if let Some(file) = page {
+        output::write_file(file, &report.to_html()?)?;
+        output::remark(&format!("Report: {}", file.display()));
+    }
+    if let Some(folder) = &args.csv {
+        write_tables(folder, &report.evidence)?;
+    }
+    if let Some(file) = &args.parquet {
+        let bad = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", file.display()));
+        let bytes = parquet::bytes(&report.evidence, &run.made_at, &run.command).map_err(|e| bad(e.to_string()))?;
+        output::write_bytes(file, &bytes)?;
+        output::remark(&format!("Parquet: {}", file.display()));
+    }
+    Ok(Code::Fine)
+}
+
+/// One file per kind of sample that the run holds.
+fn write_tables(folder: &Path, evidence: &Evidence) -> Result<()> {
+    std::fs::create_dir_all(folder)
+        .map_err(|e| Failure::error(Code::BadFile, format!("--csv {}: {e}; name a folder", folder.display())))?;
+    let tables = tables::of(evidence);
+    for table in &tables {
+        output::write_file(&folder.join(format!("{}.csv", table.name)), &table.to_csv())?;
+    }
+    let names: Vec<&str> = tables.iter().map(|t| t.name).collect();
+    let said = if names.is_empty() { "no samples, so no tables".to_string() } else { names.join(", ") };
+    output::remark(&format!("CSV in {}: {said}", folder.display()));
+    Ok(())
+}
