@@ -1,12 +1,16 @@
 //! Evidence is what a rule sees: facts and samples of one host, and what could not be had.
 
 use crate::facts::Snapshot;
+use crate::samples::cores::CoresSample;
 use crate::samples::disk::DiskSample;
+use crate::samples::energy::EnergySample;
 use crate::samples::experiment::ExperimentRun;
+use crate::samples::load::LoadRun;
 use crate::samples::memory::MemorySample;
 use crate::samples::network::NetworkSample;
 use crate::samples::speed::SpeedSample;
 use crate::samples::state_cost::StateCosts;
+use crate::samples::timeline::Timeline;
 use crate::samples::traced::Traced;
 use crate::samples::wakeup::WakeupSample;
 use serde::Serialize;
@@ -22,6 +26,8 @@ pub struct Evidence {
     pub network: Vec<NetworkSample>,
     /// Memory latency and bandwidth, between nodes where there are several.
     pub memory: Option<MemorySample>,
+    /// How long a cache line takes between CPUs.
+    pub cores: Vec<CoresSample>,
     /// Disk reads measured with the machine as it was found.
     pub disk: Vec<DiskSample>,
     /// Disk reads with and without sleep, if that ran.
@@ -34,6 +40,14 @@ pub struct Evidence {
     pub trace: Option<Traced>,
     /// The idle experiment, if it ran.
     pub experiment: Option<ExperimentRun>,
+    /// Experiments the user asked for, beside the idle experiment.
+    pub experiments: Vec<ExperimentRun>,
+    /// Load runs, in the order they ran; runs of one kind are shown side by side.
+    pub load: Vec<LoadRun>,
+    /// What the meters said while nothing in particular was going on.
+    pub energy: Vec<EnergySample>,
+    /// Values over time with the moments of change marked.
+    pub timelines: Vec<Timeline>,
     /// What was not looked at, and why: "experiment: needs root".
     pub not_done: Vec<String>,
 }
