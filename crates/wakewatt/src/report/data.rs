@@ -19,6 +19,10 @@ pub(super) enum Show {
     Ns,
     /// Time in seconds, of a time axis.
     Seconds,
+    /// The same in minutes.
+    Minutes,
+    /// The same in hours.
+    Hours,
     /// Powers of 1024.
     Bytes,
     /// Powers of 1000, as memory makers count.
@@ -58,6 +62,8 @@ impl Show {
             Show::Ns if value.abs() < 99.5 => format!("{} ns", digits(value)),
             Show::Ns => words::ns(value),
             Show::Seconds => format!("{} s", digits(value)),
+            Show::Minutes => format!("{} min", digits(value)),
+            Show::Hours => format!("{} h", digits(value)),
             Show::Bytes => spaced(&show_bytes(whole(value))),
             Show::BytesPerS => format!("{} GB/s", digits(value / 1e9)),
             Show::Ratio => words::percent(value),
@@ -78,6 +84,8 @@ impl Show {
         match self {
             Show::Ns => "ns",
             Show::Seconds => "s",
+            Show::Minutes => "min",
+            Show::Hours => "h",
             Show::Bytes => "B",
             Show::BytesPerS => "B/s",
             Show::Ratio | Show::Times => "ratio",

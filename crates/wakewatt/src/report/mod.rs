@@ -14,6 +14,7 @@ use wakewatt_core::sheet::Sheet;
 
 pub mod charts;
 mod data;
+pub mod export;
 pub mod html;
 pub mod markdown;
 pub mod sample;

@@ -64,12 +64,12 @@ pub fn render(report: &Report, style: Style) -> String {
         out.wrap(BOLD, "\n", "", "Measured:");
     }
     for s in said {
+        out.wrap("", "  ", "  ", &s.title);
         for line in s.lines.iter().take(N_LINES) {
-            out.wrap("", "  - ", "    ", &format!("{}: {line}", s.title));
+            out.wrap("", "    - ", "      ", line);
         }
         if s.lines.len() > N_LINES {
-            let n = s.lines.len() - N_LINES;
-            out.wrap("", "  - ", "    ", &format!("{}: and {n} more, in the report", s.title));
+            out.wrap(DIM, "    - ", "      ", &format!("and {} more, in the report", s.lines.len() - N_LINES));
         }
     }
     // A question whose files this machine does not have, or that has no next step, is counted and not printed.

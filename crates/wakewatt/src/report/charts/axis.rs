@@ -109,7 +109,7 @@ impl LinearAxis {
         let span = self.high - self.low;
         let least = span / n.max(1) as f64;
         let ten = 10f64.powf(least.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].map(|s| s * ten).into_iter().find(|s| *s >= least).unwrap_or(span);
+        let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|s| s * ten).into_iter().find(|s| *s >= least).unwrap_or(span);
         let first = (self.low / step).ceil();
         let ticks = (0..=n + 1).map(|i| (first + i as f64) * step);
         ticks.filter(|t| t.is_finite() && *t >= self.low - step * 1e-6 && *t <= self.high).collect()

@@ -55,7 +55,7 @@ impl Chart for Columns {
         let mut svg = Svg::new(width, 8.0 + STEP * n_rows as f64);
         let busiest = self.panels.iter().flat_map(|p| &p.2).map(|c| c.busy_ratio).fold(0.0, f64::max);
         // A tenth of load would be a row of dots at full scale.
-        let scale = [0.1, 0.25, 0.5, 1.0].into_iter().find(|s| busiest <= *s).unwrap_or(1.0);
+        let scale = [0.1, 0.2, 0.4, 0.6, 1.0].into_iter().find(|s| busiest <= *s).unwrap_or(1.0);
         for (i, (name, index, columns)) in self.panels.iter().enumerate() {
             let left = (panel_width + 28.0) * (i % n_across) as f64 + 42.0;
             let right = left - 42.0 + panel_width;

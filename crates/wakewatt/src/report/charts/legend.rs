@@ -43,7 +43,7 @@ pub(super) fn room(names: &[(String, Style)]) -> f64 {
     if names.len() < 2 {
         return 8.0;
     }
-    names.iter().map(|(name, _)| text_width(&short(name), 13.0)).fold(0.0, f64::max) + 26.0
+    names.iter().map(|(name, _)| text_width(&short(name), 14.5)).fold(0.0, f64::max) + 20.0
 }
 
 /// Draws rows of names from the top; the height they took.
@@ -54,7 +54,8 @@ pub(super) fn rows(svg: &mut Svg, names: &[(String, Style)], left: f64, right: f
     let (mut x, mut y) = (left, 14.0);
     for (name, style) in names {
         let name = short(name);
-        let width = text_width(&name, 13.0) + 34.0;
+        // Bold, and fonts differ: a little more than the average.
+        let width = text_width(&name, 15.5) + 34.0;
         if x > left && x + width > right {
             (x, y) = (left, y + 20.0);
         }

@@ -95,7 +95,7 @@ impl Plot {
             svg.text("tick", Anchor::End, (left - 8.0, y.at(tick) + 4.0), &self.y.show.text(tick));
         }
         let widest = x.ticks(8).iter().map(|t| text_width(&self.x.show.text(*t), 12.0)).fold(20.0, f64::max);
-        for tick in x.ticks(to_count((right - left) / (widest + 18.0)).clamp(2, 11)) {
+        for tick in x.ticks(to_count((right - left) / (widest + 12.0)).clamp(2, 11)) {
             svg.line("grid", (x.at(tick), top), (x.at(tick), bottom));
             svg.text_if_free("tick", Anchor::Middle, (x.at(tick), bottom + 18.0), &self.x.show.text(tick));
         }

@@ -147,7 +147,8 @@ fn n(value: f64) -> String {
     text.strip_suffix(".0").unwrap_or(&text).to_string()
 }
 
-fn escape(text: &str) -> String {
+/// Foreign text as content or attribute.
+pub(in crate::report) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

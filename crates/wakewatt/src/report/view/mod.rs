@@ -113,6 +113,21 @@ pub(super) struct View {
     pub(super) method: Vec<(String, String)>,
 }
 
+impl View {
+    /// All figures, in reading order.
+    pub(super) fn into_figures(self) -> Vec<Figure> {
+        let mut all: Vec<Figure> = Vec::new();
+        if let Some(run) = self.experiment {
+            all.extend(run.distributions);
+            all.extend(run.rounds);
+            all.extend(run.forest);
+        }
+        all.extend(self.trace.and_then(|t| t.heat));
+        all.extend(self.sections.into_iter().flat_map(|s| s.figures));
+        all
+    }
+}
+
 /// What the lines of a finding's plan do; said once, below the findings.
 pub(super) const HOW_TO_APPLY: &str = "The first line of each plan only shows what would change. Applied settings go \
     back after 60 seconds unless confirmed: sudo wakewatt tune confirm. Kernel parameters wait for the next boot.";

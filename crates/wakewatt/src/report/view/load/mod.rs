@@ -91,7 +91,7 @@ fn intro(runs: &Runs<'_>, out: &mut Section) {
         Kind::Shop => "Clients of an online shop with think time.",
         Kind::Command => "The user’s own command.",
     };
-    out.intro.push(format!("{what} {}.", first.title));
+    out.intro.push(format!("{what} {}.", words::sentence_case(&first.title)));
     if !runs.all.iter().any(|r| r.run.levels.iter().any(|l| l.mean_uw().is_some())) {
         out.intro.push("No power meter works here: watts, work per watt and proportionality are absent.".into());
     } else {
@@ -172,7 +172,8 @@ fn watts(level: &Level) -> Option<f64> {
 
 fn lines(runs: &Runs<'_>, out: &mut Section) {
     for r in &runs.all {
-        let Some(top) = r.run.levels.iter().max_by(|a, b| a.per_s.total_cmp(&b.per_s)) else { continue };
+        let counts = |l: &&Level| l.is_invalid.is_empty() || r.run.levels.iter().all(|l| !l.is_invalid.is_empty());
+        let Some(top) = r.run.levels.iter().filter(counts).max_by(|a, b| a.per_s.total_cmp(&b.per_s)) else { continue };
         let at = r.run.levels.iter().position(|l| std::ptr::eq(l, top)).unwrap_or(0);
         let mut line = format!("{}: {} at {}", r.name, Show::PerS.text(top.per_s), ask(top, at));
         if let Some(p99) = top.latency.as_ref().and_then(wakewatt_core::distribution::Distribution::p99_ns) {

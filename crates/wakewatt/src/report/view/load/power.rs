@@ -63,7 +63,7 @@ fn awake(runs: &Runs<'_>, out: &mut Section) {
     let mut bars = Bars::new(
         "Energy in a year beyond the thriftiest run",
         "run",
-        "kilowatt hours a year beyond the thriftiest run at that level",
+        "kWh a year beyond the thriftiest run",
         Show::KwhPerYear,
     );
     bars.series = asks.iter().map(|(_, name)| name.clone()).collect();
