@@ -235,7 +235,8 @@ mod tests {
 
     #[test]
     fn text_is_rounded_and_csv_is_not() {
-        let mut data = Data::with(&[("run", Show::Text), ("size", Show::Bytes), ("time", Show::Ns), ("none", Show::Watts)]);
+        let mut data =
+            Data::with(&[("run", Show::Text), ("size", Show::Bytes), ("time", Show::Ns), ("none", Show::Watts)]);
         data.rows.push(vec!["=1+1, \"x\"".into(), 49152.0.into(), 1.25.into(), f64::NAN.into()]);
         let table = data.table("t");
         assert_eq!(table.heads, ["run", "size", "time"], "an empty column is left out");

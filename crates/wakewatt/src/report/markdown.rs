@@ -94,7 +94,8 @@ fn sections(out: &mut String, r: &view::View, is_result: bool) {
             if t.rows.len() <= MOST_ROWS {
                 *out += &table(t);
             } else {
-                *out += &format!("{}: {} rows, in the page.\n\n", safe(&words::sentence_case(&t.caption)), t.rows.len());
+                *out +=
+                    &format!("{}: {} rows, in the page.\n\n", safe(&words::sentence_case(&t.caption)), t.rows.len());
             }
         }
         *out += &s.remarks.iter().map(|line| format!("- {}\n", safe(line))).collect::<String>();

@@ -155,9 +155,7 @@ impl AxisSpec {
     /// The axis for these values.
     pub(super) fn around(&self, values: &[f64], from: f64, to: f64) -> Axis {
         match self.scale {
-            Scale::Zero | Scale::Fit => {
-                Axis::Linear(LinearAxis::around(values, self.scale == Scale::Zero, from, to))
-            }
+            Scale::Zero | Scale::Fit => Axis::Linear(LinearAxis::around(values, self.scale == Scale::Zero, from, to)),
             Scale::Log => Axis::Log(LogAxis::around(values.iter().copied(), 2.0, from, to), false),
             Scale::Binary => Axis::Log(LogAxis::around(values.iter().copied(), 2.0, from, to), true),
         }
@@ -198,7 +196,11 @@ mod tests {
     fn linear_and_binary_ticks_are_round_too() {
         let axis = LinearAxis::around(&[0.0, 437.0], true, 0.0, 100.0);
         assert_eq!(axis.ticks(5), [0.0, 100.0, 200.0, 300.0, 400.0]);
-        assert_eq!((axis.at(0.0), axis.at(f64::NAN).is_nan()), (0.0, true), "not-a-number is the caller's to leave out");
+        assert_eq!(
+            (axis.at(0.0), axis.at(f64::NAN).is_nan()),
+            (0.0, true),
+            "not-a-number is the caller's to leave out"
+        );
         let sizes = AxisSpec::new("", Show::Bytes, Scale::Binary).around(&[4096.0, 268_435_456.0], 0.0, 100.0);
         assert_eq!(sizes.ticks(6).iter().map(|t| t.log2()).collect::<Vec<_>>(), [12.0, 15.0, 18.0, 21.0, 24.0, 27.0]);
         for values in [vec![], vec![5.0], vec![1e308, -1e308], vec![f64::NAN, f64::INFINITY], vec![0.0; 9]] {

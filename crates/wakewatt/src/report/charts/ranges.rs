@@ -107,7 +107,8 @@ impl Chart for Ranges {
             }
             y += gap;
         }
-        let desc: Vec<String> = self.rows.iter().map(|(name, marks)| format!("{name}: {} marks", marks.len())).collect();
+        let desc: Vec<String> =
+            self.rows.iter().map(|(name, marks)| format!("{name}: {} marks", marks.len())).collect();
         svg.finish(id, class, &self.title, &format!("{}; the numbers are in its table", desc.join("; ")))
     }
 

@@ -41,7 +41,8 @@ fn outlined(svg: &str) -> Result<String> {
             value.map_or("", |(value, _)| value)
         };
         let (class, anchor) = (attribute("class"), attribute("text-anchor"));
-        let size: f32 = property(class, "font-size").and_then(|v| v.trim_end_matches("px").parse().ok()).unwrap_or(12.0);
+        let size: f32 =
+            property(class, "font-size").and_then(|v| v.trim_end_matches("px").parse().ok()).unwrap_or(12.0);
         let is_bold = property(class, "font-weight").and_then(|v| v.parse().ok()).is_some_and(|w: u32| w >= 600);
         let face = if is_bold { &bold } else { &regular };
         // `x` stands after `class`, with a space, so that it is not the end of another name.

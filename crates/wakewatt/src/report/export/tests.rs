@@ -42,7 +42,9 @@ fn text_that_is_not_in_the_font_is_a_box_and_markup_stays_text() {
         title: "<b>&\"漢".into(),
         caption: "c".into(),
         csv: String::new(),
-        drawing: "<svg width=\"100\" height=\"50\"><text class=\"name a0\" x=\"1\" y=\"9\" text-anchor=\"end\">a</text>".into(),
+        drawing:
+            "<svg width=\"100\" height=\"50\"><text class=\"name a0\" x=\"1\" y=\"9\" text-anchor=\"end\">a</text>"
+                .into(),
     };
     assert!(chart.svg(Theme::Light).unwrap().contains("&lt;b&gt;"));
     assert!(chart.png(Theme::Light).unwrap().starts_with(b"\x89PNG"));

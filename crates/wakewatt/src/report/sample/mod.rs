@@ -104,7 +104,10 @@ pub fn load_without_meter() -> Report {
 fn samples() -> Evidence {
     let disk = [DEFAULT, POLL].map(|s| Shape { p50_ns: s.p50_ns * 2.4, ..s });
     let mut disk_experiment = experiment(&disk, 8);
-    disk_experiment.metrics = vec![Metric::latency("disk.psync.p50", "random read, median"), Metric::latency("disk.psync.p99", "random read, p99")];
+    disk_experiment.metrics = vec![
+        Metric::latency("disk.psync.p50", "random read, median"),
+        Metric::latency("disk.psync.p99", "random read, p99"),
+    ];
     for (effect, id) in disk_experiment.effects.iter_mut().zip(["disk.psync.p50", "disk.psync.p99"]) {
         effect.metric = id.into();
     }

@@ -5,9 +5,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::cores::{CoresSample, HandOver, Nearness, NearnessSummary};
 use wakewatt_core::samples::disk::{DiskAccess, DiskEngine, DiskSample, DiskTarget, DiskTargetKind};
-use wakewatt_core::samples::energy::{
-    Channel, ChannelSample, Covers, EnergySample, Kind, MeterSample, Sense, Witness,
-};
+use wakewatt_core::samples::energy::{Channel, ChannelSample, Covers, EnergySample, Kind, MeterSample, Sense, Witness};
 use wakewatt_core::samples::experiment::Unit;
 use wakewatt_core::samples::memory::{
     Bandwidth, LatencyCurve, LatencyPoint, LoadedCurve, LoadedPoint, MatrixCell, MemorySample, PageWish, Placement,
@@ -334,11 +332,23 @@ pub(super) fn timeline() -> Timeline {
     let mut moments = Vec::new();
     for i in 0..48u64 {
         for (series, factor) in [("mean", 1.0), ("p90", 2.3)] {
-            let ms = if i < 20 { 191.0 } else if i < 34 { 104.0 } else { 85.0 };
+            let ms = if i < 20 {
+                191.0
+            } else if i < 34 {
+                104.0
+            } else {
+                85.0
+            };
             let value = ms * 1e6 * factor * (1.0 + 0.05 * dice.normal());
             let is_invalid = (i == 20).then(|| "the change was under way".to_string());
             let interval = (i % 6 == 0).then_some((value * 0.95, value * 1.06));
-            moments.push(Moment { window: window(i * 60_000, 60_000), series: series.into(), value, interval, is_invalid });
+            moments.push(Moment {
+                window: window(i * 60_000, 60_000),
+                series: series.into(),
+                value,
+                interval,
+                is_invalid,
+            });
         }
     }
     let at = |minutes: u64| window(minutes * 60_000, 0).start_at_ns;

@@ -51,7 +51,8 @@ pub(super) fn section(samples: &[CoresSample]) -> Option<Section> {
 
 /// The grid, and how many CPUs a row stands for.
 fn matrix(sample: &CoresSample) -> (Grid, usize) {
-    let mut cpus: Vec<u32> = sample.cpus.iter().chain(sample.pairs.iter().flat_map(|p| [p.from_cpu, p.to_cpu])).collect();
+    let mut cpus: Vec<u32> =
+        sample.cpus.iter().chain(sample.pairs.iter().flat_map(|p| [p.from_cpu, p.to_cpu])).collect();
     cpus.sort_unstable();
     cpus.dedup();
     let joined = cpus.len().div_ceil(MOST).max(1);
@@ -69,7 +70,8 @@ fn matrix(sample: &CoresSample) -> (Grid, usize) {
     };
     let names: Vec<String> = cpus.chunks(joined).map(name).collect();
     let value = |from: usize, to: usize| words::median(cells.get(&(from, to))?.iter().copied());
-    let rows = names.iter().enumerate().map(|(f, name)| (name.clone(), (0..names.len()).map(|t| value(f, t)).collect()));
+    let rows =
+        names.iter().enumerate().map(|(f, name)| (name.clone(), (0..names.len()).map(|t| value(f, t)).collect()));
     let grid = Grid {
         title: "Time of one hand-over of a cache line, by pair of CPUs".into(),
         of: ("leading CPU".into(), "other CPU".into()),

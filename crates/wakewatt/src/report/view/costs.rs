@@ -56,7 +56,10 @@ pub(super) fn section(samples: &[StateCosts]) -> Option<Section> {
             ),
             &ranges,
         );
-        out.tables.extend(table_if_any(&table(costs, &kinds), &format!("Idle states of CPU {}: claimed and measured", costs.cpu)));
+        out.tables.extend(table_if_any(
+            &table(costs, &kinds),
+            &format!("Idle states of CPU {}: claimed and measured", costs.cpu),
+        ));
         if let Some(deepest) = entered().last() {
             let p50 = deepest.wakes.first().and_then(|w| w.latency.p50_ns());
             let said = |ns: u64| format!("waking CPU {} from {}: {}", costs.cpu, deepest.name, words::ns(ns as f64));

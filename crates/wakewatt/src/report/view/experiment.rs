@@ -162,8 +162,13 @@ fn forest_figure(run: &ExperimentRun, id: &str) -> Option<Figure> {
             is_primary: e.metric == primary.id,
         })
         .collect();
-    let columns =
-        [("metric", Show::Text), ("against", Show::Text), ("ratio", Show::Times), ("low", Show::Times), ("high", Show::Times)];
+    let columns = [
+        ("metric", Show::Text),
+        ("against", Show::Text),
+        ("ratio", Show::Times),
+        ("low", Show::Times),
+        ("high", Show::Times),
+    ];
     let mut data = Data::with(&columns);
     for r in &rows {
         let (ratio, low, high) = r.ratio;
@@ -192,7 +197,8 @@ fn rounds_figure(run: &ExperimentRun, id: &str, index: usize, metric: &Metric) -
         dots.push(rounds::Dot { round: block.round, place, index: arm_index(run, &block.arm), value, is_counted });
     }
     let arms: Vec<String> = run.arms.iter().map(|a| a.id.clone()).collect();
-    let columns = [("arm", Show::Text), ("counts", Show::Text), ("round", Show::Count), ("value", value_show(metric.unit))];
+    let columns =
+        [("arm", Show::Text), ("counts", Show::Text), ("round", Show::Count), ("value", value_show(metric.unit))];
     let mut data = Data::with(&columns);
     for d in &dots {
         let (arm, counts) = (arms.get(d.index).cloned().unwrap_or_default(), if d.is_counted { "yes" } else { "no" });
@@ -204,13 +210,7 @@ fn rounds_figure(run: &ExperimentRun, id: &str, index: usize, metric: &Metric) -
         table: None,
         csv: data.csv(),
         id: id.clone(),
-        svg: rounds::draw(
-            &id,
-            &format!("{} of every block", metric.title),
-            metric.unit,
-            &arms,
-            &dots,
-        ),
+        svg: rounds::draw(&id, &format!("{} of every block", metric.title), metric.unit, &arms, &dots),
         caption: format!(
             "{}: the value of every block, in the order they ran; hollow blocks were thrown away.",
             words::sentence_case(&metric.title)

@@ -114,7 +114,13 @@ fn bandwidth(sample: &MemorySample, out: &mut Section) {
                 b.traffic == traffic && b.cpus.iter().count() as u64 == *n_cpus
             };
             let best = |pages: PageWish| {
-                sample.bandwidth.iter().filter(same).filter(|b| b.pages == pages).map(|b| b.best_bytes_per_s).reduce(f64::max)
+                sample
+                    .bandwidth
+                    .iter()
+                    .filter(same)
+                    .filter(|b| b.pages == pages)
+                    .map(|b| b.best_bytes_per_s)
+                    .reduce(f64::max)
             };
             let found = [PageWish::Huge, PageWish::Base].into_iter().enumerate();
             let found = found.filter_map(|(series, p)| Some(Bar { series, value: best(p)?, is_invalid: None }));

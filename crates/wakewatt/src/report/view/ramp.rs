@@ -19,8 +19,7 @@ pub(super) fn section(samples: &[SpeedSample]) -> Option<Section> {
             AxisSpec::new("speed, share of full", Show::Ratio, Scale::Fit),
         );
         for (i, after) in sample.after.iter().enumerate() {
-            let points =
-                after.curve.iter().map(|p| Point { x: p.at_ns, y: p.speed_ratio, ..Point::default() });
+            let points = after.curve.iter().map(|p| Point { x: p.at_ns, y: p.speed_ratio, ..Point::default() });
             plot.add(format!("idle {}", words::ns(after.idle_ns as f64)), Style::Arm(i), points);
         }
         out.draw(
@@ -29,7 +28,10 @@ pub(super) fn section(samples: &[SpeedSample]) -> Option<Section> {
             "Medians over the repetitions, of fixed quanta of work. Leaving the idle state comes before and is in the table.",
             &plot,
         );
-        out.tables.extend(table_if_any(&table(sample), &format!("CPU {}: measured, medians with 95 % intervals", sample.cpu)));
+        out.tables.extend(table_if_any(
+            &table(sample),
+            &format!("CPU {}: measured, medians with 95 % intervals", sample.cpu),
+        ));
         out.remarks.extend(sample.no_counters.iter().map(|why| format!("no effective frequency: {why}")));
         if let Some(after) = sample.after.iter().rev().find(|a| a.is_ramp()) {
             if let (Some(ramp), Some(slowest)) = (after.ramp, after.slowest_ratio) {

@@ -52,7 +52,12 @@ pub(super) fn distribution_csv<'a>(named: impl IntoIterator<Item = (String, &'a 
         for bucket in &d.buckets {
             seen = seen.saturating_add(bucket.n);
             let share = seen as f64 / d.n.max(1) as f64;
-            data.rows.push(vec![name.clone().into(), (bucket.upto_ns as f64).into(), (bucket.n as f64).into(), share.into()]);
+            data.rows.push(vec![
+                name.clone().into(),
+                (bucket.upto_ns as f64).into(),
+                (bucket.n as f64).into(),
+                share.into(),
+            ]);
         }
     }
     data.csv()

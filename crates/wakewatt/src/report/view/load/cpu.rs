@@ -31,9 +31,8 @@ fn load_average(runs: &Runs<'_>, out: &mut Section) {
     );
     chart.is_cloud = true;
     for r in &runs.all {
-        let point = |l: &Level| {
-            Some(Point { x: l.busy_ratio()?, y: l.load_average?, interval: None, is_invalid: why(l) })
-        };
+        let point =
+            |l: &Level| Some(Point { x: l.busy_ratio()?, y: l.load_average?, interval: None, is_invalid: why(l) });
         chart.add(r.name.clone(), Style::Arm(r.index), r.run.levels.iter().filter_map(point));
     }
     let n_cpus = runs.all.iter().flat_map(|r| &r.run.levels).map(|l| l.cpus.len()).max().unwrap_or(0);
@@ -59,8 +58,11 @@ fn lightest(runs: &Runs<'_>, out: &mut Section) {
     let mut chart = Columns { title: format!("Every CPU at {}", ask(level, 0)), panels: Vec::new() };
     for r in &runs.all {
         let found = r.run.levels.iter().find(|l| l.ask == level.ask);
-        let column =
-            |c: &wakewatt_core::samples::load::CpuUse| Column { cpu: c.cpu, busy_ratio: c.busy_ratio(), system_ratio: c.system_ratio };
+        let column = |c: &wakewatt_core::samples::load::CpuUse| Column {
+            cpu: c.cpu,
+            busy_ratio: c.busy_ratio(),
+            system_ratio: c.system_ratio,
+        };
         chart.add(r.name.clone(), r.index, found.into_iter().flat_map(|l| &l.cpus).map(column));
     }
     let title = chart.title.clone();

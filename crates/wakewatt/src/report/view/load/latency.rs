@@ -44,7 +44,9 @@ fn whole(runs: &Runs<'_>, out: &mut Section) {
         .collect();
     let curves: Vec<distribution::Curve<'_>> = found
         .iter()
-        .filter_map(|(index, name, level)| Some(distribution::Curve { name, index: *index, latency: level.latency.as_ref()? }))
+        .filter_map(|(index, name, level)| {
+            Some(distribution::Curve { name, index: *index, latency: level.latency.as_ref()? })
+        })
         .collect();
     let Some((.., level)) = found.first() else { return };
     let title = format!("Latency at {}", ask(level, 0));
@@ -52,7 +54,8 @@ fn whole(runs: &Runs<'_>, out: &mut Section) {
     let named = || curves.iter().map(|c| (c.name.to_string(), c.latency));
     out.figures.push(Figure {
         svg: distribution::draw(&id, &title, &curves),
-        caption: "How often each latency occurred (top, every run scaled to its own peak) and the percentiles (below).".into(),
+        caption: "How often each latency occurred (top, every run scaled to its own peak) and the percentiles (below)."
+            .into(),
         label: "measured",
         table: Some(distribution_table(&title, named())),
         csv: distribution_csv(named()),

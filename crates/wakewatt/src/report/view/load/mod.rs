@@ -38,8 +38,7 @@ pub(super) fn sections(evidence: &Evidence) -> Vec<Section> {
         (Kind::Command, "command", "The command under test"),
     ];
     let section = |(kind, id, title): (Kind, &'static str, &str)| {
-        let runs: Vec<&LoadRun> =
-            evidence.load.iter().filter(|r| r.kind == kind && !r.levels.is_empty()).collect();
+        let runs: Vec<&LoadRun> = evidence.load.iter().filter(|r| r.kind == kind && !r.levels.is_empty()).collect();
         let all = names(&runs).into_iter().zip(&runs).enumerate();
         let all = all.map(|(index, (name, run))| Named { name, index, run }).collect();
         let runs = Runs { kind, id, all };
@@ -97,7 +96,8 @@ fn intro(runs: &Runs<'_>, out: &mut Section) {
     } else {
         let meters: Vec<String> = runs.all.iter().filter_map(|r| meter(r.run)).fold(Vec::new(), unique);
         out.intro.push(format!("Watts by {}.", meters.join(" and ")));
-        let without = runs.all.iter().filter(|r| meter(r.run).is_none()).map(|r| r.name.clone()).fold(Vec::new(), unique);
+        let without =
+            runs.all.iter().filter(|r| meter(r.run).is_none()).map(|r| r.name.clone()).fold(Vec::new(), unique);
         if !without.is_empty() {
             out.remarks.push(format!("no watts for {}: no meter worked", without.join(", ")));
         }

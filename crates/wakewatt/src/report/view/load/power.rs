@@ -42,7 +42,8 @@ fn proportionality(runs: &Runs<'_>, out: &mut Section) {
     }
     let corner = |v: f64| Point { x: v, y: v, ..Point::default() };
     chart.add("in proportion", Style::Ideal, [corner(0.0), corner(1.0)]);
-    let caption = "Each run against its own power at 100 %. Dashed: a machine whose power is in proportion to its work.";
+    let caption =
+        "Each run against its own power at 100 %. Dashed: a machine whose power is in proportion to its work.";
     out.draw(format!("{}-proportionality", runs.id), "Energy proportionality", caption, &chart);
 }
 
@@ -55,7 +56,11 @@ fn awake(runs: &Runs<'_>, out: &mut Section) {
     };
     let mut asks: Vec<(Ask, String)> = Vec::new();
     for (at, level) in runs.all.iter().flat_map(|r| r.run.levels.iter().enumerate()) {
-        if is_wanted(&level.ask) && watts(level).is_some() && !asks.iter().any(|(a, _)| *a == level.ask) && asks.len() < 4 {
+        if is_wanted(&level.ask)
+            && watts(level).is_some()
+            && !asks.iter().any(|(a, _)| *a == level.ask)
+            && asks.len() < 4
+        {
             asks.push((level.ask, ask(level, at)));
         }
     }
