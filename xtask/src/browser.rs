@@ -2,7 +2,7 @@
 //!
 //! Chromium runs headless with its own throw-away profile, every host name mapped to nowhere, and a network log. The
 //! report passes when the log holds no request but for files, the console is silent, the pictures and the PDF exist,
-//! and nothing is wider than the window at 390 px. The last is asked of a copy with one line of script added, because
+//! and nothing is wider than the window, no chart is empty and no text stands on another. The last are asked of a copy with a script added, because
 //! the report itself has none and its security policy would forbid it.
 
 use anyhow::{Context, Result, bail, ensure};
@@ -36,7 +36,7 @@ pub(crate) fn check(html: &Path, out: &Path) -> Result<()> {
                 &url,
                 &[
                     format!("--screenshot={}", picture.display()),
-                    format!("--window-size={width},{}", if width < 600 { 9000 } else { 5600 }),
+                    format!("--window-size={width},{}", if width < 600 { 34_000 } else { 26_000 }),
                     format!("--blink-settings=preferredColorScheme={value}"),
                     "--hide-scrollbars".into(),
                 ],
@@ -47,27 +47,53 @@ pub(crate) fn check(html: &Path, out: &Path) -> Result<()> {
     let pdf = out.join("print.pdf");
     browse(&url, &[format!("--print-to-pdf={}", pdf.display()), "--no-pdf-header-footer".into()])?;
     ensure_file(&pdf)?;
-    fits(&html)
+    let shown = WIDTHS.map(|width| fits(&html, width));
+    let [wide, narrow] = shown;
+    let (wide, narrow) = (wide?, narrow?);
+    ensure!(wide == narrow, "{wide} charts on a wide page and {narrow} on a phone");
+    Ok(())
 }
 
-/// Is anything wider than a phone? Tables may scroll within their own box.
-fn fits(html: &Path) -> Result<()> {
+/// Asks the page about itself: its width, and of every chart that shows whether it has a size, stays inside the window,
+/// and whether two of its texts stand on each other (half a line high and a letter wide; boxes are higher than letters).
+const PROBE: &str = r#"<script>
+const shown=[...document.querySelectorAll('svg.chart')].filter(s=>s.getClientRects().length);
+const bad=[];
+for(const s of shown){
+  const name=(s.getAttribute('aria-labelledby')||'?').split(' ')[0], b=s.getBoundingClientRect();
+  if(b.width<100||b.height<40) bad.push(name+' is '+b.width+' by '+b.height);
+  if(s.querySelectorAll('path,rect,line,circle').length<2) bad.push(name+' draws nothing');
+  const t=[...s.querySelectorAll('text')].map(e=>[e.getBoundingClientRect(),e.textContent]);
+  for(const [r,w] of t) if(r.left<-1||r.right>innerWidth+1) bad.push(name+' leaves the window: '+w);
+  for(let i=0;i<t.length;i++) for(let k=0;k<i;k++){
+    const [p,v]=t[i],[q,w]=t[k];
+    const x=Math.min(p.right,q.right)-Math.max(p.left,q.left), y=Math.min(p.bottom,q.bottom)-Math.max(p.top,q.top);
+    if(x>4&&y>6) bad.push(name+' has '+v+' on '+w);
+  }
+}
+document.title='width '+document.documentElement.scrollWidth+' of '+innerWidth+', '+shown.length+' charts, bad: '+bad.slice(0,8).join('; ');
+</script></body>"#;
+
+/// Does everything fit a window of this width? Tables may scroll within their own box. The number of charts that show.
+fn fits(html: &Path, width: u32) -> Result<usize> {
     let page = std::fs::read_to_string(html).with_context(|| format!("cannot read {}", html.display()))?;
-    let probe =
-        "<script>document.title='width '+document.documentElement.scrollWidth+' of '+innerWidth</script></body>";
-    let page = page.replace("Content-Security-Policy", "x-probe").replace("</body>", probe);
+    let page = page.replace("Content-Security-Policy", "x-probe").replace("</body>", PROBE);
     let folder = tempfile::tempdir().context("no temporary folder")?;
     let copy = folder.path().join("probe.html");
     std::fs::write(&copy, page).with_context(|| format!("cannot write {}", copy.display()))?;
-    let output =
-        browse(&format!("file://{}", copy.display()), &["--dump-dom".into(), "--window-size=390,2000".into()])?;
+    let flags = ["--dump-dom".into(), format!("--window-size={width},2000")];
+    let output = browse(&format!("file://{}", copy.display()), &flags)?;
     let dom = String::from_utf8_lossy(&output.stdout).into_owned();
     let said = dom.split_once("<title>width ").and_then(|(_, rest)| rest.split_once("</title>"));
-    let (needed, given) = said.and_then(|(text, _)| text.split_once(" of ")).context("the probe did not answer")?;
+    let (said, _) = said.context("the probe did not answer")?;
+    let (size, bad) = said.split_once(" charts, bad: ").context("the probe did not say all")?;
+    let (size, n_charts) = size.split_once(", ").context("the probe did not count")?;
+    let (needed, given) = size.split_once(" of ").context("the probe did not measure")?;
     let (needed, given): (u32, u32) = (needed.parse()?, given.parse()?);
-    ensure!(given <= 500, "the browser gave {given} px instead of 390");
+    ensure!(given <= width.max(500), "the browser gave {given} px instead of {width}");
     ensure!(needed <= given, "the page is {needed} px wide in a window of {given} px");
-    Ok(())
+    ensure!(bad.is_empty(), "in a window of {given} px: {bad}");
+    Ok(n_charts.parse()?)
 }
 
 /// Runs the browser once and checks that it called nobody and complained of nothing.
@@ -158,7 +184,10 @@ mod tests {
         let folder = folder.unwrap_or_else(|_| temporary.path().to_path_buf());
         // One page in every test run; all of them, and the pictures kept, when a folder is named.
         let n = if std::env::var_os("WAKEWATT_PICTURES").is_some() { usize::MAX } else { 1 };
-        for (name, report) in wakewatt::report::sample::all().into_iter().take(n) {
+        // The one with every chart first.
+        let mut all = wakewatt::report::sample::all();
+        all.sort_by_key(|(name, _)| *name != "everything");
+        for (name, report) in all.into_iter().take(n) {
             std::fs::create_dir_all(folder.join(name)).unwrap();
             let page = folder.join(name).join("report.html");
             std::fs::write(&page, report.to_html().unwrap()).unwrap();
@@ -174,9 +203,15 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         let page = folder.path().join("page.html");
-        for (body, expect) in
-            [("<div style='width:900px'>x</div>", "wide in a window"), ("<img src='https://x.invalid/a.png'>", "call")]
-        {
+        for (body, expect) in [
+            ("<div style='width:2900px'>x</div>", "wide in a window"),
+            ("<img src='https://x.invalid/a.png'>", "call"),
+            (
+                "<svg class='chart' width='200' height='90'><text y='20'>one word</text><text y='24'>two</text><path/><path/></svg>",
+                "on one word",
+            ),
+            ("<svg class='chart' width='200' height='9'></svg>", "200 by 9"),
+        ] {
             std::fs::write(&page, format!("<!DOCTYPE html><title>x</title><body>{body}</body>")).unwrap();
             let error = check(&page, &folder.path().join("out")).unwrap_err();
             assert!(format!("{error:#}").contains(expect), "{body}: {error:#}");

@@ -11,6 +11,7 @@ use crate::samples::memory::MemorySample;
 use crate::samples::network::NetworkSample;
 use crate::samples::speed::SpeedSample;
 use crate::samples::state_cost::StateCosts;
+use crate::samples::timeline::Timeline;
 use crate::samples::traced::Traced;
 use crate::samples::wakeup::WakeupSample;
 use crate::samples::work::WorkSample;
@@ -27,18 +28,14 @@ pub struct Evidence {
     pub network: Vec<NetworkSample>,
     /// Memory latency and bandwidth, between nodes where there are several.
     pub memory: Option<MemorySample>,
+    /// How long a cache line takes between CPUs.
+    pub cores: Vec<CoresSample>,
     /// Disk reads measured with the machine as it was found.
     pub disk: Vec<DiskSample>,
     /// Disk reads with and without sleep, if that ran.
     pub disk_experiment: Option<ExperimentRun>,
-    /// Load runs: steps, shop or a user's command.
-    pub load: Vec<LoadRun>,
-    /// Cache line hand-overs between CPUs.
-    pub cores: Vec<CoresSample>,
     /// Pings, divided along their way.
     pub icmp: Vec<IcmpSample>,
-    /// Watts and joules by every meter there was.
-    pub power: Vec<EnergySample>,
     /// From idle to full speed, with the machine as it was found.
     pub speed: Vec<SpeedSample>,
     /// What leaving each idle state costs, one state allowed at a time, if it was measured.
@@ -49,6 +46,14 @@ pub struct Evidence {
     pub trace: Option<Traced>,
     /// The idle experiment, if it ran.
     pub experiment: Option<ExperimentRun>,
+    /// Experiments the user asked for, beside the idle experiment.
+    pub experiments: Vec<ExperimentRun>,
+    /// Load runs, in the order they ran; runs of one kind are shown side by side.
+    pub load: Vec<LoadRun>,
+    /// What the meters said while nothing in particular was going on.
+    pub energy: Vec<EnergySample>,
+    /// Values over time with the moments of change marked.
+    pub timelines: Vec<Timeline>,
     /// What was not looked at, and why: "experiment: needs root".
     pub not_done: Vec<String>,
 }

@@ -176,9 +176,18 @@ pub struct ReportArgs {
     /// One JSON document on standard output instead of text
     #[arg(long, conflicts_with = "markdown")]
     pub json: bool,
-    /// Samples as CSV files in this folder, one per kind, units in the column names
+    /// Samples as CSV files in this folder, one per kind, units in the column names; also the numbers of every chart
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
+    /// Every chart as an SVG file in this folder
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+    /// Every chart as a picture in this folder
+    #[arg(long, value_name = "DIR")]
+    pub png: Option<PathBuf>,
+    /// Charts in colours for a dark page
+    #[arg(long)]
+    pub dark: bool,
     /// Every quantity and window as one Parquet table
     #[arg(long, value_name = "FILE")]
     pub parquet: Option<PathBuf>,
@@ -187,7 +196,8 @@ pub struct ReportArgs {
 impl ReportArgs {
     /// Only files were asked for.
     pub fn is_quiet(&self) -> bool {
-        (self.output.is_some() || self.csv.is_some() || self.parquet.is_some()) && !self.markdown && !self.json
+        let files = [&self.output, &self.csv, &self.svg, &self.png, &self.parquet];
+        files.iter().any(|file| file.is_some()) && !self.markdown && !self.json
     }
 }
 

@@ -21,8 +21,10 @@ use crate::samples::memory::MemorySample;
 use crate::samples::network::NetworkSample;
 use crate::samples::speed::SpeedSample;
 use crate::samples::state_cost::StateCosts;
+use crate::samples::timeline::Timeline;
 use crate::samples::traced::Traced;
 use crate::samples::wakeup::WakeupSample;
+use crate::samples::work::WorkSample;
 use serde::{Deserialize, Serialize};
 
 /// The name in the document's `schema`.
@@ -94,9 +96,9 @@ pub struct RunFile {
     /// See [`Evidence::icmp`]; peers are masked.
     #[serde(default)]
     pub icmp: Vec<IcmpSample>,
-    /// See [`Evidence::power`].
+    /// See [`Evidence::energy`].
     #[serde(default)]
-    pub power: Vec<EnergySample>,
+    pub energy: Vec<EnergySample>,
     /// See [`Evidence::speed`].
     #[serde(default)]
     pub speed: Vec<SpeedSample>,
@@ -106,9 +108,18 @@ pub struct RunFile {
     /// See [`Evidence::trace`].
     #[serde(default)]
     pub trace: Option<Traced>,
+    /// See [`Evidence::work`].
+    #[serde(default)]
+    pub work: Option<WorkSample>,
     /// See [`Evidence::experiment`].
     #[serde(default)]
     pub experiment: Option<ExperimentRun>,
+    /// See [`Evidence::experiments`].
+    #[serde(default)]
+    pub experiments: Vec<ExperimentRun>,
+    /// See [`Evidence::timelines`].
+    #[serde(default)]
+    pub timelines: Vec<Timeline>,
     /// See [`Evidence::not_done`].
     #[serde(default)]
     pub not_done: Vec<String>,
@@ -128,11 +139,14 @@ impl RunFile {
             load,
             cores,
             icmp,
-            power,
+            energy,
             speed,
             idle_states,
             trace,
+            work,
             experiment,
+            experiments,
+            timelines,
             not_done,
         } = evidence.clone();
         let mut run = RunFile {
@@ -147,11 +161,14 @@ impl RunFile {
             load,
             cores,
             icmp,
-            power,
+            energy,
             speed,
             idle_states,
             trace,
+            work,
             experiment,
+            experiments,
+            timelines,
             not_done,
         };
         run.mask_peers();
@@ -190,11 +207,14 @@ impl RunFile {
             load: run.load,
             cores: run.cores,
             icmp: run.icmp,
-            power: run.power,
+            energy: run.energy,
             speed: run.speed,
             idle_states: run.idle_states,
             trace: run.trace,
+            work: run.work,
             experiment: run.experiment,
+            experiments: run.experiments,
+            timelines: run.timelines,
             not_done: run.not_done,
         })
     }

@@ -15,6 +15,7 @@ pub mod speed;
 pub mod state_cost;
 pub mod meters;
 pub mod power_model;
+pub mod timeline;
 pub mod traced;
 pub mod wakes;
 pub mod work;

@@ -1,7 +1,7 @@
 //! `wakewatt report`: a saved run as a page, as text, as tables.
 //!
 //! The rules are asked again, so a run from before a rule existed is judged by it too. Nothing is measured here and nothing
-//! read but the file. Figures as SVG and PNG files belong here as well, once `report::export` has them.
+//! read but the file.
 
 mod parquet;
 mod tables;
@@ -11,6 +11,7 @@ use super::saved;
 use crate::cli::ReportArgs;
 use crate::exit::{Code, Failure};
 use crate::output::{self, Colour};
+use crate::report::export::{self, Format, Theme};
 use crate::report::{Report, text::Style};
 use anyhow::Result;
 use std::path::Path;
@@ -52,6 +53,12 @@ pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
     if let Some(folder) = &args.csv {
         write_tables(folder, &report.evidence)?;
     }
+    let theme = if args.dark { Theme::Dark } else { Theme::Light };
+    for (folder, format) in [(&args.csv, Format::Csv), (&args.svg, Format::Svg), (&args.png, Format::Png)] {
+        if let Some(folder) = folder {
+            write_charts(&report, folder, format, theme)?;
+        }
+    }
     if let Some(file) = &args.parquet {
         let bad = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", file.display()));
         let bytes = parquet::bytes(&report.evidence, &run.made_at, &run.command).map_err(|e| bad(e.to_string()))?;
@@ -59,6 +66,18 @@ pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
         output::remark(&format!("Parquet: {}", file.display()));
     }
     Ok(Code::Fine)
+}
+
+fn write_charts(report: &Report, folder: &Path, format: Format, theme: Theme) -> Result<()> {
+    let files = export::write(report, folder, &[format], theme)
+        .map_err(|e| Failure::error(Code::BadFile, format!("{e:#}; name a folder that may be written")))?;
+    let said = if files.is_empty() {
+        "no charts: the run holds nothing to draw".into()
+    } else {
+        format!("{} charts", files.len())
+    };
+    output::remark(&format!("{} in {}: {said}", format.extension().to_uppercase(), folder.display()));
+    Ok(())
 }
 
 /// One file per kind of sample that the run holds.

@@ -16,8 +16,14 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("parts.html", include_str!("templates/parts.html")),
     ("trace.html", include_str!("templates/trace.html")),
     ("trace_page.html", include_str!("templates/trace_page.html")),
-    ("style.css", include_str!("templates/style.css")),
+    ("style.css", STYLE),
+    ("chart.css", CHART_STYLE),
 ];
+
+/// Of the page; it holds the palettes.
+pub(super) const STYLE: &str = include_str!("templates/style.css");
+/// Of the drawings, in the page and on their own.
+pub(super) const CHART_STYLE: &str = include_str!("templates/chart.css");
 
 /// The page.
 pub fn render(report: &Report) -> anyhow::Result<String> {

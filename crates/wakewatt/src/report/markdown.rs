@@ -20,6 +20,7 @@ pub fn render(report: &Report) -> String {
         out += "\n## Idle states, claimed and measured\n\n";
         r.idle_tables.iter().for_each(|t| out += &table(t));
     }
+    sections(&mut out, &r, true);
     out += "\n## Findings\n\n";
     if r.findings.is_empty() {
         out += "No rule found anything to report.\n";
@@ -59,6 +60,7 @@ pub fn render(report: &Report) -> String {
         let ids: Vec<String> = r.no.iter().map(|x| safe(&x.id)).collect();
         out += &format!("- Answered no: {}\n", ids.join(", "));
     }
+    sections(&mut out, &r, false);
     if let Some(run) = &r.experiment {
         out += &format!(
             "\n## What was changed\n\nPut back: {}\n\n{}",
@@ -78,6 +80,26 @@ pub fn render(report: &Report) -> String {
         out += &table(&r.as_found);
     }
     out + &format!("wakewatt {}, {}\n", safe(&r.version), safe(&r.generated_at))
+}
+
+/// The numbers behind a figure beyond this many rows are in the page and in CSV; a ticket is read by people.
+const MOST_ROWS: usize = 40;
+
+fn sections(out: &mut String, r: &view::View, is_result: bool) {
+    for s in r.sections.iter().filter(|s| s.is_result == is_result) {
+        *out += &format!("\n## {}\n\n", safe(&s.title));
+        *out += &s.intro.iter().map(|line| format!("{}\n\n", safe(line))).collect::<String>();
+        let behind = s.figures.iter().filter_map(|f| f.table.as_ref());
+        for t in s.tables.iter().chain(behind) {
+            if t.rows.len() <= MOST_ROWS {
+                *out += &table(t);
+            } else {
+                *out +=
+                    &format!("{}: {} rows, in the page.\n\n", safe(&words::sentence_case(&t.caption)), t.rows.len());
+            }
+        }
+        *out += &s.remarks.iter().map(|line| format!("- {}\n", safe(line))).collect::<String>();
+    }
 }
 
 fn table(t: &Table) -> String {

@@ -13,6 +13,8 @@ use wakewatt_core::rules::Ruling;
 use wakewatt_core::sheet::Sheet;
 
 pub mod charts;
+mod data;
+pub mod export;
 pub mod html;
 pub mod markdown;
 pub mod sample;

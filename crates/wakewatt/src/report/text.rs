@@ -25,6 +25,8 @@ impl Default for Style {
 /// The same for questions without an answer.
 const N_CANNOT_TELL: usize = 6;
 const N_NOT_SEEN: usize = 8;
+/// Lines of one section.
+const N_LINES: usize = 6;
 const BOLD: &str = "1";
 const RED: &str = "31";
 const DIM: &str = "2";
@@ -56,6 +58,19 @@ pub fn render(report: &Report, style: Style) -> String {
     }
     if let Some(how) = r.how_to_apply {
         out.wrap("", "\n", "", how);
+    }
+    let said: Vec<_> = r.sections.iter().filter(|s| !s.lines.is_empty()).collect();
+    if !said.is_empty() {
+        out.wrap(BOLD, "\n", "", "Measured:");
+    }
+    for s in said {
+        out.wrap("", "  ", "  ", &s.title);
+        for line in s.lines.iter().take(N_LINES) {
+            out.wrap("", "    - ", "      ", line);
+        }
+        if s.lines.len() > N_LINES {
+            out.wrap(DIM, "    - ", "      ", &format!("and {} more, in the report", s.lines.len() - N_LINES));
+        }
     }
     // A question whose files this machine does not have, or that has no next step, is counted and not printed.
     let has_a_next_step = |hint: &&str| !hint.is_empty() && !hint.starts_with("nothing");

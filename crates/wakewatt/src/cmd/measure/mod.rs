@@ -128,7 +128,7 @@ impl Measured {
             cores: cores.clone(),
             speed: speed.clone(),
             idle_states: idle_states.clone(),
-            power: power.iter().map(|p| p.sample.clone()).collect(),
+            energy: power.iter().map(|p| p.sample.clone()).collect(),
             not_done: not_done.clone(),
             ..Evidence::default()
         }

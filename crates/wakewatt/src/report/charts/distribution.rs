@@ -147,9 +147,9 @@ fn marks(svg: &mut Svg, x: &LogAxis, y: f64, q: f64, curves: &[Curve<'_>], (left
         let class = arm_class(*index);
         svg.mark(&format!("mark a{class}"), class, (at, y), 5.0);
         if is_left {
-            svg.text(&format!("value a{class}"), Anchor::End, (at - 9.0, y - 6.0), &label);
+            svg.text_if_free(&format!("value a{class}"), Anchor::End, (at - 9.0, y - 6.0), &label);
         } else {
-            svg.text(&format!("value a{class}"), Anchor::Start, (at + 9.0, y + 16.0), &label);
+            svg.text_if_free(&format!("value a{class}"), Anchor::Start, (at + 9.0, y + 16.0), &label);
             label_end = at + width;
         }
     }

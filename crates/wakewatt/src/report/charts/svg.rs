@@ -12,6 +12,8 @@ pub(in crate::report) struct Svg {
     width: f64,
     height: f64,
     body: String,
+    /// Where text stands already: left, top, right, bottom.
+    taken: Vec<[f64; 4]>,
 }
 
 /// Which side of the point the text stands on.
@@ -24,7 +26,7 @@ pub(in crate::report) enum Anchor {
 
 impl Svg {
     pub(in crate::report) fn new(width: f64, height: f64) -> Svg {
-        Svg { width, height, body: String::new() }
+        Svg { width, height, body: String::new(), taken: Vec::new() }
     }
 
     pub(in crate::report) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
@@ -58,9 +60,9 @@ impl Svg {
         );
     }
 
-    /// The mark of an arm: circle, square, diamond, triangle, so that grey print tells them apart.
+    /// The mark of an arm: circle, square, diamond, triangle, its reverse, cross, so that grey print tells them apart.
     pub(in crate::report) fn mark(&mut self, class: &str, shape: usize, (x, y): (f64, f64), r: f64) {
-        let points = match shape % 4 {
+        let points = match shape % 6 {
             0 => {
                 self.body += &format!("<circle class=\"{class}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>", n(x), n(y), n(r));
                 return;
@@ -70,12 +72,21 @@ impl Svg {
                 .map(|(a, b)| (x + (a - x) * 0.88, y + (b - y) * 0.88))
                 .collect::<Vec<_>>(),
             2 => vec![(x, y - r * 1.3), (x + r * 1.3, y), (x, y + r * 1.3), (x - r * 1.3, y)],
-            _ => vec![(x, y - r * 1.2), (x + r * 1.15, y + r * 0.9), (x - r * 1.15, y + r * 0.9)],
+            3 => vec![(x, y - r * 1.2), (x + r * 1.15, y + r * 0.9), (x - r * 1.15, y + r * 0.9)],
+            4 => vec![(x, y + r * 1.2), (x + r * 1.15, y - r * 0.9), (x - r * 1.15, y - r * 0.9)],
+            _ => {
+                let (a, b) = (r * 0.42, r * 1.15);
+                let corners = [(a, b), (a, a), (b, a), (b, -a), (a, -a), (a, -b)];
+                let half = |(i, j): &(f64, f64)| (x + i, y + j);
+                let other = |(i, j): &(f64, f64)| (x - i, y - j);
+                corners.iter().map(half).chain(corners.iter().map(other)).collect()
+            }
         };
         self.path(class, &points, true);
     }
 
     pub(in crate::report) fn text(&mut self, class: &str, anchor: Anchor, (x, y): (f64, f64), text: &str) {
+        self.taken.push(text_box(anchor, (x, y), text));
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -87,6 +98,17 @@ impl Svg {
             n(y),
             escape(text)
         );
+    }
+
+    /// The same for a label that can be done without: only where no text stands yet and inside the drawing.
+    pub(in crate::report) fn text_if_free(&mut self, class: &str, anchor: Anchor, at: (f64, f64), text: &str) -> bool {
+        let [left, top, right, bottom] = text_box(anchor, at, text);
+        let is_inside = left >= -2.0 && right <= self.width + 2.0;
+        let is_free = self.taken.iter().all(|t| right < t[0] || left > t[2] || bottom < t[1] || top > t[3]);
+        if is_inside && is_free {
+            self.text(class, anchor, at, text);
+        }
+        is_inside && is_free
     }
 
     /// The finished element; `id` must be unique in the page, `class` says at which widths it shows.
@@ -107,6 +129,17 @@ pub(in crate::report) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.56
 }
 
+/// Room of a text of 13 pixels, with a little air.
+fn text_box(anchor: Anchor, (x, y): (f64, f64), text: &str) -> [f64; 4] {
+    let width = text_width(text, 13.0);
+    let left = match anchor {
+        Anchor::Start => x,
+        Anchor::Middle => x - width / 2.0,
+        Anchor::End => x - width,
+    };
+    [left - 2.0, y - 12.0, left + width + 2.0, y + 4.0]
+}
+
 /// One decimal is a tenth of a pixel; not-a-number becomes 0 rather than a broken drawing.
 fn n(value: f64) -> String {
     let value = if value.is_finite() { value } else { 0.0 };
@@ -114,7 +147,8 @@ fn n(value: f64) -> String {
     text.strip_suffix(".0").unwrap_or(&text).to_string()
 }
 
-fn escape(text: &str) -> String {
+/// Foreign text as content or attribute.
+pub(in crate::report) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -133,6 +167,15 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_label_gives_way_to_one_that_is_there() {
+        let mut svg = Svg::new(100.0, 50.0);
+        assert!(svg.text_if_free("t", Anchor::Start, (0.0, 20.0), "one"));
+        assert!(!svg.text_if_free("t", Anchor::Start, (10.0, 22.0), "two"));
+        assert!(!svg.text_if_free("t", Anchor::Start, (95.0, 40.0), "outside"));
+        assert!(svg.text_if_free("t", Anchor::End, (90.0, 20.0), "right"));
+    }
 
     #[test]
     fn foreign_text_cannot_leave_its_element() {

@@ -5,6 +5,7 @@
 
 use super::super::charts::WIDTHS;
 use super::super::charts::svg::{Anchor, Svg};
+use super::super::data::{Cell, Data, Show};
 use super::super::words;
 use wakewatt_core::distribution::Distribution;
 
@@ -86,6 +87,18 @@ impl HeatMap {
         }
         lines.push(axis);
         lines
+    }
+
+    /// The drawn counts.
+    pub(super) fn data(&self) -> Data {
+        let mut data = Data::with(&[("woken from", Show::Text)]);
+        data.columns.extend(self.columns_ns.iter().map(|ns| (format!("up to {}", short(*ns)), Show::Count)));
+        for (name, counts) in &self.rows {
+            let mut row: Vec<Cell> = vec![name.clone().into()];
+            row.extend(counts.iter().map(|n| Cell::from(*n as f64)));
+            data.rows.push(row);
+        }
+        data
     }
 
     /// The figure for the page, at both widths.

@@ -41,6 +41,10 @@ pub(in crate::report) fn of(traced: &Traced, is_by_cpu: bool) -> TraceView {
     tables.retain(|t| !t.rows.is_empty());
     let title = "Wake-up latency by idle state";
     let heat = (!map.rows.is_empty()).then(|| Figure {
+        id: "trace-heat".into(),
+        title: "Wake-ups by idle state".into(),
+        table: None,
+        csv: map.data().csv(),
         svg: map.svg("trace-heat", title),
         caption:
             "How long wake-ups took, by the state the CPU was leaving. Each column is twice the one before; shading \

@@ -1,8 +1,11 @@
 //! The experiment as text and figures: headlines, distributions, effects, rounds, blocks, and what was put back.
 
-use super::super::charts::{distribution, forest, rounds};
+use super::super::charts::{N_STYLES, distribution, forest, rounds};
+use super::super::data::{Data, Show};
 use super::super::{verdict, words};
-use super::{ExperimentView, Figure, Headline, Table};
+use super::samples::{distribution_csv, distribution_table};
+use super::section::{Figure, Section};
+use super::{ExperimentView, Headline, Table};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Unit, Verdict};
 
@@ -33,7 +36,7 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
                 name: arm.title.clone(),
                 note: format!("{}; middle of {}{length}", primary.title, words::plural(values.len(), "block")),
                 label: "measured",
-                arm: Some(i.min(3)),
+                arm: Some(i.min(N_STYLES - 1)),
             })
         })
         .collect();
@@ -49,13 +52,39 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
     all
 }
 
-/// All of it.
-pub(super) fn view(run: &ExperimentRun, zero_at_ns: u64) -> ExperimentView {
+/// One that is not the report's main experiment, as a section of its own; `id` begins the ids of its figures.
+pub(super) fn section(run: &ExperimentRun, id: &str, title: &str, zero_at_ns: u64) -> Section {
+    let v = view(run, id, zero_at_ns);
+    let mut out = Section { is_result: true, ..Section::new(title) };
+    out.figures = v.distributions;
+    out.figures.extend(v.forest);
+    out.figures.extend(v.rounds);
+    out.tables = vec![v.effects];
+    out.folded = vec![v.pooled, v.blocks, v.changed].into_iter().filter(|t| !t.rows.is_empty()).collect();
+    let restored = if v.is_restored { "Everything was put back." } else { "NOT everything was put back." };
+    out.intro.push(format!("{restored} It ended because {}.", run.stopped_because));
+    for effect in run.effects.iter().take(4) {
+        let unit = metric(run, &effect.metric).unit;
+        let interval = words::ratio_interval(effect.ratio_low, effect.ratio_high);
+        out.lines.push(format!(
+            "{}: {} over {} ×{} ({interval}), {}",
+            metric_title(run, &effect.metric),
+            effect.baseline,
+            effect.arm,
+            words::ratio(effect.ratio),
+            verdict_word(unit, effect)
+        ));
+    }
+    out
+}
+
+/// All of it; `id` begins the ids of its figures.
+pub(super) fn view(run: &ExperimentRun, id: &str, zero_at_ns: u64) -> ExperimentView {
     ExperimentView {
         arms: run.arms.iter().map(|a| (a.id.clone(), a.title.clone(), a.settings.clone())).collect(),
-        distributions: distributions(run),
-        forest: forest_figure(run),
-        rounds: run.metrics.iter().enumerate().take(2).filter_map(|(i, m)| rounds_figure(run, i, m)).collect(),
+        distributions: distributions(run, id),
+        forest: forest_figure(run, id),
+        rounds: run.metrics.iter().enumerate().take(2).filter_map(|(i, m)| rounds_figure(run, id, i, m)).collect(),
         effects: effects(run),
         pooled: pooled(run),
         blocks: blocks(run, zero_at_ns),
@@ -77,7 +106,7 @@ fn metric_title(run: &ExperimentRun, id: &str) -> String {
     run.metrics.iter().find(|m| m.id == id).map_or_else(|| id.into(), |m| m.title.clone())
 }
 
-fn distributions(run: &ExperimentRun) -> Vec<Figure> {
+fn distributions(run: &ExperimentRun, id: &str) -> Vec<Figure> {
     let mut sources: Vec<(&str, &str)> = Vec::new();
     for pooled in &run.pooled {
         if !sources.iter().any(|(what, _)| *what == pooled.what) {
@@ -99,8 +128,14 @@ fn distributions(run: &ExperimentRun) -> Vec<Figure> {
             })
             .collect();
         let n: u64 = curves.iter().map(|c| c.latency.n).sum();
+        let id = format!("{id}dist{i}");
+        let named = || curves.iter().map(|c| (c.name.to_string(), c.latency));
         (!curves.is_empty()).then(|| Figure {
-            svg: distribution::draw(&format!("dist{i}"), title, &curves),
+            svg: distribution::draw(&id, title, &curves),
+            title: words::sentence_case(title),
+            table: Some(distribution_table(title, named())),
+            csv: distribution_csv(named()),
+            id: id.clone(),
             caption: format!(
                 "{}: how often each latency occurred (top, every arm scaled to its own peak) and the percentiles (below). {} samples pooled over all counted blocks: to see the shape, not to test.",
                 words::sentence_case(title),
@@ -112,7 +147,7 @@ fn distributions(run: &ExperimentRun) -> Vec<Figure> {
     sources.iter().enumerate().filter_map(figure).collect()
 }
 
-fn forest_figure(run: &ExperimentRun) -> Option<Figure> {
+fn forest_figure(run: &ExperimentRun, id: &str) -> Option<Figure> {
     let baseline = &run.arms.first()?.id;
     let primary = run.metrics.first()?;
     let rows: Vec<forest::Row> = run
@@ -127,8 +162,25 @@ fn forest_figure(run: &ExperimentRun) -> Option<Figure> {
             is_primary: e.metric == primary.id,
         })
         .collect();
+    let columns = [
+        ("metric", Show::Text),
+        ("against", Show::Text),
+        ("ratio", Show::Times),
+        ("low", Show::Times),
+        ("high", Show::Times),
+    ];
+    let mut data = Data::with(&columns);
+    for r in &rows {
+        let (ratio, low, high) = r.ratio;
+        data.rows.push(vec![r.label.clone().into(), r.against.clone().into(), ratio.into(), low.into(), high.into()]);
+    }
+    let id = format!("{id}forest");
     (!rows.is_empty()).then(|| Figure {
-        svg: forest::draw("forest", baseline, &rows),
+        svg: forest::draw(&id, baseline, &rows),
+        title: "Effects".into(),
+        table: None,
+        csv: data.csv(),
+        id: id.clone(),
         caption: format!(
             "How many times as much with “{baseline}” as with the other arm, paired by round, with 95 % bootstrap intervals over rounds. Bold: the primary metric, declared before the run. Shaded: within 5 % of equal."
         ),
@@ -136,7 +188,7 @@ fn forest_figure(run: &ExperimentRun) -> Option<Figure> {
     })
 }
 
-fn rounds_figure(run: &ExperimentRun, index: usize, metric: &Metric) -> Option<Figure> {
+fn rounds_figure(run: &ExperimentRun, id: &str, index: usize, metric: &Metric) -> Option<Figure> {
     let mut dots: Vec<rounds::Dot> = Vec::new();
     for block in &run.blocks {
         let Some(value) = block.values.get(index).copied().flatten() else { continue };
@@ -145,20 +197,36 @@ fn rounds_figure(run: &ExperimentRun, index: usize, metric: &Metric) -> Option<F
         dots.push(rounds::Dot { round: block.round, place, index: arm_index(run, &block.arm), value, is_counted });
     }
     let arms: Vec<String> = run.arms.iter().map(|a| a.id.clone()).collect();
+    let columns =
+        [("arm", Show::Text), ("counts", Show::Text), ("round", Show::Count), ("value", value_show(metric.unit))];
+    let mut data = Data::with(&columns);
+    for d in &dots {
+        let (arm, counts) = (arms.get(d.index).cloned().unwrap_or_default(), if d.is_counted { "yes" } else { "no" });
+        data.rows.push(vec![arm.into(), counts.into(), (d.round as f64 + 1.0).into(), d.value.into()]);
+    }
+    let id = format!("{id}rounds{index}");
     (!dots.is_empty()).then(|| Figure {
-        svg: rounds::draw(
-            &format!("rounds{index}"),
-            &format!("{} of every block", metric.title),
-            metric.unit,
-            &arms,
-            &dots,
-        ),
+        title: format!("Every block: {}", metric.title),
+        table: None,
+        csv: data.csv(),
+        id: id.clone(),
+        svg: rounds::draw(&id, &format!("{} of every block", metric.title), metric.unit, &arms, &dots),
         caption: format!(
             "{}: the value of every block, in the order they ran; hollow blocks were thrown away.",
             words::sentence_case(&metric.title)
         ),
         label: "measured",
     })
+}
+
+/// The unit of a metric's raw values.
+fn value_show(unit: Unit) -> Show {
+    match unit {
+        Unit::Nanoseconds => Show::Ns,
+        Unit::PerSecond => Show::PerS,
+        Unit::PerJoule => Show::PerJoule,
+        Unit::Microwatts | Unit::Number => Show::Number,
+    }
 }
 
 fn verdict_word(unit: Unit, effect: &Effect) -> String {

@@ -5,15 +5,27 @@
 
 use super::{Report, words};
 use serde::Serialize;
+use wakewatt_core::evidence::Evidence;
 use wakewatt_core::plan::Step;
 use wakewatt_core::rules::{Answer, Confidence, CostBasis, Finding, Weight};
 
+mod cores;
+mod costs;
+mod disk;
+mod energy;
 mod experiment;
 mod idle;
+mod load;
+mod memory;
+mod ramp;
 mod samples;
+pub(super) mod section;
+mod timeline;
+
+pub(super) use section::{Figure, Section};
 
 /// A table: heads, rows of cells, and which columns hold numbers (aligned right).
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Table {
     pub(super) caption: String,
     pub(super) heads: Vec<String>,
@@ -29,14 +41,6 @@ pub(super) struct Headline {
     pub(super) note: String,
     pub(super) label: &'static str,
     pub(super) arm: Option<usize>,
-}
-
-/// A figure with its caption.
-#[derive(Debug, Serialize)]
-pub(super) struct Figure {
-    pub(super) svg: String,
-    pub(super) caption: String,
-    pub(super) label: &'static str,
 }
 
 /// A finding, in words.
@@ -96,6 +100,8 @@ pub(super) struct View {
     pub(super) experiment: Option<ExperimentView>,
     pub(super) trace: Option<super::trace::view::TraceView>,
     pub(super) idle_tables: Vec<Table>,
+    /// What was measured beside the experiment; those that the user asked for first.
+    pub(super) sections: Vec<Section>,
     pub(super) findings: Vec<FindingView>,
     /// How to use the findings' commands; none where there are none.
     pub(super) how_to_apply: Option<&'static str>,
@@ -107,6 +113,21 @@ pub(super) struct View {
     pub(super) method: Vec<(String, String)>,
 }
 
+impl View {
+    /// All figures, in reading order.
+    pub(super) fn into_figures(self) -> Vec<Figure> {
+        let mut all: Vec<Figure> = Vec::new();
+        if let Some(run) = self.experiment {
+            all.extend(run.distributions);
+            all.extend(run.rounds);
+            all.extend(run.forest);
+        }
+        all.extend(self.trace.and_then(|t| t.heat));
+        all.extend(self.sections.into_iter().flat_map(|s| s.figures));
+        all
+    }
+}
+
 /// What the lines of a finding's plan do; said once, below the findings.
 pub(super) const HOW_TO_APPLY: &str = "The first line of each plan only shows what would change. Applied settings go \
     back after 60 seconds unless confirmed: sudo wakewatt tune confirm. Kernel parameters wait for the next boot.";
@@ -116,7 +137,7 @@ pub(super) fn of(report: &Report) -> View {
     let verdict = report.verdict();
     let evidence = &report.evidence;
     let zero_at_ns = zero_at_ns(report);
-    let experiment = evidence.experiment.as_ref().map(|run| experiment::view(run, zero_at_ns));
+    let experiment = evidence.experiment.as_ref().map(|run| experiment::view(run, "", zero_at_ns));
     let (mut findings, mut no, mut cannot_tell) = (Vec::new(), Vec::new(), Vec::new());
     for ruling in &report.rulings {
         let ruled = |because: &str, try_this: Option<&String>| Ruled {
@@ -144,6 +165,7 @@ pub(super) fn of(report: &Report) -> View {
         experiment,
         trace: evidence.trace.as_ref().map(|traced| super::trace::view::of(traced, false)),
         idle_tables: idle::tables(evidence),
+        sections: sections(evidence, zero_at_ns),
         how_to_apply: findings.iter().any(|f| !f.commands.is_empty()).then_some(HOW_TO_APPLY),
         findings,
         no,
@@ -153,6 +175,26 @@ pub(super) fn of(report: &Report) -> View {
         sheets: report.host_sheets.iter().map(|(topic, sheet)| samples::sheet_table(topic.title, sheet)).collect(),
         method: samples::method(evidence, zero_at_ns),
     }
+}
+
+/// In reading order: what the user asked to have measured, then what the machine is like. One line for each kind of sample.
+fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
+    let mut all: Vec<Section> = load::sections(evidence);
+    all.extend(timeline::section(&evidence.timelines));
+    for (i, run) in evidence.experiments.iter().enumerate() {
+        let title = run.metrics.first().map_or("Experiment".to_string(), |m| format!("Experiment: {}", m.title));
+        all.push(experiment::section(run, &format!("experiment-{i}-"), &title, zero_at_ns));
+    }
+    if let Some(run) = &evidence.disk_experiment {
+        all.push(experiment::section(run, "disk-experiment-", "Disk reads under each setting", zero_at_ns));
+    }
+    all.extend(costs::section(&evidence.idle_states));
+    all.extend(ramp::section(&evidence.speed));
+    all.extend(evidence.memory.as_ref().and_then(memory::section));
+    all.extend(cores::section(&evidence.cores));
+    all.extend(disk::section(&evidence.disk));
+    all.extend(energy::section(&evidence.energy));
+    all
 }
 
 /// The first moment anything was measured: windows are counted from it.

@@ -1,5 +1,6 @@
 //! Samples as found, host facts, and the method: how each number was had.
 
+use super::super::data::{Data, Show};
 use super::super::words;
 use super::Table;
 use super::experiment::heads;
@@ -24,6 +25,42 @@ pub(super) fn distribution_cells(d: &Distribution) -> Vec<String> {
     }));
     cells.push(words::ns(d.max_ns as f64));
     cells
+}
+
+/// One row for each named distribution.
+pub(super) fn distribution_table<'a>(
+    caption: &str,
+    named: impl IntoIterator<Item = (String, &'a Distribution)>,
+) -> Table {
+    let rows = named.into_iter().map(|(name, d)| {
+        let mut row = vec![name];
+        row.extend(distribution_cells(d));
+        row
+    });
+    let mut names = heads(&["what"]);
+    names.extend(heads(DISTRIBUTION_HEADS));
+    Table { caption: caption.into(), heads: names, rows: rows.collect(), n_text_columns: 1 }
+}
+
+/// What a distribution's figure draws: every bucket, and the share of samples up to it.
+pub(super) fn distribution_csv<'a>(named: impl IntoIterator<Item = (String, &'a Distribution)>) -> String {
+    let columns =
+        [("what", Show::Text), ("up to", Show::Ns), ("samples", Show::Count), ("share up to here", Show::Ratio)];
+    let mut data = Data::with(&columns);
+    for (name, d) in named {
+        let mut seen = 0u64;
+        for bucket in &d.buckets {
+            seen = seen.saturating_add(bucket.n);
+            let share = seen as f64 / d.n.max(1) as f64;
+            data.rows.push(vec![
+                name.clone().into(),
+                (bucket.upto_ns as f64).into(),
+                (bucket.n as f64).into(),
+                share.into(),
+            ]);
+        }
+    }
+    data.csv()
 }
 
 fn scheduling(s: &Scheduling) -> String {

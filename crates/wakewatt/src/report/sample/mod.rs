@@ -3,6 +3,9 @@
 //! The numbers are shaped like those of a 2-CPU virtual machine (halt about 33 us, polling about 6 us) and of a server
 //! with C6 (170 us claimed). They are drawn from a fixed seed and prove nothing; every title says SYNTHETIC.
 
+mod load;
+mod server;
+
 use super::Report;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
@@ -83,6 +86,48 @@ pub fn read_only() -> Report {
     report("read-only", SERVER, None)
 }
 
+/// Every kind of sample at once, so that every chart is drawn: a server with two sockets under five governors.
+pub fn everything() -> Report {
+    let mut report = three_arms();
+    report.title = "SYNTHETIC everything".into();
+    report.evidence = Evidence { facts: report.evidence.facts, experiment: report.evidence.experiment, ..samples() };
+    report
+}
+
+/// A load run alone, and no meter.
+pub fn load_without_meter() -> Report {
+    let mut report = report("load without meter", SERVER, None);
+    report.evidence.load = load::without_meter();
+    report
+}
+
+fn samples() -> Evidence {
+    let disk = [DEFAULT, POLL].map(|s| Shape { p50_ns: s.p50_ns * 2.4, ..s });
+    let mut disk_experiment = experiment(&disk, 8);
+    disk_experiment.metrics = vec![
+        Metric::latency("disk.psync.p50", "random read, median"),
+        Metric::latency("disk.psync.p99", "random read, p99"),
+    ];
+    for (effect, id) in disk_experiment.effects.iter_mut().zip(["disk.psync.p50", "disk.psync.p99"]) {
+        effect.metric = id.into();
+    }
+    let mut more = experiment(&[DEFAULT, POLL], 8);
+    more.metrics[0].title = "wake-up by eventfd, median".into();
+    Evidence {
+        load: load::steps().into_iter().chain(load::shop()).collect(),
+        memory: Some(server::memory()),
+        cores: vec![server::cores()],
+        idle_states: vec![server::idle_costs()],
+        speed: vec![server::ramp()],
+        disk: server::disk(),
+        disk_experiment: Some(disk_experiment),
+        experiments: vec![more],
+        energy: vec![server::energy()],
+        timelines: vec![server::timeline()],
+        ..Evidence::default()
+    }
+}
+
 /// Every synthetic report with a file name.
 pub fn all() -> Vec<(&'static str, Report)> {
     vec![
@@ -91,6 +136,8 @@ pub fn all() -> Vec<(&'static str, Report)> {
         ("tail-reversed", tail_reversed()),
         ("undecided", undecided()),
         ("read-only", read_only()),
+        ("everything", everything()),
+        ("load-without-meter", load_without_meter()),
         ("empty", Report::new("empty", "2026-11-21 09:00 UTC", Evidence::default(), Vec::new())),
     ]
 }

@@ -1,0 +1,47 @@
+//! A value over time with the moments at which something was changed: the before and after of a staged change.
+//!
+//! One value per window, never smoothed: whoever looks must see whether the step is at the mark or somewhere else, and how
+//! much the value moved without any change. A drawing proves nothing by itself; that is what an experiment is for.
+
+use super::experiment::Unit;
+use super::{Label, Window};
+use serde::{Deserialize, Serialize};
+
+/// One window's value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Moment {
+    /// The window it is about.
+    pub window: Window,
+    /// Which line it belongs to: a host, an arm, a percentile.
+    pub series: String,
+    /// In the timeline's unit.
+    pub value: f64,
+    /// Its interval, where there is one.
+    pub interval: Option<(f64, f64)>,
+    /// Why it does not count, if so.
+    pub is_invalid: Option<String>,
+}
+
+/// Something was changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Change {
+    /// When, in CLOCK_MONOTONIC nanoseconds.
+    pub at_ns: u64,
+    /// What: "C1 at most on 23 of 26 hosts".
+    pub what: String,
+}
+
+/// Values over time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Timeline {
+    /// What is shown: "mean request time".
+    pub title: String,
+    /// What the values are in.
+    pub unit: Unit,
+    /// Measured, or modelled.
+    pub label: Label,
+    /// In the order of time.
+    pub moments: Vec<Moment>,
+    /// Changes.
+    pub changes: Vec<Change>,
+}

@@ -1,0 +1,83 @@
+//! Hand-over of a cache line between CPUs, as a heat map; neighbours are joined where there are too many to draw.
+
+use super::super::charts::grid::Grid;
+use super::super::data::{Data, Show};
+use super::super::words;
+use super::section::{Section, table_if_any};
+use std::collections::BTreeMap;
+use wakewatt_core::samples::cores::CoresSample;
+
+/// More rows than this are joined: cells of a few pixels must still be seen on a phone.
+const MOST: usize = 48;
+
+/// The section; none if nothing was measured.
+pub(super) fn section(samples: &[CoresSample]) -> Option<Section> {
+    let mut out = Section::new("From CPU to CPU");
+    for (i, sample) in samples.iter().enumerate() {
+        let (grid, joined) = matrix(sample);
+        let joined = if joined > 1 {
+            format!(" Cells join {joined} by {joined} CPUs of neighbouring numbers by their median.")
+        } else {
+            String::new()
+        };
+        out.draw(
+            format!("cores-{i}"),
+            "Hand-over of a cache line",
+            format!(
+                "Median batch, one way; {} hand-overs a batch. The CPU of the row leads, and the line lies on its node. A dash or pale grey: not measured.{joined}",
+                sample.hand_overs_per_batch
+            ),
+            &grid,
+        );
+        let mut data = Data::with(&[
+            ("nearness", Show::Text),
+            ("pairs measured", Show::Count),
+            ("of", Show::Count),
+            ("median", Show::Ns),
+            ("fastest pair", Show::Ns),
+            ("slowest pair", Show::Ns),
+        ]);
+        for s in &sample.by_nearness {
+            let numbers = [s.n_pairs as f64, s.n_pairs_all as f64, s.median_ns, s.least_ns, s.most_ns];
+            let mut row = vec![s.nearness.words().into()];
+            row.extend(numbers.map(Into::into));
+            data.rows.push(row);
+            out.lines.push(format!("{}: {} a hand-over", s.nearness.words(), Show::Ns.text(s.median_ns)));
+        }
+        out.tables.extend(table_if_any(&data, "Hand-over by nearness: measured, medians of pairs"));
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+/// The grid, and how many CPUs a row stands for.
+fn matrix(sample: &CoresSample) -> (Grid, usize) {
+    let mut cpus: Vec<u32> =
+        sample.cpus.iter().chain(sample.pairs.iter().flat_map(|p| [p.from_cpu, p.to_cpu])).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let joined = cpus.len().div_ceil(MOST).max(1);
+    let place: BTreeMap<u32, usize> = cpus.iter().enumerate().map(|(i, cpu)| (*cpu, i / joined)).collect();
+    let mut cells: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
+    for pair in &sample.pairs {
+        if let (Some(from), Some(to)) = (place.get(&pair.from_cpu), place.get(&pair.to_cpu)) {
+            cells.entry((*from, *to)).or_default().push(pair.median_ns);
+        }
+    }
+    let name = |group: &[u32]| match (group.first(), group.last()) {
+        (Some(first), Some(last)) if first != last => format!("{first}–{last}"),
+        (Some(first), _) => first.to_string(),
+        _ => String::new(),
+    };
+    let names: Vec<String> = cpus.chunks(joined).map(name).collect();
+    let value = |from: usize, to: usize| words::median(cells.get(&(from, to))?.iter().copied());
+    let rows =
+        names.iter().enumerate().map(|(f, name)| (name.clone(), (0..names.len()).map(|t| value(f, t)).collect()));
+    let grid = Grid {
+        title: "Time of one hand-over of a cache line, by pair of CPUs".into(),
+        of: ("leading CPU".into(), "other CPU".into()),
+        show: Show::Ns,
+        rows: rows.collect(),
+        columns: names.clone(),
+    };
+    (grid, joined)
+}

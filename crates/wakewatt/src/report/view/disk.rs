@@ -1,0 +1,77 @@
+//! Reading from a disk: how long a read takes, by engine and depth. The experiment with and without sleep is in `experiment`.
+
+use super::super::charts::distribution;
+use super::super::data::Show;
+use super::super::words;
+use super::Table;
+use super::experiment::heads;
+use super::samples::{DISTRIBUTION_HEADS, distribution_cells, distribution_csv};
+use super::section::{Figure, Section};
+use wakewatt_core::samples::disk::DiskSample;
+
+/// The section; none if nothing was measured.
+pub(super) fn section(samples: &[DiskSample]) -> Option<Section> {
+    let mut out = Section::new("Reading from disk");
+    let named: Vec<(String, &DiskSample)> = samples.iter().map(|s| (name(s), s)).collect();
+    // Six curves at most share a figure: more could not be told apart.
+    for (i, chunk) in named.chunks(4).enumerate() {
+        let curves: Vec<distribution::Curve<'_>> = chunk
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, s))| s.latency.n > 0)
+            .map(|(index, (name, s))| distribution::Curve { name, index, latency: &s.latency })
+            .collect();
+        if curves.is_empty() {
+            continue;
+        }
+        let id = format!("disk-{i}");
+        let title = "Latency of a read from disk";
+        out.figures.push(Figure {
+            svg: distribution::draw(&id, title, &curves),
+            title: title.into(),
+            caption: "How often each latency occurred (top, every engine scaled to its own peak) and the percentiles (below).".into(),
+            label: "measured",
+            table: None,
+            csv: distribution_csv(chunk.iter().map(|(name, s)| (name.clone(), &s.latency))),
+            id,
+        });
+    }
+    if !named.is_empty() {
+        out.tables.push(table(&named));
+    }
+    for (name, s) in &named {
+        out.lines.extend(s.latency.p50_ns().map(|ns| format!("{name}: {} median", words::ns(ns as f64))));
+        out.remarks.extend(s.remarks.iter().map(|r| format!("{name}: {r}")));
+        if s.n_never_started > 0 {
+            out.remarks.push(format!("{name}: {} planned reads were never reached", words::count(s.n_never_started)));
+        }
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+fn name(s: &DiskSample) -> String {
+    let rate = s.planned_per_s.map_or(String::new(), |rate| format!(", {} planned", Show::PerS.text(rate)));
+    let block = Show::Bytes.text(s.block_bytes as f64);
+    format!("{} {} {block}, depth {}{rate}", s.engine.word(), s.access.word(), s.depth)
+}
+
+fn table(named: &[(String, &DiskSample)]) -> Table {
+    let mut names = heads(&["reads", "from", "reads/s", "throughput", "CPU per read", "sleeps per read"]);
+    names.extend(heads(DISTRIBUTION_HEADS));
+    let rows = named.iter().map(|(name, s)| {
+        let through = if s.target.is_direct { "direct" } else { "through the page cache" };
+        let from = format!("{} ({through})", s.target.device.as_ref().unwrap_or(&s.target.path));
+        let sleeps = s.cpus.first().and_then(|cpu| s.sleeps_per_read(*cpu));
+        let mut row = vec![name.clone(), from, Show::PerS.text(s.reads_per_s), Show::BytesPerS.text(s.bytes_per_s)];
+        row.push(Show::Ns.text(s.cpu_ns_per_read));
+        row.push(sleeps.map_or("–".into(), |n| Show::Number.text(n)));
+        row.extend(distribution_cells(&s.latency));
+        row
+    });
+    Table {
+        caption: "Reads from disk: measured; percentiles with their 95 % interval".into(),
+        heads: names,
+        rows: rows.collect(),
+        n_text_columns: 2,
+    }
+}

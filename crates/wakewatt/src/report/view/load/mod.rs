@@ -1,0 +1,198 @@
+//! Load: rate, latency, CPU time and watts, level by level, for one run or several side by side (one for each governor).
+//!
+//! A level that broke a rule is hollow in every figure, with its reason in the table. Without a meter there is no figure of
+//! watts but a sentence that says so. SPECpower-like figures follow MEASURE.md section 5.2; nothing here is a SPEC result.
+
+use super::super::data::Show;
+use super::super::words;
+use super::section::Section;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::load::{Ask, Kind, Length, Level, LoadRun};
+
+mod cpu;
+mod latency;
+mod power;
+mod rate;
+mod tables;
+
+/// A run with the name and the style it keeps through the section.
+struct Named<'a> {
+    name: String,
+    index: usize,
+    run: &'a LoadRun,
+}
+
+/// Runs of one kind.
+struct Runs<'a> {
+    kind: Kind,
+    /// Beginning of the figures' ids.
+    id: &'static str,
+    all: Vec<Named<'a>>,
+}
+
+/// One section for each kind of load that ran.
+pub(super) fn sections(evidence: &Evidence) -> Vec<Section> {
+    let kinds = [
+        (Kind::Steps, "load", "Graduated load"),
+        (Kind::Shop, "shop", "The shop under load"),
+        (Kind::Command, "command", "The command under test"),
+    ];
+    let section = |(kind, id, title): (Kind, &'static str, &str)| {
+        let runs: Vec<&LoadRun> = evidence.load.iter().filter(|r| r.kind == kind && !r.levels.is_empty()).collect();
+        let all = names(&runs).into_iter().zip(&runs).enumerate();
+        let all = all.map(|(index, (name, run))| Named { name, index, run }).collect();
+        let runs = Runs { kind, id, all };
+        (!runs.all.is_empty()).then(|| one(&runs, title))
+    };
+    kinds.into_iter().filter_map(section).collect()
+}
+
+fn one(runs: &Runs<'_>, title: &str) -> Section {
+    let mut out = Section { is_result: true, ..Section::new(title) };
+    intro(runs, &mut out);
+    out.tables.extend(tables::overall(runs));
+    rate::draw(runs, &mut out);
+    power::draw(runs, &mut out);
+    latency::draw(runs, &mut out);
+    cpu::draw(runs, &mut out);
+    tables::folded(runs, &mut out);
+    lines(runs, &mut out);
+    out
+}
+
+/// What tells the runs apart: the settings that differ, else the titles, else a number.
+fn names(runs: &[&LoadRun]) -> Vec<String> {
+    let value = |run: &LoadRun, key: &str| run.settings.iter().find(|(k, _)| k == key).map(|(_, v)| v.clone());
+    let mut keys: Vec<&str> = Vec::new();
+    for (key, _) in runs.iter().flat_map(|r| &r.settings) {
+        let differs = runs.iter().any(|r| value(r, key) != value(runs[0], key));
+        if differs && !keys.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    let has_titles = runs.iter().any(|r| r.title != runs[0].title);
+    let mut all: Vec<String> = Vec::new();
+    for run in runs {
+        let said: Vec<String> = keys.iter().filter_map(|key| value(run, key)).collect();
+        let name = if !said.is_empty() && !has_titles { said.join(", ") } else { run.title.clone() };
+        let n_same = all.iter().filter(|n| **n == name || n.starts_with(&format!("{name} ("))).count();
+        all.push(if n_same > 0 { format!("{name} ({})", n_same + 1) } else { name });
+    }
+    all
+}
+
+fn intro(runs: &Runs<'_>, out: &mut Section) {
+    let first = runs.all[0].run;
+    let what = match runs.kind {
+        Kind::Steps => {
+            "Transactions at shares of the calibrated maximum, in the manner of SPECpower_ssj2008; not a SPEC result."
+        }
+        Kind::Shop => "Clients of an online shop with think time.",
+        Kind::Command => "The user’s own command.",
+    };
+    out.intro.push(format!("{what} {}.", words::sentence_case(&first.title)));
+    if !runs.all.iter().any(|r| r.run.levels.iter().any(|l| l.mean_uw().is_some())) {
+        out.intro.push("No power meter works here: watts, work per watt and proportionality are absent.".into());
+    } else {
+        let meters: Vec<String> = runs.all.iter().filter_map(|r| meter(r.run)).fold(Vec::new(), unique);
+        out.intro.push(format!("Watts by {}.", meters.join(" and ")));
+        let without =
+            runs.all.iter().filter(|r| meter(r.run).is_none()).map(|r| r.name.clone()).fold(Vec::new(), unique);
+        if !without.is_empty() {
+            out.remarks.push(format!("no watts for {}: no meter worked", without.join(", ")));
+        }
+    }
+    if runs.all.iter().any(|r| r.run.length == Length::Quick) {
+        out.remarks.push("Quick phases: for a first look, too short to be quoted.".into());
+    }
+    for r in &runs.all {
+        out.remarks.extend(r.run.remarks.iter().map(|text| format!("{}: {text}", r.name)));
+    }
+}
+
+fn unique(mut all: Vec<String>, one: String) -> Vec<String> {
+    if !all.contains(&one) {
+        all.push(one);
+    }
+    all
+}
+
+fn meter(run: &LoadRun) -> Option<String> {
+    let energy = run.levels.iter().filter(|l| l.mean_uw().is_some()).find_map(|l| l.energy.as_ref())?;
+    let meter = energy.chosen()?;
+    Some(format!("{} ({})", meter.meter, meter.total.as_ref()?.covers))
+}
+
+impl Runs<'_> {
+    /// What the levels are counted in.
+    fn axis(&self) -> (&'static str, Show) {
+        let asks = || self.all.iter().flat_map(|r| &r.run.levels).map(|l| l.ask);
+        if asks().any(|a| matches!(a, Ask::Clients(_))) {
+            ("clients", Show::Count)
+        } else if asks().any(|a| matches!(a, Ask::Rate(_))) {
+            ("planned rate", Show::PerS)
+        } else if asks().any(|a| a == Ask::Run) {
+            ("run", Show::Count)
+        } else {
+            ("load level, share of the maximum", Show::Ratio)
+        }
+    }
+
+    /// Where a level stands on that axis.
+    fn x(level: &Level, at: usize) -> f64 {
+        match level.ask {
+            Ask::Share(share) => share,
+            Ask::Idle => 0.0,
+            Ask::Clients(n) => f64::from(n),
+            Ask::Rate(rate) => rate,
+            Ask::Run => at as f64 + 1.0,
+        }
+    }
+}
+
+/// A level in words.
+fn ask(level: &Level, at: usize) -> String {
+    match level.ask {
+        Ask::Share(share) => words::percent(share),
+        Ask::Idle => "active idle".into(),
+        Ask::Clients(n) => format!("{} clients", words::count(u64::from(n))),
+        Ask::Rate(rate) => Show::PerS.text(rate),
+        Ask::Run => format!("run {}", at + 1),
+    }
+}
+
+/// Why a level does not count.
+fn why(level: &Level) -> Option<String> {
+    (!level.is_invalid.is_empty()).then(|| level.is_invalid.join("; "))
+}
+
+fn watts(level: &Level) -> Option<f64> {
+    level.mean_uw().map(|uw| uw as f64 / 1e6)
+}
+
+fn lines(runs: &Runs<'_>, out: &mut Section) {
+    for r in &runs.all {
+        let counts = |l: &&Level| l.is_invalid.is_empty() || r.run.levels.iter().all(|l| !l.is_invalid.is_empty());
+        let Some(top) = r.run.levels.iter().filter(counts).max_by(|a, b| a.per_s.total_cmp(&b.per_s)) else { continue };
+        let at = r.run.levels.iter().position(|l| std::ptr::eq(l, top)).unwrap_or(0);
+        let mut line = format!("{}: {} at {}", r.name, Show::PerS.text(top.per_s), ask(top, at));
+        if let Some(p99) = top.latency.as_ref().and_then(wakewatt_core::distribution::Distribution::p99_ns) {
+            line += &format!(", p99 {}", words::ns(p99 as f64));
+        }
+        match (watts(top), r.run.overall().and_then(|o| o.per_joule)) {
+            (Some(w), Some(per_joule)) => {
+                line += &format!(", {}; {} over all levels", Show::Watts.text(w), Show::PerJoule.text(per_joule));
+            }
+            (Some(w), None) => line += &format!(", {}", Show::Watts.text(w)),
+            _ => {}
+        }
+        let n_invalid = r.run.levels.iter().filter(|l| !l.is_invalid.is_empty()).count();
+        if n_invalid > 0 {
+            line += &format!("; {} invalid", words::plural(n_invalid, "level"));
+        }
+        out.lines.push(line);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! What was done: score against load level, requests per second against clients.
+
+use super::super::super::charts::axis::{AxisSpec, Scale};
+use super::super::super::charts::legend::Style;
+use super::super::super::charts::plot::{Plot, Point};
+use super::super::super::data::Show;
+use super::super::section::Section;
+use super::{Runs, why};
+use wakewatt_core::samples::load::{Kind, Level};
+
+/// A value with its interval.
+pub(super) type Value = (f64, Option<(f64, f64)>);
+
+/// A plot of one value of every level of every run.
+pub(super) fn plot(runs: &Runs<'_>, title: &str, y: AxisSpec, value: impl Fn(&Level) -> Option<Value>) -> Plot {
+    let (name, show) = runs.axis();
+    let mut plot = Plot::new(title, AxisSpec::new(name, show, Scale::Zero), y);
+    for r in &runs.all {
+        let point = |(at, level): (usize, &Level)| {
+            let (y, interval) = value(level)?;
+            Some(Point { x: Runs::x(level, at), y, interval, is_invalid: why(level) })
+        };
+        plot.add(r.name.clone(), Style::Arm(r.index), r.run.levels.iter().enumerate().filter_map(point));
+    }
+    plot
+}
+
+/// Draws it.
+pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
+    let (title, axis) = match runs.kind {
+        Kind::Steps => ("Score at each level", "transactions a second"),
+        Kind::Shop => ("Requests a second", "requests a second"),
+        Kind::Command => ("Work done", "operations a second"),
+    };
+    let y = AxisSpec::new(axis, Show::PerS, Scale::Zero);
+    let plot = plot(runs, title, y, |level| Some((level.per_s, None)));
+    let caption = "Done in the recorded part of each level. Hollow: the level broke a rule and does not count; the table says which.";
+    out.draw(format!("{}-rate", runs.id), title, caption, &plot);
+}

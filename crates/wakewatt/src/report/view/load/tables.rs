@@ -1,0 +1,112 @@
+//! The tables of a load section: sums, every level, the kinds of request, settings.
+
+use super::super::super::data::{Cell, Data, Show};
+use super::super::Table;
+use super::super::section::{Section, table_if_any};
+use super::{Runs, ask, watts, why};
+use wakewatt_core::distribution::Distribution;
+use wakewatt_core::samples::load::Kind;
+
+/// One row for each graduated run; none for other kinds.
+pub(super) fn overall(runs: &Runs<'_>) -> Option<Table> {
+    let mut data = Data::with(&[
+        ("run", Show::Text),
+        ("calibrated maximum", Show::PerS),
+        ("sum of scores", Show::PerS),
+        ("sum of watts", Show::Watts),
+        ("score per watt", Show::PerJoule),
+        ("idle over full power", Show::Ratio),
+        ("proportionality (1 is ideal)", Show::Number),
+        ("invalid levels", Show::Count),
+    ]);
+    for r in runs.all.iter().filter(|_| runs.kind == Kind::Steps) {
+        let Some(o) = r.run.overall() else { continue };
+        let sum = o.sum_uw.map(|uw| uw as f64 / 1e6);
+        let mut row = vec![r.name.clone().into(), r.run.capacity_per_s.into(), o.score_per_s.into()];
+        row.extend([sum, o.per_joule, o.idle_fraction, o.proportionality, Some(o.n_invalid as f64)].map(Cell::of));
+        data.rows.push(row);
+    }
+    table_if_any(&data, "Over all levels: measured")
+}
+
+/// Levels, parts, settings.
+pub(super) fn folded(runs: &Runs<'_>, out: &mut Section) {
+    out.folded.extend(table_if_any(&levels(runs), "Every level: measured"));
+    out.folded.extend(table_if_any(&parts(runs), "By kind of request: measured"));
+    let mut settings = Data::with(&[("run", Show::Text), ("what", Show::Text), ("value", Show::Text)]);
+    for r in &runs.all {
+        let mut say = |what: &str, value: String| {
+            settings.rows.push(vec![r.name.clone().into(), what.into(), value.into()]);
+        };
+        say("title", r.run.title.clone());
+        say("length of phases", format!("{:?}", r.run.length).to_lowercase());
+        say("seed of the schedules", format!("{:#x}", r.run.seed));
+        r.run.settings.iter().for_each(|(key, value)| say(key, value.clone()));
+        for w in &r.run.workers {
+            say("worker on CPUs", w.cpus.to_string());
+        }
+    }
+    out.folded.extend(table_if_any(&settings, "Settings of each run"));
+}
+
+fn quantile(d: Option<&Distribution>, q: f64) -> Cell {
+    Cell::of(d.and_then(|d| d.quantile(q)).map(|q| q.value_ns as f64))
+}
+
+fn levels(runs: &Runs<'_>) -> Data {
+    let mut data = Data::with(&[
+        ("run", Show::Text),
+        ("level", Show::Text),
+        ("does not count because", Show::Text),
+        ("disturbances", Show::Text),
+        ("planned", Show::PerS),
+        ("done", Show::PerS),
+        ("failed", Show::Count),
+        ("p50", Show::Ns),
+        ("p90", Show::Ns),
+        ("p99", Show::Ns),
+        ("p99.9", Show::Ns),
+        ("CPUs busy", Show::Ratio),
+        ("CPU per operation", Show::Ns),
+        ("kernel per operation", Show::Ns),
+        ("load average", Show::Number),
+        ("power", Show::Watts),
+        ("per joule", Show::PerJoule),
+    ]);
+    for r in &runs.all {
+        for (at, l) in r.run.levels.iter().enumerate() {
+            let mut row: Vec<Cell> = vec![r.name.clone().into(), ask(l, at).into()];
+            row.extend([why(l).unwrap_or_default().into(), l.disturbances.join("; ").into()]);
+            row.extend([l.target_per_s.into(), l.per_s.into(), (l.n_failed as f64).into()]);
+            row.extend([0.5, 0.9, 0.99, 0.999].map(|q| quantile(l.latency.as_ref(), q)));
+            let numbers = [l.busy_ratio(), l.cpu_ns_per_op(), l.system_ns_per_op(), l.load_average];
+            row.extend(numbers.map(Cell::of));
+            row.extend([watts(l), l.per_joule()].map(Cell::of));
+            data.rows.push(row);
+        }
+    }
+    data
+}
+
+fn parts(runs: &Runs<'_>) -> Data {
+    let mut data = Data::with(&[
+        ("run", Show::Text),
+        ("level", Show::Text),
+        ("request", Show::Text),
+        ("done", Show::Count),
+        ("failed", Show::Count),
+        ("p50", Show::Ns),
+        ("p99", Show::Ns),
+    ]);
+    for r in &runs.all {
+        for (at, l) in r.run.levels.iter().enumerate() {
+            for p in &l.parts {
+                let mut row: Vec<Cell> = vec![r.name.clone().into(), ask(l, at).into(), p.name.clone().into()];
+                row.extend([(p.n_done as f64).into(), (p.n_failed as f64).into()]);
+                row.extend([0.5, 0.99].map(|q| quantile(Some(&p.latency), q)));
+                data.rows.push(row);
+            }
+        }
+    }
+    data
+}
