@@ -92,16 +92,31 @@ pub fn of(evidence: &Evidence) -> Vec<Quantity> {
     let mut groups = Groups::default();
     for s in &evidence.wakeups {
         let gap = show_ns(s.gap_ns);
-        groups.add("wakeup", format!("{}.{gap}", s.kind.word()), format!("{} wake-up after {gap}", s.kind.word()), &s.latency);
+        groups.add(
+            "wakeup",
+            format!("{}.{gap}", s.kind.word()),
+            format!("{} wake-up after {gap}", s.kind.word()),
+            &s.latency,
+        );
     }
     for s in &evidence.network {
         let gap = show_ns(s.gap_ns);
         let id = format!("{}.{}.{gap}", s.transport.word(), s.peer);
-        groups.add("network", id, format!("{} round trip to {}, every {gap}", s.transport.word(), s.peer), &s.round_trip);
+        groups.add(
+            "network",
+            id,
+            format!("{} round trip to {}, every {gap}", s.transport.word(), s.peer),
+            &s.round_trip,
+        );
     }
     for s in &evidence.icmp {
         let gap = show_ns(s.gap_ns);
-        groups.add("network", format!("icmp.{}.{gap}", s.peer), format!("ping of {}, every {gap}", s.peer), &s.round_trip);
+        groups.add(
+            "network",
+            format!("icmp.{}.{gap}", s.peer),
+            format!("ping of {}, every {gap}", s.peer),
+            &s.round_trip,
+        );
     }
     for s in &evidence.disk {
         let (id, title) = disk_name(s);

@@ -198,7 +198,9 @@ fn two_digits(value: f64) -> f64 {
 fn sentence(d: &SampleDifference) -> String {
     let (a, b) = (d.measure.show(d.a), d.measure.show(d.b));
     let interval = match d.ratio_low.zip(d.ratio_high) {
-        Some((low, high)) => format!("; B is {} times A, 95 % interval {} to {}", show_ratio(d.ratio), show_ratio(low), show_ratio(high)),
+        Some((low, high)) => {
+            format!("; B is {} times A, 95 % interval {} to {}", show_ratio(d.ratio), show_ratio(low), show_ratio(high))
+        }
         None => format!("; B is {} times A, without an interval", show_ratio(d.ratio)),
     };
     // In an open loop the latency counts from the plan, which is more than the service time.
@@ -257,7 +259,8 @@ fn cannot_conclude(
     let mut lines = Vec::new();
     if samples.is_empty() && effects.is_empty() {
         lines.push(
-            "No quantity was measured in both runs with the same parameters, so nothing measured can be compared.".into(),
+            "No quantity was measured in both runs with the same parameters, so nothing measured can be compared."
+                .into(),
         );
         return lines;
     }

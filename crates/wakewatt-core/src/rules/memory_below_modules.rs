@@ -186,7 +186,8 @@ mod tests {
             include_str!("../../../../fixtures/hosts/vm-haltpoll-2cpu.host"),
         ] {
             let facts = Snapshot::read(&host_file::read(text, "x").unwrap(), |_| true);
-            let host = Evidence { facts, memory: measured(&CpuSet::parse("0-999").unwrap(), 1.0), ..Evidence::default() };
+            let host =
+                Evidence { facts, memory: measured(&CpuSet::parse("0-999").unwrap(), 1.0), ..Evidence::default() };
             assert!(line(&MemoryBelowModules, &host).starts_with("cannot tell"));
         }
     }

@@ -87,7 +87,8 @@ pub fn is_run(path: &Path) -> bool {
 /// Reads a run file and its facts.
 pub fn open(path: &Path) -> Result<(RunFile, Evidence)> {
     let fail = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", path.display()));
-    let meta = std::fs::metadata(path).map_err(|e| fail(format!("{e}; make one with --save FILE of doctor or measure")))?;
+    let meta =
+        std::fs::metadata(path).map_err(|e| fail(format!("{e}; make one with --save FILE of doctor or measure")))?;
     if !meta.is_file() {
         return Err(fail("not a file; give the FILE of --save".into()));
     }
@@ -95,7 +96,8 @@ pub fn open(path: &Path) -> Result<(RunFile, Evidence)> {
         return Err(fail(format!("{} MiB is more than any run file", meta.len() >> 20)));
     }
     let bytes = std::fs::read(path).map_err(|e| fail(e.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| fail("not a run file: it is not text; make one with --save FILE".into()))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| fail("not a run file: it is not text; make one with --save FILE".into()))?;
     let run = RunFile::read(&text).map_err(|e| fail(e.to_string()))?;
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let title = clean(&format!("run {name} ({}, {})", run.command, run.made_at));

@@ -100,10 +100,7 @@ fn case_k3_in_two_sentences_and_a_suspect() {
         "{service}"
     );
     assert!(service.ends_with("one window each)"), "{service}");
-    assert_eq!(
-        residency,
-        "while reading from disk, residency moved from C1 (80 to 20 %) to C6 (20 to 80 %)"
-    );
+    assert_eq!(residency, "while reading from disk, residency moved from C1 (80 to 20 %) to C6 (20 to 80 %)");
     assert!(suspect.starts_with("first suspect: kernel: 5.3.18 and 5.14.17; known changes"), "{suspect}");
     assert!(suspect.contains("C6 claims 92us instead of 133us"), "{suspect}");
     let said = found.cannot_conclude.join("\n");
@@ -120,7 +117,8 @@ fn a_change_that_stretches_is_not_steady() {
     // Two reads in three meet a slower disk; the third does not.
     let mut random = Random::new(9);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // made up
-    let mixed = (0..20_000u32).map(|i| (150_000.0 + random.normal() * 4_000.0) as u64 + if i % 3 == 0 { 0 } else { 60_000 });
+    let mixed =
+        (0..20_000u32).map(|i| (150_000.0 + random.normal() * 4_000.0) as u64 + if i % 3 == 0 { 0 } else { 60_000 });
     after.disk[0].latency = Distribution::from_ns(mixed.collect::<Vec<_>>());
     let found = runs(&before, &after);
     assert!(found.summary[0].contains("higher in B by"), "{}", found.summary[0]);
@@ -190,7 +188,11 @@ fn a_number_without_an_interval_decides_nothing() {
     };
     let found = runs(&run(40.0), &run(20.0));
     assert_eq!((found.samples[0].basis, found.samples[0].verdict), (Basis::NoInterval, Verdict::Undecided));
-    assert!(found.samples[0].sentence.contains("40 GB/s in A, 20 GB/s in B; B is 0.50 times A, without an interval; one number each"));
+    assert!(
+        found.samples[0]
+            .sentence
+            .contains("40 GB/s in A, 20 GB/s in B; B is 0.50 times A, without an interval; one number each")
+    );
     let nothing = runs(&run(40.0), &Evidence::default());
     assert!(nothing.samples.is_empty() && nothing.n_only_one == 1);
     assert!(nothing.cannot_conclude[0].starts_with("No quantity was measured in both runs"));
@@ -239,7 +241,11 @@ fn the_same_experiment_on_a_slower_machine_is_the_same_effect() {
     // Twice as slow as a whole, five times the cost of sleep.
     let found = runs(&run(30_000.0, 6_000.0, 8, 1), &run(60_000.0, 12_000.0, 8, 2));
     assert_eq!((found.effects[0].verdict, found.effects[0].n_rounds), (Verdict::NoDifference, [8, 8]));
-    assert!(found.effects[0].sentence.contains("the setting matters the same in both"), "{}", found.effects[0].sentence);
+    assert!(
+        found.effects[0].sentence.contains("the setting matters the same in both"),
+        "{}",
+        found.effects[0].sentence
+    );
     assert_eq!(found.samples[0].verdict, Verdict::Higher, "the machine as found is slower all the same");
     let found = runs(&run(30_000.0, 6_000.0, 8, 1), &run(120_000.0, 6_000.0, 8, 2));
     let effect = &found.effects[0];

@@ -88,7 +88,8 @@ fn peers_are_masked_wherever_they_stand() {
 
 #[test]
 fn what_is_unknown_is_ignored_and_what_is_missing_is_empty() {
-    let text = format!(r#"{{"schema":"{SCHEMA}","made_at":"x","command":"doctor","host":"wakewatt-host 1\n","news":[1]}}"#);
+    let text =
+        format!(r#"{{"schema":"{SCHEMA}","made_at":"x","command":"doctor","host":"wakewatt-host 1\n","news":[1]}}"#);
     let run = RunFile::read(&text).unwrap();
     assert!(run.wakeups.is_empty() && run.evidence("x").unwrap().facts.idle.states.is_empty());
 }
@@ -113,7 +114,10 @@ fn every_error_says_what_to_try() {
     let run = RunFile { host: "wakewatt-host 9\n".into(), ..RunFile::default() };
     let error = RunFile::read(&written(&run)).unwrap().evidence("x").unwrap_err().to_string();
     assert!(error.contains("the facts in it: format version 9"), "{error}");
-    assert!(RunFile::read(&"[".repeat(200_000)).is_err() && RunFile::read(&"{\"a\":".repeat(200_000)).is_err(), "depth");
+    assert!(
+        RunFile::read(&"[".repeat(200_000)).is_err() && RunFile::read(&"{\"a\":".repeat(200_000)).is_err(),
+        "depth"
+    );
 }
 
 #[test]

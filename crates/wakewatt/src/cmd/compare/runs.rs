@@ -40,8 +40,13 @@ pub(super) fn text(out: &mut String, runs: &RunComparison, is_all: bool, style: 
         let _ = writeln!(out, "  {:<24} {:>8} {:>8}", residency.when, "A", "B");
         for state in residency.states.iter().take(MAX_STATES) {
             let percent = |ratio: f64| format!("{:.1} %", ratio * 100.0);
-            let _ =
-                writeln!(out, "    {:<22} {:>8} {:>8}", clean(&state.name), percent(state.a_ratio), percent(state.b_ratio));
+            let _ = writeln!(
+                out,
+                "    {:<22} {:>8} {:>8}",
+                clean(&state.name),
+                percent(state.a_ratio),
+                percent(state.b_ratio)
+            );
         }
     }
     if !runs.suspects.is_empty() {

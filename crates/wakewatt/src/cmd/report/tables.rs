@@ -24,7 +24,11 @@ impl Table {
     /// Fields are quoted where they must be (RFC 4180).
     pub(super) fn to_csv(&self) -> String {
         let field = |text: &String| {
-            if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.clone() }
+            if text.contains(['"', ',', '\n', '\r']) {
+                format!("\"{}\"", text.replace('"', "\"\""))
+            } else {
+                text.clone()
+            }
         };
         let line = |fields: &[String]| fields.iter().map(field).collect::<Vec<_>>().join(",") + "\n";
         line(&self.columns) + &self.rows.iter().map(|row| line(row)).collect::<String>()
@@ -99,7 +103,8 @@ fn network(evidence: &Evidence) -> Table {
 }
 
 fn disk(evidence: &Evidence) -> Table {
-    let head = ["engine", "access", "block_bytes", "depth", "planned_per_s", "count_from", "reads_per_s", "cpu_ns_per_read"];
+    let head =
+        ["engine", "access", "block_bytes", "depth", "planned_per_s", "count_from", "reads_per_s", "cpu_ns_per_read"];
     let mut table = Table::new("disk", &[&head, LATENCY, WINDOW].concat());
     for s in &evidence.disk {
         let mut row = |from: &str, d: &Distribution| {
@@ -117,7 +122,17 @@ fn disk(evidence: &Evidence) -> Table {
 fn memory(evidence: &Evidence) -> [Table; 3] {
     let columns = ["pages", "cpu", "node", "stride_bytes", "size_bytes", "best_ns", "median_ns", "cv_ratio", "n_loads"];
     let mut curves = Table::new("memory_latency", &columns);
-    let columns = ["traffic", "pages", "simd", "cpus", "node", "array_bytes", "best_bytes_per_s", "median_bytes_per_s", "cv_ratio"];
+    let columns = [
+        "traffic",
+        "pages",
+        "simd",
+        "cpus",
+        "node",
+        "array_bytes",
+        "best_bytes_per_s",
+        "median_bytes_per_s",
+        "cv_ratio",
+    ];
     let mut bandwidth = Table::new("memory_bandwidth", &columns);
     let columns = ["cpu_node", "memory_node", "latency_ns", "one_cpu_bytes_per_s", "all_cpus_bytes_per_s"];
     let mut matrix = Table::new("memory_matrix", &columns);
@@ -155,7 +170,8 @@ fn cores(evidence: &Evidence) -> Table {
 }
 
 fn speed(evidence: &Evidence) -> Table {
-    let columns = ["cpu", "idle_ns", "n_repeats", "n_ramped", "exit_median_ns", "ramp_median_ns", "slowest_ratio", "quantum_ns"];
+    let columns =
+        ["cpu", "idle_ns", "n_repeats", "n_ramped", "exit_median_ns", "ramp_median_ns", "slowest_ratio", "quantum_ns"];
     let mut table = Table::new("speed", &columns);
     for s in &evidence.speed {
         table.rows.extend(s.after.iter().map(|a| {
@@ -168,7 +184,8 @@ fn speed(evidence: &Evidence) -> Table {
 }
 
 fn idle_states(evidence: &Evidence) -> Table {
-    let head = ["cpu", "state", "kind", "claimed_exit_ns", "claimed_residency_ns", "extra_median_ns", "not_entered_because"];
+    let head =
+        ["cpu", "state", "kind", "claimed_exit_ns", "claimed_residency_ns", "extra_median_ns", "not_entered_because"];
     let mut table = Table::new("idle_states", &[&head, LATENCY].concat());
     for costs in &evidence.idle_states {
         for s in &costs.states {
@@ -184,17 +201,32 @@ fn idle_states(evidence: &Evidence) -> Table {
 }
 
 fn load(evidence: &Evidence) -> Table {
-    let head = ["run", "title", "ask", "target_per_s", "per_s", "n_planned", "n_done", "n_failed", "cpu_ns", "system_ns", "mean_uw"];
+    let head = [
+        "run",
+        "title",
+        "ask",
+        "target_per_s",
+        "per_s",
+        "n_planned",
+        "n_done",
+        "n_failed",
+        "cpu_ns",
+        "system_ns",
+        "mean_uw",
+    ];
     let tail = ["invalid_because"];
     let mut table = Table::new("load", &[&head, LATENCY, WINDOW, &tail].concat());
     for (at, run) in evidence.load.iter().enumerate() {
         for level in &run.levels {
             let ask = format!("{:?}", level.ask);
             let head = vec![at.to_string(), run.title.clone(), ask, or(level.target_per_s), level.per_s.to_string()];
-            let n = [level.n_planned, level.n_done, level.n_failed, level.cpu_ns, level.system_ns].map(|v| v.to_string());
+            let n =
+                [level.n_planned, level.n_done, level.n_failed, level.cpu_ns, level.system_ns].map(|v| v.to_string());
             let latency = level.latency.as_ref().map_or(vec![String::new(); LATENCY.len()], latency);
             let tail = vec![level.is_invalid.join("; ")];
-            table.rows.push([head, n.to_vec(), vec![or(level.mean_uw())], latency, window(&level.window), tail].concat());
+            table
+                .rows
+                .push([head, n.to_vec(), vec![or(level.mean_uw())], latency, window(&level.window), tail].concat());
         }
     }
     table
