@@ -11,6 +11,7 @@ use crate::samples::disk::DiskSample;
 use crate::samples::experiment::{Better, ExperimentRun, Unit};
 use crate::samples::load::{Ask, LoadRun};
 use crate::samples::memory::MemorySample;
+use crate::stats::unpaired::MIN_WINDOWS;
 use crate::units::{show_bytes, show_ns, show_uw, three_digits};
 use serde::Serialize;
 
@@ -76,7 +77,8 @@ pub struct Quantity {
     pub better: Better,
     /// The number: the median of the windows.
     pub value: f64,
-    /// 95 % interval of one window, from its samples alone; none where there is none, or several windows.
+    /// 95 % interval of one window from its samples alone, of two or three windows from the lowest end to the highest; none
+    /// where there is none, or more windows.
     pub low: Option<f64>,
     /// See `low`.
     pub high: Option<f64>,
@@ -280,8 +282,10 @@ impl<'a> Groups<'a> {
                 let (id, title) = (format!("{id}.{word}"), format!("{title}, {word}"));
                 push(all, kind, id.clone(), title, Measure::Nanoseconds, Better::Lower, windows);
                 let Some(quantity) = all.last_mut().filter(|last| last.id == id) else { continue };
-                if let [one] = found[..] {
-                    (quantity.low, quantity.high) = (Some(one.low_ns as f64), Some(one.high_ns as f64));
+                // Of few windows the widest that can be said: from the lowest end to the highest.
+                if found.len() < MIN_WINDOWS {
+                    quantity.low = found.iter().map(|q| q.low_ns as f64).reduce(f64::min);
+                    quantity.high = found.iter().map(|q| q.high_ns as f64).reduce(f64::max);
                 }
                 quantity.shape_ns = (q == 0.5).then(|| shape(&latencies)).flatten();
             }

@@ -4,7 +4,7 @@
 //! experiment's (higher, lower, no difference, undecided), always about the runs and never about a setting; settings are
 //! named as suspects ([`super::suspects`]). Three strengths, said with each number:
 //! - several windows on each side (rounds, repetitions): shift with bootstrap and permutation test ([`unpaired`]);
-//! - one window: the interval of its samples, which says how well that window was measured and not how the machine varies;
+//! - one window (or two, three): the interval of its samples, which says how well that window was measured and not how the machine varies;
 //! - both runs hold an experiment with the same arms: the effects are compared ([`super::effects`]).
 //!
 //! Case K3 is the model: "service time grew by a steady 30 us; residency moved from C1 to C6" after a kernel upgrade. A
@@ -33,8 +33,8 @@ const STEADY_RATIO: f64 = 0.35;
 pub enum Basis {
     /// Several windows on each side.
     Windows,
-    /// The samples of one window on each side.
-    OneWindow,
+    /// The samples of one window on each side, or of two or three from the lowest end to the highest.
+    FewWindows,
     /// Single numbers.
     NoInterval,
 }
@@ -130,7 +130,7 @@ fn difference(a: &Quantity, b: &Quantity) -> SampleDifference {
         ratio = shift.shift.exp();
         (low, high, p_value) = (Some(shift.low.exp()), Some(shift.high.exp()), Some(shift.p_value));
     } else if let (Some(a_low), Some(a_high), Some(b_low), Some(b_high)) = (a.low, a.high, b.low, b.high) {
-        basis = Basis::OneWindow;
+        basis = Basis::FewWindows;
         // Both ends at once: wider than needed, on purpose.
         (low, high) = (Some(b_low / a_high.max(1.0)), Some(b_high / a_low.max(1.0)));
     }
@@ -217,7 +217,10 @@ fn sentence(d: &SampleDifference) -> String {
     };
     let how = match d.basis {
         Basis::Windows => format!("{} and {} windows", d.n_windows[0], d.n_windows[1]),
-        Basis::OneWindow => "one window each".into(),
+        Basis::FewWindows if d.n_windows == [1, 1] => "one window each".into(),
+        Basis::FewWindows => {
+            format!("{} and {} windows, all of their intervals together", d.n_windows[0], d.n_windows[1])
+        }
         Basis::NoInterval if d.n_windows == [1, 1] => "one number each".into(),
         Basis::NoInterval => format!("{} and {} windows, too few for an interval", d.n_windows[0], d.n_windows[1]),
     };
@@ -276,9 +279,9 @@ fn cannot_conclude(
         "The runs are not paired: {machine}, {kernel} and every setting differ together, so no number above is the effect \
          of one setting. To know one, turn it on one machine: wakewatt doctor, or wakewatt measure disk --experiment."
     ));
-    if samples.iter().any(|d| d.basis == Basis::OneWindow) {
+    if samples.iter().any(|d| d.basis == Basis::FewWindows) {
         lines.push(
-            "Numbers from one window each: the interval says how well that window was measured, not how the machine \
+            "Numbers from one window each, or few: the interval says how well they were measured, not how the machine \
              varies from window to window. Nothing about settings follows; repeat each run a few times."
                 .into(),
         );

@@ -7,7 +7,7 @@
 use super::{Comparison, predict};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
-use crate::rules::known_kernel_changes;
+use crate::rules::kernel_changes_between;
 use crate::units::show_ns;
 use serde::Serialize;
 
@@ -87,7 +87,7 @@ fn kernel(a: &Snapshot, b: &Snapshot) -> Option<Suspect> {
         return None;
     }
     let is_upgrade = new > old;
-    let between = known_kernel_changes::between(old.min(new), old.max(new));
+    let between = kernel_changes_between(old.min(new), old.max(new));
     let verb = if is_upgrade { "brought" } else { "are taken away" };
     let list: Vec<String> = between.iter().map(|c| format!("{} ({}, {})", c.what, c.since, c.source)).collect();
     let why = if list.is_empty() {

@@ -344,7 +344,9 @@ mod isolated_cpus;
 mod tuning_daemons;
 mod guest_hypervisor;
 mod container_masked;
-pub mod known_kernel_changes;
+mod known_kernel_changes;
+
+pub use known_kernel_changes::{Change, between as kernel_changes_between};
 
 /// Every rule, in the order of DESIGN.md 3: idle, frequency, memory, look-alikes, neighbourhood, kernel.
 pub const RULES: &[&dyn Rule] = &[

@@ -50,7 +50,7 @@ fn a_measured_run_is_saved_shown_and_compared() {
     assert!(said.out.contains("The runs are not paired") && said.out.contains("one window each"), "{}", said.out);
     let said = run(&["compare", "--json", text(&at("a.run")), text(&at("b.run"))]);
     let document = assert_valid(&validator("compare"), "compare", &said.out);
-    assert_eq!(document["runs"]["samples"][0]["basis"], "one_window");
+    assert_eq!(document["runs"]["samples"][0]["basis"], "few_windows");
 }
 
 #[test]

@@ -162,6 +162,10 @@ fn several_windows_get_an_interval_and_a_test() {
     let median = found.samples.iter().find(|d| d.id == "wakeup.timer.1ms.median").unwrap();
     assert_eq!((median.basis, median.n_windows, median.verdict), (Basis::Windows, [6, 6], Verdict::Higher));
     assert!(median.p_value.unwrap() < 0.01 && (median.ratio - 1.96).abs() < 0.1, "{median:?}");
+    let two = |run: Evidence| Evidence { wakeups: run.wakeups[..2].to_vec(), ..run };
+    let few = runs(&two(run(40_000.0, 1)), &two(run(80_000.0, 50)));
+    assert_eq!((few.samples[0].basis, few.samples[0].verdict), (Basis::FewWindows, Verdict::Higher));
+    assert!(few.samples[0].sentence.contains("2 and 2 windows, all of their intervals together"));
     let same = runs(&run(40_000.0, 1), &run(40_100.0, 50));
     assert_eq!(same.samples[0].verdict, Verdict::NoDifference);
     assert!(same.summary.is_empty() && same.samples[0].sentence.contains("no difference worth a word"));
