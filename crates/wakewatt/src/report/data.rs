@@ -65,6 +65,7 @@ impl Show {
             Show::Minutes => format!("{} min", digits(value)),
             Show::Hours => format!("{} h", digits(value)),
             Show::Bytes => spaced(&show_bytes(whole(value))),
+            Show::BytesPerS if value > 0.0 && value < 1e9 => format!("{} MB/s", digits(value / 1e6)),
             Show::BytesPerS => format!("{} GB/s", digits(value / 1e9)),
             Show::Ratio => words::percent(value),
             Show::Times => format!("×{}", words::ratio(value)),

@@ -15,7 +15,8 @@ pub(super) struct LogAxis {
 impl LogAxis {
     /// Around these values with a little air; `at_least` is the smallest factor the axis spans.
     pub(super) fn around(values: impl IntoIterator<Item = f64>, at_least: f64, from: f64, to: f64) -> LogAxis {
-        let values: Vec<f64> = values.into_iter().filter(|v| v.is_finite() && *v > 0.0).collect();
+        let values = values.into_iter().filter(|v| v.is_finite() && *v > 0.0);
+        let values: Vec<f64> = values.map(|v| v.clamp(1.0 / MOST_LOG, MOST_LOG)).collect();
         let mut low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let mut high = values.iter().copied().fold(0.0, f64::max);
         if !low.is_finite() {
@@ -67,6 +68,8 @@ fn thin(ticks: Vec<f64>, n: usize) -> Vec<f64> {
     ticks.into_iter().step_by(every).collect()
 }
 
+/// The same for a logarithmic axis: ratios of larger ones would overflow.
+const MOST_LOG: f64 = 1e100;
 /// Beyond this a value is drawn at the edge: differences of larger ones would overflow.
 const MOST: f64 = 1e300;
 

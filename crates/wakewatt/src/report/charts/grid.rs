@@ -83,7 +83,7 @@ impl Chart for Grid {
             }
         }
         let (least, most) = (self.values().fold(f64::INFINITY, f64::min), self.values().fold(0.0, f64::max));
-        let range = format!("from {} (pale) to {} (dark)", self.show.text(least), self.show.text(most));
+        let range = format!("from {} (faint) to {} (strong)", self.show.text(least), self.show.text(most));
         svg.text("axis", Anchor::Start, (0.0, bottom + 18.0), &range);
         let desc = format!("{} by {}, {range}; the numbers are in its table", self.rows.len(), self.columns.len());
         svg.finish(id, class, &self.title, &desc)

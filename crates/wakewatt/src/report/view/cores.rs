@@ -24,7 +24,7 @@ pub(super) fn section(samples: &[CoresSample]) -> Option<Section> {
             format!("cores-{i}"),
             "Hand-over of a cache line",
             format!(
-                "Median batch, one way; {} hand-overs a batch. The CPU of the row leads, and the line lies on its node. A dash or pale grey: not measured.{joined}",
+                "Median batch, one way; {} hand-overs a batch. The CPU of the row leads, and the line lies on its node. Grey: not measured.{joined}",
                 sample.hand_overs_per_batch
             ),
             &grid,

@@ -43,7 +43,13 @@ pub(super) fn section(timelines: &[Timeline]) -> Option<Section> {
         plot.marks = timeline.changes.iter().map(|c| (since(c.at_ns), c.what.clone())).collect();
         let caption = "One mark for each window, not smoothed; the upright lines are the moments of change. A drawing proves nothing by itself: an experiment does.";
         let label = label_word(timeline.label);
-        out.figures.extend(figure(format!("timeline-{i}"), &timeline.title, caption, label, &plot));
+        out.figures.extend(figure(
+            format!("timeline-{i}"),
+            &words::sentence_case(&timeline.title),
+            caption,
+            label,
+            &plot,
+        ));
         for change in &timeline.changes {
             let at = time.text(since(change.at_ns));
             out.remarks.push(format!("{}, changed after {at}: {}", words::sentence_case(&timeline.title), change.what));

@@ -153,7 +153,7 @@ impl Runs<'_> {
 /// A level in words.
 fn ask(level: &Level, at: usize) -> String {
     match level.ask {
-        Ask::Share(share) => words::percent(share),
+        Ask::Share(share) => Show::Ratio.text(share),
         Ask::Idle => "active idle".into(),
         Ask::Clients(n) => format!("{} clients", words::count(u64::from(n))),
         Ask::Rate(rate) => Show::PerS.text(rate),
