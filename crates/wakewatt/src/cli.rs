@@ -70,7 +70,7 @@ pub enum Command {
     Run(run::RunArgs),
     /// Load the machine, level by level, and weigh work against watts: rate, latency, CPU time, score per watt
     #[command(
-        before_help = "Example:\n  wakewatt load steps --quick                       100 %, 90 % ... 10 %, active idle; in four minutes\n  sudo wakewatt load steps --levels 100,50,10,idle  with the meters that need root\n  wakewatt load --repeat 5 --metric 'score: ([0-9.]+)' -- ./benchmark"
+        before_help = "Example:\n  wakewatt load steps --quick                  100 %, 90 % ... 10 %, active idle: four minutes\n  sudo wakewatt load steps --levels 100,50,idle   also with the meters that need root\n  wakewatt load --repeat 5 --metric 'score: ([0-9.]+)' -- ./benchmark"
     )]
     Load(Box<load::LoadArgs>),
     /// Answer the far end of `measure network`

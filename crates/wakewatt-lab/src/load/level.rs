@@ -27,6 +27,9 @@ use wakewatt_host::clock::monotonic_ns;
 /// Meters are started this long before what counts, or half the ramp.
 const LEAD_NS: u64 = 1_000_000_000;
 
+/// MSR_SMI_COUNT of Intel's processors.
+const SMI_COUNT: u32 = 0x34;
+
 /// A level, and the generator's own cost in it.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -117,7 +120,8 @@ pub fn level(
             capacity_per_s: engine.capacity_per_s(),
             steal_ratio: noise.steal_ratio,
             n_throttles: noise.n_throttles,
-            is_too_busy: noise.is_too_busy,
+            n_smis: after.n_smis.zip(before.n_smis).map_or(0, |(now, then)| now.saturating_sub(then)),
+            is_too_busy: noise.is_too_busy.map(|_| "other processes had most of the CPUs' time".into()),
         },
     );
     let overhead_ns = (sums.n_own > 0).then(|| sums.own_ns as f64 / sums.n_own as f64);
@@ -166,6 +170,7 @@ fn rates(engine: &Engine, ask: Ask) -> Result<Vec<f64>, String> {
 /// What is read at the edges.
 struct Counters {
     at_ns: u64,
+    n_smis: Option<u64>,
     usage: Usage,
     noise: NoiseCounters,
     idle: IdleBaseline,
@@ -177,7 +182,15 @@ impl Counters {
         let usage = Usage::read(src, cpus, at_ns);
         let own_ns = cpu_ns_of(src, pids);
         let all: Vec<Cpu> = cpus.iter().collect();
-        Counters { at_ns, usage, noise: NoiseCounters::read(src, cpus, own_ns), idle: IdleBaseline::read(src, &all) }
+        // One CPU stands for all; on machines without the register, or without the right to read it, there is none.
+        let n_smis = cpus.first().and_then(|cpu| src.msr(cpu, SMI_COUNT).ok());
+        Counters {
+            at_ns,
+            n_smis,
+            usage,
+            noise: NoiseCounters::read(src, cpus, own_ns),
+            idle: IdleBaseline::read(src, &all),
+        }
     }
 }
 

@@ -42,9 +42,13 @@ impl Meters {
         if seen.chosen.is_some() {
             return None;
         }
-        let why = seen.meters.iter().map(|m| format!("{} ({})", m.meter, m.why.as_deref().unwrap_or("no total")));
+        // What nobody named is not worth a word; what is there and does not work is.
+        let why = seen.meters.iter().map(|m| (m, m.why.as_deref().unwrap_or("no total")));
+        let why =
+            why.filter(|(_, why)| !why.starts_with("not asked for")).map(|(m, why)| format!("{} ({why})", m.meter));
         let why = why.collect::<Vec<_>>().join("; ");
-        Some(format!("watts are absent, because no meter of this machine works: {why}"))
+        let what = "watts are absent, because no meter of this machine works";
+        Some(if why.is_empty() { what.into() } else { format!("{what}: {why}") })
     }
 
     /// Reads those that work from now on, and temperatures.
@@ -72,9 +76,11 @@ mod tests {
     #[test]
     fn only_what_works_is_read_again() {
         let mut meters = Meters::new(Wanted::default(), &[], &[], 1_000_000_000);
-        let dead = EnergySample { meters: vec![MeterSample::unavailable("ipmi", "no BMC")], ..EnergySample::default() };
+        let silent = |name, why| MeterSample::unavailable(name, why);
+        let both = vec![silent("ipmi", "no BMC"), silent("redfish", "not asked for; give --redfish URL")];
+        let dead = EnergySample { meters: both, ..EnergySample::default() };
         let remark = meters.keep(&dead).unwrap();
-        assert!(remark.contains("ipmi (no BMC)"), "{remark}");
+        assert!(remark.ends_with("works: ipmi (no BMC)"), "{remark}");
         assert!(meters.works.is_empty());
         let working = MeterSample { label: Label::Measured, ..MeterSample::unavailable("hwmon", "") };
         let seen = EnergySample { chosen: Some("hwmon".into()), meters: vec![working], ..dead };

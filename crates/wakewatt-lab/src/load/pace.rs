@@ -85,13 +85,13 @@ pub fn open(pace: &mut impl Pace, plan: Schedule, times: &Times, tally: &mut Tal
         let start_ns = pace.now_ns();
         pace.work();
         let done_ns = pace.now_ns();
+        tally.left(pace);
         tally.counted.n_finished += u64::from(times.is_recorded(done_ns));
         if counts {
             tally.counted.n_done += 1;
             tally.latency.saturating_record(done_ns.saturating_sub(at_ns).max(1));
             tally.service.saturating_record(done_ns.saturating_sub(start_ns).max(1));
         }
-        tally.left(pace);
     }
 }
 
@@ -105,11 +105,11 @@ pub fn closed(pace: &mut impl Pace, times: &Times, tally: &mut Tally) {
         tally.entering(pace);
         pace.work();
         let done_ns = pace.now_ns();
+        tally.left(pace);
         if times.is_recorded(done_ns) {
             tally.counted.n_finished += 1;
             tally.service.saturating_record(done_ns.saturating_sub(start_ns).max(1));
         }
-        tally.left(pace);
         start_ns = done_ns;
     }
 }

@@ -4,7 +4,7 @@
 //! Poisson count (beyond that it is not chance); at 100 % it may fall short by 2.5 %, because a queue that is always full
 //! and a machine that is calibrated to 2 % cannot do better. Everything planned was done. The quoted meter was not silent
 //! for more than 1 % of the window, no temperature drifted by more than 2 degrees, the hypervisor took nothing to speak of,
-//! nothing was throttled, and other processes did not have most of the machine.
+//! nothing was throttled, the firmware did not interrupt (where its counter can be read), and other processes did not have most of the machine.
 
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::energy::{EnergySample, Sense};
@@ -33,6 +33,8 @@ pub struct Beside {
     pub steal_ratio: f64,
     /// Times something slowed down for its heat.
     pub n_throttles: u64,
+    /// System-management interrupts: the firmware took the CPUs, and the kernel does not know.
+    pub n_smis: u64,
     /// Other processes had most of the machine: in words.
     pub is_too_busy: Option<String>,
 }
@@ -56,6 +58,9 @@ pub fn broken(level: &Level, beside: &Beside) -> Vec<String> {
     }
     if beside.n_throttles > 0 {
         out.push(format!("cores slowed down for their heat, {} times", beside.n_throttles));
+    }
+    if beside.n_smis > 0 {
+        out.push(format!("the firmware interrupted {} times (SMI)", beside.n_smis));
     }
     out.extend(beside.is_too_busy.clone());
     out
@@ -190,9 +195,9 @@ pub(super) mod tests {
 
     #[test]
     fn steal_heat_and_others_are_named() {
-        let beside =
-            Beside { capacity_per_s: None, steal_ratio: 0.006, n_throttles: 2, is_too_busy: Some("others".into()) };
-        assert_eq!(broken(&level(Ask::Rate(500.0), 500.0, 500.0), &beside).len(), 3);
+        let is_too_busy = Some("others".into());
+        let beside = Beside { capacity_per_s: None, steal_ratio: 0.006, n_throttles: 2, n_smis: 1, is_too_busy };
+        assert_eq!(broken(&level(Ask::Rate(500.0), 500.0, 500.0), &beside).len(), 4);
     }
 
     /// One reading a second of a meter that says 100 W, with a hole.

@@ -66,7 +66,9 @@ impl Usage {
             let Some(then) = before.cpus.get(cpu) else { continue };
             let ns = |now: u64, then: u64| now.saturating_sub(then).saturating_mul(TICK_NS);
             let (user_ns, system_ns) = (ns(now.user, then.user), ns(now.system, then.system));
-            let ratio = |ns: u64| (ns as f64 / window_ns).min(1.0);
+            // Ticks are coarse: the parts of a short window may add up to more than it.
+            let of_ns = window_ns.max(user_ns.saturating_add(system_ns) as f64);
+            let ratio = |ns: u64| (ns as f64 / of_ns).min(1.0);
             used.cpu_ns = used.cpu_ns.saturating_add(user_ns).saturating_add(system_ns);
             used.system_ns = used.system_ns.saturating_add(system_ns);
             used.cpus.push(CpuUse {
@@ -117,6 +119,8 @@ mod tests {
         assert_eq!((used.cpu_ns, used.system_ns), (850_000_000, 250_000_000));
         assert!((used.cpus[0].user_ratio - 0.6).abs() < 1e-9 && (used.cpus[0].steal_ratio - 0.01).abs() < 1e-9);
         assert_eq!(used.cpus[1].busy_ratio(), 0.0, "counters that ran backwards are no time");
+        let short = read("cpu0 18 1 0 0 0 0 0 0 0 0\n", 50_000_000).since(&before);
+        assert!((short.cpus[0].busy_ratio() - 1.0).abs() < 1e-9, "90 ms of ticks in 50 ms");
         assert_eq!(read("cpu0 x\ncpu9999999999 1\n", 5).since(&before).cpus, []);
     }
 

@@ -6,7 +6,7 @@
 //! that is active idle. The end of standard input ends the process, whatever it is doing, so it cannot outlive who started
 //! it.
 
-use super::message::{Counted, Order, Reply};
+use super::message::{Counted, Order, Reply, Times};
 use super::pace::{self, Pace, Tally};
 use super::schedule::Schedule;
 use super::work::Work;
@@ -16,8 +16,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use wakewatt_host::affinity::Pinned;
 use wakewatt_host::clock::{monotonic_ns, thread_cpu_ns};
 use wakewatt_host::sleep::sleep_until;
-
-use super::message::Times;
 
 /// Enough for the loops, and no more on a machine with hundreds of CPUs.
 const STACK_BYTES: usize = 256 * 1024;

@@ -24,7 +24,7 @@ pub struct LoadArgs {
 pub enum Load {
     /// Transactions at shares of what this machine can do: 100 %, 90 % … 10 %, active idle (in the manner of SPECpower_ssj2008)
     #[command(
-        before_help = "Example:\n  wakewatt load steps                             about 20 minutes, 60 s recorded per level\n  wakewatt load steps --quick --levels 100,50,10,idle\n  wakewatt load steps --levels 800/s --interval 30s    a rate instead of a share: nothing is calibrated\n  sudo wakewatt load steps --spec-like --json > run.json"
+        before_help = "Example:\n  wakewatt load steps                              20 minutes, 60 s recorded per level\n  wakewatt load steps --quick --levels 100,50,10,idle\n  wakewatt load steps --levels 800/s --interval 30s    a rate: nothing is calibrated\n  sudo wakewatt load steps --spec-like --json > run.json"
     )]
     Steps(StepsArgs),
 }

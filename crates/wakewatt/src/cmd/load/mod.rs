@@ -6,6 +6,8 @@ mod command;
 mod steps;
 mod text;
 
+pub use steps::spec;
+
 use crate::cli::load::{Load, LoadArgs};
 use crate::cli::meter::MeterArgs;
 use crate::exit::{Code, End, Failure};
@@ -48,7 +50,7 @@ pub fn worker() -> Result<Code> {
 }
 
 /// The meters that the command line names, or all there are.
-fn meters(args: &MeterArgs) -> Result<Meters> {
+pub fn meters(args: &MeterArgs) -> Result<Meters> {
     let machine: Machine = Arc::new(Live::this_machine());
     let (wanted, preferred) = super::measure::power::wanted(args, &machine)?;
     Ok(Meters::new(wanted, &args.meter, &preferred, METER_INTERVAL_NS))

@@ -34,6 +34,8 @@ const FOREIGN_RATIO: f64 = 0.02;
 const FEW: f64 = 10_000.0;
 /// A service time may be this part of what is recorded.
 const FEWEST_IN_INTERVAL: u64 = 20;
+/// What a CPU cannot do: no transaction is shorter than 10 us.
+const MOST_PER_CPU_S: f64 = 1e5;
 
 /// Runs it.
 pub(super) fn run(args: &StepsArgs) -> Result<End> {
@@ -41,7 +43,7 @@ pub(super) fn run(args: &StepsArgs) -> Result<End> {
     let levels = if args.levels.is_empty() { standard_levels() } else { args.levels.clone() };
     let src = Live::this_machine();
     let cpus = cpus(args)?;
-    check(args, &phases, &levels)?;
+    check(args, &phases, &levels, cpus.len())?;
     let mut meters = meters(&args.meters)?;
     let interrupt = Interrupt::listen()?;
     let mut run = LoadRun {
@@ -52,15 +54,8 @@ pub(super) fn run(args: &StepsArgs) -> Result<End> {
         service_ns: Some(args.service),
         ..LoadRun::default()
     };
-    let places = places(&src, &cpus, &mut run.remarks);
+    let spec = spec(&src, &cpus, args.service, args.work, run.seed, &mut run.remarks)?;
     first_look(&src, &cpus, &mut meters, &mut run.remarks, &interrupt)?;
-    let spec = Spec {
-        program: vec![std::env::current_exe().context("cannot find this program")?.into(), "load-worker".into()],
-        places,
-        service_ns: args.service,
-        work_units: args.work,
-        seed: run.seed,
-    };
     let ended = all(&mut run, &spec, &levels, &phases, &meters, &src, &interrupt);
     run.remarks.extend(changed(&run.settings, &settings(&src)));
     few(&mut run);
@@ -147,7 +142,7 @@ fn cpus(args: &StepsArgs) -> Result<CpuSet> {
 }
 
 /// What the command line's parser cannot see.
-fn check(args: &StepsArgs, phases: &Phases, levels: &[Ask]) -> Result<()> {
+fn check(args: &StepsArgs, phases: &Phases, levels: &[Ask], n_cpus: usize) -> Result<()> {
     let usage = |text: String| Err(Failure::error(Code::Usage, text));
     if args.service.saturating_mul(FEWEST_IN_INTERVAL) > phases.record_ns {
         return usage(format!(
@@ -160,12 +155,30 @@ fn check(args: &StepsArgs, phases: &Phases, levels: &[Ask]) -> Result<()> {
     if levels.len() > MOST_LEVELS {
         return usage(format!("{} levels: give at most {MOST_LEVELS}", levels.len()));
     }
+    let most_per_s = MOST_PER_CPU_S * n_cpus as f64;
+    if let Some(ask) = levels.iter().find(|ask| matches!(ask, Ask::Rate(per_s) if *per_s > most_per_s)) {
+        return usage(format!("--levels {}: more than {most_per_s}/s is beyond {n_cpus} CPUs", name(*ask)));
+    }
     let is_again = |(index, ask): (usize, &Ask)| levels.iter().take(index).any(|other| other == ask);
     if let Some(index) = levels.iter().enumerate().position(is_again) {
         let twice = levels.get(index).map(|ask| name(*ask)).unwrap_or_default();
         return usage(format!("--levels names {twice} twice; each level is run once"));
     }
     Ok(())
+}
+
+/// What to start for a load of transactions on these CPUs; also for who runs levels as blocks of an experiment.
+pub fn spec(
+    src: &dyn Source,
+    cpus: &CpuSet,
+    service_ns: u64,
+    work_units: Option<u64>,
+    seed: u64,
+    remarks: &mut Vec<String>,
+) -> Result<Spec> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let program = vec![program.into(), "load-worker".into()];
+    Ok(Spec { program, places: places(src, cpus, remarks), service_ns, work_units, seed })
 }
 
 /// One process per memory node.
@@ -201,15 +214,15 @@ fn first_look(
 ) -> Result<()> {
     let wait = Wait::listen()?;
     let recorder = meters.look();
-    let (before, own_before_ns, until_ns) =
-        (Usage::read(src, cpus, monotonic_ns()), own_cpu_ns(), monotonic_ns() + LOOK_NS);
+    let (start_ns, own_before_ns) = (monotonic_ns(), own_cpu_ns());
+    let (before, until_ns) = (Usage::read(src, cpus, start_ns), start_ns + LOOK_NS);
     while monotonic_ns() < until_ns && !interrupt.is_set() {
         wait.wait(None, until_ns.saturating_sub(monotonic_ns()));
     }
     let now_ns = monotonic_ns();
     let used = Usage::read(src, cpus, now_ns).since(&before);
     let own_ns = own_cpu_ns().saturating_sub(own_before_ns);
-    let window_ns = (LOOK_NS * cpus.len().max(1) as u64) as f64;
+    let window_ns = (now_ns.saturating_sub(start_ns).max(1) * cpus.len().max(1) as u64) as f64;
     let foreign = used.cpu_ns.saturating_sub(own_ns) as f64 / window_ns;
     if foreign > FOREIGN_RATIO {
         let percent = foreign * 100.0;
@@ -249,12 +262,13 @@ mod tests {
     fn bad_input_is_refused_with_a_way_out() {
         let args = |service| StepsArgs { service, ..StepsArgs::default() };
         let phases = Phases::custom(1_000_000_000);
-        let why = |service, levels: &[Ask]| check(&args(service), &phases, levels).unwrap_err().to_string();
+        let why = |service, levels: &[Ask]| check(&args(service), &phases, levels, 2).unwrap_err().to_string();
         assert!(why(2_000_000_000, &[Ask::Idle]).contains("at most 50ms"));
         assert!(why(500_000, &[Ask::Idle, Ask::Share(0.5), Ask::Idle]).contains("active idle twice"));
         let many: Vec<Ask> = (1..=101).map(|n| Ask::Rate(f64::from(n))).collect();
+        assert!(why(500_000, &[Ask::Rate(1e8)]).contains("more than 200000/s is beyond 2 CPUs"));
         assert!(why(500_000, &many).contains("at most 100"));
-        assert!(check(&args(500_000), &phases, &standard_levels()).is_ok());
+        assert!(check(&args(500_000), &phases, &standard_levels(), 2).is_ok());
         assert_eq!(
             (about(0), about(61_000_000_000), about(1_110_000_000_000)),
             ("0s".into(), "61s".into(), "19min".into())

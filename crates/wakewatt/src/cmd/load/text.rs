@@ -186,3 +186,66 @@ fn show(ns: f64) -> String {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates, which is right here
     show_ns(ns.round() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A level of ten seconds with a meter that says so many watts.
+    fn level(ask: Ask, per_s: f64, watts: Option<u64>) -> Level {
+        let energy = watts.map(|w| {
+            json!({ "window": { "start_at_ns": 0, "end_at_ns": 1 }, "interval_ns": 1, "chosen": "hwmon", "witnesses": [],
+                "meters": [{ "meter": "hwmon", "label": "measured", "channels": [],
+                    "total": { "covers": "wall", "of": [], "mean_uw": w * 1_000_000, "without": [] } }] })
+        });
+        let value = json!({
+            "ask": ask, "phases_ns": [0, 0, 10_000_000_000u64, 0], "n_planned": 9, "n_done": 9, "n_failed": 0,
+            "window": { "start_at_ns": 0, "end_at_ns": 10_000_000_000u64 }, "target_per_s": per_s, "per_s": per_s,
+            "parts": [], "cpu_ns": 5_000_000_000u64, "system_ns": 1_000_000_000u64, "disturbances": [], "is_invalid": [],
+            "cpus": [{ "cpu": 0, "user_ratio": 0.4, "system_ratio": 0.1, "steal_ratio": 0.0 }],
+            "idle": [{ "cpu": 0, "states": [
+                { "index": 0, "name": "POLL", "n_usage": 1, "time_ns": 5 },
+                { "index": 1, "name": "C6", "n_usage": 1, "time_ns": 4_000_000_000u64 }] }],
+            "energy": energy,
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn shown(run: LoadRun) -> String {
+        text(&Loaded { overall: run.overall(), run })
+    }
+
+    #[test]
+    fn the_score_needs_watts_and_valid_levels_to_be_quoted() {
+        let levels = |watts: [Option<u64>; 3]| {
+            vec![
+                level(Ask::Share(1.0), 4000.0, watts[0]),
+                level(Ask::Share(0.5), 2000.0, watts[1]),
+                level(Ask::Idle, 0.0, watts[2]),
+            ]
+        };
+        let run = LoadRun { levels: levels([Some(200), Some(150), Some(100)]), ..LoadRun::default() };
+        let said = shown(run.clone());
+        assert!(said.contains("Score 6000/s (sum over 2 load levels) at 450W (sum of all levels): 13.3 per"), "{said}");
+        assert!(said.contains("active idle draws 50 % of full load, energy proportionality 0.50."), "{said}");
+        assert!(said.contains("C6 40 %") && said.contains("50 %   10 %"), "{said}");
+        let mut run = LoadRun { levels: levels([Some(200), None, Some(100)]), ..run };
+        run.levels[1].is_invalid.push("the meter was silent".into());
+        let said = shown(run);
+        assert!(
+            said.contains("watts are unmeasured, so there is no score per watt. 1 of 3 levels are invalid"),
+            "{said}"
+        );
+        assert!(said.contains("INVALID: the meter was silent"), "{said}");
+    }
+
+    #[test]
+    fn runs_of_a_command_have_a_median() {
+        let levels = [3.0, 1.0, 2.0, 8.0].map(|figure| level(Ask::Run, figure, Some(10))).to_vec();
+        let run = LoadRun { kind: Kind::Command, title: "x".into(), levels, ..LoadRun::default() };
+        let said = shown(run);
+        assert!(said.contains("4 runs of \"x\"") && said.contains("median 2.5 (from 1 to 8, n = 4)."), "{said}");
+        assert_eq!(middle(&[]), None);
+    }
+}
