@@ -32,7 +32,7 @@ impl Iterator for Schedule {
         // 1 - unit() lies in (0, 1]: its logarithm is finite.
         self.since_ns += -(1.0 - self.random.unit()).ln() * self.mean_gap_ns;
         // No rate, or more than a hundred days: the end. Also 0 times infinity.
-        if !(self.since_ns < 9e15) {
+        if self.since_ns.is_nan() || self.since_ns >= 9e15 {
             return None;
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

@@ -77,7 +77,7 @@ impl Work {
 /// Units that take this long, at these costs of a unit on the threads.
 pub fn units_for(service_ns: u64, costs_ns: &[f64]) -> u64 {
     let mean = costs_ns.iter().sum::<f64>() / costs_ns.len().max(1) as f64;
-    if !(mean > 0.0) {
+    if mean.is_nan() || mean <= 0.0 {
         return 1;
     }
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

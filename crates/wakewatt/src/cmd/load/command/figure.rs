@@ -57,8 +57,9 @@ impl Figure {
         let text = String::from_utf8_lossy(&output.bytes);
         let number = match self {
             Figure::Expression(regex) => {
-                let all = text.lines().filter_map(|line| regex.captures_iter(line).last()?.get(1).map(|g| g.as_str()));
-                all.last().map(|word| word.replace([',', '_'], "").parse::<f64>().map_err(|_| word.to_string()))
+                let mut all =
+                    text.lines().filter_map(|line| regex.captures_iter(line).last()?.get(1).map(|g| g.as_str()));
+                all.next_back().map(|word| plain(word).parse::<f64>().map_err(|_| word.to_string()))
             }
             Figure::Pointer(pointer) => {
                 let whole = serde_json::from_str::<Value>(&text).ok();
@@ -83,6 +84,14 @@ impl Figure {
             )),
         }
     }
+}
+
+/// Without the commas between thousands, where they can be nothing else: `12,5` stays as it is, and is no number.
+fn plain(word: &str) -> String {
+    let whole = word.split('.').next().unwrap_or_default();
+    let mut groups = whole.split(',');
+    let is_grouped = groups.next().is_some_and(|g| (1..=3).contains(&g.len())) && groups.all(|g| g.len() == 3);
+    if is_grouped { word.replace(',', "") } else { word.to_string() }
 }
 
 /// What a command printed.
@@ -157,6 +166,7 @@ mod tests {
         let why = score.find(&printed("a\nb\n")).unwrap_err();
         assert!(why.contains("--metric 'score: ([0-9.,]+)' found nothing in its 2 lines"), "{why}");
         assert!(by("(.*)x").find(&printed("fastx\n")).unwrap_err().contains("\"fast\", which is no number"));
+        assert!(score.find(&printed("score: 12,5\n")).is_err(), "a comma for a point is not guessed at");
         assert!(by("(inf)").find(&printed("inf\n")).is_err());
         for bad in ["(", "no group", "(a)(b)"] {
             assert!(Figure::parse(Some(bad), None).unwrap_err().starts_with("--metric"), "{bad}");
