@@ -41,6 +41,11 @@ pub fn own_cpu_ns() -> u64 {
     ns_of(clock_gettime(ClockId::ProcessCPUTime))
 }
 
+/// CPU time the calling thread has used. A system call, unlike the clocks above.
+pub fn thread_cpu_ns() -> u64 {
+    ns_of(clock_gettime(ClockId::ThreadCPUTime))
+}
+
 /// Cost of one CLOCK_MONOTONIC read: the median over 21 batches of 100, so an interrupt in one does not count.
 pub fn read_cost_ns() -> u64 {
     let mut batches = [0u64; 21];

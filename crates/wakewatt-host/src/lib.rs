@@ -6,6 +6,7 @@
 pub mod live;
 pub mod kept;
 pub mod recorded;
+pub mod reaped;
 pub mod recorder;
 pub mod faulty;
 pub mod ethtool;

@@ -7,6 +7,7 @@
 pub mod bench;
 pub mod noise;
 pub mod experiment;
+pub mod load;
 pub mod disk_workload;
 pub mod idle_arms;
 pub mod wake_workload;

@@ -25,6 +25,10 @@ pub struct Noise {
     pub notes: Vec<String>,
     /// Why the window says nothing about sleeping, if so.
     pub is_too_busy: Option<String>,
+    /// Share of the measured CPUs' time that the hypervisor took.
+    pub steal_ratio: f64,
+    /// Times a core or package slowed down for its heat.
+    pub n_throttles: u64,
 }
 
 /// Counters at one moment.
@@ -88,7 +92,7 @@ impl NoiseCounters {
         if self.throttles > before.throttles {
             notes.push(format!("thermal throttling, {} times", self.throttles - before.throttles));
         }
-        Noise { notes, is_too_busy }
+        Noise { notes, is_too_busy, steal_ratio, n_throttles: self.throttles.saturating_sub(before.throttles) }
     }
 }
 

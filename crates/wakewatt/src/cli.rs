@@ -1,7 +1,9 @@
 //! The command line, defined once: help, man pages and completions are made from this file.
 
 pub mod disk;
+pub mod load;
 pub mod measure;
+pub mod meter;
 pub mod run;
 pub mod trace;
 pub mod tune;
@@ -73,6 +75,11 @@ pub enum Command {
         before_help = "Example:\n  wakewatt run --per-node -- ./load --port 80{node}\n  wakewatt run --per-node --compare --metric 'score: ([0-9.]+)' -- ./load"
     )]
     Run(run::RunArgs),
+    /// Load the machine, level by level, and weigh work against watts: rate, latency, CPU time, score per watt
+    #[command(
+        before_help = "Example:\n  wakewatt load steps --quick                  100 %, 90 % ... 10 %, active idle: four minutes\n  sudo wakewatt load steps --levels 100,50,idle   also with the meters that need root\n  wakewatt load --repeat 5 --metric 'score: ([0-9.]+)' -- ./benchmark"
+    )]
+    Load(Box<load::LoadArgs>),
     /// Answer the far end of `measure network`
     #[command(
         before_help = "Example:\n  wakewatt respond --listen 10.0.0.2:7117      on the far host\n  wakewatt measure network --peer 10.0.0.2:7117   on this one\n  sudo wakewatt respond --icmp --for 30s          watches pings, answers nothing itself"
@@ -98,6 +105,9 @@ pub enum Command {
     /// Internal: holds a latency limit until it is told to end
     #[command(hide = true)]
     Hold(tune::HoldArgs),
+    /// Internal: a process of the load generator; takes orders from standard input
+    #[command(hide = true)]
+    LoadWorker,
 }
 
 /// Where facts are read from.

@@ -17,6 +17,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
     Published { name: "trace", schema: || schemars::schema_for!(wakewatt_core::samples::traced::Traced) },
     Published { name: "trace-info", schema: || schemars::schema_for!(crate::cmd::trace::TraceInfo) },
+    Published { name: "load", schema: || schemars::schema_for!(crate::cmd::load::Loaded) },
     Published { name: "respond", schema: || schemars::schema_for!(wakewatt_core::samples::icmp::IcmpAnswers) },
     Published { name: "watch", schema: || schemars::schema_for!(wakewatt_core::watch::Rates) },
     Published { name: "tune-knobs", schema: || schemars::schema_for!(crate::cmd::tune::Knobs) },

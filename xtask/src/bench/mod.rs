@@ -8,6 +8,7 @@ mod disk;
 mod cores;
 mod icmp;
 mod inspect;
+mod load;
 mod memory;
 mod startup;
 mod trace;
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores, load
     what: Vec<String>,
     /// The binary to measure; built in release when not given
     #[arg(long)]
@@ -71,6 +72,7 @@ const ALL: &[(&str, Measure)] = &[
     ("memory", memory::measure),
     ("disk", disk::measure),
     ("cores", cores::measure),
+    ("load", load::measure),
 ];
 
 /// Runs it.

@@ -200,6 +200,10 @@ pub struct LoadRun {
     pub workers: Vec<Worker>,
     /// Service time asked for, of `steps`.
     pub service_ns: Option<u64>,
+    /// Units of work in a transaction that take this long at full speed: the same number is the same work anywhere.
+    pub work_units: Option<u64>,
+    /// CPU time of the generator itself per operation: plan, sleep, wake-up, clocks, counting.
+    pub overhead_ns_per_op: Option<f64>,
     /// Calibration intervals.
     pub calibration: Vec<Calibration>,
     /// The maximum they came to.

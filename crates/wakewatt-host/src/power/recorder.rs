@@ -71,6 +71,16 @@ impl Recorder {
     /// Reads everything once more and says what it came to.
     pub fn stop(self) -> EnergySample {
         let window = Window { start_at_ns: self.start_at_ns, end_at_ns: monotonic_ns() };
+        self.finish(window)
+    }
+
+    /// The same about a part of what was recorded; what lies before the first readings is left out.
+    pub fn stop_within(self, window: Window) -> EnergySample {
+        let start_at_ns = self.start_at_ns.max(window.start_at_ns);
+        self.finish(Window { start_at_ns, end_at_ns: window.end_at_ns.max(start_at_ns) })
+    }
+
+    fn finish(self, window: Window) -> EnergySample {
         let running = |m: &Result<Running, Box<MeterSample>>| m.as_ref().ok().map(|r| r.stop.clone());
         // All first, so that their last readings lie close together.
         self.meters.iter().filter_map(running).for_each(|stop| {

@@ -1,8 +1,8 @@
 //! The command line of `measure`.
 
+use super::meter::MeterArgs;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
-use std::path::PathBuf;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::units::{parse_bytes, parse_ns};
 
@@ -247,43 +247,15 @@ pub struct PowerArgs {
     /// Time between readings, at least 10ms; a BMC averages over seconds, whatever is given here
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
     pub interval: u64,
-    /// Only these meters; the first that works is quoted
-    #[arg(long, value_name = "NAME", value_parser = meter_parser())]
-    pub meter: Vec<String>,
-    /// A command that prints watts, once per call or one number per line (W, mW, kW)
-    #[arg(long, value_name = "CMD")]
-    pub meter_cmd: Option<String>,
-    /// A BMC to ask, such as `https://bmc.example`
-    #[arg(long, value_name = "URL")]
-    pub redfish: Vec<String>,
-    /// Its user; the password comes from --redfish-password-file or WAKEWATT_REDFISH_PASSWORD
-    #[arg(long, value_name = "NAME", requires = "redfish")]
-    pub redfish_user: Option<String>,
-    /// A file whose first line is the password
-    #[arg(long, value_name = "FILE", requires = "redfish_user")]
-    pub redfish_password_file: Option<PathBuf>,
-    /// A Prometheus to ask, such as `http://prometheus.example:9090`
-    #[arg(long, value_name = "URL", requires = "query")]
-    pub prometheus: Option<String>,
-    /// PromQL that gives this machine's watts
-    #[arg(long, value_name = "PROMQL", requires = "prometheus")]
-    pub query: Option<String>,
-    /// Believe the authorities in this PEM file instead of the distribution's
-    #[arg(long, value_name = "FILE")]
-    pub ca: Option<PathBuf>,
-    /// Believe any certificate: whoever stands between can read the password
-    #[arg(long, conflicts_with = "ca")]
-    pub insecure: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub meters: MeterArgs,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
     /// A command to run and measure; after --
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-}
-
-fn meter_parser() -> clap::builder::PossibleValuesParser {
-    clap::builder::PossibleValuesParser::new(wakewatt_host::power::METERS.iter().map(|kind| kind.name))
 }
 
 fn parse_interval(text: &str) -> Result<u64, String> {

@@ -7,6 +7,7 @@ pub mod hold;
 pub mod icmp;
 mod idle_experiment;
 pub mod inspect;
+pub mod load;
 pub mod measure;
 pub mod recover;
 pub mod report;
@@ -37,10 +38,12 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => recover::guard(args),
         Command::Hold(args) => hold::run(args),
+        Command::LoadWorker => load::worker(),
         Command::Tune(args) => tune::run(args, cli.color),
         Command::Measure(args) => return measure::run(args),
         Command::Trace(args) => return trace::run(args, cli.color),
         Command::Run(args) => return run::run(args),
+        Command::Load(args) => return load::run(args),
     };
     code.map(End::Own)
 }

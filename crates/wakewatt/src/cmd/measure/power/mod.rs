@@ -13,6 +13,7 @@ mod text;
 pub(super) use text::text;
 
 use crate::cli::PowerArgs;
+use crate::cli::meter::MeterArgs;
 use crate::cmd::trace::command::Traced;
 use crate::exit::{Code, Failure};
 use crate::interrupt::{Interrupt, Wait};
@@ -58,8 +59,8 @@ pub struct CommandRun {
 /// Runs it.
 pub(super) fn run(args: &PowerArgs, interrupt: &Interrupt) -> Result<PowerSample> {
     let machine: Machine = Arc::new(Live::this_machine());
-    let (wanted, preferred) = wanted(args, &machine)?;
-    let found = power::find(&wanted, &args.meter);
+    let (wanted, preferred) = wanted(&args.meters, &machine)?;
+    let found = power::find(&wanted, &args.meters.meter);
     let wait = Wait::listen()?;
     let recorder = Recorder::start(found, Some(machine), args.interval, &preferred);
     let sampler = activity::start();
@@ -107,7 +108,7 @@ fn follow(mut command: Traced, wait: &Wait, interrupt: &Interrupt, start_at_ns: 
 }
 
 /// What the command line says about meters, and those it names, which are quoted before others.
-fn wanted(args: &PowerArgs, machine: &Machine) -> Result<(Wanted, Vec<String>)> {
+pub(crate) fn wanted(args: &MeterArgs, machine: &Machine) -> Result<(Wanted, Vec<String>)> {
     let named = [
         (!args.redfish.is_empty(), power::redfish::NAME),
         (args.prometheus.is_some(), power::prometheus::NAME),
@@ -132,7 +133,7 @@ fn wanted(args: &PowerArgs, machine: &Machine) -> Result<(Wanted, Vec<String>)> 
 }
 
 /// From the file, else the environment; never from the command line, which everybody can read in /proc.
-fn password(args: &PowerArgs) -> Result<String> {
+fn password(args: &MeterArgs) -> Result<String> {
     let text = match &args.redfish_password_file {
         Some(file) => std::fs::read_to_string(file).with_context(|| format!("{}: cannot be read", file.display()))?,
         None => std::env::var(PASSWORD).map_err(|_| {

@@ -1,0 +1,91 @@
+//! The meters of a load: found once, then read in every level by those that worked.
+//!
+//! A kind of meter that is not there would otherwise be searched for in every level, and its reason be in every level's
+//! document. The first look lasts a second or so: a counter that does not move in it is dead.
+
+use std::sync::Arc;
+use wakewatt_core::samples::Label;
+use wakewatt_core::samples::energy::EnergySample;
+use wakewatt_host::live::Live;
+use wakewatt_host::power::{self, Machine, Recorder, Wanted};
+
+/// Which, and how often.
+#[derive(Clone, Default)]
+pub struct Meters {
+    wanted: Wanted,
+    only: Vec<String>,
+    preferred: Vec<String>,
+    interval_ns: u64,
+    works: Vec<String>,
+}
+
+impl Meters {
+    /// None: watts stay absent.
+    pub fn none() -> Meters {
+        Meters::default()
+    }
+
+    /// Those wanted (only these, if any are named), of which the preferred are quoted first.
+    pub fn new(wanted: Wanted, only: &[String], preferred: &[String], interval_ns: u64) -> Meters {
+        Meters { wanted, only: only.into(), preferred: preferred.into(), interval_ns, works: Vec::new() }
+    }
+
+    /// Starts a first look at all of them.
+    pub fn look(&self) -> Recorder {
+        Recorder::start(power::find(&self.wanted, &self.only), None, self.interval_ns, &self.preferred)
+    }
+
+    /// Keeps those that worked in it; says what did not, if none did.
+    pub fn keep(&mut self, seen: &EnergySample) -> Option<String> {
+        let works = seen.meters.iter().filter(|m| m.label == Label::Measured);
+        self.works = works.map(|m| m.meter.clone()).collect();
+        if seen.chosen.is_some() {
+            return None;
+        }
+        // What nobody named is not worth a word; what is there and does not work is.
+        let why = seen.meters.iter().map(|m| (m, m.why.as_deref().unwrap_or("no total")));
+        let why =
+            why.filter(|(_, why)| !why.starts_with("not asked for")).map(|(m, why)| format!("{} ({why})", m.meter));
+        let why = why.collect::<Vec<_>>().join("; ");
+        let what = "watts are absent, because no meter of this machine works";
+        Some(if why.is_empty() { what.into() } else { format!("{what}: {why}") })
+    }
+
+    /// Reads those that work from now on, and temperatures.
+    pub fn start(&self) -> Recorder {
+        let found = match self.works.is_empty() {
+            true => Vec::new(),
+            false => power::find(&self.wanted, &self.works),
+        };
+        let machine: Option<Machine> = self.wanted.machine.as_ref().map(Arc::clone);
+        let machine = machine.or_else(|| Some(Arc::new(Live::this_machine())));
+        Recorder::start(found, machine, self.interval_ns.max(1_000_000), &self.preferred)
+    }
+
+    /// A level's energy, or none where neither a meter nor a sensor said anything.
+    pub(super) fn said(sample: EnergySample) -> Option<EnergySample> {
+        (sample.chosen.is_some() || !sample.witnesses.is_empty() || !sample.meters.is_empty()).then_some(sample)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::samples::energy::MeterSample;
+
+    #[test]
+    fn only_what_works_is_read_again() {
+        let mut meters = Meters::new(Wanted::default(), &[], &[], 1_000_000_000);
+        let silent = |name, why| MeterSample::unavailable(name, why);
+        let both = vec![silent("ipmi", "no BMC"), silent("redfish", "not asked for; give --redfish URL")];
+        let dead = EnergySample { meters: both, ..EnergySample::default() };
+        let remark = meters.keep(&dead).unwrap();
+        assert!(remark.ends_with("works: ipmi (no BMC)"), "{remark}");
+        assert!(meters.works.is_empty());
+        let working = MeterSample { label: Label::Measured, ..MeterSample::unavailable("hwmon", "") };
+        let seen = EnergySample { chosen: Some("hwmon".into()), meters: vec![working], ..dead };
+        assert_eq!(meters.keep(&seen), None);
+        assert_eq!(meters.works, ["hwmon"]);
+        assert_eq!(Meters::said(EnergySample::default()), None);
+    }
+}

@@ -1,0 +1,242 @@
+//! When a level does not count: the rules of MEASURE.md 5.2, item 6. A level that breaks one is kept and says which.
+//!
+//! The rate that was done lies within 2 % of capacity of the rate that was planned, and within four standard deviations of a
+//! Poisson count (beyond that it is not chance); at 100 % it may fall short by 2.5 %, because a queue that is always full
+//! and a machine that is calibrated to 2 % cannot do better. Everything planned was done. The quoted meter was not silent
+//! for more than 1 % of the window, no temperature drifted by more than 2 degrees, the hypervisor took nothing to speak of,
+//! nothing was throttled, the firmware did not interrupt (where its counter can be read), and other processes did not have most of the machine.
+
+use wakewatt_core::samples::Label;
+use wakewatt_core::samples::energy::{EnergySample, Sense};
+use wakewatt_core::samples::load::{Ask, Level};
+use wakewatt_core::units::three_digits;
+
+/// Of the capacity.
+const RATE_RATIO: f64 = 0.02;
+/// Of the capacity, downwards, at 100 %.
+const SHORT_RATIO: f64 = 0.025;
+/// Standard deviations of a Poisson count.
+const SIGMAS: f64 = 4.0;
+/// Of the window.
+const SILENT_RATIO: f64 = 0.01;
+/// Two degrees.
+const DRIFT_MC: u64 = 2_000;
+/// Of the measured CPUs' time.
+const STEAL_RATIO: f64 = 0.005;
+
+/// What is known beside the level itself.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// 100 %.
+    pub capacity_per_s: Option<f64>,
+    /// Taken by the hypervisor.
+    pub steal_ratio: f64,
+    /// Times something slowed down for its heat.
+    pub n_throttles: u64,
+    /// System-management interrupts: the firmware took the CPUs, and the kernel does not know.
+    pub n_smis: u64,
+    /// Other processes had most of the machine: in words.
+    pub is_too_busy: Option<String>,
+}
+
+/// 100 % or more: a queue that need not have a steady state.
+pub fn is_saturated(ask: Ask) -> bool {
+    matches!(ask, Ask::Share(share) if share >= 1.0)
+}
+
+/// The rules a level broke; none: valid.
+pub fn broken(level: &Level, beside: &Beside) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some(target) = level.target_per_s.filter(|t| *t > 0.0) {
+        rate(level, target, beside.capacity_per_s.unwrap_or(target), &mut out);
+    }
+    if let Some(energy) = &level.energy {
+        meters(energy, &mut out);
+    }
+    if beside.steal_ratio > STEAL_RATIO {
+        out.push(format!("the hypervisor took {:.1} % of the CPUs' time", beside.steal_ratio * 100.0));
+    }
+    if beside.n_throttles > 0 {
+        out.push(format!("cores slowed down for their heat, {} times", beside.n_throttles));
+    }
+    if beside.n_smis > 0 {
+        out.push(format!("the firmware interrupted {} times (SMI)", beside.n_smis));
+    }
+    out.extend(beside.is_too_busy.clone());
+    out
+}
+
+fn rate(level: &Level, target: f64, capacity: f64, out: &mut Vec<String>) {
+    let seconds = level.window.length_ns() as f64 / 1e9;
+    let (expected, off) = (target * seconds, level.per_s - target);
+    let sigma_per_s = expected.max(1.0).sqrt() / seconds.max(1e-9);
+    let is_saturated = is_saturated(level.ask);
+    let short_ratio = if is_saturated { SHORT_RATIO } else { RATE_RATIO };
+    if off > RATE_RATIO * capacity || -off > short_ratio * capacity {
+        let mut why = format!(
+            "{} per second were done and {} asked for: {:.1} % of capacity apart (at most {:.1} %)",
+            three_digits(level.per_s),
+            three_digits(target),
+            off.abs() / capacity * 100.0,
+            if off > 0.0 { RATE_RATIO * 100.0 } else { short_ratio * 100.0 }
+        );
+        if off.abs() < SIGMAS * sigma_per_s {
+            why.push_str(
+                "; with so few transactions that may be chance: give a longer --interval or a shorter --service",
+            );
+        }
+        out.push(why);
+    }
+    // A full queue finishes what the machine can, not what was planned; there only the plan is Poisson.
+    let counted_per_s = if is_saturated { level.n_planned as f64 / seconds.max(1e-9) } else { level.per_s };
+    if (counted_per_s - target).abs() > SIGMAS * sigma_per_s {
+        let what = if is_saturated { "planned" } else { "done" };
+        let sigmas = (counted_per_s - target).abs() / sigma_per_s;
+        out.push(format!("what was {what} is {sigmas:.1} standard deviations from what was asked for: no chance"));
+    }
+    if level.n_done < level.n_planned && !is_saturated {
+        let left = level.n_planned - level.n_done;
+        out.push(format!(
+            "{left} of {} planned were not begun before the level's end: the queue grew",
+            level.n_planned
+        ));
+    }
+}
+
+fn meters(energy: &EnergySample, out: &mut Vec<String>) {
+    let window_ns = energy.window.length_ns() as f64;
+    if let Some((meter, total)) = energy.chosen().and_then(|m| Some((m, m.total.as_ref()?))) {
+        let counted =
+            meter.channels.iter().filter(|c| c.label == Label::Measured && total.of.contains(&c.channel.name));
+        let covered_ns = counted.map(|c| c.covered_ns).min().unwrap_or(0) as f64;
+        let silent = 1.0 - covered_ns / window_ns.max(1.0);
+        if silent > SILENT_RATIO {
+            out.push(format!("the meter ({}) was silent for {:.1} % of the window", meter.meter, silent * 100.0));
+        }
+    }
+    for witness in energy.witnesses.iter().filter(|w| w.sense == Sense::Temperature) {
+        let drift_mc = witness.last.abs_diff(witness.first);
+        if drift_mc > DRIFT_MC {
+            out.push(format!("{} drifted by {:.1} degrees", witness.name.escape_debug(), drift_mc as f64 / 1e3));
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use wakewatt_core::samples::Window;
+    use wakewatt_core::samples::energy::{
+        Channel, ChannelSample, Covers, Kind, MeterSample, Total, Witness, series::Series,
+    };
+
+    const S: u64 = 1_000_000_000;
+
+    fn level(ask: Ask, target: f64, per_s: f64) -> Level {
+        let n = |rate: f64| {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let n = (rate * 100.0) as u64;
+            n
+        };
+        Level {
+            ask,
+            phases_ns: [0; 4],
+            window: Window { start_at_ns: 0, end_at_ns: 100 * S },
+            target_per_s: Some(target),
+            n_planned: n(target),
+            n_done: n(target),
+            n_failed: 0,
+            per_s,
+            latency: None,
+            service: None,
+            parts: vec![],
+            cpu_ns: 0,
+            system_ns: 0,
+            cpus: vec![],
+            load_average: None,
+            idle: vec![],
+            energy: None,
+            disturbances: vec![],
+            is_invalid: vec![],
+        }
+    }
+
+    fn n_broken(level: &Level) -> usize {
+        broken(level, &Beside { capacity_per_s: Some(1000.0), ..Beside::default() }).len()
+    }
+
+    #[test]
+    fn the_rate_must_be_near_in_both_senses() {
+        // 100 s at 500 per second: sigma is 2.24 per second, and 2 % of capacity are 20.
+        assert_eq!(n_broken(&level(Ask::Share(0.5), 500.0, 508.0)), 0);
+        assert_eq!(n_broken(&level(Ask::Share(0.5), 500.0, 490.0)), 1, "4.5 sigma");
+        assert_eq!(n_broken(&level(Ask::Share(0.5), 500.0, 479.0)), 2, "and beyond 2 %");
+        // 100 % may fall short by 2.5 % and not exceed by more than 2 %.
+        assert_eq!(n_broken(&level(Ask::Share(1.0), 1000.0, 976.0)), 0);
+        assert_eq!(n_broken(&level(Ask::Share(1.0), 1000.0, 974.0)), 1);
+        assert_eq!(n_broken(&level(Ask::Share(1.0), 1000.0, 1021.0)), 1);
+        let mut few = level(Ask::Share(0.5), 500.0, 525.0);
+        few.window.end_at_ns = S;
+        let why = broken(&few, &Beside { capacity_per_s: Some(1000.0), ..Beside::default() });
+        assert!(why.len() == 1 && why[0].contains("may be chance"), "{why:?}");
+        let mut idle = level(Ask::Idle, 0.0, 0.0);
+        idle.target_per_s = None;
+        assert_eq!(n_broken(&idle), 0);
+    }
+
+    #[test]
+    fn a_queue_that_grew_is_told_but_at_100_percent_it_must() {
+        let mut slow = level(Ask::Share(0.9), 900.0, 900.0);
+        slow.n_done -= 5;
+        assert!(broken(&slow, &Beside::default())[0].starts_with("5 of 90000 planned were not begun"));
+        slow.ask = Ask::Share(1.0);
+        assert_eq!(broken(&slow, &Beside::default()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn steal_heat_and_others_are_named() {
+        let is_too_busy = Some("others".into());
+        let beside = Beside { capacity_per_s: None, steal_ratio: 0.006, n_throttles: 2, n_smis: 1, is_too_busy };
+        assert_eq!(broken(&level(Ask::Rate(500.0), 500.0, 500.0), &beside).len(), 4);
+    }
+
+    /// One reading a second of a meter that says 100 W, with a hole.
+    fn channel(n_missing: u64) -> ChannelSample {
+        let channel =
+            Channel { id: "p".into(), name: "wall".into(), covers: Covers::Wall, is_part: false, kind: Kind::Power };
+        let mut series = Series::new(channel, S);
+        (0..=100u64).filter(|s| *s < 10 || *s >= 10 + n_missing).for_each(|s| series.push(s * S, Ok(100_000_000)));
+        series.within(Window { start_at_ns: 0, end_at_ns: 100 * S })
+    }
+
+    #[test]
+    fn a_silent_meter_and_drifting_heat_are_named() {
+        let energy = |n_missing| EnergySample {
+            window: Window { start_at_ns: 0, end_at_ns: 100 * S },
+            chosen: Some("hwmon".into()),
+            meters: vec![MeterSample::of("hwmon", "", None, vec![channel(n_missing)])],
+            ..EnergySample::default()
+        };
+        let mut valid = level(Ask::Idle, 0.0, 0.0);
+        valid.energy = Some(energy(0));
+        assert_eq!(
+            valid.energy.as_ref().and_then(|e| e.meters[0].total.as_ref()).map(|t: &Total| t.mean_uw),
+            Some(100_000_000)
+        );
+        assert_eq!(n_broken(&valid), 0);
+        valid.energy = Some(energy(5));
+        assert!(broken(&valid, &Beside::default())[0].contains("silent for 6.0 %"));
+        let warm = |last| Witness {
+            name: "coretemp Package id 0".into(),
+            sense: Sense::Temperature,
+            first: 40_000,
+            last,
+            min: 40_000,
+            max: 43_000,
+            n: 9,
+        };
+        valid.energy = Some(EnergySample { witnesses: vec![warm(42_000), warm(42_500)], ..energy(0) });
+        let why = broken(&valid, &Beside::default());
+        assert!(why.len() == 1 && why[0].contains("drifted by 2.5 degrees"), "{why:?}");
+    }
+}

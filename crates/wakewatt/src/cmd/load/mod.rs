@@ -1,0 +1,66 @@
+//! `wakewatt load`: work under a stated load, with its latency and its watts.
+//!
+//! One file per kind of load; all end in a [`LoadRun`], which is printed as one table or one document.
+
+mod command;
+mod steps;
+mod text;
+
+pub use steps::spec;
+
+use crate::cli::load::{Load, LoadArgs};
+use crate::cli::meter::MeterArgs;
+use crate::exit::{Code, End, Failure};
+use crate::output;
+use anyhow::Result;
+use serde::Serialize;
+use std::io::BufReader;
+use std::sync::Arc;
+use wakewatt_core::samples::load::{LoadRun, Overall};
+use wakewatt_host::live::Live;
+use wakewatt_host::power::Machine;
+use wakewatt_lab::load::Meters;
+
+/// Time between readings of the meters.
+const METER_INTERVAL_NS: u64 = 1_000_000_000;
+
+/// What a load came to.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Loaded {
+    /// Levels and everything about them.
+    pub run: LoadRun,
+    /// Their sums, of a graduated load.
+    pub overall: Option<Overall>,
+}
+
+/// Runs it.
+pub fn run(args: &LoadArgs) -> Result<End> {
+    match &args.what {
+        Some(Load::Steps(args)) => steps::run(args),
+        None => command::run(&args.command),
+    }
+}
+
+/// The hidden `wakewatt load-worker`.
+pub fn worker() -> Result<Code> {
+    let input = BufReader::new(std::io::stdin());
+    wakewatt_lab::load::worker::run(input, std::io::stdout())
+        .map_err(|why| Failure::error(Code::CouldNotMeasure, why))?;
+    Ok(Code::Fine)
+}
+
+/// The meters that the command line names, or all there are.
+pub fn meters(args: &MeterArgs) -> Result<Meters> {
+    let machine: Machine = Arc::new(Live::this_machine());
+    let (wanted, preferred) = super::measure::power::wanted(args, &machine)?;
+    Ok(Meters::new(wanted, &args.meter, &preferred, METER_INTERVAL_NS))
+}
+
+/// Prints it.
+fn publish(run: LoadRun, is_json: bool) -> Result<()> {
+    let loaded = Loaded { overall: run.overall(), run };
+    match is_json {
+        true => output::print(&output::json("load", &loaded)?),
+        false => output::print(&text::text(&loaded)),
+    }
+}
