@@ -1,6 +1,7 @@
 //! The command line, defined once: help, man pages and completions are made from this file.
 
 pub mod disk;
+pub mod load;
 pub mod measure;
 pub mod run;
 pub mod trace;
@@ -66,6 +67,11 @@ pub enum Command {
         before_help = "Example:\n  wakewatt run --per-node -- ./load --port 80{node}\n  wakewatt run --per-node --compare --metric 'score: ([0-9.]+)' -- ./load"
     )]
     Run(run::RunArgs),
+    /// Load the machine, level by level: rate, latency, CPU time and watts
+    #[command(
+        before_help = "Example:\n  wakewatt load shop                          an online shop at 500, 1000 and 2000 clients\n  wakewatt load shop --quick --clients 100"
+    )]
+    Load(load::LoadArgs),
     /// Answer the far end of `measure network`
     #[command(
         before_help = "Example:\n  wakewatt respond --listen 10.0.0.2:7117      on the far host\n  wakewatt measure network --peer 10.0.0.2:7117   on this one\n  sudo wakewatt respond --icmp --for 30s          watches pings, answers nothing itself"
@@ -88,6 +94,9 @@ pub enum Command {
     /// Internal: puts settings back if the run that started it dies
     #[command(hide = true)]
     Guard(GuardArgs),
+    /// Internal: the shop of `load shop`
+    #[command(hide = true)]
+    ShopServer,
     /// Internal: holds a latency limit until it is told to end
     #[command(hide = true)]
     Hold(tune::HoldArgs),

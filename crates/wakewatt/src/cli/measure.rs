@@ -263,7 +263,7 @@ pub struct PowerArgs {
     pub command: Vec<OsString>,
 }
 
-fn meter_parser() -> clap::builder::PossibleValuesParser {
+pub(super) fn meter_parser() -> clap::builder::PossibleValuesParser {
     clap::builder::PossibleValuesParser::new(wakewatt_host::power::METERS.iter().map(|kind| kind.name))
 }
 

@@ -7,6 +7,7 @@ pub mod hold;
 pub mod icmp;
 mod idle_experiment;
 pub mod inspect;
+pub mod load;
 pub mod measure;
 pub mod recover;
 pub mod respond;
@@ -34,6 +35,8 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => recover::guard(args),
         Command::Hold(args) => hold::run(args),
+        Command::Load(args) => load::run(args),
+        Command::ShopServer => load::shop::serve_for_parent(),
         Command::Tune(args) => tune::run(args, cli.color),
         Command::Measure(args) => return measure::run(args),
         Command::Trace(args) => return trace::run(args, cli.color),
