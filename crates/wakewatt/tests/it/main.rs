@@ -11,6 +11,7 @@ mod faults;
 mod hostile;
 mod icmp;
 mod live;
+mod load;
 mod matrix;
 mod recording;
 mod remedy;

@@ -112,8 +112,7 @@ pub fn run(args: &ShopArgs) -> Result<Code> {
 
 /// The hidden command: a server for whoever started it.
 pub fn serve_for_parent() -> Result<Code> {
-    // Its parent decides when it ends; Ctrl-C in the terminal is meant for that one.
-    let _ignored = Interrupt::listen()?;
+    // Its process group is its own, so Ctrl-C in the terminal reaches its parent only, which decides when it ends.
     shop::process::child().map_err(|why| Failure::error(Code::CouldNotMeasure, why))?;
     Ok(Code::Fine)
 }
