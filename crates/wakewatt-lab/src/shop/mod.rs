@@ -13,6 +13,7 @@ pub mod client;
 pub mod level;
 pub mod places;
 pub mod process;
+mod rules;
 pub mod server;
 pub mod settings;
 pub mod target;

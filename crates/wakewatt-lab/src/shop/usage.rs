@@ -85,6 +85,12 @@ impl Usage {
         Usage { server, own, cpus }
     }
 
+    /// CPU time of server and clients together, where no part of it is anybody else's and nothing is missing.
+    pub fn ours_ns(&self, of: CpuOf) -> Option<u64> {
+        let ((server, _), (own, _)) = self.server.filter(|_| of == CpuOf::ServerProcess).zip(self.own)?;
+        Some(server.saturating_add(own))
+    }
+
     /// What happened since, on these CPUs.
     pub fn since(&self, before: &Usage, cpus: &CpuSet) -> Used {
         let between = |now: Option<(u64, u64)>, then: Option<(u64, u64)>| {

@@ -7,8 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const SHORT: [&str; 10] =
-    ["--products", "200", "--duration", "1s", "--ramp", "200ms", "--think", "50ms", "--timeout", "2s"];
+const SHORT: [&str; 8] = ["--products", "200", "--duration", "1s", "--ramp", "200ms", "--timeout", "2s"];
 
 fn shop(more: &[&str]) -> Said {
     run(&[&["load", "shop"][..], &SHORT, more].concat())
@@ -46,7 +45,7 @@ fn is_there(pid: i32) -> bool {
 
 #[test]
 fn two_clients_for_a_second() {
-    let said = shop(&["--clients", "2", "--json"]);
+    let said = shop(&["--clients", "2", "--think", "50ms", "--json"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let document = assert_valid(&validator("load-shop"), "load shop", &said.out);
     assert_eq!((&document["schema"], &document["kind"]), (&"wakewatt/load-shop/v1".into(), &"shop".into()));
@@ -119,7 +118,8 @@ fn a_killed_parent_leaves_no_server() {
 
 #[test]
 fn interrupted_it_shows_what_it_has() {
-    let (child, server) = started(&["--clients", "5", "--think", "20ms", "--duration", "60s", "--ramp", "100ms", "--products", "200"]);
+    let (child, server) =
+        started(&["--clients", "5", "--think", "20ms", "--duration", "60s", "--ramp", "100ms", "--products", "200"]);
     std::thread::sleep(Duration::from_secs(9));
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -139,13 +139,14 @@ fn a_shop_that_listens_and_clients_that_were_told_where() {
     let mut lines = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
     let line = lines.find(|l| l.starts_with("open at ")).unwrap();
     let url = line.split(' ').nth(2).unwrap();
-    let own = shop(&["--url", url, "--clients", "2", "--json"]);
+    let own = shop(&["--url", url, "--clients", "2", "--think", "50ms", "--json"]);
     let document = assert_valid(&validator("load-shop"), "load shop --url", &own.out);
     assert_eq!((own.code, &document["shop"]["cpu_of"]), (Some(0), &"server_process".into()), "{}", own.err);
     let mix = tempfile::NamedTempFile::new().unwrap();
     let pages = "[[page]]\nname = \"lamps\"\npath = \"/search?q=lamp\"\nweight = 3\n[[page]]\nname = \"gone\"\npath = \"/product/{number:51-60}\"\nweight = 1";
     std::fs::write(mix.path(), pages).unwrap();
-    let mixed = shop(&["--url", url, "--mix", mix.path().to_str().unwrap(), "--clients", "4", "--json"]);
+    let mixed =
+        shop(&["--url", url, "--mix", mix.path().to_str().unwrap(), "--clients", "4", "--think", "50ms", "--json"]);
     let document: serde_json::Value = serde_json::from_str(&mixed.out).unwrap();
     let parts = &document["levels"][0]["parts"];
     assert_eq!((&parts[0]["n_failed"], &parts[1]["n_done"]), (&0.into(), &0.into()), "{parts}");

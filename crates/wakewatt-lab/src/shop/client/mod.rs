@@ -8,6 +8,7 @@ pub mod alarm;
 pub mod connection;
 pub mod mix;
 pub mod tally;
+mod template;
 pub mod thinking;
 pub mod worker;
 

@@ -128,14 +128,15 @@ fn beside(out: &mut String, done: &ShopRun) {
 fn generator(level: &Level, clients: &GeneratorUse) -> String {
     let window_ns = level.window.length_ns().max(1) as f64;
     let cpus = clients.cpu_ns.map_or("an unknown part".into(), |used| three_digits(used as f64 / window_ns));
-    let late = quantile(Some(&clients.late), 0.99);
+    let late = [(0.99, "99 % of"), (0.9, "90 % of"), (0.5, "half of the")].into_iter().find_map(|(q, words)| {
+        let within = show_ns(clients.late.quantile(q)?.value_ns);
+        Some(format!(", {words} requests started within {within} of their plan"))
+    });
+    let late = late.unwrap_or_default();
     let failures: Vec<String> = clients.failures.iter().map(|(why, n)| format!("{n} {why}")).collect();
     let failures = if failures.is_empty() { String::new() } else { format!("; failures: {}", failures.join(", ")) };
     let threads = if clients.n_threads == 1 { "1 thread".into() } else { format!("{} threads", clients.n_threads) };
-    format!(
-        "Clients' own work at {}: {cpus} CPUs ({threads}), 99 % of requests started within {late} of their plan{failures}.",
-        asked(level.ask)
-    )
+    format!("Clients' own work at {}: {cpus} CPUs ({threads}){late}{failures}.", asked(level.ask))
 }
 
 fn pages(out: &mut String, level: &Level) {
