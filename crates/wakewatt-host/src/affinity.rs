@@ -18,6 +18,16 @@ pub fn current_cpu() -> Cpu {
     Cpu::try_from(sched_getcpu()).unwrap_or(0)
 }
 
+/// Leaves the calling thread, and what it starts from now on, only these CPUs.
+pub fn confine(cpus: &CpuSet) -> io::Result<()> {
+    let mut mask = Mask::new();
+    for cpu in cpus.iter() {
+        let cpu = usize::try_from(cpu).ok().filter(|cpu| *cpu < Mask::MAX_CPU).ok_or(io::Errno::INVAL)?;
+        mask.set(cpu);
+    }
+    sched_setaffinity(None, &mask)
+}
+
 /// Keeps the calling thread on one CPU until dropped, then gives it back the CPUs it had.
 #[derive(Debug)]
 pub struct Pinned {
@@ -59,5 +69,16 @@ mod tests {
         }
         assert_eq!(allowed_cpus().unwrap(), before);
         assert!(Pinned::to(100_000).is_err());
+    }
+
+    #[test]
+    fn a_thread_is_confined() {
+        let all = allowed_cpus().unwrap();
+        let one: CpuSet = all.iter().take(1).collect();
+        let confined = one.clone();
+        let seen = std::thread::spawn(move || confine(&confined).and_then(|()| allowed_cpus())).join().unwrap();
+        assert_eq!(seen.unwrap(), one);
+        assert_eq!(allowed_cpus().unwrap(), all);
+        assert!(confine(&[100_000].into_iter().collect()).is_err());
     }
 }

@@ -18,6 +18,7 @@ pub mod detached;
 pub mod memory;
 pub mod clock;
 pub mod own_usage;
+pub mod open_files;
 pub mod affinity;
 pub mod sched;
 pub mod sleep;

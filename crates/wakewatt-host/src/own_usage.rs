@@ -5,16 +5,24 @@
 
 /// Voluntary context switches of all threads of this process; none where the kernel does not say.
 pub fn n_wakeups() -> Option<u64> {
+    u64::try_from(usage()?.ru_nvcsw).ok()
+}
+
+/// CPU time of all threads of this process so far: all of it, and the part in the kernel. The kernel divides a sum that
+/// is exact by ticks that are not, so the part is good over seconds only.
+pub fn cpu_ns() -> Option<(u64, u64)> {
+    let usage = usage()?;
+    let ns =
+        |t: libc::timeval| Some(u64::try_from(t.tv_sec).ok()? * 1_000_000_000 + u64::try_from(t.tv_usec).ok()? * 1_000);
+    let (user_ns, system_ns) = (ns(usage.ru_utime)?, ns(usage.ru_stime)?);
+    Some((user_ns + system_ns, system_ns))
+}
+
+fn usage() -> Option<libc::rusage> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is valid for writing one `rusage`, and is only read when the call says it has filled it; the zeroed
     // value would be valid as well.
-    let usage = unsafe {
-        if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
-            return None;
-        }
-        usage.assume_init()
-    };
-    u64::try_from(usage.ru_nvcsw).ok()
+    unsafe { (libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) == 0).then(|| usage.assume_init()) }
 }
 
 #[cfg(test)]
@@ -24,5 +32,11 @@ mod tests {
         let before = super::n_wakeups().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(2));
         assert!(super::n_wakeups().unwrap() > before);
+    }
+
+    #[test]
+    fn the_kernels_part_is_no_more_than_all() {
+        let (all, system) = super::cpu_ns().unwrap();
+        assert!(all > 0 && system <= all);
     }
 }

@@ -14,3 +14,4 @@ pub mod wake_workload;
 pub mod core_pairs;
 pub mod state_arms;
 pub mod state_cost;
+pub mod shop;

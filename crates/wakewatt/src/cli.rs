@@ -5,6 +5,7 @@ pub mod load;
 pub mod measure;
 pub mod meter;
 pub mod run;
+pub mod shop;
 pub mod trace;
 pub mod tune;
 
@@ -77,7 +78,7 @@ pub enum Command {
     Run(run::RunArgs),
     /// Load the machine, level by level, and weigh work against watts: rate, latency, CPU time, score per watt
     #[command(
-        before_help = "Example:\n  wakewatt load steps --quick                  100 %, 90 % ... 10 %, active idle: four minutes\n  sudo wakewatt load steps --levels 100,50,idle   also with the meters that need root\n  wakewatt load --repeat 5 --metric 'score: ([0-9.]+)' -- ./benchmark"
+        before_help = "Example:\n  wakewatt load steps --quick                  100 %, 90 % ... 10 %, active idle: four minutes\n  sudo wakewatt load steps --levels 100,50,idle   also with the meters that need root\n  wakewatt load shop                              an online shop at 500, 1000 and 2000 clients\n  wakewatt load --repeat 5 --metric 'score: ([0-9.]+)' -- ./benchmark"
     )]
     Load(Box<load::LoadArgs>),
     /// Answer the far end of `measure network`
@@ -102,6 +103,9 @@ pub enum Command {
     /// Internal: puts settings back if the run that started it dies
     #[command(hide = true)]
     Guard(GuardArgs),
+    /// Internal: the shop of `load shop`
+    #[command(hide = true)]
+    ShopServer,
     /// Internal: holds a latency limit until it is told to end
     #[command(hide = true)]
     Hold(tune::HoldArgs),

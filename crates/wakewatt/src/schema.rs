@@ -15,6 +15,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "inspect", schema: inspected },
     Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
     Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
+    Published { name: "load-shop", schema: || schemars::schema_for!(crate::cmd::load::shop::ShopRun) },
     Published { name: "trace", schema: || schemars::schema_for!(wakewatt_core::samples::traced::Traced) },
     Published { name: "trace-info", schema: || schemars::schema_for!(crate::cmd::trace::TraceInfo) },
     Published { name: "load", schema: || schemars::schema_for!(crate::cmd::load::Loaded) },

@@ -166,14 +166,14 @@ impl Level {
         Some(self.per_s / (self.mean_uw()? as f64 / 1e6))
     }
 
-    /// CPU time per operation.
+    /// CPU time per operation; none where nobody could count it.
     pub fn cpu_ns_per_op(&self) -> Option<f64> {
-        (self.n_done > 0).then(|| self.cpu_ns as f64 / self.n_done as f64)
+        (self.n_done > 0 && self.cpu_ns > 0).then(|| self.cpu_ns as f64 / self.n_done as f64)
     }
 
-    /// Kernel time per operation.
+    /// Kernel time per operation; none where nobody could count it.
     pub fn system_ns_per_op(&self) -> Option<f64> {
-        (self.n_done > 0).then(|| self.system_ns as f64 / self.n_done as f64)
+        (self.n_done > 0 && self.cpu_ns > 0).then(|| self.system_ns as f64 / self.n_done as f64)
     }
 
     /// Mean busy share of the measured CPUs.

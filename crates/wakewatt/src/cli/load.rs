@@ -27,6 +27,12 @@ pub enum Load {
         before_help = "Example:\n  wakewatt load steps                              20 minutes, 60 s recorded per level\n  wakewatt load steps --quick --levels 100,50,10,idle\n  wakewatt load steps --levels 800/s --interval 30s    a rate: nothing is calibrated\n  sudo wakewatt load steps --spec-like --json > run.json"
     )]
     Steps(StepsArgs),
+    /// An online shop at so many clients: requests/s, latency, CPU time per request, watts
+    #[command(
+        before_help = "Example:\n  wakewatt load shop                                500, 1000 and 2000 clients of a shop on this machine\n  wakewatt load shop --quick --clients 50,100       a first look\n  wakewatt load shop --listen 10.0.0.2:8080         only the shop, for clients on another host:\n  wakewatt load shop --url http://10.0.0.2:8080     there\n  wakewatt load shop --url http://127.0.0.1/ --mix pages.toml   a shop of your own",
+        after_help = "A mix (--mix) is a TOML file. Pages are drawn by weight; in path and body {number:1-500} is drawn evenly,\n{popular:1-500} skewed, {word:a|b} one of them, {session} and {client} are numbers:\n\n  session_pages = 12\n\n  [[page]]\n  name = \"search\"\n  path = \"/search?q={word:lamp|chair}\"\n  weight = 15\n\n  [[page]]\n  name = \"buy\"\n  method = \"POST\"\n  path = \"/cart/{session}/buy\"\n  body = '{\"product\":{popular:1-5000}}'\n  content_type = \"application/json\"\n  after = \"search\"          # only once that was answered in this session\n  ends_session = true\n  weight = 2"
+    )]
+    Shop(Box<super::shop::ShopArgs>),
 }
 
 /// Arguments of `load steps`.

@@ -3,6 +3,7 @@
 use super::meter::MeterArgs;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::units::{parse_bytes, parse_ns};
 

@@ -17,6 +17,7 @@ mod recording;
 mod remedy;
 mod runs;
 mod schemas;
+mod shop;
 mod tmux;
 mod tool;
 mod trace;

@@ -3,6 +3,8 @@
 //! One file per kind of load; all end in a [`LoadRun`], which is printed as one table or one document.
 
 mod command;
+pub mod shop;
+mod shop_text;
 mod steps;
 mod text;
 
@@ -37,6 +39,7 @@ pub struct Loaded {
 pub fn run(args: &LoadArgs) -> Result<End> {
     match &args.what {
         Some(Load::Steps(args)) => steps::run(args),
+        Some(Load::Shop(args)) => shop::run(args).map(End::Own),
         None => command::run(&args.command),
     }
 }

@@ -68,6 +68,8 @@ fn run(g: &Governor, at: usize, kind: Kind, asks: &[Ask]) -> LoadRun {
         ],
         workers: vec![Worker { node: Some(0), cpus: (0..N_CPUS).collect::<CpuSet>() }],
         service_ns: (kind == Kind::Steps).then_some(300_000),
+        work_units: (kind == Kind::Steps).then_some(2_000),
+        overhead_ns_per_op: (kind == Kind::Steps).then_some(9_000.0),
         calibration: vec![Calibration { window: window(start_ms - 60_000, 30_000), per_s: capacity }],
         capacity_per_s: Some(capacity),
         levels: levels.collect(),

@@ -1,0 +1,318 @@
+//! One level of load against an open shop: clients come in, a window is recorded, what was under way is let finish.
+//!
+//! Phases: settle (nothing runs), ramp (clients come in, or the rate runs already), recorded, ramp down (load goes on,
+//! so that nobody in the window has it easier at its end). Then nothing new is planned, and requests under way may end
+//! within the time-out. The window begins when the meters have been read once; watts, CPU time, idle states and requests
+//! are all of that window.
+//!
+//! A level that broke a rule is kept and says so. It is abandoned only where there is nothing to keep: the server died, or
+//! nobody answers any more.
+
+use super::client::{Failure, Generator, Pace, Tally, client_spec};
+use super::rules::broken_rules;
+use super::usage::{CpuOf, Usage, Used};
+use super::{Meters, Shop};
+use crate::bench::IdleBaseline;
+use crate::noise::NoiseCounters;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use wakewatt_core::distribution::Distribution;
+use wakewatt_core::samples::Window;
+use wakewatt_core::samples::energy::EnergySample;
+use wakewatt_core::samples::load::{Ask, Length, Level};
+use wakewatt_core::source::Source;
+use wakewatt_core::units::show_ns;
+use wakewatt_host::clock::monotonic_ns;
+use wakewatt_host::power::{self, Recorder};
+
+/// How often it is looked whether all is well: also how soon a stop is obeyed.
+const TICK_NS: u64 = 100_000_000;
+/// So long without any good answer while requests fail: nobody is there any more.
+const LOST_NS: u64 = 5_000_000_000;
+/// Settle, ramp up, recorded, ramp down.
+pub fn default_phases(length: Length) -> [u64; 4] {
+    let s = |n: u64| n * 1_000_000_000;
+    match length {
+        Length::Quick => [s(1), s(3), s(10), s(1)],
+        Length::SpecLike => [s(10), s(30), s(240), s(30)],
+        _ => [s(5), s(10), s(60), s(5)],
+    }
+}
+
+/// What the clients themselves did in a level.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct GeneratorUse {
+    /// Their threads.
+    pub n_threads: u32,
+    /// CPU time of this program in the window, meters included; none where the kernel does not say.
+    pub cpu_ns: Option<u64>,
+    /// The part of it in the kernel.
+    pub system_ns: Option<u64>,
+    /// From the planned to the real start of requests.
+    pub late: Distribution,
+    /// Failures by kind, in words.
+    pub failures: Vec<(String, u64)>,
+}
+
+/// A level, and what the clients did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ran {
+    /// The level.
+    pub level: Level,
+    /// The clients.
+    pub generator: GeneratorUse,
+}
+
+/// What the window held beside requests.
+struct Around {
+    window: Window,
+    used: Used,
+    idle: Vec<wakewatt_core::samples::IdleDelta>,
+    energy: Option<EnergySample>,
+    load_average: Option<f64>,
+    notes: Vec<String>,
+    is_interrupted: bool,
+}
+
+impl Shop {
+    /// One level. Phases are settle, ramp up, recorded, ramp down; setting the flag ends it early.
+    pub fn level(
+        &mut self,
+        ask: Ask,
+        phases_ns: [u64; 4],
+        stop: &AtomicBool,
+        src: &dyn Source,
+    ) -> Result<Level, String> {
+        self.ran(ask, phases_ns, stop, src).map(|ran| ran.level)
+    }
+
+    /// The same, and what the clients did.
+    pub fn ran(&mut self, ask: Ask, phases_ns: [u64; 4], stop: &AtomicBool, src: &dyn Source) -> Result<Ran, String> {
+        let [settle_ns, ramp_ns, record_ns, down_ns] = phases_ns;
+        let pace = match ask {
+            Ask::Clients(n) if n > self.n_fit => {
+                return Err(format!(
+                    "they do not fit, {} do; raise the hard limit of open files (ulimit -Hn)",
+                    self.n_fit
+                ));
+            }
+            Ask::Clients(n) => Pace::Clients { n, think_ns: self.spec.think_ns, ramp_ns },
+            Ask::Rate(per_s) if per_s > 0.0 && per_s.is_finite() => Pace::Rate { per_s, most_open: self.n_fit.max(1) },
+            Ask::Idle => Pace::Clients { n: 0, think_ns: self.spec.think_ns, ramp_ns },
+            _ => return Err("the shop is asked for clients, a rate, or idle".into()),
+        };
+        self.n_levels += 1;
+        self.pass(monotonic_ns() + settle_ns, stop, None)?;
+        let spec = client_spec(self, pace);
+        let n_threads = spec.n_threads;
+        let generator = Generator::start(spec)?;
+        self.pass(monotonic_ns() + ramp_ns, stop, Some(&generator))?;
+        let around = self.record(record_ns, stop, src, &generator)?;
+        if !around.is_interrupted {
+            self.pass(monotonic_ns() + down_ns, stop, Some(&generator))?;
+        }
+        generator.close();
+        let last_ns = monotonic_ns() + self.spec.timeout_ns;
+        while generator.shared().n_under_way.load(Relaxed) > 0 && monotonic_ns() < last_ns && !stop.load(Relaxed) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let tally = generator.halt()?;
+        if let Some(why) = self.server.as_mut().and_then(|s| s.has_ended()) {
+            return Err(format!("{why}; nothing of this level counts"));
+        }
+        Ok(self.summed(ask, phases_ns, n_threads, &tally, around))
+    }
+
+    /// Waits, looking after server and target. A stop is an error here: nothing was recorded yet.
+    fn pass(&mut self, until_ns: u64, stop: &AtomicBool, generator: Option<&Generator>) -> Result<(), String> {
+        if self.watch(until_ns, stop, generator)? { Ok(()) } else { Err("interrupted".into()) }
+    }
+
+    /// Waits until then; false where it was stopped.
+    fn watch(&mut self, until_ns: u64, stop: &AtomicBool, generator: Option<&Generator>) -> Result<bool, String> {
+        let (mut n_good, mut lost_since_ns) = (0, None);
+        loop {
+            if stop.load(Relaxed) {
+                return Ok(false);
+            }
+            if let Some(why) = self.server.as_mut().and_then(|s| s.has_ended()) {
+                return Err(format!("{why}; nothing of this level counts"));
+            }
+            let now_ns = monotonic_ns();
+            if let Some(generator) = generator {
+                if generator.is_broken() {
+                    return Err("a thread of the clients ended early; please report this".into());
+                }
+                let (good, bad) = (generator.shared().n_good.load(Relaxed), generator.shared().n_bad.load(Relaxed));
+                if good != n_good || bad == 0 {
+                    (n_good, lost_since_ns) = (good, None);
+                } else if now_ns - *lost_since_ns.get_or_insert(now_ns) > LOST_NS {
+                    let silent = show_ns(LOST_NS);
+                    return Err(format!("{}: no good answer for {silent} ({bad} failed)", self.target.at));
+                }
+            }
+            if now_ns >= until_ns {
+                return Ok(true);
+            }
+            std::thread::sleep(Duration::from_nanos(TICK_NS.min(until_ns - now_ns)));
+        }
+    }
+
+    fn record(
+        &mut self,
+        record_ns: u64,
+        stop: &AtomicBool,
+        src: &dyn Source,
+        generator: &Generator,
+    ) -> Result<Around, String> {
+        let recorder = self.spec.meters.as_ref().map(|meters| started(meters, self.is_here));
+        let cpus = self.places.server.clone();
+        let idle = IdleBaseline::read(src, &cpus.iter().collect::<Vec<_>>());
+        let both = cpus.or(&self.places.clients);
+        let before = Usage::read(self.cpu_of, &self.target, src);
+        let noise = NoiseCounters::read(src, &both, before.ours_ns(self.cpu_of).unwrap_or(0));
+        let start_at_ns = monotonic_ns();
+        let recorded = &generator.shared().recorded;
+        recorded.end(start_at_ns + record_ns);
+        recorded.begin(start_at_ns);
+        let is_whole = self.watch(start_at_ns + record_ns, stop, Some(generator))?;
+        let end_at_ns = if is_whole { start_at_ns + record_ns } else { monotonic_ns() };
+        recorded.end(end_at_ns);
+        let after = Usage::read(self.cpu_of, &self.target, src);
+        let used = after.since(&before, &cpus);
+        let idle = idle.since(src);
+        // Where the server's own time is not known, nobody can tell it from that of others; steal and throttling one can.
+        let ours_ns = after.ours_ns(self.cpu_of).filter(|_| before.ours_ns(self.cpu_of).is_some());
+        let now = NoiseCounters::read(src, &both, ours_ns.unwrap_or(u64::MAX));
+        let mut notes = now.since(&noise, end_at_ns - start_at_ns).notes;
+        notes.retain(|_| self.is_here);
+        let energy = recorder.map(Recorder::stop);
+        let load_average = load_average(src).filter(|_| self.is_here);
+        let window = Window { start_at_ns, end_at_ns };
+        Ok(Around { window, used, idle, energy, load_average, notes, is_interrupted: !is_whole })
+    }
+
+    fn summed(&self, ask: Ask, phases_ns: [u64; 4], n_threads: u32, tally: &Tally, around: Around) -> Ran {
+        let window_s = around.window.length_ns().max(1) as f64 / 1e9;
+        let n_failed = tally.n_failed();
+        let n_done = tally.n_planned.saturating_sub(n_failed);
+        let server = around.used.server;
+        let mut level = Level {
+            ask,
+            phases_ns,
+            window: around.window,
+            target_per_s: if let Ask::Rate(per_s) = ask { Some(per_s) } else { None },
+            n_planned: tally.n_planned,
+            n_done,
+            n_failed,
+            per_s: tally.n_answered as f64 / window_s,
+            latency: tally.latency(),
+            service: tally.service(),
+            parts: tally.parts(&self.pages()),
+            cpu_ns: server.map_or(0, |(all, _)| all),
+            system_ns: server.map_or(0, |(_, system)| system),
+            cpus: around.used.cpus,
+            load_average: around.load_average,
+            idle: around.idle,
+            energy: around.energy,
+            disturbances: around.notes,
+            is_invalid: Vec::new(),
+        };
+        let generator = GeneratorUse {
+            n_threads,
+            cpu_ns: around.used.own.map(|(all, _)| all),
+            system_ns: around.used.own.map(|(_, system)| system),
+            late: tally.late(),
+            failures: tally.failures.iter().map(|(why, n)| (Failure::word(*why), *n)).collect(),
+        };
+        if server.is_none() && self.cpu_of != CpuOf::Unknown {
+            level.disturbances.push("the server did not say what CPU time it used".into());
+        }
+        if around.is_interrupted {
+            let part = show_ns(level.window.length_ns());
+            level.is_invalid.push(format!("interrupted after {part} of {}", show_ns(phases_ns[2])));
+        }
+        level.is_invalid.extend(broken_rules(&level, &generator, self.places.clients.len()));
+        Ran { level, generator }
+    }
+}
+
+fn load_average(src: &dyn Source) -> Option<f64> {
+    let text = src.read("/proc/loadavg").ok()?;
+    String::from_utf8_lossy(&text).split_whitespace().next()?.parse().ok().filter(|v: &f64| v.is_finite())
+}
+
+/// Meters of this machine say nothing about a server elsewhere; only those that were named may.
+fn started(meters: &Meters, is_here: bool) -> Recorder {
+    let mut wanted = meters.wanted.clone();
+    let mut only = meters.only.clone();
+    if !is_here {
+        (wanted.machine, wanted.has_devices) = (None, false);
+        only.clone_from(&meters.preferred);
+        if only.is_empty() {
+            return Recorder::start(Vec::new(), None, meters.interval_ns, &[]);
+        }
+    }
+    let machine = wanted.machine.clone();
+    Recorder::start(power::find(&wanted, &only), machine, meters.interval_ns, &meters.preferred)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shop::server::tests::Open;
+    use crate::shop::{Serving, ShopSpec};
+    use wakewatt_core::source::Tree;
+
+    const PHASES: [u64; 4] = [0, 100_000_000, 500_000_000, 0];
+
+    fn spec(open: &Open) -> ShopSpec {
+        ShopSpec {
+            serving: Serving::Elsewhere { url: format!("http://{}", open.at), mix: None },
+            cpus: None,
+            client_cpus: None,
+            n_clients: 10,
+            think_ns: 20_000_000,
+            timeout_ns: 500_000_000,
+            seed: 1,
+            meters: None,
+        }
+    }
+
+    #[test]
+    fn levels_of_clients_rates_and_idle() {
+        let (open, stop, src) = (Open::shop(), AtomicBool::new(false), Tree::default());
+        let mut shop = Shop::start(spec(&open), &stop, &src).unwrap();
+        assert!(shop.is_here && shop.cpu_of == CpuOf::ServerProcess && shop.n_fit == 10);
+        let ran = shop.ran(Ask::Clients(3), PHASES, &stop, &src).unwrap();
+        let level = &ran.level;
+        assert!(level.n_planned > 0 && level.n_done > 0 && level.per_s > 0.0, "{level:?}");
+        assert_eq!(level.n_planned, level.n_done + level.n_failed);
+        assert_eq!((level.parts.len(), level.window.length_ns(), level.energy.is_none()), (7, PHASES[2], true));
+        assert!(level.cpu_ns > 0 && ran.generator.late.n == level.n_planned);
+        let rate = shop.level(Ask::Rate(40.0), PHASES, &stop, &src).unwrap();
+        assert!(rate.target_per_s == Some(40.0) && (3..60).contains(&rate.n_planned), "{}", rate.n_planned);
+        let idle = shop.level(Ask::Idle, PHASES, &stop, &src).unwrap();
+        assert_eq!((idle.n_planned, idle.latency, idle.is_invalid), (0, None, vec![]));
+        assert!(shop.level(Ask::Share(0.5), PHASES, &stop, &src).is_err());
+        assert!(shop.level(Ask::Clients(11), PHASES, &stop, &src).unwrap_err().contains("ulimit"));
+        assert!(shop.level(Ask::Rate(f64::NAN), PHASES, &stop, &src).is_err());
+    }
+
+    #[test]
+    fn a_stop_keeps_what_was_recorded() {
+        let (open, stop, src) = (Open::shop(), AtomicBool::new(false), Tree::default());
+        let mut shop = Shop::start(spec(&open), &stop, &src).unwrap();
+        let ran = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(700));
+                stop.store(true, Relaxed);
+            });
+            shop.ran(Ask::Clients(3), [0, 0, 60_000_000_000, 0], &stop, &src)
+        });
+        let level = ran.unwrap().level;
+        assert!(level.is_invalid[0].contains("interrupted after") && level.n_done > 0, "{:?}", level.is_invalid);
+        assert_eq!(shop.level(Ask::Clients(3), PHASES, &stop, &src).unwrap_err(), "interrupted");
+    }
+}

@@ -1,0 +1,158 @@
+//! Whose CPU time a request cost, and how busy the CPUs were meanwhile.
+//!
+//! The shop's server says itself what its process has used (`getrusage`, to the microsecond; here or on another host). For
+//! any other server on this machine it is all busy time of the machine less this program's own, to the 10 ms tick of
+//! /proc/stat. For a server elsewhere nobody here can know.
+
+use super::client::Target;
+use super::server::{About, NAME};
+use serde::{Deserialize, Serialize};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::facts::load::{CpuTime, parse_stat};
+use wakewatt_core::samples::load::CpuUse;
+use wakewatt_core::source::Source;
+use wakewatt_host::own_usage;
+
+/// Whose CPU time is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuOf {
+    /// The shop's server, its database inside.
+    ServerProcess,
+    /// The shop's server; its database is another process, whose time is not in it.
+    WebProcess,
+    /// All that ran on this machine but this program.
+    Machine,
+    /// Nobody's: the server is elsewhere and does not say.
+    #[default]
+    Unknown,
+}
+
+impl CpuOf {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            CpuOf::ServerProcess => "the server's process, database included",
+            CpuOf::WebProcess => "the server's process without its database, which is elsewhere",
+            CpuOf::Machine => "everything on this machine but the clients",
+            CpuOf::Unknown => "unavailable: the server is on another host and does not say",
+        }
+    }
+}
+
+/// Readings at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Usage {
+    /// All of the server, and its part in the kernel.
+    server: Option<(u64, u64)>,
+    /// This program.
+    own: Option<(u64, u64)>,
+    /// Every CPU of this machine.
+    cpus: Vec<CpuTime>,
+}
+
+/// What happened between two readings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Used {
+    /// The server's time: all, and in the kernel.
+    pub server: Option<(u64, u64)>,
+    /// This program's: the clients', mostly.
+    pub own: Option<(u64, u64)>,
+    /// Per CPU.
+    pub cpus: Vec<CpuUse>,
+}
+
+impl Usage {
+    /// Reads now.
+    pub fn read(of: CpuOf, target: &Target, src: &dyn Source) -> Usage {
+        let text = src.read("/proc/stat").unwrap_or_default();
+        let cpus = parse_stat(&String::from_utf8_lossy(&text)).map(|s| s.cpus).unwrap_or_default();
+        let own = own_usage::cpu_ns();
+        let server = match of {
+            CpuOf::ServerProcess | CpuOf::WebProcess => {
+                ask(target).ok().and_then(|about| about.cpu_ns.zip(about.system_ns))
+            }
+            CpuOf::Machine => {
+                let sum = |of: fn(&CpuTime) -> u64| cpus.iter().map(of).fold(0, u64::saturating_add);
+                let all = (!cpus.is_empty()).then(|| (sum(CpuTime::busy_ns), sum(CpuTime::kernel_ns)));
+                all.zip(own).map(|(all, own)| (all.0.saturating_sub(own.0), all.1.saturating_sub(own.1)))
+            }
+            CpuOf::Unknown => None,
+        };
+        Usage { server, own, cpus }
+    }
+
+    /// CPU time of server and clients together, where no part of it is anybody else's and nothing is missing.
+    pub fn ours_ns(&self, of: CpuOf) -> Option<u64> {
+        let ((server, _), (own, _)) = self.server.filter(|_| of == CpuOf::ServerProcess).zip(self.own)?;
+        Some(server.saturating_add(own))
+    }
+
+    /// What happened since, on these CPUs.
+    pub fn since(&self, before: &Usage, cpus: &CpuSet) -> Used {
+        let between = |now: Option<(u64, u64)>, then: Option<(u64, u64)>| {
+            now.zip(then).map(|(now, then)| (now.0.saturating_sub(then.0), now.1.saturating_sub(then.1)))
+        };
+        let is_asked = |c: &&CpuTime| c.cpu.is_some_and(|cpu| cpus.contains(cpu));
+        let used = |now: &CpuTime| {
+            let passed = now.since(before.cpus.iter().find(|then| then.cpu == now.cpu)?);
+            let ratio = |ns: u64| passed.ratio(ns).unwrap_or(0.0);
+            Some(CpuUse {
+                cpu: now.cpu?,
+                user_ratio: ratio(passed.user_ns.saturating_add(passed.nice_ns)),
+                system_ratio: ratio(passed.kernel_ns()),
+                steal_ratio: ratio(passed.steal_ns),
+            })
+        };
+        Used {
+            server: between(self.server, before.server),
+            own: between(self.own, before.own),
+            cpus: self.cpus.iter().filter(is_asked).filter_map(used).collect(),
+        }
+    }
+}
+
+/// Asks a server whether it is a shop of ours; an error is one of the connection or says that it is not.
+pub fn ask(target: &Target) -> Result<About, String> {
+    let wait = Duration::from_secs(2);
+    let mut stream = TcpStream::connect_timeout(&target.at, wait).map_err(|e| e.to_string())?;
+    let limits = stream.set_read_timeout(Some(wait)).and_then(|()| stream.set_write_timeout(Some(wait)));
+    limits.map_err(|e| e.to_string())?;
+    let Target { host, prefix, .. } = target;
+    let request = format!("GET {prefix}/about HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).map_err(|e| e.to_string())?;
+    let mut text = Vec::new();
+    // A stranger may send without end.
+    stream.take(1 << 16).read_to_end(&mut text).map_err(|e| e.to_string())?;
+    let text = String::from_utf8_lossy(&text);
+    let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let about: Option<About> = serde_json::from_str(body).ok().filter(|about: &About| about.shop == NAME);
+    about.ok_or_else(|| "not a shop of wakewatt".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shop::server::tests::Open;
+    use wakewatt_core::source::Tree;
+
+    #[test]
+    fn our_server_says_what_it_used_and_others_are_what_is_left() {
+        let shop = Open::shop();
+        let target = Target { host: "x".into(), at: shop.at, prefix: String::new() };
+        let host =
+            |busy: u64| Tree::from_text(&format!("//- /proc/stat\ncpu  {busy} 0 0 0\ncpu0 {busy} 0 100 900 0 0 0 0\n"));
+        let before = Usage::read(CpuOf::ServerProcess, &target, &host(100));
+        let used = Usage::read(CpuOf::ServerProcess, &target, &host(300)).since(&before, &CpuSet::parse("0").unwrap());
+        assert!(used.server.is_some() && used.own.is_some());
+        assert!((used.cpus[0].user_ratio - 1.0).abs() < 1e-9);
+        let before = Usage::read(CpuOf::Machine, &target, &host(10_000));
+        let used = Usage::read(CpuOf::Machine, &target, &host(10_200)).since(&before, &CpuSet::new());
+        let (all, own) = (used.server.unwrap(), used.own.unwrap());
+        assert_eq!((all.0 + own.0, used.cpus.len()), (2_000_000_000, 0));
+        assert_eq!(Usage::read(CpuOf::Unknown, &target, &host(1)).server, None);
+    }
+}

@@ -1,0 +1,222 @@
+//! `wakewatt load shop`: opens the shop (or asks one that is open), runs one level per number of clients, and shows them.
+//!
+//! A level that fails ends the run, and what was done before is shown. With `--listen` there are no clients: the shop is
+//! open for those of another host until interrupted.
+
+use super::shop_text;
+use crate::cli::shop::ShopArgs;
+use crate::exit::{Code, Failure};
+use crate::interrupt::{Interrupt, Wait};
+use crate::output;
+use crate::progress::Progress;
+use anyhow::{Context, Result};
+use serde::Serialize;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wakewatt_core::samples::load::{Ask, Length, LoadRun};
+use wakewatt_core::units::show_ns;
+use wakewatt_host::affinity;
+use wakewatt_host::live::Live;
+use wakewatt_host::power::Machine;
+use wakewatt_lab::shop::client::Mix;
+use wakewatt_lab::shop::server::{self, ServerSpec, Storage};
+use wakewatt_lab::shop::{self, CpuOf, GeneratorUse, Meters, Serving, Shop, ShopSpec};
+
+/// Connections in an open loop, at most.
+const MOST_OPEN: u32 = 4096;
+/// Where SQLite's files lie when nothing is said: on a disk, by the file system hierarchy's own rules.
+const ON_DISK: &str = "/var/tmp";
+const IN_MEMORY: &str = "/dev/shm";
+
+/// What `load shop` found: a load run, and what is the shop's alone.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct ShopRun {
+    /// The run, level by level.
+    #[serde(flatten)]
+    pub run: LoadRun,
+    /// The shop.
+    pub shop: About,
+    /// What could not be done, and why.
+    pub not_done: Vec<String>,
+}
+
+/// What was asked, and by whom.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct About {
+    /// Where its data lies, or its URL.
+    pub title: String,
+    /// Mean think time; none with a rate.
+    pub think_ns: Option<u64>,
+    /// Whose CPU time the levels count.
+    pub cpu_of: CpuOf,
+    /// Is the server on this machine?
+    pub is_here: bool,
+    /// What the clients did, level by level.
+    pub clients: Vec<GeneratorUse>,
+}
+
+/// Runs it.
+pub fn run(args: &ShopArgs) -> Result<Code> {
+    let interrupt = Interrupt::listen()?;
+    if let Some(listen) = args.listen {
+        return only_serve(args, listen, &interrupt);
+    }
+    let src = Live::this_machine();
+    let could_not = |why: String| Failure::error(Code::CouldNotMeasure, why);
+    let progress = Progress::start("load shop");
+    progress.set(0.0, "opening the shop");
+    let opened = Shop::start(spec(args)?, interrupt.flag(), &src);
+    let mut shop = match opened {
+        Err(_) if interrupt.is_set() => return Err(Failure::error(Code::Interrupted, "interrupted")),
+        other => other.map_err(could_not)?,
+    };
+    let length = length(args);
+    let mut done = ShopRun {
+        run: LoadRun { length, ..shop.run(&src) },
+        shop: About {
+            title: shop.title.clone(),
+            think_ns: args.rate.is_empty().then_some(args.think),
+            cpu_of: shop.cpu_of,
+            is_here: shop.is_here,
+            clients: Vec::new(),
+        },
+        not_done: Vec::new(),
+    };
+    let (asks, phases_ns) = (asks(args), phases(args, length));
+    for (at, ask) in asks.iter().enumerate() {
+        let left = asks.len() - at;
+        let takes = show_ns(phases_ns.iter().sum::<u64>() * left as u64);
+        progress.set(at as f64 / asks.len() as f64, &format!("{}; about {takes} left", shop_text::asked(*ask)));
+        match shop.ran(*ask, phases_ns, interrupt.flag(), &src) {
+            Ok(ran) => {
+                done.run.levels.push(ran.level);
+                done.shop.clients.push(ran.generator);
+            }
+            Err(why) => done.not_done.push(format!("{}: {why}", shop_text::asked(*ask))),
+        }
+        if interrupt.is_set() || !done.not_done.is_empty() {
+            break;
+        }
+    }
+    drop((progress, shop));
+    output::print(&if args.json { output::json("load-shop", &done)? } else { shop_text::text(&done) })?;
+    Ok(match (interrupt.is_set(), done.not_done.is_empty()) {
+        (true, _) => Code::Interrupted,
+        (_, true) => Code::Fine,
+        _ => Code::CouldNotMeasure,
+    })
+}
+
+/// The hidden command: a server for whoever started it.
+pub fn serve_for_parent() -> Result<Code> {
+    // Its process group is its own, so Ctrl-C in the terminal reaches its parent only, which decides when it ends.
+    shop::process::child().map_err(|why| Failure::error(Code::CouldNotMeasure, why))?;
+    Ok(Code::Fine)
+}
+
+fn asks(args: &ShopArgs) -> Vec<Ask> {
+    match args.rate.is_empty() {
+        true => args.clients.iter().map(|n| Ask::Clients(*n)).collect(),
+        false => args.rate.iter().map(|per_s| Ask::Rate(*per_s)).collect(),
+    }
+}
+
+fn length(args: &ShopArgs) -> Length {
+    match args {
+        _ if args.duration.is_some() || args.ramp.is_some() => Length::Custom,
+        _ if args.quick => Length::Quick,
+        _ if args.spec_like => Length::SpecLike,
+        _ => Length::Standard,
+    }
+}
+
+fn phases(args: &ShopArgs, length: Length) -> [u64; 4] {
+    let named = match length {
+        Length::Custom if args.quick => Length::Quick,
+        Length::Custom if args.spec_like => Length::SpecLike,
+        other => other,
+    };
+    let [settle, ramp, record, down] = shop::default_phases(named);
+    let record = args.duration.unwrap_or(record);
+    // A short window needs no long pauses around it.
+    [settle.min(record), args.ramp.unwrap_or(ramp), record, down.min(record)]
+}
+
+fn spec(args: &ShopArgs) -> Result<ShopSpec> {
+    let serving = match &args.url {
+        Some(url) => Serving::Elsewhere { url: url.clone(), mix: args.mix.as_deref().map(mix).transpose()? },
+        None => Serving::Own {
+            program: std::env::current_exe().context("cannot find out where this program lies")?,
+            n_products: args.products,
+            n_workers: args.workers.map(|n| n as usize),
+            storage: storage(args),
+        },
+    };
+    let machine: Machine = Arc::new(Live::this_machine());
+    let (wanted, preferred) = crate::cmd::measure::power::wanted(&args.meters, &machine)?;
+    let meters = Meters { wanted, only: args.meters.meter.clone(), preferred, interval_ns: super::METER_INTERVAL_NS };
+    let most = args.clients.iter().copied().max().unwrap_or(1);
+    Ok(ShopSpec {
+        serving,
+        cpus: args.cpus.clone(),
+        client_cpus: args.client_cpus.clone(),
+        n_clients: if args.rate.is_empty() { most } else { MOST_OPEN },
+        think_ns: args.think,
+        timeout_ns: args.timeout,
+        seed: args.seed,
+        meters: Some(meters),
+    })
+}
+
+fn mix(path: &Path) -> Result<Mix> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    Mix::parse(&text).map_err(|why| Failure::error(Code::BadFile, format!("{}: {why}", path.display())))
+}
+
+fn storage(args: &ShopArgs) -> Storage {
+    if let Some(url) = &args.database {
+        return Storage::Postgres { url: url.clone(), is_durable: args.durable };
+    }
+    let default = || match Path::new(ON_DISK).is_dir() {
+        true => PathBuf::from(ON_DISK),
+        false => std::env::temp_dir(),
+    };
+    let folder = if args.in_memory { IN_MEMORY.into() } else { args.folder.clone().unwrap_or_else(default) };
+    Storage::Sqlite { folder, is_durable: args.durable }
+}
+
+fn only_serve(args: &ShopArgs, listen: SocketAddr, interrupt: &Interrupt) -> Result<Code> {
+    let allowed = affinity::allowed_cpus().context("cannot ask which CPUs this process may use")?;
+    let cpus = args.cpus.clone().unwrap_or(allowed);
+    // Before any thread is started: they inherit it.
+    affinity::confine(&cpus).map_err(|e| Failure::error(Code::Usage, format!("--cpus {cpus}: {e}")))?;
+    let n_workers = args.workers.map_or(cpus.len(), |n| n as usize).max(1);
+    let spec = ServerSpec {
+        listen,
+        n_products: args.products,
+        seed: args.seed,
+        n_workers,
+        n_connections: n_workers * 2,
+        n_clients: args.clients.iter().copied().max().unwrap_or(1).max(MOST_OPEN),
+        storage: storage(args),
+    };
+    let wait = Wait::listen()?;
+    let (end, ended) = server::end();
+    let flag = interrupt.clone();
+    std::thread::spawn(move || {
+        while !flag.is_set() {
+            wait.wait(None, u64::MAX);
+        }
+        drop(end);
+    });
+    let ready = |about: &server::About| {
+        let at = about.listen.unwrap_or(listen);
+        let warning = if at.ip().is_loopback() { "" } else { "; whoever reaches it may use it" };
+        let products = about.n_products;
+        output::remark(&format!("{products} products in {}, {n_workers} web threads on CPUs {cpus}", about.storage));
+        output::remark(&format!("open at http://{at} until interrupted{warning}"));
+    };
+    server::serve(&spec, ready, ended).map_err(|why| Failure::error(Code::CouldNotMeasure, why))?;
+    Ok(Code::Fine)
+}
