@@ -47,6 +47,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
+    #[allow(clippy::zombie_processes)] // `reap` is what waits
     fn the_time_of_its_children_counts() {
         let script = "i=0; (while [ $i -lt 20000 ]; do i=$((i+1)); done); exit 7";
         let child = Command::new("sh").args(["-c", script]).spawn().unwrap();

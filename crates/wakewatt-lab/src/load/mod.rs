@@ -11,7 +11,7 @@
 //! (coordinated omission; Schroeder, Wierman and Harchol-Balter, NSDI 2006, "Open versus closed").
 //!
 //! One thread per CPU, pinned, of ordinary priority, each with a queue of its own; one process per memory node, bound to it
-//! ([`worker`]). The coordinator ([`engine`], [`level`]) sends orders down pipes ([`message`]) and keeps the watts, the
+//! ([`worker`]). The coordinator ([`engine`], [`mod@level`]) sends orders down pipes ([`message`]) and keeps the watts, the
 //! counters and the rules ([`rules`]). It wakes four times a second, and so does the machine in active idle.
 
 pub mod calibrate;

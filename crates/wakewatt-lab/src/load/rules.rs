@@ -3,7 +3,7 @@
 //! The rate that was done lies within 2 % of capacity of the rate that was planned, and within four standard deviations of a
 //! Poisson count (beyond that it is not chance); at 100 % it may fall short by 2.5 %, because a queue that is always full
 //! and a machine that is calibrated to 2 % cannot do better. Everything planned was done. The quoted meter was not silent
-//! for more than 1 % of the window, no temperature drifted by more than 2 degrees, the hypervisor took nothing to speak of,
+//! for more than 1 % of the window (and an interval at its edges), no temperature drifted by more than 2 degrees, the hypervisor took nothing to speak of,
 //! nothing was throttled, the firmware did not interrupt (where its counter can be read), and other processes did not have most of the machine.
 
 use wakewatt_core::samples::Label;
@@ -110,7 +110,9 @@ fn meters(energy: &EnergySample, out: &mut Vec<String>) {
             meter.channels.iter().filter(|c| c.label == Label::Measured && total.of.contains(&c.channel.name));
         let covered_ns = counted.map(|c| c.covered_ns).min().unwrap_or(0) as f64;
         let silent = 1.0 - covered_ns / window_ns.max(1.0);
-        if silent > SILENT_RATIO {
+        // The first and the last reading may each lie half an interval inside the window.
+        let edges = energy.interval_ns as f64 / window_ns.max(1.0);
+        if silent > SILENT_RATIO + edges {
             out.push(format!("the meter ({}) was silent for {:.1} % of the window", meter.meter, silent * 100.0));
         }
     }

@@ -123,7 +123,7 @@ fn sentence(run: &LoadRun, overall: Option<&Overall>) -> String {
                 .idle_fraction
                 .map_or(String::new(), |f| format!("; active idle draws {:.0} % of full load", f * 100.0));
             let even = all.proportionality.map_or(String::new(), |p| format!(", energy proportionality {p:.2}"));
-            format!(" at {} (sum of all levels): {} per watt and second{idle}{even}.", show_uw(uw), rate(per_joule))
+            format!(" at {} (sum of all levels): {} per second and watt{idle}{even}.", show_uw(uw), rate(per_joule))
         }
         None => "; watts are unmeasured, so there is no score per watt.".into(),
     };
