@@ -1,244 +1,160 @@
-//! `load`: short runs through the binary. What is asserted is structure and bookkeeping, not speed: the machine that runs the
-//! tests may be busy with others.
+//! `load shop` end to end, at a small size: what is said and counted, never how fast. The shop's server is a process of its
+//! own, so its death, and its parent's, can be staged.
 
 use crate::schemas::{assert_valid, validator};
-use crate::tool::{run, said, wait_until, wakewatt};
-use serde_json::Value;
-use std::process::Stdio;
-use std::time::Duration;
+use crate::tool::{PROGRAM, Said, run, said, wait_until, wakewatt};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-fn document(args: &[&str]) -> Value {
-    let all = [&["load"], args, &["--json"]].concat();
-    let said = run(&all);
-    assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
-    assert_valid(&validator("load"), &format!("{args:?}"), &said.out)
+const SHORT: [&str; 8] = ["--products", "200", "--duration", "1s", "--ramp", "200ms", "--timeout", "2s"];
+
+fn shop(more: &[&str]) -> Said {
+    run(&[&["load", "shop"][..], &SHORT, more].concat())
 }
 
-/// The first CPU that may be used.
-fn cpu() -> String {
-    wakewatt_host::affinity::allowed_cpus().unwrap().first().unwrap().to_string()
-}
-
-#[test]
-fn a_short_graduated_load_has_all_its_parts() {
-    let json = document(&[
-        "steps",
-        "--service",
-        "200us",
-        "--interval",
-        "300ms",
-        "--levels",
-        "100,30,idle",
-        "--seed",
-        "7",
-        "--meter",
-        "redfish",
-    ]);
-    let load = &json["run"];
-    assert_eq!((&load["kind"], &load["length"], &load["seed"]), (&"steps".into(), &"custom".into(), &7.into()));
-    let n_calibrations = load["calibration"].as_array().unwrap().len();
-    assert!((3..=10).contains(&n_calibrations), "{n_calibrations}");
-    assert!(load["capacity_per_s"].as_f64().unwrap() > 0.0 && load["work_units"].as_u64().unwrap() > 0);
-    assert!(!load["workers"].as_array().unwrap().is_empty() && load["settings"].is_array());
-    let levels = load["levels"].as_array().unwrap();
-    assert_eq!(levels.len(), 3);
-    let number = |level: &Value, name: &str| level[name].as_f64().unwrap();
-    for level in levels {
-        assert_eq!(number(&level["window"], "end_at_ns") - number(&level["window"], "start_at_ns"), 3e8);
-        assert!(number(level, "n_done") <= number(level, "n_planned"), "{level}");
-        assert!(!level["cpus"].as_array().unwrap().is_empty());
-    }
-    assert!(levels[0]["latency"].is_null(), "a queue without a steady state has no latency");
-    let (third, idle) = (&levels[1], &levels[2]);
-    assert_eq!(third["latency"]["n"], third["n_done"]);
-    assert!(
-        number(&third["latency"], "mean_ns") >= number(&third["service"], "mean_ns"),
-        "it waits, then it is served"
-    );
-    let target = load["capacity_per_s"].as_f64().unwrap() * 0.3;
-    assert!((number(third, "target_per_s") / target - 1.0).abs() < 1e-6);
-    assert_eq!((number(idle, "per_s"), idle["target_per_s"].is_null()), (0.0, true));
-    let score = number(&levels[0], "per_s") + number(third, "per_s");
-    assert!((number(&json["overall"], "score_per_s") - score).abs() < 1e-6);
-    let remarks = load["remarks"].to_string();
-    assert!(json["overall"]["sum_uw"].is_null() == remarks.contains("watts are absent"), "{remarks}");
-}
-
-#[test]
-fn the_same_seed_plans_the_same_load_and_a_rate_needs_no_calibration() {
-    let cpu = cpu();
-    let planned = |seed: &str| {
-        let json = document(&[
-            "steps",
-            "--cpus",
-            &cpu,
-            "--work",
-            "1",
-            "--levels",
-            "300/s",
-            "--interval",
-            "400ms",
-            "--seed",
-            seed,
-            "--meter",
-            "redfish",
-        ]);
-        assert_eq!((&json["run"]["capacity_per_s"], &json["overall"]), (&Value::Null, &Value::Null));
-        json["run"]["levels"][0]["n_planned"].as_u64().unwrap()
+/// Processes that this one has started, and those have started.
+fn servers_of(parent: u32) -> Vec<i32> {
+    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+    let is_server = |pid: &i32| {
+        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|c| String::from_utf8_lossy(&c).contains("shop-server"))
     };
-    let all = ["1", "1", "2", "3", "4"].map(planned);
-    assert_eq!(all[0], all[1]);
-    assert!(all[1..].iter().any(|n| *n != all[0]), "{all:?}");
-    assert!(all.iter().all(|n| (60..190).contains(n)), "{all:?}: 120 expected, a standard deviation of 11");
+    children.split_whitespace().filter_map(|pid| pid.parse().ok()).filter(is_server).collect()
+}
+
+fn started(more: &[&str]) -> (Child, i32) {
+    let mut command = wakewatt(&[&["load", "shop"][..], more].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut found = Vec::new();
+    assert!(wait_until(Duration::from_secs(20), || {
+        found = servers_of(child.id());
+        !found.is_empty()
+    }));
+    (child, found[0])
+}
+
+fn kill(pid: i32) {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+}
+
+fn is_there(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
 #[test]
-fn the_table_reads_well() {
-    let cpu = cpu();
-    let said = run(&[
-        "load",
-        "steps",
-        "--cpus",
-        &cpu,
-        "--levels",
-        "50/s,idle",
-        "--interval",
-        "200ms",
-        "--work",
-        "2",
-        "--meter",
-        "redfish",
-    ]);
+fn two_clients_for_a_second() {
+    let said = shop(&["--clients", "2", "--think", "50ms", "--json"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    for word in ["Graduated load, measured", "50/s", "active idle", "no score", "--work 2 repeats it", "note: "] {
-        assert!(said.out.contains(word), "{word:?} is missing: {}", said.out);
+    let document = assert_valid(&validator("load-shop"), "load shop", &said.out);
+    assert_eq!((&document["schema"], &document["kind"]), (&"wakewatt/load-shop/v1".into(), &"shop".into()));
+    let level = &document["levels"][0];
+    let count = |name: &str| level[name].as_u64().unwrap();
+    assert!(count("n_planned") > 0 && count("n_done") > 0 && count("cpu_ns") > 0, "{level}");
+    assert_eq!(count("n_planned"), count("n_done") + count("n_failed"));
+    assert_eq!(document["shop"]["cpu_of"], "server_process");
+    assert_eq!(document["shop"]["clients"][0]["late"]["n"], level["n_planned"]);
+    assert!(document["shop"]["title"].as_str().unwrap().contains("SQLite in /var/tmp"), "{document}");
+}
+
+#[test]
+fn rates_as_text() {
+    let said = shop(&["--rate", "20,40", "--in-memory"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for words in ["20 requests/s", "40 requests/s", "SQLite in /dev/shm", "CPU/request", "Pages at", "Watts: "] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
     }
 }
 
 #[test]
-fn a_killed_worker_ends_the_run_with_what_is_known() {
-    let cpu = cpu();
-    let mut command = wakewatt(&[
-        "load",
-        "steps",
-        "--cpus",
-        &cpu,
-        "--work",
-        "1",
-        "--levels",
-        "50/s,60/s",
-        "--interval",
-        "20s",
-        "--meter",
-        "redfish",
-    ]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let children = format!("/proc/{0}/task/{0}/children", child.id());
-    let mut worker = None;
-    let is_worker = |pid: &i32| {
-        std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("load-worker"))
-    };
-    wait_until(Duration::from_secs(30), || {
-        let text = std::fs::read_to_string(&children).unwrap_or_default();
-        worker = text.split_whitespace().filter_map(|w| w.parse::<i32>().ok()).find(is_worker);
-        worker.is_some()
-    });
-    let worker = rustix::process::Pid::from_raw(worker.expect("no worker process appeared")).unwrap();
-    rustix::process::kill_process(worker, rustix::process::Signal::KILL).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(3), "{err}");
-    assert!(err.contains("was killed (signal 9") && err.contains(&format!("CPUs {cpu}")), "{err}");
+fn nobody_there_is_3_and_wrong_words_are_2_or_4() {
+    let nobody = shop(&["--url", "http://127.0.0.1:1/"]);
+    assert_eq!((nobody.code, nobody.out.as_str()), (Some(3), ""));
+    assert!(nobody.err.contains("127.0.0.1:1: nobody answers"), "{}", nobody.err);
+    for (args, code, words) in [
+        (&["--rate", "0"][..], 2, "requests per second"),
+        (&["--clients", "0"], 2, "--clients"),
+        (&["--mix", "x.toml"], 2, "--url"),
+        (&["--database", "postgres://127.0.0.1:1/none"], 3, "database"),
+        (&["--database", "mysql://secret@x/"], 3, "connection string"),
+        (&["--in", "/proc"], 3, "--in"),
+        (&["--cpus", "4000"], 3, "4000"),
+        (&["--url", "http://127.0.0.1:1/", "--mix", "/no/such.toml"], 4, "cannot be read"),
+    ] {
+        let said = shop(args);
+        assert_eq!(said.code, Some(code), "{args:?}: {said:?}");
+        assert!(said.err.contains(words) && !said.err.contains("secret"), "{args:?}: {}", said.err);
+    }
+    let by_hand = said(wakewatt(&["shop-server"]).stdin(Stdio::null()));
+    assert!(by_hand.out.contains("wakewatt load shop") || by_hand.err.contains("wakewatt load shop"), "{by_hand:?}");
 }
 
 #[test]
-fn an_interruption_keeps_the_levels_that_ended() {
-    let cpu = cpu();
-    let mut command = wakewatt(&[
-        "load",
-        "steps",
-        "--cpus",
-        &cpu,
-        "--work",
-        "1",
-        "--levels",
-        "20/s,idle,30/s",
-        "--interval",
-        "3s",
-        "--json",
-        "--meter",
-        "redfish",
-    ]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let pid = rustix::process::Pid::from_child(&child);
-    // One level takes less than 4 s; the machine may be slow, so any number of levels but all is right.
-    std::thread::sleep(Duration::from_millis(7_500));
+fn a_killed_server_ends_the_run_with_a_word() {
+    let (child, server) = started(&["--clients", "5", "--think", "20ms", "--duration", "60s", "--products", "200"]);
+    std::thread::sleep(Duration::from_millis(500));
+    let start = Instant::now();
+    kill(server);
+    let output = child.wait_with_output().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{out}{err}");
+    let all = format!("{out}{err}");
+    assert!(all.contains("the shop's server ended") && !all.contains("panicked"), "{all}");
+}
+
+#[test]
+fn a_killed_parent_leaves_no_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let (mut child, server) = started(&["--clients", "5", "--duration", "60s", "--products", "200", "--in", data]);
+    std::thread::sleep(Duration::from_millis(500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(wait_until(Duration::from_secs(10), || !is_there(server)), "the server outlived its parent");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left on the disk");
+}
+
+#[test]
+fn interrupted_it_shows_what_it_has() {
+    let (child, server) =
+        started(&["--clients", "5", "--think", "20ms", "--duration", "60s", "--ramp", "100ms", "--products", "200"]);
+    std::thread::sleep(Duration::from_secs(9));
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
-    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert_eq!(output.status.code(), Some(130), "{err}");
-    if out.is_empty() {
-        assert!(err.contains("before the first level ended"), "{err}");
-    } else {
-        let json = assert_valid(&validator("load"), "interrupted", &out);
-        assert!((1..3).contains(&json["run"]["levels"].as_array().unwrap().len()), "{out}");
-    }
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{out}");
+    assert!(out.contains("interrupted after") && out.contains("5 clients !"), "{out}");
+    assert!(!is_there(server));
 }
 
+/// The shop on one side, clients and a mix of one's own on the other, as between two hosts.
 #[test]
-fn bad_input_is_refused_with_a_way_out() {
-    for (args, word) in [
-        (&["load"][..], "load steps"),
-        (&["load", "steps", "--service", "1us"], "10us"),
-        (&["load", "steps", "--service", "1s", "--interval", "2s"], "at most 100ms"),
-        (&["load", "steps", "--cpus", "4095"], "this process may use"),
-        (&["load", "steps", "--levels", "50,50"], "50 % twice"),
-        (&["load", "steps", "--levels", "150"], "more than 100 %"),
-        (&["load", "steps", "--levels", "much"], "is not a level"),
-        (&["load", "steps", "--quick", "--spec-like"], "cannot be used with"),
-        (&["load", "--metric", "score", "--", "true"], "into a group"),
-        (&["load", "--metric-json", "x", "--", "true"], "begins with /"),
-        (&["load", "--repeat", "0", "--", "true"], "--repeat"),
-        (&["load", "--", "/no/such/program"], "could not be started"),
-    ] {
-        let said = run(args);
-        assert_eq!(said.code, Some(2), "{args:?}: {said:?}");
-        assert!(said.err.contains(word), "{args:?} should say {word:?}: {}", said.err);
-    }
-}
-
-#[test]
-fn a_command_is_run_so_often_and_its_figure_is_found() {
-    let args =
-        ["load", "--json", "--repeat", "3", "--metric", "score: ([0-9.]+)", "--meter", "redfish", "--", "sh", "-c"];
-    let said = run(&[&args[..], &["i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; echo score: 12.5"]].concat());
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    assert_eq!(said.err.matches("score: 12.5").count(), 3, "its output goes to standard error: {}", said.err);
-    let json = assert_valid(&validator("load"), "command", &said.out);
-    assert_eq!(json["run"]["kind"], "command");
-    let levels = json["run"]["levels"].as_array().unwrap();
-    assert_eq!(levels.len(), 3);
-    for level in levels {
-        assert_eq!((&level["per_s"], &level["n_done"]), (&12.5.into(), &1.into()));
-        assert!(level["cpu_ns"].as_u64() > level["system_ns"].as_u64(), "{level}");
-    }
-}
-
-#[test]
-fn a_commands_code_and_output_pass_through() {
-    let said = run(&["load", "--meter", "redfish", "--", "sh", "-c", "echo hello; exit 7"]);
-    assert_eq!((said.code, said.out.as_str()), (Some(7), "hello\n"), "{}", said.err);
-    let said = run(&["load", "--meter", "redfish", "--metric", "score: (.*)", "--", "echo", "nothing"]);
-    assert_eq!(said.code, Some(3));
-    assert!(said.err.contains("found nothing in its 1 line of standard output"), "{}", said.err);
-    let said =
-        said_of(&["load", "--repeat", "2", "--meter", "redfish", "--metric", "score: (.*)", "--", "echo", "score: 5"]);
-    assert!(said.starts_with("score: 5\nscore: 5\nLoad, measured: 2 runs of \"echo score: 5\""), "{said}");
-    assert!(said.contains("Figure: median 5 (from 5 to 5, n = 2); watts are unmeasured."), "{said}");
-}
-
-fn said_of(args: &[&str]) -> String {
-    let said = said(&mut wakewatt(args));
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    said.out
+fn a_shop_that_listens_and_clients_that_were_told_where() {
+    let mut command = Command::new(PROGRAM);
+    command.args(["load", "shop", "--listen", "127.0.0.1:0", "--products", "50"]).stdin(Stdio::null());
+    let mut server = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let line = lines.find(|l| l.starts_with("open at ")).unwrap();
+    let url = line.split(' ').nth(2).unwrap();
+    let own = shop(&["--url", url, "--clients", "2", "--think", "50ms", "--json"]);
+    let document = assert_valid(&validator("load-shop"), "load shop --url", &own.out);
+    assert_eq!((own.code, &document["shop"]["cpu_of"]), (Some(0), &"server_process".into()), "{}", own.err);
+    let mix = tempfile::NamedTempFile::new().unwrap();
+    let pages = "[[page]]\nname = \"lamps\"\npath = \"/search?q=lamp\"\nweight = 3\n[[page]]\nname = \"gone\"\npath = \"/product/{number:51-60}\"\nweight = 1";
+    std::fs::write(mix.path(), pages).unwrap();
+    let mixed =
+        shop(&["--url", url, "--mix", mix.path().to_str().unwrap(), "--clients", "4", "--think", "50ms", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&mixed.out).unwrap();
+    let parts = &document["levels"][0]["parts"];
+    assert_eq!((&parts[0]["n_failed"], &parts[1]["n_done"]), (&0.into(), &0.into()), "{parts}");
+    assert!(parts[1]["n_failed"].as_u64().unwrap() > 0);
+    assert_eq!(document["shop"]["clients"][0]["failures"][0][0], "status 404");
+    assert!(document["levels"][0]["is_invalid"][0].as_str().unwrap().contains("requests failed"));
+    let pid = rustix::process::Pid::from_raw(i32::try_from(server.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert!(server.wait().unwrap().success());
+    let _ = lines.by_ref().count();
 }
