@@ -7,3 +7,6 @@ pub mod ramp;
 pub mod paired;
 pub mod random;
 pub mod sequential;
+pub mod equivalence;
+pub mod detectable;
+pub mod family;
