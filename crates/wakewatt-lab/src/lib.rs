@@ -7,6 +7,11 @@
 pub mod bench;
 pub mod noise;
 pub mod experiment;
+pub mod plan;
+pub mod setting_arms;
+pub mod workloads;
+pub mod run_folder;
+pub mod study;
 pub mod disk_workload;
 pub mod idle_arms;
 pub mod wake_workload;

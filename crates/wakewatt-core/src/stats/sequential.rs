@@ -60,6 +60,15 @@ impl StopReason {
             StopReason::LastLook => "all planned rounds ran",
         }
     }
+
+    /// The same where several arms are judged together.
+    pub fn for_all(&self) -> &'static str {
+        match self {
+            StopReason::EffectProven => "every arm is decided",
+            StopReason::NoDifference => "every arm is shown to differ by less than the margin",
+            StopReason::LastLook => "all planned rounds ran",
+        }
+    }
 }
 
 impl Looks {
