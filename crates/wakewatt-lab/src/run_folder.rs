@@ -59,11 +59,7 @@ impl Head {
             .or_else(|| differ("the list of arms", &names(&self.arms), &names(&now.arms)))
             .or_else(|| {
                 let (then, now) = self.arms.iter().zip(&now.arms).find(|(a, b)| a.settings != b.settings)?;
-                differ(
-                    &format!("what arm {} writes", then.id),
-                    &then.settings.join("; "),
-                    &now.settings.join("; "),
-                )
+                differ(&format!("what arm {} writes", then.id), &then.settings.join("; "), &now.settings.join("; "))
             })
             .or_else(|| differ("the list of metrics", &ids(&self.metrics), &ids(&now.metrics)))
     }
@@ -103,9 +99,9 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<(RunFolder, Head, Vec<KeptBlock>), String> {
         let read = |name: &str| {
             let file = path.join(name);
-            Disk.load(&file).map_err(|e| e.to_string())?.ok_or_else(|| {
-                format!("{}: not there; is {} the folder of a run?", file.display(), path.display())
-            })
+            Disk.load(&file)
+                .map_err(|e| e.to_string())?
+                .ok_or_else(|| format!("{}: not there; is {} the folder of a run?", file.display(), path.display()))
         };
         let head: Head = serde_json::from_slice(&read(HEAD)?).map_err(|e| fail(&path.join(HEAD), "read", &e))?;
         if head.format != FORMAT {
@@ -135,7 +131,11 @@ impl RunFolder {
         }
         let mut folder = RunFolder { path: path.into(), blocks: None };
         if n_good < bytes.len() {
-            folder.file()?.0.set_len(n_good as u64).map_err(|e| fail(&path.join(BLOCKS), "cut the last line of", &e))?;
+            folder
+                .file()?
+                .0
+                .set_len(n_good as u64)
+                .map_err(|e| fail(&path.join(BLOCKS), "cut the last line of", &e))?;
             folder.blocks = None;
         }
         Ok((folder, head, blocks))

@@ -207,7 +207,9 @@ impl<'a> SettingArms<'a> {
                     self.arms.remove(at);
                     self.ways.remove(at);
                     if at == 0 {
-                        return Err(failed.pop().map_or(String::new(), |s| format!("the baseline, {}: {}", s.what, s.why)));
+                        return Err(failed
+                            .pop()
+                            .map_or(String::new(), |s| format!("the baseline, {}: {}", s.what, s.why)));
                     }
                 }
             }

@@ -35,7 +35,8 @@ pub fn study(about: About<'_>, design: &Design, mut run: ExperimentRun) -> Study
         Rule::AllArms { margin_ratio } => margin_ratio,
         Rule::EachArm => about.plan.margin_ratio,
     };
-    let is_final = !run.stopped_because.starts_with("it was interrupted") && !run.stopped_because.starts_with("it failed");
+    let is_final =
+        !run.stopped_because.starts_with("it was interrupted") && !run.stopped_because.starts_with("it failed");
     let mut comparisons = Vec::new();
     for is_primary in [true, false] {
         comparisons.append(&mut family(&run, design, margin_ratio, is_primary));
@@ -170,7 +171,8 @@ fn what_to_know(run: &ExperimentRun, design: &Design, comparisons: &[Comparison]
             ));
         }
     }
-    let n_secondary = comparisons.iter().filter(|c| run.metrics.first().is_some_and(|m| m.id != c.effect.metric)).count();
+    let n_secondary =
+        comparisons.iter().filter(|c| run.metrics.first().is_some_and(|m| m.id != c.effect.metric)).count();
     let n_pairs = comparisons.first().map_or(0, |c| c.effect.n_pairs);
     let needed = least_rounds(n_secondary, level(design, n_pairs));
     if n_secondary > 0 && n_pairs > 0 && needed > n_pairs {

@@ -103,8 +103,13 @@ fn arms_write_what_they_say_and_everything_goes_back() {
     assert!(skipped[0].what == "arm missing" && skipped[0].why.contains("interactive"), "{skipped:?}");
     assert_eq!(ready[0].arm.settings, ["nothing is written"]);
     let fast = ready[1].arm.settings.join("\n");
-    assert!(fast.contains("freq.governor on CPUs 0-1: schedutil -> performance") && fast.contains("held open at 10 us"), "{fast}");
-    assert!(ready[2].arm.settings.join("\n").contains("up_threshold = 98 (appears once freq.governor=conservative is set)"));
+    assert!(
+        fast.contains("freq.governor on CPUs 0-1: schedutil -> performance") && fast.contains("held open at 10 us"),
+        "{fast}"
+    );
+    assert!(
+        ready[2].arm.settings.join("\n").contains("up_threshold = 98 (appears once freq.governor=conservative is set)")
+    );
     let held = Rc::new(RefCell::new(None));
     let owner = Owner { boot_id: machine.boot_id(), pid: 1, pid_start_ticks: None };
     let limits = Box::new(FakeLimit(held.clone()));
@@ -119,7 +124,10 @@ fn arms_write_what_they_say_and_everything_goes_back() {
     arms.enter(2).unwrap();
     assert_eq!((value("cpufreq/conservative/down_threshold").as_str(), *held.borrow()), ("95", None));
     arms.enter(3).unwrap();
-    assert_eq!((value("cpu1/cpuidle/state2/disable").as_str(), value("cpufreq/policy0/scaling_governor").as_str()), ("1", "schedutil"));
+    assert_eq!(
+        (value("cpu1/cpuidle/state2/disable").as_str(), value("cpufreq/policy0/scaling_governor").as_str()),
+        ("1", "schedutil")
+    );
     let idle = |n_usage: u64| {
         let state = |index, name: &str, n_usage| StateDelta { index, name: name.into(), n_usage, time_ns: 0 };
         [IdleDelta { cpu: 1, states: vec![state(1, "C1", 100), state(2, "C6", n_usage)] }]
@@ -143,9 +151,13 @@ fn an_arm_that_the_kernel_refuses_is_taken_out_at_the_rehearsal() {
     let (ready, _) = resolve_arms(&host, &plan::parse(PLAN, &profile).unwrap());
     let owner = Owner { boot_id: machine.boot_id(), pid: 1, pid_start_ticks: None };
     let limits = Box::new(FakeLimit(Rc::default()));
-    let mut arms = SettingArms::begin(ready, &host, hands(&machine), (&owner, Path::new(STATE), None), "test", limits).unwrap();
+    let mut arms =
+        SettingArms::begin(ready, &host, hands(&machine), (&owner, Path::new(STATE), None), "test", limits).unwrap();
     let failed = arms.rehearse().unwrap();
-    assert!(failed.len() == 1 && failed[0].what == "arm no-c6" && failed[0].why.contains("not permitted"), "{failed:?}");
+    assert!(
+        failed.len() == 1 && failed[0].what == "arm no-c6" && failed[0].why.contains("not permitted"),
+        "{failed:?}"
+    );
     let ids: Vec<String> = arms.arms().into_iter().map(|a| a.id).collect();
     assert_eq!(ids, ["found", "fast", "tuned", "stopped"]);
     arms.enter(3).unwrap();

@@ -79,7 +79,10 @@ fn every_order_of_ways_sets_what_it_says_and_leaves_what_was_found() {
             let governor = value(&machine, "policy0/scaling_governor").unwrap();
             match way {
                 0 => assert_eq!(settings(&machine), before),
-                1 => assert_eq!((governor.as_str(), value(&machine, "policy1/scaling_min_freq").unwrap().as_str()), ("performance", "1000000")),
+                1 => assert_eq!(
+                    (governor.as_str(), value(&machine, "policy1/scaling_min_freq").unwrap().as_str()),
+                    ("performance", "1000000")
+                ),
                 2 => assert_eq!(value(&machine, "conservative/up_threshold").unwrap(), "98"),
                 3 => assert_eq!(value(&machine, "policy1/energy_performance_preference").unwrap(), "power"),
                 4 => assert_eq!((governor.as_str(), value(&machine, "policy1/scaling_governor")), ("ondemand", None)),

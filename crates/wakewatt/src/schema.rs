@@ -23,6 +23,8 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "tune-plan", schema: || schemars::schema_for!(wakewatt_tune::planning::TunePlan) },
     Published { name: "tune-apply", schema: || schemars::schema_for!(crate::cmd::tune::Applied) },
     Published { name: "tune-status", schema: || schemars::schema_for!(crate::cmd::tune::Statuses) },
+    Published { name: "experiment", schema: || schemars::schema_for!(wakewatt_core::samples::study::Study) },
+    Published { name: "experiment-plan", schema: || schemars::schema_for!(crate::cmd::experiment::DryRun) },
     Published { name: "doctor", schema: || schemars::schema_for!(crate::cmd::doctor::Document<'static>) },
 ];
 
@@ -30,6 +32,13 @@ pub const SCHEMAS: &[Published] = &[
 pub fn profile() -> serde_json::Value {
     let mut schema = schemars::schema_for!(wakewatt_tune::profile::ProfileFile).to_value();
     schema["title"] = "wakewatt profile, format 1".into();
+    schema
+}
+
+/// The schema of a plan's file, likewise.
+pub fn experiment_file() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(wakewatt_lab::plan::PlanFile).to_value();
+    schema["title"] = "wakewatt experiment plan, format 1".into();
     schema
 }
 

@@ -15,7 +15,9 @@ const ALPHA: f64 = 0.05;
 
 /// The fewest rounds in which so many comparisons, adjusted together, can reach a level.
 pub fn least_rounds(n_comparisons: usize, level: f64) -> usize {
-    (1..64).find(|n| n_comparisons.max(1) as f64 * 0.5f64.powi(n - 1) <= level).map_or(64, |n| n.unsigned_abs() as usize)
+    (1..64)
+        .find(|n| n_comparisons.max(1) as f64 * 0.5f64.powi(n - 1) <= level)
+        .map_or(64, |n| n.unsigned_abs() as usize)
 }
 
 /// One look.
@@ -201,7 +203,8 @@ mod tests {
         for n_comparisons in [1, 4, 13] {
             let (looks, dropped) = Looks::spread(&[8, 32, 12, 20, 12], n_comparisons).unwrap();
             assert!((looks.all().iter().map(|l| l.level).sum::<f64>() - 0.05).abs() < 1e-12);
-            let is_reachable = |l: &Look| n_comparisons as f64 * 2.0 / 2f64.powi(i32::try_from(l.n_rounds).unwrap()) <= l.level;
+            let is_reachable =
+                |l: &Look| n_comparisons as f64 * 2.0 / 2f64.powi(i32::try_from(l.n_rounds).unwrap()) <= l.level;
             assert!(looks.all().iter().all(is_reachable), "{looks:?}");
             assert_eq!(dropped, if n_comparisons == 13 { vec![8] } else { vec![] });
         }

@@ -10,9 +10,8 @@ pub use wakewatt_core::stats::family::Standing;
 
 /// The value of a metric in the block of a round that counted.
 fn value(run: &ExperimentRun, round: usize, arm: &str, metric: usize) -> Option<f64> {
-    let is_it = |b: &&wakewatt_core::samples::experiment::Block| {
-        b.round == round && b.arm == arm && b.is_rejected.is_none()
-    };
+    let is_it =
+        |b: &&wakewatt_core::samples::experiment::Block| b.round == round && b.arm == arm && b.is_rejected.is_none();
     let found = run.blocks.iter().find(is_it)?.values.get(metric).copied().flatten();
     found.filter(|v| v.is_finite() && *v > 0.0)
 }
@@ -32,9 +31,7 @@ pub fn pairs(run: &ExperimentRun, metric: usize, arm: &str) -> Vec<(f64, f64)> {
 /// Log ratios of the primary metric, per other arm and by round.
 pub fn by_round(run: &ExperimentRun) -> ByRound {
     let Some((baseline, others)) = run.arms.split_first() else { return Vec::new() };
-    let ratio = |round: usize, arm: &str| {
-        Some((value(run, round, &baseline.id, 0)? / value(run, round, arm, 0)?).ln())
-    };
+    let ratio = |round: usize, arm: &str| Some((value(run, round, &baseline.id, 0)? / value(run, round, arm, 0)?).ln());
     others.iter().map(|arm| (0..n_rounds(run)).map(|round| ratio(round, &arm.id)).collect()).collect()
 }
 
@@ -51,13 +48,7 @@ pub(super) fn enough(run: &ExperimentRun, design: &Design, n_rounds: usize, spen
     }
 }
 
-fn all_arms(
-    run: &ExperimentRun,
-    design: &Design,
-    margin_ratio: f64,
-    n_rounds: usize,
-    spent_ns: u64,
-) -> Option<String> {
+fn all_arms(run: &ExperimentRun, design: &Design, margin_ratio: f64, n_rounds: usize, spent_ns: u64) -> Option<String> {
     let family = Family::new(design.looks.clone(), margin_ratio, design.seed);
     let arms = by_round(run);
     let standing = family.standing(&arms, n_rounds);
@@ -157,8 +148,7 @@ fn adjust_families(run: &ExperimentRun, design: &Design, effects: &mut [Effect])
     let n_counted = effects.iter().filter(|e| e.metric == primary).map(|e| e.n_pairs).min().unwrap_or(0);
     let judge = judge(&design.looks, n_counted, run.seed);
     for is_primary in [true, false] {
-        let mut family: Vec<&mut Effect> =
-            effects.iter_mut().filter(|e| (e.metric == primary) == is_primary).collect();
+        let mut family: Vec<&mut Effect> = effects.iter_mut().filter(|e| (e.metric == primary) == is_primary).collect();
         let mut copies: Vec<Effect> = family.iter().map(|e| (**e).clone()).collect();
         adjust_secondary(&mut copies, &judge);
         family.iter_mut().zip(copies).for_each(|(effect, adjusted)| **effect = adjusted);

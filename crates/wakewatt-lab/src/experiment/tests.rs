@@ -282,7 +282,8 @@ mod families {
             assert_eq!(kept.len() as u64, cut, "the cut block is not kept");
             let (_, kept, second) = part(&design, kept, None, None);
             let mut second = second.unwrap();
-            let order = |kept: &[KeptBlock]| kept.iter().map(|k| (k.block.round, k.block.arm.clone())).collect::<Vec<_>>();
+            let order =
+                |kept: &[KeptBlock]| kept.iter().map(|k| (k.block.round, k.block.arm.clone())).collect::<Vec<_>>();
             assert_eq!(order(&kept), order(&whole_kept), "cut at {cut}");
             // Only the time at which they ran differs.
             second.blocks.iter_mut().zip(&whole.blocks).for_each(|(b, w)| b.window = w.window);

@@ -2,7 +2,7 @@
 //!
 //! Everything that decides what a result means is declared here before anything runs: the primary metric, the looks, the
 //! margin within which a difference does not matter, what rejects a block. Unknown keys, knobs and kinds are refused with
-//! the nearest known name. The schema is published as docs/ref/schema/experiment-plan.v1.json.
+//! the nearest known name. The schema is published as docs/ref/schema/experiment-file.v1.json.
 
 mod file;
 mod parse;

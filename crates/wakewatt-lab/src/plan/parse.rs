@@ -139,7 +139,9 @@ fn arm(file: &ArmFile, profile: &dyn Fn(&str) -> Result<Profile, String>) -> Res
 
 fn baseline_first(arms: &mut [PlanArm], baseline: Option<&str>) -> Result<(), String> {
     if arms.len() < 2 {
-        return Err("[[arm]]: at least two are needed, the first to compare with; one with only a name is as found".into());
+        return Err(
+            "[[arm]]: at least two are needed, the first to compare with; one with only a name is as found".into()
+        );
     }
     for (at, arm) in arms.iter().enumerate() {
         if arms[..at].iter().any(|other| other.name == arm.name) {

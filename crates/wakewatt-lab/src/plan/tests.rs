@@ -38,7 +38,9 @@ fn an_arm_is_settings_a_limit_and_a_command() {
     assert_eq!(arm.command.as_ref().unwrap().0, ["sh", "-c", "systemctl stop x"]);
     assert_eq!((plan.looks, plan.again_every, plan.is_strict), (vec![8, 12, 20, 32], 2, false));
     // A profile's latency budget is a limit on the machine, which the experiment holds.
-    let budget = read(&GOOD.replace("profile = \"k4-ondemand\"", "profile = \"latency\"").replace("max_latency = \"5us\"\n", ""));
+    let budget = read(
+        &GOOD.replace("profile = \"k4-ondemand\"", "profile = \"latency\"").replace("max_latency = \"5us\"\n", ""),
+    );
     assert!(budget.unwrap().arms[1].limit.is_some());
 }
 
@@ -69,7 +71,11 @@ fn wrong_words_are_named_with_the_nearest_right_one() {
         let why = with(from, to);
         assert!(why.contains(says), "{to:?}: {why}");
     }
-    assert!(read("format = 1\nname = \"x\"\nquestion = \"\"\narm = []\nworkload = []\n").unwrap_err().contains("at least two"));
+    assert!(
+        read("format = 1\nname = \"x\"\nquestion = \"\"\narm = []\nworkload = []\n")
+            .unwrap_err()
+            .contains("at least two")
+    );
 }
 
 proptest::proptest! {
@@ -85,7 +91,12 @@ proptest::proptest! {
 fn on_recorded_hosts_what_is_missing_is_skipped_with_the_reason() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts");
     let mut n = 0;
-    for file in std::fs::read_dir(folder).unwrap().flatten().map(|f| f.path()).filter(|p| p.extension().is_some_and(|e| e == "host")) {
+    for file in std::fs::read_dir(folder)
+        .unwrap()
+        .flatten()
+        .map(|f| f.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "host"))
+    {
         let source = recorded::open(&file).unwrap();
         let host = Host::read(&source);
         for (name, text) in SHIPPED {
@@ -98,7 +109,10 @@ fn on_recorded_hosts_what_is_missing_is_skipped_with_the_reason() {
         }
     }
     assert!(n > 10, "some host lacks some governor");
-    let vm = recorded::open(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts/vm-haltpoll-2cpu.host")).unwrap();
+    let vm = recorded::open(
+        &std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts/vm-haltpoll-2cpu.host"),
+    )
+    .unwrap();
     let (ready, skipped) = resolve_arms(&Host::read(&vm), &read(shipped("k4-governors").unwrap()).unwrap());
     assert_eq!(ready.iter().map(|a| a.arm.id.as_str()).collect::<Vec<_>>(), ["found"], "a guest without cpufreq");
     assert!(skipped[0].why.contains("freq.governor"), "{:?}", skipped[0]);

@@ -123,8 +123,11 @@ impl Workload for CommandWorkload {
         }?;
         let wall_ns = monotonic_ns() - start_ns;
         let texts = readers.map(|r| r.and_then(|r| r.join().ok()).unwrap_or_default());
-        let mut values: Vec<Option<f64>> =
-            self.metrics.iter().map(|(_, regex)| number(regex, &texts[0]).or_else(|| number(regex, &texts[1]))).collect();
+        let mut values: Vec<Option<f64>> = self
+            .metrics
+            .iter()
+            .map(|(_, regex)| number(regex, &texts[0]).or_else(|| number(regex, &texts[1])))
+            .collect();
         values.push(Some(wall_ns as f64));
         let mut result = Yield { values, ..Yield::default() };
         if stop.load(Ordering::Relaxed) {
@@ -162,7 +165,8 @@ mod tests {
         assert!(good.values[1].is_some_and(|ns| ns > 0.0));
         assert!(run("echo score: 3; echo broken >&2; exit 4").is_invalid.unwrap().contains("exit status: 4: broken"));
         assert!(run("true").is_invalid.unwrap().contains("holds no score"));
-        let missing = CommandWorkload::new(vec!["/no/such".into()], &[], CpuSet::new()).unwrap().measure(&AtomicBool::new(false));
+        let missing =
+            CommandWorkload::new(vec!["/no/such".into()], &[], CpuSet::new()).unwrap().measure(&AtomicBool::new(false));
         assert!(missing.unwrap_err().contains("could not be started"));
     }
 

@@ -140,7 +140,8 @@ impl Workload for Composite<'_> {
             }
             let prefix = part.name.as_ref().map_or(String::new(), |name| format!("{name}."));
             values.append(&mut measured.values);
-            all.latencies.extend(measured.latencies.into_iter().map(|(id, title, h)| (format!("{prefix}{id}"), title, h)));
+            all.latencies
+                .extend(measured.latencies.into_iter().map(|(id, title, h)| (format!("{prefix}{id}"), title, h)));
             all.idle.append(&mut measured.idle);
             all.disturbances.append(&mut measured.disturbances);
             all.is_invalid = all.is_invalid.or(measured.is_invalid);

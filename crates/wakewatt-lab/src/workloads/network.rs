@@ -3,7 +3,7 @@
 //! The primary metric is the median, secondary the 99th percentile. Only this host's settings are turned; the far end pays
 //! for its own sleep in every arm alike.
 
-use crate::bench::{NetworkSpec, RespondSpec, Responder, IdleBaseline, round_trip};
+use crate::bench::{IdleBaseline, NetworkSpec, RespondSpec, Responder, round_trip};
 use crate::experiment::{Workload, Yield};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
