@@ -164,7 +164,11 @@ fn what_to_know(run: &ExperimentRun, design: &Design, comparisons: &[Comparison]
     for arm in &run.arms {
         let blocks = || run.blocks.iter().filter(|b| b.arm == arm.id);
         let (n, n_bad) = (blocks().count(), blocks().filter(|b| b.is_rejected.is_some()).count());
-        if n_bad >= 2 && n_bad as f64 > MANY_REJECTED * n as f64 {
+        let n_all = run.blocks.iter().filter(|b| b.is_rejected.is_some()).count();
+        let (others, others_bad) = (run.blocks.len().saturating_sub(n), n_all.saturating_sub(n_bad));
+        // What strikes all arms alike is the host's noise, not the arm's doing.
+        let is_own = n_bad * others > 2 * others_bad * n;
+        if is_own && n_bad >= 2 && n_bad as f64 > MANY_REJECTED * n as f64 {
             remarks.push(format!(
                 "{n_bad} of {n} blocks of {} did not count; if the setting itself causes that, what is left shows it too well",
                 arm.id

@@ -49,6 +49,10 @@ fn sentence(study: &Study, arm: &str) -> String {
         },
         None => unknown.push("what it costs in watts, without a power meter".into()),
     }
+    // Who cannot say the first thing need not list the others; the table does.
+    if comparison.effect.verdict == Verdict::Undecided {
+        return format!("{arm} {}.", list(&said, "and"));
+    }
     let mut n_named = 0;
     for metric in secondary.iter().filter(|m| m.unit != Unit::Microwatts) {
         let Some(c) = find(metric) else { continue };

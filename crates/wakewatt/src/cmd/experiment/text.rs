@@ -32,7 +32,7 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
         ),
     );
     let Some((primary, _)) = study.run.metrics.split_first() else { return out };
-    say("\n", "", &style.bold("Baseline over arm"));
+    say("\n", "", &style.bold("Baseline over arm, and baseline less arm"));
     let rows =
         |is_primary: bool| study.comparisons.iter().filter(move |c| (c.effect.metric == primary.id) == is_primary);
     rows(true).chain(rows(false).take(N_SECONDARY)).for_each(|c| say("  ", "      ", &row(study, c)));
@@ -82,7 +82,7 @@ fn row(study: &Study, c: &Comparison) -> String {
     let detectable =
         c.detectable_ratio.map_or(String::new(), |r| format!(", {} % could be seen", three_digits((r - 1.0) * 100.0)));
     format!(
-        "{} / {}: x{:.3} (95 % {:.3}-{:.3}), {} less, p {:.3}, {} blocks{detectable}: {verdict}",
+        "{} / {}: x{:.3} (95 % {:.3}-{:.3}), difference {}, p {:.3}, {} blocks{detectable}: {verdict}",
         e.metric,
         e.arm,
         e.ratio,
