@@ -34,6 +34,8 @@ pub struct Head {
     pub skipped: Vec<Skipped>,
     /// What is measured.
     pub metrics: Vec<Metric>,
+    /// Wall time for everything.
+    pub budget_ns: u64,
     /// Calibrated maxima of the workloads.
     pub calibrated_per_s: Vec<Option<f64>>,
 }
@@ -42,7 +44,7 @@ impl Head {
     /// Of a run that begins.
     pub fn new(host: StudyHost, seed: u64, plan: &str, (arms, skipped): (Vec<Arm>, Vec<Skipped>)) -> Head {
         let (metrics, calibrated_per_s) = (Vec::new(), Vec::new());
-        Head { format: FORMAT, host, seed, plan: plan.into(), arms, skipped, metrics, calibrated_per_s }
+        Head { format: FORMAT, host, seed, plan: plan.into(), arms, skipped, metrics, budget_ns: 0, calibrated_per_s }
     }
 
     /// Why a run with this head cannot be gone on with by one with that.

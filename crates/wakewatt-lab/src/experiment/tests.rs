@@ -3,7 +3,10 @@
 use super::*;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::samples::IdleDelta;
 use wakewatt_core::samples::experiment::Verdict;
+use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::source::Tree;
 
 /// A machine in memory: one setting, whose value decides how long a wake-up takes; time passes per block.
@@ -148,7 +151,10 @@ mod families {
     use super::super::*;
     use std::cell::{Cell, RefCell};
     use std::rc::Rc;
+    use wakewatt_core::cpuset::CpuSet;
+    use wakewatt_core::samples::IdleDelta;
     use wakewatt_core::samples::experiment::Verdict;
+    use wakewatt_core::samples::experiment::{Arm, Metric};
     use wakewatt_core::source::Tree;
     use wakewatt_core::stats::random::Random;
 
@@ -185,7 +191,7 @@ mod families {
             vec![("/setting".into(), self.0.setting.get().to_string())]
         }
         fn contradiction(&self, index: usize, _: &[IdleDelta]) -> Option<String> {
-            (index == 2 && self.0.n_blocks.get() % 5 == 0).then(|| "CPU 0 entered C6 30 times of 60".into())
+            (index == 2 && self.0.n_blocks.get().is_multiple_of(5)).then(|| "CPU 0 entered C6 30 times of 60".into())
         }
     }
 

@@ -40,7 +40,7 @@ impl CommandWorkload {
         Ok(CommandWorkload { argv, metrics: metrics.iter().map(compile).collect::<Result<_, _>>()?, cpus })
     }
 
-    fn start(&self) -> Result<(Child, [Option<JoinHandle<String>>; 2]), String> {
+    fn start(&self) -> Result<(Child, Readers), String> {
         let (program, arguments) = self.argv.split_first().ok_or("no command")?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -49,6 +49,9 @@ impl CommandWorkload {
         Ok((child, readers))
     }
 }
+
+/// Of standard output and standard error.
+type Readers = [Option<JoinHandle<String>>; 2];
 
 /// Reads to the end, keeps the last part.
 fn gather(mut from: impl Read + Send + 'static) -> JoinHandle<String> {

@@ -96,7 +96,9 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
 fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
     let bad = |why: String| Failure::error(Code::BadFile, why);
     let (folder, head, done) = RunFolder::open(&args.run_dir).map_err(bad)?;
-    let plan = parse(&args.run_dir.join("plan.toml").display().to_string(), &head.plan, Code::BadFile)?;
+    let mut plan = parse(&args.run_dir.join("plan.toml").display().to_string(), &head.plan, Code::BadFile)?;
+    // The budget may have been given on the command line.
+    plan.budget_ns = head.budget_ns;
     let interrupt = Interrupt::listen()?;
     output::remark(&format!("Going on after {} kept blocks.", done.len()));
     let (text, seed) = (head.plan.clone(), head.seed);
