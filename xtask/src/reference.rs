@@ -57,6 +57,8 @@ fn pages() -> Result<BTreeMap<String, String>> {
     );
     let profile = serde_json::to_string_pretty(&wakewatt::schema::profile())? + "\n";
     pages.insert("schema/profile.v1.json".to_string(), profile);
+    let plan = serde_json::to_string_pretty(&wakewatt::schema::experiment_file())? + "\n";
+    pages.insert("schema/experiment-file.v1.json".to_string(), plan);
     for published in wakewatt::schema::SCHEMAS {
         let text = serde_json::to_string_pretty(&wakewatt::schema::document(published))? + "\n";
         pages.insert(format!("schema/{}.v1.json", published.name), text);

@@ -165,8 +165,9 @@ pub fn parse_ns(text: &str) -> Result<u64, String> {
         "ms" => 1e6,
         "s" => 1e9,
         "min" | "m" => 60e9,
+        "h" => 3600e9,
         "" => return Err(format!("\"{text}\" has no unit: write {text}us, {text}ms or {text}s")),
-        other => return Err(format!("\"{other}\" is not a unit of time: use ns, us, ms, s or min")),
+        other => return Err(format!("\"{other}\" is not a unit of time: use ns, us, ms, s, min or h")),
     };
     let ns = value * scale;
     if ns.is_finite() && ns < 9.2e18 {

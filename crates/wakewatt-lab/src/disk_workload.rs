@@ -64,6 +64,7 @@ impl Workload for DiskWorkload<'_> {
                     values: vec![at(0.5), Some(latency.mean_ns), at(0.99)],
                     latencies: vec![(self.id(), self.title(), Some(slice.hist))],
                     idle: slice.sample.idle,
+                    ..Yield::default()
                 })
             }
             // An interrupt cuts a block short; it is then rejected, not an error.

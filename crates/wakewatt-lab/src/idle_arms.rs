@@ -107,7 +107,8 @@ fn real_states(facts: &Snapshot, cpus: &CpuSet) -> Vec<(u32, String, u64)> {
     states
 }
 
-fn all_states(facts: &Snapshot) -> Vec<(u32, String, u64)> {
+/// Exit latency of each state index.
+pub(crate) fn all_states(facts: &Snapshot) -> Vec<(u32, String, u64)> {
     let state = |s: &wakewatt_core::facts::idle::IdleState| {
         Some((s.index, s.label(), *s.exit_latency_ns.known().map(|(_, ns)| ns).max()?))
     };
@@ -165,20 +166,29 @@ impl Arms for IdleArms<'_> {
 
     fn contradiction(&self, index: usize, idle: &[IdleDelta]) -> Option<String> {
         let Setting::Limit(limit) = self.arms[index].1 else { return None };
-        for delta in idle {
-            let total: u64 = delta.states.iter().map(|s| s.n_usage).sum();
-            let is_forbidden = |at: u32| self.latencies_ns.iter().any(|(i, _, ns)| *i == at && !limit.allows(*ns));
-            let forbidden: u64 = delta.states.iter().filter(|s| is_forbidden(s.index)).map(|s| s.n_usage).sum();
-            if total >= 20 && forbidden as f64 > total as f64 * MAX_FORBIDDEN_RATIO {
-                return Some(format!(
-                    "CPU {} entered states above {} {forbidden} times of {total}: the setting did not take",
-                    delta.cpu,
-                    show_limit(limit)
-                ));
-            }
-        }
-        None
+        entered_above(limit, &self.latencies_ns, idle)
     }
+}
+
+/// Were states entered that this limit forbids?
+pub(crate) fn entered_above(
+    limit: LatencyLimit,
+    latencies_ns: &[(u32, String, u64)],
+    idle: &[IdleDelta],
+) -> Option<String> {
+    for delta in idle {
+        let total: u64 = delta.states.iter().map(|s| s.n_usage).sum();
+        let is_forbidden = |at: u32| latencies_ns.iter().any(|(i, _, ns)| *i == at && !limit.allows(*ns));
+        let forbidden: u64 = delta.states.iter().filter(|s| is_forbidden(s.index)).map(|s| s.n_usage).sum();
+        if total >= 20 && forbidden as f64 > total as f64 * MAX_FORBIDDEN_RATIO {
+            return Some(format!(
+                "CPU {} entered states above {} {forbidden} times of {total}: the setting did not take",
+                delta.cpu,
+                show_limit(limit)
+            ));
+        }
+    }
+    None
 }
 
 fn show_limit(limit: LatencyLimit) -> String {

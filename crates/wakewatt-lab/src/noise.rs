@@ -18,17 +18,51 @@ const BUSY_RATIO: f64 = 0.5;
 /// /proc/stat counts in USER_HZ, 100 on every Linux architecture that matters.
 const TICK_NS: f64 = 1e7;
 
+/// Above which noise a block does not count. A limit is declared before the run, never chosen after it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Share of the time that the hypervisor may take.
+    pub steal_ratio: f64,
+    /// Share that other processes may use.
+    pub foreign_ratio: f64,
+    /// Does thermal throttling spoil a block? Where an arm throttles by its own doing, that is its cost and no noise.
+    pub is_throttling_spoilt: bool,
+}
+
+impl Default for Limits {
+    /// Only what says nothing about sleeping: CPUs that others keep busy.
+    fn default() -> Self {
+        Limits { steal_ratio: f64::INFINITY, foreign_ratio: BUSY_RATIO, is_throttling_spoilt: false }
+    }
+}
+
 /// What happened in a window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Noise {
     /// In words, one line each.
     pub notes: Vec<String>,
-    /// Why the window says nothing about sleeping, if so.
-    pub is_too_busy: Option<String>,
-    /// Share of the measured CPUs' time that the hypervisor took.
+    /// Share of the time that the hypervisor took.
     pub steal_ratio: f64,
-    /// Times a core or package slowed down for its heat.
+    /// Share that other processes used.
+    pub foreign_ratio: f64,
+    /// Times it was throttled.
     pub n_throttles: u64,
+}
+
+impl Noise {
+    /// Why the window does not count, if so. Where the workload itself keeps the CPUs busy, busy ones say nothing.
+    pub fn spoilt(&self, limits: &Limits, is_busy: bool) -> Option<String> {
+        if !is_busy && self.foreign_ratio > limits.foreign_ratio {
+            let percent = self.foreign_ratio * 100.0;
+            Some(format!("other processes kept the CPUs {percent:.0} % busy, so they hardly slept"))
+        } else if self.steal_ratio > limits.steal_ratio {
+            Some(format!("the hypervisor took {:.1} % of the measured CPUs' time", self.steal_ratio * 100.0))
+        } else if limits.is_throttling_spoilt && self.n_throttles > 0 {
+            Some(format!("thermal throttling, {} times", self.n_throttles))
+        } else {
+            None
+        }
+    }
 }
 
 /// Counters at one moment.
@@ -67,7 +101,7 @@ impl NoiseCounters {
 
     /// What happened since `before`; `window_ns` is the time between.
     pub fn since(&self, before: &NoiseCounters, window_ns: u64) -> Noise {
-        let (mut notes, mut is_too_busy) = (Vec::new(), None);
+        let mut notes = Vec::new();
         let window = window_ns as f64 * self.ticks.len().max(1) as f64;
         let (mut steal, mut busy) = (0u64, 0u64);
         for (cpu, (steal_now, busy_now)) in &self.ticks {
@@ -85,14 +119,11 @@ impl NoiseCounters {
         if foreign > FOREIGN_RATIO {
             notes.push(format!("other processes used {:.0} % of the measured CPUs' time", foreign * 100.0));
         }
-        if foreign > BUSY_RATIO {
-            is_too_busy =
-                Some(format!("other processes kept the CPUs {:.0} % busy, so they hardly slept", foreign * 100.0));
-        }
         if self.throttles > before.throttles {
             notes.push(format!("thermal throttling, {} times", self.throttles - before.throttles));
         }
-        Noise { notes, is_too_busy, steal_ratio, n_throttles: self.throttles.saturating_sub(before.throttles) }
+        let n_throttles = self.throttles.saturating_sub(before.throttles);
+        Noise { notes, steal_ratio, foreign_ratio: foreign, n_throttles }
     }
 }
 
@@ -112,12 +143,18 @@ mod tests {
         let after =
             read(&format!("//- /proc/stat\ncpu0 150 0 0 0 0 0 0 5 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n{throttle}5\n"));
         let noise = after.since(&before, 1_000_000_000);
-        let notes = noise.notes;
+        let notes = noise.notes.clone();
         assert_eq!(notes.len(), 3, "{notes:?}");
         assert!(notes[0].contains("2.5 %") && notes[1].contains("25 %") && notes[2].contains("2 times"));
-        assert_eq!(noise.is_too_busy, None);
+        let limits = Limits::default();
+        assert_eq!(noise.spoilt(&limits, false), None);
+        let strict = Limits { steal_ratio: 0.01, is_throttling_spoilt: true, ..limits };
+        assert!(noise.spoilt(&strict, false).unwrap().contains("hypervisor took 2.5 %"));
+        assert!(noise.spoilt(&Limits { steal_ratio: 1.0, ..strict }, false).unwrap().contains("throttling, 2"));
         assert_eq!(before.since(&before, 1_000_000_000), Noise::default());
         let busy = read("//- /proc/stat\ncpu0 200 0 0 0 0 0 0 0 0 0\ncpu1 90 0 0 0 0 0 0 0 0 0\n");
-        assert!(busy.since(&before, 1_000_000_000).is_too_busy.unwrap().contains("95 % busy"));
+        let busy = busy.since(&before, 1_000_000_000);
+        assert!(busy.spoilt(&limits, false).unwrap().contains("95 % busy"));
+        assert_eq!(busy.spoilt(&limits, true), None);
     }
 }

@@ -42,6 +42,10 @@ pub struct Entry {
     /// offline) and goes with it: on undo it may be gone.
     #[serde(default)]
     pub has_come: bool,
+    /// It was asked for, and another setting of the same transaction may move it as well (a governor the energy
+    /// preference): while the transaction is open any value may be its doing.
+    #[serde(default)]
+    pub is_movable: bool,
 }
 
 fn latency_stage() -> Stage {
@@ -52,7 +56,8 @@ impl Entry {
     /// An entry for values that are simply there before and after.
     pub fn new(path: impl Into<String>, before: Option<String>, ours: Vec<Option<String>>) -> Entry {
         let (name, stage) = (String::new(), Stage::Latency);
-        Entry { path: path.into(), before, ours, name, stage, is_collateral: false, has_come: false }
+        let path = path.into();
+        Entry { path, before, ours, name, stage, is_collateral: false, has_come: false, is_movable: false }
     }
     /// Is this the value from before the transaction? That of a file which came with it is to be gone, too.
     pub fn is_before(&self, now: &Option<String>) -> bool {

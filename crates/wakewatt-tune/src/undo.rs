@@ -173,7 +173,10 @@ fn is_ours(entry: &Entry, now: &Option<String>, is_open: bool) -> bool {
             knob.is_ours(ours, now) && (is_open || !matches!(knob.kept(ours, now), Kept::Legally(_)))
         })
     };
-    is_moved || entry.ours.contains(now) || entry.ours.iter().flatten().any(is_doing_of)
+    is_moved
+        || (entry.is_movable && is_open)
+        || entry.ours.contains(now)
+        || entry.ours.iter().flatten().any(is_doing_of)
 }
 
 /// The value now; none where the file is not there and was not there before either.

@@ -2,6 +2,7 @@
 
 pub mod disk;
 pub mod load;
+pub mod experiment;
 pub mod measure;
 pub mod meter;
 pub mod run;
@@ -97,6 +98,11 @@ pub enum Command {
         before_help = "Example:\n  wakewatt tune plan --max-latency 50us            what would change, and what it costs\n  sudo wakewatt tune apply --max-latency 50us --confirm-within 60s\n  sudo wakewatt tune confirm\n  sudo wakewatt tune undo"
     )]
     Tune(Box<tune::TuneArgs>),
+    /// Compare settings on this machine by experiment: blocks in random order, a verdict in one sentence, all put back
+    #[command(
+        before_help = "Example:\n  wakewatt experiment list\n  wakewatt experiment k4-governors --dry-run     what would be written, what is left out, how long\n  sudo wakewatt experiment idle -o idle.html\n  sudo wakewatt experiment ./mine.toml --run-dir runs/mine\n  sudo wakewatt experiment resume runs/mine"
+    )]
+    Experiment(Box<experiment::ExperimentArgs>),
     /// Undo what a killed run left behind, and what nobody confirmed in time
     #[command(before_help = "Example:\n  sudo wakewatt recover")]
     Recover(RecoverArgs),

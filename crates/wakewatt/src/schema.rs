@@ -27,6 +27,8 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "tune-status", schema: || schemars::schema_for!(crate::cmd::tune::Statuses) },
     Published { name: "report", schema: || schemars::schema_for!(crate::cmd::doctor::Document<'static>) },
     Published { name: "run", schema: || schemars::schema_for!(wakewatt_core::record::run_file::RunFile) },
+    Published { name: "experiment", schema: || schemars::schema_for!(wakewatt_core::samples::study::Study) },
+    Published { name: "experiment-plan", schema: || schemars::schema_for!(crate::cmd::experiment::DryRun) },
     Published { name: "doctor", schema: || schemars::schema_for!(crate::cmd::doctor::Document<'static>) },
 ];
 
@@ -34,6 +36,13 @@ pub const SCHEMAS: &[Published] = &[
 pub fn profile() -> serde_json::Value {
     let mut schema = schemars::schema_for!(wakewatt_tune::profile::ProfileFile).to_value();
     schema["title"] = "wakewatt profile, format 1".into();
+    schema
+}
+
+/// The schema of a plan's file, likewise.
+pub fn experiment_file() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(wakewatt_lab::plan::PlanFile).to_value();
+    schema["title"] = "wakewatt experiment plan, format 1".into();
     schema
 }
 

@@ -13,6 +13,7 @@ pub mod network;
 pub mod numa_maps;
 pub mod speed;
 pub mod state_cost;
+pub mod study;
 pub mod meters;
 pub mod power_model;
 pub mod timeline;

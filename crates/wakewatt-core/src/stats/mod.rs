@@ -8,3 +8,6 @@ pub mod paired;
 pub mod random;
 pub mod sequential;
 pub mod unpaired;
+pub mod equivalence;
+pub mod detectable;
+pub mod family;

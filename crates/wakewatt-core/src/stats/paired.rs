@@ -204,12 +204,17 @@ pub(super) fn at_quantile(sorted: &[f64], q: f64) -> f64 {
 /// The tail of each side: Phi(-t * sqrt(n / (n-1))).
 pub(super) fn expanded_tail(level: f64, n: usize) -> f64 {
     let n = n as f64;
+    normal_tail(student_point(level / 2.0, n - 1.0) * (n / (n - 1.0)).sqrt())
+}
+
+/// The t above which this much of the distribution lies.
+pub(super) fn student_point(tail: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1000.0);
     for _ in 0..60 {
         let mid = (low + high) / 2.0;
-        if student_tail(mid, n - 1.0) > level / 2.0 { low = mid } else { high = mid }
+        if student_tail(mid, freedom) > tail { low = mid } else { high = mid }
     }
-    normal_tail(low * (n / (n - 1.0)).sqrt())
+    low
 }
 
 /// P(T > t), by the finite series for whole degrees of freedom (Abramowitz & Stegun 26.7.3 and 26.7.4).

@@ -10,6 +10,16 @@
 
 use super::paired::{Judge, NEGLIGIBLE_RATIO, hodges_lehmann, sign_flip_p};
 
+/// The error rate of a whole experiment.
+const ALPHA: f64 = 0.05;
+
+/// The fewest rounds in which so many comparisons, adjusted together, can reach a level.
+pub fn least_rounds(n_comparisons: usize, level: f64) -> usize {
+    (1..64)
+        .find(|n| n_comparisons.max(1) as f64 * 0.5f64.powi(n - 1) <= level)
+        .map_or(64, |n| n.unsigned_abs() as usize)
+}
+
 /// One look.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
@@ -52,6 +62,15 @@ impl StopReason {
             StopReason::LastLook => "all planned rounds ran",
         }
     }
+
+    /// The same where several arms are judged together.
+    pub fn for_all(&self) -> &'static str {
+        match self {
+            StopReason::EffectProven => "every arm is decided",
+            StopReason::NoDifference => "every arm is shown to differ by less than the margin",
+            StopReason::LastLook => "all planned rounds ran",
+        }
+    }
 }
 
 impl Looks {
@@ -69,6 +88,36 @@ impl Looks {
     /// Exactly so many rounds, one look.
     pub fn fixed(n_rounds: usize) -> Looks {
         Looks::declare(&[(n_rounds, 0.05)])
+    }
+
+    /// At these numbers of rounds, for so many comparisons that are adjusted together (Holm). Every look gets what it
+    /// needs at least: the smallest p-value of its rounds, 2 / 2^n, times the comparisons. The rest of the 5 % goes to the
+    /// looks by the square of their rounds, so that most is spent late. Looks that could prove nothing are left out and
+    /// named; none left is an error.
+    pub fn spread(rounds: &[usize], n_comparisons: usize) -> Result<(Looks, Vec<usize>), String> {
+        let mut rounds: Vec<usize> = rounds.iter().copied().filter(|n| *n > 0).collect();
+        rounds.sort_unstable();
+        rounds.dedup();
+        let n_comparisons = n_comparisons.max(1);
+        let need = |n: usize| n_comparisons as f64 * 0.5f64.powi(i32::try_from(n).unwrap_or(i32::MAX) - 1);
+        let total = |looks: &[usize]| looks.iter().map(|n| need(*n)).sum::<f64>();
+        let mut first = 0;
+        // The earliest costs most and is the first to go.
+        while first < rounds.len() && total(&rounds[first..]) > ALPHA {
+            first += 1;
+        }
+        let kept = &rounds[first..];
+        if kept.is_empty() {
+            return Err(format!(
+                "{} rounds cannot prove a difference among {n_comparisons} comparisons, however large it is: {} are needed",
+                rounds.last().copied().unwrap_or(0),
+                least_rounds(n_comparisons, ALPHA)
+            ));
+        }
+        let rest = ALPHA - total(kept);
+        let squares: f64 = kept.iter().map(|n| (n * n) as f64).sum();
+        let look = |n: &usize| Look { n_rounds: *n, level: need(*n) + rest * (n * n) as f64 / squares };
+        Ok((Looks(kept.iter().map(look).collect()), rounds[..first].to_vec()))
     }
 
     fn declare(looks: &[(usize, f64)]) -> Looks {
@@ -151,6 +200,16 @@ mod tests {
                 assert!(0.5f64.powi(i32::try_from(look.n_rounds).unwrap() - 1) <= look.level, "{look:?}");
             }
         }
+        for n_comparisons in [1, 4, 13] {
+            let (looks, dropped) = Looks::spread(&[8, 32, 12, 20, 12], n_comparisons).unwrap();
+            assert!((looks.all().iter().map(|l| l.level).sum::<f64>() - 0.05).abs() < 1e-12);
+            let is_reachable =
+                |l: &Look| n_comparisons as f64 * 2.0 / 2f64.powi(i32::try_from(l.n_rounds).unwrap()) <= l.level;
+            assert!(looks.all().iter().all(is_reachable), "{looks:?}");
+            assert_eq!(dropped, if n_comparisons == 13 { vec![8] } else { vec![] });
+        }
+        assert!(Looks::spread(&[5], 1).unwrap_err().contains("6 are needed"));
+        assert_eq!((least_rounds(1, 0.05), least_rounds(13, 0.05)), (6, 10));
         assert_eq!(Looks::quick().decide(5, &[0.3; 5], 1), Decision::Continue(6));
         assert_eq!(
             Looks::quick().decide(6, &[0.30, 0.31, 0.29, 0.3, 0.32, 0.3], 1),

@@ -13,7 +13,7 @@ use super::rules::{self, Beside};
 use super::schedule::stream_seed;
 use super::usage::{Usage, cpu_ns_of, load_average};
 use crate::bench::IdleBaseline;
-use crate::noise::NoiseCounters;
+use crate::noise::{Limits, NoiseCounters};
 use hdrhistogram::Histogram;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
@@ -121,7 +121,8 @@ pub fn level(
             steal_ratio: noise.steal_ratio,
             n_throttles: noise.n_throttles,
             n_smis: after.n_smis.zip(before.n_smis).map_or(0, |(now, then)| now.saturating_sub(then)),
-            is_too_busy: noise.is_too_busy.map(|_| "other processes had most of the CPUs' time".into()),
+            is_too_busy: (noise.foreign_ratio > Limits::default().foreign_ratio)
+                .then(|| "other processes had most of the CPUs' time".into()),
         },
     );
     let overhead_ns = (sums.n_own > 0).then(|| sums.own_ns as f64 / sums.n_own as f64);

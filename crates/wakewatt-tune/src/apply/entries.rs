@@ -40,6 +40,7 @@ pub(super) fn add_entries(
         for change in &step.changes {
             // A file that moved along with an earlier setting and is now written itself keeps its first "before".
             if let Some(entry) = entries.iter_mut().find(|e| e.path == change.path) {
+                entry.is_movable |= entry.is_collateral;
                 entry.is_collateral = false;
                 (entry.name, entry.stage) = (step.request.name.clone(), step.stage);
                 if !entry.ours.contains(&Some(change.to.clone())) {
@@ -59,6 +60,9 @@ pub(super) fn add_entries(
         touched.filter_map(|s| knobs::find(&s.knob)).flat_map(|k| k.about().moves.iter().copied()).collect();
     for knob in moved.iter().filter_map(|id| knobs::find(id)) {
         for site in knob.sites(host).unwrap_or_default() {
+            if let Some(entry) = entries.iter_mut().find(|e| e.path == site.path && !e.is_collateral) {
+                entry.is_movable = true;
+            }
             if listed.insert(site.path.clone()) {
                 if let Ok(Some(now)) = read_before(sink, &site.path) {
                     let mut entry = Entry::new(&site.path, Some(now), Vec::new());

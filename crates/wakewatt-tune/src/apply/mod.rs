@@ -27,6 +27,8 @@ use work::Work;
 mod entries;
 mod work;
 
+pub mod session;
+
 /// What a transaction works with.
 #[derive(Clone, Copy)]
 pub struct Hands<'a> {
@@ -184,7 +186,7 @@ pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_
         requests: order.requests.clone(),
         arguments: order.arguments.clone(),
     };
-    let journal = Journal::create(hands.store, state_dir, owner, "tune", draft)?;
+    let mut journal = Journal::create(hands.store, state_dir, owner, "tune", draft)?;
     let guard = order.guard.map(|command| Guard::start(command, journal.file())).transpose();
     let watched = order.confirm.map_or(Ok(()), |confirm| (confirm.start)(journal.file()));
     let guard = match (guard, watched) {
@@ -198,9 +200,10 @@ pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_
             return Err(ApplyError::Guard(why));
         }
     };
-    let mut work = Work { hands, order, journal, settings: Vec::new(), left_out, patience: Patience::default() };
+    let mut work =
+        Work { hands, order, journal: &mut journal, settings: Vec::new(), left_out, patience: Patience::default() };
     let done = work.carry_out(resolved.steps);
-    let Work { mut journal, settings, left_out, .. } = work;
+    let Work { settings, left_out, .. } = work;
     let failed = match done {
         Ok(()) => None,
         Err(why) => {

@@ -13,7 +13,7 @@ use crate::undo::Patience;
 pub(super) struct Work<'a> {
     pub(super) hands: Hands<'a>,
     pub(super) order: &'a Order<'a>,
-    pub(super) journal: Journal,
+    pub(super) journal: &'a mut Journal,
     pub(super) settings: Vec<SettingOutcome>,
     pub(super) left_out: Vec<String>,
     pub(super) patience: Patience,
@@ -22,20 +22,7 @@ pub(super) struct Work<'a> {
 impl Work<'_> {
     /// Everything, up to the journal's last word; an error is why it must all go back.
     pub(super) fn carry_out(&mut self, steps: Vec<Step>) -> Result<(), String> {
-        let mut is_stale = false;
-        let mut rest = steps.into_iter().peekable();
-        while let Some(first) = rest.next() {
-            let stage = first.stage;
-            let mut group = vec![first];
-            while let Some(step) = rest.next_if(|s| s.stage == stage) {
-                group.push(step);
-            }
-            if is_stale || group.iter().any(|s| s.later.is_some()) {
-                group = self.look_again(group)?;
-            }
-            is_stale |= self.write_stage(&group)? && stage <= Stage::Governor;
-        }
-        self.settle()?;
+        self.write_steps(steps)?;
         for file in &self.order.files {
             let done = match &file.to {
                 Some(text) => self.hands.sink.write(&file.path, text),
@@ -60,6 +47,24 @@ impl Work<'_> {
             None => Phase::Applied,
         };
         self.save()
+    }
+
+    /// The settings, stage by stage, and once more what a later one has moved.
+    pub(super) fn write_steps(&mut self, steps: Vec<Step>) -> Result<(), String> {
+        let mut is_stale = false;
+        let mut rest = steps.into_iter().peekable();
+        while let Some(first) = rest.next() {
+            let stage = first.stage;
+            let mut group = vec![first];
+            while let Some(step) = rest.next_if(|s| s.stage == stage) {
+                group.push(step);
+            }
+            if is_stale || group.iter().any(|s| s.later.is_some()) {
+                group = self.look_again(group)?;
+            }
+            is_stale |= self.write_stage(&group)? && stage <= Stage::Governor;
+        }
+        self.settle()
     }
 
     fn save(&self) -> Result<(), String> {

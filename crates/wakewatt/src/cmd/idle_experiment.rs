@@ -12,12 +12,13 @@ use wakewatt_core::source::Source;
 use wakewatt_core::stats::sequential::Looks;
 use wakewatt_host::clock;
 use wakewatt_host::sink::LiveSink;
-use wakewatt_lab::experiment::{self, Clock, Design, Workload};
+use wakewatt_lab::experiment::{self, Around, Clock, Design, Moment, Workload};
 use wakewatt_lab::idle_arms::IdleArms;
 use wakewatt_tune::guard::GuardCommand;
 use wakewatt_tune::journal::{Journal, STATE_DIR};
 
-struct RealClock;
+/// The clocks of this machine.
+pub(crate) struct RealClock;
 
 impl Clock for RealClock {
     fn now_ns(&self) -> u64 {
@@ -25,6 +26,9 @@ impl Clock for RealClock {
     }
     fn own_cpu_ns(&self) -> u64 {
         clock::own_cpu_ns()
+    }
+    fn wall_ns(&self) -> u64 {
+        clock::realtime_ns()
     }
 }
 
@@ -63,15 +67,12 @@ pub(crate) fn run(
     let sink = LiveSink::this_machine();
     let guard = GuardCommand::this_program().map_err(|e| e.to_string())?;
     let mut arms = IdleArms::prepare(facts, &workload.cpus(), &sink, Path::new(STATE_DIR), Some(&guard))?;
-    let design = Design {
-        warmup_ns: plan.warmup_ns,
-        budget_ns: plan.budget_ns,
-        seed: plan.seed.unwrap_or_else(seed_of_now),
-        looks: plan.looks,
-    };
+    let seed = plan.seed.unwrap_or_else(seed_of_now);
+    let design = Design { warmup_ns: plan.warmup_ns, budget_ns: plan.budget_ns, ..Design::new(plan.looks, seed) };
     let bar = Progress::start(plan.title);
-    let progress = |_: usize, share: f64, words: &str| bar.set(share, words);
-    experiment::run(&mut arms, workload, design, src, &RealClock, interrupt.flag(), &progress)
+    let progress = |moment: &Moment, _: &ExperimentRun| bar.set(moment.share, &moment.words);
+    let around = Around { src, clock: &RealClock, stop: interrupt.flag(), progress: &progress };
+    experiment::run(&mut arms, workload, &design, around)
 }
 
 /// A seed nobody chose; it is recorded with what it ordered.

@@ -3,6 +3,7 @@
 pub mod capture;
 pub mod compare;
 pub mod doctor;
+pub mod experiment;
 pub mod hold;
 pub mod icmp;
 mod idle_experiment;
@@ -35,6 +36,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Report(args) => report::run(args, cli.color),
         Command::Respond(args) => respond::run(args),
         Command::Watch(args) => watch::run(args, cli.color),
+        Command::Experiment(args) => experiment::run(args, cli.color),
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => recover::guard(args),
         Command::Hold(args) => hold::run(args),

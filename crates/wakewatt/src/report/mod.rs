@@ -24,6 +24,8 @@ pub mod verdict;
 mod view;
 mod words;
 
+pub(crate) use words::value as value_words;
+
 /// Everything a report is made of. It knows no clock: the time of writing is passed in.
 #[derive(Clone, Debug, Default)]
 pub struct Report {

@@ -5,7 +5,7 @@ use wakewatt_core::samples::experiment::Unit;
 use wakewatt_core::units::three_digits;
 
 /// A value of a metric, in the unit people use for it.
-pub(super) fn value(unit: Unit, value: f64) -> String {
+pub(crate) fn value(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Nanoseconds => ns(value),
         _ => spelt(unit, value, three_digits),

@@ -1,0 +1,116 @@
+//! A study: an experiment over settings with its question, what was skipped, what each comparison allows to say, and how
+//! noisy the host itself was.
+//!
+//! `ExperimentRun` holds the blocks; this holds what follows from them for several arms at once. A/A pairs (the baseline
+//! held twice in some rounds) show what this host calls a difference where there is none. "No harm" is a claim of its own
+//! and never the absence of a finding.
+
+use super::experiment::{Effect, ExperimentRun};
+use serde::{Deserialize, Serialize};
+
+/// An arm or workload that did not take part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Skipped {
+    /// "arm k4-ondemand".
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+/// One arm against the baseline in one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Comparison {
+    /// Difference, interval and adjusted test.
+    pub effect: Effect,
+    /// Of the claim that they differ by less than the margin, adjusted; both sides.
+    pub equivalence_p: f64,
+    /// Of the claim that the arm is not worse by more than the margin.
+    pub no_harm_p: f64,
+    /// Is that shown?
+    pub is_no_harm: bool,
+    /// The smallest ratio above 1 that so many rounds find four times in five; none where no difference could be proven.
+    pub detectable_ratio: Option<f64>,
+}
+
+/// What this host calls a difference where there is none, in one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AaNoise {
+    /// The metric.
+    pub metric: String,
+    /// Rounds that held the baseline twice.
+    pub n_pairs: usize,
+    /// Baseline over baseline: estimate.
+    pub ratio: f64,
+    /// Its 95 % interval.
+    pub ratio_low: f64,
+    /// Upper end.
+    pub ratio_high: f64,
+    /// Exact test, not adjusted.
+    pub p_value: f64,
+    /// One block varies by this much: 0.08 is 8 %.
+    pub block_noise_ratio: Option<f64>,
+}
+
+/// A declared look.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct DeclaredLook {
+    /// After so many counted rounds.
+    pub n_rounds: usize,
+    /// Its share of the 5 %.
+    pub level: f64,
+}
+
+/// Blocks that did not count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Rejected {
+    /// The arm.
+    pub arm: String,
+    /// Why, as the first of them said it.
+    pub why: String,
+    /// How many.
+    pub n: usize,
+}
+
+/// Where it ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct StudyHost {
+    /// Its name.
+    pub name: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// CPU model, and how many run.
+    pub cpus: String,
+}
+
+/// The whole document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Study {
+    /// The plan's name.
+    pub name: String,
+    /// The plan's question.
+    pub question: String,
+    /// Where it ran.
+    pub host: StudyHost,
+    /// Looks, declared before it ran.
+    pub looks: Vec<DeclaredLook>,
+    /// 1.05: differences within 5 % do not matter.
+    pub margin_ratio: f64,
+    /// May verdicts be read? Not between two looks, while it may still go on.
+    pub is_final: bool,
+    /// One plain sentence per arm.
+    pub sentences: Vec<String>,
+    /// Every comparison, primary metric first.
+    pub comparisons: Vec<Comparison>,
+    /// The host against itself.
+    pub noise: Vec<AaNoise>,
+    /// What did not take part.
+    pub skipped: Vec<Skipped>,
+    /// Blocks that did not count.
+    pub rejected: Vec<Rejected>,
+    /// What to know.
+    pub remarks: Vec<String>,
+    /// Where its blocks are kept.
+    pub run_dir: Option<String>,
+    /// The blocks.
+    pub run: ExperimentRun,
+}

@@ -1,0 +1,156 @@
+//! When an experiment has enough, and what its blocks say: pairs by round, handed to the statistics of core.
+
+use super::{Design, Rule};
+use wakewatt_core::samples::experiment::{Effect, ExperimentRun};
+use wakewatt_core::stats::family::{ByRound, Family};
+use wakewatt_core::stats::paired::{Judge, adjust_secondary, log_ratios};
+use wakewatt_core::stats::sequential::{Decision, Looks};
+
+pub use wakewatt_core::stats::family::Standing;
+
+/// The value of a metric in the block of a round that counted.
+fn value(run: &ExperimentRun, round: usize, arm: &str, metric: usize) -> Option<f64> {
+    let is_it =
+        |b: &&wakewatt_core::samples::experiment::Block| b.round == round && b.arm == arm && b.is_rejected.is_none();
+    let found = run.blocks.iter().find(is_it)?.values.get(metric).copied().flatten();
+    found.filter(|v| v.is_finite() && *v > 0.0)
+}
+
+fn n_rounds(run: &ExperimentRun) -> usize {
+    run.blocks.iter().map(|b| b.round + 1).max().unwrap_or(0)
+}
+
+/// Baseline's and arm's values of the rounds in which both blocks counted. The arm is named, so that the baseline's second
+/// block can be one.
+pub fn pairs(run: &ExperimentRun, metric: usize, arm: &str) -> Vec<(f64, f64)> {
+    let Some(baseline) = run.arms.first() else { return Vec::new() };
+    let pair = |round| value(run, round, &baseline.id, metric).zip(value(run, round, arm, metric));
+    (0..n_rounds(run)).filter_map(pair).collect()
+}
+
+/// Log ratios of the primary metric, per other arm and by round.
+pub fn by_round(run: &ExperimentRun) -> ByRound {
+    let Some((baseline, others)) = run.arms.split_first() else { return Vec::new() };
+    let ratio = |round: usize, arm: &str| Some((value(run, round, &baseline.id, 0)? / value(run, round, arm, 0)?).ln());
+    others.iter().map(|arm| (0..n_rounds(run)).map(|round| ratio(round, &arm.id)).collect()).collect()
+}
+
+/// Where a run stands between its looks, when all arms are judged together.
+pub fn standing(run: &ExperimentRun, family: &Family) -> Standing {
+    family.standing(&by_round(run), n_rounds(run))
+}
+
+/// Should it stop after so many whole rounds? Then why.
+pub(super) fn enough(run: &ExperimentRun, design: &Design, n_rounds: usize, spent_ns: u64) -> Option<String> {
+    match design.rule {
+        Rule::EachArm => each_arm(run, design, n_rounds, spent_ns),
+        Rule::AllArms { margin_ratio } => all_arms(run, design, margin_ratio, n_rounds, spent_ns),
+    }
+}
+
+fn all_arms(run: &ExperimentRun, design: &Design, margin_ratio: f64, n_rounds: usize, spent_ns: u64) -> Option<String> {
+    let family = Family::new(design.looks.clone(), margin_ratio, design.seed);
+    let arms = by_round(run);
+    let standing = family.standing(&arms, n_rounds);
+    let next = match family.decide(&arms, n_rounds) {
+        Decision::Stop(reason) => return Some(format!("{} after {n_rounds} rounds", reason.for_all())),
+        Decision::Continue(next) => next,
+    };
+    if n_rounds >= 2 * design.looks.max_rounds() {
+        return Some(format!("{n_rounds} rounds ran and too few of their blocks counted"));
+    }
+    let per_round_ns = spent_ns / n_rounds.max(1) as u64;
+    let to_next_ns = per_round_ns * next.saturating_sub(standing.n_counted) as u64;
+    over_budget(design, n_rounds, spent_ns, per_round_ns, to_next_ns, standing.look.is_some())
+}
+
+/// Rounds that end between two looks would be judged at a level that is spent already: stop at the look.
+fn over_budget(
+    design: &Design,
+    n_rounds: usize,
+    spent_ns: u64,
+    per_round_ns: u64,
+    to_next_ns: u64,
+    is_a_look: bool,
+) -> Option<String> {
+    if is_a_look && spent_ns.saturating_add(to_next_ns) > design.budget_ns {
+        Some(format!("the time budget does not reach the next look, {n_rounds} rounds ran"))
+    } else if spent_ns.saturating_add(per_round_ns) > design.budget_ns {
+        Some(format!("the time budget was spent after {n_rounds} rounds"))
+    } else {
+        None
+    }
+}
+
+fn each_arm(run: &ExperimentRun, design: &Design, n_rounds: usize, spent_ns: u64) -> Option<String> {
+    let others = || run.arms.iter().skip(1).map(|a| a.id.as_str());
+    let counts = |arm: &str| {
+        let is_there = |arm: &str| value(run, n_rounds - 1, arm, 0).is_some();
+        run.arms.first().is_some_and(|b| is_there(&b.id)) && is_there(arm)
+    };
+    // Looks are taken at numbers of counted rounds, each once: a round that did not count adds nothing to look at.
+    let look = |arm: &str| {
+        let pairs = pairs(run, 0, arm);
+        let n = if counts(arm) { pairs.len() } else { 0 };
+        design.looks.decide(n, &log_ratios(&pairs), design.seed)
+    };
+    let decisions: Vec<Decision> = others().map(look).collect();
+    let reached = decisions.iter().find_map(|d| if let Decision::Continue(next) = d { Some(*next) } else { None });
+    let n_counted = others().next().map_or(0, |arm| pairs(run, 0, arm).len());
+    let is_a_look = others().next().is_some_and(counts) && design.looks.all().iter().any(|l| l.n_rounds == n_counted);
+    let n_to_next = reached.map_or(0, |next| next.saturating_sub(n_counted)) as u64;
+    let per_round_ns = spent_ns / (n_rounds.max(1) as u64);
+    match (reached, decisions.first()) {
+        (None, Some(Decision::Stop(reason))) => Some(format!("{} after {n_rounds} rounds", reason.text())),
+        (Some(_), _) => over_budget(design, n_rounds, spent_ns, per_round_ns, per_round_ns * n_to_next, is_a_look),
+        _ => None,
+    }
+}
+
+/// The level that holds between two looks is that of the next one: it has not been spent yet.
+fn judge(looks: &Looks, n_counted: usize, seed: u64) -> Judge {
+    let look = looks.all().iter().find(|l| l.n_rounds >= n_counted).map_or(n_counted, |l| l.n_rounds);
+    looks.judge(look, seed)
+}
+
+pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for arm in run.arms.iter().skip(1) {
+        let judge = judge(&design.looks, pairs(run, 0, &arm.id).len(), run.seed);
+        let one = |metric: usize| {
+            let name = &run.metrics.get(metric)?.id;
+            judge.effect(name, &run.arms[0].id, &arm.id, &pairs(run, metric, &arm.id))
+        };
+        let mut secondary: Vec<Effect> = (1..run.metrics.len()).filter_map(one).collect();
+        if design.rule == Rule::EachArm {
+            adjust_secondary(&mut secondary, &judge);
+        }
+        effects.extend(one(0).into_iter().chain(secondary));
+    }
+    if design.rule != Rule::EachArm {
+        adjust_families(run, design, &mut effects);
+    }
+    // JSON has no infinity; an interval that says nothing says so with its verdict.
+    for effect in &mut effects {
+        for end in [&mut effect.ratio_high, &mut effect.difference_high] {
+            *end = end.min(1e18);
+        }
+        effect.difference_low = effect.difference_low.max(-1e18);
+    }
+    // Primary metric first, in the order of the metrics.
+    effects.sort_by_key(|e| run.metrics.iter().position(|m| m.id == e.metric));
+    effects
+}
+
+/// All arms in the primary metric are one family, everything else is another.
+fn adjust_families(run: &ExperimentRun, design: &Design, effects: &mut [Effect]) {
+    let primary = run.metrics.first().map_or("", |m| m.id.as_str());
+    let n_counted = effects.iter().filter(|e| e.metric == primary).map(|e| e.n_pairs).min().unwrap_or(0);
+    let judge = judge(&design.looks, n_counted, run.seed);
+    for is_primary in [true, false] {
+        let mut family: Vec<&mut Effect> = effects.iter_mut().filter(|e| (e.metric == primary) == is_primary).collect();
+        let mut copies: Vec<Effect> = family.iter().map(|e| (**e).clone()).collect();
+        adjust_secondary(&mut copies, &judge);
+        family.iter_mut().zip(copies).for_each(|(effect, adjusted)| **effect = adjusted);
+    }
+}

@@ -1,0 +1,352 @@
+//! The experiment: arms times rounds, in random order within each round, paired by round.
+//!
+//! A round holds one block per arm; in every k-th round the first arm is held once more under another name, which shows
+//! what this host calls a difference where there is none. Before each block the arm is set and a warm-up is discarded;
+//! after it the idle counters must not contradict the setting, and the noise must not exceed what was declared, or the
+//! block does not count. The order is drawn from a recorded seed, so a run that was cut short goes on in the same order:
+//! blocks that were kept are taken as they are, and the rest is measured. The experiment stops at a declared look that
+//! decides it, when the time budget does not reach the next look, or when it is told to; whatever happens, the arms are
+//! left and the settings read again, so that "put back" is an observation and not a promise.
+
+mod judging;
+mod parts;
+#[cfg(test)]
+mod tests;
+
+pub use judging::{Standing, by_round, pairs, standing};
+pub use parts::{Arms, Clock, Workload, Yield};
+
+use crate::noise::{Limits, NoiseCounters};
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use wakewatt_core::distribution::{Distribution, histogram};
+use wakewatt_core::samples::Window;
+use wakewatt_core::samples::experiment::{Block, ExperimentRun, PooledArm};
+use wakewatt_core::source::Source;
+use wakewatt_core::stats::random::Random;
+use wakewatt_core::stats::sequential::Looks;
+
+/// The name of the baseline's second block in a round.
+pub const AGAIN: &str = "baseline again";
+/// A difference between wall clock and monotonic clock that grew by more than this was a step.
+const CLOCK_STEP_NS: i128 = 100_000_000;
+
+/// Which comparisons the looks decide.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// Each arm by itself; the first other arm's is the declared one.
+    EachArm,
+    /// All arms together, adjusted; differences within the margin (1.05) do not matter.
+    AllArms {
+        /// 1.05 for 5 %.
+        margin_ratio: f64,
+    },
+}
+
+/// How long, how often.
+#[derive(Clone, Debug)]
+pub struct Design {
+    /// Discarded at the start of each block.
+    pub warmup_ns: u64,
+    /// Wall time for everything.
+    pub budget_ns: u64,
+    /// Seed of the order and of the bootstrap.
+    pub seed: u64,
+    /// When to look at the numbers, declared beforehand.
+    pub looks: Looks,
+    /// What a look decides.
+    pub rule: Rule,
+    /// Every so many rounds the baseline is held twice; 0 for never.
+    pub again_every: usize,
+    /// What rejects a block.
+    pub limits: Limits,
+}
+
+impl Design {
+    /// Each arm by itself, no second baseline: what a short experiment on idle states needs.
+    pub fn new(looks: Looks, seed: u64) -> Design {
+        let limits = Limits::default();
+        Design { warmup_ns: 0, budget_ns: u64::MAX, seed, looks, rule: Rule::EachArm, again_every: 0, limits }
+    }
+}
+
+/// Counts of a histogram, as kept: value and how often.
+pub type Counts = Vec<(u64, u64)>;
+
+/// A block as it is kept, with its samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptBlock {
+    /// The block.
+    pub block: Block,
+    /// Samples to pool: id, title, counts.
+    pub latencies: Vec<(String, String, Counts)>,
+    /// Time spent until its end, earlier parts of the run included.
+    pub spent_ns: u64,
+}
+
+/// Where a run is, for whoever watches it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moment {
+    /// Blocks done.
+    pub n_blocks: usize,
+    /// Share of the budget that is spent.
+    pub share: f64,
+    /// Time left of the budget.
+    pub left_ns: u64,
+    /// "round 3, performance".
+    pub words: String,
+}
+
+/// Told before and after each block; the run so far may be looked at, but decides nothing between looks.
+pub type Progress<'a> = &'a dyn Fn(&Moment, &ExperimentRun);
+
+/// What a run goes on from, and how it keeps what it has.
+pub struct History<'a> {
+    /// Blocks of an earlier part, in order.
+    pub done: Vec<KeptBlock>,
+    /// Keeps a finished block; an error ends the run.
+    pub keep: &'a mut dyn FnMut(&KeptBlock) -> Result<(), String>,
+}
+
+/// What a run needs besides.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// Where counters are read.
+    pub src: &'a dyn Source,
+    /// The clocks.
+    pub clock: &'a dyn Clock,
+    /// Ends it.
+    pub stop: &'a AtomicBool,
+    /// Is told.
+    pub progress: Progress<'a>,
+}
+
+/// Runs it from the start and keeps nothing. An error means that not one block could be run; what was set was put back.
+pub fn run(
+    arms: &mut dyn Arms,
+    workload: &mut dyn Workload,
+    design: &Design,
+    around: Around<'_>,
+) -> Result<ExperimentRun, String> {
+    run_on(arms, workload, design, around, History { done: Vec::new(), keep: &mut |_| Ok(()) })
+}
+
+/// Runs it from where an earlier part ended.
+pub fn run_on(
+    arms: &mut dyn Arms,
+    workload: &mut dyn Workload,
+    design: &Design,
+    around: Around<'_>,
+    history: History<'_>,
+) -> Result<ExperimentRun, String> {
+    let run = ExperimentRun {
+        arms: arms.arms(),
+        metrics: workload.metrics(),
+        blocks: Vec::new(),
+        effects: Vec::new(),
+        pooled: Vec::new(),
+        seed: design.seed,
+        warmup_ns: design.warmup_ns,
+        stopped_because: String::new(),
+        before: arms.state(),
+        after: Vec::new(),
+    };
+    let start_ns = around.clock.now_ns();
+    let before_ns = history.done.last().map_or(0, |k| k.spent_ns);
+    let mut runner = Runner {
+        run,
+        pools: BTreeMap::new(),
+        design,
+        around,
+        start_ns,
+        before_ns,
+        done: history.done.into(),
+        keep: history.keep,
+        wall_offset_ns: wall_offset_ns(around.clock),
+    };
+    let failure = runner.rounds(arms, workload);
+    let left = arms.leave();
+    let Runner { mut run, pools, .. } = runner;
+    run.after = arms.state();
+    if let Err(why) = left {
+        run.stopped_because.push_str(&format!("; not everything could be put back: {why}"));
+    }
+    if let (true, Err(why)) = (run.blocks.is_empty(), failure) {
+        return Err(why);
+    }
+    run.effects = judging::effects(&run, design);
+    run.pooled = pools
+        .into_iter()
+        .map(|((arm, what), (title, hist))| PooledArm { arm, what, title, latency: Distribution::of(&hist) })
+        .collect();
+    // As the arms and the metrics are ordered: what the primary one is about comes first.
+    let ExperimentRun { pooled, metrics, arms, .. } = &mut run;
+    pooled.sort_by_key(|p| {
+        let arm = arms.iter().position(|a| a.id == p.arm);
+        (metrics.iter().position(|m| m.id.starts_with(&p.what)), arm)
+    });
+    Ok(run)
+}
+
+fn wall_offset_ns(clock: &dyn Clock) -> i128 {
+    i128::from(clock.wall_ns()) - i128::from(clock.now_ns())
+}
+
+struct Runner<'a> {
+    run: ExperimentRun,
+    pools: BTreeMap<(String, String), (String, Histogram<u64>)>,
+    design: &'a Design,
+    around: Around<'a>,
+    start_ns: u64,
+    /// Spent in earlier parts.
+    before_ns: u64,
+    done: VecDeque<KeptBlock>,
+    keep: &'a mut dyn FnMut(&KeptBlock) -> Result<(), String>,
+    wall_offset_ns: i128,
+}
+
+impl Runner<'_> {
+    fn spent_ns(&self) -> u64 {
+        self.before_ns + self.around.clock.now_ns().saturating_sub(self.start_ns)
+    }
+
+    fn tell(&self, words: String) {
+        let spent_ns = self.spent_ns();
+        let moment = Moment {
+            n_blocks: self.run.blocks.len(),
+            share: spent_ns as f64 / self.design.budget_ns.max(1) as f64,
+            left_ns: self.design.budget_ns.saturating_sub(spent_ns),
+            words,
+        };
+        (self.around.progress)(&moment, &self.run);
+    }
+
+    /// The arms of a round in the order drawn for it; one past the last is the baseline again.
+    fn order(&self, random: &mut Random, round: usize) -> Vec<usize> {
+        let is_again = self.design.again_every > 0 && (round + 1).is_multiple_of(self.design.again_every);
+        let mut order: Vec<usize> = (0..self.run.arms.len() + usize::from(is_again)).collect();
+        random.shuffle(&mut order);
+        order
+    }
+
+    fn rounds(&mut self, arms: &mut dyn Arms, workload: &mut dyn Workload) -> Result<(), String> {
+        let mut random = Random::new(self.design.seed);
+        for round in 0.. {
+            for slot in self.order(&mut random, round) {
+                if let Err(why) = self.slot(arms, workload, round, slot) {
+                    self.run.stopped_because = format!("it failed: {why}");
+                    return Err(why);
+                }
+                if self.around.stop.load(Ordering::Relaxed) {
+                    self.run.stopped_because = "it was interrupted".into();
+                    return Ok(());
+                }
+            }
+            // Kept blocks are judged by the time that was spent when they ran.
+            let spent_ns = if self.done.is_empty() { self.spent_ns() } else { 0 };
+            if let Some(why) = judging::enough(&self.run, self.design, round + 1, spent_ns) {
+                self.run.stopped_because = why;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn slot(
+        &mut self,
+        arms: &mut dyn Arms,
+        workload: &mut dyn Workload,
+        round: usize,
+        slot: usize,
+    ) -> Result<(), String> {
+        let index = if slot == self.run.arms.len() { 0 } else { slot };
+        let id = if slot == self.run.arms.len() { AGAIN.to_string() } else { self.run.arms[index].id.clone() };
+        if let Some(kept) = self.done.pop_front() {
+            if (kept.block.round, &kept.block.arm) != (round, &id) {
+                return Err(format!(
+                    "kept block {} is of round {}, {}, but the seed draws round {}, {id} here",
+                    self.run.blocks.len() + 1,
+                    kept.block.round + 1,
+                    kept.block.arm,
+                    round + 1
+                ));
+            }
+            self.take(kept);
+            return Ok(());
+        }
+        let words = format!("round {}, {}", round + 1, if id == AGAIN { AGAIN } else { &self.run.arms[index].title });
+        self.tell(words.clone());
+        let (block, latencies) = self.block(arms, workload, round, (index, &id))?;
+        let counts = |hist: Option<Histogram<u64>>| -> Counts {
+            hist.iter().flat_map(|h| h.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value()))).collect()
+        };
+        let latencies = latencies.into_iter().map(|(id, title, hist)| (id, title, counts(hist))).collect();
+        let kept = KeptBlock { block, latencies, spent_ns: self.spent_ns() };
+        // A block that was cut short is measured again when the run goes on.
+        let is_cut = self.around.stop.load(Ordering::Relaxed);
+        let is_kept = if is_cut { Ok(()) } else { (self.keep)(&kept) };
+        self.take(kept);
+        self.tell(words);
+        is_kept
+    }
+
+    fn take(&mut self, kept: KeptBlock) {
+        if kept.block.is_rejected.is_none() && kept.block.arm != AGAIN {
+            for (what, title, counts) in kept.latencies {
+                let pool = self.pools.entry((kept.block.arm.clone(), what)).or_insert_with(|| (title, histogram()));
+                counts.into_iter().for_each(|(value, n)| pool.1.saturating_record_n(value, n));
+            }
+        }
+        self.run.blocks.push(kept.block);
+    }
+
+    fn block(
+        &mut self,
+        arms: &mut dyn Arms,
+        workload: &mut dyn Workload,
+        round: usize,
+        (index, id): (usize, &str),
+    ) -> Result<(Block, Samples), String> {
+        let Around { src, clock, stop, .. } = self.around;
+        arms.enter(index)?;
+        workload.warm_up(self.design.warmup_ns, stop);
+        let cpus = workload.cpus();
+        let noise_before = NoiseCounters::read(src, &cpus, clock.own_cpu_ns());
+        let start_at_ns = clock.now_ns();
+        let measured = workload.measure(stop)?;
+        let end_at_ns = clock.now_ns();
+        let noise_after = NoiseCounters::read(src, &cpus, clock.own_cpu_ns());
+        let is_cut = stop.load(Ordering::Relaxed).then(|| "interrupted before its end".to_string());
+        let mut noise = noise_after.since(&noise_before, end_at_ns - start_at_ns);
+        let contradiction = || arms.contradiction(index, &measured.idle);
+        let mut disturbances = measured.disturbances;
+        let limits = self.design.limits;
+        let spoilt = noise.spoilt(&limits, workload.is_busy());
+        if workload.is_busy() {
+            noise.notes.retain(|note| !note.starts_with("other processes"));
+        }
+        disturbances.append(&mut noise.notes);
+        let offset_ns = wall_offset_ns(clock);
+        let step_ns = offset_ns - std::mem::replace(&mut self.wall_offset_ns, offset_ns);
+        if step_ns.abs() > CLOCK_STEP_NS {
+            disturbances.push(format!(
+                "the wall clock was set by {:+.1} s; nothing here is measured with it",
+                step_ns as f64 / 1e9
+            ));
+        }
+        let block = Block {
+            round,
+            arm: id.to_string(),
+            window: Window { start_at_ns, end_at_ns },
+            values: measured.values,
+            is_rejected: is_cut.or(measured.is_invalid).or_else(contradiction).or(spoilt),
+            disturbances,
+            idle: measured.idle,
+        };
+        Ok((block, measured.latencies))
+    }
+}
+
+type Samples = Vec<(String, String, Option<Histogram<u64>>)>;

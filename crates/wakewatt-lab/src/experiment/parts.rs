@@ -1,0 +1,68 @@
+//! What an experiment is made of, as traits: settings, something to measure, clocks. Tests have their own, without a machine.
+
+use hdrhistogram::Histogram;
+use std::sync::atomic::AtomicBool;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::samples::IdleDelta;
+use wakewatt_core::samples::experiment::{Arm, Metric};
+
+/// The settings under test. Leaving must restore what was found, and dropping must too.
+pub trait Arms {
+    /// In order; the first is the baseline.
+    fn arms(&self) -> Vec<Arm>;
+    /// Makes arm number `index` effective.
+    fn enter(&mut self, index: usize) -> Result<(), String>;
+    /// Puts everything back.
+    fn leave(&mut self) -> Result<(), String>;
+    /// The settings as they are now, path and value.
+    fn state(&self) -> Vec<(String, String)>;
+    /// Do the idle counters contradict the arm? Then why.
+    fn contradiction(&self, index: usize, idle: &[IdleDelta]) -> Option<String>;
+}
+
+/// One block's yield.
+#[derive(Clone, Debug, Default)]
+pub struct Yield {
+    /// One per metric, in its unit.
+    pub values: Vec<Option<f64>>,
+    /// Samples to pool for drawing: id, title, histogram.
+    pub latencies: Vec<(String, String, Option<Histogram<u64>>)>,
+    /// Idle counters of the measured CPUs.
+    pub idle: Vec<IdleDelta>,
+    /// What the workload itself saw that may have spoiled the block.
+    pub disturbances: Vec<String>,
+    /// The workload's own reason why the block does not count.
+    pub is_invalid: Option<String>,
+}
+
+/// What is measured under each arm.
+pub trait Workload {
+    /// The first is primary.
+    fn metrics(&self) -> Vec<Metric>;
+    /// The CPUs it runs on.
+    fn cpus(&self) -> CpuSet;
+    /// Runs for a while and throws the result away.
+    fn warm_up(&mut self, duration_ns: u64, stop: &AtomicBool);
+    /// One block.
+    fn measure(&mut self, stop: &AtomicBool) -> Result<Yield, String>;
+    /// The maximum that its levels refer to: the one given, or measured now as found; none where there is no such thing.
+    fn calibrate(&mut self, _known_per_s: Option<f64>, _stop: &AtomicBool) -> Result<Option<f64>, String> {
+        Ok(None)
+    }
+    /// Does it keep CPUs busy from other processes? Then busy CPUs are no sign of somebody else.
+    fn is_busy(&self) -> bool {
+        false
+    }
+}
+
+/// The clocks, so that tests need not wait.
+pub trait Clock {
+    /// CLOCK_MONOTONIC.
+    fn now_ns(&self) -> u64;
+    /// CPU time of this process.
+    fn own_cpu_ns(&self) -> u64;
+    /// The wall clock; it measures nothing, its steps are told.
+    fn wall_ns(&self) -> u64 {
+        self.now_ns()
+    }
+}

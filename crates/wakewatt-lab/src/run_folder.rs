@@ -1,0 +1,256 @@
+//! Where a run is kept, so that one that was killed goes on: the plan as it was, the head, and every finished block.
+//!
+//! `plan.toml` is a copy of the plan's text, `head.json` says what must be the same to go on (host, kernel, plan, arms,
+//! metrics, seed), `blocks.jsonl` has a line per finished block, each made durable before the next begins. A line that a
+//! kill cut short is cut off when the run goes on; a full disk leaves the whole lines before it.
+
+use crate::experiment::KeptBlock;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use wakewatt_core::samples::experiment::{Arm, Metric};
+use wakewatt_core::samples::study::{Skipped, StudyHost};
+use wakewatt_host::store::{Disk, Store, replace};
+
+const FORMAT: u32 = 1;
+const PLAN: &str = "plan.toml";
+const HEAD: &str = "head.json";
+const BLOCKS: &str = "blocks.jsonl";
+
+/// What must not change within a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    format: u32,
+    /// Where it runs.
+    pub host: StudyHost,
+    /// Of the order.
+    pub seed: u64,
+    /// The text of the plan.
+    pub plan: String,
+    /// What is compared, with what is written.
+    pub arms: Vec<Arm>,
+    /// What did not take part.
+    pub skipped: Vec<Skipped>,
+    /// What is measured.
+    pub metrics: Vec<Metric>,
+    /// Wall time for everything.
+    pub budget_ns: u64,
+    /// Calibrated maxima of the workloads.
+    pub calibrated_per_s: Vec<Option<f64>>,
+}
+
+impl Head {
+    /// Of a run that begins.
+    pub fn new(host: StudyHost, seed: u64, plan: &str, (arms, skipped): (Vec<Arm>, Vec<Skipped>)) -> Head {
+        let (metrics, calibrated_per_s) = (Vec::new(), Vec::new());
+        Head { format: FORMAT, host, seed, plan: plan.into(), arms, skipped, metrics, budget_ns: 0, calibrated_per_s }
+    }
+
+    /// Why a run with this head cannot be gone on with by one with that.
+    pub fn differs(&self, now: &Head) -> Option<String> {
+        let differ = |what: &str, then: &str, now: &str| {
+            (then != now).then(|| format!("{what} was {then} when the run began and is {now} now"))
+        };
+        let names = |arms: &[Arm]| arms.iter().map(|a| a.id.clone()).collect::<Vec<_>>().join(", ");
+        let ids = |metrics: &[Metric]| metrics.iter().map(|m| m.id.clone()).collect::<Vec<_>>().join(", ");
+        differ("the host", &self.host.name, &now.host.name)
+            .or_else(|| differ("the kernel", &self.host.kernel, &now.host.kernel))
+            .or_else(|| differ("the CPUs", &self.host.cpus, &now.host.cpus))
+            .or_else(|| (self.plan != now.plan).then(|| "the plan has been edited since the run began".to_string()))
+            .or_else(|| differ("the list of arms", &names(&self.arms), &names(&now.arms)))
+            .or_else(|| {
+                let (then, now) = self.arms.iter().zip(&now.arms).find(|(a, b)| a.settings != b.settings)?;
+                differ(&format!("what arm {} writes", then.id), &then.settings.join("; "), &now.settings.join("; "))
+            })
+            .or_else(|| differ("the list of metrics", &ids(&self.metrics), &ids(&now.metrics)))
+    }
+}
+
+/// A run on disk.
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    blocks: Option<(File, u64)>,
+}
+
+fn fail(path: &Path, doing: &str, e: &dyn std::fmt::Display) -> String {
+    format!("{}: cannot {doing}: {e}", path.display())
+}
+
+impl RunFolder {
+    /// Makes the folder; one that holds a run already is refused.
+    pub fn create(path: &Path, head: &Head) -> Result<RunFolder, String> {
+        if path.join(HEAD).exists() {
+            return Err(format!(
+                "{}: holds a run already; go on with it (wakewatt experiment resume {}) or name another --run-dir",
+                path.display(),
+                path.display()
+            ));
+        }
+        Disk.make_folder(path).map_err(|e| e.to_string())?;
+        let bytes = serde_json::to_vec_pretty(head).map_err(|e| fail(&path.join(HEAD), "write", &e))?;
+        replace(&Disk, &path.join(PLAN), head.plan.as_bytes(), 0o644).map_err(|e| e.to_string())?;
+        replace(&Disk, &path.join(BLOCKS), b"", 0o644).map_err(|e| e.to_string())?;
+        // Last: a folder with a head is whole.
+        replace(&Disk, &path.join(HEAD), &bytes, 0o644).map_err(|e| e.to_string())?;
+        Ok(RunFolder { path: path.into(), blocks: None })
+    }
+
+    /// Opens one to go on, or to read: its head and its blocks.
+    pub fn open(path: &Path) -> Result<(RunFolder, Head, Vec<KeptBlock>), String> {
+        let read = |name: &str| {
+            let file = path.join(name);
+            Disk.load(&file)
+                .map_err(|e| e.to_string())?
+                .ok_or_else(|| format!("{}: not there; is {} the folder of a run?", file.display(), path.display()))
+        };
+        let head: Head = serde_json::from_slice(&read(HEAD)?).map_err(|e| fail(&path.join(HEAD), "read", &e))?;
+        if head.format != FORMAT {
+            return Err(format!("{}: format {}, this wakewatt knows {FORMAT}", path.join(HEAD).display(), head.format));
+        }
+        if read(PLAN)? != head.plan.as_bytes() {
+            return Err(format!(
+                "{}: has been edited since the run began; begin a new run with the new plan",
+                path.join(PLAN).display()
+            ));
+        }
+        let bytes = read(BLOCKS)?;
+        let mut blocks = Vec::new();
+        let mut n_good = 0;
+        for line in bytes.split_inclusive(|b| *b == b'\n') {
+            let block = serde_json::from_slice(line);
+            match block {
+                Ok(block) if line.ends_with(b"\n") => blocks.push(block),
+                // Cut short by a kill, or never made durable: the last one may be.
+                _ if n_good + line.len() == bytes.len() => break,
+                Ok(_) => break,
+                Err(e) => {
+                    return Err(format!("{}: line {}: {e}", path.join(BLOCKS).display(), blocks.len() + 1));
+                }
+            }
+            n_good += line.len();
+        }
+        let mut folder = RunFolder { path: path.into(), blocks: None };
+        if n_good < bytes.len() {
+            folder
+                .file()?
+                .0
+                .set_len(n_good as u64)
+                .map_err(|e| fail(&path.join(BLOCKS), "cut the last line of", &e))?;
+            folder.blocks = None;
+        }
+        Ok((folder, head, blocks))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn file(&mut self) -> Result<&mut (File, u64), String> {
+        if self.blocks.is_none() {
+            let path = self.path.join(BLOCKS);
+            let file = OpenOptions::new().append(true).open(&path).map_err(|e| fail(&path, "open", &e))?;
+            let length = file.metadata().map_err(|e| fail(&path, "look at", &e))?.len();
+            self.blocks = Some((file, length));
+        }
+        self.blocks.as_mut().ok_or_else(|| "no file".into())
+    }
+
+    /// Keeps a block, durably; where that fails, what was there before is still whole.
+    pub fn keep(&mut self, block: &KeptBlock) -> Result<(), String> {
+        let path = self.path.join(BLOCKS);
+        let mut line = serde_json::to_vec(block).map_err(|e| fail(&path, "write", &e))?;
+        line.push(b'\n');
+        let (file, length) = self.file()?;
+        let written = file.write_all(&line).and_then(|()| file.sync_data());
+        match written {
+            Ok(()) => {
+                *length += line.len() as u64;
+                Ok(())
+            }
+            Err(e) => {
+                let _ = file.set_len(*length);
+                Err(format!(
+                    "{}: this block could not be kept: {e}; the earlier ones are whole: make room, then wakewatt experiment resume {}",
+                    path.display(),
+                    self.path.display()
+                ))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::samples::Window;
+    use wakewatt_core::samples::experiment::Block;
+
+    fn block(round: usize) -> KeptBlock {
+        let block = Block {
+            round,
+            arm: "found".into(),
+            window: Window::default(),
+            values: vec![Some(0.1 + 0.2), None],
+            disturbances: vec![],
+            is_rejected: None,
+            idle: vec![],
+        };
+        KeptBlock { block, latencies: vec![("w".into(), "w".into(), vec![(5, 2)])], spent_ns: 7 }
+    }
+
+    fn head() -> Head {
+        let arm = Arm { id: "found".into(), title: "as found".into(), settings: vec!["nothing".into()] };
+        let host = StudyHost { name: "a".into(), kernel: "6.1".into(), cpus: "2".into() };
+        Head::new(host, 3, "format = 1\n", (vec![arm], vec![]))
+    }
+
+    #[test]
+    fn what_was_kept_comes_back_and_a_cut_line_is_cut_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        let mut folder = RunFolder::create(&path, &head()).unwrap();
+        folder.keep(&block(0)).unwrap();
+        folder.keep(&block(1)).unwrap();
+        assert!(RunFolder::create(&path, &head()).unwrap_err().contains("resume"));
+        let mut text = std::fs::read(path.join(BLOCKS)).unwrap();
+        text.extend_from_slice(b"{\"block\":{\"rou");
+        std::fs::write(path.join(BLOCKS), &text).unwrap();
+        let (mut folder, again, blocks) = RunFolder::open(&path).unwrap();
+        assert_eq!((again, blocks), (head(), vec![block(0), block(1)]));
+        folder.keep(&block(2)).unwrap();
+        assert_eq!(RunFolder::open(&path).unwrap().2.len(), 3);
+        text.splice(0..5, *b"rubbish");
+        std::fs::write(path.join(BLOCKS), &text).unwrap();
+        assert!(RunFolder::open(&path).unwrap_err().contains("line 1"));
+        assert!(RunFolder::open(dir.path()).unwrap_err().contains("the folder of a run?"));
+    }
+
+    #[test]
+    fn a_full_disk_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        let mut folder = RunFolder::create(&path, &head()).unwrap();
+        std::fs::remove_file(path.join(BLOCKS)).unwrap();
+        std::os::unix::fs::symlink("/dev/full", path.join(BLOCKS)).unwrap();
+        let why = folder.keep(&block(0)).unwrap_err();
+        assert!(why.contains("No space left") && why.contains("resume"), "{why}");
+    }
+
+    #[test]
+    fn another_host_kernel_plan_or_arm_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(head().differs(&head()), None);
+        let mut other = head();
+        other.host.kernel = "6.2".into();
+        assert!(head().differs(&other).unwrap().contains("the kernel was 6.1"));
+        let mut other = head();
+        other.arms[0].settings = vec!["more".into()];
+        assert!(head().differs(&other).unwrap().contains("what arm found writes"));
+        RunFolder::create(dir.path(), &head()).unwrap();
+        std::fs::write(dir.path().join(PLAN), "format = 2").unwrap();
+        assert!(RunFolder::open(dir.path()).unwrap_err().contains("edited"));
+    }
+}

@@ -1,0 +1,269 @@
+//! Arms made of settings: each arm of a plan resolved on this host, entered and left through tune.
+//!
+//! An arm is any mix of settings (a profile, `set`), a latency limit held on the whole machine, and a command with the
+//! one that takes it back. What this host does not have is said before anything is changed, and the arm is left out. All
+//! arms share one session of tune (`apply::session`): one journal names what any of them writes, from one arm to the next
+//! leads the machine as found. The limit is held by this process, so the kernel drops it however the process ends.
+
+use crate::experiment::Arms;
+use crate::idle_arms::{all_states, entered_above};
+use crate::plan::{Plan, PlanArm};
+use std::collections::BTreeMap;
+use std::path::Path;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::facts::pm_qos::GLOBAL;
+use wakewatt_core::samples::IdleDelta;
+use wakewatt_core::samples::experiment::Arm;
+use wakewatt_core::samples::study::Skipped;
+use wakewatt_core::units::LatencyLimit;
+use wakewatt_tune::apply::Hands;
+use wakewatt_tune::apply::session::{Session, Way};
+use wakewatt_tune::guard::GuardCommand;
+use wakewatt_tune::journal::Owner;
+use wakewatt_tune::knob::Host;
+use wakewatt_tune::knobs::qos_global::GlobalLimit;
+use wakewatt_tune::resolve::{Step, resolve};
+
+/// A share of entries into a state that was switched off above this contradicts the arm.
+const MAX_FORBIDDEN_RATIO: f64 = 0.05;
+/// Fewer entries say nothing.
+const MIN_ENTRIES: u64 = 20;
+
+/// An arm that can be entered here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadyArm {
+    /// Name, title and what is written.
+    pub arm: Arm,
+    /// Its settings and its command.
+    pub way: Way,
+    /// Held meanwhile.
+    pub limit: Option<LatencyLimit>,
+    /// What to know: places left out, settings that are so already.
+    pub notes: Vec<String>,
+    /// Idle states it switches off: CPU and index.
+    off: Vec<(u32, u32)>,
+}
+
+/// The arms of a plan on this host, and those it cannot have.
+pub fn resolve_arms(host: &Host<'_>, plan: &Plan) -> (Vec<ReadyArm>, Vec<Skipped>) {
+    let (mut ready, mut skipped) = (Vec::new(), Vec::new());
+    for arm in &plan.arms {
+        match resolve_arm(host, arm) {
+            Ok(arm) => ready.push(arm),
+            Err(why) => skipped.push(Skipped { what: format!("arm {}", arm.name), why }),
+        }
+    }
+    (ready, skipped)
+}
+
+fn resolve_arm(host: &Host<'_>, arm: &PlanArm) -> Result<ReadyArm, String> {
+    let resolved = resolve(host, &arm.requests);
+    if !resolved.refused.is_empty() {
+        return Err(resolved.refused.join("; "));
+    }
+    let mut settings: Vec<String> = resolved.steps.iter().flat_map(written).collect();
+    let mut notes: Vec<String> = arm.notes.clone();
+    let (mut n_changes, mut off) = (0, Vec::new());
+    for step in &resolved.steps {
+        notes.extend(step.left_out.iter().map(|why| format!("left out: {why}")));
+        notes.extend(step.notes.iter().cloned());
+        n_changes += step.changes.iter().filter(|c| !c.is_so()).count() + usize::from(step.later.is_some());
+        off.extend(step.changes.iter().filter(|c| c.to == "1").filter_map(|c| state_of(&c.path)));
+    }
+    let limit = arm.limit.filter(|l| *l != LatencyLimit::None);
+    if let Some(limit) = limit {
+        match host.facts.qos.global.get() {
+            None => return Err(format!("{GLOBAL}: not on this host, so no latency limit can be held")),
+            Some(found) if *found < limit => {
+                return Err(format!("{GLOBAL}: another process holds {found} already, which is stricter than {limit}"));
+            }
+            Some(_) => {}
+        }
+        settings.push(format!("{GLOBAL} held open at {} us, released after the block", limit.as_global_us()));
+    }
+    if let Some((run, undo)) = &arm.command {
+        settings.push(format!("runs {:?}, and {:?} to leave", run.join(" "), undo.join(" ")));
+    }
+    let is_asked = !arm.requests.is_empty();
+    if is_asked && n_changes == 0 && limit.is_none() && arm.command.is_none() {
+        notes.push("the machine is so already: nothing is written".into());
+    }
+    if settings.is_empty() {
+        settings.push("nothing is written".into());
+    }
+    Ok(ReadyArm {
+        arm: Arm { id: arm.name.clone(), title: arm.title.clone(), settings },
+        way: Way { requests: arm.requests.clone(), command: arm.command.clone() },
+        limit,
+        notes,
+        off,
+    })
+}
+
+/// `…/cpu3/cpuidle/state2/disable`: CPU 3, state 2.
+fn state_of(path: &str) -> Option<(u32, u32)> {
+    let rest = path.strip_prefix("/sys/devices/system/cpu/cpu")?.strip_suffix("/disable")?;
+    let (cpu, state) = rest.split_once("/cpuidle/state")?;
+    Some((cpu.parse().ok()?, state.parse().ok()?))
+}
+
+/// A step in lines: equal changes together.
+fn written(step: &Step) -> Vec<String> {
+    let mut groups: BTreeMap<(&str, &str), (CpuSet, Vec<&str>)> = BTreeMap::new();
+    for change in step.changes.iter().filter(|c| !c.is_so()) {
+        let group = groups.entry((&change.before_shown, &change.to_shown)).or_default();
+        group.0 = group.0.or(&change.cpus);
+        group.1.push(&change.path);
+    }
+    let mut lines: Vec<String> = groups
+        .iter()
+        .map(|((before, to), (cpus, paths))| {
+            let more = if paths.len() > 1 { format!(" and {} more", paths.len() - 1) } else { String::new() };
+            let at = if cpus.is_empty() { String::new() } else { format!(" on CPUs {cpus}") };
+            let path = paths.first().copied().unwrap_or_default();
+            format!("{}{at}: {before} -> {to} ({path}{more})", step.request.name)
+        })
+        .collect();
+    if let Some(later) = &step.later {
+        lines.push(format!("{} = {} ({later})", step.request.name, step.request.to.join("|")));
+    }
+    lines
+}
+
+/// Holds the latency limit of the whole machine.
+pub trait LimitHolder {
+    /// This one and no other; an error says what is in force instead.
+    fn hold(&mut self, limit: Option<LatencyLimit>) -> Result<(), String>;
+    /// What is in force, in words; none without the device.
+    fn effective(&self) -> Option<String>;
+}
+
+/// `/dev/cpu_dma_latency`.
+#[derive(Debug, Default)]
+pub struct DeviceLimit(Option<GlobalLimit>);
+
+impl LimitHolder for DeviceLimit {
+    fn hold(&mut self, limit: Option<LatencyLimit>) -> Result<(), String> {
+        self.0 = None;
+        let Some(limit) = limit else { return Ok(()) };
+        let held = GlobalLimit::hold(limit).map_err(|e| e.to_string())?;
+        let effective = held.effective().map_err(|e| e.to_string())?;
+        if effective > limit {
+            return Err(format!("{GLOBAL}: asked for {limit}, {effective} is in force"));
+        }
+        self.0 = Some(held);
+        Ok(())
+    }
+    fn effective(&self) -> Option<String> {
+        // A request of "no limit" changes nothing: the minimum of all requests stays what it is.
+        let read = |held: &GlobalLimit| held.effective().ok().map(|l| l.to_string());
+        match &self.0 {
+            Some(held) => read(held),
+            None => read(&GlobalLimit::hold(LatencyLimit::None).ok()?),
+        }
+    }
+}
+
+/// The arms of a plan on this machine.
+pub struct SettingArms<'a> {
+    arms: Vec<ReadyArm>,
+    /// The session's number of each.
+    ways: Vec<usize>,
+    session: Option<Session<'a>>,
+    limits: Box<dyn LimitHolder + 'a>,
+    hands: Hands<'a>,
+    paths: Vec<String>,
+    latencies_ns: Vec<(u32, String, u64)>,
+}
+
+impl<'a> SettingArms<'a> {
+    /// Journals what the arms may write and starts the guard; nothing is changed yet. The caller holds the lock.
+    pub fn begin(
+        arms: Vec<ReadyArm>,
+        host: &Host<'_>,
+        hands: Hands<'a>,
+        (owner, state_dir, guard): (&Owner, &Path, Option<&GuardCommand>),
+        purpose: &str,
+        limits: Box<dyn LimitHolder + 'a>,
+    ) -> Result<SettingArms<'a>, String> {
+        let all = arms.iter().map(|a| a.way.clone()).collect();
+        let session = Session::begin(hands, owner, state_dir, purpose, all, guard, "").map_err(|e| e.to_string())?;
+        let paths = session.paths();
+        let latencies_ns = all_states(&host.facts);
+        let ways = (0..arms.len()).collect();
+        Ok(SettingArms { arms, ways, session: Some(session), limits, hands, paths, latencies_ns })
+    }
+
+    /// Enters every arm once and leaves it; those that fail are taken out and named.
+    pub fn rehearse(&mut self) -> Result<Vec<Skipped>, String> {
+        let mut failed: Vec<Skipped> = Vec::new();
+        let mut at = 0;
+        while at < self.arms.len() {
+            match self.enter(at) {
+                Ok(()) => at += 1,
+                Err(why) => {
+                    let what = format!("arm {}", self.arms[at].arm.id);
+                    failed.push(Skipped { what, why: format!("it could not be set: {why}") });
+                    self.arms.remove(at);
+                    self.ways.remove(at);
+                    if at == 0 {
+                        return Err(failed
+                            .pop()
+                            .map_or(String::new(), |s| format!("the baseline, {}: {}", s.what, s.why)));
+                    }
+                }
+            }
+        }
+        self.limits.hold(None)?;
+        if let Some(session) = &mut self.session {
+            session.leave()?;
+        }
+        Ok(failed)
+    }
+}
+
+impl Arms for SettingArms<'_> {
+    fn arms(&self) -> Vec<Arm> {
+        self.arms.iter().map(|a| a.arm.clone()).collect()
+    }
+
+    fn enter(&mut self, index: usize) -> Result<(), String> {
+        self.limits.hold(None)?;
+        let Some(session) = &mut self.session else { return Err("the session has ended".into()) };
+        session.enter(self.ways[index]).map_err(|why| format!("{}: {why}", self.arms[index].arm.id))?;
+        self.limits.hold(self.arms[index].limit)
+    }
+
+    fn leave(&mut self) -> Result<(), String> {
+        self.limits.hold(None)?;
+        match self.session.take().map(Session::end) {
+            Some(report) if !report.is_complete() => Err(report.left().join("; ")),
+            _ => Ok(()),
+        }
+    }
+
+    fn state(&self) -> Vec<(String, String)> {
+        let limit = self.limits.effective().map(|l| (GLOBAL.to_string(), format!("effective limit {l}")));
+        let read = |path: &String| (path.clone(), self.hands.sink.read(path).unwrap_or_else(|e| e.to_string()));
+        limit.into_iter().chain(self.paths.iter().map(read)).collect()
+    }
+
+    fn contradiction(&self, index: usize, idle: &[IdleDelta]) -> Option<String> {
+        let arm = self.arms.get(index)?;
+        if let Some(why) = arm.limit.and_then(|limit| entered_above(limit, &self.latencies_ns, idle)) {
+            return Some(why);
+        }
+        for delta in idle {
+            let total: u64 = delta.states.iter().map(|s| s.n_usage).sum();
+            for state in delta.states.iter().filter(|s| arm.off.contains(&(delta.cpu, s.index))) {
+                if total >= MIN_ENTRIES && state.n_usage as f64 > total as f64 * MAX_FORBIDDEN_RATIO {
+                    let (cpu, name, n) = (delta.cpu, &state.name, state.n_usage);
+                    return Some(format!(
+                        "CPU {cpu} entered {name} {n} times of {total}, which is switched off: the setting did not take"
+                    ));
+                }
+            }
+        }
+        None
+    }
+}

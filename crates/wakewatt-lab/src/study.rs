@@ -1,0 +1,197 @@
+//! From blocks to what may be said: comparisons with their families, "no harm", the host's own noise, rejected blocks.
+//!
+//! Two families are adjusted, each by Holm: all arms in the primary metric, which the looks decide by, and everything else.
+//! A run that was cut short between its looks says nothing final: it may go on, and every peek would count as a look.
+
+use crate::experiment::{AGAIN, Design, Rule, pairs};
+use crate::plan::Plan;
+use wakewatt_core::samples::experiment::{Better, Effect, ExperimentRun, Verdict};
+use wakewatt_core::samples::study::{AaNoise, Comparison, DeclaredLook, Rejected, Skipped, Study, StudyHost};
+use wakewatt_core::stats::detectable::{detectable_ratio, spread};
+use wakewatt_core::stats::equivalence::Equivalence;
+use wakewatt_core::stats::paired::{Judge, holm, log_ratios};
+use wakewatt_core::stats::sequential::least_rounds;
+
+/// Above this share an arm's rejected blocks are told apart.
+const MANY_REJECTED: f64 = 0.25;
+
+/// What a study is made of, beside its run.
+pub struct About<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// Where it ran.
+    pub host: StudyHost,
+    /// What did not take part.
+    pub skipped: Vec<Skipped>,
+    /// What is known already.
+    pub remarks: Vec<String>,
+    /// Where it is kept.
+    pub run_dir: Option<String>,
+}
+
+/// Makes it; the sentences are for whoever talks to people.
+pub fn study(about: About<'_>, design: &Design, mut run: ExperimentRun) -> Study {
+    let margin_ratio = match design.rule {
+        Rule::AllArms { margin_ratio } => margin_ratio,
+        Rule::EachArm => about.plan.margin_ratio,
+    };
+    let is_final =
+        !run.stopped_because.starts_with("it was interrupted") && !run.stopped_because.starts_with("it failed");
+    let mut comparisons = Vec::new();
+    for is_primary in [true, false] {
+        comparisons.append(&mut family(&run, design, margin_ratio, is_primary));
+    }
+    if !is_final {
+        comparisons.iter_mut().for_each(|c| (c.effect.verdict, c.is_no_harm) = (Verdict::Undecided, false));
+    }
+    run.effects = comparisons.iter().map(|c| c.effect.clone()).collect();
+    let noise: Vec<AaNoise> = (0..run.metrics.len()).filter_map(|metric| against_itself(&run, metric)).collect();
+    let mut remarks = about.remarks;
+    remarks.extend(what_to_know(&run, design, &comparisons, &noise));
+    Study {
+        name: about.plan.name.clone(),
+        question: about.plan.question.clone(),
+        host: about.host,
+        looks: design.looks.all().iter().map(|l| DeclaredLook { n_rounds: l.n_rounds, level: l.level }).collect(),
+        margin_ratio,
+        is_final,
+        sentences: Vec::new(),
+        comparisons,
+        noise,
+        skipped: about.skipped,
+        rejected: rejected(&run),
+        remarks,
+        run_dir: about.run_dir,
+        run,
+    }
+}
+
+/// The level at which a run of so many counted rounds is judged.
+fn level(design: &Design, n_counted: usize) -> f64 {
+    let looks = design.looks.all();
+    looks.iter().find(|l| l.n_rounds >= n_counted).or(looks.last()).map_or(0.05, |l| l.level)
+}
+
+fn family(run: &ExperimentRun, design: &Design, margin_ratio: f64, is_primary: bool) -> Vec<Comparison> {
+    let primary = run.metrics.first().map_or("", |m| m.id.as_str());
+    let effects: Vec<&Effect> = run.effects.iter().filter(|e| (e.metric == primary) == is_primary).collect();
+    let n_counted = run.effects.iter().filter(|e| e.metric == primary).map(|e| e.n_pairs).min().unwrap_or(0);
+    let level = level(design, n_counted);
+    let tests: Vec<(Vec<f64>, Equivalence, Better)> = effects
+        .iter()
+        .map(|effect| {
+            let metric = run.metrics.iter().position(|m| m.id == effect.metric);
+            let d = metric.map(|m| log_ratios(&pairs(run, m, &effect.arm))).unwrap_or_default();
+            let equivalence = Equivalence::of(&d, margin_ratio, design.seed);
+            (d, equivalence, metric.map_or(Better::Lower, |m| run.metrics[m].better))
+        })
+        .collect();
+    let same = holm(&tests.iter().map(|(_, e, _)| e.p_value()).collect::<Vec<_>>());
+    // Worse is a higher value where lower is better: then baseline over arm lies below 1.
+    let harm = |(_, e, better): &(Vec<f64>, Equivalence, Better)| match better {
+        Better::Lower => e.above_p,
+        Better::Higher => e.below_p,
+    };
+    let harm = holm(&tests.iter().map(harm).collect::<Vec<_>>());
+    let one = |at: usize, effect: &Effect| {
+        let mut effect = effect.clone();
+        if !matches!(effect.verdict, Verdict::Higher | Verdict::Lower) {
+            effect.verdict = if same[at] <= level { Verdict::NoDifference } else { Verdict::Undecided };
+        }
+        let d = &tests[at].0;
+        Comparison {
+            effect,
+            equivalence_p: same[at],
+            no_harm_p: harm[at],
+            is_no_harm: harm[at] <= level,
+            detectable_ratio: spread(d).and_then(|s| detectable_ratio(s, d.len(), level, tests.len())),
+        }
+    };
+    effects.iter().enumerate().map(|(at, effect)| one(at, effect)).collect()
+}
+
+/// The baseline against itself in one metric.
+fn against_itself(run: &ExperimentRun, metric: usize) -> Option<AaNoise> {
+    let pairs = pairs(run, metric, AGAIN);
+    let id = &run.metrics.get(metric)?.id;
+    let effect = Judge::new(run.seed).effect(id, &run.arms.first()?.id, AGAIN, &pairs)?;
+    Some(AaNoise {
+        metric: id.clone(),
+        n_pairs: effect.n_pairs,
+        ratio: effect.ratio,
+        ratio_low: effect.ratio_low,
+        ratio_high: effect.ratio_high.min(1e18),
+        p_value: effect.p_value,
+        // A difference of two blocks varies by the square root of 2 more than one block.
+        block_noise_ratio: spread(&log_ratios(&pairs)).map(|s| (s / std::f64::consts::SQRT_2).exp() - 1.0),
+    })
+}
+
+/// Rejected blocks by arm and reason; figures within a reason differ, so its first words decide.
+fn rejected(run: &ExperimentRun) -> Vec<Rejected> {
+    let key = |text: &str| text.split(|c: char| c.is_ascii_digit()).next().unwrap_or("").to_string();
+    let mut all: Vec<Rejected> = Vec::new();
+    for block in &run.blocks {
+        let Some(why) = &block.is_rejected else { continue };
+        match all.iter_mut().find(|r| r.arm == block.arm && key(&r.why) == key(why)) {
+            Some(same) => same.n += 1,
+            None => all.push(Rejected { arm: block.arm.clone(), why: why.clone(), n: 1 }),
+        }
+    }
+    all
+}
+
+fn what_to_know(run: &ExperimentRun, design: &Design, comparisons: &[Comparison], noise: &[AaNoise]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    // What five rounds or fewer find means nothing.
+    let tested: Vec<&AaNoise> = noise.iter().filter(|n| n.n_pairs >= least_rounds(1, 0.05)).collect();
+    let called = tested.iter().filter(|n| n.p_value <= 0.05 && !(n.ratio_low..=n.ratio_high).contains(&1.0)).count();
+    if let Some(primary) = tested.first().filter(|n| run.metrics.first().is_some_and(|m| m.id == n.metric)) {
+        if primary.p_value <= 0.01 {
+            remarks.push(format!(
+                "the baseline differs from itself by a factor of {:.2} (p = {:.3}): something else than the settings moves the primary metric here, so trust no verdict of this run",
+                primary.ratio, primary.p_value
+            ));
+        }
+    }
+    if !tested.is_empty() {
+        remarks.push(format!(
+            "the baseline against itself: {called} of {} metrics are called different at 5 %, where {:.1} are expected by chance",
+            tested.len(),
+            tested.len() as f64 * 0.05
+        ));
+    }
+    for arm in &run.arms {
+        let blocks = || run.blocks.iter().filter(|b| b.arm == arm.id);
+        let (n, n_bad) = (blocks().count(), blocks().filter(|b| b.is_rejected.is_some()).count());
+        let n_all = run.blocks.iter().filter(|b| b.is_rejected.is_some()).count();
+        let (others, others_bad) = (run.blocks.len().saturating_sub(n), n_all.saturating_sub(n_bad));
+        // What strikes all arms alike is the host's noise, not the arm's doing.
+        let is_own = n_bad * others > 2 * others_bad * n;
+        if is_own && n_bad >= 2 && n_bad as f64 > MANY_REJECTED * n as f64 {
+            remarks.push(format!(
+                "{n_bad} of {n} blocks of {} did not count; if the setting itself causes that, what is left shows it too well",
+                arm.id
+            ));
+        }
+    }
+    let n_secondary =
+        comparisons.iter().filter(|c| run.metrics.first().is_some_and(|m| m.id != c.effect.metric)).count();
+    let n_pairs = comparisons.first().map_or(0, |c| c.effect.n_pairs);
+    let needed = least_rounds(n_secondary, level(design, n_pairs));
+    if n_secondary > 0 && n_pairs > 0 && needed > n_pairs {
+        remarks.push(format!(
+            "{n_secondary} secondary comparisons are adjusted together, which {n_pairs} rounds cannot prove one of: {needed} are needed"
+        ));
+    }
+    let mut steps: Vec<&String> =
+        run.blocks.iter().flat_map(|b| &b.disturbances).filter(|d| d.starts_with("the wall clock")).collect();
+    steps.dedup();
+    remarks.extend(steps.into_iter().cloned());
+    if !run.is_restored() {
+        let differ = run.before.iter().zip(&run.after).find(|(a, b)| a != b);
+        let where_ = differ.map_or(String::new(), |(a, b)| format!(": {} was {} and is {}", a.0, a.1, b.1));
+        remarks.push(format!("not everything reads as it did before{where_}"));
+    }
+    remarks
+}

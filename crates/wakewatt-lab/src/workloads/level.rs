@@ -1,0 +1,223 @@
+//! Load at stated levels as a workload: what a [`Level`] says, as metrics.
+//!
+//! One adapter for graduated load and for the online shop. Per level: rate, median and 99th percentile from the planned
+//! start, CPU time per operation and the kernel's part of it, watts and work per energy. The maximum that shares refer to is
+//! calibrated once, as found, and kept with the run: all arms are asked for the same load, or watts could not be compared.
+//! A level that broke a rule (it fell short of its rate) is noted and kept: where an arm cannot keep up, that is its
+//! result, and leaving such blocks out would praise it.
+
+use crate::experiment::{Workload, Yield};
+use hdrhistogram::Histogram;
+use std::sync::atomic::{AtomicBool, Ordering};
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::distribution::{Distribution, histogram};
+use wakewatt_core::samples::experiment::{Better, Metric, Unit};
+use wakewatt_core::samples::load::{Ask, Level};
+
+/// What makes load: the engine of `load steps`, the shop.
+pub trait LevelSource {
+    /// In front of ids: `steps`.
+    fn id(&self) -> &'static str;
+    /// For people: "graduated load".
+    fn title(&self) -> String;
+    /// The CPUs it loads.
+    fn cpus(&self) -> CpuSet;
+    /// The maximum per second: the one given, or measured now. None where levels do not refer to one.
+    fn calibrate(&mut self, known_per_s: Option<f64>, stop: &AtomicBool) -> Result<Option<f64>, String>;
+    /// One level; phases are settle, ramp up, recorded, ramp down.
+    fn level(&mut self, ask: Ask, phases_ns: [u64; 4], stop: &AtomicBool) -> Result<Level, String>;
+}
+
+/// The workload.
+pub struct LevelWorkload<S> {
+    source: S,
+    asks: Vec<Ask>,
+    phases_ns: [u64; 4],
+}
+
+/// What a level is called: `50`, `idle`, `500`.
+fn word(ask: Ask) -> String {
+    match ask {
+        Ask::Share(share) => format!("{:.0}", share * 100.0),
+        Ask::Idle => "idle".into(),
+        Ask::Clients(n) => n.to_string(),
+        Ask::Rate(rate) => format!("{rate:.0}-per-s"),
+        Ask::Run => "run".into(),
+    }
+}
+
+fn words(ask: Ask) -> String {
+    match ask {
+        Ask::Share(share) => format!("at {:.0} %", share * 100.0),
+        Ask::Idle => "active idle".into(),
+        Ask::Clients(n) => format!("{n} clients"),
+        Ask::Rate(rate) => format!("{rate:.0} per second"),
+        Ask::Run => "one run".into(),
+    }
+}
+
+/// A number of a level that is compared.
+type Row = (&'static str, &'static str, Unit, Better, fn(&Level) -> Option<f64>);
+
+const ROWS: &[Row] = &[
+    ("p99", "99th percentile", Unit::Nanoseconds, Better::Lower, |l| at(l, 0.99)),
+    ("p50", "median", Unit::Nanoseconds, Better::Lower, |l| at(l, 0.5)),
+    ("rate", "work done", Unit::PerSecond, Better::Higher, |l| Some(l.per_s)),
+    ("cpu", "CPU time per operation", Unit::Nanoseconds, Better::Lower, Level::cpu_ns_per_op),
+    ("system", "kernel time per operation", Unit::Nanoseconds, Better::Lower, Level::system_ns_per_op),
+    ("watts", "mean power", Unit::Microwatts, Better::Lower, |l| l.mean_uw().map(|uw| uw as f64)),
+    ("per-joule", "work per energy", Unit::PerJoule, Better::Higher, Level::per_joule),
+];
+/// Idle has power and nothing else.
+const IDLE_ROW: &str = "watts";
+
+fn at(level: &Level, q: f64) -> Option<f64> {
+    Some(level.latency.as_ref()?.quantile(q)?.value_ns as f64)
+}
+
+fn rows(ask: Ask) -> impl Iterator<Item = &'static Row> {
+    ROWS.iter().filter(move |row| ask != Ask::Idle || row.0 == IDLE_ROW)
+}
+
+impl<S: LevelSource> LevelWorkload<S> {
+    /// These levels, in this order; each recorded for `measure_ns` after `settle_ns` and ramps of a tenth.
+    pub fn new(source: S, asks: Vec<Ask>, settle_ns: u64, measure_ns: u64) -> LevelWorkload<S> {
+        let ramp_ns = measure_ns / 10;
+        LevelWorkload { source, asks, phases_ns: [settle_ns, ramp_ns, measure_ns, ramp_ns] }
+    }
+
+    fn id(&self, ask: Ask) -> String {
+        format!("{}.{}", self.source.id(), word(ask))
+    }
+}
+
+impl<S: LevelSource> Workload for LevelWorkload<S> {
+    fn metrics(&self) -> Vec<Metric> {
+        let of = |ask: Ask| {
+            rows(ask).map(move |(id, title, unit, better, _)| Metric {
+                id: format!("{}.{id}", self.id(ask)),
+                title: format!("{} {}, {title}", self.source.title(), words(ask)),
+                unit: *unit,
+                better: *better,
+            })
+        };
+        self.asks.iter().flat_map(|ask| of(*ask)).collect()
+    }
+
+    fn cpus(&self) -> CpuSet {
+        self.source.cpus()
+    }
+
+    /// Every level settles by itself.
+    fn warm_up(&mut self, _: u64, _: &AtomicBool) {}
+
+    fn calibrate(&mut self, known_per_s: Option<f64>, stop: &AtomicBool) -> Result<Option<f64>, String> {
+        self.source.calibrate(known_per_s, stop)
+    }
+
+    fn measure(&mut self, stop: &AtomicBool) -> Result<Yield, String> {
+        let mut all = Yield::default();
+        for ask in self.asks.clone() {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let level = match self.source.level(ask, self.phases_ns, stop) {
+                Ok(level) => level,
+                // An interrupt cuts a block short; it is then rejected, not an error.
+                Err(_) if stop.load(Ordering::Relaxed) => break,
+                Err(why) => return Err(format!("{} {}: {why}", self.source.title(), words(ask))),
+            };
+            all.values.extend(rows(ask).map(|row| (row.4)(&level)));
+            if let Some(latency) = &level.latency {
+                let title = format!("{} {}", self.source.title(), words(ask));
+                all.latencies.push((self.id(ask), title, Some(counted(latency))));
+            }
+            let notes = level.disturbances.into_iter().chain(level.is_invalid);
+            all.disturbances.extend(notes.map(|note| format!("{}: {note}", words(ask))));
+            all.idle.extend(level.idle);
+        }
+        Ok(all)
+    }
+
+    fn is_busy(&self) -> bool {
+        true
+    }
+}
+
+/// A distribution's buckets as samples again, to pool them for drawing.
+fn counted(latency: &Distribution) -> Histogram<u64> {
+    let mut hist = histogram();
+    latency.buckets.iter().for_each(|b| hist.saturating_record_n(b.upto_ns, b.n));
+    hist
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::samples::Window;
+
+    struct Fake {
+        max_per_s: Option<f64>,
+    }
+
+    impl LevelSource for Fake {
+        fn id(&self) -> &'static str {
+            "steps"
+        }
+        fn title(&self) -> String {
+            "graduated load".into()
+        }
+        fn cpus(&self) -> CpuSet {
+            CpuSet::new()
+        }
+        fn calibrate(&mut self, known_per_s: Option<f64>, _: &AtomicBool) -> Result<Option<f64>, String> {
+            self.max_per_s = known_per_s.or(Some(2000.0));
+            Ok(self.max_per_s)
+        }
+        fn level(&mut self, ask: Ask, phases_ns: [u64; 4], _: &AtomicBool) -> Result<Level, String> {
+            let share = if let Ask::Share(share) = ask { share } else { 0.0 };
+            let per_s = share * self.max_per_s.ok_or("not calibrated")?;
+            Ok(Level {
+                ask,
+                phases_ns,
+                window: Window::default(),
+                target_per_s: Some(per_s),
+                n_planned: 1000,
+                n_done: if ask == Ask::Idle { 0 } else { 1000 },
+                n_failed: 0,
+                per_s,
+                latency: (ask != Ask::Idle).then(|| Distribution::from_ns((0..2000).map(|i| 1000 + i))),
+                service: None,
+                parts: vec![],
+                cpu_ns: 5_000_000,
+                system_ns: 1_000_000,
+                cpus: vec![],
+                load_average: None,
+                idle: vec![],
+                energy: None,
+                disturbances: vec![],
+                is_invalid: if share > 0.9 { vec!["fell short".into()] } else { vec![] },
+            })
+        }
+    }
+
+    #[test]
+    fn a_level_becomes_metrics_and_watts_without_a_meter_are_absent() {
+        let asks = vec![Ask::Share(1.0), Ask::Share(0.5), Ask::Idle];
+        let mut load = LevelWorkload::new(Fake { max_per_s: None }, asks, 1, 10);
+        let stop = AtomicBool::new(false);
+        assert!(load.measure(&stop).is_err(), "levels refer to a maximum");
+        assert_eq!(load.calibrate(Some(1000.0), &stop), Ok(Some(1000.0)), "one that is known is not measured again");
+        let metrics = load.metrics();
+        let measured = load.measure(&stop).unwrap();
+        assert_eq!((metrics.len(), measured.values.len()), (15, 15));
+        let value = |id: &str| measured.values[metrics.iter().position(|m| m.id == id).unwrap()];
+        assert_eq!((value("steps.50.rate"), value("steps.100.rate")), (Some(500.0), Some(1000.0)));
+        assert_eq!((value("steps.100.cpu"), value("steps.100.system")), (Some(5000.0), Some(1000.0)));
+        assert!(value("steps.50.p50").is_some_and(|ns| (1990.0..2010.0).contains(&ns)));
+        assert_eq!((value("steps.idle.watts"), value("steps.100.per-joule")), (None, None));
+        assert_eq!(measured.disturbances, ["at 100 %: fell short"], "noted, and kept");
+        assert_eq!(measured.is_invalid, None);
+        assert_eq!(measured.latencies.len(), 2);
+    }
+}

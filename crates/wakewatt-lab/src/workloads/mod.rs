@@ -1,0 +1,161 @@
+//! What an experiment over settings measures in each block: one or several workloads, one after the other, and watts.
+//!
+//! All workloads of a plan are measured in every block, always in the same order, so that a block is a row of metrics
+//! and everything is paired by round; each has its own settling time before it. A metric may be named primary, and is then
+//! put first. Watts are read around each workload where the machine has a meter; without one there is no such metric.
+
+pub mod command;
+pub mod level;
+pub mod network;
+
+use crate::experiment::{Workload, Yield};
+use std::sync::atomic::AtomicBool;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::samples::experiment::Metric;
+use wakewatt_tune::nearest::nearest;
+
+/// Mean watts between two moments.
+pub trait WattMeter {
+    /// Begins.
+    fn start(&mut self);
+    /// Mean microwatts since; none where no meter said anything.
+    fn stop(&mut self) -> Option<f64>;
+}
+
+/// One of them.
+pub struct Part<'a> {
+    /// In front of its metrics' ids, if anything.
+    pub name: Option<String>,
+    /// Its word, for its watts.
+    pub kind: &'static str,
+    /// Does it say its own watts?
+    pub has_own_watts: bool,
+    /// Itself.
+    pub workload: Box<dyn Workload + 'a>,
+}
+
+/// All workloads of a plan as one.
+pub struct Composite<'a> {
+    parts: Vec<Part<'a>>,
+    meter: Option<Box<dyn WattMeter + 'a>>,
+    settle_ns: u64,
+    /// Where each metric, in the order in which the parts name them, stands in the result.
+    places: Vec<usize>,
+}
+
+impl<'a> Composite<'a> {
+    /// With the primary metric first; an unknown one is an error with the nearest name.
+    pub fn new(
+        parts: Vec<Part<'a>>,
+        meter: Option<Box<dyn WattMeter + 'a>>,
+        settle_ns: u64,
+        primary: Option<&str>,
+    ) -> Result<Composite<'a>, String> {
+        let mut composite = Composite { parts, meter, settle_ns, places: Vec::new() };
+        let metrics = composite.in_part_order();
+        let ids: Vec<&str> = metrics.iter().map(|m| m.id.as_str()).collect();
+        if let Some(twice) = ids.iter().enumerate().find(|(at, id)| ids[..*at].contains(id)) {
+            return Err(format!("metric {}: two workloads have it; give one of them a name", twice.1));
+        }
+        let first = match primary {
+            None => 0,
+            Some(primary) => ids.iter().position(|id| *id == primary).ok_or_else(|| {
+                let hint = nearest(primary, ids.iter().copied())
+                    .map_or_else(|| format!("there are {}", ids.join(", ")), |near| format!("did you mean {near}?"));
+                format!("primary: no metric {primary}; {hint}")
+            })?,
+        };
+        composite.places = (0..ids.len())
+            .map(|at| match at {
+                _ if at == first => 0,
+                _ if at < first => at + 1,
+                _ => at,
+            })
+            .collect();
+        Ok(composite)
+    }
+
+    fn in_part_order(&self) -> Vec<Metric> {
+        let mut all = Vec::new();
+        for part in &self.parts {
+            let mut metrics = part.workload.metrics();
+            if self.meter.is_some() && !part.has_own_watts {
+                metrics.push(Metric::power(format!("{}.watts", part.kind), format!("{}, mean power", part.kind)));
+            }
+            if let Some(name) = &part.name {
+                for metric in &mut metrics {
+                    metric.id = format!("{name}.{}", metric.id);
+                    metric.title = format!("{name}: {}", metric.title);
+                }
+            }
+            all.append(&mut metrics);
+        }
+        all
+    }
+
+    /// What each part needs to know from an earlier part of the run, or finds out now: its calibrated maximum.
+    pub fn calibrate(&mut self, known_per_s: &[Option<f64>], stop: &AtomicBool) -> Result<Vec<Option<f64>>, String> {
+        let mut found = Vec::new();
+        for (at, part) in self.parts.iter_mut().enumerate() {
+            found.push(part.workload.calibrate(known_per_s.get(at).copied().flatten(), stop)?);
+        }
+        Ok(found)
+    }
+}
+
+impl Workload for Composite<'_> {
+    fn metrics(&self) -> Vec<Metric> {
+        let mut placed: Vec<(usize, Metric)> = self.places.iter().copied().zip(self.in_part_order()).collect();
+        placed.sort_by_key(|(place, _)| *place);
+        placed.into_iter().map(|(_, metric)| metric).collect()
+    }
+
+    fn cpus(&self) -> CpuSet {
+        self.parts.iter().fold(CpuSet::new(), |all, part| all.or(&part.workload.cpus()))
+    }
+
+    fn warm_up(&mut self, duration_ns: u64, stop: &AtomicBool) {
+        if let Some(part) = self.parts.first_mut() {
+            part.workload.warm_up(duration_ns, stop);
+        }
+    }
+
+    fn measure(&mut self, stop: &AtomicBool) -> Result<Yield, String> {
+        let mut all = Yield::default();
+        let mut values = Vec::new();
+        for (at, part) in self.parts.iter_mut().enumerate() {
+            if at > 0 {
+                part.workload.warm_up(self.settle_ns, stop);
+            }
+            let mut meter = self.meter.as_mut().filter(|_| !part.has_own_watts);
+            if let Some(meter) = &mut meter {
+                meter.start();
+            }
+            let n_metrics = part.workload.metrics().len();
+            let mut measured = part.workload.measure(stop)?;
+            // One that was cut short may have said nothing.
+            measured.values.resize(n_metrics, None);
+            if let Some(meter) = &mut meter {
+                measured.values.push(meter.stop());
+            }
+            let prefix = part.name.as_ref().map_or(String::new(), |name| format!("{name}."));
+            values.append(&mut measured.values);
+            all.latencies
+                .extend(measured.latencies.into_iter().map(|(id, title, h)| (format!("{prefix}{id}"), title, h)));
+            all.idle.append(&mut measured.idle);
+            all.disturbances.append(&mut measured.disturbances);
+            all.is_invalid = all.is_invalid.or(measured.is_invalid);
+        }
+        all.values = vec![None; values.len()];
+        for (place, value) in self.places.iter().zip(values) {
+            if let Some(slot) = all.values.get_mut(*place) {
+                *slot = value;
+            }
+        }
+        Ok(all)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.parts.iter().any(|part| part.workload.is_busy())
+    }
+}

@@ -1,0 +1,86 @@
+//! Round trips as a workload: to a responder on another host, or over loopback between two CPUs of this one.
+//!
+//! The primary metric is the median, secondary the 99th percentile. Only this host's settings are turned; the far end pays
+//! for its own sleep in every arm alike.
+
+use crate::bench::{IdleBaseline, NetworkSpec, RespondSpec, Responder, round_trip};
+use crate::experiment::{Workload, Yield};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::distribution::Distribution;
+use wakewatt_core::samples::experiment::Metric;
+use wakewatt_core::samples::network::Transport;
+use wakewatt_core::source::Source;
+use wakewatt_core::units::Cpu;
+
+/// The workload.
+pub struct NetworkWorkload<'a> {
+    src: &'a dyn Source,
+    spec: NetworkSpec,
+    /// Lives as long as it is asked.
+    _responder: Option<Responder>,
+}
+
+impl<'a> NetworkWorkload<'a> {
+    /// From this CPU; without a peer a responder is started on the other one.
+    pub fn new(
+        src: &'a dyn Source,
+        peer: Option<SocketAddr>,
+        transport: Transport,
+        (cpu, responder_cpu): (Cpu, Option<Cpu>),
+        duration_ns: u64,
+    ) -> Result<NetworkWorkload<'a>, String> {
+        let responder = match peer {
+            Some(_) => None,
+            None => Some(Responder::start(&RespondSpec::loopback(responder_cpu)).map_err(|e| e.to_string())?),
+        };
+        let local_responder_cpu = responder.as_ref().and(responder_cpu);
+        let address = peer.or(responder.as_ref().map(Responder::address)).ok_or("no peer")?;
+        let spec = NetworkSpec { local_responder_cpu, ..NetworkSpec::to(transport, address, cpu, duration_ns) };
+        Ok(NetworkWorkload { src, spec, _responder: responder })
+    }
+
+    fn id(&self) -> String {
+        format!("network.{}", self.spec.transport.word())
+    }
+
+    fn title(&self) -> String {
+        format!("{} round trip", self.spec.transport.word().to_uppercase())
+    }
+}
+
+impl Workload for NetworkWorkload<'_> {
+    fn metrics(&self) -> Vec<Metric> {
+        [("p50", "median"), ("p99", "99th percentile")]
+            .map(|(id, words)| Metric::latency(format!("{}.{id}", self.id()), format!("{}, {words}", self.title())))
+            .to_vec()
+    }
+
+    fn cpus(&self) -> CpuSet {
+        self.spec.local_responder_cpu.into_iter().chain([self.spec.cpu]).collect()
+    }
+
+    fn warm_up(&mut self, duration_ns: u64, stop: &AtomicBool) {
+        let spec = NetworkSpec { duration_ns, warmup_ns: 0, ..self.spec.clone() };
+        // What fails here fails again in the block, and is told there.
+        let _ = round_trip(&spec, stop, self.src);
+    }
+
+    fn measure(&mut self, stop: &AtomicBool) -> Result<Yield, String> {
+        let cpus: Vec<Cpu> = self.cpus().iter().collect();
+        let baseline = IdleBaseline::read(self.src, &cpus);
+        match round_trip(&self.spec, stop, self.src) {
+            Ok(slice) => {
+                let latency = Distribution::of(&slice.hists.round_trip);
+                let at = |q: f64| latency.quantile(q).map(|v| v.value_ns as f64);
+                let values = vec![at(0.5), at(0.99)];
+                let latencies = vec![(self.id(), self.title(), Some(slice.hists.round_trip))];
+                Ok(Yield { values, latencies, idle: baseline.since(self.src), ..Yield::default() })
+            }
+            // An interrupt cuts a block short; it is then rejected, not an error.
+            Err(_) if stop.load(Ordering::Relaxed) => Ok(Yield::default()),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+}

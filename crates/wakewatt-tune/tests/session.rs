@@ -1,0 +1,145 @@
+//! Sessions on a machine in memory: ways that meet in one file, tunables that come and go, CPUs that go, commands; and a
+//! process killed at any operation of it, after which recovery from the journal restores everything.
+#![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use wakewatt_host::memory::{Fault, Memory};
+use wakewatt_tune::apply::session::{Session, Way};
+use wakewatt_tune::apply::{Hands, undo_all};
+use wakewatt_tune::journal::{Journal, Owner, Phase};
+use wakewatt_tune::request::Request;
+
+const STATE: &str = "/var/lib/wakewatt/open";
+const CPU: &str = "/sys/devices/system/cpu";
+
+fn machine() -> Memory {
+    let mut text = format!("//- {CPU}/online\n0-1\n//- {CPU}/present\n0-1\n//- {CPU}/cpu1/online\n1\n");
+    for n in 0..2 {
+        let policy = format!("{CPU}/cpufreq/policy{n}");
+        for (file, value) in [
+            ("affected_cpus", n.to_string()),
+            ("scaling_driver", "amd-pstate-epp".into()),
+            ("scaling_governor", "schedutil".into()),
+            ("scaling_available_governors", "performance powersave ondemand conservative schedutil".into()),
+            ("scaling_min_freq", "800000".into()),
+            ("scaling_max_freq", "3000000".into()),
+            ("cpuinfo_min_freq", "800000".into()),
+            ("cpuinfo_max_freq", "3000000".into()),
+            ("energy_performance_preference", "balance_power".into()),
+            ("energy_performance_available_preferences", "performance balance_performance balance_power power".into()),
+        ] {
+            text += &format!("//- {policy}/{file}\n{value}\n");
+        }
+    }
+    Memory::new(&text)
+}
+
+fn hands(machine: &Memory) -> Hands<'_> {
+    Hands { source: machine, sink: machine, store: machine, runner: machine }
+}
+
+fn way(requests: &[&str]) -> Way {
+    Way { requests: requests.iter().map(|r| Request::parse(r).unwrap()).collect(), command: None }
+}
+
+/// Found; a governor that forces the preference; tunables; the preference that the second way moves; a CPU off.
+fn ways() -> Vec<Way> {
+    vec![
+        Way::default(),
+        way(&["freq.governor=performance", "freq.min=1GHz"]),
+        way(&["freq.governor=conservative", "freq.tunable.conservative.up_threshold=98"]),
+        way(&["freq.epp=power", "freq.max=2GHz"]),
+        way(&["cpu.online@cpus:1=off", "freq.governor@cpus:0=ondemand"]),
+        Way { command: Some((vec!["start".into()], vec!["stop".into()])), ..way(&["freq.max=2.5GHz"]) },
+    ]
+}
+
+fn begin(machine: &Memory) -> Result<Session<'_>, String> {
+    let owner = Owner { boot_id: machine.boot_id(), pid: 1, pid_start_ticks: None };
+    Session::begin(hands(machine), &owner, Path::new(STATE), "test", ways(), None, "").map_err(|e| e.to_string())
+}
+
+fn value(machine: &Memory, path: &str) -> Option<String> {
+    machine.snapshot("/var").get(&format!("{CPU}/cpufreq/{path}")).cloned()
+}
+
+fn settings(machine: &Memory) -> BTreeMap<String, String> {
+    machine.snapshot("/var").into_iter().filter(|(p, _)| p.starts_with("/sys")).collect()
+}
+
+#[test]
+fn every_order_of_ways_sets_what_it_says_and_leaves_what_was_found() {
+    let machine = machine();
+    let before = settings(&machine);
+    let mut session = begin(&machine).unwrap();
+    for order in [[1, 2, 3, 4, 5, 0], [4, 3, 2, 1, 0, 5], [3, 1, 3, 2, 4, 2]] {
+        for way in order {
+            session.enter(way).unwrap_or_else(|why| panic!("way {way}: {why}"));
+            let governor = value(&machine, "policy0/scaling_governor").unwrap();
+            match way {
+                0 => assert_eq!(settings(&machine), before),
+                1 => assert_eq!(
+                    (governor.as_str(), value(&machine, "policy1/scaling_min_freq").unwrap().as_str()),
+                    ("performance", "1000000")
+                ),
+                2 => assert_eq!(value(&machine, "conservative/up_threshold").unwrap(), "98"),
+                3 => assert_eq!(value(&machine, "policy1/energy_performance_preference").unwrap(), "power"),
+                4 => assert_eq!((governor.as_str(), value(&machine, "policy1/scaling_governor")), ("ondemand", None)),
+                _ => assert_eq!(machine.ran().last().unwrap(), "start"),
+            }
+        }
+    }
+    assert!(session.end().is_complete());
+    assert_eq!(settings(&machine), before);
+    assert_eq!(Journal::all(&machine, Path::new(STATE)).0.len(), 0);
+    let ran = machine.ran();
+    assert!(ran.chunks(2).all(|pair| pair == ["start", "stop"]), "{ran:?}");
+}
+
+#[test]
+fn killed_at_any_operation_recovery_restores_everything() {
+    let run = |machine: &Memory| -> Result<(), String> {
+        let mut session = begin(machine)?;
+        for way in [1, 3, 2, 5, 4, 0] {
+            session.enter(way)?;
+        }
+        session.end();
+        Ok(())
+    };
+    let whole = machine();
+    run(&whole).unwrap();
+    let n = whole.n_operations();
+    assert!(n > 500);
+    for at in (0..n).step_by(7).chain(n - 20..n) {
+        let machine = machine();
+        let before = settings(&machine);
+        machine.fail_at(at, Fault::Kill);
+        let _ = run(&machine);
+        machine.heal();
+        let (journals, bad) = Journal::all(&machine, Path::new(STATE));
+        assert!(bad.is_empty(), "{bad:?}");
+        for mut journal in journals.into_iter().filter(|j| j.phase == Phase::Open) {
+            let report = undo_all(hands(&machine), &mut journal, &machine.boot_id(), false);
+            assert!(report.is_complete(), "killed at {at}: {:?}", report.left());
+        }
+        assert_eq!(settings(&machine), before, "killed at {at}");
+        let ran = machine.ran();
+        let is_left_started = ran.iter().rev().find(|c| *c == "start" || *c == "stop").is_some_and(|c| c == "start");
+        assert!(!is_left_started, "killed at {at}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_refused_way_is_taken_back_and_the_next_one_works() {
+    let machine = machine();
+    let before = settings(&machine);
+    let mut session = begin(&machine).unwrap();
+    let file = format!("{CPU}/cpufreq/policy1/energy_performance_preference");
+    machine.on(&file, wakewatt_host::memory::Event::Refuse("Device or resource busy".into()));
+    assert!(session.enter(3).unwrap_err().contains("busy"));
+    assert_eq!(settings(&machine), before);
+    session.enter(2).unwrap();
+    assert!(session.end().is_complete());
+    assert_eq!(settings(&machine), before);
+}

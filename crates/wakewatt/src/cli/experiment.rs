@@ -1,0 +1,72 @@
+//! The command line of `experiment`.
+
+use super::From;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use wakewatt_core::units::parse_ns;
+
+/// Arguments of `experiment`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct ExperimentArgs {
+    /// The plan: a shipped one (`experiment list`) or a TOML file
+    #[arg(value_name = "PLAN", required = true)]
+    pub plan: Option<String>,
+    /// Only show what would be written per arm, what is left out and why, and how long it takes
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Where the run is kept; ./wakewatt-runs/NAME-TIME when not given
+    #[arg(long, value_name = "DIR")]
+    pub run_dir: Option<PathBuf>,
+    /// Refuse the whole plan where an arm or a workload cannot be had, instead of leaving it out
+    #[arg(long)]
+    pub strict: bool,
+    /// Time for everything, instead of the plan's
+    #[arg(long, value_name = "TIME", value_parser = parse_ns)]
+    pub budget: Option<u64>,
+    /// Seed of the randomised order; from the plan, or from the clock
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub show: ShowArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub from: From,
+    /// Other things to do.
+    #[command(subcommand)]
+    pub verb: Option<ExperimentVerb>,
+}
+
+/// How the result is shown.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ShowArgs {
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Also an HTML page
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Other things to do.
+#[derive(Debug, Subcommand)]
+pub enum ExperimentVerb {
+    /// List the shipped plans with their questions
+    #[command(before_help = "Example:\n  wakewatt experiment list")]
+    List,
+    /// Go on with a run that was cut short, in the same random order
+    #[command(before_help = "Example:\n  sudo wakewatt experiment resume wakewatt-runs/idle-2026-11-21T10-00-00Z")]
+    Resume(ResumeArgs),
+}
+
+/// Arguments of `experiment resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// The folder of the run
+    #[arg(value_name = "DIR")]
+    pub run_dir: PathBuf,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub show: ShowArgs,
+}

@@ -1,0 +1,228 @@
+//! Conducting an experiment: lock, arms, rehearsal, run folder, blocks; settings put back whatever happens.
+
+use super::measured::{self, Grounds, Meters};
+use super::sentences;
+use crate::cmd::idle_experiment::RealClock;
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use anyhow::{Context, Result};
+use std::cell::RefCell;
+use std::io::IsTerminal;
+use std::path::Path;
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::samples::experiment::ExperimentRun;
+use wakewatt_core::samples::study::{Skipped, Study, StudyHost};
+use wakewatt_core::stats::paired::{Judge, log_ratios};
+use wakewatt_core::stats::sequential::Looks;
+use wakewatt_core::units::show_ns;
+use wakewatt_host::affinity::allowed_cpus;
+use wakewatt_lab::experiment::{self, Arms, Around, Design, History, KeptBlock, Moment, Rule, Workload, pairs};
+use wakewatt_lab::plan::Plan;
+use wakewatt_lab::run_folder::{Head, RunFolder};
+use wakewatt_lab::setting_arms::{DeviceLimit, ReadyArm, SettingArms, resolve_arms};
+use wakewatt_lab::study::{About, study};
+use wakewatt_lab::workloads::{Composite, WattMeter};
+use wakewatt_tune::guard::GuardCommand;
+use wakewatt_tune::journal::{Journal, Owner, STATE_DIR};
+use wakewatt_tune::knob::Host;
+use wakewatt_tune::knobs::qos_global;
+use wakewatt_tune::live::ThisMachine;
+use wakewatt_tune::lock::{Lock, LockError};
+
+/// What is to be run.
+pub(super) struct Conduct<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) text: &'a str,
+    pub(super) seed: u64,
+    pub(super) folder: &'a Path,
+    pub(super) earlier: Option<(RunFolder, Head, Vec<KeptBlock>)>,
+    pub(super) interrupt: &'a Interrupt,
+}
+
+/// What came of it.
+pub(super) struct Conducted {
+    pub(super) study: Study,
+    pub(super) facts: Snapshot,
+    pub(super) is_interrupted: bool,
+}
+
+fn refused(code: Code) -> impl Fn(String) -> anyhow::Error {
+    move |why| Failure::error(code, why)
+}
+
+/// Runs it.
+pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
+    let Conduct { plan, text, seed, folder, earlier, interrupt } = conduct;
+    let (open, _) = Journal::open_ones(Path::new(STATE_DIR));
+    if let Some(journal) = open.iter().find(|j| j.is_of_this_boot() && !j.is_owner_alive()) {
+        let file = journal.file().display();
+        let why = format!("a killed run left settings changed ({file}); undo them first: sudo wakewatt recover");
+        return Err(Failure::error(Code::Refused, why));
+    }
+    let _locks = locks()?;
+    let machine = ThisMachine::new();
+    let hands = machine.hands();
+    let host = Host::read(hands.source);
+    let facts = Snapshot::read(hands.source, |_| true);
+    let (ready, mut skipped) = resolve_arms(&host, plan);
+    let mut remarks = Vec::new();
+    check_arms(plan, &ready, &skipped, &mut remarks)?;
+    let guard = GuardCommand::this_program().context("cannot find this program, which is its own guard")?;
+    let owner = Owner::this_process();
+    let kept_in = (&owner, Path::new(STATE_DIR), Some(&guard));
+    let purpose = format!("experiment {}", plan.name);
+    let mut arms = SettingArms::begin(ready, &host, hands, kept_in, &purpose, Box::new(DeviceLimit::default()))
+        .map_err(refused(Code::Refused))?;
+    let failed = arms.rehearse().map_err(refused(Code::Refused))?;
+    strict(plan, &failed)?;
+    skipped.extend(failed);
+    let n_others = arms.arms().len().saturating_sub(1);
+    if n_others == 0 {
+        return Err(nothing_to_compare(&skipped));
+    }
+    let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
+    let grounds = Grounds { src: hands.source, facts: &facts, allowed, seed };
+    let targets = measured::targets(plan, seed, interrupt.flag());
+    let (parts, left_out) = measured::parts(plan, &grounds, &targets);
+    strict(plan, &left_out)?;
+    let is_all_there = left_out.is_empty();
+    skipped.extend(left_out);
+    if parts.is_empty() {
+        let why: Vec<String> = skipped.iter().map(|s| format!("{}: {}", s.what, s.why)).collect();
+        return Err(Failure::error(Code::CouldNotMeasure, format!("nothing can be measured here: {}", why.join("; "))));
+    }
+    let meter: Option<Box<dyn WattMeter>> = match Meters::find() {
+        Ok(meters) => Some(Box::new(meters)),
+        Err(why) => {
+            remarks.push(why);
+            None
+        }
+    };
+    // A primary metric of a workload that is left out cannot be had; another one is declared before the first block.
+    let primary = plan.primary.as_deref().filter(|id| {
+        is_all_there || parts.iter().any(|p| p.workload.metrics().iter().any(|m| id.ends_with(m.id.as_str())))
+    });
+    let mut workload = Composite::new(parts, meter, plan.settle_ns, primary).map_err(refused(Code::Usage))?;
+    if let (Some(wanted), None) = (&plan.primary, primary) {
+        let first = workload.metrics().first().map_or(String::new(), |m| m.id.clone());
+        remarks.push(format!("the plan's primary metric {wanted} cannot be had here; {first} takes its place"));
+    }
+    let (looks, dropped) = Looks::spread(&plan.looks, n_others).map_err(refused(Code::Usage))?;
+    if !dropped.is_empty() {
+        let dropped: Vec<String> = dropped.iter().map(ToString::to_string).collect();
+        remarks.push(format!(
+            "no look after {} rounds: among {n_others} arms nothing could be proven so early",
+            dropped.join(", ")
+        ));
+    }
+    let design = Design {
+        warmup_ns: plan.settle_ns,
+        budget_ns: plan.budget_ns,
+        rule: Rule::AllArms { margin_ratio: plan.margin_ratio },
+        again_every: plan.again_every,
+        limits: plan.limits,
+        ..Design::new(looks, seed)
+    };
+    let mut head = Head::new(host_of(&facts), seed, text, (arms.arms(), skipped.clone()));
+    head.metrics = workload.metrics();
+    head.budget_ns = plan.budget_ns;
+    let known = earlier.as_ref().map(|(_, head, _)| head.calibrated_per_s.clone()).unwrap_or_default();
+    head.calibrated_per_s = workload.calibrate(&known, interrupt.flag()).map_err(refused(Code::CouldNotMeasure))?;
+    let (mut kept, done) = match earlier {
+        None => (RunFolder::create(folder, &head).map_err(refused(Code::BadFile))?, Vec::new()),
+        Some((kept, then, done)) => {
+            if let Some(why) = then.differs(&head) {
+                let why = format!("{}: cannot be gone on with: {why}", folder.display());
+                return Err(Failure::error(Code::Refused, why));
+            }
+            (kept, done)
+        }
+    };
+    crate::output::remark(&format!("Kept in {}", kept.path().display()));
+    let bar = RefCell::new(Progress::start(&plan.name));
+    let progress = |moment: &Moment, run: &ExperimentRun| bar.borrow().set(moment.share, &words(moment, run));
+    let around = Around { src: hands.source, clock: &RealClock, stop: interrupt.flag(), progress: &progress };
+    let mut keep = |block: &KeptBlock| kept.keep(block);
+    let history = History { done, keep: &mut keep };
+    let result = experiment::run_on(&mut arms, &mut workload, &design, around, history);
+    drop(bar);
+    let run = result.map_err(refused(Code::CouldNotMeasure))?;
+    let run_dir = Some(folder.display().to_string());
+    let about = About { plan, host: host_of(&facts), skipped, remarks, run_dir };
+    let mut study = study(about, &design, run);
+    study.sentences = sentences::of(&study);
+    drop(workload);
+    Ok(Conducted { study, facts, is_interrupted: interrupt.is_set() })
+}
+
+/// One wakewatt at a time changes settings, or experiments with the latency limit.
+fn locks() -> Result<(Lock, Option<qos_global::Lock>)> {
+    let lock = Lock::take(Path::new(STATE_DIR)).map_err(|e| {
+        let code = if matches!(e, LockError::Busy(_)) { Code::Busy } else { Code::Refused };
+        Failure::error(code, e.to_string())
+    })?;
+    match qos_global::Lock::take() {
+        Ok(held) => Ok((lock, Some(held))),
+        Err(why @ qos_global::HoldError::Busy) => Err(Failure::error(Code::Busy, why.to_string())),
+        // Without the device nobody experiments with it.
+        Err(_) => Ok((lock, None)),
+    }
+}
+
+fn strict(plan: &Plan, skipped: &[Skipped]) -> Result<()> {
+    if !plan.is_strict || skipped.is_empty() {
+        return Ok(());
+    }
+    let why: Vec<String> = skipped.iter().map(|s| format!("{}: {}", s.what, s.why)).collect();
+    Err(Failure::error(Code::Refused, format!("not possible here, and --strict was said: {}", why.join("; "))))
+}
+
+fn nothing_to_compare(skipped: &[Skipped]) -> anyhow::Error {
+    let why: Vec<String> = skipped.iter().map(|s| format!("{}: {}", s.what, s.why)).collect();
+    Failure::error(Code::Refused, format!("fewer than two arms can be set here: {}", why.join("; ")))
+}
+
+/// Enough arms, and which one is the baseline.
+pub(super) fn check_arms(
+    plan: &Plan,
+    ready: &[ReadyArm],
+    skipped: &[Skipped],
+    remarks: &mut Vec<String>,
+) -> Result<()> {
+    strict(plan, skipped)?;
+    if ready.len() < 2 {
+        return Err(nothing_to_compare(skipped));
+    }
+    let (wanted, found) = (plan.arms.first().map(|a| &a.name), ready.first().map(|a| &a.arm.id));
+    if let (Some(wanted), Some(found)) = (wanted, found) {
+        if wanted != found {
+            remarks.push(format!("the plan compares with {wanted}, which cannot be set here; {found} takes its place"));
+        }
+    }
+    Ok(())
+}
+
+fn host_of(facts: &Snapshot) -> StudyHost {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let kernel = facts.kernel.release.get().cloned().unwrap_or_else(|| "unknown".into());
+    StudyHost { name, kernel, cpus: format!("CPUs {}", facts.cpus.all().collect::<wakewatt_core::cpuset::CpuSet>()) }
+}
+
+/// Arm, time left, and the primary estimate so far.
+fn words(moment: &Moment, run: &ExperimentRun) -> String {
+    let left = format!("{}, at most {} left", moment.words, show_ns(moment.left_ns / 1_000_000_000 * 1_000_000_000));
+    if !std::io::stderr().is_terminal() {
+        return left;
+    }
+    let judge = Judge { n_resamples: 300, ..Judge::new(run.seed) };
+    let estimate = |arm: &wakewatt_core::samples::experiment::Arm| {
+        let pairs = pairs(run, 0, &arm.id);
+        let is_enough = log_ratios(&pairs).len() >= 3;
+        let effect = judge.effect("", "", &arm.id, &pairs).filter(|_| is_enough)?;
+        Some(format!("{} x{:.2} ({:.2}-{:.2})", arm.id, effect.ratio, effect.ratio_low, effect.ratio_high))
+    };
+    // So far, and only to watch: verdicts wait for the looks.
+    let all: Vec<String> = run.arms.iter().skip(1).filter_map(estimate).take(3).collect();
+    if all.is_empty() { left } else { format!("{left}; so far {}", all.join(", ")) }
+}

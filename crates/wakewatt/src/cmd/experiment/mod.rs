@@ -1,0 +1,138 @@
+//! `wakewatt experiment PLAN`: settings compared on this machine, with a verdict in one sentence per arm.
+//!
+//! A plan names arms and workloads. Arms this host cannot have are left out with the reason, or refuse the plan with
+//! `--strict`. Every finished block is kept in a folder, so a run that was killed goes on with `experiment resume`; the
+//! settings themselves are put back by the guard at once, or by `wakewatt recover`.
+
+mod conduct;
+mod dry_run;
+mod measured;
+mod sentences;
+mod text;
+
+pub use dry_run::DryRun;
+
+use crate::cli::experiment::{ExperimentArgs, ExperimentVerb, ResumeArgs, ShowArgs};
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::output::{self, Colour};
+use crate::report::Report;
+use crate::view::Style;
+use anyhow::{Context, Result};
+use conduct::{Conduct, Conducted};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_lab::plan::{self, Plan};
+use wakewatt_lab::run_folder::RunFolder;
+use wakewatt_tune::profile::{self, Profile};
+
+/// Runs it.
+pub fn run(args: &ExperimentArgs, colour: Colour) -> Result<Code> {
+    match (&args.verb, &args.plan) {
+        (Some(ExperimentVerb::List), _) => list(),
+        (Some(ExperimentVerb::Resume(args)), _) => resume(args, colour),
+        (None, Some(name)) => one(args, name, colour),
+        (None, None) => {
+            Err(Failure::error(Code::Usage, "name a plan; wakewatt experiment list shows the shipped ones"))
+        }
+    }
+}
+
+fn list() -> Result<Code> {
+    let width = plan::SHIPPED.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, text) in plan::SHIPPED {
+        let plan = parse(name, text, Code::Usage)?;
+        output::print(&format!("{name:<width$}  {} ({} arms)\n", plan.question, plan.arms.len()))?;
+    }
+    Ok(Code::Fine)
+}
+
+/// A shipped plan, or a file. What holds a slash or ends in .toml is a file.
+fn read(name: &str) -> Result<(Plan, String)> {
+    let is_file = name.contains('/') || name.ends_with(".toml");
+    let text = if is_file {
+        std::fs::read_to_string(name).with_context(|| format!("{name}: cannot be read"))?
+    } else {
+        plan::shipped(name).map_err(|why| Failure::error(Code::Usage, why))?.to_string()
+    };
+    let code = if is_file { Code::BadFile } else { Code::Usage };
+    Ok((parse(name, &text, code)?, text))
+}
+
+fn parse(name: &str, text: &str, code: Code) -> Result<Plan> {
+    plan::parse(text, &profile).map_err(|why| Failure::error(code, format!("{name}: {why}")))
+}
+
+fn profile(name: &str) -> Result<Profile, String> {
+    let is_file = name.contains('/') || name.ends_with(".toml");
+    let text = if is_file {
+        std::fs::read_to_string(name).map_err(|e| format!("profile {name}: cannot be read: {e}"))?
+    } else {
+        profile::shipped(name)?.to_string()
+    };
+    Profile::parse(&text).map_err(|why| format!("profile {name}: {why}"))
+}
+
+fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
+    let (mut plan, text) = read(name)?;
+    plan.is_strict |= args.strict;
+    plan.budget_ns = args.budget.unwrap_or(plan.budget_ns);
+    if args.dry_run {
+        let source = super::open(&args.from)?;
+        return dry_run::run(&plan, &*source, args.show.json);
+    }
+    if args.from.host.is_some() || args.from.sysroot.is_some() {
+        let why = "--host and --sysroot go with --dry-run: settings are turned on this machine only";
+        return Err(Failure::error(Code::Usage, why));
+    }
+    let interrupt = Interrupt::listen()?;
+    let folder = args.run_dir.clone().unwrap_or_else(|| default_folder(&plan.name));
+    let seed = args.seed.or(plan.seed).unwrap_or_else(crate::cmd::idle_experiment::seed_of_now);
+    let conduct = Conduct { plan: &plan, text: &text, seed, folder: &folder, earlier: None, interrupt: &interrupt };
+    show(conduct::run(conduct)?, &args.show, colour)
+}
+
+fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
+    let bad = |why: String| Failure::error(Code::BadFile, why);
+    let (folder, head, done) = RunFolder::open(&args.run_dir).map_err(bad)?;
+    let mut plan = parse(&args.run_dir.join("plan.toml").display().to_string(), &head.plan, Code::BadFile)?;
+    // The budget may have been given on the command line.
+    plan.budget_ns = head.budget_ns;
+    let interrupt = Interrupt::listen()?;
+    output::remark(&format!("Going on after {} kept blocks.", done.len()));
+    let (text, seed) = (head.plan.clone(), head.seed);
+    let earlier = Some((folder, head, done));
+    let conduct = Conduct { plan: &plan, text: &text, seed, folder: &args.run_dir, earlier, interrupt: &interrupt };
+    show(conduct::run(conduct)?, &args.show, colour)
+}
+
+fn default_folder(name: &str) -> PathBuf {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace(':', "-");
+    Path::new("wakewatt-runs").join(format!("{name}-{now}"))
+}
+
+fn show(conducted: Conducted, args: &ShowArgs, colour: Colour) -> Result<Code> {
+    let Conducted { study, facts, is_interrupted } = conducted;
+    if args.json {
+        output::print(&output::json("experiment", &study)?)?;
+    } else {
+        output::print(&text::text(&study, Style { is_on: colour.is_on() }, output::width()))?;
+    }
+    if let Some(file) = &args.output {
+        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let title = format!("{}: {}", study.name, study.question);
+        let evidence = Evidence { facts, experiment: Some(study.run.clone()), ..Evidence::default() };
+        output::write_file(file, &Report::new(title, now, evidence, Vec::new()).to_html()?)?;
+        output::remark(&format!("Page: {}", file.display()));
+    }
+    Ok(if !study.run.is_restored() {
+        Code::NotRestored
+    } else if is_interrupted {
+        Code::Interrupted
+    } else if study.run.stopped_because.starts_with("it failed") {
+        Code::CouldNotMeasure
+    } else {
+        Code::Fine
+    })
+}

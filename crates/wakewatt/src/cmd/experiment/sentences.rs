@@ -1,0 +1,279 @@
+//! One plain sentence per arm: what it does to the primary metric, what it costs, and what the experiment cannot say.
+//!
+//! "performance answers 1.8 times as fast as ondemand (95 % 1.6-2.1, 12 blocks) and costs 9 W more; the experiment cannot
+//! say whether …". Only what the adjusted tests allow is said: without a verdict no direction, without a meter no watts,
+//! and between two looks nothing at all.
+
+use wakewatt_core::samples::experiment::{Better, Effect, Metric, Unit, Verdict};
+use wakewatt_core::samples::study::{Comparison, Study};
+use wakewatt_core::units::three_digits;
+
+/// Secondary metrics named in a sentence at most.
+const N_NAMED: usize = 2;
+
+/// One per other arm.
+pub(super) fn of(study: &Study) -> Vec<String> {
+    study.run.arms.iter().skip(1).map(|arm| sentence(study, &arm.id)).collect()
+}
+
+fn sentence(study: &Study, arm: &str) -> String {
+    let Some((primary, secondary)) = study.run.metrics.split_first() else { return String::new() };
+    let find = |metric: &Metric| study.comparisons.iter().find(|c| c.effect.arm == arm && c.effect.metric == metric.id);
+    let baseline = study.run.arms.first().map_or("", |a| a.id.as_str());
+    let Some(comparison) = find(primary) else {
+        return format!("{arm}: too few blocks counted to compare it with {baseline}.");
+    };
+    if !study.is_final {
+        let effect = &comparison.effect;
+        return format!(
+            "{arm}: no verdict, because the run ended between two looks; so far {} is {} times that of {baseline} after {} ({} go on with it: wakewatt experiment resume).",
+            primary.title,
+            three_digits(1.0 / effect.ratio),
+            blocks(effect.n_pairs),
+            if study.run.stopped_because.starts_with("it was") { "interrupted;" } else { "it failed;" },
+        );
+    }
+    let (mut said, mut unknown) = (vec![main_clause(study, primary, comparison)], Vec::new());
+    let watts: Vec<&Metric> = study.run.metrics.iter().filter(|m| m.unit == Unit::Microwatts).collect();
+    let has_watts = |m: &&&Metric| find(m).is_some_and(|c| c.effect.n_pairs > 0);
+    match watts.iter().find(has_watts).and_then(|m| Some((*m, find(m)?))) {
+        Some((metric, _)) if metric.id == primary.id => {}
+        Some((_, c)) => match c.effect.verdict {
+            Verdict::Higher | Verdict::Lower => {
+                let more_w = -c.effect.difference / 1e6;
+                let word = if more_w >= 0.0 { "more" } else { "less" };
+                said.push(format!("costs {} W {word}", three_digits(more_w.abs())));
+            }
+            Verdict::NoDifference => said.push(format!("costs as many watts, within {} %", margin(study))),
+            Verdict::Undecided => unknown.push("what it costs in watts".to_string()),
+        },
+        None => unknown.push("what it costs in watts, without a power meter".into()),
+    }
+    // Who cannot say the first thing need not list the others; the table does.
+    if comparison.effect.verdict == Verdict::Undecided {
+        return format!("{arm} {}.", list(&said, "and"));
+    }
+    let mut n_named = 0;
+    for metric in secondary.iter().filter(|m| m.unit != Unit::Microwatts) {
+        let Some(c) = find(metric) else { continue };
+        match c.effect.verdict {
+            _ if n_named >= N_NAMED => break,
+            Verdict::Higher | Verdict::Lower => said.push(change(metric, &c.effect)),
+            Verdict::NoDifference => continue,
+            Verdict::Undecided if c.is_no_harm => {
+                said.push(format!("does not worsen the {} by more than {} %", metric.title, margin(study)));
+            }
+            Verdict::Undecided => unknown.push(format!("whether the {} differs", metric.title)),
+        }
+        n_named += 1;
+    }
+    let mut sentence = format!("{arm} {}", list(&said, "and"));
+    if !unknown.is_empty() {
+        sentence += &format!("; the experiment cannot say {}", list(&unknown, "or"));
+    }
+    sentence + "."
+}
+
+fn list(parts: &[String], word: &str) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} {word} {last}", most.join(", ")),
+    }
+}
+
+fn blocks(n: usize) -> String {
+    if n == 1 { "1 block".into() } else { format!("{n} blocks") }
+}
+
+fn margin(study: &Study) -> String {
+    three_digits((study.margin_ratio - 1.0) * 100.0)
+}
+
+/// A latency as somebody waits for it, not CPU time that something costs.
+fn is_latency(metric: &Metric) -> bool {
+    metric.unit == Unit::Nanoseconds && !metric.id.ends_with(".cpu") && !metric.id.ends_with(".system")
+}
+
+fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
+    let (effect, baseline) = (&c.effect, &c.effect.baseline);
+    let interval = |low: f64, high: f64| format!("(95 % {}-{}, {})", two(low), two(high), blocks(effect.n_pairs));
+    // How many times the arm's value is the baseline's.
+    let (times, low, high) = (1.0 / effect.ratio, 1.0 / effect.ratio_high, 1.0 / effect.ratio_low);
+    match effect.verdict {
+        Verdict::NoDifference => format!(
+            "and {baseline} differ by less than {} % in the {} (95 % {}-{} times, {})",
+            margin(study),
+            metric.title,
+            two(low),
+            two(high),
+            blocks(effect.n_pairs)
+        ),
+        Verdict::Undecided => {
+            let limit = match c.detectable_ratio {
+                Some(ratio) => format!("less than about {} % could not be seen", three_digits((ratio - 1.0) * 100.0)),
+                None => "so few blocks prove nothing, however large it is".into(),
+            };
+            format!(
+                "may or may not differ from {baseline} in the {}: the experiment cannot say (95 % {}-{} times, {}; {limit})",
+                metric.title,
+                two(low),
+                two(high),
+                blocks(effect.n_pairs)
+            )
+        }
+        Verdict::Higher if is_latency(metric) => format!(
+            "answers {} times as fast as {baseline} {}",
+            two(effect.ratio),
+            interval(effect.ratio_low, effect.ratio_high)
+        ),
+        Verdict::Lower if is_latency(metric) => {
+            format!("takes {} times as long to answer as {baseline} {}", two(times), interval(low, high))
+        }
+        Verdict::Higher | Verdict::Lower => {
+            let does = match metric.unit {
+                Unit::PerSecond => format!("does {} times the work of {baseline}", two(times)),
+                Unit::Microwatts => format!("draws {} times the power of {baseline}", two(times)),
+                Unit::PerJoule => format!("does {} times as much work per energy as {baseline}", two(times)),
+                _ => format!("has {} times {baseline}'s {}", two(times), metric.title),
+            };
+            format!("{does} {}", interval(low, high))
+        }
+    }
+}
+
+/// A secondary metric that is shown to differ.
+fn change(metric: &Metric, effect: &Effect) -> String {
+    let times = 1.0 / effect.ratio;
+    let is_better = (metric.better == Better::Lower) == (times < 1.0);
+    let word = if is_better { "improves" } else { "worsens" };
+    format!("{word} the {} to {} times", metric.title, two(times))
+}
+
+/// Two significant digits, three below 1.2: a third would pretend, and 1.05 is not 1.1.
+fn two(value: f64) -> String {
+    if (0.8..1.2).contains(&value) {
+        format!("{value:.2}")
+    } else if value >= 9.95 {
+        format!("{value:.0}")
+    } else if value >= 0.1 {
+        format!("{value:.1}")
+    } else {
+        three_digits(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::samples::experiment::{Arm, ExperimentRun};
+    use wakewatt_core::samples::study::StudyHost;
+
+    fn comparison(metric: &str, verdict: Verdict, ratio: f64, difference: f64) -> Comparison {
+        let (ratio_low, ratio_high) = (ratio * 0.9, ratio * 1.15);
+        let effect = Effect {
+            metric: metric.into(),
+            baseline: "ondemand".into(),
+            arm: "performance".into(),
+            ratio,
+            ratio_low,
+            ratio_high,
+            difference,
+            difference_low: difference - 1.0,
+            difference_high: difference + 1.0,
+            p_value: 0.001,
+            n_pairs: 12,
+            verdict,
+        };
+        Comparison { effect, equivalence_p: 1.0, no_harm_p: 1.0, is_no_harm: false, detectable_ratio: Some(1.08) }
+    }
+
+    fn said(comparisons: Vec<Comparison>, metrics: Vec<Metric>, is_final: bool) -> String {
+        let arm = |id: &str| Arm { id: id.into(), title: id.into(), settings: vec![] };
+        let run = ExperimentRun {
+            arms: vec![arm("ondemand"), arm("performance")],
+            metrics,
+            blocks: vec![],
+            effects: vec![],
+            pooled: vec![],
+            seed: 1,
+            warmup_ns: 0,
+            stopped_because: "it was interrupted".into(),
+            before: vec![],
+            after: vec![],
+        };
+        let study = Study {
+            name: "x".into(),
+            question: "?".into(),
+            host: StudyHost::default(),
+            looks: vec![],
+            margin_ratio: 1.05,
+            is_final,
+            sentences: vec![],
+            comparisons,
+            noise: vec![],
+            skipped: vec![],
+            rejected: vec![],
+            remarks: vec![],
+            run_dir: None,
+            run,
+        };
+        of(&study).remove(0)
+    }
+
+    fn metrics() -> Vec<Metric> {
+        vec![
+            Metric::latency("steps.50.p50", "median answer"),
+            Metric::power("steps.50.watts", "mean power"),
+            Metric::latency("steps.50.p99", "99th percentile"),
+        ]
+    }
+
+    #[test]
+    fn what_is_shown_is_said_and_what_is_not_is_said_to_be_unknown() {
+        let all = vec![
+            comparison("steps.50.p50", Verdict::Higher, 1.8, 1e5),
+            comparison("steps.50.watts", Verdict::Lower, 0.9, -9e6),
+            comparison("steps.50.p99", Verdict::Undecided, 1.1, 10.0),
+        ];
+        assert_eq!(
+            said(all.clone(), metrics(), true),
+            "performance answers 1.8 times as fast as ondemand (95 % 1.6-2.1, 12 blocks) and costs 9 W more; the experiment cannot say whether the 99th percentile differs."
+        );
+        assert_eq!(
+            said(all[..1].to_vec(), metrics()[..1].to_vec(), true),
+            "performance answers 1.8 times as fast as ondemand (95 % 1.6-2.1, 12 blocks); the experiment cannot say what it costs in watts, without a power meter."
+        );
+        let open = said(all, metrics(), false);
+        assert!(open.contains("no verdict") && !open.contains("faster") && !open.contains("costs"), "{open}");
+    }
+
+    #[test]
+    fn it_refuses_to_conclude_when_it_cannot() {
+        let undecided = said(vec![comparison("steps.50.p50", Verdict::Undecided, 1.02, 1.0)], metrics(), true);
+        assert!(
+            undecided.starts_with(
+                "performance may or may not differ from ondemand in the median answer: the experiment cannot say"
+            ),
+            "{undecided}"
+        );
+        assert!(undecided.contains("less than about 8 % could not be seen"), "{undecided}");
+        let none = said(vec![comparison("steps.50.p50", Verdict::NoDifference, 1.0, 0.0)], metrics(), true);
+        assert!(none.contains("differ by less than 5 % in the median answer"), "{none}");
+        let slow = said(vec![comparison("steps.50.p50", Verdict::Lower, 0.5, -1e5)], metrics(), true);
+        assert!(slow.contains("takes 2.0 times as long to answer as ondemand (95 % 1.7-2.2, 12 blocks)"), "{slow}");
+        assert!(said(vec![], metrics(), true).contains("too few blocks"));
+        let rate = vec![Metric::rate("shop.500.rate", "requests")];
+        let more = said(vec![comparison("shop.500.rate", Verdict::Lower, 0.8, -10.0)], rate, true);
+        assert!(more.starts_with("performance does 1.2 times the work of ondemand"), "{more}");
+    }
+
+    #[test]
+    fn no_harm_is_a_claim_of_its_own() {
+        let mut p99 = comparison("steps.50.p99", Verdict::Undecided, 1.03, 10.0);
+        p99.is_no_harm = true;
+        let all = vec![comparison("steps.50.p50", Verdict::Higher, 1.8, 1e5), p99];
+        let said = said(all, metrics(), true);
+        assert!(said.contains("does not worsen the 99th percentile by more than 5 %"), "{said}");
+    }
+}
