@@ -60,7 +60,7 @@ pub(super) fn section(samples: &[StateCosts]) -> Option<Section> {
             &table(costs, &kinds),
             &format!("Idle states of CPU {}: claimed and measured", costs.cpu),
         ));
-        if let Some(deepest) = entered().last() {
+        if let Some(deepest) = entered().next_back() {
             let p50 = deepest.wakes.first().and_then(|w| w.latency.p50_ns());
             let said = |ns: u64| format!("waking CPU {} from {}: {}", costs.cpu, deepest.name, words::ns(ns as f64));
             out.lines.extend(p50.map(said));
