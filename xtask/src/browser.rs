@@ -210,7 +210,7 @@ mod tests {
                 "<svg class='chart' width='200' height='90'><text y='20'>one word</text><text y='24'>two</text><path/><path/></svg>",
                 "on one word",
             ),
-            ("<svg class='chart' width='200' height='9'></svg>", "200 by 9"),
+            ("<p>text</p><svg class='chart' width='200' height='9'></svg>", "200 by 9"),
         ] {
             std::fs::write(&page, format!("<!DOCTYPE html><title>x</title><body>{body}</body>")).unwrap();
             let error = check(&page, &folder.path().join("out")).unwrap_err();

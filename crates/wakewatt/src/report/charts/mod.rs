@@ -4,7 +4,7 @@
 //! nobody hunts for a legend and grey print still tells them apart. Latency axes are logarithmic: idle costs are
 //! factors, and a tail a hundred times out must stay on the page.
 //!
-//! `plot`, `bars`, `ranges`, `columns` and `grid` are [`Chart`]s: they draw their own points and make the table of them.
+//! `plot`, `bars`, `ranges`, `columns` and `grid` are `Chart`s: they draw their own points and make the table of them.
 //! To add a figure: build one of these in `report/view`; to add a chart: one file here, one line below.
 
 use super::data::Data;
