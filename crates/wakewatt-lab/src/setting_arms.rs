@@ -15,6 +15,7 @@ use wakewatt_core::facts::pm_qos::GLOBAL;
 use wakewatt_core::samples::IdleDelta;
 use wakewatt_core::samples::experiment::Arm;
 use wakewatt_core::samples::study::Skipped;
+use wakewatt_core::source::ErrorKind;
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_tune::apply::Hands;
 use wakewatt_tune::apply::session::{Session, Way};
@@ -72,12 +73,12 @@ fn resolve_arm(host: &Host<'_>, arm: &PlanArm) -> Result<ReadyArm, String> {
     }
     let limit = arm.limit.filter(|l| *l != LatencyLimit::None);
     if let Some(limit) = limit {
-        match host.facts.qos.global.get() {
-            None => return Err(format!("{GLOBAL}: not on this host, so no latency limit can be held")),
-            Some(found) if *found < limit => {
-                return Err(format!("{GLOBAL}: another process holds {found} already, which is stricter than {limit}"));
-            }
-            Some(_) => {}
+        // One that is there and cannot be read (denied, not recorded) is tried; the rehearsal tells.
+        if host.source.read(GLOBAL).is_err_and(|e| e.kind == ErrorKind::Absent) {
+            return Err(format!("{GLOBAL}: not on this host, so no latency limit can be held"));
+        }
+        if let Some(found) = host.facts.qos.global.get().filter(|found| **found < limit) {
+            return Err(format!("{GLOBAL}: another process holds {found} already, which is stricter than {limit}"));
         }
         settings.push(format!("{GLOBAL} held open at {} us, released after the block", limit.as_global_us()));
     }
