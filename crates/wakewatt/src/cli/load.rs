@@ -26,7 +26,7 @@ pub enum Load {
     #[command(
         before_help = "Example:\n  wakewatt load steps                              20 minutes, 60 s recorded per level\n  wakewatt load steps --quick --levels 100,50,10,idle\n  wakewatt load steps --levels 800/s --interval 30s    a rate: nothing is calibrated\n  sudo wakewatt load steps --spec-like --json > run.json"
     )]
-    Steps(StepsArgs),
+    Steps(Box<StepsArgs>),
     /// An online shop at so many clients: requests/s, latency, CPU time per request, watts
     #[command(
         before_help = "Example:\n  wakewatt load shop                                500, 1000 and 2000 clients of a shop on this machine\n  wakewatt load shop --quick --clients 50,100       a first look\n  wakewatt load shop --listen 10.0.0.2:8080         only the shop, for clients on another host:\n  wakewatt load shop --url http://10.0.0.2:8080     there\n  wakewatt load shop --url http://127.0.0.1/ --mix pages.toml   a shop of your own",

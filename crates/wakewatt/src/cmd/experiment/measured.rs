@@ -1,5 +1,6 @@
 //! From the workloads of a plan to what measures on this machine; one that cannot be had is left out with the reason.
 
+use super::levels::{self, ShopSource, StepsSource};
 use crate::pick;
 use std::net::ToSocketAddrs;
 use std::path::Path;
@@ -8,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::disk::{DiskAccess, DiskEngine, DiskTargetKind};
+use wakewatt_core::samples::load::Ask;
 use wakewatt_core::samples::network::Transport;
 use wakewatt_core::samples::study::Skipped;
 use wakewatt_core::source::Source;
@@ -23,6 +25,7 @@ use wakewatt_lab::experiment::Workload;
 use wakewatt_lab::plan::{Plan, PlanKind, PlanWorkload};
 use wakewatt_lab::wake_workload::WakeWorkload;
 use wakewatt_lab::workloads::command::CommandWorkload;
+use wakewatt_lab::workloads::level::LevelWorkload;
 use wakewatt_lab::workloads::network::NetworkWorkload;
 use wakewatt_lab::workloads::{Part, WattMeter};
 
@@ -37,6 +40,7 @@ pub(super) struct Grounds<'a> {
     pub(super) facts: &'a Snapshot,
     pub(super) allowed: CpuSet,
     pub(super) seed: u64,
+    pub(super) settle_ns: u64,
 }
 
 /// What a disk workload reads, opened before anything else borrows it; one per workload, none for the others.
@@ -85,7 +89,7 @@ fn workload<'a>(
     grounds: &Grounds<'a>,
     target: Option<&'a Result<Target, String>>,
 ) -> Result<Box<dyn Workload + 'a>, String> {
-    let Grounds { src, facts, allowed, seed } = grounds;
+    let Grounds { src, facts, allowed, seed, settle_ns: _ } = grounds;
     let cpu_of = |named: Option<Cpu>| match named {
         Some(cpu) if !allowed.contains(cpu) => {
             Err(format!("this process may not use CPU {cpu} (it may use {allowed})"))
@@ -143,9 +147,17 @@ fn workload<'a>(
         PlanKind::Command { argv, metrics } => {
             Ok(Box::new(CommandWorkload::new(argv.clone(), metrics, allowed.clone())?))
         }
-        // Their engines are wired in through `wakewatt_lab::workloads::level`.
-        PlanKind::Steps { .. } | PlanKind::Shop { .. } => {
-            Err(format!("{} is not built into this wakewatt", wanted.kind.word()))
+        PlanKind::Steps { shares, service_ns } => {
+            let service_ns = service_ns.unwrap_or(levels::SERVICE_NS);
+            let source = StepsSource::new(*src, allowed, service_ns, wanted.measure_ns, *seed)?;
+            let asks = shares.iter().map(|share| if *share > 0.0 { Ask::Share(*share) } else { Ask::Idle }).collect();
+            Ok(Box::new(LevelWorkload::new(source, asks, grounds.settle_ns, wanted.measure_ns)))
+        }
+        PlanKind::Shop { clients } => {
+            let most = clients.iter().copied().max().unwrap_or(1);
+            let source = ShopSource::new(*src, allowed.clone(), most, *seed);
+            let asks = clients.iter().map(|n| Ask::Clients(*n)).collect();
+            Ok(Box::new(LevelWorkload::new(source, asks, grounds.settle_ns, wanted.measure_ns)))
         }
     }
 }

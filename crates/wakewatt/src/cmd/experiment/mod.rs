@@ -6,6 +6,7 @@
 
 mod conduct;
 mod dry_run;
+mod levels;
 mod measured;
 mod sentences;
 mod text;

@@ -143,6 +143,20 @@ fn phases(args: &ShopArgs, length: Length) -> [u64; 4] {
     [settle.min(record), args.ramp.unwrap_or(ramp), record, down.min(record)]
 }
 
+/// A shop on this machine with everything as when nothing is said, for so many clients: a workload of an experiment.
+pub(crate) fn own_spec(n_clients: u32, seed: u64) -> Result<ShopSpec> {
+    let words = ["shop", "--clients", &n_clients.to_string(), "--seed", &seed.to_string()].map(str::to_string);
+    let parsed = <ShopLine as clap::Parser>::try_parse_from(words);
+    spec(&parsed.map_err(|e| Failure::error(Code::Usage, format!("shop: {e}")))?.args)
+}
+
+/// The options of `load shop` alone, so that their defaults are written once.
+#[derive(clap::Parser)]
+struct ShopLine {
+    #[command(flatten)]
+    args: ShopArgs,
+}
+
 fn spec(args: &ShopArgs) -> Result<ShopSpec> {
     let serving = match &args.url {
         Some(url) => Serving::Elsewhere { url: url.clone(), mix: args.mix.as_deref().map(mix).transpose()? },

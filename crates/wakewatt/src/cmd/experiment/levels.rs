@@ -1,0 +1,128 @@
+//! Graduated load and the online shop as sources of levels: the same engines as `load steps` and `load shop`, kept running
+//! through all blocks.
+//!
+//! Nothing is started before the load is calibrated, so a dry run starts no process. Every block asks for the same arrivals
+//! (one seed), so arms differ in their settings and in nothing else.
+
+use crate::cli::meter::MeterArgs;
+use crate::cmd::load::{self, shop::own_spec};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::samples::load::{Ask, Level};
+use wakewatt_core::source::Source;
+use wakewatt_lab::load::{Ended, Engine, Meters, Phases, Spec, level};
+use wakewatt_lab::shop::Shop;
+use wakewatt_lab::workloads::level::LevelSource;
+
+/// The service time of `load steps`, when the plan says nothing.
+pub(super) const SERVICE_NS: u64 = 500_000;
+/// How long meters are looked at to see which work.
+const LOOK: Duration = Duration::from_millis(1100);
+
+fn quiet(_: &str) {}
+
+fn words(ended: Ended) -> String {
+    ended.to_string()
+}
+
+/// Transactions at shares of what this machine can do.
+pub(super) struct StepsSource<'a> {
+    src: &'a dyn Source,
+    spec: Spec,
+    calibration: Phases,
+    engine: Option<(Engine, Meters)>,
+}
+
+impl<'a> StepsSource<'a> {
+    /// On these CPUs; calibrated with intervals of `measure_ns`.
+    pub(super) fn new(
+        src: &'a dyn Source,
+        cpus: &CpuSet,
+        service_ns: u64,
+        measure_ns: u64,
+        seed: u64,
+    ) -> Result<Self, String> {
+        // What is worth a remark in a load of its own (a node without memory) is the same in every arm.
+        let spec = load::spec(src, cpus, service_ns, None, seed, &mut Vec::new()).map_err(|e| format!("{e:#}"))?;
+        Ok(StepsSource { src, spec, calibration: Phases::custom(measure_ns), engine: None })
+    }
+}
+
+impl LevelSource for StepsSource<'_> {
+    fn id(&self) -> &'static str {
+        "steps"
+    }
+
+    fn title(&self) -> String {
+        "graduated load".into()
+    }
+
+    fn cpus(&self) -> CpuSet {
+        self.spec.places.iter().flat_map(|place| place.cpus.iter()).collect()
+    }
+
+    fn calibrate(&mut self, known_per_s: Option<f64>, stop: &AtomicBool) -> Result<Option<f64>, String> {
+        let mut meters = load::meters(&MeterArgs::default()).map_err(|e| format!("{e:#}"))?;
+        let look = meters.look();
+        std::thread::sleep(LOOK);
+        // Without a meter watts are absent, which the experiment says once for all workloads.
+        let _ = meters.keep(&look.stop());
+        let mut engine = Engine::start(&self.spec, stop, &quiet).map_err(words)?;
+        match known_per_s {
+            Some(known) => engine.set_capacity(known),
+            None => drop(engine.calibrate(&self.calibration, stop, &quiet).map_err(words)?),
+        }
+        let capacity = engine.capacity_per_s();
+        self.engine = Some((engine, meters));
+        Ok(capacity)
+    }
+
+    fn level(&mut self, ask: Ask, phases_ns: [u64; 4], stop: &AtomicBool) -> Result<Level, String> {
+        let (engine, meters) = self.engine.as_mut().ok_or("not calibrated")?;
+        let [settle_ns, ramp_up_ns, record_ns, ramp_down_ns] = phases_ns;
+        let phases = Phases { settle_ns, ramp_up_ns, record_ns, ramp_down_ns };
+        level(engine, ask, &phases, meters, stop, self.src, &quiet).map(|run| run.level).map_err(words)
+    }
+}
+
+/// Clients of a shop on this machine.
+pub(super) struct ShopSource<'a> {
+    src: &'a dyn Source,
+    cpus: CpuSet,
+    n_clients: u32,
+    seed: u64,
+    shop: Option<Shop>,
+}
+
+impl<'a> ShopSource<'a> {
+    /// With room for so many clients.
+    pub(super) fn new(src: &'a dyn Source, cpus: CpuSet, n_clients: u32, seed: u64) -> Self {
+        ShopSource { src, cpus, n_clients, seed, shop: None }
+    }
+}
+
+impl LevelSource for ShopSource<'_> {
+    fn id(&self) -> &'static str {
+        "shop"
+    }
+
+    fn title(&self) -> String {
+        "online shop".into()
+    }
+
+    fn cpus(&self) -> CpuSet {
+        self.cpus.clone()
+    }
+
+    /// Clients do not refer to a maximum; the shop opens here.
+    fn calibrate(&mut self, _: Option<f64>, stop: &AtomicBool) -> Result<Option<f64>, String> {
+        let spec = own_spec(self.n_clients, self.seed).map_err(|e| format!("{e:#}"))?;
+        self.shop = Some(Shop::start(spec, stop, self.src)?);
+        Ok(None)
+    }
+
+    fn level(&mut self, ask: Ask, phases_ns: [u64; 4], stop: &AtomicBool) -> Result<Level, String> {
+        self.shop.as_mut().ok_or("not open")?.level(ask, phases_ns, stop, self.src)
+    }
+}
