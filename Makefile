@@ -79,7 +79,7 @@ page:
 	  $(CARGO) xtask screenshot "$$folder/report.html" "$$folder"; fi
 
 bench: needs ## the promised numbers, beside the peers that are installed
-	@$(ENSURE) --optional fio=fio cyclictest=rt-tests cpupower=linux-cpupower tmux=tmux bpftrace=bpftrace runqlat=libbpf-tools perf=linux-perf
+	@$(ENSURE) --optional fio=fio cyclictest=rt-tests sockperf=sockperf likwid-bench=likwid cpupower=linux-cpupower tmux=tmux bpftrace=bpftrace runqlat=libbpf-tools perf=linux-perf
 	$(CARGO) xtask bench $(BENCH)
 
 dist: needs ## binary, man pages and completions in dist/

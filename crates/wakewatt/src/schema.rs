@@ -15,6 +15,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "inspect", schema: inspected },
     Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
     Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
+    Published { name: "run", schema: || schemars::schema_for!(crate::cmd::run::Ran) },
     Published { name: "trace", schema: || schemars::schema_for!(wakewatt_core::samples::traced::Traced) },
     Published { name: "trace-info", schema: || schemars::schema_for!(crate::cmd::trace::TraceInfo) },
     Published { name: "respond", schema: || schemars::schema_for!(wakewatt_core::samples::icmp::IcmpAnswers) },

@@ -9,8 +9,11 @@ mod cores;
 mod icmp;
 mod inspect;
 mod memory;
+mod network;
+mod pipe;
 mod startup;
 mod trace;
+mod versus;
 mod wakeup;
 mod watch;
 
@@ -21,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores, network, pipe
     what: Vec<String>,
     /// The binary to measure; built in release when not given
     #[arg(long)]
@@ -71,6 +74,8 @@ const ALL: &[(&str, Measure)] = &[
     ("memory", memory::measure),
     ("disk", disk::measure),
     ("cores", cores::measure),
+    ("network", network::measure),
+    ("pipe", pipe::measure),
 ];
 
 /// Runs it.
@@ -162,6 +167,21 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 pub(crate) fn installed(program: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// A reference program in C, made in this folder; or why there is none.
+pub(crate) fn compiled(folder: &Path, name: &str, source: &str, flags: &[&str]) -> Result<PathBuf, String> {
+    let compiler = installed("cc").or(installed("gcc")).or(installed("clang"));
+    let compiler = compiler.ok_or("no C compiler (Debian package gcc)".to_string())?;
+    let (file, program) = (folder.join(name).with_extension("c"), folder.join(name));
+    std::fs::write(&file, source).map_err(|e| format!("{}: {e}", file.display()))?;
+    let made = std::process::Command::new(compiler).args(flags).arg("-o").arg(&program).arg(&file).output();
+    let made = made.map_err(|e| format!("the C compiler: {e}"))?;
+    if made.status.success() {
+        Ok(program)
+    } else {
+        Err(format!("{name}.c did not compile: {}", String::from_utf8_lossy(&made.stderr).trim()))
+    }
 }
 
 #[cfg(test)]

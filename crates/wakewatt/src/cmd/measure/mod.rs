@@ -136,8 +136,8 @@ fn code(measured: &Measured, is_interrupted: bool) -> Code {
     }
 }
 
-/// The kinds, in the order they are measured.
-const KINDS: [WakeKind; 4] = [WakeKind::Timer, WakeKind::Futex, WakeKind::Eventfd, WakeKind::Ipi];
+/// The kinds, in the order they are measured; the last has no pause to sleep in and is measured only when named.
+const KINDS: [WakeKind; 5] = [WakeKind::Timer, WakeKind::Futex, WakeKind::Eventfd, WakeKind::Ipi, WakeKind::Pipe];
 
 fn wakeup(args: &WakeupArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<Measured> {
     let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
@@ -147,7 +147,9 @@ fn wakeup(args: &WakeupArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<
     if args.cpu.is_none() && cpus.len() < allowed.len() {
         measured.not_done.push(format!("only CPUs {cpus} of {allowed} were measured; name others with --cpu"));
     }
-    let is_wanted = |kind: &WakeKind| args.kind.is_empty() || args.kind.iter().any(|k| k == kind.word());
+    let is_wanted = |kind: &WakeKind| {
+        (args.kind.is_empty() && *kind != WakeKind::Pipe) || args.kind.iter().any(|k| k == kind.word())
+    };
     let jobs: Vec<(Cpu, WakeKind)> =
         cpus.iter().flat_map(|cpu| KINDS.into_iter().filter(is_wanted).map(move |k| (cpu, k))).collect();
     let progress = Progress::start("measure wakeup");
@@ -156,7 +158,7 @@ fn wakeup(args: &WakeupArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<
             break;
         }
         progress.set(at as f64 / jobs.len() as f64, &format!("{} on CPU {cpu}", kind.word()));
-        let from_cpu = pick::partner(&topology, &allowed, *cpu);
+        let from_cpu = args.from.or_else(|| pick::partner(&topology, &allowed, *cpu));
         match one_wakeup(*kind, *cpu, from_cpu, args.gap, args.duration, src, interrupt) {
             Ok(sample) => measured.wakeups.push(sample),
             Err(why) => measured.not_done.push(format!("{} wake-up of CPU {cpu}: {why}", kind.word())),
@@ -185,6 +187,7 @@ pub fn one_wakeup(
     match kind {
         WakeKind::Ipi => bench::ipi(&spec(RemoteKind::Futex), stop, src),
         WakeKind::Eventfd => bench::remote(&spec(RemoteKind::Eventfd), stop, src),
+        WakeKind::Pipe => bench::pipe(&spec(RemoteKind::Futex), stop, src),
         _ => bench::remote(&spec(RemoteKind::Futex), stop, src),
     }
     .map(|s| s.sample)
