@@ -12,6 +12,7 @@ mod hostile;
 mod icmp;
 mod live;
 mod matrix;
+mod measure;
 mod recording;
 mod remedy;
 mod schemas;
