@@ -410,7 +410,8 @@ fn measuring_idle_states_waits_for_nobody_and_says_who_is_in_the_way() {
     let (before, found) = (state(), idle_settings());
     let mut command = wakewatt(&["measure", "idle", "--duration", "20s", "--json"]);
     let first = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-    assert!(wait_until(Duration::from_secs(20), || idle_settings() != found), "nothing was ever set");
+    // Not a changed setting: the first arm may be what was found.
+    assert!(wait_until(Duration::from_secs(20), || !journals().is_empty()), "no journal was ever opened");
     let second = said(&mut wakewatt(&["measure", "idle", "--duration", "300ms"]));
     assert_eq!(second.code, Some(8), "{second:?}");
     assert!(second.err.contains("another wakewatt"), "{second:?}");
