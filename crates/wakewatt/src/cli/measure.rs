@@ -252,6 +252,12 @@ pub struct PowerArgs {
     /// PromQL that gives this machine's watts
     #[arg(long, value_name = "PROMQL", requires = "prometheus")]
     pub query: Option<String>,
+    /// Fit a model to the meter: idle, one, half and all CPUs busy, each for --for; prints TOML for --model
+    #[arg(long, conflicts_with_all = ["json", "command", "model"])]
+    pub calibrate: bool,
+    /// Where no meter works, estimate with the model in this file, made by --calibrate
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
     /// Believe the authorities in this PEM file instead of the distribution's
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,

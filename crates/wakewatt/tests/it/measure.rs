@@ -121,6 +121,20 @@ fn a_meter_that_stops_is_doubted_and_one_that_floods_does_no_harm() {
     assert_eq!(flood["total"]["mean_uw"], 100_000_000, "{flood}");
 }
 
+#[test]
+fn a_model_needs_a_meter_and_a_sound_file() {
+    let words = ["measure", "power", "--calibrate", "--for", "50ms", "--meter", "command", "--meter-cmd", "exit 1"];
+    let none = said(wakewatt(&words).env("PATH", "/usr/bin:/bin"));
+    assert!(none.code == Some(3) && none.err.contains("fitted to a meter, and none works"), "{none:?}");
+    assert_eq!(none.out, "");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for content in ["", "format = 1", "root:x:0:0"] {
+        fs::write(file.path(), content).unwrap();
+        let refused = run(&["measure", "power", "--for", "50ms", "--model", text(file.path())]);
+        assert!(refused.code == Some(4) && refused.err.contains("--calibrate"), "{content:?}: {refused:?}");
+    }
+}
+
 /// Copies per node need a kernel with memory policies; a sandbox may forbid them.
 fn can_bind() -> bool {
     run(&["run", "--per-node", "--", "true"]).code == Some(0)
@@ -178,6 +192,7 @@ fn what_would_not_fit_is_refused_before_it_is_taken() {
     for part in [&["latency", "--size", "900T"], &["bandwidth", "--array-size", "900T"]] {
         let refused = run(&[&["measure", "memory", "--part"], &part[..]].concat());
         let said = refused.err.clone() + &refused.out;
+        assert_eq!(refused.code, Some(3), "{part:?}: {refused:?}");
         assert!(said.contains("are needed, and only"), "{part:?}: {refused:?}");
     }
 }

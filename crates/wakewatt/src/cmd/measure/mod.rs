@@ -81,6 +81,10 @@ pub fn run(args: &MeasureArgs) -> Result<End> {
         Measure::Cores(args) => (cores::run(args, &src, &interrupt)?, args.json),
         Measure::Frequency(args) => (frequency::run(args, &interrupt)?, args.json),
         Measure::Idle(args) => (idle::run(args, &src, &interrupt)?, args.json),
+        Measure::Power(args) if args.calibrate => {
+            power::calibrated(args, &interrupt)?;
+            return Ok(Code::Fine.into());
+        }
         Measure::Power(args) => {
             let power = vec![power::run(args, &interrupt)?];
             (Measured { power, ..Measured::default() }, args.json)
@@ -113,6 +117,9 @@ fn code(measured: &Measured, is_interrupted: bool) -> Code {
         not_done: _,
     } = measured;
     let has_idle = idle_states.iter().any(|costs| costs.states.iter().any(|s| !s.wakes.is_empty()));
+    let has_memory = memory.as_ref().is_some_and(|m| {
+        !m.latency.is_empty() || m.loaded.is_some() || !m.bandwidth.is_empty() || !m.matrix.is_empty()
+    });
     let has_power = power.iter().any(|p| p.sample.chosen.is_some());
     let is_left = disk_experiment.as_ref().is_some_and(|run| !run.is_restored());
     if is_left || idle_states.iter().any(|costs| !costs.not_restored.is_empty()) {
@@ -122,7 +129,7 @@ fn code(measured: &Measured, is_interrupted: bool) -> Code {
     } else if wakeups.is_empty()
         && network.is_empty()
         && icmp.is_empty()
-        && memory.is_none()
+        && !has_memory
         && disk.is_empty()
         && disk_experiment.is_none()
         && cores.is_empty()
