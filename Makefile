@@ -58,7 +58,7 @@ hosts:
 	else echo "skipped: no recorded hosts in fixtures/hosts"; fi
 
 # Real kernels on emulated machines; what cannot be booted here is skipped, aloud.
-testbed: needs ## boot emulated machines (testbed/machines), compare the facts found inside, run every reading command on arm64, prove tune
+testbed: needs ## boot emulated machines (testbed/machines), compare the facts found inside, run the reading commands on arm64 and on two memory nodes, prove tune
 	@$(ENSURE) --optional qemu-system-x86_64=qemu-system-x86 iasl=acpica-tools
 	@if ! command -v apt-get >/dev/null; then echo "skipped: the testbed takes its kernels from Debian packages; no apt-get here"; \
 	else $(CARGO) xtask testbed check && $(CARGO) xtask testbed live && \
@@ -79,7 +79,7 @@ page:
 	  $(CARGO) xtask screenshot "$$folder/report.html" "$$folder"; fi
 
 bench: needs ## the promised numbers, beside the peers that are installed
-	@$(ENSURE) --optional fio=fio cyclictest=rt-tests cpupower=linux-cpupower tmux=tmux bpftrace=bpftrace runqlat=libbpf-tools perf=linux-perf
+	@$(ENSURE) --optional fio=fio cyclictest=rt-tests sockperf=sockperf likwid-bench=likwid cpupower=linux-cpupower tmux=tmux bpftrace=bpftrace runqlat=libbpf-tools perf=linux-perf
 	$(CARGO) xtask bench $(BENCH)
 
 dist: needs ## binary, man pages and completions in dist/

@@ -14,7 +14,8 @@ const MPOL_BIND: i32 = 2;
 const NODE_WORDS: usize = 16;
 const CPU_WORDS: usize = 128;
 
-/// Makes a command start on these CPUs, with its memory on this node only, in a process group of its own.
+/// Makes a command start on these CPUs, with its memory on this node only, in a process group of its own. It is told to end
+/// (SIGTERM) when the thread that started it ends, however that comes; what it started itself is its own business.
 pub fn bind(command: &mut Command, cpus: &CpuSet, node: Option<u32>) -> io::Result<()> {
     let mut cpu_mask = [0u64; CPU_WORDS];
     for cpu in cpus.iter() {
@@ -25,7 +26,16 @@ pub fn bind(command: &mut Command, cpus: &CpuSet, node: Option<u32>) -> io::Resu
         set(&mut node_mask, node)?;
     }
     command.process_group(0);
+    let starter = std::process::id();
     let before_exec = move || {
+        // SAFETY: plain integers; the second call cannot fail. Between fork and the first the starter may have ended.
+        let (result, parent) = unsafe { (libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM), libc::getppid()) };
+        if result < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if u32::try_from(parent) != Ok(starter) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
         // SAFETY: a live array of the length told, which the kernel only reads; 0 is the calling thread.
         let result =
             unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&cpu_mask), cpu_mask.as_ptr()) };
@@ -42,7 +52,7 @@ pub fn bind(command: &mut Command, cpus: &CpuSet, node: Option<u32>) -> io::Resu
         }
         Ok(())
     };
-    // SAFETY: between fork and exec only two system calls are made, on arrays the closure owns: nothing is allocated, no
+    // SAFETY: between fork and exec only system calls are made, on arrays the closure owns: nothing is allocated, no
     // lock is taken, and an error is made of a number.
     unsafe { command.pre_exec(before_exec) };
     Ok(())

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod busy;
 pub mod noise;
 pub mod experiment;
 pub mod load;

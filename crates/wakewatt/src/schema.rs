@@ -16,6 +16,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
     Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
     Published { name: "load-shop", schema: || schemars::schema_for!(crate::cmd::load::shop::ShopRun) },
+    Published { name: "per-node", schema: || schemars::schema_for!(crate::cmd::run::Ran) },
     Published { name: "trace", schema: || schemars::schema_for!(wakewatt_core::samples::traced::Traced) },
     Published { name: "trace-info", schema: || schemars::schema_for!(crate::cmd::trace::TraceInfo) },
     Published { name: "load", schema: || schemars::schema_for!(crate::cmd::load::Loaded) },

@@ -1,15 +1,16 @@
-//! `measure memory` beside its peers, alternating: a chase by multichase's method, and likwid-bench with the same stores.
+//! `measure memory` beside its peers, alternating: multichase's method, likwid-bench and STREAM's, with the same stores.
 //!
-//! The chase is `chase.c`, compiled here, because multichase and lmbench are in no Debian main archive. Best against best
-//! in each round, since noise only adds time, and the median over rounds. Three working sets lie well inside levels; in
-//! the transition between them tools differ by a factor of two. likwid-bench's `copy` has normal stores, `copy_mem`
-//! non-temporal ones; comparing one with the other is off by half. likwid-bench takes base pages, so ours does here: huge
-//! ones are up to twice as fast, because the prefetchers stop at the end of a page. Our own spread is that of our bests over the rounds.
+//! `chase.c` and `stream.c` are compiled here, because multichase, lmbench and STREAM are in no Debian main archive. Three
+//! working sets lie well inside levels; in the transition between them tools differ by a factor of two. Best is compared
+//! with best (noise only adds time), and our median with likwid-bench, which prints an average. likwid-bench's `copy` has
+//! normal stores, `copy_mem` non-temporal ones; comparing one with the other is off by half. Its arrays and those of
+//! `stream.c` lie in base pages, so ours do here: huge ones are up to twice as fast, because the prefetchers stop at the
+//! end of a page. To move more bytes than the peer is no miss. Our own CV is that of our figures over the rounds.
 
-use super::{Measured, Row, installed, median};
+use super::versus::{self, CSV_HEAD, Versus, all_met};
+use super::{Measured, Row, compiled, installed};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,20 +20,35 @@ const CPU: &str = "0";
 const SIZES: [(&str, &str); 3] =
     [("16384", "load latency, 16 KiB"), ("524288", "load latency, 512 KiB"), ("268435456", "load latency, 256 MiB")];
 /// Ours, likwid's, its arrays, and the name in the table.
-const KERNELS: [(&str, &str, u32, &str); 3] = [
+const LIKWID: [(&str, &str, u32, &str); 3] = [
     ("load", "load", 1, "bandwidth, load"),
     ("copy", "copy", 2, "bandwidth, copy"),
     ("copy-nt", "copy_mem", 2, "bandwidth, copy past the cache"),
 ];
+/// Ours, the place in the output of `stream.c`, and the name in the table.
+const STREAM: [(&str, usize, &str); 2] =
+    [("copy", 0, "bandwidth, copy, best pass"), ("triad", 1, "bandwidth, triad, best pass")];
+/// One array, and how often it is passed through.
+const ARRAY_MIB: u32 = 256;
+const PASSES: &str = "12";
+const LATENCY_GOAL: &str = "plateau within 5 %, own CV 1 %";
+const BANDWIDTH_GOAL: &str = "at most 3 % below the peer";
 
 /// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
-    let mut all = Measured { rows: Vec::new(), csv: String::from("what,round,wakewatt,peer\n") };
-    let chase = reference();
+    let mut all = Measured { rows: Vec::new(), csv: CSV_HEAD.into() };
+    let folder = tempfile::tempdir()?;
+    let chase = compiled(folder.path(), "chase", include_str!("chase.c"), &["-O2"]);
     for (size, what) in SIZES {
-        let peer = chase.as_ref().map(|program| move || theirs_ns(program, size)).map_err(String::clone);
-        let ours = || ours(binary, &["--part", "latency", "--pages", "huge", "--size", size], find_ns);
-        all.row(what, "ns", "plateau within 5 %", 0.05, ours, peer)?;
+        let words = ["--part", "latency", "--pages", "huge", "--size", size];
+        let ours = || ours(binary, &words, find_ns);
+        let Some(versus) = all.compare(what, "ns", LATENCY_GOAL, &chase, &ours, &|chase| theirs_ns(chase, size))?
+        else {
+            continue;
+        };
+        // Too restless a machine: the spread is not the probe's alone, so a great one is no miss.
+        let is_steady = (versus.cv_ratio <= 0.01).then_some(true);
+        all.judge(all_met(&[versus.is_within(0.05), is_steady]));
     }
     let likwid = installed("likwid-bench").ok_or("likwid-bench: not installed (Debian package likwid)".to_string());
     let simd = ours(binary, &["--part", "bandwidth", "--kernel", "load", "--array-size", "1M"], |json| {
@@ -44,63 +60,64 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
         "sse2" => "_sse",
         _ => "",
     };
-    for (kernel, test, n_arrays, what) in KERNELS {
+    let words = |kernel| ["--part", "bandwidth", "--pages", "base", "--kernel", kernel, "--cpus", CPU];
+    for (kernel, test, n_arrays, what) in LIKWID {
         let test = format!("{test}{suffix}");
-        let peer = likwid.as_ref().map(|program| || theirs_gb(program, &test, n_arrays)).map_err(String::clone);
-        let ours =
-            || ours(binary, &["--part", "bandwidth", "--pages", "base", "--kernel", kernel, "--cpus", CPU], find_gb);
-        all.row(what, "GB/s", "within 3 %", 0.03, ours, peer)?;
+        // likwid-bench divides all bytes by all time, so what stands beside it is our middle pass.
+        let ours = || ours(binary, &words(kernel), |json| find_gb(json, "median_bytes_per_s"));
+        let theirs = |likwid: &Path| theirs_gb(likwid, &test, n_arrays);
+        if let Some(versus) = all.compare(what, "GB/s", BANDWIDTH_GOAL, &likwid, &ours, &theirs)? {
+            all.judge(versus.is_not_below(0.03));
+        }
+    }
+    // No loop may become a call of memcpy; both programs store normally.
+    let flags = ["-O2", "-ftree-vectorize", "-march=native", "-fno-tree-loop-distribute-patterns"];
+    let stream = compiled(folder.path(), "stream", include_str!("stream.c"), &flags);
+    for (kernel, place, what) in STREAM {
+        let ours = || ours(binary, &words(kernel), |json| find_gb(json, "best_bytes_per_s"));
+        let theirs = |stream: &Path| theirs_stream(stream, place);
+        if let Some(versus) = all.compare(what, "GB/s", BANDWIDTH_GOAL, &stream, &ours, &theirs)? {
+            all.judge(versus.is_not_below(0.03));
+        }
     }
     Ok(all)
 }
 
 impl Measured {
-    fn row(
+    /// Adds a row that is not judged yet, and gives the comparison, if there is a peer.
+    fn compare(
         &mut self,
         what: &'static str,
         unit: &str,
         goal: &'static str,
-        within: f64,
-        ours: impl Fn() -> Result<f64>,
-        peer: Result<impl Fn() -> Result<f64>, String>,
-    ) -> Result<()> {
-        let (mut our, mut their, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-        for round in 0..ROUNDS {
-            let first_ours = (round % 2 == 0).then(&ours).transpose()?;
-            let theirs = peer.as_ref().ok().map(|peer| peer()).transpose()?;
-            let one = first_ours.map_or_else(&ours, Ok)?;
-            our.push(one);
-            let _ = writeln!(self.csv, "{what},{round},{one:.3},{:.3}", theirs.unwrap_or(f64::NAN));
-            their.extend(theirs);
-            ratios.extend(theirs.map(|t| one / t));
-        }
-        let spread = {
-            let mean = our.iter().sum::<f64>() / our.len() as f64;
-            (our.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (our.len() - 1) as f64).sqrt() / mean
-        };
-        let ours = format!("{:.2} {unit}, spread over rounds {:.1} %", median(&our), spread * 100.0);
-        let (peer, is_met) = match peer {
-            Err(why) => (why, None),
-            Ok(_) => {
-                let ratio = median(&ratios);
-                // Where our own rounds differ by more than is asked for, the machine was too restless to say.
-                let is_met = ((ratio - 1.0).abs() <= within).then_some(true).or((spread < within).then_some(false));
-                (format!("{:.2} {unit}; ratio {ratio:.3} over {ROUNDS} rounds", median(&their)), is_met)
+        peer: &Result<PathBuf, String>,
+        ours: &dyn Fn() -> Result<f64>,
+        theirs: &dyn Fn(&Path) -> Result<f64>,
+    ) -> Result<Option<Versus>> {
+        let peer = match peer {
+            Ok(peer) => peer,
+            Err(why) => {
+                let ours = format!("{:.2} {unit}", ours()?);
+                self.rows.push(Row { what, ours, peer: why.clone(), goal, is_met: None });
+                return Ok(None);
             }
         };
-        self.rows.push(Row { what, ours, peer, goal, is_met });
-        Ok(())
+        let name = peer.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (ours, theirs) = (|| Ok(vec![ours()?]), || Ok(vec![theirs(peer)?]));
+        let rounds = versus::rounds(ROUNDS, what, &name, &[unit], &ours, &theirs)?;
+        let versus = rounds.figure(0)?;
+        self.csv.push_str(rounds.csv());
+        let ours = format!("{:.2} {unit}, CV over rounds {:.1} %", versus.ours, versus.cv_ratio * 100.0);
+        let peer = format!("{name} {:.2} {unit}; {}", versus.theirs, versus.ratio());
+        self.rows.push(Row { what, ours, peer, goal, is_met: None });
+        Ok(Some(versus))
     }
-}
 
-/// Compiles the reference chase, if there is a compiler.
-fn reference() -> Result<PathBuf, String> {
-    let compiler = installed("cc").or(installed("gcc")).or(installed("clang"));
-    let compiler = compiler.ok_or("no C compiler for the reference chase".to_string())?;
-    let program = crate::repository().join("target/bench-chase");
-    let source = crate::repository().join("xtask/src/bench/chase.c");
-    let status = Command::new(compiler).args(["-O2", "-o"]).arg(&program).arg(source).status();
-    if status.is_ok_and(|s| s.success()) { Ok(program) } else { Err("the reference chase did not compile".into()) }
+    fn judge(&mut self, is_met: Option<bool>) {
+        if let Some(row) = self.rows.last_mut() {
+            row.is_met = is_met;
+        }
+    }
 }
 
 fn ours<T>(binary: &Path, words: &[&str], find: impl Fn(&Value) -> Option<T>) -> Result<T> {
@@ -115,8 +132,8 @@ fn find_ns(json: &Value) -> Option<f64> {
     json["memory"]["latency"][0]["points"][0]["best_ns"].as_f64()
 }
 
-fn find_gb(json: &Value) -> Option<f64> {
-    Some(json["memory"]["bandwidth"][0]["best_bytes_per_s"].as_f64()? / 1e9)
+fn find_gb(json: &Value, which: &str) -> Option<f64> {
+    Some(json["memory"]["bandwidth"][0][which].as_f64()? / 1e9)
 }
 
 fn theirs_ns(chase: &Path, size: &str) -> Result<f64> {
@@ -126,9 +143,17 @@ fn theirs_ns(chase: &Path, size: &str) -> Result<f64> {
 
 fn theirs_gb(likwid: &Path, test: &str, n_arrays: u32) -> Result<f64> {
     // likwid divides the size among the kernel's arrays; ours is the size of one. One thread on the first CPU.
-    let work = format!("S0:{}MB:1", 256 * n_arrays);
+    let work = format!("S0:{}MB:1", ARRAY_MIB * n_arrays);
     let output = Command::new(likwid).args(["-t", test, "-w", &work]).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let rate = text.lines().find_map(|l| l.strip_prefix("MByte/s:")?.trim().parse::<f64>().ok());
     Ok(rate.with_context(|| format!("likwid-bench -t {test} printed no MByte/s"))? / 1e3)
+}
+
+fn theirs_stream(stream: &Path, place: usize) -> Result<f64> {
+    let bytes = (u64::from(ARRAY_MIB) << 20).to_string();
+    let output = Command::new(stream).args([CPU, &bytes, PASSES]).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let rate = text.split_whitespace().nth(place).and_then(|word| word.parse::<f64>().ok());
+    Ok(rate.context("the reference stream printed no number")? / 1e9)
 }

@@ -10,8 +10,11 @@ mod icmp;
 mod inspect;
 mod load;
 mod memory;
+mod network;
+mod pipe;
 mod startup;
 mod trace;
+mod versus;
 mod wakeup;
 mod watch;
 
@@ -22,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores, load
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores, network, pipe, load
     what: Vec<String>,
     /// The binary to measure; built in release when not given
     #[arg(long)]
@@ -73,6 +76,8 @@ const ALL: &[(&str, Measure)] = &[
     ("disk", disk::measure),
     ("cores", cores::measure),
     ("load", load::measure),
+    ("network", network::measure),
+    ("pipe", pipe::measure),
 ];
 
 /// Runs it.
@@ -164,6 +169,21 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 pub(crate) fn installed(program: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// A reference program in C, made in this folder; or why there is none.
+pub(crate) fn compiled(folder: &Path, name: &str, source: &str, flags: &[&str]) -> Result<PathBuf, String> {
+    let compiler = installed("cc").or(installed("gcc")).or(installed("clang"));
+    let compiler = compiler.ok_or("no C compiler (Debian package gcc)".to_string())?;
+    let (file, program) = (folder.join(name).with_extension("c"), folder.join(name));
+    std::fs::write(&file, source).map_err(|e| format!("{}: {e}", file.display()))?;
+    let made = std::process::Command::new(compiler).args(flags).arg("-o").arg(&program).arg(&file).output();
+    let made = made.map_err(|e| format!("the C compiler: {e}"))?;
+    if made.status.success() {
+        Ok(program)
+    } else {
+        Err(format!("{name}.c did not compile: {}", String::from_utf8_lossy(&made.stderr).trim()))
+    }
 }
 
 #[cfg(test)]

@@ -5,18 +5,14 @@
 //! depends on the machine's mood and on the phase between its period and the kernel's tick, so cyclictest also runs
 //! against itself: a difference from wakewatt means something only where it exceeds cyclictest's own.
 
-use super::{Measured, Row, installed, median};
+use super::versus::{self, CSV_HEAD};
+use super::{Measured, Row, installed};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
-use wakewatt_core::samples::experiment::Effect;
-use wakewatt_core::stats::paired::Judge;
-use wakewatt_core::stats::random::Random;
 
 const ROUNDS: usize = 24;
-const SEED: u64 = 20_261_121;
 const GAP_US: u32 = 1000;
 const LOOPS: u32 = 500;
 const WHAT: &str = "timer wake-up median";
@@ -37,42 +33,12 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
         let peer = "cyclictest: not installed (Debian package rt-tests)".to_string();
         return Ok(Measured { rows: vec![row(format!("{:.1} us", first / 1e3), peer, None)], csv: String::new() });
     };
-    let (mut ours_and_theirs, mut theirs_twice) = (Vec::new(), Vec::new());
-    let mut csv = String::from("round,order,wakewatt_p50_ns,cyclictest_p50_ns,cyclictest_again_p50_ns\n");
-    let mut random = Random::new(SEED);
-    for round in 0..ROUNDS {
-        let mut order = [0, 1, 2];
-        random.shuffle(&mut order);
-        let mut medians = [0.0; 3];
-        for probe in order {
-            medians[probe] = if probe == 0 { ours(binary, cpu)? } else { theirs(&cyclictest, cpu)? };
-        }
-        let [our, peer, again] = medians;
-        let _ = writeln!(csv, "{round},{order:?},{our:.0},{peer:.0},{again:.0}");
-        ours_and_theirs.push((our, peer));
-        theirs_twice.push((again, peer));
-    }
-    let judge = Judge::new(SEED);
-    let effect = judge.effect("p50", "wakewatt", "cyclictest", &ours_and_theirs).context("no rounds")?;
-    let noise = judge.effect("p50", "cyclictest", "cyclictest", &theirs_twice).context("no rounds")?;
-    let of =
-        |first: bool| median(&ours_and_theirs.iter().map(|p| if first { p.0 } else { p.1 }).collect::<Vec<_>>()) / 1e3;
-    let interval = |e: &Effect| format!("{:.3} [{:.3}, {:.3}]", e.ratio, e.ratio_low, e.ratio_high);
-    let peer = format!(
-        "cyclictest {:.1} us; ratio {} over {ROUNDS} rounds on CPU {cpu}; cyclictest to itself {}",
-        of(false),
-        interval(&effect),
-        interval(&noise)
-    );
-    // Met: within 5 %. Missed: the whole interval is outside. Between: this machine is too restless to say.
-    let is_met = if (effect.ratio - 1.0).abs() <= 0.05 {
-        Some(true)
-    } else if effect.ratio_low > 1.05 || effect.ratio_high < 0.95 {
-        Some(false)
-    } else {
-        None
-    };
-    Ok(Measured { rows: vec![row(format!("{:.1} us", of(true)), peer, is_met)], csv })
+    let (ours, theirs) = (|| Ok(vec![ours(binary, cpu)?]), || Ok(vec![theirs(&cyclictest, cpu)?]));
+    let rounds = versus::rounds(ROUNDS, "wakeup", "cyclictest", &["p50_ns"], &ours, &theirs)?;
+    let versus = rounds.figure(0)?;
+    let peer = format!("cyclictest {:.1} us on CPU {cpu}; {}", versus.theirs / 1e3, versus.ratio());
+    let row = row(format!("{:.1} us", versus.ours / 1e3), peer, versus.is_within(0.05));
+    Ok(Measured { rows: vec![row], csv: format!("{CSV_HEAD}{}", rounds.csv()) })
 }
 
 /// The highest CPU this process may run on: the farthest from the boot CPU and its interrupts.

@@ -1,14 +1,17 @@
-//! `cargo xtask testbed live`: every reading command on a real kernel whose idle states really sleep.
+//! `cargo xtask testbed live`: every reading command on a real kernel whose idle states really sleep, and those that place
+//! memory on one of two nodes.
 //!
 //! `check` compares facts; this runs the commands one after the other in one boot and looks at how each ends and what it
 //! says: the documented exit code, no panic, every idle state by its name, and none of the doubts that a sound trace must
-//! not have. Nothing measured is judged: time inside an emulator means nothing. To add a command add a row to `STEPS`.
+//! not have. Nothing measured is judged: time inside an emulator means nothing. To add a command add a row to `STEPS`,
+//! here for machines of one node, in `two_nodes.rs` for others.
 
 use super::check::unavailable;
 use super::machine::Machine;
 use super::run::{self, Ending, Job};
-use super::wakewatt;
+use super::{two_nodes, wakewatt};
 use anyhow::{Result, bail};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,18 +22,21 @@ const FOLDER: &str = "/tmp/live";
 const DOUBT: &str = "the driver went elsewhere";
 
 /// A command, and what is expected of it.
-struct Step {
+pub(super) struct Step {
     /// Arguments of wakewatt, as a shell reads them; in the folder above.
-    words: &'static str,
-    code: u8,
+    pub words: &'static str,
+    /// The exit code.
+    pub code: u8,
     /// What standard output or error must hold.
-    says: &'static [&'static str],
+    pub says: &'static [&'static str],
     /// Whether every idle state has to be named.
-    names_states: bool,
+    pub names_states: bool,
+    /// What is wrong with the document on standard output.
+    pub json: Option<fn(&Value) -> Vec<String>>,
 }
 
 const fn step(words: &'static str, says: &'static [&'static str], names_states: bool) -> Step {
-    Step { words, code: 0, says, names_states }
+    Step { words, code: 0, says, names_states, json: None }
 }
 
 /// In this order, since a later one may read what an earlier one wrote.
@@ -46,6 +52,7 @@ const STEPS: &[Step] = &[
         &["Levels found", "copy-nt", "Nodes, measured"],
         false,
     ),
+    step("measure idle --state C1,C10 --kind ipi --duration 600ms --gap 15ms", &["C1 ", "C10 ", "put back."], false),
     // The pages of a shell that sleeps; on a machine of one node the copy is told to be alone.
     step("run --per-node -- sh -c 'sleep 2'", &["all ", "of its own pages lay there (policy bind:0)"], false),
     step("capture -o b.host", &["wrote b.host"], false),
@@ -63,7 +70,7 @@ const STEPS: &[Step] = &[
     step("trace info a.wtrace", &["complete", "governor menu", "records lost: 0"], false),
     step("trace export a.wtrace -o a.parquet", &["a.parquet"], false),
     step("recover", &["Nothing to recover"], false),
-    Step { words: "inspect --host none.host", code: 4, says: &["none.host"], names_states: false },
+    Step { words: "inspect --host none.host", code: 4, says: &["none.host"], names_states: false, json: None },
 ];
 
 /// Runs the commands in each machine; says whether all was well.
@@ -78,13 +85,18 @@ pub(super) fn live(files: &[PathBuf], binary: Option<&Path>, is_strict: bool) ->
         }
         let wrong = boot(&machine, binary)?;
         let verdict = if wrong.is_empty() { "all as expected" } else { "NOT as expected" };
-        println!("{:24} {} commands run inside; {verdict}", machine.name, STEPS.len());
+        println!("{:24} {} commands run inside; {verdict}", machine.name, steps(&machine).len());
         for sentence in &wrong {
             println!("    {sentence}");
         }
         is_right &= wrong.is_empty();
     }
     Ok(is_right)
+}
+
+/// What is run in it.
+fn steps(machine: &Machine) -> &'static [Step] {
+    if machine.numa.len() > 1 { two_nodes::STEPS } else { STEPS }
 }
 
 fn boot(machine: &Machine, binary: Option<&Path>) -> Result<Vec<String>> {
@@ -94,7 +106,7 @@ fn boot(machine: &Machine, binary: Option<&Path>) -> Result<Vec<String>> {
     let ran = run::run(&Job {
         machine,
         wakewatt: Some(&wakewatt),
-        command: &["sh".into(), "-c".into(), script()],
+        command: &["sh".into(), "-c".into(), script(steps(machine))],
         files: &[],
         fetch: &[FOLDER.into()],
         out: &out,
@@ -109,20 +121,29 @@ fn boot(machine: &Machine, binary: Option<&Path>) -> Result<Vec<String>> {
     }
     let folder = out.join("files").join(FOLDER.trim_start_matches('/'));
     let mut wrong = Vec::new();
-    for (number, step) in STEPS.iter().enumerate() {
+    for (number, step) in steps(machine).iter().enumerate() {
         let read = |kind: &str| {
             let bytes = std::fs::read(folder.join(format!("{number}.{kind}"))).unwrap_or_default();
             String::from_utf8_lossy(&bytes).into_owned()
         };
-        let found = judge(step, read("code").trim().parse().ok(), &(read("out") + &read("err")), machine);
+        let mut found = judge(step, read("code").trim().parse().ok(), &(read("out") + &read("err")), machine);
+        found.extend(
+            step.json
+                .map(|check| match serde_json::from_str(&read("out")) {
+                    Ok(document) => check(&document),
+                    Err(why) => vec![format!("wrote no JSON: {why}")],
+                })
+                .into_iter()
+                .flatten(),
+        );
         wrong.extend(found.into_iter().map(|sentence| format!("wakewatt {}: {sentence}", step.words)));
     }
     Ok(wrong)
 }
 
 /// Runs every step and keeps what it wrote and how it ended; tells on the way, for whoever finds it hanging.
-fn script() -> String {
-    let steps = STEPS.iter().enumerate().map(|(number, step)| {
+fn script(steps: &[Step]) -> String {
+    let steps = steps.iter().enumerate().map(|(number, step)| {
         let words = step.words;
         format!("echo {number}\nwakewatt {words} >{number}.out 2>{number}.err\necho $? >{number}.code\n")
     });
@@ -174,7 +195,9 @@ mod tests {
 
     #[test]
     fn the_script_is_one_a_shell_takes() {
-        let status = std::process::Command::new("sh").args(["-n", "-c", &script()]).status().unwrap();
-        assert!(status.success());
+        for steps in [STEPS, two_nodes::STEPS] {
+            let status = std::process::Command::new("sh").args(["-n", "-c", &script(steps)]).status().unwrap();
+            assert!(status.success());
+        }
     }
 }

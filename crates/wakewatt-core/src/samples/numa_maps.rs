@@ -1,14 +1,15 @@
 //! Where a process's own pages lie: `/proc/PID/numa_maps` (Documentation/filesystems/proc.rst).
 //!
 //! One line per mapping: address, policy, and words such as `anon=5`, `N0=3`, `N1=2`, `kernelpagesize_kB=4`. Only mappings
-//! with anonymous pages count: pages of files lie in the page cache, wherever whoever read them first left them.
+//! all of whose pages are anonymous count: pages of files lie in the page cache, wherever whoever read them first left them.
+//! In a program's data segment both kinds are mixed, and the counts per node are of both, so it is left out.
 
 use std::collections::BTreeMap;
 
 /// What one process's map says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NumaMap {
-    /// Bytes in mappings with anonymous pages, by node.
+    /// Bytes in mappings of anonymous pages, by node.
     pub bytes: BTreeMap<u32, u64>,
     /// The policy of most of these mappings: `default`, `bind:1`.
     pub policy: Option<String>,
@@ -25,14 +26,15 @@ impl NumaMap {
             let pairs: Vec<(&str, u64)> =
                 words.filter_map(|w| w.split_once('=')).filter_map(|(k, v)| Some((k, v.parse().ok()?))).collect();
             let value = |key: &str| pairs.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
-            if value("anon").is_none() {
+            let n_pages: u64 =
+                pairs.iter().filter(|(k, _)| node_of(k).is_some()).map(|(_, n)| *n).fold(0, u64::saturating_add);
+            if value("anon").is_none_or(|anon| anon < n_pages) {
                 continue;
             }
             *policies.entry(policy).or_default() += 1;
             let page_bytes = value("kernelpagesize_kB").unwrap_or(4).saturating_mul(1024);
             for (key, n) in &pairs {
-                let node = key.strip_prefix('N').and_then(|node| node.parse::<u32>().ok());
-                if let Some(node) = node {
+                if let Some(node) = node_of(key) {
                     let sum = map.bytes.entry(node).or_default();
                     *sum = sum.saturating_add(n.saturating_mul(page_bytes));
                 }
@@ -63,6 +65,11 @@ impl NumaMap {
     }
 }
 
+/// `N1` is node 1.
+fn node_of(key: &str) -> Option<u32> {
+    key.strip_prefix('N')?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +77,7 @@ mod tests {
     #[test]
     fn anonymous_pages_are_summed_by_node() {
         let text = "00400000 bind:1 file=/bin/x mapped=9 N0=9 kernelpagesize_kB=4\n\
+                    0060 bind:1 file=/bin/x anon=1 dirty=1 mapped=5 N0=4 N1=1 kernelpagesize_kB=4\n\
                     7f00 bind:1 anon=6 dirty=6 active=0 N0=1 N1=5 kernelpagesize_kB=4\n\
                     7f11 default anon=1 dirty=1 N1=1 kernelpagesize_kB=2048\n7f22 bind:1 heap anon=2 N1=2\njunk\n";
         let mut map = NumaMap::parse(text);

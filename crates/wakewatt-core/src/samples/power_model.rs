@@ -69,6 +69,9 @@ pub struct Calibration {
     pub n: usize,
     /// The range of watts that was seen; outside it the fit is a guess.
     pub seen_uw: (f64, f64),
+    /// Numbers the windows could not tell from the others, so they are zero and inside those.
+    #[serde(default)]
+    pub not_told_apart: Vec<String>,
 }
 
 /// For a machine with this many CPUs that was never calibrated.
@@ -126,8 +129,14 @@ impl Calibration {
     }
 }
 
+/// Numbers left out of a fit, in the order they are tried: none, then what the loads of a machine whose settings stay cannot
+/// tell from being awake (frequency), or from the base (shallow sleep, where there is no other).
+const LEFT_OUT: [&[usize]; 4] = [&[], &[2], &[3], &[2, 3]];
+const NAMES: [&str; 4] = ["base", "awake", "frequency", "shallow idle"];
+
 /// Fits the numbers to windows in which a meter worked. Windows must differ: idle, shallow only, one and all CPUs busy, at the
-/// lowest and the highest frequency (GOVERNORS.md 9.3); else some numbers cannot be told apart, and that is an error.
+/// lowest and the highest frequency (GOVERNORS.md 9.3). Of the numbers that cannot be told apart, or come out negative,
+/// which no machine is, as few as possible are left out; where not even base and awake can, that is an error.
 pub fn calibrate(windows: &[(Activity, f64)]) -> Result<Calibration, String> {
     if windows.len() < 6 {
         return Err(format!("{} windows are too few to fit four numbers; give at least 6", windows.len()));
@@ -139,17 +148,28 @@ pub fn calibrate(windows: &[(Activity, f64)]) -> Result<Calibration, String> {
             row.iter_mut().zip(features.iter().chain([power_uw])).for_each(|(cell, g)| *cell += f * g);
         }
     }
-    let [base_uw, awake_uw, dynamic_uw, shallow_uw] = solve(matrix).ok_or(
-        "the windows are too alike to tell base, awake, frequency and shallow idle apart; vary load, frequency and idle states",
+    let fitted = LEFT_OUT.iter().find_map(|left_out| {
+        let mut reduced = matrix;
+        for at in left_out.iter().copied() {
+            reduced.iter_mut().for_each(|row| row[at] = 0.0);
+            reduced[at] = [0.0; 5];
+            reduced[at][at] = 1.0;
+        }
+        let numbers = solve(reduced)?;
+        numbers.iter().all(|n| *n >= 0.0).then_some((numbers, *left_out))
+    });
+    let ([base_uw, awake_uw, dynamic_uw, shallow_uw], left_out) = fitted.ok_or(
+        "the windows are too alike to tell base and awake apart, or the meter falls when CPUs work; vary the load, and look at the meter",
     )?;
+    let not_told_apart = left_out.iter().filter_map(|at| NAMES.get(*at)).map(ToString::to_string).collect();
     let parameters = Parameters { base_uw, awake_uw, dynamic_uw, shallow_uw };
     let square = |(a, p): &(Activity, f64)| (parameters.power_uw(a) - p).powi(2);
-    // Four numbers were taken from the windows.
-    let freedom = (windows.len() - 4) as f64;
+    // As many numbers were taken from the windows.
+    let freedom = (windows.len() - 4 + left_out.len()) as f64;
     let residual_uw = (windows.iter().map(square).sum::<f64>() / freedom).sqrt();
     let seen = windows.iter().map(|(_, p)| *p);
     let seen_uw = (seen.clone().fold(f64::INFINITY, f64::min), seen.fold(0.0, f64::max));
-    Ok(Calibration { parameters, residual_uw, n: windows.len(), seen_uw })
+    Ok(Calibration { parameters, residual_uw, n: windows.len(), seen_uw, not_told_apart })
 }
 
 /// Gauss with the largest pivot; none when the rows depend on each other.
@@ -221,6 +241,18 @@ mod tests {
         let idle = (activity(0.1, 0.4, 0.1), 60e6);
         assert!(calibrate(&[idle; 20]).unwrap_err().contains("too alike"));
         assert!(calibrate(&[idle; 2]).unwrap_err().contains("too few"));
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_is_left_out_and_named() {
+        // No frequency is known, and who is not awake sleeps shallow.
+        let busy = [0.0, 8.0, 4.0, 4.2, 1.0, 8.0, 0.1];
+        let windows = busy.map(|awake| (activity(awake, 1.0, 8.0 - awake), 50e6 + 3e6 * awake));
+        let fit = calibrate(&windows).unwrap();
+        assert_eq!(fit.not_told_apart, ["frequency", "shallow idle"]);
+        assert!((fit.parameters.base_uw - 50e6).abs() < 1e3 && (fit.parameters.awake_uw - 3e6).abs() < 1e3, "{fit:?}");
+        let falling = busy.map(|awake| (activity(awake, 1.0, 8.0 - awake), 50e6 - 3e6 * awake));
+        assert!(calibrate(&falling).unwrap_err().contains("meter falls"));
     }
 
     #[test]

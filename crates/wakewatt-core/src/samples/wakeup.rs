@@ -16,6 +16,8 @@ pub enum WakeKind {
     Eventfd,
     /// A bare inter-processor interrupt, round trip (a remote counter read), no thread switched in.
     Ipi,
+    /// One byte through a pipe, back and forth without a pause; a sample is one way.
+    Pipe,
 }
 
 impl WakeKind {
@@ -26,6 +28,7 @@ impl WakeKind {
             WakeKind::Futex => "futex",
             WakeKind::Eventfd => "eventfd",
             WakeKind::Ipi => "ipi",
+            WakeKind::Pipe => "pipe",
         }
     }
 }

@@ -4,7 +4,7 @@
 //! its lines, it is started again for every reading. Units and refusals: `core/src/samples/meters/line.rs`. What it
 //! covers only the user knows, so it is shown as the machine ("system") and the output names the command.
 
-use super::subprocess::{Next, Program};
+use super::subprocess::{MAX_LINES, Next, Program};
 use super::{Meter, Say, Wanted};
 use crate::clock::monotonic_ns;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
@@ -48,7 +48,8 @@ impl Meter for UserCommand {
             Err(why) => return say(0, monotonic_ns(), Err(why)),
         };
         let mut n = 0;
-        loop {
+        // What a flood would add meanwhile is left for the next reading.
+        for _ in 0..=MAX_LINES {
             // Only the first line of a new program is worth waiting for.
             let wait_ns = if is_new && n == 0 { PATIENCE_NS } else { 0 };
             match program.next(wait_ns) {
@@ -77,5 +78,6 @@ impl Meter for UserCommand {
                 }
             }
         }
+        self.program = Some(program);
     }
 }

@@ -1,17 +1,21 @@
 //! A program of somebody else's whose output is a meter: started in its own process group, read with a deadline, ended.
 //!
 //! Its lines are read by a thread of their own, which stamps each as it comes: a meter that prints once a second is
-//! timed by its lines, not by when we look. The group is killed when this is dropped, so a shell's children go too.
+//! timed by its lines, not by when we look. A program that floods is held up by its full pipe, since lines that nobody has
+//! taken are kept in a small number only. The group is killed when this is dropped, so a shell's children go too.
 
 use crate::clock::monotonic_ns;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::time::Duration;
 
 /// Longer lines are no watts.
-const MAX_LINE: u64 = 64 << 10;
+const MAX_LINE: u64 = 4 << 10;
+
+/// Lines kept until they are taken: a second of a meter at 4 kHz.
+pub(super) const MAX_LINES: usize = 4096;
 
 /// A running program.
 pub(super) struct Program {
@@ -42,7 +46,7 @@ impl Program {
             .process_group(0)
             .spawn()
             .map_err(|e| format!("{program}: could not be started: {e}"))?;
-        let (sender, lines) = channel();
+        let (sender, lines) = sync_channel(MAX_LINES);
         if let Some(out) = child.stdout.take() {
             let read = move || {
                 let mut out = BufReader::new(out);

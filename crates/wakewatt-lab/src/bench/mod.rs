@@ -18,6 +18,7 @@ pub mod slice;
 pub mod speed;
 mod speed_parts;
 pub mod wakeup_ipi;
+pub mod wakeup_pipe;
 pub mod wakeup_remote;
 pub mod wakeup_timer;
 pub mod wire;
@@ -34,6 +35,7 @@ pub use respond::{RespondSpec, Responder, respond};
 pub use slice::{NetworkSlice, WakeupSlice};
 pub use speed::{SpeedSpec, speed};
 pub use wakeup_ipi::ipi;
+pub use wakeup_pipe::pipe;
 pub use wakeup_remote::{RemoteKind, RemoteSpec, remote};
 pub use wakeup_timer::{TimerSpec, timer};
 pub use work::WorkWatch;
@@ -74,6 +76,11 @@ pub const BENCHES: &[Bench] = &[
         id: "wakeup.ipi",
         title: "interrupt round trip",
         help: "another CPU is asked for a counter and answers from its interrupt: there and back, no thread switched in",
+    },
+    Bench {
+        id: "wakeup.pipe",
+        title: "hand-over by pipe",
+        help: "two threads pass one byte back and forth without a pause: half a round trip (as perf bench sched pipe)",
     },
     Bench {
         id: "cores.hand-over",

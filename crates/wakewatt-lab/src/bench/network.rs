@@ -42,7 +42,7 @@ pub struct NetworkSpec {
     pub cpu: Cpu,
     /// The responder's CPU where it runs on this host: its idle counters are read too.
     pub local_responder_cpu: Option<Cpu>,
-    /// Planned time between requests.
+    /// Planned time between requests; 0: the next follows the reply at once, which is no plan and no CPU sleeps long.
     pub gap_ns: u64,
     /// Draw each gap from 0.1 to 1.9 times `gap_ns` with this seed.
     pub random_gap_seed: Option<u64>,
@@ -77,7 +77,9 @@ impl NetworkSpec {
 /// Measures, until done or stopped.
 pub fn round_trip(spec: &NetworkSpec, stop: &AtomicBool, src: &dyn Source) -> Result<NetworkSlice, BenchError> {
     check_cpu(spec.cpu)?;
-    check_gap(spec.gap_ns)?;
+    if spec.gap_ns > 0 {
+        check_gap(spec.gap_ns)?;
+    }
     let link = Link::open(spec).map_err(|e| {
         let doing =
             format!("reaching a responder by {} at {} (is one running there?)", spec.transport.word(), spec.peer);
@@ -183,14 +185,15 @@ impl<'a> Run<'a> {
         let thread = MeasuringThread::enter(Some(self.spec.cpu), self.spec.fifo_priority)
             .map_err(|e| BenchError::system(format!("pinning a thread to CPU {}", self.spec.cpu), e))?;
         let mut gaps = Gaps::new(self.spec.gap_ns, self.spec.random_gap_seed);
+        let has_plan = self.spec.gap_ns > 0;
         let mut now_ns = clock::monotonic_ns();
         let count_from_ns = now_ns + self.spec.warmup_ns;
         let end_at_ns = count_from_ns + self.spec.duration_ns;
         let mut planned_at_ns = now_ns + gaps.next_ns();
         let mut sequence = 0;
         while planned_at_ns.max(now_ns) < end_at_ns && !stop.load(Ordering::Relaxed) {
-            let is_late = planned_at_ns <= now_ns;
-            if !is_late && sleep::sleep_until(planned_at_ns).is_err() {
+            let is_late = has_plan && planned_at_ns <= now_ns;
+            if has_plan && !is_late && sleep::sleep_until(planned_at_ns).is_err() {
                 continue;
             }
             sequence += 1;
@@ -222,7 +225,7 @@ impl<'a> Run<'a> {
                     return Err(BenchError::system(doing, why));
                 }
             }
-            planned_at_ns += gaps.next_ns();
+            planned_at_ns = if has_plan { planned_at_ns + gaps.next_ns() } else { now_ns };
         }
         let scheduling = thread.scheduling().clone();
         drop(thread);

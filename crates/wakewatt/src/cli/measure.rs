@@ -136,10 +136,13 @@ pub struct WakeupArgs {
     /// CPUs to wake, in kernel list notation; all this process may use when not given
     #[arg(long, value_name = "CPUS", value_parser = wakewatt_core::cpuset::CpuSet::parse)]
     pub cpu: Option<wakewatt_core::cpuset::CpuSet>,
-    /// Kinds of wake-up: timer, futex, eventfd, ipi
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = ["timer", "futex", "eventfd", "ipi"])]
+    /// Kinds of wake-up: timer, futex, eventfd, ipi; and pipe, back and forth without a pause, only when named
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = ["timer", "futex", "eventfd", "ipi", "pipe"])]
     pub kind: Vec<String>,
-    /// Pause before each wake-up, in which the CPU may sleep
+    /// The CPU that wakes the others; a near one when not given. With pipe it may be the same
+    #[arg(long, value_name = "CPU")]
+    pub from: Option<u32>,
+    /// Pause before each wake-up, in which the CPU may sleep; pipe has none
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_ns)]
     pub gap: u64,
     /// Time per CPU and kind
@@ -168,7 +171,7 @@ pub struct NetworkArgs {
     /// CPU of the responding thread (loopback only)
     #[arg(long, value_name = "CPU")]
     pub responder_cpu: Option<u32>,
-    /// Pause between planned requests
+    /// Pause between planned requests; 0us for the next as soon as the reply is there
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_ns)]
     pub gap: u64,
     /// Time per transport
@@ -251,6 +254,12 @@ pub struct PowerArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub meters: MeterArgs,
+    /// Fit a model to the meter: idle, one, half and all CPUs busy, each for --for; prints TOML for --model
+    #[arg(long, conflicts_with_all = ["json", "command", "model"])]
+    pub calibrate: bool,
+    /// Where no meter works, estimate with the model in this file, made by --calibrate
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
     /// One JSON document
     #[arg(long)]
     pub json: bool,

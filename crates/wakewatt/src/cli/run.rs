@@ -19,6 +19,9 @@ pub struct RunArgs {
     /// Write each copy's output to DIR/nodeN.out and nodeN.err instead of printing it with the node in front
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// One JSON document; the copies' output then goes to standard error, or to --output
+    #[arg(long)]
+    pub json: bool,
     /// The command, after --; {node}, {cpus} and {n} become the copy's node, its CPUs and the number of copies
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,

@@ -398,3 +398,28 @@ fn a_round_trip_to_another_host() {
         assert!(!sample["split"].is_null(), "neither a split nor the reason why not");
     }
 }
+
+/// Taking the lock twice once made this command refuse itself, and no test noticed.
+#[test]
+fn measuring_idle_states_waits_for_nobody_and_says_who_is_in_the_way() {
+    let test = "measuring_idle_states_waits_for_nobody_and_says_who_is_in_the_way";
+    let Some(_machine) = machine(test) else { return };
+    if !Path::new("/sys/devices/system/cpu/cpu0/cpuidle/state1").exists() {
+        return skipped(test, "this machine has no idle driver");
+    }
+    let (before, found) = (state(), idle_settings());
+    let mut command = wakewatt(&["measure", "idle", "--duration", "20s", "--json"]);
+    let first = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    // Not a changed setting: the first arm may be what was found.
+    assert!(wait_until(Duration::from_secs(20), || !journals().is_empty()), "no journal was ever opened");
+    let second = said(&mut wakewatt(&["measure", "idle", "--duration", "300ms"]));
+    assert_eq!(second.code, Some(8), "{second:?}");
+    assert!(second.err.contains("another wakewatt"), "{second:?}");
+    first.signal(Signal::INT);
+    let first = first.end();
+    assert_eq!(first.code, Some(130), "{first:?}");
+    assert_eq!((state(), idle_settings()), (before.clone(), found.clone()));
+    let third = said(&mut wakewatt(&["measure", "idle", "--duration", "300ms", "--kind", "timer", "--json"]));
+    assert_eq!(third.code, Some(0), "the lock is free again: {third:?}");
+    assert_eq!((state(), idle_settings()), (before, found));
+}

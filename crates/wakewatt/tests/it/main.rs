@@ -13,6 +13,7 @@ mod icmp;
 mod live;
 mod load;
 mod matrix;
+mod measure;
 mod recording;
 mod remedy;
 mod runs;

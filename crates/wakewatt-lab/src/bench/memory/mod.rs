@@ -338,7 +338,8 @@ mod tests {
         let found = memory(&tiny(), &src, &AtomicBool::new(false), &|_, _| ()).unwrap();
         assert_eq!(found.latency.len(), 2, "{:?}", found.not_done);
         assert!(found.latency.iter().all(|c| c.points.len() == 2 && c.points[0].best_ns > 0.1));
-        assert_eq!(found.bandwidth.len(), 4 * tiny().cpus.len().min(2), "{:?}", found.not_done);
+        // Kernels, page sizes, and one CPU or all.
+        assert_eq!(found.bandwidth.len(), 4 * 2 * tiny().cpus.len().min(2), "{:?}", found.not_done);
         assert_eq!(found.matrix.len(), 1);
         if tiny().cpus.len() > 1 {
             let loaded = found.loaded.unwrap();

@@ -83,6 +83,10 @@ pub fn run(args: &MeasureArgs) -> Result<End> {
         Measure::Cores(args) => (cores::run(args, &src, &interrupt)?, args.json),
         Measure::Frequency(args) => (frequency::run(args, &interrupt)?, args.json),
         Measure::Idle(args) => (idle::run(args, &src, &interrupt)?, args.json),
+        Measure::Power(args) if args.calibrate => {
+            power::calibrated(args, &interrupt)?;
+            return Ok(Code::Fine.into());
+        }
         Measure::Power(args) => {
             let power = vec![power::run(args, &interrupt)?];
             (Measured { power, ..Measured::default() }, args.json)
@@ -150,6 +154,9 @@ fn code(measured: &Measured, is_interrupted: bool) -> Code {
         not_done: _,
     } = measured;
     let has_idle = idle_states.iter().any(|costs| costs.states.iter().any(|s| !s.wakes.is_empty()));
+    let has_memory = memory.as_ref().is_some_and(|m| {
+        !m.latency.is_empty() || m.loaded.is_some() || !m.bandwidth.is_empty() || !m.matrix.is_empty()
+    });
     let has_power = power.iter().any(|p| p.sample.chosen.is_some());
     let is_left = disk_experiment.as_ref().is_some_and(|run| !run.is_restored());
     if is_left || idle_states.iter().any(|costs| !costs.not_restored.is_empty()) {
@@ -159,7 +166,7 @@ fn code(measured: &Measured, is_interrupted: bool) -> Code {
     } else if wakeups.is_empty()
         && network.is_empty()
         && icmp.is_empty()
-        && memory.is_none()
+        && !has_memory
         && disk.is_empty()
         && disk_experiment.is_none()
         && cores.is_empty()
@@ -173,8 +180,8 @@ fn code(measured: &Measured, is_interrupted: bool) -> Code {
     }
 }
 
-/// The kinds, in the order they are measured.
-const KINDS: [WakeKind; 4] = [WakeKind::Timer, WakeKind::Futex, WakeKind::Eventfd, WakeKind::Ipi];
+/// The kinds, in the order they are measured; the last has no pause to sleep in and is measured only when named.
+const KINDS: [WakeKind; 5] = [WakeKind::Timer, WakeKind::Futex, WakeKind::Eventfd, WakeKind::Ipi, WakeKind::Pipe];
 
 fn wakeup(args: &WakeupArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<Measured> {
     let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
@@ -184,7 +191,9 @@ fn wakeup(args: &WakeupArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<
     if args.cpu.is_none() && cpus.len() < allowed.len() {
         measured.not_done.push(format!("only CPUs {cpus} of {allowed} were measured; name others with --cpu"));
     }
-    let is_wanted = |kind: &WakeKind| args.kind.is_empty() || args.kind.iter().any(|k| k == kind.word());
+    let is_wanted = |kind: &WakeKind| {
+        (args.kind.is_empty() && *kind != WakeKind::Pipe) || args.kind.iter().any(|k| k == kind.word())
+    };
     let jobs: Vec<(Cpu, WakeKind)> =
         cpus.iter().flat_map(|cpu| KINDS.into_iter().filter(is_wanted).map(move |k| (cpu, k))).collect();
     let progress = Progress::start("measure wakeup");
@@ -193,7 +202,7 @@ fn wakeup(args: &WakeupArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<
             break;
         }
         progress.set(at as f64 / jobs.len() as f64, &format!("{} on CPU {cpu}", kind.word()));
-        let from_cpu = pick::partner(&topology, &allowed, *cpu);
+        let from_cpu = args.from.or_else(|| pick::partner(&topology, &allowed, *cpu));
         match one_wakeup(*kind, *cpu, from_cpu, args.gap, args.duration, src, interrupt) {
             Ok(sample) => measured.wakeups.push(sample),
             Err(why) => measured.not_done.push(format!("{} wake-up of CPU {cpu}: {why}", kind.word())),
@@ -222,6 +231,7 @@ pub fn one_wakeup(
     match kind {
         WakeKind::Ipi => bench::ipi(&spec(RemoteKind::Futex), stop, src),
         WakeKind::Eventfd => bench::remote(&spec(RemoteKind::Eventfd), stop, src),
+        WakeKind::Pipe => bench::pipe(&spec(RemoteKind::Futex), stop, src),
         _ => bench::remote(&spec(RemoteKind::Futex), stop, src),
     }
     .map(|s| s.sample)

@@ -65,7 +65,7 @@ impl Copy {
         let mut readers = Vec::new();
         let file = |kind: &str| args.output.as_ref().map(|folder| folder.join(format!("{label}.{kind}")));
         if let Some(from) = child.stdout.take() {
-            readers.push(reader(from, file("out"), format!("[{label}] "), false, metric.cloned())?);
+            readers.push(reader(from, file("out"), format!("[{label}] "), args.json, metric.cloned())?);
         }
         if let Some(from) = child.stderr.take() {
             readers.push(reader(from, file("err"), format!("[{label}] "), true, None)?);
@@ -116,12 +116,13 @@ impl Copy {
     }
 }
 
-/// Passes lines on, with the copy's name in front or to a file; returns the last number the expression found.
+/// Passes lines on, with the copy's name in front or to a file; returns the last number the expression found. With a
+/// document to come on standard output, everything goes to standard error.
 fn reader(
     from: impl Read + Send + 'static,
     file: Option<PathBuf>,
     prefix: String,
-    is_error: bool,
+    to_error: bool,
     metric: Option<Regex>,
 ) -> Result<JoinHandle<Option<f64>>> {
     let mut to = match &file {
@@ -139,7 +140,7 @@ fn reader(
             // A full disk or a closed pipe must not stop the reading, or the command would wait for us for ever.
             match &mut to {
                 Some(file) => _ = file.write_all(&line),
-                None if is_error => output::remark(&format!("{prefix}{}", text.trim_end_matches('\n'))),
+                None if to_error => output::remark(&format!("{prefix}{}", text.trim_end_matches('\n'))),
                 None => _ = output::print(&format!("{prefix}{}\n", text.trim_end_matches('\n'))),
             }
             line.clear();

@@ -7,7 +7,10 @@
 //! command prints what it achieved). The worst copy's exit code is ours.
 
 mod copy;
+mod document;
 mod placement;
+
+pub use document::{CopyRun, Pages, Ran, Scaling};
 
 use crate::cli::run::RunArgs;
 use crate::exit::{Code, End, Failure};
@@ -60,19 +63,39 @@ pub fn run(args: &RunArgs) -> Result<End> {
         let (ended, is_interrupted) = all(args, &[Where { node: None, cpus: allowed }], metric.as_ref(), &signals)?;
         if let Some(code) = worst(&ended).filter(|code| *code != 0) {
             output::complain("The unbound copy failed, so there is nothing to compare with.");
+            document(args, &[], ended.first(), None, is_interrupted)?;
             return Ok(End::Command(code));
         }
         alone = ended.into_iter().next();
         if is_interrupted {
+            document(args, &[], alone.as_ref(), None, is_interrupted)?;
             return Ok(Code::Interrupted.into());
         }
     }
-    let (ended, _) = all(args, &bound, metric.as_ref(), &signals)?;
+    let (ended, is_interrupted) = all(args, &bound, metric.as_ref(), &signals)?;
     ended.iter().for_each(|copy| output::remark(&told(copy)));
-    if let Some(alone) = alone {
-        output::remark(&scaling(&alone, &ended, metric.is_some()));
+    let scaling = alone.as_ref().map(|alone| Scaling::of(alone, &ended));
+    if let (Some(scaling), Some(alone)) = (&scaling, &alone) {
+        output::remark(&told_scaling(scaling, metric.is_some().then_some(alone.metric)));
     }
+    document(args, &ended, alone.as_ref(), scaling, is_interrupted)?;
     Ok(End::Command(worst(&ended).unwrap_or(255)))
+}
+
+/// Prints it, if it was asked for.
+fn document(
+    args: &RunArgs,
+    ended: &[Ended],
+    alone: Option<&Ended>,
+    scaling: Option<Scaling>,
+    is_interrupted: bool,
+) -> Result<()> {
+    if !args.json {
+        return Ok(());
+    }
+    let copies = ended.iter().map(CopyRun::of).collect();
+    let ran = Ran { copies, unbound: alone.map(CopyRun::of), scaling, is_interrupted };
+    output::print(&output::json("per-node", &ran)?)
 }
 
 /// Starts one copy per place and waits for all; also says whether a signal came.
@@ -122,30 +145,21 @@ fn told(copy: &Ended) -> String {
     )
 }
 
-/// n bound copies against one that is not.
-fn scaling(alone: &Ended, ended: &[Ended], has_metric: bool) -> String {
-    let n = ended.len();
-    let start = ended.iter().map(|c| c.start_at_ns).min().unwrap_or(0);
-    let end = ended.iter().map(|c| c.end_at_ns).max().unwrap_or(0);
-    let (alone_ns, all_ns) = (alone.end_at_ns - alone.start_at_ns, (end - start).max(1));
-    let by_time = alone_ns as f64 * n as f64 / all_ns as f64;
+/// n bound copies against one that is not; with the unbound copy's metric where one was asked for.
+fn told_scaling(scaling: &Scaling, metric: Option<Option<f64>>) -> String {
+    let n = scaling.n_copies;
     let mut said = format!(
         "{n} bound {} took {}, one unbound copy {}: {}x the work per time, if a copy's work is the same",
         if n == 1 { "copy" } else { "copies" },
-        show_ns(all_ns),
-        show_ns(alone_ns),
-        three_digits(by_time)
+        show_ns(scaling.bound_wall_ns),
+        show_ns(scaling.unbound_wall_ns),
+        three_digits(scaling.work_ratio)
     );
-    if has_metric {
-        let sum: Option<f64> = ended.iter().map(|c| c.metric).sum();
-        said += &match (alone.metric, sum) {
-            (Some(one), Some(sum)) if one != 0.0 => {
-                format!(
-                    "\n--metric: {} in all against {}: {}x",
-                    three_digits(sum),
-                    three_digits(one),
-                    three_digits(sum / one)
-                )
+    if let Some(one) = metric {
+        said += &match (one, scaling.metric_sum, scaling.metric_ratio) {
+            (Some(one), Some(sum), Some(ratio)) => {
+                let [sum, one, ratio] = [sum, one, ratio].map(three_digits);
+                format!("\n--metric: {sum} in all against {one}: {ratio}x")
             }
             _ => "\n--metric: not found in the output of every copy, so there is no ratio".into(),
         };
@@ -187,10 +201,10 @@ mod tests {
     fn scaling_counts_the_work_of_all_copies() {
         let alone = ended(0, 1000, 0, Some(50.0));
         let four = [900, 1000, 1100, 1111].map(|ms| ended(0, ms, 0, Some(45.0)));
-        let said = scaling(&alone, &four, true);
+        let said = told_scaling(&Scaling::of(&alone, &four), Some(alone.metric));
         assert!(said.contains("4 bound copies took 1.11s, one unbound copy 1s: 3.6x the work per time"), "{said}");
         assert!(said.ends_with("--metric: 180 in all against 50: 3.6x"), "{said}");
-        let silent = scaling(&alone, &[ended(0, 5, 0, None)], true);
+        let silent = told_scaling(&Scaling::of(&alone, &[ended(0, 5, 0, None)]), Some(alone.metric));
         assert!(silent.ends_with("so there is no ratio"), "{silent}");
         assert_eq!(worst(&[ended(0, 1, 3, None), ended(1, 1, 137, None)]), Some(137));
         assert!(told(&ended(1, 20, 0, None)).starts_with("node 1, CPUs 0-1: exit code 0, 20ms; "));

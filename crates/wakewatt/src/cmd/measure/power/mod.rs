@@ -8,8 +8,10 @@
 //! that time is in it.
 
 mod activity;
+mod calibrate;
 mod text;
 
+pub(super) use calibrate::run as calibrated;
 pub(super) use text::text;
 
 use crate::cli::PowerArgs;
@@ -59,6 +61,7 @@ pub struct CommandRun {
 /// Runs it.
 pub(super) fn run(args: &PowerArgs, interrupt: &Interrupt) -> Result<PowerSample> {
     let machine: Machine = Arc::new(Live::this_machine());
+    let model = args.model.as_deref().map(calibrate::read).transpose()?;
     let (wanted, preferred) = wanted(&args.meters, &machine)?;
     let found = power::find(&wanted, &args.meters.meter);
     let wait = Wait::listen()?;
@@ -89,7 +92,10 @@ pub(super) fn run(args: &PowerArgs, interrupt: &Interrupt) -> Result<PowerSample
     let sample = recorder.stop();
     let modelled = match sample.chosen {
         Some(_) => None,
-        None => sampler.and_then(activity::since).map(|a| power_model::estimate(&a)),
+        None => {
+            let estimate = |a| model.as_ref().map_or_else(|| power_model::estimate(&a), |model| model.estimate(&a));
+            sampler.and_then(activity::since).map(estimate)
+        }
     };
     Ok(PowerSample { sample, command, modelled })
 }

@@ -1,0 +1,148 @@
+//! `measure power --calibrate`: fits the model of watts to a meter that works now, to be used where it does not.
+//!
+//! The meter's owner may take it away, or it may stand in front of one machine of a hundred alike. Loads differ as far as
+//! they can without changing a setting: nobody, one CPU, half of them, all at half time, all. What the windows cannot tell
+//! apart (frequency, where none is known; shallow from deep sleep) is left out of the fit and named. The result is
+//! TOML on standard output, to be kept and given back with `--model`.
+
+use super::activity;
+use crate::cli::PowerArgs;
+use crate::exit::{Code, Failure};
+use crate::interrupt::{Interrupt, Wait};
+use crate::output;
+use anyhow::{Context, Result};
+use std::path::Path;
+use std::sync::Arc;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::samples::power_model::{self, Activity, Calibration};
+use wakewatt_core::units::{show_ns, show_uw};
+use wakewatt_host::affinity::allowed_cpus;
+use wakewatt_host::clock::monotonic_ns;
+use wakewatt_host::live::Live;
+use wakewatt_host::power::{self, Machine, Recorder};
+use wakewatt_lab::busy::Busy;
+
+/// Of each load, unless --for says otherwise.
+const WINDOW_NS: u64 = 10_000_000_000;
+/// After a load began and before its window: meters average over about this.
+const SETTLE_NS: u64 = 2_000_000_000;
+
+/// The file.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelFile {
+    format: u32,
+    /// The meter it was fitted to.
+    meter: String,
+    n_cpus: u32,
+    calibration: Calibration,
+}
+
+/// Makes the windows and prints the model.
+pub(in crate::cmd::measure) fn run(args: &PowerArgs, interrupt: &Interrupt) -> Result<()> {
+    let could_not = |why: String| Failure::error(Code::CouldNotMeasure, why);
+    let cpus = allowed_cpus().context("cannot ask which CPUs this process may use")?;
+    let all: Vec<u32> = cpus.iter().collect();
+    let first = |n: usize| CpuSet::from_iter(all.iter().copied().take(n.max(1)));
+    let half = first(all.len() / 2);
+    let loads: [(&str, CpuSet, u8); 7] = [
+        ("nobody", cpus.clone(), 0),
+        ("all CPUs", cpus.clone(), 100),
+        ("half of the CPUs", half.clone(), 100),
+        ("all CPUs at half time", cpus.clone(), 50),
+        ("one CPU", first(1), 100),
+        ("all CPUs", cpus.clone(), 100),
+        ("nobody", cpus.clone(), 0),
+    ];
+    let window_ns = args.for_ns.unwrap_or(WINDOW_NS);
+    let (mut windows, mut meter): (Vec<(Activity, f64)>, Option<String>) = (Vec::new(), None);
+    for (what, cpus, percent) in loads {
+        let _busy = (percent > 0).then(|| Busy::start(&cpus, percent));
+        wait(SETTLE_NS.min(window_ns), interrupt)?;
+        let (activity, uw, name) = window(args, window_ns, interrupt)?;
+        if interrupt.is_set() {
+            return Err(Failure::error(Code::Interrupted, "interrupted; nothing was fitted"));
+        }
+        if meter.get_or_insert_with(|| name.clone()) != &name {
+            return Err(could_not(format!(
+                "the meter changed from {} to {name}; name one with --meter",
+                meter.unwrap_or_default()
+            )));
+        }
+        output::remark(&format!("{what} busy: {} in {}", show_uw(uw), show_ns(window_ns)));
+        windows.push((activity, uw as f64));
+    }
+    let calibration = power_model::calibrate(&windows).map_err(could_not)?;
+    for gap in &calibration.not_told_apart {
+        output::remark(&format!("not told apart by these loads: {gap}"));
+    }
+    let n_cpus = u32::try_from(all.len()).unwrap_or(u32::MAX);
+    let file = ModelFile { format: 1, meter: meter.unwrap_or_default(), n_cpus, calibration };
+    let text = toml::to_string(&file).context("cannot write the model as TOML")?;
+    output::print(&format!("# A model of this machine's watts, for `wakewatt measure power --model FILE`.\n{text}"))
+}
+
+/// One window: what the CPUs did, and the quoted meter's mean.
+fn window(args: &PowerArgs, length_ns: u64, interrupt: &Interrupt) -> Result<(Activity, u64, String)> {
+    let could_not = |why: String| Failure::error(Code::CouldNotMeasure, why);
+    let machine: Machine = Arc::new(Live::this_machine());
+    let (wanted, preferred) = super::wanted(&args.meters, &machine)?;
+    let recorder = Recorder::start(power::find(&wanted, &args.meters.meter), None, args.interval, &preferred);
+    let sampler = activity::start().ok_or_else(|| could_not("what the CPUs do cannot be read here".into()))?;
+    wait(length_ns, interrupt)?;
+    let activity = activity::since(sampler).ok_or_else(|| could_not("what the CPUs did cannot be read here".into()))?;
+    let sample = recorder.stop();
+    let chosen = sample.chosen().and_then(|m| Some((m.meter.clone(), m.total.as_ref()?.mean_uw)));
+    let why = "a model is fitted to a meter, and none works here: wakewatt measure power says why; name one with --meter-cmd, --redfish or --prometheus";
+    let (name, uw) = chosen.ok_or_else(|| could_not(why.into()))?;
+    Ok((activity, uw, name))
+}
+
+fn wait(length_ns: u64, interrupt: &Interrupt) -> Result<()> {
+    let wait = Wait::listen()?;
+    let end_at_ns = monotonic_ns().saturating_add(length_ns);
+    while !interrupt.is_set() && monotonic_ns() < end_at_ns {
+        wait.wait(None, end_at_ns.saturating_sub(monotonic_ns()));
+    }
+    Ok(())
+}
+
+/// Reads a model that was kept.
+pub(super) fn read(path: &Path) -> Result<Calibration> {
+    let bad =
+        |why: String| Failure::error(Code::BadFile, format!("{}: {why}; make one with --calibrate", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+    parse(&text).map_err(bad)
+}
+
+fn parse(text: &str) -> Result<Calibration, String> {
+    let file: ModelFile = toml::from_str(text).map_err(|e| e.to_string())?;
+    if file.format != 1 {
+        return Err(format!("format {}, and only 1 is known", file.format));
+    }
+    let p = &file.calibration.parameters;
+    let numbers = [p.base_uw, p.awake_uw, p.dynamic_uw, p.shallow_uw, file.calibration.residual_uw];
+    match numbers.iter().all(|number| number.is_finite() && (0.0..1e12).contains(number)) {
+        true => Ok(file.calibration),
+        false => Err("a number is negative or absurd".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::samples::power_model::Parameters;
+
+    #[test]
+    fn a_model_survives_the_file_and_nonsense_does_not() {
+        let parameters = Parameters { base_uw: 6e7, awake_uw: 1e6, dynamic_uw: 0.0, shallow_uw: 2.5e5 };
+        let not_told_apart = vec!["x".to_string()];
+        let calibration = Calibration { parameters, residual_uw: 1e5, n: 7, seen_uw: (6e7, 9e7), not_told_apart };
+        let file = ModelFile { format: 1, meter: "command".into(), n_cpus: 2, calibration: calibration.clone() };
+        let text = toml::to_string(&file).unwrap();
+        assert_eq!(parse(&text).unwrap(), calibration);
+        assert!(parse(&text.replace("format = 1", "format = 2")).unwrap_err().contains("format 2"));
+        assert!(parse(&text.replace("base_uw = 60000000.0", "base_uw = -1.0")).unwrap_err().contains("absurd"));
+        assert!(parse("").is_err() && parse("format = 1\nx = 2").is_err());
+    }
+}
