@@ -54,6 +54,8 @@ pub struct Evidence {
     pub energy: Vec<EnergySample>,
     /// Values over time with the moments of change marked.
     pub timelines: Vec<Timeline>,
+    /// Why doctor ran the experiments it ran, what matters most first.
+    pub chosen_because: Vec<String>,
     /// What was not looked at, and why: "experiment: needs root".
     pub not_done: Vec<String>,
 }

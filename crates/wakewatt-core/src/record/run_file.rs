@@ -120,6 +120,9 @@ pub struct RunFile {
     /// See [`Evidence::timelines`].
     #[serde(default)]
     pub timelines: Vec<Timeline>,
+    /// See [`Evidence::chosen_because`].
+    #[serde(default)]
+    pub chosen_because: Vec<String>,
     /// See [`Evidence::not_done`].
     #[serde(default)]
     pub not_done: Vec<String>,
@@ -147,6 +150,7 @@ impl RunFile {
             experiment,
             experiments,
             timelines,
+            chosen_because,
             not_done,
         } = evidence.clone();
         let mut run = RunFile {
@@ -169,6 +173,7 @@ impl RunFile {
             experiment,
             experiments,
             timelines,
+            chosen_because,
             not_done,
         };
         run.mask_peers();
@@ -215,6 +220,7 @@ impl RunFile {
             experiment: run.experiment,
             experiments: run.experiments,
             timelines: run.timelines,
+            chosen_because: run.chosen_because,
             not_done: run.not_done,
         })
     }

@@ -1,8 +1,8 @@
 //! `wakewatt doctor`: look, measure, experiment, explain, report. The main job.
 //!
 //! On a recorded host it only looks. On a live one it measures wake-ups, loopback round trips and disk reads as it finds
-//! them, then, if it may, turns the idle setting back and forth in random order and measures again (`experiment`). Every
-//! step that could not be done becomes a line with its reason; nothing stops the steps after it.
+//! them, then, if it may, turns the setting that matters most here (`chosen`) back and forth in random order and measures
+//! again. Every step that could not be done becomes a line with its reason; nothing stops the steps after it.
 
 use super::measure::one_wakeup;
 use super::saved;
@@ -26,6 +26,7 @@ use wakewatt_core::source::Source;
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_lab::bench::{self, NetworkSpec, RespondSpec, Responder};
 
+mod chosen;
 mod disk;
 mod experiment;
 mod states;
@@ -166,7 +167,7 @@ fn measure(args: &DoctorArgs, src: &dyn Source, evidence: &mut Evidence, interru
             .push("experiment: --read-only changes nothing; without it doctor proves or disproves the cost".into());
     } else if !interrupt.is_set() {
         states::idle_states(cpu, &allowed, times.is_quick, src, evidence, interrupt);
-        experiment::run(args.seed, cpu, &allowed, times, src, evidence, interrupt);
+        chosen::run(args.seed, cpu, &allowed, times, src, evidence, interrupt);
     }
     if interrupt.is_set() {
         evidence.not_done.push("the rest: interrupted".into());
@@ -291,6 +292,7 @@ fn code(args: &DoctorArgs, report: &Report, interrupt: &Interrupt) -> Code {
     let is_restored = [&evidence.experiment, &evidence.disk_experiment]
         .into_iter()
         .flatten()
+        .chain(&evidence.experiments)
         .all(wakewatt_core::samples::experiment::ExperimentRun::is_restored)
         && evidence.idle_states.iter().all(|costs| costs.not_restored.is_empty());
     let limit = match args.fail_on.as_deref() {

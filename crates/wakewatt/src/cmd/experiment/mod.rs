@@ -94,6 +94,24 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
     show(conduct::run(conduct)?, &args.show, colour)
 }
 
+/// A plan of doctor's own. Its folder is not kept: what it found goes into the report.
+pub(in crate::cmd) fn for_doctor(
+    text: &str,
+    budget_ns: u64,
+    seed: Option<u64>,
+    interrupt: &Interrupt,
+) -> Result<wakewatt_core::samples::study::Study> {
+    let mut plan = parse("doctor", text, Code::Usage)?;
+    plan.budget_ns = budget_ns;
+    let seed = seed.unwrap_or_else(crate::cmd::idle_experiment::seed_of_now);
+    let folder = std::env::temp_dir().join(format!("wakewatt-doctor-{}", std::process::id()));
+    let conduct = Conduct { plan: &plan, text, seed, folder: &folder, earlier: None, interrupt };
+    let conducted = conduct::run(conduct);
+    // What could not be removed is a small file in the folder for such; the result matters more.
+    let _ = std::fs::remove_dir_all(&folder);
+    Ok(conducted?.study)
+}
+
 fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
     let bad = |why: String| Failure::error(Code::BadFile, why);
     let (folder, head, done) = RunFolder::open(&args.run_dir).map_err(bad)?;

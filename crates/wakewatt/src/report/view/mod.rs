@@ -159,7 +159,7 @@ pub(super) fn of(report: &Report) -> View {
         origin: evidence.facts.origin.clone(),
         kind: verdict.kind.word(),
         sentence: verdict.sentence,
-        how_sure: verdict.how_sure,
+        how_sure: verdict.how_sure + &chosen(&report.evidence),
         warnings: verdict.warnings,
         headlines: experiment::headlines(evidence),
         experiment,
@@ -247,6 +247,14 @@ fn finding_view(finding: &Finding) -> FindingView {
         commands: commands.collect(),
         price: finding.price.clone(),
         verify: finding.verify.clone(),
+    }
+}
+
+/// Why these settings were turned and no others.
+fn chosen(evidence: &Evidence) -> String {
+    match &evidence.chosen_because[..] {
+        [] => String::new(),
+        all => format!(" Turned here, because most is at stake: {}.", all.join("; ")),
     }
 }
 
