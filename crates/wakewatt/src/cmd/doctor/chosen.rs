@@ -16,15 +16,28 @@ const FIRST_RATIO: f64 = 0.6;
 /// Less than this is not worth an experiment of its own beside another.
 const SMALL_NS: f64 = 5_000.0;
 
-/// What turning the governor is asked for; budget and seed are given beside.
+/// Calibration takes so many intervals, of 1.3 times what is recorded, and it comes before the budget begins.
+const CALIBRATION_RATIO: f64 = 6.0 * 1.3;
+
+/// What turning the governor is asked for, with blocks and looks that fit into the time there is.
+fn frequency_plan(budget_ns: u64) -> (String, u64) {
+    let (measure_s, looks) = match budget_ns / 1_000_000_000 {
+        110.. => (3.0, "[8, 12]"),
+        70.. => (2.0, "[8, 12]"),
+        _ => (1.0, "[6]"),
+    };
+    let plan = format!("measure = \"{measure_s}s\"\nlooks = {looks}\n{FREQUENCY}");
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // some seconds
+    let calibration_ns = (measure_s * CALIBRATION_RATIO * 1e9) as u64;
+    (plan, budget_ns.saturating_sub(calibration_ns))
+}
+
 const FREQUENCY: &str = r#"
 format = 1
 name = "doctor-frequency"
 question = "What does the frequency governor cost a request that comes after a pause?"
 primary = "steps.10.p50"
 settle = "300ms"
-measure = "4s"
-looks = [8, 12]
 again_every = 0
 
 [[arm]]
@@ -79,7 +92,8 @@ pub(super) fn run(
         match candidate.subject {
             Subject::Idle => experiment::run(seed, cpu, allowed, times, src, evidence, interrupt),
             Subject::Frequency => {
-                match crate::cmd::experiment::for_doctor(FREQUENCY, times.experiment_ns, seed, interrupt) {
+                let (plan, budget_ns) = frequency_plan(times.experiment_ns);
+                match crate::cmd::experiment::for_doctor(&plan, budget_ns, seed, interrupt) {
                     Ok(study) => evidence.experiments.push(study.run),
                     Err(why) => evidence.not_done.push(format!("experiment on the frequency governor: {why:#}")),
                 }
@@ -101,7 +115,13 @@ mod tests {
 
     #[test]
     fn the_plan_is_one() {
-        let plan = wakewatt_lab::plan::parse(FREQUENCY, &|name| Err(format!("no profile {name}"))).unwrap();
-        assert_eq!((plan.arms.len(), plan.workloads.len()), (2, 1));
+        for budget_s in [42, 86, 129, 215] {
+            let (text, budget_ns) = frequency_plan(budget_s * 1_000_000_000);
+            let plan = wakewatt_lab::plan::parse(&text, &|name| Err(format!("no profile {name}"))).unwrap();
+            assert_eq!((plan.arms.len(), plan.workloads.len()), (2, 1));
+            let round_ns = 2 * (plan.settle_ns + plan.measure_ns * 12 / 10);
+            let first_look_ns = plan.looks[0] as u64 * round_ns;
+            assert!(first_look_ns < budget_ns, "{budget_s} s: {first_look_ns} of {budget_ns} ns");
+        }
     }
 }

@@ -1,3 +1,5 @@
+//! Charts as files: valid SVG, PNG of the right size, CSV that equals what is drawn, in both themes.
+
 use super::super::sample;
 use super::*;
 

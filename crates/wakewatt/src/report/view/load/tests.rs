@@ -1,3 +1,5 @@
+//! Load sections: every chart from few, odd and missing numbers, and what is said without a meter.
+
 use super::super::super::sample;
 use super::*;
 
