@@ -6,7 +6,7 @@
 //! on one CPU measures it. A CPU that polls in idle is told through memory without any interrupt; that is its merit.
 //! Needs perf_event_paranoid of 0 or less, or CAP_PERFMON.
 
-use rustix::fd::{FromRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::io;
 use wakewatt_core::units::Cpu;
 
@@ -14,6 +14,7 @@ const PERF_TYPE_SOFTWARE: u32 = 1;
 const PERF_COUNT_SW_CPU_CLOCK: u64 = 0;
 const ATTR_SIZE_VER0: u32 = 64;
 const PERF_FLAG_FD_CLOEXEC: u64 = 8;
+const PERF_FORMAT_GROUP: u64 = 8;
 
 /// The head of struct perf_event_attr, as far as version 0 goes (include/uapi/linux/perf_event.h).
 #[repr(C)]
@@ -32,9 +33,22 @@ struct Attr {
 
 /// Opens a counter of a thread (0 is the calling one) or of all (-1), on one CPU or any (-1).
 pub(crate) fn open(kind: u32, config: u64, flags: u64, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
-    let attr = Attr { kind, size: ATTR_SIZE_VER0, config, flags, ..Attr::default() };
+    open_with(&Attr { kind, size: ATTR_SIZE_VER0, config, flags, ..Attr::default() }, pid, cpu, -1)
+}
+
+/// Opens a counter of one CPU that counts together with others or not at all: the leader's, or with none a leader. Reading
+/// the leader gives them all at once.
+pub(crate) fn open_in_group(kind: u32, config: u64, cpu: Cpu, leader: Option<&OwnedFd>) -> io::Result<OwnedFd> {
+    let cpu = i32::try_from(cpu).map_err(io::Error::other)?;
+    let attr = Attr { kind, size: ATTR_SIZE_VER0, config, read_format: PERF_FORMAT_GROUP, ..Attr::default() };
+    open_with(&attr, -1, cpu, leader.map_or(-1, AsRawFd::as_raw_fd))
+}
+
+fn open_with(attr: &Attr, pid: i32, cpu: i32, group: i32) -> io::Result<OwnedFd> {
     // SAFETY: attr is 64 bytes as its size field says, live, and only read during the call; the rest are plain integers.
-    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC) };
+    let fd = unsafe {
+        libc::syscall(libc::SYS_perf_event_open, std::ptr::from_ref(attr), pid, cpu, group, PERF_FLAG_FD_CLOEXEC)
+    };
     let fd = i32::try_from(fd).map_err(io::Error::other)?;
     if fd < 0 {
         return Err(io::Error::last_os_error());

@@ -1,12 +1,17 @@
 //! Which pairs of CPUs to measure, and what they come to: the matrix of `measure cores`.
 //!
-//! A pair costs some 20 ms, so 64 CPUs with their 4032 ordered pairs take a minute and a half, and 512 would take an hour
-//! and a half. Above a limit each nearness keeps an equal share of it, chosen by a seeded shuffle: the rare near pairs
+//! A pair costs some 50 ms, so 64 CPUs with their 4032 ordered pairs take three and a half minutes, and 512 would take
+//! nearly four hours. Above a limit each nearness keeps an equal share of it, chosen by a seeded shuffle: the rare near pairs
 //! all stay, the many far ones are sampled, and the summary says how many of how many.
+//!
+//! Pairs are measured in random order by the same seed (MEASURE 2.7), so that what drifts, the clock above all, does not
+//! look like structure of the matrix. Between two pairs all sleep: the kernel lets real-time threads have 0.95 s of each
+//! second of a CPU and takes it away after that, in the middle of a batch.
 
 use crate::bench::{BenchError, hand_over};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::cores::{CoresSample, HandOver, Nearness, NearnessSummary, Neighbourhood};
 use wakewatt_core::samples::{Scheduling, Window};
@@ -17,12 +22,17 @@ use wakewatt_host::clock::monotonic_ns;
 
 /// Ordered pairs measured at most, unless the caller says otherwise.
 pub const MAX_PAIRS: usize = 4096;
+/// After a pair all sleep for this part of the time it took: a tenth, where a twentieth is asked for.
+const PAUSE_PART: u64 = 10;
+/// A pair that nobody answered took a second.
+const MAX_PAUSE_NS: u64 = 10_000_000;
 
 /// Pairs by nearness: those to measure, and how many there are.
 pub struct Pairs {
+    /// In the order of measuring.
     chosen: Vec<(Cpu, Cpu, Nearness)>,
     n_all: BTreeMap<Nearness, u64>,
-    seed: Option<u64>,
+    seed: u64,
 }
 
 impl Pairs {
@@ -35,7 +45,6 @@ impl Pairs {
             }
         }
         let n_all: BTreeMap<Nearness, u64> = by.iter().map(|(k, v)| (*k, v.len() as u64)).collect();
-        let is_sampled = by.values().map(Vec::len).sum::<usize>() > max;
         let mut chosen = Vec::new();
         let (mut left, mut random) = (max, Random::new(seed));
         let mut classes: Vec<(Nearness, Vec<(Cpu, Cpu)>)> = by.into_iter().collect();
@@ -51,8 +60,8 @@ impl Pairs {
             left -= pairs.len();
             chosen.extend(pairs.into_iter().map(|(a, b)| (a, b, nearness)));
         }
-        chosen.sort_unstable();
-        Pairs { chosen, n_all, seed: is_sampled.then_some(seed) }
+        random.shuffle(&mut chosen);
+        Pairs { chosen, n_all, seed }
     }
 
     /// How many will be measured, of how many.
@@ -78,6 +87,7 @@ pub fn cores(
             break;
         }
         progress(at as f64 / pairs.chosen.len() as f64, &format!("CPU {from_cpu} and CPU {to_cpu}"));
+        let pair_at_ns = monotonic_ns();
         match hand_over::hand_over(from_cpu, to_cpu, stop) {
             Ok(slice) => {
                 let m = slice.one_way_ns;
@@ -103,7 +113,10 @@ pub fn cores(
                 last_error = Some(why);
             }
         }
+        let pause_ns = (monotonic_ns().saturating_sub(pair_at_ns) / PAUSE_PART).min(MAX_PAUSE_NS);
+        std::thread::sleep(Duration::from_nanos(pause_ns));
     }
+    done.sort_unstable_by_key(|pair| (pair.from_cpu, pair.to_cpu));
     let Some(scheduling) = scheduling else { return Err(last_error.unwrap_or(BenchError::NoSamples)) };
     let by_nearness = summaries(&done, &pairs.n_all);
     Ok(CoresSample {
@@ -111,7 +124,7 @@ pub fn cores(
         pairs: done,
         by_nearness,
         hand_overs_per_batch: 2 * hand_over::ROUND_TRIPS - 1,
-        seed: pairs.seed,
+        seed: Some(pairs.seed),
         scheduling,
         window: Window { start_at_ns, end_at_ns: monotonic_ns() },
     })
@@ -155,11 +168,13 @@ mod tests {
         let (list, none) = (Cpus::read(&tree), Caches::default());
         let near = Neighbourhood::of(&Topology::read(&tree, &list), &none, &cpus);
         let all = Pairs::choose(&cpus, &near, MAX_PAIRS, 1);
-        assert_eq!((all.count(), all.seed), ((4032, 4032), None));
+        assert_eq!(all.count(), (4032, 4032));
+        assert!(!all.chosen.is_sorted(), "measured in random order");
         let some = Pairs::choose(&cpus, &near, 300, 1);
         assert_eq!(some.count(), (300, 4032));
         let siblings = some.chosen.iter().filter(|p| p.2 == Nearness::SameCore).count();
-        assert_eq!((siblings, some.seed), (64, Some(1)));
+        assert_eq!(siblings, 64);
         assert_eq!(some.chosen, Pairs::choose(&cpus, &near, 300, 1).chosen);
+        assert_ne!(some.chosen, Pairs::choose(&cpus, &near, 300, 2).chosen);
     }
 }

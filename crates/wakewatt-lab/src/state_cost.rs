@@ -178,15 +178,18 @@ fn cost(spec: &StateCostSpec, arms: &StateArms<'_>, at: usize, pools: Vec<Pool>)
     };
     for (kind, pool) in spec.kinds.iter().zip(pools) {
         let Some(slice) = pool.slice else { continue };
+        let (mut n_entered, mut n_entered_any) = (0, 0);
         for state in slice.sample.idle.iter().flat_map(|d| &d.states) {
-            cost.n_entered_any += state.n_usage;
+            n_entered_any += state.n_usage;
             if state.index == row.index {
-                cost.n_entered += state.n_usage;
+                n_entered += state.n_usage;
                 cost.time_ns += state.time_ns;
             }
         }
-        let latency = slice.sample.latency;
-        cost.wakes.push(StateWake { kind: *kind, latency, round_p50_ns: pool.round_p50_ns, extra: None });
+        cost.n_entered += n_entered;
+        cost.n_entered_any += n_entered_any;
+        let (kind, latency, round_p50_ns) = (*kind, slice.sample.latency, pool.round_p50_ns);
+        cost.wakes.push(StateWake { kind, n_entered, n_entered_any, latency, round_p50_ns, extra: None });
     }
     cost
 }

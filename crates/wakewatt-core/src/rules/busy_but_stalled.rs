@@ -33,11 +33,19 @@ impl Rule for BusyButStalled {
                     PMU. Without counters compare watts and fans (wakewatt measure power) with a machine that does the same work",
             );
         };
-        let Some((ipc, n_busy)) = work.ipc_of_busy(BUSY_RATIO) else {
+        let n_busy = work.n_busy(BUSY_RATIO);
+        if n_busy == 0 && !work.cpus.is_empty() {
             return Answer::no(format!(
                 "no CPU was busy for half of the {:.0} s looked at; ask again while the machine works",
                 work.window.length_ns() as f64 / 1e9
             ));
+        }
+        let Some((ipc, n_busy)) = work.ipc_of_busy(BUSY_RATIO) else {
+            return Answer::cannot_tell(
+                format!("{n_busy} CPUs were busy, and their counters of cycles and instructions counted nothing"),
+                "see who else uses the PMU (perf, the NMI watchdog, an agent), and whether a hypervisor shows a PMU that is \
+                    not there; then wakewatt doctor again",
+            );
         };
         if ipc >= STALLED_IPC {
             return Answer::no(format!("{n_busy} busy CPUs retired {ipc:.2} instructions per cycle"));
@@ -86,6 +94,11 @@ mod tests {
         );
         assert_eq!(line(&BusyButStalled, &host(0.95, 900_000)), "no: 4 busy CPUs retired 0.90 instructions per cycle");
         assert!(line(&BusyButStalled, &host(0.1, 1)).starts_with("no: no CPU was busy"));
+        let mut dead = host(0.95, 1);
+        dead.work.iter_mut().flat_map(|w| &mut w.cpus).for_each(|c| c.n_cycles = 0);
+        assert!(line(&BusyButStalled, &dead).starts_with("cannot tell: 4 CPUs were busy"));
+        dead.work.iter_mut().for_each(|w| w.cpus.clear());
+        assert!(line(&BusyButStalled, &dead).starts_with("cannot tell"));
         assert!(ask(&BusyButStalled, "").starts_with("cannot tell"));
     }
 }

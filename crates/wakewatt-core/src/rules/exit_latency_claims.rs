@@ -9,7 +9,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
-use crate::samples::state_cost::{ClaimOff, FAR_OFF, StateCost};
+use crate::samples::state_cost::{ClaimOff, FAR_OFF};
 use crate::units::{show_ns, three_digits};
 
 /// See the essay above.
@@ -23,12 +23,11 @@ impl Rule for ExitLatencyClaims {
         "do idle states cost much more or less to leave than they claim?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
-        let judged = |s: &&StateCost| s.is_entered() && !s.is_polling && s.wakes.iter().any(|w| w.extra.is_some());
         let all = || evidence.idle_states.iter().flat_map(|c| c.states.iter().map(move |s| (c, s)));
-        let n = all().filter(|(_, s)| judged(s)).count();
+        let n = all().filter(|(_, s)| s.is_claim_judged()).count();
         if n == 0 {
             return Answer::cannot_tell(
-                "no idle state was measured alone and really entered",
+                "no idle state that claims an exit latency was measured alone, really entered and woken unannounced",
                 "sudo wakewatt measure idle, at a time when the machine is quiet",
             );
         }
@@ -39,19 +38,21 @@ impl Rule for ExitLatencyClaims {
                 "{n} measured, each within {FAR_OFF} times of its claim, as far as the rounds can tell"
             ));
         };
-        let ClaimOff { claimed_ns, extra, kind, ratio } = off;
+        let ClaimOff { claimed_ns, above_floor_ns, extra, kind, ratio } = off;
         let is_low = ratio > 1.0;
+        let floor = costs.floor.as_deref().unwrap_or("the floor");
+        // Polling claims nothing; where the floor is a state with an exit of its own, both numbers are beyond that.
+        let above = if above_floor_ns == claimed_ns { String::new() } else { format!(" above {floor}'s") };
         let title = format!(
-            "{} claims an exit latency of {} and costs {} over {} ({} times the claim)",
+            "{} claims an exit latency of {}{above} and costs {} over {floor} ({} times the claim)",
             state.name,
-            show_ns(claimed_ns),
+            show_ns(above_floor_ns),
             words(extra.median_ns),
-            costs.floor.as_deref().unwrap_or("the floor"),
             three_digits(ratio)
         );
         let (weight, confidence) =
             if is_low { (Weight::Risk, Confidence::Medium) } else { (Weight::Note, Confidence::Low) };
-        let missing_ns = extra.median_ns - claimed_ns as f64;
+        let missing_ns = extra.median_ns - above_floor_ns as f64;
         let cost = match is_low {
             true => Cost::measured_ns(
                 missing_ns,
@@ -90,19 +91,31 @@ mod tests {
     use crate::cpuset::CpuSet;
     use crate::distribution::Distribution;
     use crate::samples::Window;
-    use crate::samples::state_cost::{Extra, StateCosts, StateWake};
+    use crate::samples::state_cost::{Extra, StateCost, StateCosts, StateWake};
     use crate::samples::wakeup::WakeKind;
 
     fn host(claimed_ns: u64, extra_ns: f64, not_entered: Option<&str>) -> Evidence {
+        host_by(WakeKind::Ipi, 0, claimed_ns, extra_ns, not_entered)
+    }
+
+    fn host_by(
+        kind: WakeKind,
+        over_claimed_ns: u64,
+        claimed_ns: u64,
+        extra_ns: f64,
+        not_entered: Option<&str>,
+    ) -> Evidence {
         let extra = Extra {
             median_ns: extra_ns,
             low_ns: extra_ns * 0.9,
             high_ns: extra_ns * 1.1,
             n_rounds: 6,
-            over_claimed_ns: 0,
+            over_claimed_ns,
         };
         let wake = StateWake {
-            kind: WakeKind::Ipi,
+            kind,
+            n_entered: 1000,
+            n_entered_any: 1000,
             latency: Distribution::default(),
             round_p50_ns: Vec::new(),
             extra: Some(extra),
@@ -148,5 +161,24 @@ mod tests {
         assert!(line(&ExitLatencyClaims, &host(50_000, 60_000.0, None)).starts_with("no: 1 measured"));
         assert!(line(&ExitLatencyClaims, &host(10_000, 60_000.0, Some("refused"))).starts_with("cannot tell"));
         assert!(ask(&ExitLatencyClaims, "").starts_with("cannot tell"));
+    }
+
+    #[test]
+    fn what_cannot_judge_a_claim_does_not_clear_it() {
+        let by = |kind, claimed_ns| line(&ExitLatencyClaims, &host_by(kind, 0, claimed_ns, 20_000.0, None));
+        assert!(by(WakeKind::Timer, 10_000).starts_with("cannot tell"));
+        assert!(by(WakeKind::Ipi, 0).starts_with("cannot tell"));
+        assert!(by(WakeKind::Futex, 10_000).starts_with("no: 1 measured"));
+    }
+
+    #[test]
+    fn a_floor_with_a_claim_is_taken_off_in_every_number() {
+        let arm = host_by(WakeKind::Ipi, 40_000, 50_000, 60_000.0, None);
+        assert_eq!(
+            line(&ExitLatencyClaims, &arm),
+            "yes risk measured: c6 claims an exit latency of 10us above poll's and costs 60us over poll (6 times the claim)"
+        );
+        let Answer::Yes(found) = ExitLatencyClaims.check(&arm) else { panic!("no finding") };
+        assert!(found.cost.text.contains("50us longer"), "{}", found.cost.text);
     }
 }

@@ -146,7 +146,7 @@ pub struct CoresSample {
     pub by_nearness: Vec<NearnessSummary>,
     /// Hand-overs in a batch; a batch is timed as a whole.
     pub hand_overs_per_batch: u32,
-    /// Seed by which pairs were chosen, where not all were measured.
+    /// Seed of the order in which pairs were measured, and of the choice where not all were.
     pub seed: Option<u64>,
     /// How the threads were scheduled.
     pub scheduling: Scheduling,

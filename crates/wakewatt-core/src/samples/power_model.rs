@@ -11,6 +11,7 @@
 //! state is not a reached one: the hardware may have stayed shallower, so idle is an underestimate where it did.
 
 use super::Label;
+use super::energy::Covers;
 use serde::{Deserialize, Serialize};
 
 /// What the machine did in a window: the inputs.
@@ -44,7 +45,9 @@ pub struct Parameters {
 pub struct Modelled {
     /// Always modelled.
     pub label: Label,
-    /// The estimate, of the whole machine.
+    /// What the estimate is of: `system` for the machine, else what the fitted meter covers (`package + dram`).
+    pub covers: String,
+    /// The estimate.
     pub power_uw: u64,
     /// It may be as little as this.
     pub low_uw: u64,
@@ -58,9 +61,13 @@ pub struct Modelled {
     pub parameters: Parameters,
 }
 
-/// A fit to a meter.
+/// A fit to a meter of one machine; it holds for that machine and what that meter covers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Calibration {
+    /// What the meter covers.
+    pub covers: String,
+    /// CPUs online of the machine it was fitted on.
+    pub n_cpus: f64,
     /// The fitted numbers.
     pub parameters: Parameters,
     /// Root of the mean squared difference between meter and fit.
@@ -101,6 +108,7 @@ pub fn estimate(activity: &Activity) -> Modelled {
     let power = parameters.power_uw(activity);
     Modelled {
         label: Label::Modelled,
+        covers: Covers::System.word().into(),
         power_uw: whole(power),
         low_uw: whole(power / 2.0),
         high_uw: whole(power * 2.0),
@@ -111,18 +119,29 @@ pub fn estimate(activity: &Activity) -> Modelled {
 }
 
 impl Calibration {
-    /// With it: two residuals either way, more outside what was seen.
+    /// With it: two residuals either way, more outside what was seen. On a machine with another number of CPUs the fit is no
+    /// better than a general model, half to twice.
     pub fn estimate(&self, activity: &Activity) -> Modelled {
         let power = self.parameters.power_uw(activity);
         let outside = (self.seen_uw.0 - power).max(power - self.seen_uw.1).max(0.0);
         let half = 2.0 * self.residual_uw + outside;
         let beyond = if outside > 0.0 { ", beyond what was seen there" } else { "" };
+        let is_other = (self.n_cpus - activity.n_cpus).abs() > 0.5;
+        let other = match is_other {
+            true => format!(" with {} CPUs, not {} as here, so it hardly holds", self.n_cpus, activity.n_cpus),
+            false => String::new(),
+        };
+        let (low, high) = if is_other { (power / 2.0, power * 2.0) } else { (power, power) };
         Modelled {
             label: Label::Modelled,
+            covers: self.covers.clone(),
             power_uw: whole(power),
-            low_uw: whole(power - half),
-            high_uw: whole(power + half),
-            basis: format!("a model fitted to {} windows of a meter on this machine{beyond}", self.n),
+            low_uw: whole(low - half),
+            high_uw: whole(high + half),
+            basis: format!(
+                "a model fitted to {} windows of a meter on the machine it was made on{beyond}{other}",
+                self.n
+            ),
             activity: *activity,
             parameters: self.parameters,
         }
@@ -137,7 +156,7 @@ const NAMES: [&str; 4] = ["base", "awake", "frequency", "shallow idle"];
 /// Fits the numbers to windows in which a meter worked. Windows must differ: idle, shallow only, one and all CPUs busy, at the
 /// lowest and the highest frequency (GOVERNORS.md 9.3). Of the numbers that cannot be told apart, or come out negative,
 /// which no machine is, as few as possible are left out; where not even base and awake can, that is an error.
-pub fn calibrate(windows: &[(Activity, f64)]) -> Result<Calibration, String> {
+pub fn calibrate(windows: &[(Activity, f64)], covers: &str) -> Result<Calibration, String> {
     if windows.len() < 6 {
         return Err(format!("{} windows are too few to fit four numbers; give at least 6", windows.len()));
     }
@@ -169,7 +188,16 @@ pub fn calibrate(windows: &[(Activity, f64)]) -> Result<Calibration, String> {
     let residual_uw = (windows.iter().map(square).sum::<f64>() / freedom).sqrt();
     let seen = windows.iter().map(|(_, p)| *p);
     let seen_uw = (seen.clone().fold(f64::INFINITY, f64::min), seen.fold(0.0, f64::max));
-    Ok(Calibration { parameters, residual_uw, n: windows.len(), seen_uw, not_told_apart })
+    let n_cpus = windows.iter().map(|(a, _)| a.n_cpus).fold(0.0, f64::max);
+    Ok(Calibration {
+        covers: covers.into(),
+        n_cpus,
+        parameters,
+        residual_uw,
+        n: windows.len(),
+        seen_uw,
+        not_told_apart,
+    })
 }
 
 /// Gauss with the largest pivot; none when the rows depend on each other.
@@ -225,13 +253,16 @@ mod tests {
         let noise = [0.3e6, -0.3e6, 0.2e6, -0.2e6, 0.1e6, -0.1e6, 0.0];
         let windows: Vec<(Activity, f64)> =
             steps().into_iter().zip(noise).map(|(a, e)| (a, truth.power_uw(&a) + e)).collect();
-        let fit = calibrate(&windows).unwrap();
+        let fit = calibrate(&windows, "package").unwrap();
         assert!((fit.parameters.dynamic_uw - truth.dynamic_uw).abs() < 0.5e6, "{fit:?}");
         assert!(fit.residual_uw < 0.6e6, "{fit:?}");
         let inside = fit.estimate(&activity(6.0, 0.8, 1.0));
         let true_uw = truth.power_uw(&activity(6.0, 0.8, 1.0));
         assert!((inside.low_uw as f64..=inside.high_uw as f64).contains(&true_uw), "{inside:?}");
-        assert_eq!(inside.label, Label::Modelled);
+        assert_eq!((inside.label, inside.covers.as_str()), (Label::Modelled, "package"));
+        let elsewhere = fit.estimate(&Activity { n_cpus: 64.0, ..activity(6.0, 0.8, 1.0) });
+        assert!(elsewhere.basis.contains("with 8 CPUs, not 64"), "{}", elsewhere.basis);
+        assert!(elsewhere.low_uw * 2 <= elsewhere.power_uw && elsewhere.high_uw >= elsewhere.power_uw * 2);
         let outside = fit.estimate(&activity(16.0, 1.0, 0.0));
         assert!(outside.basis.contains("beyond"), "{}", outside.basis);
     }
@@ -239,8 +270,8 @@ mod tests {
     #[test]
     fn windows_that_are_alike_fit_nothing() {
         let idle = (activity(0.1, 0.4, 0.1), 60e6);
-        assert!(calibrate(&[idle; 20]).unwrap_err().contains("too alike"));
-        assert!(calibrate(&[idle; 2]).unwrap_err().contains("too few"));
+        assert!(calibrate(&[idle; 20], "wall").unwrap_err().contains("too alike"));
+        assert!(calibrate(&[idle; 2], "wall").unwrap_err().contains("too few"));
     }
 
     #[test]
@@ -248,11 +279,11 @@ mod tests {
         // No frequency is known, and who is not awake sleeps shallow.
         let busy = [0.0, 8.0, 4.0, 4.2, 1.0, 8.0, 0.1];
         let windows = busy.map(|awake| (activity(awake, 1.0, 8.0 - awake), 50e6 + 3e6 * awake));
-        let fit = calibrate(&windows).unwrap();
+        let fit = calibrate(&windows, "wall").unwrap();
         assert_eq!(fit.not_told_apart, ["frequency", "shallow idle"]);
         assert!((fit.parameters.base_uw - 50e6).abs() < 1e3 && (fit.parameters.awake_uw - 3e6).abs() < 1e3, "{fit:?}");
         let falling = busy.map(|awake| (activity(awake, 1.0, 8.0 - awake), 50e6 - 3e6 * awake));
-        assert!(calibrate(&falling).unwrap_err().contains("meter falls"));
+        assert!(calibrate(&falling, "wall").unwrap_err().contains("meter falls"));
     }
 
     #[test]

@@ -17,6 +17,9 @@ use serde::{Deserialize, Serialize};
 /// A state counts as entered where it has at least this share of the CPU's idle entries and of the wake-ups.
 pub const MIN_ENTERED_RATIO: f64 = 0.5;
 
+/// An extra needs more, of its own kind of wake-up: with a tenth from elsewhere the median still is this state's.
+pub const MIN_EXTRA_RATIO: f64 = 0.9;
+
 /// All states of one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StateCosts {
@@ -80,11 +83,17 @@ pub struct StateCost {
 pub struct StateWake {
     /// What woke it.
     pub kind: WakeKind,
+    /// Times the state was entered before this kind of wake-up.
+    #[serde(default)]
+    pub n_entered: u64,
+    /// Times any state was.
+    #[serde(default)]
+    pub n_entered_any: u64,
     /// All rounds together.
     pub latency: Distribution,
     /// The median of each round, in order.
     pub round_p50_ns: Vec<u64>,
-    /// The median's extra over the floor; none for the floor itself, or where either was not entered.
+    /// The median's extra over the floor; none for the floor itself, or where either was not entered nearly always.
     pub extra: Option<Extra>,
 }
 
@@ -111,33 +120,60 @@ pub const FAR_OFF: f64 = 3.0;
 pub struct ClaimOff {
     /// The claim.
     pub claimed_ns: u64,
+    /// The part of it above the floor's own claim, which is what the extra can be compared with.
+    pub above_floor_ns: u64,
     /// What was measured.
     pub extra: Extra,
     /// By which kind of wake-up.
     pub kind: WakeKind,
-    /// Measured over claimed.
+    /// Measured over claimed, both above the floor.
     pub ratio: f64,
 }
 
+impl StateWake {
+    /// Entries into the state per idle entry or per wake-up of this kind, whichever is more.
+    pub fn entered_ratio(&self) -> Option<f64> {
+        let n = self.n_entered_any.max(self.latency.n);
+        (n > 0).then(|| self.n_entered as f64 / n as f64)
+    }
+
+    /// Did the CPU sleep in the state nearly always, so that the median is the state's?
+    pub fn is_pure(&self) -> bool {
+        self.entered_ratio().is_some_and(|ratio| ratio >= MIN_EXTRA_RATIO)
+    }
+}
+
 impl StateCost {
-    /// Is the claim far off, beyond the doubt of the rounds? Judged by the interrupt, else the futex: a timer may be
-    /// foreseen by the hardware. A claim is a worst case, so it is too high only where even the 99th percentile's excess
-    /// over the median would not reach it.
+    /// Is the claim far off, beyond the doubt of the rounds? A claim is a worst case, so it is too high only where even the
+    /// 99th percentile's excess over the median would not reach it.
     pub fn claim_off(&self) -> Option<ClaimOff> {
+        self.judged().and_then(|(beside, is_off)| is_off.then_some(beside))
+    }
+
+    /// Is there a claim, and a wake-up that can tell whether it holds?
+    pub fn is_claim_judged(&self) -> bool {
+        self.judged().is_some()
+    }
+
+    /// The claim beside its measurement, and whether it is far off. Judged by the interrupt, else the futex: a timer may be
+    /// foreseen by the hardware.
+    fn judged(&self) -> Option<(ClaimOff, bool)> {
         let claimed_ns = self.claimed_exit_ns.filter(|ns| *ns > 0 && self.is_entered() && !self.is_polling)?;
         let wake =
             [WakeKind::Ipi, WakeKind::Futex].into_iter().find_map(|k| self.wake(k).filter(|w| w.extra.is_some()))?;
         let extra = wake.extra?;
         // The floor's own exit is missing in the extra, so it is taken off the claim as well.
-        let claimed = claimed_ns.saturating_sub(extra.over_claimed_ns) as f64;
-        if claimed <= 0.0 {
+        let above_floor_ns = claimed_ns.saturating_sub(extra.over_claimed_ns);
+        if above_floor_ns == 0 {
             return None;
         }
+        let claimed = above_floor_ns as f64;
         let tail_ns =
             wake.latency.p99_ns().zip(wake.latency.p50_ns()).map_or(0.0, |(p99, p50)| p99.saturating_sub(p50) as f64);
         let is_low = extra.low_ns > claimed * FAR_OFF;
         let is_high = extra.n_rounds >= 2 && (extra.high_ns.max(0.0) + tail_ns) * FAR_OFF < claimed;
-        (is_low || is_high).then(|| ClaimOff { claimed_ns, extra, kind: wake.kind, ratio: extra.median_ns / claimed })
+        let ratio = extra.median_ns / claimed;
+        Some((ClaimOff { claimed_ns, above_floor_ns, extra, kind: wake.kind, ratio }, is_low || is_high))
     }
 
     /// Wake-ups measured, of all kinds.
@@ -170,8 +206,8 @@ impl StateCosts {
         let Some(floor) = entered().find(|s| s.is_polling).or_else(|| entered().next()).cloned() else { return };
         let over_claimed_ns = floor.claimed_exit_ns.unwrap_or(0);
         for state in self.states.iter_mut().filter(|s| s.index != floor.index && s.is_entered()) {
-            for wake in &mut state.wakes {
-                let below = floor.wake(wake.kind);
+            for wake in state.wakes.iter_mut().filter(|wake| wake.is_pure()) {
+                let below = floor.wake(wake.kind).filter(|below| below.is_pure());
                 wake.extra = below.and_then(|below| extra(&wake.round_p50_ns, &below.round_p50_ns, over_claimed_ns));
             }
         }
@@ -201,6 +237,8 @@ mod tests {
     fn state(name: &str, is_polling: bool, rounds: &[u64]) -> StateCost {
         let wake = StateWake {
             kind: WakeKind::Ipi,
+            n_entered: 9,
+            n_entered_any: 10,
             latency: Distribution::default(),
             round_p50_ns: rounds.to_vec(),
             extra: None,
@@ -246,6 +284,15 @@ mod tests {
         for (claimed_ns, is_off) in [(100, true), (300, true), (500, false), (3000, false), (4000, true)] {
             c6.claimed_exit_ns = Some(claimed_ns);
             assert_eq!(c6.claim_off().is_some(), is_off, "claim {claimed_ns}, extra 1000 to 1100");
+        }
+        c6.wakes[0].kind = WakeKind::Timer;
+        assert!(!c6.is_claim_judged(), "a timer cannot tell");
+        for at in [0, 1] {
+            costs.states[1].wakes[0].extra = None;
+            costs.states[at].wakes[0].n_entered = 8;
+            costs.compare_with_floor();
+            assert_eq!(costs.states[1].wakes[0].extra, None, "a fifth of the wake-ups were out of another state");
+            costs.states[at].wakes[0].n_entered = 10;
         }
         costs.states[1].wakes[0].extra = None;
         costs.states[0].not_entered = Some("refused".into());

@@ -16,9 +16,9 @@ pub struct CpuWork {
     pub cpu: Cpu,
     /// Neither idle nor taken by a hypervisor, by /proc/stat.
     pub busy_ratio: f64,
-    /// Cycles while not halted.
+    /// Cycles while not halted, in the part of the window in which the PMU had room for both counters.
     pub n_cycles: u64,
-    /// Instructions retired.
+    /// Instructions retired in the same.
     pub n_instructions: u64,
 }
 
@@ -32,11 +32,21 @@ pub struct WorkSample {
 }
 
 impl WorkSample {
-    /// Instructions per cycle of the CPUs that were at least this busy, all together, and how many those are.
+    /// CPUs that were at least this busy.
+    pub fn n_busy(&self, least_busy_ratio: f64) -> usize {
+        self.busy(least_busy_ratio).count()
+    }
+
+    /// Instructions per cycle of the CPUs that were at least this busy, all together, and how many those are. A busy CPU
+    /// without cycles was not counted; none where no busy CPU was.
     pub fn ipc_of_busy(&self, least_busy_ratio: f64) -> Option<(f64, usize)> {
-        let busy: Vec<&CpuWork> = self.cpus.iter().filter(|c| c.busy_ratio >= least_busy_ratio).collect();
-        let sum = |of: fn(&CpuWork) -> u64| busy.iter().map(|c| of(c) as f64).sum::<f64>();
+        let counted = || self.busy(least_busy_ratio).filter(|c| c.n_cycles > 0);
+        let sum = |of: fn(&CpuWork) -> u64| counted().map(|c| of(c) as f64).sum::<f64>();
         let n_cycles = sum(|c| c.n_cycles);
-        (n_cycles > 0.0).then(|| (sum(|c| c.n_instructions) / n_cycles, busy.len()))
+        (n_cycles > 0.0).then(|| (sum(|c| c.n_instructions) / n_cycles, counted().count()))
+    }
+
+    fn busy(&self, least_busy_ratio: f64) -> impl Iterator<Item = &CpuWork> {
+        self.cpus.iter().filter(move |c| c.busy_ratio >= least_busy_ratio)
     }
 }

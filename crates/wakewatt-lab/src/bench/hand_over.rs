@@ -20,9 +20,10 @@ use wakewatt_host::{clock, sched::MeasuringThread};
 
 /// Round trips in a batch: some 100 us, so that reading the clock is nothing.
 pub const ROUND_TRIPS: u32 = 500;
-/// Batches that count, and those before.
-const BATCHES: usize = 100;
-const WARMUP_BATCHES: usize = 20;
+/// Batches that count.
+const BATCHES: usize = 300;
+/// Batches before that are discarded: the clock of a CPU that slept needs some milliseconds to rise.
+const WARMUP_NS: u64 = 10_000_000;
 const LINES: usize = 16;
 const OURS: u32 = 0;
 const THEIRS: u32 = 1;
@@ -111,12 +112,11 @@ fn lead(
     let line_node = fresh.node();
     let lines = shared.get_or_init(|| fresh);
     let mut one_way_ns = [0.0; BATCHES];
-    let mut n = 0;
-    for batch in 0..WARMUP_BATCHES + BATCHES {
-        if stop.load(Ordering::Relaxed) {
+    let (mut n, mut warm_at_ns) = (0, None);
+    for line in (0..LINES).cycle().map(|k| lines.line(k)) {
+        if n == BATCHES || stop.load(Ordering::Relaxed) {
             break;
         }
-        let line = lines.line(batch % LINES);
         let start_ns = clock::monotonic_ns();
         for _ in 0..ROUND_TRIPS {
             if !turn(line, OURS, THEIRS) {
@@ -128,7 +128,8 @@ fn lead(
         }
         // The last answer is not awaited: the batch has as many hand-overs there as back but for the last one.
         let length_ns = clock::monotonic_ns().saturating_sub(start_ns);
-        if batch >= WARMUP_BATCHES {
+        // From the first answer on: before it the other thread may not have been there.
+        if start_ns >= *warm_at_ns.get_or_insert(start_ns + length_ns + WARMUP_NS) {
             one_way_ns[n] = length_ns as f64 / f64::from(2 * ROUND_TRIPS - 1);
             n += 1;
         }
@@ -148,8 +149,7 @@ fn follow(cpu: Cpu, shared: &OnceLock<Lines>, is_over: &AtomicBool) -> Result<()
             None => std::thread::yield_now(),
         }
     };
-    for batch in 0..WARMUP_BATCHES + BATCHES {
-        let line = lines.line(batch % LINES);
+    for line in (0..LINES).cycle().map(|k| lines.line(k)) {
         for _ in 0..ROUND_TRIPS {
             if !turn(line, THEIRS, OURS) {
                 return Ok(());

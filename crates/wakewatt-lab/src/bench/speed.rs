@@ -36,7 +36,7 @@ const CALIBRATION_NS: u64 = 50_000_000;
 pub struct SpeedSpec {
     /// The CPU.
     pub cpu: Cpu,
-    /// Idle times, and how often each.
+    /// Idle times, and how often each. An interruption is obeyed after the one under way.
     pub idle: Vec<(u64, u32)>,
     /// How long to work after each.
     pub work_ns: u64,
@@ -153,14 +153,12 @@ fn calibrate(work: impl Fn(u64), aim_ns: u64, warm_ns: u64, stop: &AtomicBool) -
 /// Sleeps, then works; false when stopped.
 fn work_after(idle_ns: u64, steps: u64, counter: Option<&Cycles>, run: &mut Run, stop: &AtomicBool) -> bool {
     let planned_at_ns = clock::monotonic_ns() + idle_ns;
-    while clock::monotonic_ns() < planned_at_ns {
-        if stop.load(Ordering::Relaxed) {
-            return false;
-        }
-        // A stop is obeyed within a tenth of a second, at the price of nine short wake-ups in the longest idle time.
-        let left_ns = planned_at_ns.saturating_sub(clock::monotonic_ns());
-        let _ =
-            sleep::sleep_until(if left_ns > 150_000_000 { clock::monotonic_ns() + 100_000_000 } else { planned_at_ns });
+    // One sleep, so that the idle time is one; a look at the flag in between would be a wake-up. A stop waits for its end.
+    while !stop.load(Ordering::Relaxed) && clock::monotonic_ns() < planned_at_ns {
+        let _ = sleep::sleep_until(planned_at_ns);
+    }
+    if stop.load(Ordering::Relaxed) {
+        return false;
     }
     let mut before_ns = clock::monotonic_ns();
     run.exit_ns = before_ns.saturating_sub(planned_at_ns) as f64;

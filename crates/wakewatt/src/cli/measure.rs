@@ -191,7 +191,7 @@ pub struct CoresArgs {
     /// At most so many ordered pairs, an equal share of each class; 4096 when not given
     #[arg(long, value_name = "NUMBER")]
     pub pairs: Option<usize>,
-    /// Which pairs are chosen, where not all are
+    /// Order of the pairs, and which are chosen where not all are
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
     /// One JSON document

@@ -23,7 +23,9 @@ use wakewatt_core::rules::{Answer, Ruling, Weight, judge};
 use wakewatt_core::samples::network::Transport;
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::source::Source;
+use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
+use wakewatt_host::clock::monotonic_ns;
 use wakewatt_lab::bench::{self, NetworkSpec, RespondSpec, Responder};
 
 mod chosen;
@@ -46,17 +48,26 @@ struct Times {
     probe_ns: u64,
     block_ns: u64,
     warmup_ns: u64,
+    /// From start to report.
+    total_ns: u64,
+    /// After the experiment: settings put back, rules, the report.
+    reserve_ns: u64,
+    /// For the experiment: what the parts before it left.
     experiment_ns: u64,
     is_quick: bool,
 }
 
-/// 60 s and 5 min in all, with room for facts, rules and a slow disk.
+/// Below this no look at the data can be reached.
+const MIN_EXPERIMENT_NS: u64 = 12_000_000_000;
+
 const QUICK: Times = Times {
     trace_ns: 5_000_000_000,
     probe_ns: 1_000_000_000,
     block_ns: 1_800_000_000,
     warmup_ns: 100_000_000,
-    experiment_ns: 42_000_000_000,
+    total_ns: 60_000_000_000,
+    reserve_ns: 3_000_000_000,
+    experiment_ns: 0,
     is_quick: true,
 };
 const FULL: Times = Times {
@@ -64,9 +75,26 @@ const FULL: Times = Times {
     probe_ns: 4_000_000_000,
     block_ns: 4_500_000_000,
     warmup_ns: 300_000_000,
-    experiment_ns: 215_000_000_000,
+    total_ns: 300_000_000_000,
+    reserve_ns: 10_000_000_000,
+    experiment_ns: 0,
     is_quick: false,
 };
+
+impl Times {
+    /// The experiment gets what is left of the whole, or there is none.
+    fn with_the_rest(self, spent_ns: u64) -> Result<Times, String> {
+        let experiment_ns = self.total_ns.saturating_sub(spent_ns).saturating_sub(self.reserve_ns);
+        match experiment_ns >= MIN_EXPERIMENT_NS {
+            true => Ok(Times { experiment_ns, ..self }),
+            false => Err(format!(
+                "the measurements before it took {} of {}; wakewatt experiment does it alone",
+                show_ns(spent_ns),
+                show_ns(self.total_ns)
+            )),
+        }
+    }
+}
 
 /// The JSON document.
 #[derive(serde::Serialize, schemars::JsonSchema)]
@@ -85,13 +113,14 @@ pub struct Document<'a> {
 
 /// Runs it.
 pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
+    let start_at_ns = monotonic_ns();
     let interrupt = Interrupt::listen()?;
     let report_file = report_file(args)?;
     let src = super::open(&args.from)?;
     let saving = saved::start(args.save.as_deref(), "doctor", &*src)?;
     let mut evidence = Evidence { facts: Snapshot::read(&*src, |_| true), ..Evidence::default() };
     if src.is_live() {
-        measure(args, &*src, &mut evidence, &interrupt);
+        measure(args, start_at_ns, &*src, &mut evidence, &interrupt);
     } else {
         evidence.not_done.push("measurements: this is a recorded host".into());
         evidence.not_done.push("experiment: this is a recorded host".into());
@@ -136,7 +165,7 @@ fn report_file(args: &DoctorArgs) -> Result<Option<PathBuf>> {
     }
 }
 
-fn measure(args: &DoctorArgs, src: &dyn Source, evidence: &mut Evidence, interrupt: &Interrupt) {
+fn measure(args: &DoctorArgs, start_at_ns: u64, src: &dyn Source, evidence: &mut Evidence, interrupt: &Interrupt) {
     let allowed = match allowed_cpus() {
         Ok(allowed) => allowed,
         Err(why) => {
@@ -167,7 +196,10 @@ fn measure(args: &DoctorArgs, src: &dyn Source, evidence: &mut Evidence, interru
             .push("experiment: --read-only changes nothing; without it doctor proves or disproves the cost".into());
     } else if !interrupt.is_set() {
         states::idle_states(cpu, &allowed, times.is_quick, src, evidence, interrupt);
-        chosen::run(args.seed, cpu, &allowed, times, src, evidence, interrupt);
+        match times.with_the_rest(monotonic_ns().saturating_sub(start_at_ns)) {
+            Ok(times) => chosen::run(args.seed, cpu, &allowed, times, src, evidence, interrupt),
+            Err(why) => evidence.not_done.push(format!("experiment: {why}")),
+        }
     }
     if interrupt.is_set() {
         evidence.not_done.push("the rest: interrupted".into());
@@ -316,5 +348,19 @@ fn code(args: &DoctorArgs, report: &Report, interrupt: &Interrupt) -> Code {
         Code::CouldNotMeasure
     } else {
         Code::Fine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_experiment_gets_what_the_parts_before_it_left() {
+        let left = |times: Times, spent_s: u64| times.with_the_rest(spent_s * 1_000_000_000).map(|t| t.experiment_ns);
+        assert_eq!((left(QUICK, 20), left(FULL, 90)), (Ok(37_000_000_000), Ok(200_000_000_000)));
+        for spent_s in [50, 500] {
+            assert!(left(QUICK, spent_s).unwrap_err().contains("of 60s"));
+        }
     }
 }

@@ -74,6 +74,14 @@ fn a_file_is_made_only_where_there_is_room_and_leaves_nothing() {
 }
 
 #[test]
+fn an_experiment_with_reads_is_of_one_kind() {
+    for options in [["--depth", "1,4"], ["--engine", "psync,io_uring"]] {
+        let said = run(&[&["measure", "disk", "--experiment"], &options[..]].concat());
+        assert!(said.code == Some(2) && said.err.contains("give one --depth and one --engine"), "{said:?}");
+    }
+}
+
+#[test]
 fn there_is_no_way_to_write() {
     let help = run(&["measure", "disk", "--help"]).out;
     assert!(help.contains("only ever read"), "{help}");

@@ -14,8 +14,8 @@ use crate::samples::{Label, Window};
 
 /// A counter that stands still for less may only be slow: RAPL updates every 1 ms, a BMC once a second.
 const SHORTEST_FOR_DEAD_NS: u64 = 50_000_000;
-/// So many equal readings in a row, over so long, are a frozen or a very slow meter.
-const FROZEN: (usize, u64) = (10, 30_000_000_000);
+/// So many readings, all equal, and no others: a frozen or a very slow meter, or a load steadier than its steps.
+const N_FROZEN: usize = 5;
 /// Batches for the interval of the mean.
 const MAX_BATCHES: usize = 10;
 /// Student's t at 97.5 %, by degrees of freedom from 3 on.
@@ -145,8 +145,11 @@ impl Series {
         out.window = Window { start_at_ns: first.0, end_at_ns: last.0 };
         out.min_uw = good.iter().filter_map(|(_, v)| u64::try_from(*v).ok()).min();
         out.max_uw = good.iter().filter_map(|(_, v)| u64::try_from(*v).ok()).max();
-        if good.len() >= FROZEN.0 && out.window.length_ns() >= FROZEN.1 && out.min_uw == out.max_uw {
-            out.doubts.push(format!("all {} readings are equal: frozen, or slower than this window", good.len()));
+        if good.len() >= N_FROZEN && out.min_uw == out.max_uw {
+            out.doubts.push(format!(
+                "all {} readings are equal: frozen, slower than this window, or coarser than the load varied",
+                good.len()
+            ));
         }
         if good.len() == 1 {
             out.mean_uw = out.min_uw;

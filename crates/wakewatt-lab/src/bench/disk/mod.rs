@@ -106,6 +106,9 @@ pub fn disk(
     src: &dyn Source,
 ) -> Result<DiskSlice, BenchError> {
     check(spec, target)?;
+    let mut spec = spec.clone();
+    spec.fifo_priority = spec.fifo_priority.filter(|_| sleeps(&spec, target.is_direct));
+    let spec = &spec;
     let allowed: CpuSet = allowed_cpus().map_err(|e| BenchError::system("asking which CPUs may be used", e))?;
     let cpus: Vec<Cpu> = allowed.iter().collect();
     let clock_read_ns = clock::read_cost_ns();
@@ -214,6 +217,12 @@ fn check(spec: &DiskSpec, target: &Target) -> Result<(), BenchError> {
 
 fn pinning(cpu: Cpu, why: rustix::io::Errno) -> BenchError {
     BenchError::system(format!("pinning a thread to CPU {cpu}"), why)
+}
+
+/// Do the readers sleep? Reads out of the page cache, one after the other, never do: at real-time priority they would have the
+/// CPU to themselves until the kernel takes it away from them, and then that is in the numbers.
+fn sleeps(spec: &DiskSpec, is_direct: bool) -> bool {
+    is_direct || spec.planned_per_s.is_some()
 }
 
 /// A read that failed or came back short.

@@ -34,6 +34,10 @@ pub(super) fn run(args: &DiskArgs, src: &dyn Source, interrupt: &Interrupt) -> R
     let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
     let seed = args.seed.unwrap_or_else(seed_of_now);
     let mut remarks = Vec::new();
+    if args.experiment && (args.depth.len() > 1 || args.engine.len() > 1) {
+        let why = "--experiment measures one kind of reads under several settings; give one --depth and one --engine";
+        return Err(Failure::error(Code::Usage, why));
+    }
     let target = open(args, seed, interrupt, &mut remarks)?;
     let about = about(args, &target, src);
     remarks.extend(what_to_know(&target, &allowed));

@@ -17,7 +17,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::idle::TableRow;
 use wakewatt_core::samples::Scheduling;
-use wakewatt_core::samples::state_cost::{Extra, StateCost, StateCosts};
+use wakewatt_core::samples::state_cost::{Extra, StateCost, StateCosts, StateWake};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::source::Source;
 use wakewatt_core::units::{Cpu, show_ns, three_digits};
@@ -208,7 +208,7 @@ pub(super) fn text(out: &mut String, costs: &StateCosts) {
                 value(p99),
                 range(p99),
                 wake.latency.n,
-                wake.extra.as_ref().map_or(String::new(), extra)
+                wake.extra.as_ref().map_or_else(|| no_extra(state, wake), extra)
             );
             let _ = writeln!(out, "{}", row.trim_end());
         }
@@ -237,6 +237,16 @@ fn extra(extra: &Extra) -> String {
     format!("{} [{}, {}]", signed(extra.median_ns), signed(extra.low_ns), signed(extra.high_ns))
 }
 
+/// Where the row as a whole is this state's, and this kind's wake-ups came too often out of another.
+fn no_extra(state: &StateCost, wake: &StateWake) -> String {
+    match wake.entered_ratio() {
+        Some(ratio) if state.is_entered() && !wake.is_pure() => {
+            format!("none: only {} % were out of this state", three_digits(ratio * 100.0))
+        }
+        _ => String::new(),
+    }
+}
+
 fn signed(ns: f64) -> String {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded, not negative, and far below 2^64
     let size = ns.abs().round() as u64;
@@ -255,10 +265,11 @@ fn claims(out: &mut String, costs: &StateCosts) {
 fn far_off(state: &StateCost) -> Option<String> {
     let off = state.claim_off()?;
     let times = three_digits(off.ratio);
+    let above = if off.above_floor_ns == off.claimed_ns { "" } else { " above the floor's claim" };
     Some(format!(
-        "{}: claims {}, costs {} by {} ({times} times the claim)",
+        "{}: claims {}{above}, costs {} by {} ({times} times the claim)",
         state.name,
-        show_ns(off.claimed_ns),
+        show_ns(off.above_floor_ns),
         extra(&off.extra),
         off.kind.word()
     ))

@@ -87,6 +87,9 @@ fn lies_are_refused() {
     let out = power(&[-5, -5]);
     assert_eq!(out.label, Label::Unavailable);
     assert!(out.why.unwrap().contains("no machine draws"));
+    let short = power(&[120; 5]);
+    assert!(short.doubts.iter().any(|d| d.contains("all 5 readings are equal")), "{:?}", short.doubts);
+    assert!(power(&[120; 4]).doubts.is_empty() && power(&[120, 120, 121, 120, 120]).doubts.is_empty());
     let frozen = power(&[120; 40]);
     assert!(frozen.doubts.iter().any(|d| d.contains("all 40 readings are equal")), "{:?}", frozen.doubts);
     let jump = energy(None, &[0, 100, 99_000_000, 99_000_100]);

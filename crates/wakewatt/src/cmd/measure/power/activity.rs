@@ -1,10 +1,14 @@
 //! What the CPUs did while watts were recorded: the inputs of the power model, from what `watch` reads without waking anybody.
 
+use std::collections::BTreeMap;
+use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::power_model::Activity;
+use wakewatt_core::units::Cpu;
 use wakewatt_core::watch::{Layout, Rates, Sources};
 
 use crate::cli::From;
 use crate::cmd::watch::sampler::Sampler;
+use wakewatt_host::live::Live;
 
 /// A state that wakes within this is shallow: C1 and C1E are, C6 is not.
 const SHALLOW_NS: u64 = 20_000;
@@ -19,12 +23,18 @@ pub(super) fn start() -> Option<Sampler> {
 /// What was done since.
 pub(super) fn since(mut sampler: Sampler) -> Option<Activity> {
     let rates = sampler.take()?;
-    of(&sampler.layout, &rates)
+    of(&sampler.layout, &rates, &hardware_max_khz())
 }
 
-fn of(layout: &Layout, rates: &Rates) -> Option<Activity> {
+/// Each CPU's own highest frequency (`cpuinfo_max_freq`): what runs now says nothing of it where all are slow.
+fn hardware_max_khz() -> BTreeMap<Cpu, u64> {
+    let policies = Snapshot::read(&Live::this_machine(), |topic| topic == "freq").freq.policies;
+    let column = policies.by_cpu(&policies.hardware_max_khz);
+    column.known().flat_map(|(cpus, khz)| cpus.iter().map(|cpu| (cpu, *khz))).collect()
+}
+
+fn of(layout: &Layout, rates: &Rates, max_khz: &BTreeMap<Cpu, u64>) -> Option<Activity> {
     let mut out = Activity::default();
-    let most_khz = rates.cpus.iter().filter_map(|c| c.freq_khz.get()).max();
     for cpu in rates.cpus.iter().filter(|c| c.is_online) {
         let busy = cpu.busy_ratio.get()?;
         let share = |is_wanted: &dyn Fn(&str, u64) -> bool| -> f64 {
@@ -36,8 +46,8 @@ fn of(layout: &Layout, rates: &Rates) -> Option<Activity> {
         };
         let is_polling = |name: &str| name.eq_ignore_ascii_case("poll");
         let awake = (busy + share(&|name, _| is_polling(name))).min(1.0);
-        let ratio = match (cpu.freq_khz.get(), most_khz) {
-            (Some(now), Some(most)) if most > 0 => now as f64 / most as f64,
+        let ratio = match (cpu.freq_khz.get(), max_khz.get(&cpu.cpu)) {
+            (Some(now), Some(&most)) if most > 0 => now as f64 / most as f64,
             _ => 1.0,
         };
         out.n_cpus += 1.0;
@@ -50,4 +60,31 @@ fn of(layout: &Layout, rates: &Rates) -> Option<Activity> {
         };
     }
     (out.n_cpus > 0.0).then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::watch::Reading;
+    use wakewatt_core::watch::document::CpuRate;
+
+    #[test]
+    fn a_clock_is_compared_with_what_the_cpu_can_do_and_not_with_its_neighbours() {
+        let slow = |cpu| CpuRate {
+            cpu,
+            is_online: true,
+            busy_ratio: Reading::Known(1.0),
+            freq_khz: Reading::Known(1_500_000),
+            ..CpuRate::default()
+        };
+        let rates = Rates { cpus: vec![slow(0), slow(1)], ..Rates::default() };
+        let cubed = |max: &[(Cpu, u64)]| {
+            let max_khz = max.iter().copied().collect();
+            of(&Layout::default(), &rates, &max_khz).map(|a| a.awake_cubed)
+        };
+        assert_eq!(cubed(&[(0, 3_000_000), (1, 3_000_000)]), Some(0.25));
+        // The hybrid's small core runs at its best.
+        assert_eq!(cubed(&[(0, 3_000_000), (1, 1_500_000)]), Some(1.125));
+        assert_eq!(cubed(&[]), Some(2.0));
+    }
 }

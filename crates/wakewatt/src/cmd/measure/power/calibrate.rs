@@ -34,7 +34,6 @@ struct ModelFile {
     format: u32,
     /// The meter it was fitted to.
     meter: String,
-    n_cpus: u32,
     calibration: Calibration,
 }
 
@@ -55,35 +54,40 @@ pub(in crate::cmd::measure) fn run(args: &PowerArgs, interrupt: &Interrupt) -> R
         ("nobody", cpus.clone(), 0),
     ];
     let window_ns = args.for_ns.unwrap_or(WINDOW_NS);
-    let (mut windows, mut meter): (Vec<(Activity, f64)>, Option<String>) = (Vec::new(), None);
+    let (mut windows, mut meter): (Vec<(Activity, f64)>, Option<(String, String)>) = (Vec::new(), None);
     for (what, cpus, percent) in loads {
         let _busy = (percent > 0).then(|| Busy::start(&cpus, percent));
         wait(SETTLE_NS.min(window_ns), interrupt)?;
-        let (activity, uw, name) = window(args, window_ns, interrupt)?;
+        let (activity, uw, name, covers) = window(args, window_ns, interrupt)?;
         if interrupt.is_set() {
             return Err(Failure::error(Code::Interrupted, "interrupted; nothing was fitted"));
         }
-        if meter.get_or_insert_with(|| name.clone()) != &name {
+        let now = (name, covers);
+        let first = meter.get_or_insert_with(|| now.clone());
+        if *first != now {
             return Err(could_not(format!(
-                "the meter changed from {} to {name}; name one with --meter",
-                meter.unwrap_or_default()
+                "the meter changed from {} ({}) to {} ({}); name one with --meter",
+                first.0, first.1, now.0, now.1
             )));
         }
         output::remark(&format!("{what} busy: {} in {}", show_uw(uw), show_ns(window_ns)));
         windows.push((activity, uw as f64));
     }
-    let calibration = power_model::calibrate(&windows).map_err(could_not)?;
+    let (meter, covers) = meter.unwrap_or_default();
+    let calibration = power_model::calibrate(&windows, &covers).map_err(could_not)?;
     for gap in &calibration.not_told_apart {
         output::remark(&format!("not told apart by these loads: {gap}"));
     }
-    let n_cpus = u32::try_from(all.len()).unwrap_or(u32::MAX);
-    let file = ModelFile { format: 1, meter: meter.unwrap_or_default(), n_cpus, calibration };
+    let n_cpus = calibration.n_cpus;
+    let file = ModelFile { format: 1, meter, calibration };
     let text = toml::to_string(&file).context("cannot write the model as TOML")?;
-    output::print(&format!("# A model of this machine's watts, for `wakewatt measure power --model FILE`.\n{text}"))
+    output::print(&format!(
+        "# Watts of {covers} by a model of a machine with {n_cpus} CPUs, for `wakewatt measure power --model FILE` there.\n{text}"
+    ))
 }
 
-/// One window: what the CPUs did, and the quoted meter's mean.
-fn window(args: &PowerArgs, length_ns: u64, interrupt: &Interrupt) -> Result<(Activity, u64, String)> {
+/// One window: what the CPUs did, and the quoted meter's mean, name and what it covers.
+fn window(args: &PowerArgs, length_ns: u64, interrupt: &Interrupt) -> Result<(Activity, u64, String, String)> {
     let could_not = |why: String| Failure::error(Code::CouldNotMeasure, why);
     let machine: Machine = Arc::new(Live::this_machine());
     let (wanted, preferred) = super::wanted(&args.meters, &machine)?;
@@ -92,10 +96,10 @@ fn window(args: &PowerArgs, length_ns: u64, interrupt: &Interrupt) -> Result<(Ac
     wait(length_ns, interrupt)?;
     let activity = activity::since(sampler).ok_or_else(|| could_not("what the CPUs did cannot be read here".into()))?;
     let sample = recorder.stop();
-    let chosen = sample.chosen().and_then(|m| Some((m.meter.clone(), m.total.as_ref()?.mean_uw)));
+    let chosen = sample.chosen().and_then(|m| Some((m.meter.clone(), m.total.as_ref()?)));
     let why = "a model is fitted to a meter, and none works here: wakewatt measure power says why; name one with --meter-cmd, --redfish or --prometheus";
-    let (name, uw) = chosen.ok_or_else(|| could_not(why.into()))?;
-    Ok((activity, uw, name))
+    let (name, total) = chosen.ok_or_else(|| could_not(why.into()))?;
+    Ok((activity, total.mean_uw, name, total.covers.clone()))
 }
 
 fn wait(length_ns: u64, interrupt: &Interrupt) -> Result<()> {
@@ -120,12 +124,17 @@ fn parse(text: &str) -> Result<Calibration, String> {
     if file.format != 1 {
         return Err(format!("format {}, and only 1 is known", file.format));
     }
-    let p = &file.calibration.parameters;
-    let numbers = [p.base_uw, p.awake_uw, p.dynamic_uw, p.shallow_uw, file.calibration.residual_uw];
-    match numbers.iter().all(|number| number.is_finite() && (0.0..1e12).contains(number)) {
-        true => Ok(file.calibration),
-        false => Err("a number is negative or absurd".into()),
+    let c = &file.calibration;
+    let (p, seen_uw) = (&c.parameters, c.seen_uw);
+    let numbers = [p.base_uw, p.awake_uw, p.dynamic_uw, p.shallow_uw, c.residual_uw, seen_uw.0, seen_uw.1, c.n_cpus];
+    // Comparisons with what is not a number are false.
+    if !numbers.iter().all(|number| (0.0..1e12).contains(number)) || seen_uw.0 > seen_uw.1 || c.n_cpus < 1.0 {
+        return Err("a number is negative or absurd".into());
     }
+    if c.covers.is_empty() || c.covers.chars().any(char::is_control) {
+        return Err("it does not say what the meter covers".into());
+    }
+    Ok(file.calibration)
 }
 
 #[cfg(test)]
@@ -137,12 +146,18 @@ mod tests {
     fn a_model_survives_the_file_and_nonsense_does_not() {
         let parameters = Parameters { base_uw: 6e7, awake_uw: 1e6, dynamic_uw: 0.0, shallow_uw: 2.5e5 };
         let not_told_apart = vec!["x".to_string()];
-        let calibration = Calibration { parameters, residual_uw: 1e5, n: 7, seen_uw: (6e7, 9e7), not_told_apart };
-        let file = ModelFile { format: 1, meter: "command".into(), n_cpus: 2, calibration: calibration.clone() };
+        let (covers, n_cpus) = ("package + dram".to_string(), 2.0);
+        let calibration =
+            Calibration { covers, n_cpus, parameters, residual_uw: 1e5, n: 7, seen_uw: (6e7, 9e7), not_told_apart };
+        let file = ModelFile { format: 1, meter: "command".into(), calibration: calibration.clone() };
         let text = toml::to_string(&file).unwrap();
         assert_eq!(parse(&text).unwrap(), calibration);
         assert!(parse(&text.replace("format = 1", "format = 2")).unwrap_err().contains("format 2"));
         assert!(parse(&text.replace("base_uw = 60000000.0", "base_uw = -1.0")).unwrap_err().contains("absurd"));
+        for (right, wrong) in [("90000000.0", "1.0"), ("90000000.0", "nan"), ("n_cpus = 2.0", "n_cpus = inf")] {
+            assert!(parse(&text.replace(right, wrong)).unwrap_err().contains("absurd"), "{wrong}");
+        }
+        assert!(parse(&text.replace("package + dram", "")).unwrap_err().contains("covers"));
         assert!(parse("").is_err() && parse("format = 1\nx = 2").is_err());
     }
 }

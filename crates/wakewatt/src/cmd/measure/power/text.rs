@@ -27,7 +27,8 @@ pub(in crate::cmd::measure) fn text(out: &mut String, power: &PowerSample) {
     if let Some(model) = &power.modelled {
         let _ = writeln!(
             out,
-            "Modelled, not measured: {} ({} to {}); {}\n",
+            "Modelled, not measured ({}): {} ({} to {}); {}\n",
+            model.covers,
             show_uw(model.power_uw),
             show_uw(model.low_uw),
             show_uw(model.high_uw),
