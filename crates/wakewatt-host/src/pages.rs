@@ -3,8 +3,9 @@
 //! A latency without its page size is half a number: on one machine the same chase took 108 or 197 ns (MEASURE 2.5). So
 //! a region is asked for with 2 MB pages (MAP_HUGETLB, else transparent ones by madvise) or with base pages only, and
 //! afterwards /proc/self/smaps is asked what was really given. The same for nodes: mbind says where pages should lie,
-//! move_pages (without a target it only asks) says where they do. Everything is touched before it is handed out, so no
-//! page fault falls into a measurement.
+//! move_pages (without a target it only asks) says where they do. Everything is populated before it is handed out, so no
+//! page fault falls into a measurement; by MADV_POPULATE_WRITE, since a touch of a reserved page that the bound node's
+//! pool or the cgroup's limit does not have would be SIGBUS, and this is an error (madvise(2), since Linux 5.14).
 
 use std::io;
 use std::ptr::NonNull;
@@ -50,22 +51,43 @@ impl Pages {
     pub fn map(len_bytes: usize, wish: Wish, node: Option<u32>) -> io::Result<Pages> {
         let whole = len_bytes.max(LINE_BYTES).checked_next_multiple_of(HUGE_BYTES);
         let whole = whole.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        let mut pages = match wish {
-            Wish::Huge => Pages::raw(whole, libc::MAP_HUGETLB).or_else(|_| Pages::raw(whole, 0))?,
-            Wish::Base => Pages::raw(whole, 0)?,
+        let reserved = if wish == Wish::Huge { Pages::reserved(whole, node).ok() } else { None };
+        let mut pages = match reserved {
+            Some(pages) => pages,
+            None => Pages::ordinary(whole, wish, node)?,
         };
         pages.len_bytes = len_bytes.max(LINE_BYTES).next_multiple_of(LINE_BYTES);
-        if !pages.is_reserved {
-            let advice = if wish == Wish::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
-            // Refused where the kernel has no transparent huge pages: then there are none to ask for or to forbid.
-            // SAFETY: the range is our own mapping; the advice changes how it is backed, not what it holds.
-            let _ = unsafe { libc::madvise(pages.start.as_ptr().cast(), pages.mapped_bytes, advice) };
-        }
-        if let Some(node) = node {
-            pages.bind(node)?;
-        }
-        pages.touch();
         Ok(pages)
+    }
+
+    /// From the pool of 2 MB pages, whatever size is the default. Never touched to try it: without MADV_POPULATE_WRITE
+    /// there are none.
+    fn reserved(whole_bytes: usize, node: Option<u32>) -> io::Result<Pages> {
+        let pages = Pages::raw(whole_bytes, libc::MAP_HUGETLB | libc::MAP_HUGE_2MB)?;
+        node.map_or(Ok(()), |node| pages.bind(node))?;
+        pages.advise(libc::MADV_POPULATE_WRITE)?;
+        Ok(pages)
+    }
+
+    /// Transparent huge pages, or base pages.
+    fn ordinary(whole_bytes: usize, wish: Wish, node: Option<u32>) -> io::Result<Pages> {
+        let mut pages = Pages::raw(whole_bytes, 0)?;
+        // Refused where the kernel has no transparent huge pages: then there are none to ask for or to forbid.
+        let _ = pages.advise(if wish == Wish::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE });
+        node.map_or(Ok(()), |node| pages.bind(node))?;
+        match pages.advise(libc::MADV_POPULATE_WRITE) {
+            Err(why) if why.raw_os_error() == Some(libc::ENOMEM) => return Err(why),
+            // Not known to this kernel, or forbidden: as programs always did it.
+            Err(_) => pages.touch(),
+            Ok(()) => {}
+        }
+        Ok(pages)
+    }
+
+    fn advise(&self, advice: i32) -> io::Result<()> {
+        // SAFETY: the range is our own mapping; the advice changes how it is backed, not what it holds.
+        let result = unsafe { libc::madvise(self.start.as_ptr().cast(), self.mapped_bytes, advice) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     fn raw(whole_bytes: usize, flag: i32) -> io::Result<Pages> {
@@ -216,6 +238,16 @@ mod tests {
             }
         }
         assert!(Pages::map(usize::MAX - 10, Wish::Base, None).is_err());
+    }
+
+    #[test]
+    fn reserved_pages_that_are_not_there_are_an_error_and_no_signal() {
+        // More than any pool holds, and a node that is not there.
+        assert!(Pages::reserved(1 << 46, None).is_err());
+        assert!(Pages::reserved(HUGE_BYTES, Some(1000)).is_err());
+        if let Ok(pages) = Pages::reserved(HUGE_BYTES, None) {
+            assert!(pages.is_reserved() && pages.lines()[0] == Line::default());
+        }
     }
 
     #[test]

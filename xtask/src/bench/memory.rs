@@ -46,9 +46,7 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
         else {
             continue;
         };
-        // Too restless a machine: the spread is not the probe's alone, so a great one is no miss.
-        let is_steady = (versus.cv_ratio <= 0.01).then_some(true);
-        all.judge(all_met(&[versus.is_within(0.05), is_steady]));
+        all.judge(all_met(&[versus.is_within(0.05), versus.is_steady(0.01)]));
     }
     let likwid = installed("likwid-bench").ok_or("likwid-bench: not installed (Debian package likwid)".to_string());
     let simd = ours(binary, &["--part", "bandwidth", "--kernel", "load", "--array-size", "1M"], |json| {
@@ -108,7 +106,8 @@ impl Measured {
         let versus = rounds.figure(0)?;
         self.csv.push_str(rounds.csv());
         let ours = format!("{:.2} {unit}, CV over rounds {:.1} %", versus.ours, versus.cv_ratio * 100.0);
-        let peer = format!("{name} {:.2} {unit}; {}", versus.theirs, versus.ratio());
+        let peer_cv = versus.peer_cv_ratio * 100.0;
+        let peer = format!("{name} {:.2} {unit}, CV {peer_cv:.1} %; {}", versus.theirs, versus.ratio());
         self.rows.push(Row { what, ours, peer, goal, is_met: None });
         Ok(Some(versus))
     }

@@ -2,7 +2,8 @@
 //!
 //! A slow or busy machine slows all three of a round, so the ratio within rounds is what is judged, with its interval over
 //! rounds. How far the peer is from itself says what a difference can mean here. A goal is met where the ratio is within
-//! it, missed only where the whole interval lies outside; between the two this machine was too restless to say.
+//! it and the interval within twice of it, missed where the whole interval lies outside; between the two this machine was
+//! too restless to say. A spread of our own is no miss where the peer's, on the same machine, is as great.
 
 use super::median;
 use anyhow::{Context, Result, ensure};
@@ -76,6 +77,7 @@ impl Rounds {
             ours: median(&of(0)),
             theirs: median(&of(1)),
             cv_ratio: Spread::of(&of(0)).map_or(f64::NAN, |s| s.cv_ratio),
+            peer_cv_ratio: Spread::of(&of(1)).map_or(f64::NAN, |s| s.cv_ratio),
             effect: effect(0, "wakewatt")?,
             itself: effect(2, "peer")?,
             n: self.rounds.len(),
@@ -92,6 +94,8 @@ pub(crate) struct Versus {
     pub(crate) theirs: f64,
     /// Our spread over rounds: standard deviation by mean.
     pub(crate) cv_ratio: f64,
+    /// Theirs.
+    pub(crate) peer_cv_ratio: f64,
     effect: Effect,
     itself: Effect,
     n: usize,
@@ -113,12 +117,29 @@ impl Versus {
     pub(crate) fn is_not_below(&self, share: f64) -> Option<bool> {
         is_between(&self.effect, 1.0 - share, f64::INFINITY)
     }
+
+    /// Is our own spread at most this? Missed beyond half as much again, unless the peer's is as great.
+    pub(crate) fn is_steady(&self, goal: f64) -> Option<bool> {
+        is_steady(self.cv_ratio, self.peer_cv_ratio, goal)
+    }
 }
 
 fn is_between(effect: &Effect, low: f64, high: f64) -> Option<bool> {
-    if (low..=high).contains(&effect.ratio) {
+    // Infinite stays infinite.
+    let (wide_low, wide_high) = (1.0 - 2.0 * (1.0 - low), 1.0 + 2.0 * (high - 1.0));
+    if effect.ratio_low > high || effect.ratio_high < low {
+        Some(false)
+    } else if (low..=high).contains(&effect.ratio) && effect.ratio_low >= wide_low && effect.ratio_high <= wide_high {
         Some(true)
-    } else if effect.ratio_low > high || effect.ratio_high < low {
+    } else {
+        None
+    }
+}
+
+fn is_steady(ours: f64, theirs: f64, goal: f64) -> Option<bool> {
+    if ours <= goal {
+        Some(true)
+    } else if ours > goal * 1.5 && theirs < ours {
         Some(false)
     } else {
         None
@@ -155,6 +176,32 @@ mod tests {
         let second = done.figure(1).unwrap();
         assert_eq!((second.ours, second.theirs, second.is_within(0.01)), (5.0, 5.0, Some(true)));
         assert!(rounds(1, "x", "peer", &["a"], &|| Ok(vec![]), &|| Ok(vec![1.0])).is_err());
+    }
+
+    #[test]
+    fn a_wide_interval_is_neither_met_nor_missed() {
+        let figure = |percent: u32| {
+            let calls = Cell::new(0u32);
+            // Ours differs from the peer by this, up and down from round to round.
+            let swing = f64::from(percent) / 100.0;
+            let ours = || {
+                calls.set(calls.get() + 1);
+                Ok(vec![100.0 * (1.0 + if calls.get().is_multiple_of(2) { swing } else { -swing })])
+            };
+            rounds(8, "x", "peer", &["a_ns"], &ours, &|| Ok(vec![100.0])).unwrap().figure(0).unwrap()
+        };
+        assert_eq!((figure(1).is_within(0.05), figure(1).is_not_below(0.03)), (Some(true), Some(true)));
+        let wide = figure(40);
+        assert_eq!((wide.is_within(0.05), wide.is_not_below(0.03)), (None, None), "{}", wide.ratio());
+    }
+
+    #[test]
+    fn a_spread_is_missed_only_where_the_peer_is_steadier() {
+        assert_eq!(is_steady(0.009, 0.5, 0.01), Some(true));
+        assert_eq!(is_steady(0.014, 0.001, 0.01), None);
+        assert_eq!(is_steady(0.02, 0.01, 0.01), Some(false));
+        assert_eq!(is_steady(0.02, 0.03, 0.01), None);
+        assert_eq!(is_steady(f64::NAN, 0.0, 0.01), None);
     }
 
     #[test]

@@ -54,7 +54,11 @@ const STEPS: &[Step] = &[
     ),
     step("measure idle --state C1,C10 --kind ipi --duration 600ms --gap 15ms", &["C1 ", "C10 ", "put back."], false),
     // The pages of a shell that sleeps; on a machine of one node the copy is told to be alone.
-    step("run --per-node -- sh -c 'sleep 2'", &["all ", "of its own pages lay there (policy bind:0)"], false),
+    step(
+        "run --per-node -- sh -c 'sleep 2'",
+        &["all ", "of its own pages lay there (policy bind:0; last looked at "],
+        false,
+    ),
     step("capture -o b.host", &["wrote b.host"], false),
     step("compare a.host b.host", &["facts agree"], false),
     step("doctor --read-only --no-report", &["--read-only changes nothing", "a timer wake-up takes"], false),

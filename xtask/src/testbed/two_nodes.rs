@@ -15,12 +15,14 @@ const fn step(words: &'static str, code: u8, says: &'static [&'static str], json
 /// In this order.
 pub(super) const STEPS: &[Step] = &[
     step(
-        "measure memory --part latency,bandwidth,matrix --size 64K --pages base --kernel load --array-size 1M \
-         --sample-time 2ms --samples 2 --json",
+        // 64 MiB: four times the 16 MiB that the emulated processor reports as its last-level cache.
+        "measure memory --size 64K,64M --pages base --array-size 1M --sample-time 2ms --samples 2 --json",
         0,
         &[],
         memory,
     ),
+    step("measure wakeup --duration 200ms --cpu 3 --json", 0, &[], wakeup),
+    step("measure network --duration 300ms --json", 0, &[], network),
     step(
         "run --per-node --json -- sh -c 'x=$(head -c 4000000 /dev/zero | tr \"\\000\" x); sleep 2; echo ${#x}'",
         0,
@@ -68,8 +70,39 @@ fn memory(document: &Value) -> Vec<String> {
         (matrix.iter().all(|cell| is_all(&cell["on_node_ratio"])), "all pages lie on the node of their column"),
         (matrix.iter().all(|cell| is_positive(&cell["latency_ns"])), "every pair has a latency"),
         (memory["placement"]["remote_ratio"] == 0.5, "random placement is half remote"),
-        (list(&memory["bandwidth"]).iter().any(|b| b["cpus"] == "0-3"), "bandwidth of all four CPUs"),
         (list(&memory["latency"]).len() == 1, "one latency curve"),
+        (TRAFFIC.iter().all(|t| has_bandwidth(memory, t)), "bandwidth of all four CPUs with every kernel"),
+        (memory["loaded"]["size_bytes"] == 64 << 20, "the load is measured with the largest working set"),
+        (list(&memory["loaded"]["points"]).len() == 9, "nine points of latency under load"),
+        (is_positive(&memory["loaded"]["points"][8]["bytes_per_s"]), "the readers read"),
+    ])
+}
+
+const TRAFFIC: [&str; 4] = ["load", "copy", "copy_non_temporal", "triad"];
+
+fn has_bandwidth(memory: &Value, traffic: &str) -> bool {
+    let all = list(&memory["bandwidth"]);
+    all.iter().any(|b| b["cpus"] == "0-3" && b["traffic"] == traffic && is_positive(&b["best_bytes_per_s"]))
+}
+
+fn wakeup(document: &Value) -> Vec<String> {
+    let all = list(&document["wakeups"]);
+    let has = |kind: &str| all.iter().any(|sample| sample["kind"] == kind && is_positive(&sample["latency"]["n"]));
+    wrong(&[
+        (["timer", "futex", "eventfd", "ipi"].iter().all(|kind| has(kind)), "four kinds of wake-up, each with samples"),
+        (all.iter().all(|sample| sample["cpu"] == 3), "CPU 3 is woken"),
+        (all.iter().all(|sample| sample["from_cpu"] != 3), "by another one"),
+    ])
+}
+
+fn network(document: &Value) -> Vec<String> {
+    let all = list(&document["network"]);
+    let has = |word: &str| all.iter().any(|s| s["transport"] == word && is_positive(&s["round_trip"]["n"]));
+    let is_apart = |s: &Value| s["requester_cpu"] != s["responder_cpu"];
+    wrong(&[
+        (has("udp") && has("tcp"), "round trips by UDP and TCP"),
+        (all.iter().all(|sample| sample["peer"] == "loopback"), "over loopback"),
+        (all.iter().all(is_apart), "between two CPUs"),
     ])
 }
 

@@ -7,7 +7,7 @@
 
 use super::{Answer, Confidence, Cost, CostBasis, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
-use crate::units::three_digits;
+use crate::units::{show_bytes, three_digits};
 
 /// See the essay above.
 pub(super) struct RandomPlacementCost;
@@ -21,32 +21,36 @@ impl Rule for RandomPlacementCost {
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let numa = &evidence.facts.memory;
-        if let (None, Some(gap)) = (numa.random_placement_cost(), numa.online.gap()) {
-            return Answer::gap(gap);
-        }
-        let (Some(cost), Some(remote)) = (numa.random_placement_cost(), numa.random_remote_ratio()) else {
-            return Answer::cannot_tell(
-                "the distances between the memory nodes are not known",
-                "numactl --hardware; wakewatt inspect memory",
-            );
-        };
+        let predicted = numa.random_placement_cost();
         let measured = evidence.memory.as_ref().and_then(|m| m.placement.as_ref());
-        if measured.is_none() && (numa.nodes.len() < 2 || cost < 1.05) {
-            return Answer::no(format!(
-                "{} memory node(s), random placement costs {} times the local distance",
-                numa.nodes.len(),
-                three_digits(cost)
-            ));
-        }
+        // What was measured decides, whether or not the firmware tells distances.
         if let Some(placement) = measured.filter(|p| p.latency_ratio < 1.05) {
             return Answer::no(format!("measured: {}", placement.in_words()));
         }
-        let lost = 1.0 - 1.0 / measured.map_or(cost, |p| p.latency_ratio);
-        let title = format!(
-            "With {} memory nodes, random placement makes {} of accesses remote",
-            numa.nodes.len(),
-            percent(remote)
-        );
+        let (cost, remote, n_nodes) = match (measured, predicted, numa.random_remote_ratio()) {
+            (Some(placement), ..) => (placement.latency_ratio, placement.remote_ratio, placement.n_nodes),
+            (None, Some(cost), Some(remote)) => (cost, remote, numa.nodes.len() as u64),
+            _ => {
+                return numa.online.gap().map_or_else(
+                    || {
+                        Answer::cannot_tell(
+                            "the distances between the memory nodes are not known",
+                            "numactl --hardware; wakewatt inspect memory; wakewatt measure memory --part matrix",
+                        )
+                    },
+                    Answer::gap,
+                );
+            }
+        };
+        if measured.is_none() && (n_nodes < 2 || cost < 1.05) {
+            return Answer::no(format!(
+                "{n_nodes} memory node(s), random placement costs {} times the local distance",
+                three_digits(cost)
+            ));
+        }
+        let lost = 1.0 - 1.0 / cost;
+        let title =
+            format!("With {n_nodes} memory nodes, random placement makes {} of accesses remote", percent(remote));
         let text = format!(
             "memory accesses take up to {} times the local distance on average ({} of memory-bound speed); computed \
                 from the firmware's distances, not measured",
@@ -56,11 +60,13 @@ impl Rule for RandomPlacementCost {
         let (cost_of, confidence) = match measured {
             None => (Cost::predicted_ratio(lost, text), Confidence::Low),
             Some(placement) => {
-                let text = format!(
-                    "measured: {}; the firmware's distances predict {}x",
-                    placement.in_words(),
-                    three_digits(cost)
-                );
+                let beside = match predicted {
+                    Some(cost) => format!("the firmware's distances predict {}x", three_digits(cost)),
+                    None => "the firmware tells no distances".into(),
+                };
+                let with = evidence.memory.as_ref().and_then(|m| m.matrix_bytes);
+                let with = with.map_or(String::new(), |bytes| format!(" (working set {})", show_bytes(bytes)));
+                let text = format!("measured: {}{with}; {beside}", placement.in_words());
                 (
                     Cost { basis: CostBasis::Measured, latency_ns: None, throughput_ratio: Some(lost), text },
                     Confidence::High,
@@ -114,15 +120,21 @@ mod tests {
             "{root}/online\n0-1\n{root}/has_memory\n0-1\n{root}/node0/distance\n10 \
                 21\n{root}/node1/distance\n21 10\n"
         );
-        let answer = |latency_ratio: f64| {
+        let answer_on = |latency_ratio: f64, text: &str| {
             let placement = Placement { n_nodes: 2, remote_ratio: 0.5, latency_ratio, label: Label::Measured };
             let memory = Some(MemorySample { placement: Some(placement), ..MemorySample::default() });
-            RandomPlacementCost.check(&Evidence { memory, ..super::super::testing::evidence(&text) })
+            RandomPlacementCost.check(&Evidence { memory, ..super::super::testing::evidence(text) })
         };
+        let answer = |latency_ratio: f64| answer_on(latency_ratio, &text);
         let Answer::Yes(finding) = answer(1.25) else { panic!("no finding") };
         assert_eq!((finding.cost.basis, finding.confidence), (CostBasis::Measured, Confidence::High));
         let said = "measured: 1 of 2 accesses remote: 1.25x the latency of bound memory; the firmware's distances predict 1.55x";
         assert_eq!(finding.cost.text, said);
         assert!(matches!(answer(1.01), Answer::No { .. }));
+        // Firmware without distances, and no facts at all.
+        for text in [format!("{root}/online\n0-1\n{root}/has_memory\n0-1\n"), String::new()] {
+            let Answer::Yes(finding) = answer_on(1.25, &text) else { panic!("no finding") };
+            assert!(finding.cost.text.ends_with("; the firmware tells no distances"), "{}", finding.cost.text);
+        }
     }
 }

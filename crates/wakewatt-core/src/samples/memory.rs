@@ -26,6 +26,9 @@ pub struct MemorySample {
     pub bandwidth: Vec<Bandwidth>,
     /// Every node of CPUs with every node of memory.
     pub matrix: Vec<MatrixCell>,
+    /// The working set chased for the matrix; none where there is no matrix, or in documents before it was kept.
+    #[serde(default)]
+    pub matrix_bytes: Option<u64>,
     /// What random placement costs against bound, from the matrix.
     pub placement: Option<Placement>,
     /// What could not be measured, or not as wished, and why.

@@ -98,7 +98,7 @@ pub struct MemoryArgs {
     /// Working sets instead of the ladder
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_bytes, conflicts_with = "max_size")]
     pub size: Vec<u64>,
-    /// Largest working set; when not given 256 MiB, and more while latency still rises
+    /// Largest working set; when not given 256 MiB or four times the last-level cache, and more while latency still rises
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub max_size: Option<u64>,
     /// Bytes per element, of which one line is used (multichase -s)
@@ -122,7 +122,7 @@ pub struct MemoryArgs {
     /// Registers: scalar, sse2, avx2, avx512, neon; the widest there are when not given
     #[arg(long, value_name = "NAME", value_parser = ["scalar", "sse2", "avx2", "avx512", "neon"])]
     pub simd: Option<String>,
-    /// One array, all threads together
+    /// One array, all threads together; when not given four times the caches they report, as memory allows
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub array_size: Option<u64>,
     /// One JSON document

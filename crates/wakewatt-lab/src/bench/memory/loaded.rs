@@ -2,7 +2,8 @@
 //!
 //! The curve that Intel's Memory Latency Checker made known: flat until the queues of the memory controller fill, then
 //! steep. The readers only read (load kernel), in huge pages of their own; what they got is counted over the very window
-//! in which the chaser's samples were taken.
+//! in which the chaser's samples were taken. Without load the readers sleep: a spinning one would take frequency, and on
+//! the chaser's core its units. Between bursts they must spin, because no sleep is that short.
 
 use super::MemorySpec;
 use super::bandwidth::{Arrays, BandwidthSpec};
@@ -10,6 +11,7 @@ use super::latency::{Place, calibrate, pin, region, sample};
 use super::order::order;
 use crate::bench::BenchError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::memory::{LoadedCurve, LoadedPoint, PageWish, Spread, Traffic};
 use wakewatt_host::chain::Chain;
@@ -23,8 +25,10 @@ pub const DELAYS_NS: [Option<u64>; 9] =
     [None, Some(20_000), Some(8_000), Some(3_000), Some(1_500), Some(700), Some(300), Some(100), Some(0)];
 /// Readers run this long at a new delay before it is measured.
 const SETTLE_NS: u64 = 20_000_000;
-/// No reading: the readers wait.
+/// No reading: the readers sleep.
 const RESTING: u64 = u64::MAX;
+/// Between two looks at whether there is something to read: well below the time to settle.
+const REST: Duration = Duration::from_millis(5);
 
 /// One reader's count, alone on its lines so that counting disturbs nobody.
 #[derive(Debug, Default)]
@@ -35,11 +39,12 @@ struct Counter(AtomicU64);
 pub fn loaded(
     spec: &MemorySpec,
     place: &Place,
-    size_bytes: u64,
+    array_bytes: u64,
     load_cpus: &CpuSet,
     width: Width,
     stop: &AtomicBool,
 ) -> Result<LoadedCurve, BenchError> {
+    let size_bytes = spec.working_set_bytes();
     let counters: Vec<Counter> = load_cpus.iter().map(|_| Counter::default()).collect();
     let (delay_ns, is_over) = (AtomicU64::new(RESTING), AtomicBool::new(false));
     let reading = BandwidthSpec {
@@ -48,7 +53,7 @@ pub fn loaded(
         cpus: load_cpus.clone(),
         pages: PageWish::Huge,
         node: place.node,
-        array_bytes: spec.array_bytes_for(load_cpus.len()),
+        array_bytes,
         n_passes: 0,
     };
     let (readers, points) = std::thread::scope(|scope| {
@@ -134,7 +139,7 @@ fn read(arrays: &mut Arrays, width: Width, delay_ns: &AtomicU64, is_over: &Atomi
                 return;
             }
             if delay == RESTING {
-                idle(1000);
+                std::thread::sleep(REST);
                 continue;
             }
             n_bytes += Ranges { a: &mut [], b: burst, c: &[] }.run(Kernel::Load, width);

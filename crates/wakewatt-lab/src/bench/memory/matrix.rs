@@ -55,7 +55,8 @@ pub fn cell(
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let array_bytes = spec.array_bytes_for(cpus.len());
+        let array_bytes = spec.array_bytes_for(cpus, 1, room);
+        let doubt = spec.array_doubt(cpus, array_bytes);
         let spec = BandwidthSpec {
             traffic: Traffic::Load,
             width,
@@ -65,7 +66,7 @@ pub fn cell(
             array_bytes,
             n_passes: spec.n_passes,
         };
-        let rate = match room.refuse(array_bytes * cpus.len() as u64) {
+        let rate = match room.refuse(array_bytes.saturating_mul(cpus.len() as u64)) {
             Some(why) => Err(BenchError::Unavailable(why)),
             None => bandwidth(&spec, stop),
         };
@@ -73,6 +74,9 @@ pub fn cell(
             Ok(rate) if cpus.len() == 1 => cell.one_cpu_bytes_per_s = Some(rate.best_bytes_per_s),
             Ok(rate) => cell.all_cpus_bytes_per_s = Some(rate.best_bytes_per_s),
             Err(why) => failed("bandwidth", why.to_string()),
+        }
+        if let Some(why) = doubt {
+            failed("bandwidth", why);
         }
     }
     // A node of one CPU: one is all.
@@ -88,7 +92,7 @@ fn latency(
     room: &Room,
     stop: &AtomicBool,
 ) -> Result<(Option<f64>, Option<f64>), BenchError> {
-    let size_bytes = spec.memory_bytes;
+    let size_bytes = spec.working_set_bytes();
     if let Some(why) = room.refuse(super::latency::needed_bytes(size_bytes, spec.stride_bytes)) {
         return Err(BenchError::Unavailable(why));
     }

@@ -6,17 +6,20 @@
 //! stop flag within a millisecond or one pass; what is known by then is returned.
 
 pub mod bandwidth;
+pub mod enough;
 pub mod latency;
 pub mod loaded;
 pub mod matrix;
 pub mod order;
 pub mod room;
 
+pub use enough::LastLevels;
 pub use matrix::Nodes;
 pub use room::Room;
 
 use super::{BenchError, check_cpu};
 use bandwidth::BandwidthSpec;
+use enough::Enough;
 use latency::Place;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
@@ -27,9 +30,6 @@ use wakewatt_core::units::{Cpu, show_bytes};
 use wakewatt_host::clock;
 use wakewatt_host::kernels::Width;
 use wakewatt_host::pages::LINE_BYTES;
-
-/// Arrays of one thread are never smaller than this, however many threads there are: several times its share of any L3.
-const MIN_ARRAY_BYTES: u64 = 64 << 20;
 
 /// What to measure, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,8 +48,12 @@ pub struct MemorySpec {
     pub may_grow: bool,
     /// But not beyond this.
     pub largest_bytes: u64,
-    /// A working set surely in memory: for load and matrix.
-    pub memory_bytes: u64,
+    /// The working set of load and matrix; none: one that is surely in memory, found out by [`enough`].
+    pub memory_bytes: Option<u64>,
+    /// The last-level caches, as reported.
+    pub last_levels: LastLevels,
+    /// The CPUs of the chasing CPU's core: none of them reads while it chases.
+    pub core_cpus: CpuSet,
     /// Bytes per element.
     pub stride_bytes: u64,
     /// Visit elements of such a range before the next.
@@ -68,8 +72,8 @@ pub struct MemorySpec {
     pub bandwidth_pages: Vec<PageWish>,
     /// Registers; the widest there are when none.
     pub width: Option<Width>,
-    /// One array, of one thread.
-    pub array_bytes: u64,
+    /// One array, all threads together; none: well beyond their caches.
+    pub array_bytes: Option<u64>,
     /// Passes per bandwidth.
     pub n_passes: usize,
     /// Nodes for the matrix; none: no matrix.
@@ -99,7 +103,9 @@ impl MemorySpec {
             sizes_bytes: sizes(4 << 10, 256 << 20),
             may_grow: true,
             largest_bytes: 4 << 30,
-            memory_bytes: 256 << 20,
+            memory_bytes: None,
+            last_levels: LastLevels::default(),
+            core_cpus: CpuSet::default(),
             stride_bytes: LINE_BYTES as u64,
             locality_bytes: None,
             n_samples: 15,
@@ -109,7 +115,7 @@ impl MemorySpec {
             traffic: Traffic::ALL.to_vec(),
             bandwidth_pages: vec![PageWish::Huge, PageWish::Base],
             width: None,
-            array_bytes: 256 << 20,
+            array_bytes: None,
             n_passes: 10,
             nodes: Some(nodes),
             seed: 20_261_121,
@@ -123,21 +129,16 @@ impl MemorySpec {
             pages: vec![PageWish::Huge],
             sizes_bytes,
             may_grow: false,
+            largest_bytes: 512 << 20,
             n_samples: 5,
             sample_ns: 10_000_000,
             warmup_ns: 200_000_000,
             is_loaded: false,
             traffic: vec![Traffic::Load],
             bandwidth_pages: vec![PageWish::Huge],
-            array_bytes: 128 << 20,
             n_passes: 5,
             ..MemorySpec::full(cpu, cpus, nodes)
         }
-    }
-
-    /// One thread's array when there are this many threads.
-    pub(crate) fn array_bytes_for(&self, n_threads: usize) -> u64 {
-        (self.array_bytes / n_threads.max(1) as u64).max(MIN_ARRAY_BYTES.min(self.array_bytes))
     }
 
     fn width(&self) -> Width {
@@ -160,19 +161,20 @@ pub fn memory(
         return Err(BenchError::Unavailable(what));
     }
     let room = Room::of(src, spec.node);
+    let mut spec = spec.clone().on(src, &room);
     let largest = spec.sizes_bytes.iter().copied().max().filter(|_| !spec.pages.is_empty()).unwrap_or(0);
     if let Some(why) = room.refuse(latency::needed_bytes(largest, spec.stride_bytes)) {
         return Err(BenchError::Unavailable(why));
     }
     let mut found = MemorySample::default();
     let start_at_ns = clock::monotonic_ns();
-    warm_up(spec, stop)?;
+    warm_up(&spec, stop)?;
     let is_over = || stop.load(Ordering::Relaxed);
     for (at, pages) in spec.pages.iter().enumerate() {
         let place = Place { cpu: spec.cpu, node: spec.node, pages: *pages };
         let share = 0.6 * at as f64 / spec.pages.len() as f64;
         let mut tell = |size| progress(share, &format!("latency of {} in {} pages", show_bytes(size), pages.word()));
-        match latency::curve(spec, &place, &room, stop, &mut tell) {
+        match latency::curve(&spec, &place, &room, stop, &mut tell) {
             Ok(curve) => {
                 if *pages == PageWish::Huge && curve.huge_ratio.is_none_or(|ratio| ratio < 0.95) {
                     found.not_done.push(few_huge(curve.huge_ratio));
@@ -182,6 +184,14 @@ pub fn memory(
             Err(why) => found.not_done.push(format!("latency in {} pages: {why}", pages.word())),
         }
     }
+    let enough = Enough::of(&found.latency, &spec.last_levels, spec.cpu);
+    let memory_bytes = spec.memory_bytes.unwrap_or_else(|| enough.within(&spec, &room));
+    spec.memory_bytes = Some(memory_bytes);
+    let doubt = enough.doubt(memory_bytes);
+    if spec.is_loaded || spec.nodes.is_some() {
+        found.not_done.extend(doubt.clone());
+    }
+    let spec = &spec;
     if spec.is_loaded && !is_over() {
         progress(0.6, "latency under load");
         under_load(spec, &room, width, stop, &mut found);
@@ -190,7 +200,9 @@ pub fn memory(
     if let Some(nodes) = spec.nodes.as_ref() {
         matrix_of(spec, nodes, src, width, stop, progress, &mut found);
     }
-    found.placement = Placement::of(&found.matrix);
+    found.matrix_bytes = spec.nodes.is_some().then_some(memory_bytes);
+    // A ratio of cache latencies would be a price of nothing.
+    found.placement = if doubt.is_none() { Placement::of(&found.matrix) } else { None };
     found.window = Window { start_at_ns, end_at_ns: clock::monotonic_ns() };
     if is_over() {
         found.not_done.push("the rest: interrupted".into());
@@ -221,16 +233,19 @@ fn warm_up(spec: &MemorySpec, stop: &AtomicBool) -> Result<(), BenchError> {
 
 fn under_load(spec: &MemorySpec, room: &Room, width: Width, stop: &AtomicBool, found: &mut MemorySample) {
     let chaser: CpuSet = [spec.cpu].into_iter().collect();
-    let load_cpus = spec.cpus.minus(&chaser);
+    // A reader on the chaser's own core takes its units and its L1, which is not the load of the memory controller.
+    let load_cpus = spec.cpus.minus(&chaser).minus(&spec.core_cpus);
     if load_cpus.is_empty() {
-        return found.not_done.push("latency under load: this process may use one CPU, and it chases".into());
+        return found.not_done.push("latency under load: this process may use one core, and it chases".into());
     }
-    let readers_bytes = spec.array_bytes_for(load_cpus.len()) * load_cpus.len() as u64;
-    if let Some(why) = room.refuse(latency::needed_bytes(spec.memory_bytes, spec.stride_bytes) + readers_bytes) {
+    let chased_bytes = latency::needed_bytes(spec.working_set_bytes(), spec.stride_bytes);
+    let left = Room { bytes: room.bytes.saturating_sub(chased_bytes), limit: room.limit.clone() };
+    let array_bytes = spec.array_bytes_for(&load_cpus, 1, &left);
+    if let Some(why) = room.refuse(chased_bytes.saturating_add(array_bytes.saturating_mul(load_cpus.len() as u64))) {
         return found.not_done.push(format!("latency under load: {why}"));
     }
     let place = Place { cpu: spec.cpu, node: spec.node, pages: PageWish::Huge };
-    match loaded::loaded(spec, &place, spec.memory_bytes, &load_cpus, width, stop) {
+    match loaded::loaded(spec, &place, array_bytes, &load_cpus, width, stop) {
         Ok(curve) if curve.points.is_empty() => {}
         Ok(curve) => found.loaded = Some(curve),
         Err(why) => found.not_done.push(format!("latency under load: {why}")),
@@ -262,8 +277,9 @@ fn bandwidths(
                 found.not_done.push(format!("{what}: there are no non-temporal stores without vectors"));
                 continue;
             }
-            let array_bytes = spec.array_bytes_for(cpus.len());
-            let total_bytes = array_bytes * cpus.len() as u64 * traffic.n_arrays();
+            let array_bytes = spec.array_bytes_for(cpus, traffic.n_arrays(), room);
+            let total_bytes = array_bytes.saturating_mul(cpus.len() as u64).saturating_mul(traffic.n_arrays());
+            let doubt = spec.array_doubt(cpus, array_bytes);
             let spec = BandwidthSpec {
                 traffic: *traffic,
                 width,
@@ -277,7 +293,10 @@ fn bandwidths(
                 .refuse(total_bytes)
                 .map_or_else(|| bandwidth::bandwidth(&spec, stop), |w| Err(BenchError::Unavailable(w)))
             {
-                Ok(rate) => found.bandwidth.push(rate),
+                Ok(rate) => {
+                    found.bandwidth.push(rate);
+                    found.not_done.extend(doubt.filter(|line| !found.not_done.contains(line)));
+                }
                 Err(BenchError::NoSamples) if stop.load(Ordering::Relaxed) => return,
                 Err(why) => found.not_done.push(format!("{what}: {why}")),
             }
@@ -322,8 +341,8 @@ mod tests {
         MemorySpec {
             sizes_bytes: vec![16 << 10, 1 << 20],
             may_grow: false,
-            memory_bytes: 1 << 20,
-            array_bytes: 1 << 20,
+            memory_bytes: Some(1 << 20),
+            array_bytes: Some(1 << 20),
             n_samples: 2,
             sample_ns: 300_000,
             warmup_ns: 0,
@@ -340,7 +359,12 @@ mod tests {
         assert!(found.latency.iter().all(|c| c.points.len() == 2 && c.points[0].best_ns > 0.1));
         // Kernels, page sizes, and one CPU or all.
         assert_eq!(found.bandwidth.len(), 4 * 2 * tiny().cpus.len().min(2), "{:?}", found.not_done);
-        assert_eq!(found.matrix.len(), 1);
+        assert_eq!((found.matrix.len(), found.matrix_bytes), (1, Some(1 << 20)));
+        assert!(
+            found.not_done.iter().any(|l| l.contains("with 1MiB, which may lie in a cache")),
+            "{:?}",
+            found.not_done
+        );
         if tiny().cpus.len() > 1 {
             let loaded = found.loaded.unwrap();
             assert_eq!((loaded.points[0].delay_ns, loaded.points[0].bytes_per_s), (None, 0.0));
@@ -367,7 +391,5 @@ mod tests {
     fn sizes_rise_by_half_octaves() {
         let shown: Vec<u64> = sizes(4 << 10, 64 << 10).into_iter().map(|s| s >> 10).collect();
         assert_eq!(shown, [4, 6, 8, 12, 16, 24, 32, 48, 64]);
-        assert_eq!(tiny().array_bytes_for(1000), 1 << 20);
-        assert_eq!(MemorySpec { array_bytes: 256 << 20, ..tiny() }.array_bytes_for(2), 128 << 20);
     }
 }

@@ -82,8 +82,9 @@ fn spec(args: &MemoryArgs, allowed: &CpuSet, src: &dyn Source) -> Result<MemoryS
         spec.sizes_bytes = sizes(4096, max);
         spec.may_grow = false;
     }
-    let largest = spec.sizes_bytes.last().copied().unwrap_or(spec.memory_bytes);
-    spec.memory_bytes = if args.size.is_empty() && args.max_size.is_none() { spec.memory_bytes } else { largest };
+    if !args.size.is_empty() || args.max_size.is_some() {
+        spec.memory_bytes = spec.sizes_bytes.last().copied();
+    }
     if !args.pages.is_empty() {
         let all = [PageWish::Huge, PageWish::Base];
         spec.pages = all.into_iter().filter(|p| args.pages.iter().any(|w| w == p.word())).collect();
@@ -96,7 +97,7 @@ fn spec(args: &MemoryArgs, allowed: &CpuSet, src: &dyn Source) -> Result<MemoryS
     spec.width = args.simd.as_ref().and_then(|word| all_widths.into_iter().find(|w| w.word() == word));
     spec.n_samples = args.samples.map_or(spec.n_samples, usize::from);
     spec.sample_ns = args.sample_time.unwrap_or(spec.sample_ns);
-    spec.array_bytes = args.array_size.unwrap_or(spec.array_bytes);
+    spec.array_bytes = args.array_size;
     if !is_wanted("latency") {
         spec.pages.clear();
     }
@@ -206,8 +207,13 @@ fn matrix(out: &mut String, sample: &MemorySample) {
     }
     let _ = writeln!(
         out,
-        "\nNodes, measured\n\n{:>9} {:>9} {:>10} {:>12} {:>12}  pages there",
-        "CPUs of", "memory of", "latency", "one CPU", "all CPUs"
+        "\nNodes, measured{}\n\n{:>9} {:>9} {:>10} {:>12} {:>12}  pages there",
+        sample.matrix_bytes.map_or(String::new(), |bytes| format!(" with a working set of {}", show_bytes(bytes))),
+        "CPUs of",
+        "memory of",
+        "latency",
+        "one CPU",
+        "all CPUs"
     );
     let or = |value: Option<f64>, show: &dyn Fn(f64) -> String| value.map_or("-".to_string(), show);
     for c in &sample.matrix {
@@ -224,7 +230,12 @@ fn matrix(out: &mut String, sample: &MemorySample) {
     }
     let _ = match &sample.placement {
         Some(placement) => writeln!(out, "\nRandom placement, measured: {}.", placement.in_words()),
-        None => writeln!(out, "\nOne memory node: every access is local, placement costs nothing."),
+        None if sample.matrix.iter().all(|cell| cell.memory_node == sample.matrix[0].memory_node) => {
+            writeln!(out, "\nOne memory node: every access is local, placement costs nothing.")
+        }
+        None => {
+            writeln!(out, "\nRandom placement: no price, because the matrix has gaps or may be of a cache; see below.")
+        }
     };
 }
 
@@ -248,7 +259,7 @@ mod tests {
     #[test]
     fn arguments_become_a_plan() {
         let spec = spec_of("--part latency --size 1M,4k --pages base --stride 256 --samples 3 --locality 4k").unwrap();
-        assert_eq!((spec.sizes_bytes, spec.memory_bytes), (vec![4096, 1 << 20], 1 << 20));
+        assert_eq!((spec.sizes_bytes, spec.memory_bytes), (vec![4096, 1 << 20], Some(1 << 20)));
         assert_eq!((spec.pages, spec.stride_bytes, spec.n_samples), (vec![PageWish::Base], 256, 3));
         assert_eq!((spec.may_grow, spec.is_loaded, spec.traffic, spec.nodes), (false, false, vec![], None));
         assert_eq!((spec.cpu, spec.cpus.len()), (3, 4));

@@ -35,6 +35,7 @@ pub(super) struct Copy {
     start_at_ns: u64,
     end: Option<(u64, u8)>,
     map: Option<NumaMap>,
+    looked_at_ns: Option<u64>,
 }
 
 /// What is known of one that has ended.
@@ -45,6 +46,8 @@ pub(super) struct Ended {
     pub(super) end_at_ns: u64,
     pub(super) metric: Option<f64>,
     pub(super) map: Option<NumaMap>,
+    /// When that was seen.
+    pub(super) looked_at_ns: Option<u64>,
 }
 
 impl Copy {
@@ -70,7 +73,7 @@ impl Copy {
         if let Some(from) = child.stderr.take() {
             readers.push(reader(from, file("err"), format!("[{label}] "), true, None)?);
         }
-        Ok(Copy { place: place.clone(), child, readers, start_at_ns, end: None, map: None })
+        Ok(Copy { place: place.clone(), child, readers, start_at_ns, end: None, map: None, looked_at_ns: None })
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -98,8 +101,10 @@ impl Copy {
     /// Looks where its pages lie, and those of its children; the last look that saw any counts.
     pub(super) fn look(&mut self) {
         if !self.is_known_over() {
-            let seen = placement::of_group(self.pid());
-            self.map = seen.or(self.map.take());
+            let at_ns = monotonic_ns();
+            if let Some(seen) = placement::of_group(self.pid()) {
+                (self.map, self.looked_at_ns) = (Some(seen), Some(at_ns));
+            }
         }
     }
 
@@ -112,7 +117,8 @@ impl Copy {
         let metrics = self.readers.into_iter().map(|r| r.join().ok().flatten());
         let metric = metrics.collect::<Vec<_>>().into_iter().flatten().next_back();
         let (end_at_ns, code) = self.end.unwrap_or((monotonic_ns(), 255));
-        Ended { place: self.place, code, start_at_ns: self.start_at_ns, end_at_ns, metric, map: self.map }
+        let (start_at_ns, map, looked_at_ns) = (self.start_at_ns, self.map, self.looked_at_ns);
+        Ended { place: self.place, code, start_at_ns, end_at_ns, metric, map, looked_at_ns }
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Pages {
     pub bytes_by_node: BTreeMap<u32, u64>,
     /// The share on the copy's own node; none for the unbound copy.
     pub own_node_ratio: Option<f64>,
+    /// When they were last looked at, after its start; what was taken later is not in these numbers.
+    pub looked_at_ns: u64,
     /// The memory policy of most mappings, as the kernel writes it: `bind:1`.
     pub policy: Option<String>,
 }
@@ -78,6 +80,7 @@ impl CopyRun {
             pages: copy.map.as_ref().map(|map| Pages {
                 bytes_by_node: map.bytes.clone(),
                 own_node_ratio: node.and_then(|node| map.ratio_on(node)),
+                looked_at_ns: copy.looked_at_ns.unwrap_or(copy.start_at_ns).saturating_sub(copy.start_at_ns),
                 policy: map.policy.clone(),
             }),
         }

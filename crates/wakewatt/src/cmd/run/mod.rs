@@ -29,8 +29,12 @@ use wakewatt_host::live::Live;
 
 /// How often it is looked whether a copy has ended: also the precision of the wall times.
 const TICK: Duration = Duration::from_millis(2);
-/// When the pages are looked at: soon, and once more when the command has had time to take memory.
+/// When the pages are first looked at: soon, and again when the command has had time to take memory.
 const LOOKS_NS: [u64; 3] = [50_000_000, 500_000_000, 3_000_000_000];
+/// And then always after so long, since memory is taken at any time. A look walks the page tables, so the pause is also so
+/// many times what the last look took.
+const LOOK_AGAIN_NS: u64 = 3_000_000_000;
+const LOOK_SHARE: u64 = 100;
 
 /// Runs it.
 pub fn run(args: &RunArgs) -> Result<End> {
@@ -112,20 +116,41 @@ fn all(args: &RunArgs, places: &[Where], metric: Option<&Regex>, signals: &Signa
             }
         }
     }
-    let (start_at_ns, mut n_looks, mut is_interrupted) = (monotonic_ns(), 0, false);
+    let (start_at_ns, mut looks, mut is_interrupted) = (monotonic_ns(), Looks::default(), false);
     while copies.iter_mut().any(|c| !c.is_over()) {
         if let Some(signal) = signals.take() {
             is_interrupted = true;
             copies.iter_mut().filter(|c| !c.is_known_over()).for_each(|c| _ = signal_group(c.pid(), signal));
         }
         let spent_ns = monotonic_ns() - start_at_ns;
-        if LOOKS_NS.get(n_looks).is_some_and(|look| spent_ns >= *look) {
-            n_looks += 1;
+        if looks.is_due(spent_ns) {
             copies.iter_mut().for_each(Copy::look);
+            looks.done(spent_ns, monotonic_ns() - start_at_ns);
         }
         std::thread::sleep(TICK);
     }
     Ok((copies.into_iter().map(Copy::finish).collect(), is_interrupted))
+}
+
+/// The looks made at the pages.
+#[derive(Default)]
+struct Looks {
+    n: usize,
+    next_at_ns: u64,
+}
+
+impl Looks {
+    fn is_due(&self, spent_ns: u64) -> bool {
+        spent_ns >= LOOKS_NS.get(self.n).copied().unwrap_or(0).max(self.next_at_ns)
+    }
+
+    /// One more, from then to then.
+    fn done(&mut self, from_ns: u64, to_ns: u64) {
+        self.n += 1;
+        let pause_ns = to_ns.saturating_sub(from_ns).saturating_mul(LOOK_SHARE);
+        self.next_at_ns =
+            to_ns.saturating_add(if self.n < LOOKS_NS.len() { pause_ns } else { pause_ns.max(LOOK_AGAIN_NS) });
+    }
 }
 
 /// The exit code to end with: the greatest, so that any failure shows.
@@ -136,13 +161,11 @@ fn worst(ended: &[Ended]) -> Option<u8> {
 /// One copy in a line.
 fn told(copy: &Ended) -> String {
     let place = copy.place.node.map_or("unbound".to_string(), |n| format!("node {n}"));
-    let placed = placement::told(copy.place.node, copy.map.as_ref());
-    format!(
-        "{place}, CPUs {}: exit code {}, {}; {placed}",
-        copy.place.cpus,
-        copy.code,
-        show_ns(copy.end_at_ns - copy.start_at_ns)
-    )
+    let wall_ns = copy.end_at_ns.saturating_sub(copy.start_at_ns);
+    let seen = copy.looked_at_ns.zip(copy.map.as_ref());
+    let seen = seen.map(|(at_ns, map)| (map, at_ns.saturating_sub(copy.start_at_ns), wall_ns));
+    let placed = placement::told(copy.place.node, seen);
+    format!("{place}, CPUs {}: exit code {}, {}; {placed}", copy.place.cpus, copy.code, show_ns(wall_ns))
 }
 
 /// n bound copies against one that is not; with the unbound copy's metric where one was asked for.
@@ -194,7 +217,22 @@ mod tests {
 
     fn ended(node: u32, ms: u64, code: u8, metric: Option<f64>) -> Ended {
         let place = Where { node: Some(node), cpus: CpuSet::parse("0-1").unwrap() };
-        Ended { place, code, start_at_ns: 0, end_at_ns: ms * 1_000_000, metric, map: None }
+        Ended { place, code, start_at_ns: 0, end_at_ns: ms * 1_000_000, metric, map: None, looked_at_ns: None }
+    }
+
+    #[test]
+    fn pages_are_looked_at_until_the_end() {
+        let (mut looks, mut at_ms) = (Looks::default(), Vec::new());
+        for ms in 0..13_000_u64 {
+            if looks.is_due(ms * 1_000_000) {
+                at_ms.push(ms);
+                looks.done(ms * 1_000_000, ms * 1_000_000);
+            }
+        }
+        assert_eq!(at_ms, [50, 500, 3000, 6000, 9000, 12_000]);
+        // A look that takes 0.1 s is made every 10 s.
+        looks.done(15_000_000_000, 15_100_000_000);
+        assert!(!looks.is_due(25_000_000_000) && looks.is_due(25_100_000_000));
     }
 
     #[test]

@@ -94,6 +94,7 @@ pub(super) fn memory() -> MemorySample {
         bandwidth,
         placement: Placement::of(&matrix),
         matrix,
+        matrix_bytes: Some(1 << 30),
         not_done: Vec::new(),
     }
 }
