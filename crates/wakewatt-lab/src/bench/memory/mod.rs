@@ -188,7 +188,7 @@ pub fn memory(
     let memory_bytes = spec.memory_bytes.unwrap_or_else(|| enough.within(&spec, &room));
     spec.memory_bytes = Some(memory_bytes);
     let doubt = enough.doubt(memory_bytes);
-    if spec.is_loaded || spec.nodes.is_some() {
+    if (spec.is_loaded || spec.nodes.is_some()) && !is_over() {
         found.not_done.extend(doubt.clone());
     }
     let spec = &spec;
@@ -200,7 +200,7 @@ pub fn memory(
     if let Some(nodes) = spec.nodes.as_ref() {
         matrix_of(spec, nodes, src, width, stop, progress, &mut found);
     }
-    found.matrix_bytes = spec.nodes.is_some().then_some(memory_bytes);
+    found.matrix_bytes = (!found.matrix.is_empty()).then_some(memory_bytes);
     // A ratio of cache latencies would be a price of nothing.
     found.placement = if doubt.is_none() { Placement::of(&found.matrix) } else { None };
     found.window = Window { start_at_ns, end_at_ns: clock::monotonic_ns() };
