@@ -54,7 +54,8 @@ pub(in crate::cmd::measure) fn run(args: &PowerArgs, interrupt: &Interrupt) -> R
         ("nobody", cpus.clone(), 0),
     ];
     let window_ns = args.for_ns.unwrap_or(WINDOW_NS);
-    let (mut windows, mut meter): (Vec<(Activity, f64)>, Option<(String, String)>) = (Vec::new(), None);
+    let mut windows: Vec<(Activity, f64)> = Vec::new();
+    let mut meter: Option<(String, String)> = None;
     for (what, cpus, percent) in loads {
         let _busy = (percent > 0).then(|| Busy::start(&cpus, percent));
         wait(SETTLE_NS.min(window_ns), interrupt)?;
