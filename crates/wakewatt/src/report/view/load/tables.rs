@@ -11,6 +11,7 @@ use wakewatt_core::samples::load::Kind;
 pub(super) fn overall(runs: &Runs<'_>) -> Option<Table> {
     let mut data = Data::with(&[
         ("run", Show::Text),
+        ("levels", Show::Text),
         ("calibrated maximum", Show::PerS),
         ("sum of scores", Show::PerS),
         ("sum of watts", Show::Watts),
@@ -22,8 +23,14 @@ pub(super) fn overall(runs: &Runs<'_>) -> Option<Table> {
     for r in runs.all.iter().filter(|_| runs.kind == Kind::Steps) {
         let Some(o) = r.run.overall() else { continue };
         let sum = o.sum_uw.map(|uw| uw as f64 / 1e6);
-        let mut row = vec![r.name.clone().into(), r.run.capacity_per_s.into(), o.score_per_s.into()];
-        row.extend([sum, o.per_joule, o.idle_fraction, o.proportionality, Some(o.n_invalid as f64)].map(Cell::of));
+        let levels = if o.is_partial { "partial: not those of a whole run" } else { "100 % to 10 %, active idle" };
+        // Sums of other work are no comparison.
+        let score = |value: Option<f64>| value.filter(|_| runs.is_same_work());
+        let mut row = vec![r.name.clone().into(), levels.into(), r.run.capacity_per_s.into()];
+        row.push(Cell::of(score(Some(o.score_per_s))));
+        row.extend(
+            [sum, score(o.per_joule), o.idle_fraction, o.proportionality, Some(o.n_invalid as f64)].map(Cell::of),
+        );
         data.rows.push(row);
     }
     table_if_any(&data, "Over all levels: measured")
