@@ -13,7 +13,7 @@ use super::rules::{self, Beside};
 use super::schedule::stream_seed;
 use super::usage::{Usage, cpu_ns_of, load_average};
 use crate::bench::IdleBaseline;
-use crate::noise::{Limits, NoiseCounters};
+use crate::noise::NoiseCounters;
 use hdrhistogram::Histogram;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
@@ -75,7 +75,7 @@ pub fn level(
     let idle = before.idle.since(src);
     let window = Window { start_at_ns: from_ns, end_at_ns: to_ns };
     let energy = Meters::said(recorder.stop_within(window));
-    let load_average = load_average(src);
+    let load_average = load_average(src, phases.ramp_up_ns.saturating_add(phases.record_ns));
     let counted = match is_idle {
         true => {
             engine.wait_until(times.end_at_ns, stop, tell, &format!("{what}, ramp down"))?;
@@ -121,8 +121,7 @@ pub fn level(
             steal_ratio: noise.steal_ratio,
             n_throttles: noise.n_throttles,
             n_smis: after.n_smis.zip(before.n_smis).map_or(0, |(now, then)| now.saturating_sub(then)),
-            is_too_busy: (noise.foreign_ratio > Limits::default().foreign_ratio)
-                .then(|| "other processes had most of the CPUs' time".into()),
+            foreign_ratio: noise.foreign_ratio,
         },
     );
     let overhead_ns = (sums.n_own > 0).then(|| sums.own_ns as f64 / sums.n_own as f64);
@@ -181,7 +180,8 @@ impl Counters {
     fn read(src: &dyn Source, cpus: &CpuSet, pids: &[u32]) -> Counters {
         let at_ns = monotonic_ns();
         let usage = Usage::read(src, cpus, at_ns);
-        let own_ns = cpu_ns_of(src, pids);
+        // This process reads the meters, which is no work of others.
+        let own_ns = cpu_ns_of(src, pids).saturating_add(cpu_ns_of(src, &[std::process::id()]));
         let all: Vec<Cpu> = cpus.iter().collect();
         // One CPU stands for all; on machines without the register, or without the right to read it, there is none.
         let n_smis = cpus.first().and_then(|cpu| src.msr(cpu, SMI_COUNT).ok());

@@ -13,6 +13,7 @@ use super::rules::broken_rules;
 use super::usage::{CpuOf, Usage, Used};
 use super::{Meters, Shop};
 use crate::bench::IdleBaseline;
+use crate::load::usage::load_average;
 use crate::noise::NoiseCounters;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -108,7 +109,7 @@ impl Shop {
         let n_threads = spec.n_threads;
         let generator = Generator::start(spec)?;
         self.pass(monotonic_ns() + ramp_ns, stop, Some(&generator))?;
-        let around = self.record(record_ns, stop, src, &generator)?;
+        let around = self.record([ramp_ns, record_ns], stop, src, &generator)?;
         if !around.is_interrupted {
             self.pass(monotonic_ns() + down_ns, stop, Some(&generator))?;
         }
@@ -161,7 +162,7 @@ impl Shop {
 
     fn record(
         &mut self,
-        record_ns: u64,
+        [ramp_ns, record_ns]: [u64; 2],
         stop: &AtomicBool,
         src: &dyn Source,
         generator: &Generator,
@@ -188,7 +189,7 @@ impl Shop {
         let mut notes = now.since(&noise, end_at_ns - start_at_ns).notes;
         notes.retain(|_| self.is_here);
         let energy = recorder.map(Recorder::stop);
-        let load_average = load_average(src).filter(|_| self.is_here);
+        let load_average = load_average(src, ramp_ns.saturating_add(end_at_ns - start_at_ns)).filter(|_| self.is_here);
         let window = Window { start_at_ns, end_at_ns };
         Ok(Around { window, used, idle, energy, load_average, notes, is_interrupted: !is_whole })
     }
@@ -236,11 +237,6 @@ impl Shop {
         level.is_invalid.extend(broken_rules(&level, &generator, self.places.clients.len()));
         Ran { level, generator }
     }
-}
-
-fn load_average(src: &dyn Source) -> Option<f64> {
-    let text = src.read("/proc/loadavg").ok()?;
-    String::from_utf8_lossy(&text).split_whitespace().next()?.parse().ok().filter(|v: &f64| v.is_finite())
 }
 
 /// Meters of this machine say nothing about a server elsewhere; only those that were named may.

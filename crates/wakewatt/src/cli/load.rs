@@ -3,6 +3,7 @@
 use super::meter::MeterArgs;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::load::Ask;
 use wakewatt_core::units::parse_ns;
@@ -65,6 +66,9 @@ pub struct StepsArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub meters: MeterArgs,
+    /// Keep facts and load in this run file, for report and compare
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
@@ -85,6 +89,9 @@ pub struct CommandArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub meters: MeterArgs,
+    /// Keep facts and load in this run file, for report and compare
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
     /// One JSON document; the command's own output then goes to standard error
     #[arg(long)]
     pub json: bool,

@@ -8,6 +8,7 @@ mod figure;
 
 use super::{meters, publish};
 use crate::cli::load::CommandArgs;
+use crate::cmd::saved;
 use crate::exit::{Code, End, Failure};
 use crate::interrupt::{Interrupt, Wait};
 use crate::output;
@@ -30,7 +31,7 @@ use wakewatt_host::reaped::{Reaped, reap};
 use wakewatt_lab::bench::IdleBaseline;
 use wakewatt_lab::load::Meters;
 use wakewatt_lab::load::settings::{changed, settings};
-use wakewatt_lab::load::usage::{Usage, load_average};
+use wakewatt_lab::load::usage::{NO_LOAD_AVERAGE, Usage, load_average};
 use wakewatt_lab::noise::NoiseCounters;
 
 /// The first look at the meters.
@@ -45,6 +46,7 @@ pub(super) fn run(args: &CommandArgs) -> Result<End> {
     let figure = Figure::parse(args.metric.as_deref(), args.metric_json.as_deref()).map_err(|why| usage(&why))?;
     let cpus = allowed_cpus().context("cannot ask which CPUs this process may use")?;
     let src = Live::this_machine();
+    let saving = saved::start(args.save.as_deref(), "load", &src)?;
     let mut meters = meters(&args.meters)?;
     let interrupt = Interrupt::listen()?;
     let wait = Wait::listen()?;
@@ -69,7 +71,11 @@ pub(super) fn run(args: &CommandArgs) -> Result<End> {
     let ended = all(args, figure.as_ref(), &mut run, &cpus, &meters, &src, &interrupt, &wait);
     run.remarks.extend(changed(&run.settings, &settings(&src)));
     if !run.levels.is_empty() {
-        publish(run, args.json)?;
+        if run.levels.iter().any(|l| l.load_average.is_none()) {
+            run.remarks.push(NO_LOAD_AVERAGE.into());
+        }
+        // The command's code is what was promised; a file that could not be written is told.
+        publish(run, args.json, saving.as_ref())?;
     }
     ended
 }
@@ -157,7 +163,7 @@ fn one(
         cpu_ns,
         system_ns: ended.system_ns,
         cpus: used.cpus,
-        load_average: load_average(src),
+        load_average: load_average(src, window.length_ns()),
         idle: idle.since(src),
         energy: (energy.chosen.is_some() || !energy.witnesses.is_empty()).then_some(energy),
         disturbances: noise.notes,
