@@ -203,6 +203,12 @@ fn load(all: &mut Vec<Quantity>, run: &LoadRun) {
         let latency = |q: f64| level.latency.as_ref().and_then(|d| d.quantile(q)).map(|q| q.value_ns as f64);
         let is_loaded = level.ask != Ask::Idle;
         let figures = [
+            (
+                "figure",
+                Measure::Number,
+                level.figure.map_or(Better::Higher, |f| f.better),
+                level.figure.map(|f| f.value),
+            ),
             ("rate", Measure::PerSecond, Better::Higher, is_loaded.then_some(level.per_s)),
             ("latency p50", Measure::Nanoseconds, Better::Lower, latency(0.5)),
             ("latency p99", Measure::Nanoseconds, Better::Lower, latency(0.99)),

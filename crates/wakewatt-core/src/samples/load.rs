@@ -9,6 +9,7 @@
 //! longer; nothing here is a SPEC result).
 
 use super::energy::EnergySample;
+use super::experiment::Better;
 use super::{IdleDelta, Window};
 use crate::cpuset::CpuSet;
 use crate::distribution::Distribution;
@@ -112,6 +113,15 @@ pub struct Part {
     pub latency: Distribution,
 }
 
+/// What a user's own benchmark says it achieved, in a unit that only it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Figure {
+    /// The number it printed.
+    pub value: f64,
+    /// A rate, or a time.
+    pub better: Better,
+}
+
 /// One level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Level {
@@ -129,8 +139,11 @@ pub struct Level {
     pub n_done: u64,
     /// Answered wrongly, or not at all.
     pub n_failed: u64,
-    /// Operations per second that were done.
+    /// Operations per second that were done; of a command its runs, whatever it printed.
     pub per_s: f64,
+    /// What a command printed, where it was asked for.
+    #[serde(default)]
+    pub figure: Option<Figure>,
     /// From the planned start to the end; absent where the queue had no steady state or there were no operations.
     pub latency: Option<Distribution>,
     /// From its real start to its end.
@@ -161,18 +174,22 @@ impl Level {
         Some(self.energy.as_ref()?.chosen()?.total.as_ref()?.mean_uw).filter(|uw| *uw > 0)
     }
 
-    /// Operations per joule, which is operations per second and watt.
+    /// What a command printed, else operations per second.
+    pub fn achieved(&self) -> f64 {
+        self.figure.map_or(self.per_s, |figure| figure.value)
+    }
+
+    /// Operations per joule, which is operations per second and watt; a figure per watt where it is a rate. A time per watt
+    /// is nothing.
     pub fn per_joule(&self) -> Option<f64> {
-        Some(self.per_s / (self.mean_uw()? as f64 / 1e6))
+        let is_rate = self.figure.is_none_or(|figure| figure.better == Better::Higher);
+        Some(self.achieved() / (self.mean_uw().filter(|_| is_rate)? as f64 / 1e6))
     }
 
     /// Operations that ended in the window, which CPU time and watts belong to: `n_done` counts what was planned in it, and
-    /// a full queue ends much of that later. A run of a command is one operation, whatever figure it prints.
+    /// a full queue ends much of that later.
     fn n_ended(&self) -> Option<f64> {
-        let n = match self.ask {
-            Ask::Run => self.n_done as f64,
-            _ => self.per_s * (self.window.length_ns() as f64 / 1e9),
-        };
+        let n = self.per_s * (self.window.length_ns() as f64 / 1e9);
         (self.n_done > 0 && n > 0.0).then_some(n)
     }
 
@@ -330,6 +347,7 @@ mod tests {
             n_done: 100,
             n_failed: 0,
             per_s,
+            figure: None,
             latency: None,
             service: None,
             parts: vec![],
@@ -374,8 +392,10 @@ mod tests {
         // 100 were planned and done in the end, and 1000 a second were done in the second that was recorded.
         let late = Level { n_done: 100_000, ..one.clone() };
         assert_eq!(late.cpu_ns_per_op(), Some(5.0), "what ended after the window is not in its CPU time");
-        let run = Level { ask: Ask::Run, n_done: 1, ..one.clone() };
-        assert_eq!((run.cpu_ns_per_op(), run.system_ns_per_op()), (Some(5000.0), Some(1000.0)));
+        let printed = |value, better| Level { figure: Some(Figure { value, better }), ..level(Ask::Run, 1.0, Some(2)) };
+        let (score, time) = (printed(9.0, Better::Higher), printed(9.0, Better::Lower));
+        assert_eq!((score.per_joule(), score.cpu_ns_per_op(), score.achieved()), (Some(4.5), Some(5000.0), 9.0));
+        assert_eq!((time.per_joule(), time.per_s), (None, 1.0), "seconds per watt say nothing");
         assert_eq!(Level { n_done: 0, ..one.clone() }.cpu_ns_per_op(), None);
     }
 }

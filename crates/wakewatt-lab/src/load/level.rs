@@ -102,6 +102,7 @@ pub fn level(
         n_done: sums.n_done,
         n_failed: 0,
         per_s: if seconds > 0.0 { sums.n_finished as f64 / seconds } else { 0.0 },
+        figure: None,
         latency: (!is_saturated && sums.n_done > 0).then(|| Distribution::of(&sums.latency)),
         service: (sums.n_done > 0).then(|| Distribution::of(&sums.service)),
         parts: Vec::new(),

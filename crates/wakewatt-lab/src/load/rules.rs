@@ -156,6 +156,7 @@ pub(super) mod tests {
             n_done: n(target),
             n_failed: 0,
             per_s,
+            figure: None,
             latency: None,
             service: None,
             parts: vec![],

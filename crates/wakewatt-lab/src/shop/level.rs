@@ -208,6 +208,7 @@ impl Shop {
             n_done,
             n_failed,
             per_s: tally.n_answered as f64 / window_s,
+            figure: None,
             latency: tally.latency(),
             service: tally.service(),
             parts: tally.parts(&self.pages()),

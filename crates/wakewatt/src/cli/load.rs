@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::samples::experiment::Better;
 use wakewatt_core::samples::load::Ask;
 use wakewatt_core::units::parse_ns;
 
@@ -86,6 +87,9 @@ pub struct CommandArgs {
     /// What it achieved: the number at this place of the JSON it prints, such as /jobs/0/read/iops
     #[arg(long, value_name = "POINTER")]
     pub metric_json: Option<String>,
+    /// Which way that number is better; per watt it is given only where higher is, which it is when not given
+    #[arg(long, value_name = "WAY", value_parser = ["lower", "higher"])]
+    pub metric_better: Option<String>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub meters: MeterArgs,
@@ -98,6 +102,13 @@ pub struct CommandArgs {
     /// The command, after --; its exit code is passed on
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+impl CommandArgs {
+    /// Which way the figure is better.
+    pub fn better(&self) -> Better {
+        if self.metric_better.as_deref() == Some("lower") { Better::Lower } else { Better::Higher }
+    }
 }
 
 /// The levels of SPECpower_ssj2008.

@@ -45,6 +45,12 @@ fn a_load_of_a_command_is_kept_and_its_exit_code_too() {
     assert_eq!(said.code, Some(0), "{said:?}");
     let document = assert_valid(&validator("run"), "c.run", &fs::read_to_string(&file).unwrap());
     assert_eq!(document["load"][0]["kind"], "command");
+    let lower =
+        ["load", "--metric", "took ([0-9]+)", "--metric-better", "lower", "--json", "--", "sh", "-c", "echo took 7"];
+    let document = assert_valid(&validator("load"), "load", &run(&lower).out);
+    let figure = &document["run"]["levels"][0]["figure"];
+    assert_eq!((&figure["value"], &figure["better"]), (&7.0.into(), &"lower".into()), "a time is no rate");
+    assert_eq!(run(&["load", "--metric-better", "lower", "--", "true"]).code, Some(2));
     let said = run(&["load", "--save", "/no/such/folder/c.run", "--", "sh", "-c", "echo done"]);
     assert!(said.code == Some(4) && !said.out.contains("done"), "nothing runs for nothing: {said:?}");
 }

@@ -4,8 +4,6 @@
 //! figure of a failed benchmark is none. CPU time is the command's own and that of the children it waited for; what it
 //! leaves running behind it is only in the busy time of the CPUs. Watts are the machine's, whoever else uses it.
 
-mod figure;
-
 use super::{meters, publish};
 use crate::cli::load::CommandArgs;
 use crate::cmd::saved;
@@ -13,15 +11,15 @@ use crate::exit::{Code, End, Failure};
 use crate::interrupt::{Interrupt, Wait};
 use crate::output;
 use anyhow::{Context, Result};
-use figure::{Figure, Output};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::samples::Window;
+use wakewatt_core::samples::experiment::Better;
 use wakewatt_core::samples::load::{Ask, Kind, Length, Level, LoadRun};
+use wakewatt_core::samples::{self, Window};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::Cpu;
 use wakewatt_host::affinity::allowed_cpus;
@@ -29,6 +27,7 @@ use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::live::Live;
 use wakewatt_host::reaped::{Reaped, reap};
 use wakewatt_lab::bench::IdleBaseline;
+use wakewatt_lab::figure::{Figure, Output};
 use wakewatt_lab::load::Meters;
 use wakewatt_lab::load::settings::{changed, settings};
 use wakewatt_lab::load::usage::{NO_LOAD_AVERAGE, Usage, load_average};
@@ -42,6 +41,9 @@ pub(super) fn run(args: &CommandArgs) -> Result<End> {
     let usage = |text: &str| Failure::error(Code::Usage, text);
     if args.command.is_empty() {
         return Err(usage("say what to load: `load steps`, or a command after --, such as: load -- ./benchmark"));
+    }
+    if args.metric_better.is_some() && args.metric.is_none() && args.metric_json.is_none() {
+        return Err(usage("--metric-better: of which figure? give --metric or --metric-json"));
     }
     let figure = Figure::parse(args.metric.as_deref(), args.metric_json.as_deref()).map_err(|why| usage(&why))?;
     let cpus = allowed_cpus().context("cannot ask which CPUs this process may use")?;
@@ -65,7 +67,10 @@ pub(super) fn run(args: &CommandArgs) -> Result<End> {
     }
     run.remarks.extend(meters.keep(&recorder.stop()));
     match &figure {
-        Some(figure) => run.remarks.push(format!("the figure of a run is what it printed by {}", figure.name())),
+        Some(figure) => {
+            let way = if args.better() == Better::Lower { "lower" } else { "higher" };
+            run.remarks.push(format!("the figure of a run is what it printed by {}; {way} is better", figure.name()));
+        }
         None => run.remarks.push("without --metric the figure of a run is runs per second".into()),
     }
     let ended = all(args, figure.as_ref(), &mut run, &cpus, &meters, &src, &interrupt, &wait);
@@ -107,7 +112,7 @@ fn all(
             let found = figure.find(&output).map_err(|why| {
                 Failure::error(Code::CouldNotMeasure, format!("run {nth} of {} gave no figure: {why}", args.repeat))
             });
-            level.per_s = found?;
+            level.figure = Some(samples::load::Figure { value: found?, better: args.better() });
         }
         run.levels.push(level);
     }
@@ -139,7 +144,16 @@ fn one(
         let name = program.to_string_lossy();
         Failure::error(Code::Usage, format!("{name}: could not be started: {e}; the command comes after --"))
     })?;
-    let output = child.stdout.take().map(|from| Output::follow(from, args.json)).transpose()?;
+    let is_json = args.json;
+    // To standard error where standard output is for our document.
+    let pass = move |line: &[u8]| {
+        let text = String::from_utf8_lossy(line);
+        match is_json {
+            true => output::remark(text.trim_end_matches('\n')),
+            false => drop(output::print(&text)),
+        }
+    };
+    let output = child.stdout.take().map(|from| Output::follow(from, pass)).transpose().map_err(anyhow::Error::msg)?;
     let ended = follow(child.id(), interrupt, wait)?;
     let end_at_ns = monotonic_ns();
     let used = Usage::read(src, cpus, end_at_ns).since(&usage);
@@ -157,6 +171,7 @@ fn one(
         n_done: 1,
         n_failed: 0,
         per_s: 1e9 / window.length_ns().max(1) as f64,
+        figure: None,
         latency: None,
         service: None,
         parts: Vec::new(),

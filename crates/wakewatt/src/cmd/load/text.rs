@@ -158,12 +158,12 @@ fn command(out: &mut String, run: &LoadRun) {
             show_ns(level.system_ns),
             level.busy_ratio().map_or("-".into(), |r| format!("{:.0} %", r * 100.0)),
             level.mean_uw().map_or("-".into(), show_uw),
-            rate(level.per_s),
+            rate(level.achieved()),
             level.per_joule().map_or("-".into(), rate)
         );
         level.disturbances.iter().for_each(|what| _ = writeln!(out, "{:>5} {what}", ""));
     }
-    let mut figures: Vec<f64> = run.levels.iter().map(|l| l.per_s).collect();
+    let mut figures: Vec<f64> = run.levels.iter().map(Level::achieved).collect();
     figures.sort_by(f64::total_cmp);
     if let (Some(first), Some(middle), Some(last)) = (figures.first(), middle(&figures), figures.last()) {
         let watts = if run.levels.iter().any(|l| l.mean_uw().is_some()) { "" } else { "; watts are unmeasured" };

@@ -7,6 +7,7 @@ use super::super::data::Show;
 use super::super::words;
 use super::section::Section;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::experiment::Better;
 use wakewatt_core::samples::load::{Ask, Kind, Length, Level, LoadRun, Overall};
 
 mod cpu;
@@ -185,12 +186,21 @@ fn watts(level: &Level) -> Option<f64> {
     level.mean_uw().map(|uw| uw as f64 / 1e6)
 }
 
+/// The more, the better.
+fn worth(level: &Level) -> f64 {
+    let is_lower = level.figure.is_some_and(|f| f.better == Better::Lower);
+    if is_lower { -level.achieved() } else { level.achieved() }
+}
+
 fn lines(runs: &Runs<'_>, out: &mut Section) {
     for r in &runs.all {
         let counts = |l: &&Level| l.is_invalid.is_empty() || r.run.levels.iter().all(|l| !l.is_invalid.is_empty());
-        let Some(top) = r.run.levels.iter().filter(counts).max_by(|a, b| a.per_s.total_cmp(&b.per_s)) else { continue };
+        let Some(top) = r.run.levels.iter().filter(counts).max_by(|a, b| worth(a).total_cmp(&worth(b))) else {
+            continue;
+        };
         let at = r.run.levels.iter().position(|l| std::ptr::eq(l, top)).unwrap_or(0);
-        let mut line = format!("{}: {} at {}", r.name, Show::PerS.text(top.per_s), ask(top, at));
+        let best = top.figure.map_or_else(|| Show::PerS.text(top.per_s), |f| Show::Number.text(f.value));
+        let mut line = format!("{}: {best} at {}", r.name, ask(top, at));
         if let Some(p99) = top.latency.as_ref().and_then(wakewatt_core::distribution::Distribution::p99_ns) {
             line += &format!(", p99 {}", words::ns(p99 as f64));
         }

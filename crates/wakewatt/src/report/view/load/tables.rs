@@ -68,6 +68,7 @@ fn levels(runs: &Runs<'_>) -> Data {
         ("disturbances", Show::Text),
         ("planned", Show::PerS),
         ("done", Show::PerS),
+        ("figure", Show::Number),
         ("failed", Show::Count),
         ("p50", Show::Ns),
         ("p90", Show::Ns),
@@ -84,7 +85,12 @@ fn levels(runs: &Runs<'_>) -> Data {
         for (at, l) in r.run.levels.iter().enumerate() {
             let mut row: Vec<Cell> = vec![r.name.clone().into(), ask(l, at).into()];
             row.extend([why(l).unwrap_or_default().into(), l.disturbances.join("; ").into()]);
-            row.extend([l.target_per_s.into(), l.per_s.into(), (l.n_failed as f64).into()]);
+            row.extend([
+                l.target_per_s.into(),
+                l.per_s.into(),
+                Cell::of(l.figure.map(|f| f.value)),
+                (l.n_failed as f64).into(),
+            ]);
             row.extend([0.5, 0.9, 0.99, 0.999].map(|q| quantile(l.latency.as_ref(), q)));
             let numbers = [l.busy_ratio(), l.cpu_ns_per_op(), l.system_ns_per_op(), l.load_average];
             row.extend(numbers.map(Cell::of));
