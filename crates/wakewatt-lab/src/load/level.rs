@@ -11,7 +11,7 @@ use super::meters::Meters;
 use super::phases::Phases;
 use super::rules::{self, Beside};
 use super::schedule::stream_seed;
-use super::usage::{Usage, cpu_ns_of, load_average};
+use super::usage::{Usage, cpu_ns_of, load_average, n_smis};
 use crate::bench::IdleBaseline;
 use crate::noise::NoiseCounters;
 use hdrhistogram::Histogram;
@@ -26,9 +26,6 @@ use wakewatt_host::clock::monotonic_ns;
 
 /// Meters are started this long before what counts, or half the ramp.
 const LEAD_NS: u64 = 1_000_000_000;
-
-/// MSR_SMI_COUNT of Intel's processors.
-const SMI_COUNT: u32 = 0x34;
 
 /// A level, and the generator's own cost in it.
 #[derive(Clone, Debug)]
@@ -184,8 +181,7 @@ impl Counters {
         // This process reads the meters, which is no work of others.
         let own_ns = cpu_ns_of(src, pids).saturating_add(cpu_ns_of(src, &[std::process::id()]));
         let all: Vec<Cpu> = cpus.iter().collect();
-        // One CPU stands for all; on machines without the register, or without the right to read it, there is none.
-        let n_smis = cpus.first().and_then(|cpu| src.msr(cpu, SMI_COUNT).ok());
+        let n_smis = n_smis(src, cpus);
         Counters {
             at_ns,
             n_smis,

@@ -54,7 +54,14 @@ pub fn broken(level: &Level, beside: &Beside) -> Vec<String> {
     if let Some(target) = level.target_per_s.filter(|t| *t > 0.0) {
         rate(level, target, beside.capacity_per_s.unwrap_or(target), &mut out);
     }
-    if let Some(energy) = &level.energy {
+    out.extend(environment(level.energy.as_ref(), beside));
+    out
+}
+
+/// The part of the rules that is about the machine and its meters, whatever made the load.
+pub fn environment(energy: Option<&EnergySample>, beside: &Beside) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some(energy) = energy {
         meters(energy, &mut out);
     }
     if beside.steal_ratio > STEAL_RATIO {

@@ -11,6 +11,8 @@ use wakewatt_core::source::Source;
 
 /// Of one tick.
 const TICK_NS: u64 = 10_000_000;
+/// MSR_SMI_COUNT of Intel's processors.
+const SMI_COUNT: u32 = 0x34;
 /// The load average forgets with this time constant.
 const AVERAGED_NS: u64 = 60_000_000_000;
 /// Said where a level has none.
@@ -93,6 +95,12 @@ pub fn load_average(src: &dyn Source, loaded_ns: u64) -> Option<f64> {
     }
     let bytes = src.read("/proc/loadavg").ok()?;
     String::from_utf8_lossy(&bytes).split_whitespace().next()?.parse().ok().filter(|n: &f64| n.is_finite())
+}
+
+/// System-management interrupts so far: one CPU stands for all; on machines without the register, or without the right to
+/// read it, there is none.
+pub fn n_smis(src: &dyn Source, cpus: &CpuSet) -> Option<u64> {
+    src.msr(cpus.first()?, SMI_COUNT).ok()
 }
 
 /// CPU time of some processes so far, by the ticks of their `stat`; of those that are gone none.
