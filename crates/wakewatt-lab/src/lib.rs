@@ -8,6 +8,7 @@ pub mod bench;
 pub mod busy;
 pub mod noise;
 pub mod experiment;
+pub mod figure;
 pub mod load;
 pub mod plan;
 pub mod setting_arms;

@@ -59,7 +59,7 @@ pub enum Command {
     Report(ReportArgs),
     /// Rank the differences between hosts by predicted effect; of two runs also what was measured
     #[command(
-        before_help = "Example:\n  wakewatt compare fast.host slow.host\n  wakewatt compare before.run after.run      runs of doctor or measure with --save"
+        before_help = "Example:\n  wakewatt compare fast.host slow.host\n  wakewatt compare before.run after.run      runs of doctor, measure or load with --save"
     )]
     Compare(CompareArgs),
     /// Measure one thing, with its uncertainty

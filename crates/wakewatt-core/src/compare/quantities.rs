@@ -190,6 +190,8 @@ fn memory(all: &mut Vec<Quantity>, sample: &MemorySample) {
 }
 
 fn load(all: &mut Vec<Quantity>, run: &LoadRun) {
+    // Without --work each run sizes a transaction by its own clock: the same title, and other work.
+    let work = run.work_units.map_or(String::new(), |n| format!(".{n} units"));
     for level in run.levels.iter().filter(|l| l.is_invalid.is_empty()) {
         let at = match level.ask {
             Ask::Share(share) => format!("{:.0} % load", share * 100.0),
@@ -201,6 +203,12 @@ fn load(all: &mut Vec<Quantity>, run: &LoadRun) {
         let latency = |q: f64| level.latency.as_ref().and_then(|d| d.quantile(q)).map(|q| q.value_ns as f64);
         let is_loaded = level.ask != Ask::Idle;
         let figures = [
+            (
+                "figure",
+                Measure::Number,
+                level.figure.map_or(Better::Higher, |f| f.better),
+                level.figure.map(|f| f.value),
+            ),
             ("rate", Measure::PerSecond, Better::Higher, is_loaded.then_some(level.per_s)),
             ("latency p50", Measure::Nanoseconds, Better::Lower, latency(0.5)),
             ("latency p99", Measure::Nanoseconds, Better::Lower, latency(0.99)),
@@ -209,7 +217,7 @@ fn load(all: &mut Vec<Quantity>, run: &LoadRun) {
             ("work per joule", Measure::PerJoule, Better::Higher, level.per_joule().filter(|_| is_loaded)),
         ];
         for (what, measure, better, value) in figures {
-            let id = format!("load.{:?}.{}.{at}.{what}", run.kind, run.title);
+            let id = format!("load.{:?}.{}{work}.{at}.{what}", run.kind, run.title);
             push(all, "load", id, format!("{}, {at}: {what}", run.title), measure, better, value.into_iter().collect());
         }
     }

@@ -18,6 +18,7 @@ use super::suspects::{self, Suspect};
 use super::{Comparison, compare};
 use crate::evidence::Evidence;
 use crate::samples::experiment::{Better, Verdict};
+use crate::samples::load::LoadRun;
 use crate::stats::paired::NEGLIGIBLE_RATIO;
 use crate::stats::unpaired;
 use serde::Serialize;
@@ -259,7 +260,7 @@ fn cannot_conclude(
     samples: &[SampleDifference],
     effects: &[EffectDifference],
 ) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = other_work(a, b).into_iter().collect();
     if samples.is_empty() && effects.is_empty() {
         lines.push(
             "No quantity was measured in both runs with the same parameters, so nothing measured can be compared."
@@ -297,6 +298,21 @@ fn cannot_conclude(
         );
     }
     lines
+}
+
+/// Loads of one title whose transactions are not the same work.
+fn other_work(a: &Evidence, b: &Evidence) -> Option<String> {
+    let other = |x: &&LoadRun| {
+        let same = b.load.iter().filter(|y| y.kind == x.kind && y.title == x.title);
+        let theirs: Vec<u64> = same.filter_map(|y| y.work_units).collect();
+        let ours = x.work_units?;
+        (!theirs.is_empty() && !theirs.contains(&ours)).then(|| (ours, theirs[0]))
+    };
+    let (title, (ours, theirs)) = a.load.iter().find_map(|x| Some((&x.title, other(&x)?)))?;
+    Some(format!(
+        "\"{title}\": a transaction is {ours} units of work in A and {theirs} in B, because each run found out by its own clock \
+         what takes so long, so neither rates nor watts are compared. Repeat one with --work {ours}."
+    ))
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub const MAX_BYTES: usize = 256 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunFileError {
     /// Not JSON, or JSON of something else.
-    #[error("not a run file ({0}); make one with --save FILE of doctor or measure")]
+    #[error("not a run file ({0}); make one with --save FILE of doctor, measure or load")]
     NotARunFile(String),
     /// A document that wakewatt prints, but not this one.
     #[error("this is a document of --json ({0}), which holds no facts to read again; make a run file with --save FILE")]

@@ -9,6 +9,7 @@
 //! longer; nothing here is a SPEC result).
 
 use super::energy::EnergySample;
+use super::experiment::Better;
 use super::{IdleDelta, Window};
 use crate::cpuset::CpuSet;
 use crate::distribution::Distribution;
@@ -112,6 +113,15 @@ pub struct Part {
     pub latency: Distribution,
 }
 
+/// What a user's own benchmark says it achieved, in a unit that only it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Figure {
+    /// The number it printed.
+    pub value: f64,
+    /// A rate, or a time.
+    pub better: Better,
+}
+
 /// One level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Level {
@@ -129,8 +139,11 @@ pub struct Level {
     pub n_done: u64,
     /// Answered wrongly, or not at all.
     pub n_failed: u64,
-    /// Operations per second that were done.
+    /// Operations per second that were done; of a command its runs, whatever it printed.
     pub per_s: f64,
+    /// What a command printed, where it was asked for.
+    #[serde(default)]
+    pub figure: Option<Figure>,
     /// From the planned start to the end; absent where the queue had no steady state or there were no operations.
     pub latency: Option<Distribution>,
     /// From its real start to its end.
@@ -161,19 +174,33 @@ impl Level {
         Some(self.energy.as_ref()?.chosen()?.total.as_ref()?.mean_uw).filter(|uw| *uw > 0)
     }
 
-    /// Operations per joule, which is operations per second and watt.
+    /// What a command printed, else operations per second.
+    pub fn achieved(&self) -> f64 {
+        self.figure.map_or(self.per_s, |figure| figure.value)
+    }
+
+    /// Operations per joule, which is operations per second and watt; a figure per watt where it is a rate. A time per watt
+    /// is nothing.
     pub fn per_joule(&self) -> Option<f64> {
-        Some(self.per_s / (self.mean_uw()? as f64 / 1e6))
+        let is_rate = self.figure.is_none_or(|figure| figure.better == Better::Higher);
+        Some(self.achieved() / (self.mean_uw().filter(|_| is_rate)? as f64 / 1e6))
+    }
+
+    /// Operations that ended in the window, which CPU time and watts belong to: `n_done` counts what was planned in it, and
+    /// a full queue ends much of that later.
+    fn n_ended(&self) -> Option<f64> {
+        let n = self.per_s * (self.window.length_ns() as f64 / 1e9);
+        (self.n_done > 0 && n > 0.0).then_some(n)
     }
 
     /// CPU time per operation; none where nobody could count it.
     pub fn cpu_ns_per_op(&self) -> Option<f64> {
-        (self.n_done > 0 && self.cpu_ns > 0).then(|| self.cpu_ns as f64 / self.n_done as f64)
+        Some(self.cpu_ns as f64 / self.n_ended().filter(|_| self.cpu_ns > 0)?)
     }
 
     /// Kernel time per operation; none where nobody could count it.
     pub fn system_ns_per_op(&self) -> Option<f64> {
-        (self.n_done > 0 && self.cpu_ns > 0).then(|| self.system_ns as f64 / self.n_done as f64)
+        Some(self.system_ns as f64 / self.n_ended().filter(|_| self.cpu_ns > 0)?)
     }
 
     /// Mean busy share of the measured CPUs.
@@ -229,6 +256,8 @@ pub struct Overall {
     pub proportionality: Option<f64>,
     /// Levels that broke a rule.
     pub n_invalid: usize,
+    /// Other levels than 100, 90 … 10 % and active idle: sums and quotients then compare with runs of the same levels only.
+    pub is_partial: bool,
 }
 
 impl LoadRun {
@@ -257,8 +286,16 @@ impl LoadRun {
             per_joule: sum_uw.map(|uw| score_per_s / (uw as f64 / 1e6)),
             idle_fraction: full.zip(idle).map(|(full, idle)| idle as f64 / full as f64),
             proportionality: self.proportionality(),
+            is_partial: !self.has_all_levels(),
             n_invalid: self.levels.iter().filter(|l| !l.is_invalid.is_empty()).count(),
         })
+    }
+
+    /// 100, 90 … 10 %, each once, and active idle.
+    fn has_all_levels(&self) -> bool {
+        let n_loads = self.levels.iter().filter(|l| matches!(l.ask, Ask::Share(_))).count();
+        let tenths = (1..=10).all(|tenth| self.at_share(f64::from(tenth) / 10.0).is_some());
+        n_loads == 10 && self.levels.len() == 11 && tenths && self.idle().is_some()
     }
 
     /// 1 - (A - 1/2) / (1/2), where A is the area under watts over watts at 100 %, by trapezoids (Ryckbosch, Polfliet and
@@ -310,6 +347,7 @@ mod tests {
             n_done: 100,
             n_failed: 0,
             per_s,
+            figure: None,
             latency: None,
             service: None,
             parts: vec![],
@@ -339,11 +377,25 @@ mod tests {
         let all = run([Some(200), Some(150), Some(100)]).overall().unwrap();
         assert_eq!((all.score_per_s, all.sum_uw), (1500.0, Some(450_000_000)));
         assert!((all.per_joule.unwrap() - 1500.0 / 450.0).abs() < 1e-9);
+        assert!(all.is_partial, "three levels are not eleven");
+        let tenths = (1..=10).rev().map(|tenth| level(Ask::Share(f64::from(tenth) / 10.0), 1.0, None));
+        let mut whole = LoadRun { levels: tenths.chain([level(Ask::Idle, 0.0, None)]).collect(), ..LoadRun::default() };
+        assert!(!whole.overall().unwrap().is_partial);
+        whole.levels[9] = whole.levels[8].clone();
+        assert!(whole.overall().unwrap().is_partial, "20 % twice");
         assert_eq!(all.idle_fraction, Some(0.5));
         assert!((all.proportionality.unwrap() - 0.5).abs() < 1e-9, "{all:?}");
         assert_eq!(run([Some(200), None, Some(100)]).overall().unwrap().per_joule, None);
         assert!((kwh_per_year(10e6) - 87.66).abs() < 1e-9);
         let one = &run([None; 3]).levels[0];
-        assert_eq!((one.cpu_ns_per_op(), one.system_ns_per_op(), one.per_joule()), (Some(50.0), Some(10.0), None));
+        assert_eq!((one.cpu_ns_per_op(), one.system_ns_per_op(), one.per_joule()), (Some(5.0), Some(1.0), None));
+        // 100 were planned and done in the end, and 1000 a second were done in the second that was recorded.
+        let late = Level { n_done: 100_000, ..one.clone() };
+        assert_eq!(late.cpu_ns_per_op(), Some(5.0), "what ended after the window is not in its CPU time");
+        let printed = |value, better| Level { figure: Some(Figure { value, better }), ..level(Ask::Run, 1.0, Some(2)) };
+        let (score, time) = (printed(9.0, Better::Higher), printed(9.0, Better::Lower));
+        assert_eq!((score.per_joule(), score.cpu_ns_per_op(), score.achieved()), (Some(4.5), Some(5000.0), 9.0));
+        assert_eq!((time.per_joule(), time.per_s), (None, 1.0), "seconds per watt say nothing");
+        assert_eq!(Level { n_done: 0, ..one.clone() }.cpu_ns_per_op(), None);
     }
 }

@@ -11,9 +11,9 @@ use super::meters::Meters;
 use super::phases::Phases;
 use super::rules::{self, Beside};
 use super::schedule::stream_seed;
-use super::usage::{Usage, cpu_ns_of, load_average};
+use super::usage::{Usage, cpu_ns_of, load_average, n_smis};
 use crate::bench::IdleBaseline;
-use crate::noise::{Limits, NoiseCounters};
+use crate::noise::NoiseCounters;
 use hdrhistogram::Histogram;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
@@ -26,9 +26,6 @@ use wakewatt_host::clock::monotonic_ns;
 
 /// Meters are started this long before what counts, or half the ramp.
 const LEAD_NS: u64 = 1_000_000_000;
-
-/// MSR_SMI_COUNT of Intel's processors.
-const SMI_COUNT: u32 = 0x34;
 
 /// A level, and the generator's own cost in it.
 #[derive(Clone, Debug)]
@@ -75,7 +72,7 @@ pub fn level(
     let idle = before.idle.since(src);
     let window = Window { start_at_ns: from_ns, end_at_ns: to_ns };
     let energy = Meters::said(recorder.stop_within(window));
-    let load_average = load_average(src);
+    let load_average = load_average(src, phases.ramp_up_ns.saturating_add(phases.record_ns));
     let counted = match is_idle {
         true => {
             engine.wait_until(times.end_at_ns, stop, tell, &format!("{what}, ramp down"))?;
@@ -102,6 +99,7 @@ pub fn level(
         n_done: sums.n_done,
         n_failed: 0,
         per_s: if seconds > 0.0 { sums.n_finished as f64 / seconds } else { 0.0 },
+        figure: None,
         latency: (!is_saturated && sums.n_done > 0).then(|| Distribution::of(&sums.latency)),
         service: (sums.n_done > 0).then(|| Distribution::of(&sums.service)),
         parts: Vec::new(),
@@ -121,8 +119,7 @@ pub fn level(
             steal_ratio: noise.steal_ratio,
             n_throttles: noise.n_throttles,
             n_smis: after.n_smis.zip(before.n_smis).map_or(0, |(now, then)| now.saturating_sub(then)),
-            is_too_busy: (noise.foreign_ratio > Limits::default().foreign_ratio)
-                .then(|| "other processes had most of the CPUs' time".into()),
+            foreign_ratio: noise.foreign_ratio,
         },
     );
     let overhead_ns = (sums.n_own > 0).then(|| sums.own_ns as f64 / sums.n_own as f64);
@@ -181,10 +178,10 @@ impl Counters {
     fn read(src: &dyn Source, cpus: &CpuSet, pids: &[u32]) -> Counters {
         let at_ns = monotonic_ns();
         let usage = Usage::read(src, cpus, at_ns);
-        let own_ns = cpu_ns_of(src, pids);
+        // This process reads the meters, which is no work of others.
+        let own_ns = cpu_ns_of(src, pids).saturating_add(cpu_ns_of(src, &[std::process::id()]));
         let all: Vec<Cpu> = cpus.iter().collect();
-        // One CPU stands for all; on machines without the register, or without the right to read it, there is none.
-        let n_smis = cpus.first().and_then(|cpu| src.msr(cpu, SMI_COUNT).ok());
+        let n_smis = n_smis(src, cpus);
         Counters {
             at_ns,
             n_smis,

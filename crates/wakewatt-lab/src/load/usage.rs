@@ -11,6 +11,12 @@ use wakewatt_core::source::Source;
 
 /// Of one tick.
 const TICK_NS: u64 = 10_000_000;
+/// MSR_SMI_COUNT of Intel's processors.
+const SMI_COUNT: u32 = 0x34;
+/// The load average forgets with this time constant.
+const AVERAGED_NS: u64 = 60_000_000_000;
+/// Said where a level has none.
+pub const NO_LOAD_AVERAGE: &str = "no load average: it is one of a minute, and ramp and recording together are shorter";
 
 /// Ticks of one CPU so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,10 +88,19 @@ impl Usage {
     }
 }
 
-/// The one-minute load average.
-pub fn load_average(src: &dyn Source) -> Option<f64> {
+/// The one-minute load average, where the load had been on for a minute: before that it is mostly what was before.
+pub fn load_average(src: &dyn Source, loaded_ns: u64) -> Option<f64> {
+    if loaded_ns < AVERAGED_NS {
+        return None;
+    }
     let bytes = src.read("/proc/loadavg").ok()?;
     String::from_utf8_lossy(&bytes).split_whitespace().next()?.parse().ok().filter(|n: &f64| n.is_finite())
+}
+
+/// System-management interrupts so far: one CPU stands for all; on machines without the register, or without the right to
+/// read it, there is none.
+pub fn n_smis(src: &dyn Source, cpus: &CpuSet) -> Option<u64> {
+    src.msr(cpus.first()?, SMI_COUNT).ok()
 }
 
 /// CPU time of some processes so far, by the ticks of their `stat`; of those that are gone none.
@@ -128,7 +143,8 @@ mod tests {
     fn the_name_of_a_process_may_hold_anything() {
         let tree = Tree::from_text("//- /proc/7/stat\n7 (a) b (c)) S 1 1 1 0 -1 4 1 0 0 0 30 12 0 0 20 0 3\n");
         assert_eq!(cpu_ns_of(&tree, &[7, 8]), 420_000_000);
-        assert_eq!(load_average(&Tree::from_text("//- /proc/loadavg\n0.52 0.1 0.1 1/2 3\n")), Some(0.52));
-        assert_eq!(load_average(&Tree::from_text("//- /proc/loadavg\nNaN\n")), None);
+        let tree = Tree::from_text("//- /proc/loadavg\n0.52 0.1 0.1 1/2 3\n");
+        assert_eq!((load_average(&tree, AVERAGED_NS), load_average(&tree, AVERAGED_NS - 1)), (Some(0.52), None));
+        assert_eq!(load_average(&Tree::from_text("//- /proc/loadavg\nNaN\n"), AVERAGED_NS), None);
     }
 }

@@ -13,6 +13,8 @@ use super::rules::broken_rules;
 use super::usage::{CpuOf, Usage, Used};
 use super::{Meters, Shop};
 use crate::bench::IdleBaseline;
+use crate::load::rules::{Beside, environment};
+use crate::load::usage::{load_average, n_smis};
 use crate::noise::NoiseCounters;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -72,6 +74,7 @@ struct Around {
     energy: Option<EnergySample>,
     load_average: Option<f64>,
     notes: Vec<String>,
+    beside: Beside,
     is_interrupted: bool,
 }
 
@@ -108,7 +111,7 @@ impl Shop {
         let n_threads = spec.n_threads;
         let generator = Generator::start(spec)?;
         self.pass(monotonic_ns() + ramp_ns, stop, Some(&generator))?;
-        let around = self.record(record_ns, stop, src, &generator)?;
+        let around = self.record([ramp_ns, record_ns], stop, src, &generator)?;
         if !around.is_interrupted {
             self.pass(monotonic_ns() + down_ns, stop, Some(&generator))?;
         }
@@ -161,7 +164,7 @@ impl Shop {
 
     fn record(
         &mut self,
-        record_ns: u64,
+        [ramp_ns, record_ns]: [u64; 2],
         stop: &AtomicBool,
         src: &dyn Source,
         generator: &Generator,
@@ -172,6 +175,7 @@ impl Shop {
         let both = cpus.or(&self.places.clients);
         let before = Usage::read(self.cpu_of, &self.target, src);
         let noise = NoiseCounters::read(src, &both, before.ours_ns(self.cpu_of).unwrap_or(0));
+        let smis = n_smis(src, &cpus);
         let start_at_ns = monotonic_ns();
         let recorded = &generator.shared().recorded;
         recorded.end(start_at_ns + record_ns);
@@ -185,12 +189,21 @@ impl Shop {
         // Where the server's own time is not known, nobody can tell it from that of others; steal and throttling one can.
         let ours_ns = after.ours_ns(self.cpu_of).filter(|_| before.ours_ns(self.cpu_of).is_some());
         let now = NoiseCounters::read(src, &both, ours_ns.unwrap_or(u64::MAX));
-        let mut notes = now.since(&noise, end_at_ns - start_at_ns).notes;
-        notes.retain(|_| self.is_here);
-        let energy = recorder.map(Recorder::stop);
-        let load_average = load_average(src).filter(|_| self.is_here);
+        let noise = now.since(&noise, end_at_ns - start_at_ns);
+        let since = n_smis(src, &cpus).zip(smis).map_or(0, |(now, then)| now.saturating_sub(then));
+        // Of a server elsewhere this machine says nothing. CPU time that is nobody's here is a note only: the network's
+        // soft interrupts are in no process's time, and they are this load's own.
+        let (notes, beside) = match self.is_here {
+            true => {
+                let (steal_ratio, n_throttles) = (noise.steal_ratio, noise.n_throttles);
+                (noise.notes, Beside { steal_ratio, n_throttles, n_smis: since, ..Beside::default() })
+            }
+            false => (Vec::new(), Beside::default()),
+        };
+        let load_average = load_average(src, ramp_ns.saturating_add(end_at_ns - start_at_ns)).filter(|_| self.is_here);
         let window = Window { start_at_ns, end_at_ns };
-        Ok(Around { window, used, idle, energy, load_average, notes, is_interrupted: !is_whole })
+        let energy = recorder.map(|recorder| recorder.stop_within(window));
+        Ok(Around { window, used, idle, energy, load_average, notes, beside, is_interrupted: !is_whole })
     }
 
     fn summed(&self, ask: Ask, phases_ns: [u64; 4], n_threads: u32, tally: &Tally, around: Around) -> Ran {
@@ -207,6 +220,7 @@ impl Shop {
             n_done,
             n_failed,
             per_s: tally.n_answered as f64 / window_s,
+            figure: None,
             latency: tally.latency(),
             service: tally.service(),
             parts: tally.parts(&self.pages()),
@@ -234,13 +248,9 @@ impl Shop {
             level.is_invalid.push(format!("interrupted after {part} of {}", show_ns(phases_ns[2])));
         }
         level.is_invalid.extend(broken_rules(&level, &generator, self.places.clients.len()));
+        level.is_invalid.extend(environment(level.energy.as_ref(), &around.beside));
         Ran { level, generator }
     }
-}
-
-fn load_average(src: &dyn Source) -> Option<f64> {
-    let text = src.read("/proc/loadavg").ok()?;
-    String::from_utf8_lossy(&text).split_whitespace().next()?.parse().ok().filter(|v: &f64| v.is_finite())
 }
 
 /// Meters of this machine say nothing about a server elsewhere; only those that were named may.

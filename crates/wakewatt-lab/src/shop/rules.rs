@@ -73,6 +73,7 @@ mod tests {
             n_done: 900,
             n_failed: 100,
             per_s: 80.0,
+            figure: None,
             latency: None,
             service: None,
             parts: vec![],

@@ -2,25 +2,30 @@
 //!
 //! The wall time is always a metric; the first one the user names by an expression goes before it. A command that fails
 //! makes the block not count, with its exit code and last words: a benchmark that broke is no benchmark. It runs in a
-//! process group of its own, so that an interrupt ends all of it. Output beyond 4 MiB is read and forgotten.
+//! process group of its own, so that an interrupt ends all of it, and so does a limit of time, because a setting must not be
+//! held for ever by a command that hangs. What it leaves running may hold its output open; that is not waited for.
 
 use crate::experiment::{Workload, Yield};
+use crate::figure::{Following, Output, plain};
 use crate::plan::CommandMetric;
 use regex::Regex;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::experiment::{Better, Metric, Unit};
+use wakewatt_core::units::show_ns;
 use wakewatt_host::bound::signal_group;
 use wakewatt_host::clock::monotonic_ns;
 
 /// How often its end is looked for: also the precision of the wall time.
 const TICK: Duration = Duration::from_millis(2);
-const MAX_OUTPUT: usize = 4 << 20;
+/// No block lasts longer.
+const LONGEST_NS: u64 = 4 * 3_600_000_000_000;
+/// For the rest of its output, once it has ended.
+const REST: Duration = Duration::from_secs(1);
 /// After the first signal it gets this long.
 const GRACE_NS: u64 = 3_000_000_000;
 
@@ -29,6 +34,7 @@ pub struct CommandWorkload {
     argv: Vec<String>,
     metrics: Vec<(CommandMetric, Regex)>,
     cpus: CpuSet,
+    longest_ns: u64,
 }
 
 impl CommandWorkload {
@@ -37,7 +43,8 @@ impl CommandWorkload {
         let compile = |m: &CommandMetric| {
             Regex::new(&m.regex).map(|r| (m.clone(), r)).map_err(|e| format!("metric {}: {e}", m.id))
         };
-        Ok(CommandWorkload { argv, metrics: metrics.iter().map(compile).collect::<Result<_, _>>()?, cpus })
+        let metrics = metrics.iter().map(compile).collect::<Result<_, _>>()?;
+        Ok(CommandWorkload { argv, metrics, cpus, longest_ns: LONGEST_NS })
     }
 
     fn start(&self) -> Result<(Child, Readers), String> {
@@ -46,33 +53,22 @@ impl CommandWorkload {
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|e| format!("{program}: could not be started: {e}"))?;
         let readers = [child.stdout.take().map(gather), child.stderr.take().map(gather)];
-        Ok((child, readers))
+        let [out, err] = readers.map(Option::transpose);
+        Ok((child, [out?, err?]))
     }
 }
 
 /// Of standard output and standard error.
-type Readers = [Option<JoinHandle<String>>; 2];
+type Readers = [Option<Following>; 2];
 
 /// Reads to the end, keeps the last part.
-fn gather(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
-    std::thread::spawn(move || {
-        let (mut all, mut part) = (Vec::new(), [0u8; 8192]);
-        while let Ok(n) = from.read(&mut part) {
-            if n == 0 {
-                break;
-            }
-            all.extend_from_slice(&part[..n]);
-            if all.len() > 2 * MAX_OUTPUT {
-                all.drain(..all.len() - MAX_OUTPUT);
-            }
-        }
-        String::from_utf8_lossy(&all).into_owned()
-    })
+fn gather(from: impl Read + Send + 'static) -> Result<Following, String> {
+    Output::follow(from, |_| {})
 }
 
 /// The last match's number.
 fn number(regex: &Regex, text: &str) -> Option<f64> {
-    regex.captures_iter(text).last()?.get(1)?.as_str().replace(',', "").parse().ok()
+    plain(regex.captures_iter(text).last()?.get(1)?.as_str().trim()).parse().ok()
 }
 
 impl Workload for CommandWorkload {
@@ -113,7 +109,7 @@ impl Workload for CommandWorkload {
                 Ok(None) => {}
                 Err(e) => break Err(e.to_string()),
             }
-            if stop.load(Ordering::Relaxed) {
+            if stop.load(Ordering::Relaxed) || monotonic_ns() - start_ns > self.longest_ns {
                 let since = *stopped_ns.get_or_insert_with(|| {
                     let _ = signal_group(child.id(), libc::SIGTERM);
                     monotonic_ns()
@@ -125,7 +121,7 @@ impl Workload for CommandWorkload {
             std::thread::sleep(TICK);
         }?;
         let wall_ns = monotonic_ns() - start_ns;
-        let texts = readers.map(|r| r.and_then(|r| r.join().ok()).unwrap_or_default());
+        let texts = readers.map(|r| r.map(|r| r.finish(REST).text()).unwrap_or_default());
         let mut values: Vec<Option<f64>> = self
             .metrics
             .iter()
@@ -137,11 +133,18 @@ impl Workload for CommandWorkload {
             return Ok(result);
         }
         let missing = self.metrics.iter().zip(&result.values).find(|(_, value)| value.is_none());
-        if !status.success() {
+        let mut named = self.metrics.iter().zip(&result.values);
+        let not_above_0 = named.find_map(|((m, _), value)| Some((m.id.clone(), value.filter(|v| *v <= 0.0)?)));
+        if wall_ns > self.longest_ns {
+            let limit = show_ns(self.longest_ns);
+            result.is_invalid = Some(format!("the command was ended after {limit}, longer than a block may take"));
+        } else if !status.success() {
             let last = texts[1].lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("").trim().to_string();
             result.is_invalid = Some(format!("the command ended with {status}: {last}"));
         } else if let Some(((metric, _), _)) = missing {
             result.is_invalid = Some(format!("the command's output holds no {} ({})", metric.id, metric.regex));
+        } else if let Some((id, value)) = not_above_0 {
+            result.is_invalid = Some(format!("the command printed {id} {value}; only numbers above 0 have a ratio"));
         }
         Ok(result)
     }
@@ -171,6 +174,25 @@ mod tests {
         let missing =
             CommandWorkload::new(vec!["/no/such".into()], &[], CpuSet::new()).unwrap().measure(&AtomicBool::new(false));
         assert!(missing.unwrap_err().contains("could not be started"));
+    }
+
+    #[test]
+    fn a_comma_for_a_point_and_a_zero_are_told() {
+        assert!(run("echo score: 12,5").is_invalid.unwrap().contains("holds no score"), "not 125");
+        assert!(run("echo score: 0").is_invalid.unwrap().contains("printed score 0"));
+    }
+
+    #[test]
+    fn neither_what_it_leaves_behind_nor_a_command_that_hangs_is_waited_for() {
+        let start_ns = monotonic_ns();
+        let left = run("echo score: 3; sleep 9 &");
+        assert_eq!((left.values[0], left.is_invalid), (Some(3.0), None));
+        assert!(monotonic_ns() - start_ns < 8_000_000_000);
+        let argv = ["sh", "-c", "sleep 30"].map(str::to_string).to_vec();
+        let mut hangs = CommandWorkload::new(argv, &[], CpuSet::new()).unwrap();
+        hangs.longest_ns = 100_000_000;
+        assert!(hangs.measure(&AtomicBool::new(false)).unwrap().is_invalid.unwrap().contains("ended after 100"));
+        assert!(monotonic_ns() - start_ns < 20_000_000_000);
     }
 
     #[test]

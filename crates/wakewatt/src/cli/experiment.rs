@@ -13,7 +13,7 @@ pub struct ExperimentArgs {
     #[arg(value_name = "PLAN", required = true)]
     pub plan: Option<String>,
     /// Only show what would be written per arm, what is left out and why, and how long it takes
-    #[arg(long)]
+    #[arg(long, conflicts_with = "save")]
     pub dry_run: bool,
     /// Where the run is kept; ./wakewatt-runs/NAME-TIME when not given
     #[arg(long, value_name = "DIR")]
@@ -44,6 +44,9 @@ pub struct ShowArgs {
     /// One JSON document
     #[arg(long)]
     pub json: bool,
+    /// Keep facts and result in this run file, for report and compare
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
     /// Also an HTML page
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -3,7 +3,9 @@
 use super::meter::MeterArgs;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::samples::experiment::Better;
 use wakewatt_core::samples::load::Ask;
 use wakewatt_core::units::parse_ns;
 
@@ -65,6 +67,9 @@ pub struct StepsArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub meters: MeterArgs,
+    /// Keep facts and load in this run file, for report and compare
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
@@ -82,15 +87,28 @@ pub struct CommandArgs {
     /// What it achieved: the number at this place of the JSON it prints, such as /jobs/0/read/iops
     #[arg(long, value_name = "POINTER")]
     pub metric_json: Option<String>,
+    /// Which way that number is better; per watt it is given only where higher is, which it is when not given
+    #[arg(long, value_name = "WAY", value_parser = ["lower", "higher"])]
+    pub metric_better: Option<String>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub meters: MeterArgs,
+    /// Keep facts and load in this run file, for report and compare
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
     /// One JSON document; the command's own output then goes to standard error
     #[arg(long)]
     pub json: bool,
     /// The command, after --; its exit code is passed on
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+impl CommandArgs {
+    /// Which way the figure is better.
+    pub fn better(&self) -> Better {
+        if self.metric_better.as_deref() == Some("lower") { Better::Lower } else { Better::Higher }
+    }
 }
 
 /// The levels of SPECpower_ssj2008.

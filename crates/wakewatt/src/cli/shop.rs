@@ -67,7 +67,7 @@ pub struct ShopArgs {
     #[arg(long, value_name = "FILE", requires = "url")]
     pub mix: Option<PathBuf>,
     /// Only open the shop on this address, until interrupted; whoever reaches it may use it
-    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["url", "rate", "client_cpus", "json"])]
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["url", "rate", "client_cpus", "json", "save"])]
     pub listen: Option<SocketAddr>,
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -75,6 +75,9 @@ pub struct ShopArgs {
     /// Repeat think times, pages and catalogue
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
+    /// Keep facts and load in this run file, for report and compare
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
     /// One JSON document
     #[arg(long)]
     pub json: bool,

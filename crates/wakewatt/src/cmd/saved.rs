@@ -87,8 +87,8 @@ pub fn is_run(path: &Path) -> bool {
 /// Reads a run file and its facts.
 pub fn open(path: &Path) -> Result<(RunFile, Evidence)> {
     let fail = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", path.display()));
-    let meta =
-        std::fs::metadata(path).map_err(|e| fail(format!("{e}; make one with --save FILE of doctor or measure")))?;
+    let meta = std::fs::metadata(path)
+        .map_err(|e| fail(format!("{e}; make one with --save FILE of doctor, measure or load")))?;
     if !meta.is_file() {
         return Err(fail("not a file; give the FILE of --save".into()));
     }

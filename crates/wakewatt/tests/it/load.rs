@@ -1,160 +1,56 @@
-//! `load shop` end to end, at a small size: what is said and counted, never how fast. The shop's server is a process of its
-//! own, so its death, and its parent's, can be staged.
+//! `load steps` and `load -- CMD` end to end, at a small size: kept with --save, shown by `report`, joined by `compare`.
 
 use crate::schemas::{assert_valid, validator};
-use crate::tool::{PROGRAM, Said, run, said, wait_until, wakewatt};
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use crate::tool::{Said, run, said, wakewatt};
+use std::fs;
+use std::path::Path;
 
-const SHORT: [&str; 8] = ["--products", "200", "--duration", "1s", "--ramp", "200ms", "--timeout", "2s"];
-
-fn shop(more: &[&str]) -> Said {
-    run(&[&["load", "shop"][..], &SHORT, more].concat())
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
 }
 
-/// Processes that this one has started, and those have started.
-fn servers_of(parent: u32) -> Vec<i32> {
-    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
-    let is_server = |pid: &i32| {
-        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|c| String::from_utf8_lossy(&c).contains("shop-server"))
-    };
-    children.split_whitespace().filter_map(|pid| pid.parse().ok()).filter(is_server).collect()
-}
-
-fn started(more: &[&str]) -> (Child, i32) {
-    let mut command = wakewatt(&[&["load", "shop"][..], more].concat());
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut found = Vec::new();
-    assert!(wait_until(Duration::from_secs(20), || {
-        found = servers_of(child.id());
-        !found.is_empty()
-    }));
-    (child, found[0])
-}
-
-fn kill(pid: i32) {
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-}
-
-fn is_there(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+/// A transaction is the same work in both, a level a fifth of a second.
+fn steps(file: &Path, work: &str) -> Said {
+    let cpu = wakewatt_host::affinity::allowed_cpus().unwrap().first().unwrap().to_string();
+    let args = ["load", "steps", "--levels", "200/s,idle", "--interval", "200ms", "--seed", "1", "--cpus", &cpu];
+    said(&mut wakewatt(&[&args[..], &["--work", work, "--save", text(file)]].concat()))
 }
 
 #[test]
-fn two_clients_for_a_second() {
-    let said = shop(&["--clients", "2", "--think", "50ms", "--json"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let document = assert_valid(&validator("load-shop"), "load shop", &said.out);
-    assert_eq!((&document["schema"], &document["kind"]), (&"wakewatt/load-shop/v1".into(), &"shop".into()));
-    let level = &document["levels"][0];
-    let count = |name: &str| level[name].as_u64().unwrap();
-    assert!(count("n_planned") > 0 && count("n_done") > 0 && count("cpu_ns") > 0, "{level}");
-    assert_eq!(count("n_planned"), count("n_done") + count("n_failed"));
-    assert_eq!(document["shop"]["cpu_of"], "server_process");
-    assert_eq!(document["shop"]["clients"][0]["late"]["n"], level["n_planned"]);
-    assert!(document["shop"]["title"].as_str().unwrap().contains("SQLite in /var/tmp"), "{document}");
-}
-
-#[test]
-fn rates_as_text() {
-    let said = shop(&["--rate", "20,40", "--in-memory"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    for words in ["20 requests/s", "40 requests/s", "SQLite in /dev/shm", "CPU/request", "Pages at", "Watts: "] {
-        assert!(said.out.contains(words), "{words}: {}", said.out);
+fn load_steps_are_kept_shown_and_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    for name in ["a.run", "b.run"] {
+        let said = steps(&at(name), "100");
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.err.contains("read it with: wakewatt report"), "{said:?}");
+        let document = assert_valid(&validator("run"), name, &fs::read_to_string(at(name)).unwrap());
+        assert_eq!((&document["command"], &document["load"][0]["kind"]), (&"load steps".into(), &"steps".into()));
+        assert_eq!(document["load"][0]["levels"].as_array().unwrap().len(), 2);
     }
+    let page = at("page.html");
+    let said = run(&["report", text(&at("a.run")), "-o", text(&page)]);
+    assert_eq!((said.code, said.out.as_str()), (Some(0), ""), "{said:?}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("200/s") && page.contains("<svg"), "no chart of the load");
+    let said = run(&["compare", text(&at("a.run")), text(&at("b.run"))]);
+    assert_eq!(said.code, Some(0), "{said:?}");
 }
 
 #[test]
-fn nobody_there_is_3_and_wrong_words_are_2_or_4() {
-    let nobody = shop(&["--url", "http://127.0.0.1:1/"]);
-    assert_eq!((nobody.code, nobody.out.as_str()), (Some(3), ""));
-    assert!(nobody.err.contains("127.0.0.1:1: nobody answers"), "{}", nobody.err);
-    for (args, code, words) in [
-        (&["--rate", "0"][..], 2, "requests per second"),
-        (&["--clients", "0"], 2, "--clients"),
-        (&["--mix", "x.toml"], 2, "--url"),
-        (&["--database", "postgres://127.0.0.1:1/none"], 3, "database"),
-        (&["--database", "mysql://secret@x/"], 3, "connection string"),
-        (&["--in", "/proc"], 3, "--in"),
-        (&["--cpus", "4000"], 3, "4000"),
-        (&["--url", "http://127.0.0.1:1/", "--mix", "/no/such.toml"], 4, "cannot be read"),
-    ] {
-        let said = shop(args);
-        assert_eq!(said.code, Some(code), "{args:?}: {said:?}");
-        assert!(said.err.contains(words) && !said.err.contains("secret"), "{args:?}: {}", said.err);
-    }
-    let by_hand = said(wakewatt(&["shop-server"]).stdin(Stdio::null()));
-    assert!(by_hand.out.contains("wakewatt load shop") || by_hand.err.contains("wakewatt load shop"), "{by_hand:?}");
-}
-
-#[test]
-fn a_killed_server_ends_the_run_with_a_word() {
-    let (child, server) = started(&["--clients", "5", "--think", "20ms", "--duration", "60s", "--products", "200"]);
-    std::thread::sleep(Duration::from_millis(500));
-    let start = Instant::now();
-    kill(server);
-    let output = child.wait_with_output().unwrap();
-    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(3), "{out}{err}");
-    let all = format!("{out}{err}");
-    assert!(all.contains("the shop's server ended") && !all.contains("panicked"), "{all}");
-}
-
-#[test]
-fn a_killed_parent_leaves_no_server() {
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().to_str().unwrap();
-    let (mut child, server) = started(&["--clients", "5", "--duration", "60s", "--products", "200", "--in", data]);
-    std::thread::sleep(Duration::from_millis(500));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(wait_until(Duration::from_secs(10), || !is_there(server)), "the server outlived its parent");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left on the disk");
-}
-
-#[test]
-fn interrupted_it_shows_what_it_has() {
-    let (child, server) =
-        started(&["--clients", "5", "--think", "20ms", "--duration", "60s", "--ramp", "100ms", "--products", "200"]);
-    std::thread::sleep(Duration::from_secs(9));
-    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let out = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(130), "{out}");
-    assert!(out.contains("interrupted after") && out.contains("5 clients !"), "{out}");
-    assert!(!is_there(server));
-}
-
-/// The shop on one side, clients and a mix of one's own on the other, as between two hosts.
-#[test]
-fn a_shop_that_listens_and_clients_that_were_told_where() {
-    let mut command = Command::new(PROGRAM);
-    command.args(["load", "shop", "--listen", "127.0.0.1:0", "--products", "50"]).stdin(Stdio::null());
-    let mut server = command.stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let line = lines.find(|l| l.starts_with("open at ")).unwrap();
-    let url = line.split(' ').nth(2).unwrap();
-    let own = shop(&["--url", url, "--clients", "2", "--think", "50ms", "--json"]);
-    let document = assert_valid(&validator("load-shop"), "load shop --url", &own.out);
-    assert_eq!((own.code, &document["shop"]["cpu_of"]), (Some(0), &"server_process".into()), "{}", own.err);
-    let mix = tempfile::NamedTempFile::new().unwrap();
-    let pages = "[[page]]\nname = \"lamps\"\npath = \"/search?q=lamp\"\nweight = 3\n[[page]]\nname = \"gone\"\npath = \"/product/{number:51-60}\"\nweight = 1";
-    std::fs::write(mix.path(), pages).unwrap();
-    let mixed =
-        shop(&["--url", url, "--mix", mix.path().to_str().unwrap(), "--clients", "4", "--think", "50ms", "--json"]);
-    let document: serde_json::Value = serde_json::from_str(&mixed.out).unwrap();
-    let parts = &document["levels"][0]["parts"];
-    assert_eq!((&parts[0]["n_failed"], &parts[1]["n_done"]), (&0.into(), &0.into()), "{parts}");
-    assert!(parts[1]["n_failed"].as_u64().unwrap() > 0);
-    assert_eq!(document["shop"]["clients"][0]["failures"][0][0], "status 404");
-    assert!(document["levels"][0]["is_invalid"][0].as_str().unwrap().contains("requests failed"));
-    let pid = rustix::process::Pid::from_raw(i32::try_from(server.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    assert!(server.wait().unwrap().success());
-    let _ = lines.by_ref().count();
+fn a_load_of_a_command_is_kept_and_its_exit_code_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("c.run");
+    let said = run(&["load", "--save", text(&file), "--", "sh", "-c", "echo done"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let document = assert_valid(&validator("run"), "c.run", &fs::read_to_string(&file).unwrap());
+    assert_eq!(document["load"][0]["kind"], "command");
+    let lower =
+        ["load", "--metric", "took ([0-9]+)", "--metric-better", "lower", "--json", "--", "sh", "-c", "echo took 7"];
+    let document = assert_valid(&validator("load"), "load", &run(&lower).out);
+    let figure = &document["run"]["levels"][0]["figure"];
+    assert_eq!((&figure["value"], &figure["better"]), (&7.0.into(), &"lower".into()), "a time is no rate");
+    assert_eq!(run(&["load", "--metric-better", "lower", "--", "true"]).code, Some(2));
+    let said = run(&["load", "--save", "/no/such/folder/c.run", "--", "sh", "-c", "echo done"]);
+    assert!(said.code == Some(4) && !said.out.contains("done"), "nothing runs for nothing: {said:?}");
 }

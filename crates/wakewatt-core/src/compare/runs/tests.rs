@@ -57,6 +57,29 @@ fn disk(middle_ns: f64, idle: IdleDelta, seed: u64) -> DiskSample {
     }
 }
 
+#[test]
+fn loads_of_other_work_are_not_compared() {
+    let level = serde_json::json!({ "ask": { "share": 0.5 }, "phases_ns": [0, 0, 1, 0], "target_per_s": 500.0,
+        "window": { "start_at_ns": 0, "end_at_ns": 1_000_000_000 }, "n_planned": 500, "n_done": 500, "n_failed": 0,
+        "per_s": 500.0, "parts": [], "cpu_ns": 1_000_000, "system_ns": 1, "cpus": [], "idle": [], "disturbances": [],
+        "is_invalid": [] });
+    let evidence = |work_units| Evidence {
+        load: vec![LoadRun {
+            title: "steps, 500us a transaction".into(),
+            work_units: Some(work_units),
+            levels: vec![serde_json::from_value(level.clone()).unwrap()],
+            ..LoadRun::default()
+        }],
+        ..Evidence::default()
+    };
+    let runs = |a, b| compare_runs(&evidence(a), &evidence(b)).runs.unwrap();
+    let same = runs(1000, 1000);
+    assert!(same.samples.len() == 2 && !same.cannot_conclude.iter().any(|l| l.contains("--work")), "{same:?}");
+    let other = runs(1000, 1300);
+    assert_eq!(other.samples, []);
+    assert!(other.cannot_conclude[0].contains("1000 units of work in A and 1300 in B"), "{:?}", other.cannot_conclude);
+}
+
 /// Case K3's laptop; only what its kernel and its settings say.
 fn host(kernel: &str, is_c6_disabled: bool) -> Snapshot {
     let root = "/sys/devices/system/cpu";

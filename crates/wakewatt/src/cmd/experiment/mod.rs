@@ -14,6 +14,7 @@ mod text;
 pub use dry_run::DryRun;
 
 use crate::cli::experiment::{ExperimentArgs, ExperimentVerb, ResumeArgs, ShowArgs};
+use crate::cmd::saved::{self, Saving};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour};
@@ -24,6 +25,8 @@ use conduct::{Conduct, Conducted};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::study::Study;
+use wakewatt_host::live::Live;
 use wakewatt_lab::plan::{self, Plan};
 use wakewatt_lab::run_folder::RunFolder;
 use wakewatt_tune::profile::{self, Profile};
@@ -87,11 +90,12 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
         let why = "--host and --sysroot go with --dry-run: settings are turned on this machine only";
         return Err(Failure::error(Code::Usage, why));
     }
+    let saving = saved::start(args.show.save.as_deref(), "experiment", &Live::this_machine())?;
     let interrupt = Interrupt::listen()?;
     let folder = args.run_dir.clone().unwrap_or_else(|| default_folder(&plan.name));
     let seed = args.seed.or(plan.seed).unwrap_or_else(crate::cmd::idle_experiment::seed_of_now);
     let conduct = Conduct { plan: &plan, text: &text, seed, folder: &folder, earlier: None, interrupt: &interrupt };
-    show(conduct::run(conduct)?, &args.show, colour)
+    show(conduct::run(conduct)?, &args.show, saving.as_ref(), colour)
 }
 
 /// A plan of doctor's own. Its folder is not kept: what it found goes into the report.
@@ -100,7 +104,7 @@ pub(in crate::cmd) fn for_doctor(
     budget_ns: u64,
     seed: Option<u64>,
     interrupt: &Interrupt,
-) -> Result<wakewatt_core::samples::study::Study> {
+) -> Result<Study> {
     let mut plan = parse("doctor", text, Code::Usage)?;
     plan.budget_ns = budget_ns;
     let seed = seed.unwrap_or_else(crate::cmd::idle_experiment::seed_of_now);
@@ -118,12 +122,13 @@ fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
     let mut plan = parse(&args.run_dir.join("plan.toml").display().to_string(), &head.plan, Code::BadFile)?;
     // The budget may have been given on the command line.
     plan.budget_ns = head.budget_ns;
+    let saving = saved::start(args.show.save.as_deref(), "experiment", &Live::this_machine())?;
     let interrupt = Interrupt::listen()?;
     output::remark(&format!("Going on after {} kept blocks.", done.len()));
     let (text, seed) = (head.plan.clone(), head.seed);
     let earlier = Some((folder, head, done));
     let conduct = Conduct { plan: &plan, text: &text, seed, folder: &args.run_dir, earlier, interrupt: &interrupt };
-    show(conduct::run(conduct)?, &args.show, colour)
+    show(conduct::run(conduct)?, &args.show, saving.as_ref(), colour)
 }
 
 fn default_folder(name: &str) -> PathBuf {
@@ -131,21 +136,28 @@ fn default_folder(name: &str) -> PathBuf {
     Path::new("wakewatt-runs").join(format!("{name}-{now}"))
 }
 
-fn show(conducted: Conducted, args: &ShowArgs, colour: Colour) -> Result<Code> {
+fn show(conducted: Conducted, args: &ShowArgs, saving: Option<&Saving>, colour: Colour) -> Result<Code> {
     let Conducted { study, facts, is_interrupted } = conducted;
     if args.json {
         output::print(&output::json("experiment", &study)?)?;
     } else {
         output::print(&text::text(&study, Style { is_on: colour.is_on() }, output::width()))?;
     }
+    let own = code(&study, is_interrupted);
+    let evidence = Evidence { facts, experiment: Some(study.run.clone()), ..Evidence::default() };
+    // Before the page, which may fail: the run file can make it again.
+    let own = saving.map_or(own, |saving| saving.finish_with(&evidence, own));
     if let Some(file) = &args.output {
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let title = format!("{}: {}", study.name, study.question);
-        let evidence = Evidence { facts, experiment: Some(study.run.clone()), ..Evidence::default() };
         output::write_file(file, &Report::new(title, now, evidence, Vec::new()).to_html()?)?;
         output::remark(&format!("Page: {}", file.display()));
     }
-    Ok(if !study.run.is_restored() {
+    Ok(own)
+}
+
+fn code(study: &Study, is_interrupted: bool) -> Code {
+    if !study.run.is_restored() {
         Code::NotRestored
     } else if is_interrupted {
         Code::Interrupted
@@ -153,5 +165,5 @@ fn show(conducted: Conducted, args: &ShowArgs, colour: Colour) -> Result<Code> {
         Code::CouldNotMeasure
     } else {
         Code::Fine
-    })
+    }
 }

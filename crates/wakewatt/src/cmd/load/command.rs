@@ -4,23 +4,22 @@
 //! figure of a failed benchmark is none. CPU time is the command's own and that of the children it waited for; what it
 //! leaves running behind it is only in the busy time of the CPUs. Watts are the machine's, whoever else uses it.
 
-mod figure;
-
 use super::{meters, publish};
 use crate::cli::load::CommandArgs;
+use crate::cmd::saved;
 use crate::exit::{Code, End, Failure};
 use crate::interrupt::{Interrupt, Wait};
 use crate::output;
 use anyhow::{Context, Result};
-use figure::{Figure, Output};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::samples::Window;
+use wakewatt_core::samples::experiment::Better;
 use wakewatt_core::samples::load::{Ask, Kind, Length, Level, LoadRun};
+use wakewatt_core::samples::{self, Window};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::Cpu;
 use wakewatt_host::affinity::allowed_cpus;
@@ -28,9 +27,10 @@ use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::live::Live;
 use wakewatt_host::reaped::{Reaped, reap};
 use wakewatt_lab::bench::IdleBaseline;
+use wakewatt_lab::figure::{Figure, Output};
 use wakewatt_lab::load::Meters;
 use wakewatt_lab::load::settings::{changed, settings};
-use wakewatt_lab::load::usage::{Usage, load_average};
+use wakewatt_lab::load::usage::{NO_LOAD_AVERAGE, Usage, load_average};
 use wakewatt_lab::noise::NoiseCounters;
 
 /// The first look at the meters.
@@ -42,9 +42,13 @@ pub(super) fn run(args: &CommandArgs) -> Result<End> {
     if args.command.is_empty() {
         return Err(usage("say what to load: `load steps`, or a command after --, such as: load -- ./benchmark"));
     }
+    if args.metric_better.is_some() && args.metric.is_none() && args.metric_json.is_none() {
+        return Err(usage("--metric-better: of which figure? give --metric or --metric-json"));
+    }
     let figure = Figure::parse(args.metric.as_deref(), args.metric_json.as_deref()).map_err(|why| usage(&why))?;
     let cpus = allowed_cpus().context("cannot ask which CPUs this process may use")?;
     let src = Live::this_machine();
+    let saving = saved::start(args.save.as_deref(), "load", &src)?;
     let mut meters = meters(&args.meters)?;
     let interrupt = Interrupt::listen()?;
     let wait = Wait::listen()?;
@@ -63,13 +67,20 @@ pub(super) fn run(args: &CommandArgs) -> Result<End> {
     }
     run.remarks.extend(meters.keep(&recorder.stop()));
     match &figure {
-        Some(figure) => run.remarks.push(format!("the figure of a run is what it printed by {}", figure.name())),
+        Some(figure) => {
+            let way = if args.better() == Better::Lower { "lower" } else { "higher" };
+            run.remarks.push(format!("the figure of a run is what it printed by {}; {way} is better", figure.name()));
+        }
         None => run.remarks.push("without --metric the figure of a run is runs per second".into()),
     }
     let ended = all(args, figure.as_ref(), &mut run, &cpus, &meters, &src, &interrupt, &wait);
     run.remarks.extend(changed(&run.settings, &settings(&src)));
     if !run.levels.is_empty() {
-        publish(run, args.json)?;
+        if run.levels.iter().any(|l| l.load_average.is_none()) {
+            run.remarks.push(NO_LOAD_AVERAGE.into());
+        }
+        // The command's code is what was promised; a file that could not be written is told.
+        publish(run, args.json, saving.as_ref())?;
     }
     ended
 }
@@ -101,7 +112,7 @@ fn all(
             let found = figure.find(&output).map_err(|why| {
                 Failure::error(Code::CouldNotMeasure, format!("run {nth} of {} gave no figure: {why}", args.repeat))
             });
-            level.per_s = found?;
+            level.figure = Some(samples::load::Figure { value: found?, better: args.better() });
         }
         run.levels.push(level);
     }
@@ -133,7 +144,16 @@ fn one(
         let name = program.to_string_lossy();
         Failure::error(Code::Usage, format!("{name}: could not be started: {e}; the command comes after --"))
     })?;
-    let output = child.stdout.take().map(|from| Output::follow(from, args.json)).transpose()?;
+    let is_json = args.json;
+    // To standard error where standard output is for our document.
+    let pass = move |line: &[u8]| {
+        let text = String::from_utf8_lossy(line);
+        match is_json {
+            true => output::remark(text.trim_end_matches('\n')),
+            false => drop(output::print(&text)),
+        }
+    };
+    let output = child.stdout.take().map(|from| Output::follow(from, pass)).transpose().map_err(anyhow::Error::msg)?;
     let ended = follow(child.id(), interrupt, wait)?;
     let end_at_ns = monotonic_ns();
     let used = Usage::read(src, cpus, end_at_ns).since(&usage);
@@ -151,13 +171,14 @@ fn one(
         n_done: 1,
         n_failed: 0,
         per_s: 1e9 / window.length_ns().max(1) as f64,
+        figure: None,
         latency: None,
         service: None,
         parts: Vec::new(),
         cpu_ns,
         system_ns: ended.system_ns,
         cpus: used.cpus,
-        load_average: load_average(src),
+        load_average: load_average(src, window.length_ns()),
         idle: idle.since(src),
         energy: (energy.chosen.is_some() || !energy.witnesses.is_empty()).then_some(energy),
         disturbances: noise.notes,

@@ -10,6 +10,7 @@ mod text;
 
 pub use steps::spec;
 
+use super::saved::Saving;
 use crate::cli::load::{Load, LoadArgs};
 use crate::cli::meter::MeterArgs;
 use crate::exit::{Code, End, Failure};
@@ -18,6 +19,7 @@ use anyhow::Result;
 use serde::Serialize;
 use std::io::BufReader;
 use std::sync::Arc;
+use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::load::{LoadRun, Overall};
 use wakewatt_host::live::Live;
 use wakewatt_host::power::Machine;
@@ -59,11 +61,13 @@ pub fn meters(args: &MeterArgs) -> Result<Meters> {
     Ok(Meters::new(wanted, &args.meter, &preferred, METER_INTERVAL_NS))
 }
 
-/// Prints it.
-fn publish(run: LoadRun, is_json: bool) -> Result<()> {
+/// Prints it, and keeps it where --save said so: `BadFile` where it could not be kept.
+fn publish(run: LoadRun, is_json: bool, saving: Option<&Saving>) -> Result<Code> {
     let loaded = Loaded { overall: run.overall(), run };
     match is_json {
-        true => output::print(&output::json("load", &loaded)?),
-        false => output::print(&text::text(&loaded)),
+        true => output::print(&output::json("load", &loaded)?)?,
+        false => output::print(&text::text(&loaded))?,
     }
+    let evidence = Evidence { load: vec![loaded.run], ..Evidence::default() };
+    Ok(saving.map_or(Code::Fine, |saving| saving.finish_with(&evidence, Code::Fine)))
 }

@@ -5,6 +5,7 @@
 
 use super::shop_text;
 use crate::cli::shop::ShopArgs;
+use crate::cmd::saved;
 use crate::exit::{Code, Failure};
 use crate::interrupt::{Interrupt, Wait};
 use crate::output;
@@ -14,11 +15,13 @@ use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::load::{Ask, Length, LoadRun};
 use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity;
 use wakewatt_host::live::Live;
 use wakewatt_host::power::Machine;
+use wakewatt_lab::load::usage::NO_LOAD_AVERAGE;
 use wakewatt_lab::shop::client::Mix;
 use wakewatt_lab::shop::server::{self, ServerSpec, Storage};
 use wakewatt_lab::shop::{self, CpuOf, GeneratorUse, Meters, Serving, Shop, ShopSpec};
@@ -63,6 +66,7 @@ pub fn run(args: &ShopArgs) -> Result<Code> {
         return only_serve(args, listen, &interrupt);
     }
     let src = Live::this_machine();
+    let saving = saved::start(args.save.as_deref(), "load shop", &src)?;
     let could_not = |why: String| Failure::error(Code::CouldNotMeasure, why);
     let progress = Progress::start("load shop");
     progress.set(0.0, "opening the shop");
@@ -99,13 +103,18 @@ pub fn run(args: &ShopArgs) -> Result<Code> {
             break;
         }
     }
+    if done.shop.is_here && done.run.levels.iter().any(|l| l.load_average.is_none()) {
+        done.run.remarks.push(NO_LOAD_AVERAGE.into());
+    }
     drop((progress, shop));
     output::print(&if args.json { output::json("load-shop", &done)? } else { shop_text::text(&done) })?;
-    Ok(match (interrupt.is_set(), done.not_done.is_empty()) {
+    let own = match (interrupt.is_set(), done.not_done.is_empty()) {
         (true, _) => Code::Interrupted,
         (_, true) => Code::Fine,
         _ => Code::CouldNotMeasure,
-    })
+    };
+    let evidence = Evidence { load: vec![done.run], not_done: done.not_done, ..Evidence::default() };
+    Ok(saving.map_or(own, |saving| saving.finish_with(&evidence, own)))
 }
 
 /// The hidden command: a server for whoever started it.

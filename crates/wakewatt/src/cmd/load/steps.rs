@@ -7,6 +7,7 @@ use super::{meters, publish};
 use crate::cli::load::{StepsArgs, standard_levels};
 use crate::cmd::idle_experiment::seed_of_now;
 use crate::cmd::measure::nodes_of;
+use crate::cmd::saved;
 use crate::exit::{Code, End, Failure};
 use crate::interrupt::{Interrupt, Wait};
 use crate::output;
@@ -20,16 +21,15 @@ use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::clock::{monotonic_ns, own_cpu_ns};
 use wakewatt_host::live::Live;
+use wakewatt_lab::load::rules::FOREIGN_RATIO;
 use wakewatt_lab::load::settings::{changed, settings};
-use wakewatt_lab::load::usage::Usage;
+use wakewatt_lab::load::usage::{NO_LOAD_AVERAGE, Usage};
 use wakewatt_lab::load::{Ended, Engine, Meters, Phases, Place, Spec, calibrate, level, level::name};
 
 /// More are a mistake, or a week.
 const MOST_LEVELS: usize = 100;
 /// The first look.
 const LOOK_NS: u64 = 1_100_000_000;
-/// Others may use this share of the CPUs without a word.
-const FOREIGN_RATIO: f64 = 0.02;
 /// Fewer planned in a level: chance alone moves the rate by more than 1 %.
 const FEW: f64 = 10_000.0;
 /// A service time may be this part of what is recorded.
@@ -44,6 +44,7 @@ pub(super) fn run(args: &StepsArgs) -> Result<End> {
     let src = Live::this_machine();
     let cpus = cpus(args)?;
     check(args, &phases, &levels, cpus.len())?;
+    let saving = saved::start(args.save.as_deref(), "load steps", &src)?;
     let mut meters = meters(&args.meters)?;
     let interrupt = Interrupt::listen()?;
     let mut run = LoadRun {
@@ -59,12 +60,14 @@ pub(super) fn run(args: &StepsArgs) -> Result<End> {
     let ended = all(&mut run, &spec, &levels, &phases, &meters, &src, &interrupt);
     run.remarks.extend(changed(&run.settings, &settings(&src)));
     few(&mut run);
-    let has_levels = !run.levels.is_empty();
-    if has_levels || ended.is_ok() {
-        publish(run, args.json)?;
+    if run.levels.iter().any(|l| l.load_average.is_none()) {
+        run.remarks.push(NO_LOAD_AVERAGE.into());
     }
+    let has_levels = !run.levels.is_empty();
+    let is_shown = has_levels || ended.is_ok();
+    let kept = if is_shown { publish(run, args.json, saving.as_ref())? } else { Code::Fine };
     match ended {
-        Ok(()) => Ok(Code::Fine.into()),
+        Ok(()) => Ok(kept.into()),
         Err(Ended::Stopped) => {
             if !has_levels {
                 output::remark("Interrupted before the first level ended; there is nothing to show.");

@@ -116,7 +116,13 @@ fn sentence(run: &LoadRun, overall: Option<&Overall>) -> String {
         };
     };
     let n_loads = run.levels.iter().filter(|l| matches!(l.ask, Ask::Share(_))).count();
-    let score = format!("Score {}/s (sum over {n_loads} load levels)", rate(all.score_per_s));
+    let score = match all.is_partial {
+        false => format!("Score {}/s (sum over {n_loads} load levels)", rate(all.score_per_s)),
+        true => format!(
+            "Partial score {}/s (sum over {n_loads} load levels; a score has 100, 90 … 10 % and active idle)",
+            rate(all.score_per_s)
+        ),
+    };
     let watts = match all.sum_uw.zip(all.per_joule) {
         Some((uw, per_joule)) => {
             let idle = all
@@ -152,12 +158,12 @@ fn command(out: &mut String, run: &LoadRun) {
             show_ns(level.system_ns),
             level.busy_ratio().map_or("-".into(), |r| format!("{:.0} %", r * 100.0)),
             level.mean_uw().map_or("-".into(), show_uw),
-            rate(level.per_s),
+            rate(level.achieved()),
             level.per_joule().map_or("-".into(), rate)
         );
         level.disturbances.iter().for_each(|what| _ = writeln!(out, "{:>5} {what}", ""));
     }
-    let mut figures: Vec<f64> = run.levels.iter().map(|l| l.per_s).collect();
+    let mut figures: Vec<f64> = run.levels.iter().map(Level::achieved).collect();
     figures.sort_by(f64::total_cmp);
     if let (Some(first), Some(middle), Some(last)) = (figures.first(), middle(&figures), figures.last()) {
         let watts = if run.levels.iter().any(|l| l.mean_uw().is_some()) { "" } else { "; watts are unmeasured" };
@@ -227,7 +233,8 @@ mod tests {
         };
         let run = LoadRun { levels: levels([Some(200), Some(150), Some(100)]), ..LoadRun::default() };
         let said = shown(run.clone());
-        assert!(said.contains("Score 6000/s (sum over 2 load levels) at 450W (sum of all levels): 13.3 per"), "{said}");
+        assert!(said.contains("Partial score 6000/s (sum over 2 load levels; a score has"), "{said}");
+        assert!(said.contains("active idle) at 450W (sum of all levels): 13.3 per"), "{said}");
         assert!(said.contains("active idle draws 50 % of full load, energy proportionality 0.50."), "{said}");
         assert!(said.contains("C6 40 %") && said.contains("50 %   10 %"), "{said}");
         let mut run = LoadRun { levels: levels([Some(200), None, Some(100)]), ..run };

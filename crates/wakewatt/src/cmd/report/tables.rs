@@ -207,6 +207,7 @@ fn load(evidence: &Evidence) -> Table {
         "ask",
         "target_per_s",
         "per_s",
+        "figure",
         "n_planned",
         "n_done",
         "n_failed",
@@ -219,7 +220,8 @@ fn load(evidence: &Evidence) -> Table {
     for (at, run) in evidence.load.iter().enumerate() {
         for level in &run.levels {
             let ask = format!("{:?}", level.ask);
-            let head = vec![at.to_string(), run.title.clone(), ask, or(level.target_per_s), level.per_s.to_string()];
+            let rates = [or(level.target_per_s), level.per_s.to_string(), or(level.figure.map(|f| f.value))];
+            let head = [vec![at.to_string(), run.title.clone(), ask], rates.to_vec()].concat();
             let n =
                 [level.n_planned, level.n_done, level.n_failed, level.cpu_ns, level.system_ns].map(|v| v.to_string());
             let latency = level.latency.as_ref().map_or(vec![String::new(); LATENCY.len()], latency);

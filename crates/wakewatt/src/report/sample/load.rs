@@ -113,6 +113,7 @@ fn level(g: &Governor, dice: &mut Dice, ask: Ask, start_ms: u64, capacity: f64) 
         n_done,
         n_failed: 0,
         per_s,
+        figure: None,
         service: None,
         parts: if is_shop { parts.map(part).to_vec() } else { Vec::new() },
         cpu_ns: (per_op_ns * n_done as f64) as u64,

@@ -7,7 +7,8 @@ use super::super::data::Show;
 use super::super::words;
 use super::section::Section;
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::samples::load::{Ask, Kind, Length, Level, LoadRun};
+use wakewatt_core::samples::experiment::Better;
+use wakewatt_core::samples::load::{Ask, Kind, Length, Level, LoadRun, Overall};
 
 mod cpu;
 mod latency;
@@ -105,6 +106,15 @@ fn intro(runs: &Runs<'_>, out: &mut Section) {
     if runs.all.iter().any(|r| r.run.length == Length::Quick) {
         out.remarks.push("Quick phases: for a first look, too short to be quoted.".into());
     }
+    if !runs.is_same_work() {
+        let units: Vec<String> =
+            runs.all.iter().filter_map(|r| Some(format!("{} {}", r.name, words::count(r.run.work_units?)))).collect();
+        out.remarks.push(format!(
+            "A transaction is not the same work in all runs (units: {}), so rates, latencies and watts of one are no measure of \
+             the others, and scores are left out; --work makes it the same.",
+            units.join(", ")
+        ));
+    }
     for r in &runs.all {
         out.remarks.extend(r.run.remarks.iter().map(|text| format!("{}: {text}", r.name)));
     }
@@ -124,6 +134,12 @@ fn meter(run: &LoadRun) -> Option<String> {
 }
 
 impl Runs<'_> {
+    /// Is a transaction the same work in all of them?
+    fn is_same_work(&self) -> bool {
+        let mut units = self.all.iter().filter_map(|r| r.run.work_units);
+        units.next().is_none_or(|first| units.all(|n| n == first))
+    }
+
     /// What the levels are counted in.
     fn axis(&self) -> (&'static str, Show) {
         let asks = || self.all.iter().flat_map(|r| &r.run.levels).map(|l| l.ask);
@@ -170,20 +186,30 @@ fn watts(level: &Level) -> Option<f64> {
     level.mean_uw().map(|uw| uw as f64 / 1e6)
 }
 
+/// The more, the better.
+fn worth(level: &Level) -> f64 {
+    let is_lower = level.figure.is_some_and(|f| f.better == Better::Lower);
+    if is_lower { -level.achieved() } else { level.achieved() }
+}
+
 fn lines(runs: &Runs<'_>, out: &mut Section) {
     for r in &runs.all {
         let counts = |l: &&Level| l.is_invalid.is_empty() || r.run.levels.iter().all(|l| !l.is_invalid.is_empty());
-        let Some(top) = r.run.levels.iter().filter(counts).max_by(|a, b| a.per_s.total_cmp(&b.per_s)) else { continue };
+        let Some(top) = r.run.levels.iter().filter(counts).max_by(|a, b| worth(a).total_cmp(&worth(b))) else {
+            continue;
+        };
         let at = r.run.levels.iter().position(|l| std::ptr::eq(l, top)).unwrap_or(0);
-        let mut line = format!("{}: {} at {}", r.name, Show::PerS.text(top.per_s), ask(top, at));
+        let best = top.figure.map_or_else(|| Show::PerS.text(top.per_s), |f| Show::Number.text(f.value));
+        let mut line = format!("{}: {best} at {}", r.name, ask(top, at));
         if let Some(p99) = top.latency.as_ref().and_then(wakewatt_core::distribution::Distribution::p99_ns) {
             line += &format!(", p99 {}", words::ns(p99 as f64));
         }
-        match (watts(top), r.run.overall().and_then(|o| o.per_joule)) {
-            (Some(w), Some(per_joule)) => {
-                line += &format!(", {}; {} over all levels", Show::Watts.text(w), Show::PerJoule.text(per_joule));
+        match (watts(top), r.run.overall().filter(|_| runs.is_same_work())) {
+            (Some(w), Some(Overall { per_joule: Some(per_joule), is_partial, .. })) => {
+                let over = if is_partial { "its levels (not all of ten and active idle)" } else { "all levels" };
+                line += &format!(", {}; {} over {over}", Show::Watts.text(w), Show::PerJoule.text(per_joule));
             }
-            (Some(w), None) => line += &format!(", {}", Show::Watts.text(w)),
+            (Some(w), _) => line += &format!(", {}", Show::Watts.text(w)),
             _ => {}
         }
         let n_invalid = r.run.levels.iter().filter(|l| !l.is_invalid.is_empty()).count();

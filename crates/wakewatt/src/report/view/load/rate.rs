@@ -32,8 +32,13 @@ pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
         Kind::Shop => ("Requests a second", "requests a second"),
         Kind::Command => ("Work done", "operations a second"),
     };
-    let y = AxisSpec::new(axis, Show::PerS, Scale::Zero);
-    let plot = plot(runs, title, y, |level| Some((level.per_s, None)));
+    let has_figure = runs.all.iter().flat_map(|r| &r.run.levels).any(|l| l.figure.is_some());
+    let (title, axis, show) = match has_figure {
+        true => ("What the command printed", "figure", Show::Number),
+        false => (title, axis, Show::PerS),
+    };
+    let y = AxisSpec::new(axis, show, Scale::Zero);
+    let plot = plot(runs, title, y, |level| Some((level.achieved(), None)));
     let caption = "Done in the recorded part of each level. Hollow: the level broke a rule and does not count; the table says which.";
     out.draw(format!("{}-rate", runs.id), title, caption, &plot);
 }

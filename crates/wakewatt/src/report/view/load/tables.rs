@@ -11,6 +11,7 @@ use wakewatt_core::samples::load::Kind;
 pub(super) fn overall(runs: &Runs<'_>) -> Option<Table> {
     let mut data = Data::with(&[
         ("run", Show::Text),
+        ("levels", Show::Text),
         ("calibrated maximum", Show::PerS),
         ("sum of scores", Show::PerS),
         ("sum of watts", Show::Watts),
@@ -22,8 +23,14 @@ pub(super) fn overall(runs: &Runs<'_>) -> Option<Table> {
     for r in runs.all.iter().filter(|_| runs.kind == Kind::Steps) {
         let Some(o) = r.run.overall() else { continue };
         let sum = o.sum_uw.map(|uw| uw as f64 / 1e6);
-        let mut row = vec![r.name.clone().into(), r.run.capacity_per_s.into(), o.score_per_s.into()];
-        row.extend([sum, o.per_joule, o.idle_fraction, o.proportionality, Some(o.n_invalid as f64)].map(Cell::of));
+        let levels = if o.is_partial { "partial: not those of a whole run" } else { "100 % to 10 %, active idle" };
+        // Sums of other work are no comparison.
+        let score = |value: Option<f64>| value.filter(|_| runs.is_same_work());
+        let mut row = vec![r.name.clone().into(), levels.into(), r.run.capacity_per_s.into()];
+        row.push(Cell::of(score(Some(o.score_per_s))));
+        row.extend(
+            [sum, score(o.per_joule), o.idle_fraction, o.proportionality, Some(o.n_invalid as f64)].map(Cell::of),
+        );
         data.rows.push(row);
     }
     table_if_any(&data, "Over all levels: measured")
@@ -61,6 +68,7 @@ fn levels(runs: &Runs<'_>) -> Data {
         ("disturbances", Show::Text),
         ("planned", Show::PerS),
         ("done", Show::PerS),
+        ("figure", Show::Number),
         ("failed", Show::Count),
         ("p50", Show::Ns),
         ("p90", Show::Ns),
@@ -77,7 +85,12 @@ fn levels(runs: &Runs<'_>) -> Data {
         for (at, l) in r.run.levels.iter().enumerate() {
             let mut row: Vec<Cell> = vec![r.name.clone().into(), ask(l, at).into()];
             row.extend([why(l).unwrap_or_default().into(), l.disturbances.join("; ").into()]);
-            row.extend([l.target_per_s.into(), l.per_s.into(), (l.n_failed as f64).into()]);
+            row.extend([
+                l.target_per_s.into(),
+                l.per_s.into(),
+                Cell::of(l.figure.map(|f| f.value)),
+                (l.n_failed as f64).into(),
+            ]);
             row.extend([0.5, 0.9, 0.99, 0.999].map(|q| quantile(l.latency.as_ref(), q)));
             let numbers = [l.busy_ratio(), l.cpu_ns_per_op(), l.system_ns_per_op(), l.load_average];
             row.extend(numbers.map(Cell::of));

@@ -75,6 +75,21 @@ fn one_run_of_one_level_and_absurd_levels_are_drawn_without_panic() {
 }
 
 #[test]
+fn other_work_has_no_scores_side_by_side_and_few_levels_are_called_partial() {
+    let mut evidence = evidence();
+    let heads = |evidence: &Evidence| sections(evidence)[0].tables[0].heads.clone();
+    assert!(heads(&evidence).iter().any(|h| h.contains("score")));
+    evidence.load[0].levels.remove(3);
+    let section = &sections(&evidence)[0];
+    assert!(section.tables[0].rows[0][1].starts_with("partial"), "{:?}", section.tables[0]);
+    assert!(section.lines[0].contains("not all of ten") && !section.lines[1].contains("not all of ten"));
+    evidence.load[1].work_units = Some(2_345);
+    let section = &sections(&evidence)[0];
+    assert!(!heads(&evidence).iter().any(|h| h.contains("score")), "{:?}", heads(&evidence));
+    assert!(section.remarks.iter().any(|r| r.contains("2 345") || r.contains("2,345") || r.contains("2345")));
+}
+
+#[test]
 fn runs_are_named_by_what_differs() {
     let run = |title: &str, governor: &str| LoadRun {
         title: title.into(),

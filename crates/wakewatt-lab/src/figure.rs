@@ -1,10 +1,8 @@
 //! The figure a command prints: by an expression over its lines, or a place in its JSON. Its output passes through.
 //!
 //! The last match counts, since benchmarks print intermediate results first. JSON may be the whole output or one line of
-//! it. Only standard output is looked at.
+//! it. `load -- CMD` looks at standard output; a command as a workload of an experiment is read the same way.
 
-use crate::output;
-use anyhow::{Context, Result};
 use regex::Regex;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -14,10 +12,12 @@ use std::time::Duration;
 
 /// So much of the end of an output is kept to look for figures.
 const KEPT_BYTES: usize = 16 << 20;
+/// Longer ones are cut.
+const LONGEST_LINE_BYTES: u64 = 1 << 20;
 
 /// Where the figure is.
 #[derive(Debug)]
-pub(super) enum Figure {
+pub enum Figure {
     /// In the first group.
     Expression(Regex),
     /// At an RFC 6901 pointer.
@@ -26,7 +26,7 @@ pub(super) enum Figure {
 
 impl Figure {
     /// From the command line; none where it names none.
-    pub(super) fn parse(expression: Option<&str>, pointer: Option<&str>) -> Result<Option<Figure>, String> {
+    pub fn parse(expression: Option<&str>, pointer: Option<&str>) -> Result<Option<Figure>, String> {
         if let Some(text) = expression {
             let regex = Regex::new(text).map_err(|e| format!("--metric: {e}"))?;
             return match regex.captures_len() {
@@ -45,7 +45,7 @@ impl Figure {
     }
 
     /// As it was given.
-    pub(super) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match self {
             Figure::Expression(regex) => format!("--metric '{}'", regex.as_str()),
             Figure::Pointer(text) => format!("--metric-json {text}"),
@@ -53,8 +53,8 @@ impl Figure {
     }
 
     /// The last number it finds.
-    pub(super) fn find(&self, output: &Output) -> Result<f64, String> {
-        let text = String::from_utf8_lossy(&output.bytes);
+    pub fn find(&self, output: &Output) -> Result<f64, String> {
+        let text = output.text();
         let number = match self {
             Figure::Expression(regex) => {
                 let mut all =
@@ -87,7 +87,7 @@ impl Figure {
 }
 
 /// Without the commas between thousands, where they can be nothing else: `12,5` stays as it is, and is no number.
-fn plain(word: &str) -> String {
+pub fn plain(word: &str) -> String {
     let whole = word.split('.').next().unwrap_or_default();
     let mut groups = whole.split(',');
     let is_grouped = groups.next().is_some_and(|g| (1..=3).contains(&g.len())) && groups.all(|g| g.len() == 3);
@@ -96,39 +96,44 @@ fn plain(word: &str) -> String {
 
 /// What a command printed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Output {
+pub struct Output {
     bytes: Vec<u8>,
     n_lines: u64,
 }
 
 /// An output while it is printed.
-pub(super) struct Following {
+pub struct Following {
     so_far: Arc<Mutex<Output>>,
     is_over: Receiver<()>,
 }
 
 impl Output {
-    /// Passes it on, to standard error where standard output is for our document.
-    pub(super) fn follow(from: impl Read + Send + 'static, is_json: bool) -> Result<Following> {
+    /// Reads to the end, and hands on each line, or what is there of a very long one.
+    pub fn follow(
+        from: impl Read + Send + 'static,
+        mut pass: impl FnMut(&[u8]) + Send + 'static,
+    ) -> Result<Following, String> {
         let so_far = Arc::new(Mutex::new(Output::default()));
         let (over, is_over) = channel();
         let kept = Arc::clone(&so_far);
         let read = move || {
             let (mut from, mut line) = (BufReader::new(from), Vec::new());
-            while from.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
-                // A full disk or a closed pipe must not stop the reading, or the command would wait for us for ever.
-                let text = String::from_utf8_lossy(&line);
-                match is_json {
-                    true => output::remark(text.trim_end_matches('\n')),
-                    false => drop(output::print(&text)),
-                }
+            while from.by_ref().take(LONGEST_LINE_BYTES).read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+                // What it is passed to must not stop the reading, or the command would wait for us for ever.
+                pass(&line);
                 kept.lock().unwrap_or_else(PoisonError::into_inner).take(&line);
                 line.clear();
             }
             let _ = over.send(());
         };
-        std::thread::Builder::new().name("output".into()).spawn(read).context("no thread for the command's output")?;
+        let thread = std::thread::Builder::new().name("output".into()).spawn(read);
+        thread.map_err(|e| format!("no thread for the command's output: {e}"))?;
         Ok(Following { so_far, is_over })
+    }
+
+    /// As text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
     fn take(&mut self, line: &[u8]) {
@@ -142,7 +147,7 @@ impl Output {
 
 impl Following {
     /// What was printed; waits so long for the rest, because what the command left running may hold its output open.
-    pub(super) fn finish(self, at_most: Duration) -> Output {
+    pub fn finish(self, at_most: Duration) -> Output {
         let _ = self.is_over.recv_timeout(at_most);
         self.so_far.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -187,7 +192,7 @@ mod tests {
     #[test]
     fn an_output_held_open_is_not_waited_for() {
         let (from, to) = std::io::pipe().unwrap();
-        let following = Output::follow(from, true).unwrap();
+        let following = Output::follow(from, |_| {}).unwrap();
         assert_eq!(following.finish(Duration::from_millis(10)).n_lines, 0);
         drop(to);
     }
