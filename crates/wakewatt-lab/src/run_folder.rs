@@ -36,6 +36,9 @@ pub struct Head {
     pub metrics: Vec<Metric>,
     /// Wall time for everything.
     pub budget_ns: u64,
+    /// Is an arm that cannot be set an error? It may have been said on the command line.
+    #[serde(default)]
+    pub is_strict: bool,
     /// Calibrated maxima of the workloads.
     pub calibrated_per_s: Vec<Option<f64>>,
 }
@@ -44,7 +47,8 @@ impl Head {
     /// Of a run that begins.
     pub fn new(host: StudyHost, seed: u64, plan: &str, (arms, skipped): (Vec<Arm>, Vec<Skipped>)) -> Head {
         let (metrics, calibrated_per_s) = (Vec::new(), Vec::new());
-        Head { format: FORMAT, host, seed, plan: plan.into(), arms, skipped, metrics, budget_ns: 0, calibrated_per_s }
+        let (plan, is_strict) = (plan.into(), false);
+        Head { format: FORMAT, host, seed, plan, arms, skipped, metrics, budget_ns: 0, is_strict, calibrated_per_s }
     }
 
     /// Why a run with this head cannot be gone on with by one with that.

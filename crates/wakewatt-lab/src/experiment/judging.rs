@@ -113,10 +113,27 @@ fn judge(looks: &Looks, n_counted: usize, seed: u64) -> Judge {
     looks.judge(look, seed)
 }
 
+/// The level at which a run is judged: that of the look by which it was decided to stop, so that what is called proven then
+/// is called so for ever; between two looks, that of the next one.
+pub fn level(run: &ExperimentRun, design: &Design) -> f64 {
+    let Rule::AllArms { margin_ratio } = design.rule else {
+        let n_counted = run.arms.iter().skip(1).map(|arm| pairs(run, 0, &arm.id).len()).min().unwrap_or(0);
+        return judge(&design.looks, n_counted, run.seed).level;
+    };
+    let standing = standing(run, &Family::new(design.looks.clone(), margin_ratio, design.seed));
+    let looks = design.looks.all();
+    let next = || looks.iter().find(|l| l.n_rounds > standing.n_counted).or(looks.last()).copied();
+    standing.look.or_else(next).map_or(0.05, |l| l.level)
+}
+
 pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
     let mut effects = Vec::new();
+    let all = Judge { level: level(run, design), ..Judge::new(run.seed) };
     for arm in run.arms.iter().skip(1) {
-        let judge = judge(&design.looks, pairs(run, 0, &arm.id).len(), run.seed);
+        let judge = match design.rule {
+            Rule::EachArm => judge(&design.looks, pairs(run, 0, &arm.id).len(), run.seed),
+            Rule::AllArms { .. } => all,
+        };
         let one = |metric: usize| {
             let name = &run.metrics.get(metric)?.id;
             judge.effect(name, &run.arms[0].id, &arm.id, &pairs(run, metric, &arm.id))
@@ -128,7 +145,7 @@ pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
         effects.extend(one(0).into_iter().chain(secondary));
     }
     if design.rule != Rule::EachArm {
-        adjust_families(run, design, &mut effects);
+        adjust_families(run, &all, &mut effects);
     }
     // JSON has no infinity; an interval that says nothing says so with its verdict.
     for effect in &mut effects {
@@ -143,14 +160,12 @@ pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
 }
 
 /// All arms in the primary metric are one family, everything else is another.
-fn adjust_families(run: &ExperimentRun, design: &Design, effects: &mut [Effect]) {
+fn adjust_families(run: &ExperimentRun, judge: &Judge, effects: &mut [Effect]) {
     let primary = run.metrics.first().map_or("", |m| m.id.as_str());
-    let n_counted = effects.iter().filter(|e| e.metric == primary).map(|e| e.n_pairs).min().unwrap_or(0);
-    let judge = judge(&design.looks, n_counted, run.seed);
     for is_primary in [true, false] {
         let mut family: Vec<&mut Effect> = effects.iter_mut().filter(|e| (e.metric == primary) == is_primary).collect();
         let mut copies: Vec<Effect> = family.iter().map(|e| (**e).clone()).collect();
-        adjust_secondary(&mut copies, &judge);
+        adjust_secondary(&mut copies, judge);
         family.iter_mut().zip(copies).for_each(|(effect, adjusted)| **effect = adjusted);
     }
 }

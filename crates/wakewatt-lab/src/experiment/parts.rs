@@ -16,6 +16,10 @@ pub trait Arms {
     fn leave(&mut self) -> Result<(), String>;
     /// The settings as they are now, path and value.
     fn state(&self) -> Vec<(String, String)>;
+    /// The settings as they were before anything was entered, a rehearsal included.
+    fn found(&self) -> Vec<(String, String)> {
+        self.state()
+    }
     /// Do the idle counters contradict the arm? Then why.
     fn contradiction(&self, index: usize, idle: &[IdleDelta]) -> Option<String>;
 }
@@ -49,6 +53,8 @@ pub trait Workload {
     fn calibrate(&mut self, _known_per_s: Option<f64>, _stop: &AtomicBool) -> Result<Option<f64>, String> {
         Ok(None)
     }
+    /// A block of this round follows. What is drawn (arrivals) is drawn anew per round and is the same for all arms of it.
+    fn begin_round(&mut self, _round: usize) {}
     /// Does it keep CPUs busy from other processes? Then busy CPUs are no sign of somebody else.
     fn is_busy(&self) -> bool {
         false

@@ -7,6 +7,7 @@
 //! result, and leaving such blocks out would praise it.
 
 use crate::experiment::{Workload, Yield};
+use crate::load::rules::is_saturated;
 use hdrhistogram::Histogram;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
@@ -70,13 +71,32 @@ const ROWS: &[Row] = &[
 ];
 /// Idle has power and nothing else.
 const IDLE_ROW: &str = "watts";
+const QUANTILE_ROWS: [&str; 2] = ["p99", "p50"];
 
 fn at(level: &Level, q: f64) -> Option<f64> {
     Some(level.latency.as_ref()?.quantile(q)?.value_ns as f64)
 }
 
+/// Idle has power only; at 100 % there is no latency to compare, since a full queue has no steady state.
 fn rows(ask: Ask) -> impl Iterator<Item = &'static Row> {
-    ROWS.iter().filter(move |row| ask != Ask::Idle || row.0 == IDLE_ROW)
+    let is_there = move |row: &&Row| match ask {
+        Ask::Idle => row.0 == IDLE_ROW,
+        _ => !(is_saturated(ask) && QUANTILE_ROWS.contains(&row.0)),
+    };
+    ROWS.iter().filter(is_there)
+}
+
+/// The metrics of these levels, known before anything is started; ids begin with `id`, titles with `title`.
+pub fn metrics_of(id: &str, title: &str, asks: &[Ask]) -> Vec<Metric> {
+    let of = |ask: Ask| {
+        rows(ask).map(move |(row, what, unit, better, _)| Metric {
+            id: format!("{id}.{}.{row}", word(ask)),
+            title: format!("{title} {}, {what}", words(ask)),
+            unit: *unit,
+            better: *better,
+        })
+    };
+    asks.iter().flat_map(|ask| of(*ask)).collect()
 }
 
 impl<S: LevelSource> LevelWorkload<S> {
@@ -93,15 +113,7 @@ impl<S: LevelSource> LevelWorkload<S> {
 
 impl<S: LevelSource> Workload for LevelWorkload<S> {
     fn metrics(&self) -> Vec<Metric> {
-        let of = |ask: Ask| {
-            rows(ask).map(move |(id, title, unit, better, _)| Metric {
-                id: format!("{}.{id}", self.id(ask)),
-                title: format!("{} {}, {title}", self.source.title(), words(ask)),
-                unit: *unit,
-                better: *better,
-            })
-        };
-        self.asks.iter().flat_map(|ask| of(*ask)).collect()
+        metrics_of(self.source.id(), &self.source.title(), &self.asks)
     }
 
     fn cpus(&self) -> CpuSet {
@@ -210,7 +222,8 @@ mod tests {
         assert_eq!(load.calibrate(Some(1000.0), &stop), Ok(Some(1000.0)), "one that is known is not measured again");
         let metrics = load.metrics();
         let measured = load.measure(&stop).unwrap();
-        assert_eq!((metrics.len(), measured.values.len()), (15, 15));
+        assert_eq!((metrics.len(), measured.values.len()), (13, 13));
+        assert_eq!(metrics[0].id, "steps.100.rate", "the first metric must be one that can be had");
         let value = |id: &str| measured.values[metrics.iter().position(|m| m.id == id).unwrap()];
         assert_eq!((value("steps.50.rate"), value("steps.100.rate")), (Some(500.0), Some(1000.0)));
         assert_eq!((value("steps.100.cpu"), value("steps.100.system")), (Some(5000.0), Some(1000.0)));
