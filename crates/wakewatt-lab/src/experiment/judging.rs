@@ -169,3 +169,58 @@ fn adjust_families(run: &ExperimentRun, judge: &Judge, effects: &mut [Effect]) {
         family.iter_mut().zip(copies).for_each(|(effect, adjusted)| **effect = adjusted);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::samples::Window;
+    use wakewatt_core::samples::experiment::{Arm, Block, Metric, Verdict};
+
+    #[test]
+    fn what_the_stop_calls_proven_the_verdicts_do_too_when_an_arm_is_often_rejected() {
+        let arm = |id: &str| Arm { id: id.into(), title: id.into(), settings: vec![] };
+        let block = |round: usize, arm: &str, value: f64, is_bad: bool| Block {
+            round,
+            arm: arm.into(),
+            window: Window::default(),
+            values: vec![Some(value)],
+            disturbances: vec![],
+            is_rejected: is_bad.then(|| "spoilt".into()),
+            idle: vec![],
+        };
+        let rounds = (0..12).flat_map(|round| {
+            let value = 1000.0 + round as f64;
+            // The second arm is lost in most rounds, so it holds nobody back.
+            let rare = block(round, "rare", value, round > 4);
+            [block(round, "found", value, false), block(round, "fast", value / 2.0, false), rare]
+        });
+        let run = ExperimentRun {
+            arms: ["found", "fast", "rare"].map(arm).to_vec(),
+            metrics: vec![Metric::latency("p50", "median")],
+            blocks: rounds.collect(),
+            effects: vec![],
+            pooled: vec![],
+            seed: 5,
+            warmup_ns: 0,
+            stopped_because: String::new(),
+            before: vec![],
+            after: vec![],
+        };
+        let (looks, _) = Looks::spread(&[8, 12], 2).unwrap();
+        let design = Design { rule: Rule::AllArms { margin_ratio: 1.05 }, ..Design::new(looks.clone(), 5) };
+        let family = Family::new(looks.clone(), 1.05, 5);
+        let look = standing(&run, &family).look.unwrap();
+        assert_eq!(
+            (look.n_rounds, level(&run, &design)),
+            (12, look.level),
+            "the look that is due, not the rarest arm's"
+        );
+        let series: Vec<Vec<f64>> = by_round(&run).iter().map(|arm| arm.iter().flatten().copied().collect()).collect();
+        let called: Vec<bool> = effects(&run, &design)
+            .iter()
+            .map(|e| e.verdict == Verdict::Higher || e.verdict == Verdict::Lower)
+            .collect();
+        assert_eq!(called, family.differing(&series, look.level));
+        assert!(called[0]);
+    }
+}

@@ -14,7 +14,7 @@ mod parts;
 mod tests;
 
 pub use judging::{Standing, by_round, level, pairs, standing};
-pub use parts::{Arms, Clock, Workload, Yield};
+pub use parts::{Arms, Calibrated, Clock, Workload, Yield};
 
 use crate::noise::{Limits, NoiseCounters};
 use hdrhistogram::Histogram;

@@ -9,7 +9,7 @@ pub mod declared;
 pub mod level;
 pub mod network;
 
-use crate::experiment::{Workload, Yield};
+use crate::experiment::{Calibrated, Workload, Yield};
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::experiment::Metric;
@@ -107,10 +107,14 @@ impl<'a> Composite<'a> {
     }
 
     /// What each part needs to know from an earlier part of the run, or finds out now: its calibrated maximum.
-    pub fn calibrate(&mut self, known_per_s: &[Option<f64>], stop: &AtomicBool) -> Result<Vec<Option<f64>>, String> {
+    pub fn calibrate(
+        &mut self,
+        known: &[Option<Calibrated>],
+        stop: &AtomicBool,
+    ) -> Result<Vec<Option<Calibrated>>, String> {
         let mut found = Vec::new();
         for (at, part) in self.parts.iter_mut().enumerate() {
-            found.push(part.workload.calibrate(known_per_s.get(at).copied().flatten(), stop)?);
+            found.push(part.workload.calibrate(known.get(at).and_then(Option::as_ref), stop)?);
         }
         Ok(found)
     }
@@ -166,6 +170,10 @@ impl Workload for Composite<'_> {
             }
         }
         Ok(all)
+    }
+
+    fn begin_round(&mut self, round: usize) {
+        self.parts.iter_mut().for_each(|part| part.workload.begin_round(round));
     }
 
     fn is_busy(&self) -> bool {

@@ -128,8 +128,8 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     head.metrics = workload.metrics();
     head.budget_ns = plan.budget_ns;
     head.is_strict = plan.is_strict;
-    let known = earlier.as_ref().map(|(_, head, _)| head.calibrated_per_s.clone()).unwrap_or_default();
-    head.calibrated_per_s = workload.calibrate(&known, interrupt.flag()).map_err(refused(Code::CouldNotMeasure))?;
+    let known = earlier.as_ref().map(|(_, head, _)| head.calibrated.clone()).unwrap_or_default();
+    head.calibrated = workload.calibrate(&known, interrupt.flag()).map_err(refused(Code::CouldNotMeasure))?;
     let (mut kept, done) = match earlier {
         None => (RunFolder::create(folder, &head).map_err(refused(Code::BadFile))?, Vec::new()),
         Some((kept, then, done)) => {

@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_dry_run_names_the_arms_and_the_time() {
-        let text_of = "format = 1\nname = \"x\"\nquestion = \"Q?\"\nsettle = \"1s\"\nmeasure = \"9s\"\nlooks = [8]\nbudget = \"1min\"\n[[arm]]\nname = \"found\"\n[[arm]]\nname = \"poll\"\nmax_latency = \"poll\"\n[[arm]]\nname = \"fast\"\nset = [\"freq.governor=performance\"]\n[[workload]]\nkind = \"wakeup\"\n";
+        let text_of = "format = 1\nname = \"x\"\nquestion = \"Q?\"\nsettle = \"1s\"\nmeasure = \"9s\"\nlooks = [8]\nagain_every = 2\nbudget = \"1min\"\n[[arm]]\nname = \"found\"\n[[arm]]\nname = \"poll\"\nmax_latency = \"poll\"\n[[arm]]\nname = \"fast\"\nset = [\"freq.governor=performance\"]\n[[workload]]\nkind = \"wakeup\"\n";
         let plan = wakewatt_lab::plan::parse(text_of, &|_| Err("none".into())).unwrap();
         let tree = Tree::from_text(
             "//- /sys/devices/system/cpu/online\n0-1\n//- /sys/devices/system/cpu/present\n0-1\n//- /dev/cpu_dma_latency\nx\n",
