@@ -7,7 +7,7 @@ use crate::bench::{BenchError, DiskSpec, disk};
 use crate::experiment::{Workload, Yield};
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::samples::disk::DiskTarget;
+use wakewatt_core::samples::disk::{DiskEngine, DiskTarget};
 use wakewatt_core::samples::experiment::Metric;
 use wakewatt_core::source::Source;
 use wakewatt_host::disk::target::Target;
@@ -36,11 +36,16 @@ impl<'a> DiskWorkload<'a> {
     }
 }
 
+/// Its metrics, known before anything is opened.
+pub fn metrics_of(engine: DiskEngine, title: &str) -> Vec<Metric> {
+    [("p50", "median"), ("mean", "mean"), ("p99", "99th percentile")]
+        .map(|(q, words)| Metric::latency(format!("disk.{}.{q}", engine.word()), format!("{title}, {words}")))
+        .to_vec()
+}
+
 impl Workload for DiskWorkload<'_> {
     fn metrics(&self) -> Vec<Metric> {
-        [("p50", "median"), ("mean", "mean"), ("p99", "99th percentile")]
-            .map(|(id, words)| Metric::latency(format!("{}.{id}", self.id()), format!("{}, {words}", self.title())))
-            .to_vec()
+        metrics_of(self.spec.engine, &self.title())
     }
 
     fn cpus(&self) -> CpuSet {

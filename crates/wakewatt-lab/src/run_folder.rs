@@ -4,7 +4,7 @@
 //! metrics, seed), `blocks.jsonl` has a line per finished block, each made durable before the next begins. A line that a
 //! kill cut short is cut off when the run goes on; a full disk leaves the whole lines before it.
 
-use crate::experiment::KeptBlock;
+use crate::experiment::{Calibrated, KeptBlock};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -13,7 +13,7 @@ use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::samples::study::{Skipped, StudyHost};
 use wakewatt_host::store::{Disk, Store, replace};
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const PLAN: &str = "plan.toml";
 const HEAD: &str = "head.json";
 const BLOCKS: &str = "blocks.jsonl";
@@ -36,15 +36,20 @@ pub struct Head {
     pub metrics: Vec<Metric>,
     /// Wall time for everything.
     pub budget_ns: u64,
-    /// Calibrated maxima of the workloads.
-    pub calibrated_per_s: Vec<Option<f64>>,
+    /// Is an arm that cannot be set an error? It may have been said on the command line.
+    #[serde(default)]
+    pub is_strict: bool,
+    /// What was calibrated, per workload.
+    #[serde(default)]
+    pub calibrated: Vec<Option<Calibrated>>,
 }
 
 impl Head {
     /// Of a run that begins.
     pub fn new(host: StudyHost, seed: u64, plan: &str, (arms, skipped): (Vec<Arm>, Vec<Skipped>)) -> Head {
-        let (metrics, calibrated_per_s) = (Vec::new(), Vec::new());
-        Head { format: FORMAT, host, seed, plan: plan.into(), arms, skipped, metrics, budget_ns: 0, calibrated_per_s }
+        let (metrics, calibrated) = (Vec::new(), Vec::new());
+        let (plan, is_strict) = (plan.into(), false);
+        Head { format: FORMAT, host, seed, plan, arms, skipped, metrics, budget_ns: 0, is_strict, calibrated }
     }
 
     /// Why a run with this head cannot be gone on with by one with that.

@@ -175,6 +175,7 @@ pub struct SettingArms<'a> {
     hands: Hands<'a>,
     paths: Vec<String>,
     latencies_ns: Vec<(u32, String, u64)>,
+    found: Vec<(String, String)>,
 }
 
 impl<'a> SettingArms<'a> {
@@ -192,7 +193,10 @@ impl<'a> SettingArms<'a> {
         let paths = session.paths();
         let latencies_ns = all_states(&host.facts);
         let ways = (0..arms.len()).collect();
-        Ok(SettingArms { arms, ways, session: Some(session), limits, hands, paths, latencies_ns })
+        let session = Some(session);
+        let mut all = SettingArms { arms, ways, session, limits, hands, paths, latencies_ns, found: Vec::new() };
+        all.found = all.state();
+        Ok(all)
     }
 
     /// Enters every arm once and leaves it; those that fail are taken out and named.
@@ -247,6 +251,10 @@ impl Arms for SettingArms<'_> {
         let limit = self.limits.effective().map(|l| (GLOBAL.to_string(), format!("effective limit {l}")));
         let read = |path: &String| (path.clone(), self.hands.sink.read(path).unwrap_or_else(|e| e.to_string()));
         limit.into_iter().chain(self.paths.iter().map(read)).collect()
+    }
+
+    fn found(&self) -> Vec<(String, String)> {
+        self.found.clone()
     }
 
     fn contradiction(&self, index: usize, idle: &[IdleDelta]) -> Option<String> {

@@ -3,7 +3,7 @@
 //! Two families are adjusted, each by Holm: all arms in the primary metric, which the looks decide by, and everything else.
 //! A run that was cut short between its looks says nothing final: it may go on, and every peek would count as a look.
 
-use crate::experiment::{AGAIN, Design, Rule, pairs};
+use crate::experiment::{AGAIN, Design, Rule, level, pairs};
 use crate::plan::Plan;
 use wakewatt_core::samples::experiment::{Better, Effect, ExperimentRun, Verdict};
 use wakewatt_core::samples::study::{AaNoise, Comparison, DeclaredLook, Rejected, Skipped, Study, StudyHost};
@@ -37,9 +37,10 @@ pub fn study(about: About<'_>, design: &Design, mut run: ExperimentRun) -> Study
     };
     let is_final =
         !run.stopped_because.starts_with("it was interrupted") && !run.stopped_because.starts_with("it failed");
+    let level = level(&run, design);
     let mut comparisons = Vec::new();
     for is_primary in [true, false] {
-        comparisons.append(&mut family(&run, design, margin_ratio, is_primary));
+        comparisons.append(&mut family(&run, design, level, margin_ratio, is_primary));
     }
     if !is_final {
         comparisons.iter_mut().for_each(|c| (c.effect.verdict, c.is_no_harm) = (Verdict::Undecided, false));
@@ -47,13 +48,14 @@ pub fn study(about: About<'_>, design: &Design, mut run: ExperimentRun) -> Study
     run.effects = comparisons.iter().map(|c| c.effect.clone()).collect();
     let noise: Vec<AaNoise> = (0..run.metrics.len()).filter_map(|metric| against_itself(&run, metric)).collect();
     let mut remarks = about.remarks;
-    remarks.extend(what_to_know(&run, design, &comparisons, &noise));
+    remarks.extend(what_to_know(&run, design, level, &comparisons, &noise));
     Study {
         name: about.plan.name.clone(),
         question: about.plan.question.clone(),
         host: about.host,
         looks: design.looks.all().iter().map(|l| DeclaredLook { n_rounds: l.n_rounds, level: l.level }).collect(),
         margin_ratio,
+        level,
         is_final,
         sentences: Vec::new(),
         comparisons,
@@ -66,17 +68,9 @@ pub fn study(about: About<'_>, design: &Design, mut run: ExperimentRun) -> Study
     }
 }
 
-/// The level at which a run of so many counted rounds is judged.
-fn level(design: &Design, n_counted: usize) -> f64 {
-    let looks = design.looks.all();
-    looks.iter().find(|l| l.n_rounds >= n_counted).or(looks.last()).map_or(0.05, |l| l.level)
-}
-
-fn family(run: &ExperimentRun, design: &Design, margin_ratio: f64, is_primary: bool) -> Vec<Comparison> {
+fn family(run: &ExperimentRun, design: &Design, level: f64, margin_ratio: f64, is_primary: bool) -> Vec<Comparison> {
     let primary = run.metrics.first().map_or("", |m| m.id.as_str());
     let effects: Vec<&Effect> = run.effects.iter().filter(|e| (e.metric == primary) == is_primary).collect();
-    let n_counted = run.effects.iter().filter(|e| e.metric == primary).map(|e| e.n_pairs).min().unwrap_or(0);
-    let level = level(design, n_counted);
     let tests: Vec<(Vec<f64>, Equivalence, Better)> = effects
         .iter()
         .map(|effect| {
@@ -141,8 +135,24 @@ fn rejected(run: &ExperimentRun) -> Vec<Rejected> {
     all
 }
 
-fn what_to_know(run: &ExperimentRun, design: &Design, comparisons: &[Comparison], noise: &[AaNoise]) -> Vec<String> {
+/// Too few rounds held the baseline twice to say anything? None where it is never held twice: that was declared.
+pub fn few_baseline_pairs(n_pairs: usize, again_every: usize) -> Option<String> {
+    let needed = least_rounds(1, 0.05);
+    (again_every > 0 && n_pairs < needed).then(|| {
+        let pairs = if n_pairs == 1 { "pair" } else { "pairs" };
+        format!("only {n_pairs} baseline {pairs} ({needed} are needed): what this host calls a difference where there is none is not known")
+    })
+}
+
+fn what_to_know(
+    run: &ExperimentRun,
+    design: &Design,
+    level: f64,
+    comparisons: &[Comparison],
+    noise: &[AaNoise],
+) -> Vec<String> {
     let mut remarks = Vec::new();
+    remarks.extend(few_baseline_pairs(pairs(run, 0, AGAIN).len(), design.again_every));
     // What five rounds or fewer find means nothing.
     let tested: Vec<&AaNoise> = noise.iter().filter(|n| n.n_pairs >= least_rounds(1, 0.05)).collect();
     let called = tested.iter().filter(|n| n.p_value <= 0.05 && !(n.ratio_low..=n.ratio_high).contains(&1.0)).count();
@@ -178,7 +188,7 @@ fn what_to_know(run: &ExperimentRun, design: &Design, comparisons: &[Comparison]
     let n_secondary =
         comparisons.iter().filter(|c| run.metrics.first().is_some_and(|m| m.id != c.effect.metric)).count();
     let n_pairs = comparisons.first().map_or(0, |c| c.effect.n_pairs);
-    let needed = least_rounds(n_secondary, level(design, n_pairs));
+    let needed = least_rounds(n_secondary, level);
     if n_secondary > 0 && n_pairs > 0 && needed > n_pairs {
         remarks.push(format!(
             "{n_secondary} secondary comparisons are adjusted together, which {n_pairs} rounds cannot prove one of: {needed} are needed"

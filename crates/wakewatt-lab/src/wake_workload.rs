@@ -114,12 +114,21 @@ impl Part {
 /// Per part: the median and the 99th percentile.
 const QUANTILES: [(f64, &str, &str); 2] = [(0.5, "p50", "median"), (0.99, "p99", "99th percentile")];
 
+fn metrics_of_part(part: Part) -> impl Iterator<Item = Metric> {
+    let of = move |(_, id, words): (f64, &str, &str)| {
+        Metric::latency(format!("{}.{id}", part.id()), format!("{}, {words}", part.title()))
+    };
+    QUANTILES.into_iter().map(of)
+}
+
+/// Its metrics where a second CPU can wake and there is a loopback interface, known before anything is started.
+pub fn metrics_of() -> Vec<Metric> {
+    [Part::Remote, Part::Timer, Part::Network].into_iter().flat_map(metrics_of_part).collect()
+}
+
 impl Workload for WakeWorkload<'_> {
     fn metrics(&self) -> Vec<Metric> {
-        let of = |(part, (_, id, words)): (Part, (f64, &str, &str))| {
-            Metric::latency(format!("{}.{id}", part.id()), format!("{}, {words}", part.title()))
-        };
-        self.parts().into_iter().flat_map(|part| QUANTILES.map(|q| (part, q))).map(of).collect()
+        self.parts().into_iter().flat_map(metrics_of_part).collect()
     }
 
     fn cpus(&self) -> CpuSet {

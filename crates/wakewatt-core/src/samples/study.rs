@@ -95,6 +95,8 @@ pub struct Study {
     pub looks: Vec<DeclaredLook>,
     /// 1.05: differences within 5 % do not matter.
     pub margin_ratio: f64,
+    /// The error rate of the look that judges the run: intervals are at 1 less this, and hold together over all looks.
+    pub level: f64,
     /// May verdicts be read? Not between two looks, while it may still go on.
     pub is_final: bool,
     /// One plain sentence per arm.

@@ -113,10 +113,27 @@ fn judge(looks: &Looks, n_counted: usize, seed: u64) -> Judge {
     looks.judge(look, seed)
 }
 
+/// The level at which a run is judged: that of the look by which it was decided to stop, so that what is called proven then
+/// is called so for ever; between two looks, that of the next one.
+pub fn level(run: &ExperimentRun, design: &Design) -> f64 {
+    let Rule::AllArms { margin_ratio } = design.rule else {
+        let n_counted = run.arms.iter().skip(1).map(|arm| pairs(run, 0, &arm.id).len()).min().unwrap_or(0);
+        return judge(&design.looks, n_counted, run.seed).level;
+    };
+    let standing = standing(run, &Family::new(design.looks.clone(), margin_ratio, design.seed));
+    let looks = design.looks.all();
+    let next = || looks.iter().find(|l| l.n_rounds > standing.n_counted).or(looks.last()).copied();
+    standing.look.or_else(next).map_or(0.05, |l| l.level)
+}
+
 pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
     let mut effects = Vec::new();
+    let all = Judge { level: level(run, design), ..Judge::new(run.seed) };
     for arm in run.arms.iter().skip(1) {
-        let judge = judge(&design.looks, pairs(run, 0, &arm.id).len(), run.seed);
+        let judge = match design.rule {
+            Rule::EachArm => judge(&design.looks, pairs(run, 0, &arm.id).len(), run.seed),
+            Rule::AllArms { .. } => all,
+        };
         let one = |metric: usize| {
             let name = &run.metrics.get(metric)?.id;
             judge.effect(name, &run.arms[0].id, &arm.id, &pairs(run, metric, &arm.id))
@@ -128,7 +145,7 @@ pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
         effects.extend(one(0).into_iter().chain(secondary));
     }
     if design.rule != Rule::EachArm {
-        adjust_families(run, design, &mut effects);
+        adjust_families(run, &all, &mut effects);
     }
     // JSON has no infinity; an interval that says nothing says so with its verdict.
     for effect in &mut effects {
@@ -143,14 +160,67 @@ pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
 }
 
 /// All arms in the primary metric are one family, everything else is another.
-fn adjust_families(run: &ExperimentRun, design: &Design, effects: &mut [Effect]) {
+fn adjust_families(run: &ExperimentRun, judge: &Judge, effects: &mut [Effect]) {
     let primary = run.metrics.first().map_or("", |m| m.id.as_str());
-    let n_counted = effects.iter().filter(|e| e.metric == primary).map(|e| e.n_pairs).min().unwrap_or(0);
-    let judge = judge(&design.looks, n_counted, run.seed);
     for is_primary in [true, false] {
         let mut family: Vec<&mut Effect> = effects.iter_mut().filter(|e| (e.metric == primary) == is_primary).collect();
         let mut copies: Vec<Effect> = family.iter().map(|e| (**e).clone()).collect();
-        adjust_secondary(&mut copies, &judge);
+        adjust_secondary(&mut copies, judge);
         family.iter_mut().zip(copies).for_each(|(effect, adjusted)| **effect = adjusted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::samples::Window;
+    use wakewatt_core::samples::experiment::{Arm, Block, Metric, Verdict};
+
+    #[test]
+    fn what_the_stop_calls_proven_the_verdicts_do_too_when_an_arm_is_often_rejected() {
+        let arm = |id: &str| Arm { id: id.into(), title: id.into(), settings: vec![] };
+        let block = |round: usize, arm: &str, value: f64, is_bad: bool| Block {
+            round,
+            arm: arm.into(),
+            window: Window::default(),
+            values: vec![Some(value)],
+            disturbances: vec![],
+            is_rejected: is_bad.then(|| "spoilt".into()),
+            idle: vec![],
+        };
+        let rounds = (0..12).flat_map(|round| {
+            let value = 1000.0 + round as f64;
+            // The second arm is lost in most rounds, so it holds nobody back.
+            let rare = block(round, "rare", value, round > 4);
+            [block(round, "found", value, false), block(round, "fast", value / 2.0, false), rare]
+        });
+        let run = ExperimentRun {
+            arms: ["found", "fast", "rare"].map(arm).to_vec(),
+            metrics: vec![Metric::latency("p50", "median")],
+            blocks: rounds.collect(),
+            effects: vec![],
+            pooled: vec![],
+            seed: 5,
+            warmup_ns: 0,
+            stopped_because: String::new(),
+            before: vec![],
+            after: vec![],
+        };
+        let (looks, _) = Looks::spread(&[8, 12], 2).unwrap();
+        let design = Design { rule: Rule::AllArms { margin_ratio: 1.05 }, ..Design::new(looks.clone(), 5) };
+        let family = Family::new(looks.clone(), 1.05, 5);
+        let look = standing(&run, &family).look.unwrap();
+        assert_eq!(
+            (look.n_rounds, level(&run, &design)),
+            (12, look.level),
+            "the look that is due, not the rarest arm's"
+        );
+        let series: Vec<Vec<f64>> = by_round(&run).iter().map(|arm| arm.iter().flatten().copied().collect()).collect();
+        let called: Vec<bool> = effects(&run, &design)
+            .iter()
+            .map(|e| e.verdict == Verdict::Higher || e.verdict == Verdict::Lower)
+            .collect();
+        assert_eq!(called, family.differing(&series, look.level));
+        assert!(called[0]);
     }
 }

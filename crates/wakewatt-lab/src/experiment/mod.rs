@@ -13,8 +13,8 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-pub use judging::{Standing, by_round, pairs, standing};
-pub use parts::{Arms, Clock, Workload, Yield};
+pub use judging::{Standing, by_round, level, pairs, standing};
+pub use parts::{Arms, Calibrated, Clock, Workload, Yield};
 
 use crate::noise::{Limits, NoiseCounters};
 use hdrhistogram::Histogram;
@@ -32,6 +32,9 @@ use wakewatt_core::stats::sequential::Looks;
 pub const AGAIN: &str = "baseline again";
 /// A difference between wall clock and monotonic clock that grew by more than this was a step.
 const CLOCK_STEP_NS: i128 = 100_000_000;
+
+/// So many blocks in a row whose arm cannot be entered are no accident.
+const REFUSED_IN_A_ROW: usize = 3;
 
 /// Which comparisons the looks decide.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -150,7 +153,7 @@ pub fn run_on(
         seed: design.seed,
         warmup_ns: design.warmup_ns,
         stopped_because: String::new(),
-        before: arms.state(),
+        before: arms.found(),
         after: Vec::new(),
     };
     let start_ns = around.clock.now_ns();
@@ -165,6 +168,7 @@ pub fn run_on(
         done: history.done.into(),
         keep: history.keep,
         wall_offset_ns: wall_offset_ns(around.clock),
+        n_refused: 0,
     };
     let failure = runner.rounds(arms, workload);
     let left = arms.leave();
@@ -173,7 +177,8 @@ pub fn run_on(
     if let Err(why) = left {
         run.stopped_because.push_str(&format!("; not everything could be put back: {why}"));
     }
-    if let (true, Err(why)) = (run.blocks.is_empty(), failure) {
+    let has_counted = run.blocks.iter().any(|b| b.is_rejected.is_none());
+    if let (false, Err(why)) = (has_counted, failure) {
         return Err(why);
     }
     run.effects = judging::effects(&run, design);
@@ -205,6 +210,8 @@ struct Runner<'a> {
     done: VecDeque<KeptBlock>,
     keep: &'a mut dyn FnMut(&KeptBlock) -> Result<(), String>,
     wall_offset_ns: i128,
+    /// Blocks in a row whose arm could not be entered.
+    n_refused: usize,
 }
 
 impl Runner<'_> {
@@ -310,7 +317,16 @@ impl Runner<'_> {
         (index, id): (usize, &str),
     ) -> Result<(Block, Samples), String> {
         let Around { src, clock, stop, .. } = self.around;
-        arms.enter(index)?;
+        workload.begin_round(round);
+        if let Err(why) = enter(arms, index) {
+            self.n_refused += 1;
+            if self.n_refused >= REFUSED_IN_A_ROW {
+                return Err(why);
+            }
+            let at_ns = clock.now_ns();
+            return Ok((refused(round, id, at_ns, workload.metrics().len(), &why), Vec::new()));
+        }
+        self.n_refused = 0;
         workload.warm_up(self.design.warmup_ns, stop);
         let cpus = workload.cpus();
         let noise_before = NoiseCounters::read(src, &cpus, clock.own_cpu_ns());
@@ -346,6 +362,24 @@ impl Runner<'_> {
             idle: measured.idle,
         };
         Ok((block, measured.latencies))
+    }
+}
+
+/// A second attempt is worth a week's run: files are busy, a device is away for a moment.
+fn enter(arms: &mut dyn Arms, index: usize) -> Result<(), String> {
+    arms.enter(index).or_else(|_| arms.enter(index))
+}
+
+/// A block whose arm could not be entered, twice.
+fn refused(round: usize, id: &str, at_ns: u64, n_metrics: usize, why: &str) -> Block {
+    Block {
+        round,
+        arm: id.to_string(),
+        window: Window { start_at_ns: at_ns, end_at_ns: at_ns },
+        values: vec![None; n_metrics],
+        is_rejected: Some(format!("the arm could not be set, tried twice: {why}")),
+        disturbances: Vec::new(),
+        idle: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an experiment is made of, as traits: settings, something to measure, clocks. Tests have their own, without a machine.
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::IdleDelta;
@@ -16,6 +17,10 @@ pub trait Arms {
     fn leave(&mut self) -> Result<(), String>;
     /// The settings as they are now, path and value.
     fn state(&self) -> Vec<(String, String)>;
+    /// The settings as they were before anything was entered, a rehearsal included.
+    fn found(&self) -> Vec<(String, String)> {
+        self.state()
+    }
     /// Do the idle counters contradict the arm? Then why.
     fn contradiction(&self, index: usize, idle: &[IdleDelta]) -> Option<String>;
 }
@@ -35,6 +40,17 @@ pub struct Yield {
     pub is_invalid: Option<String>,
 }
 
+/// What a load was found to be before the first block. A run that goes on has the same, or its blocks could not be paired.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Calibrated {
+    /// The maximum per second; none where levels do not refer to one.
+    pub per_s: Option<f64>,
+    /// Units of work in a transaction.
+    pub work_units: Option<u64>,
+    /// Each thread's part of the maximum.
+    pub threads_per_s: Vec<f64>,
+}
+
 /// What is measured under each arm.
 pub trait Workload {
     /// The first is primary.
@@ -45,10 +61,12 @@ pub trait Workload {
     fn warm_up(&mut self, duration_ns: u64, stop: &AtomicBool);
     /// One block.
     fn measure(&mut self, stop: &AtomicBool) -> Result<Yield, String>;
-    /// The maximum that its levels refer to: the one given, or measured now as found; none where there is no such thing.
-    fn calibrate(&mut self, _known_per_s: Option<f64>, _stop: &AtomicBool) -> Result<Option<f64>, String> {
+    /// The load that its levels refer to: the one given, or measured now as found; none where there is no such thing.
+    fn calibrate(&mut self, _known: Option<&Calibrated>, _stop: &AtomicBool) -> Result<Option<Calibrated>, String> {
         Ok(None)
     }
+    /// A block of this round follows. What is drawn (arrivals) is drawn anew per round and is the same for all arms of it.
+    fn begin_round(&mut self, _round: usize) {}
     /// Does it keep CPUs busy from other processes? Then busy CPUs are no sign of somebody else.
     fn is_busy(&self) -> bool {
         false

@@ -15,7 +15,7 @@ struct Fake {
     setting: Cell<usize>,
     now_ns: Cell<u64>,
     n_enter: Cell<usize>,
-    fail_at: Option<usize>,
+    fail_at: Option<(usize, usize)>,
     is_stuck: bool,
     is_noisy: bool,
     order: RefCell<Vec<usize>>,
@@ -32,7 +32,7 @@ impl Arms for FakeArms {
     fn enter(&mut self, index: usize) -> Result<(), String> {
         self.0.n_enter.set(self.0.n_enter.get() + 1);
         self.0.order.borrow_mut().push(index);
-        if self.0.fail_at == Some(self.0.n_enter.get()) {
+        if self.0.fail_at.is_some_and(|(from, n)| (from..from + n).contains(&self.0.n_enter.get())) {
             return Err("the kernel refused".into());
         }
         self.0.setting.set(index);
@@ -136,10 +136,20 @@ fn a_spent_budget_and_an_interrupt_end_it_without_a_claim() {
 
 #[test]
 fn a_failure_anywhere_puts_back_what_was_set() {
-    for fail_at in 1..8 {
-        let (fake, run) = experiment(Fake { fail_at: Some(fail_at), ..Fake::default() }, 5.0, 1000, false);
-        assert_eq!(fake.setting.get(), 0, "failure at block {fail_at}");
-        assert_eq!(run.is_err(), fail_at == 1, "what was measured before the failure is kept");
+    for from in 1..8 {
+        let failing = |n: usize| experiment(Fake { fail_at: Some((from, n)), ..Fake::default() }, 5.0, 1000, false);
+        let (fake, run) = failing(usize::MAX / 2);
+        assert_eq!(fake.setting.get(), 0, "failure at block {from}");
+        assert_eq!(run.is_err(), from == 1, "what was measured before the failure is kept");
+        // Once is overcome, and twice is one block.
+        let (_, run) = failing(1);
+        let run = run.unwrap();
+        assert!(run.blocks.iter().all(|b| b.is_rejected.is_none()), "{}", run.stopped_because);
+        let (_, run) = failing(2);
+        let run = run.unwrap();
+        let refused: Vec<&String> = run.blocks.iter().filter_map(|b| b.is_rejected.as_ref()).collect();
+        assert!(refused.len() == 1 && refused[0].contains("the kernel refused"), "{refused:?}");
+        assert_eq!(run.primary().unwrap().verdict, Verdict::Higher);
     }
     let (_, run) = experiment(Fake { is_stuck: true, ..Fake::default() }, 5.0, 1000, false);
     assert!(run.unwrap().stopped_because.contains("could be put back: stuck"));

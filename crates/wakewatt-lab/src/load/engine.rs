@@ -145,6 +145,20 @@ impl Engine {
         self.capacity.as_ref().map(|all| all.iter().sum())
     }
 
+    /// The same of each thread; nothing where nothing was calibrated.
+    pub fn threads_per_s(&self) -> Vec<f64> {
+        self.capacity.clone().unwrap_or_default()
+    }
+
+    /// Takes these as 100 %, one per thread; false where there are other threads now.
+    pub fn set_threads_per_s(&mut self, per_s: &[f64]) -> bool {
+        let is_fit = per_s.len() == self.n_threads() && per_s.iter().all(|rate| rate.is_finite() && *rate >= 0.0);
+        if is_fit {
+            self.capacity = Some(per_s.to_vec());
+        }
+        is_fit
+    }
+
     /// Takes this as 100 % instead of calibrating: a block of an experiment has the capacity of the run, not one of its own.
     /// The threads keep their shares, or get equal ones.
     pub fn set_capacity(&mut self, per_s: f64) {

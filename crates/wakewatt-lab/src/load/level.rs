@@ -86,6 +86,11 @@ pub fn level(
     let sums = Sums::of(&counted);
     let seconds = phases.record_ns as f64 / 1e9;
     let mut disturbances = noise.notes;
+    let n_displaced = counted.iter().filter(|c| c.is_displaced).count();
+    if n_displaced > 0 {
+        let n_all = counted.len();
+        disturbances.push(format!("{n_displaced} of {n_all} load threads could not run on their CPUs (offline?)"));
+    }
     let is_saturated = rules::is_saturated(ask);
     if is_saturated {
         disturbances.push("latency at 100 % is that of a queue without a steady state, so it is left out".into());
@@ -237,6 +242,7 @@ mod tests {
             service: vec![(500, 2)],
             own_ns: 90,
             n_own: 3,
+            is_displaced: false,
         };
         let sums = Sums::of(&[one.clone(), Counted { latency: vec![(2000, 5)], ..one }]);
         assert_eq!((sums.n_planned, sums.n_done, sums.n_finished, sums.own_ns, sums.n_own), (6, 4, 8, 180, 6));

@@ -82,4 +82,7 @@ pub struct Counted {
     pub own_ns: u64,
     /// How often it was looked at.
     pub n_own: u64,
+    /// Its CPU could not be had (offline, or taken from this process), so it ran wherever the kernel put it.
+    #[serde(default)]
+    pub is_displaced: bool,
 }

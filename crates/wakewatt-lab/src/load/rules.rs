@@ -48,6 +48,14 @@ pub fn is_saturated(ask: Ask) -> bool {
     matches!(ask, Ask::Share(share) if share >= 1.0)
 }
 
+/// Is a broken rule the surroundings' doing, and not that of the settings the load ran under? Slowing down for heat may be
+/// the settings' doing, and how much the hypervisor may take is for whoever asks to say.
+pub fn is_of_surroundings(why: &str) -> bool {
+    ["the firmware interrupted", "other processes", "was silent for", "drifted by"]
+        .iter()
+        .any(|words| why.contains(words))
+}
+
 /// The rules a level broke; none: valid.
 pub fn broken(level: &Level, beside: &Beside) -> Vec<String> {
     let mut out = Vec::new();
@@ -180,6 +188,14 @@ pub(super) mod tests {
 
     fn n_broken(level: &Level) -> usize {
         broken(level, &Beside { capacity_per_s: Some(1000.0), ..Beside::default() }).len()
+    }
+
+    #[test]
+    fn the_surroundings_are_told_from_what_the_settings_did() {
+        let beside = Beside { n_smis: 2, foreign_ratio: 0.5, ..Beside::default() };
+        let all = broken(&level(Ask::Share(0.5), 500.0, 100.0), &beside);
+        assert_eq!(all.iter().filter(|why| is_of_surroundings(why)).count(), 2, "{all:?}");
+        assert!(all.len() > 2, "and the rate");
     }
 
     #[test]

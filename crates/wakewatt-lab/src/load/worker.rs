@@ -13,7 +13,8 @@ use super::work::Work;
 use std::io::{BufRead, Write};
 use std::num::NonZeroU64;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use wakewatt_host::affinity::Pinned;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_host::affinity::{Pinned, confine};
 use wakewatt_host::clock::{monotonic_ns, thread_cpu_ns};
 use wakewatt_host::sleep::sleep_until;
 
@@ -134,7 +135,8 @@ fn thread(index: usize, cpu: u32, seed: u64, send: Sender<Event>) -> Result<Send
             Err(why) => Answer::Failed(format!("CPU {cpu} cannot be used ({why}); name others with --cpus")),
         };
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let mut real = Real { work: Work::new(seed.wrapping_add(u64::from(cpu))), n_units: 1 };
+        let mut real =
+            Real { work: Work::new(seed.wrapping_add(u64::from(cpu))), n_units: 1, here: [cpu].into_iter().collect() };
         let _ = send.send(Event::Answer(index, ready));
         obey(&mut real, &to_do, |answer| drop(send.send(Event::Answer(index, answer))));
     };
@@ -152,14 +154,14 @@ fn obey(real: &mut Real, to_do: &Receiver<Task>, answer: impl Fn(Answer)) {
                 Answer::Done
             }
             Task::Closed(times) => {
-                let mut tally = Tally::default();
+                let (mut tally, is_displaced) = (Tally::default(), real.is_displaced());
                 pace::closed(real, &times, &mut tally);
-                Answer::Counted(tally.finish())
+                Answer::Counted(Counted { is_displaced, ..tally.finish() })
             }
             Task::Open(times, seed, per_s) => {
-                let mut tally = Tally::default();
+                let (mut tally, is_displaced) = (Tally::default(), real.is_displaced());
                 pace::open(real, Schedule::new(seed, per_s, times.start_at_ns), &times, &mut tally);
-                Answer::Counted(tally.finish())
+                Answer::Counted(Counted { is_displaced, ..tally.finish() })
             }
         });
     }
@@ -169,6 +171,15 @@ fn obey(real: &mut Real, to_do: &Receiver<Task>, answer: impl Fn(Answer)) {
 struct Real {
     work: Work,
     n_units: u64,
+    /// Its one CPU.
+    here: CpuSet,
+}
+
+impl Real {
+    /// Goes back to its CPU: one that was offline meanwhile has lost its threads for good. Is it still away?
+    fn is_displaced(&self) -> bool {
+        confine(&self.here).is_err()
+    }
 }
 
 impl Pace for Real {

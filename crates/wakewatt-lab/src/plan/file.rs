@@ -27,6 +27,7 @@ pub struct PlanFile {
     /// Looks after so many counted rounds: `[8, 12, 20, 32]`.
     pub looks: Option<Vec<usize>>,
     /// In every so many rounds the baseline is held twice, to see this host's own noise; 0 for never.
+    /// Left out: every round where a look is at 8 rounds or fewer, else every second.
     pub again_every: Option<usize>,
     /// Differences within so many percent do not matter: 5.
     pub margin_percent: Option<f64>,

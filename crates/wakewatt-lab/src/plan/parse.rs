@@ -63,6 +63,8 @@ pub fn parse(text: &str, profile: &dyn Fn(&str) -> Result<Profile, String>) -> R
             is_throttling_spoilt: reject.throttling.unwrap_or(false),
         },
     };
+    // A run that ends at an early look must have enough pairs by then to know the host's own noise.
+    let again_every = file.again_every.unwrap_or(if looks.iter().any(|n| *n <= EARLY_LOOK) { 1 } else { 2 });
     Ok(Plan {
         name: name("name", &file.name)?,
         question: file.question.trim().into(),
@@ -73,13 +75,16 @@ pub fn parse(text: &str, profile: &dyn Fn(&str) -> Result<Profile, String>) -> R
         settle_ns: time("settle", &file.settle, 500_000_000)?,
         measure_ns,
         looks,
-        again_every: file.again_every.unwrap_or(2),
+        again_every,
         margin_ratio: 1.0 + margin_percent / 100.0,
         seed: file.seed,
         is_strict: file.strict.unwrap_or(false),
         limits,
     })
 }
+
+/// Up to here, every second round has fewer baseline pairs than a test needs.
+const EARLY_LOOK: usize = 8;
 
 /// A name becomes part of file names and of metrics.
 fn name(key: &str, text: &str) -> Result<String, String> {

@@ -36,7 +36,7 @@ fn an_arm_is_settings_a_limit_and_a_command() {
     assert_eq!(said, ["freq.governor=ondemand", "freq.tunable.ondemand.up_threshold=98", "freq.max@cpus:0=2GHz"]);
     assert_eq!(arm.limit.map(|l| l.to_string()).as_deref(), Some("5us"));
     assert_eq!(arm.command.as_ref().unwrap().0, ["sh", "-c", "systemctl stop x"]);
-    assert_eq!((plan.looks, plan.again_every, plan.is_strict), (vec![8, 12, 20, 32], 2, false));
+    assert_eq!((plan.looks, plan.again_every, plan.is_strict), (vec![8, 12, 20, 32], 1, false));
     // A profile's latency budget is a limit on the machine, which the experiment holds.
     let budget = read(
         &GOOD.replace("profile = \"k4-ondemand\"", "profile = \"latency\"").replace("max_latency = \"5us\"\n", ""),

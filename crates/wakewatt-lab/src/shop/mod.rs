@@ -219,6 +219,11 @@ impl Shop {
         self
     }
 
+    /// Think times and choices are drawn from this seed from the next level on; what is sold stays what it is.
+    pub fn reseed(&mut self, seed: u64) {
+        self.spec.seed = seed;
+    }
+
     /// Names of the pages that are asked for.
     pub fn pages(&self) -> Vec<String> {
         self.mix.names()

@@ -71,21 +71,26 @@ fn number(regex: &Regex, text: &str) -> Option<f64> {
     plain(regex.captures_iter(text).last()?.get(1)?.as_str().trim()).parse().ok()
 }
 
+/// Its metrics, known before it runs: those the user names, then the wall time.
+pub fn metrics_of<'m>(named: impl IntoIterator<Item = &'m CommandMetric>) -> Vec<Metric> {
+    let named = named.into_iter().map(|m| Metric {
+        id: format!("command.{}", m.id),
+        title: m.id.clone(),
+        unit: Unit::Number,
+        better: m.better,
+    });
+    let wall = Metric {
+        id: "command.wall".into(),
+        title: "wall time of the command".into(),
+        unit: Unit::Nanoseconds,
+        better: Better::Lower,
+    };
+    named.chain([wall]).collect()
+}
+
 impl Workload for CommandWorkload {
     fn metrics(&self) -> Vec<Metric> {
-        let named = self.metrics.iter().map(|(m, _)| Metric {
-            id: format!("command.{}", m.id),
-            title: m.id.clone(),
-            unit: Unit::Number,
-            better: m.better,
-        });
-        let wall = Metric {
-            id: "command.wall".into(),
-            title: "wall time of the command".into(),
-            unit: Unit::Nanoseconds,
-            better: Better::Lower,
-        };
-        named.chain([wall]).collect()
+        metrics_of(self.metrics.iter().map(|(m, _)| m))
     }
 
     fn cpus(&self) -> CpuSet {

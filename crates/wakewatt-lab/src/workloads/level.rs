@@ -3,10 +3,13 @@
 //! One adapter for graduated load and for the online shop. Per level: rate, median and 99th percentile from the planned
 //! start, CPU time per operation and the kernel's part of it, watts and work per energy. The maximum that shares refer to is
 //! calibrated once, as found, and kept with the run: all arms are asked for the same load, or watts could not be compared.
-//! A level that broke a rule (it fell short of its rate) is noted and kept: where an arm cannot keep up, that is its
-//! result, and leaving such blocks out would praise it.
+//! A level that fell short of its rate is noted and kept: where an arm cannot keep up, that is its result, and leaving such
+//! blocks out would praise it. What the surroundings did (firmware, other processes, a silent meter, heat that drifts) is no
+//! arm's result, and the block does not count.
 
-use crate::experiment::{Workload, Yield};
+use crate::experiment::{Calibrated, Workload, Yield};
+use crate::load::rules::{is_of_surroundings, is_saturated};
+use crate::load::schedule::stream_seed;
 use hdrhistogram::Histogram;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
@@ -22,8 +25,12 @@ pub trait LevelSource {
     fn title(&self) -> String;
     /// The CPUs it loads.
     fn cpus(&self) -> CpuSet;
-    /// The maximum per second: the one given, or measured now. None where levels do not refer to one.
-    fn calibrate(&mut self, known_per_s: Option<f64>, stop: &AtomicBool) -> Result<Option<f64>, String>;
+    /// The load: the one given, or measured now.
+    fn calibrate(&mut self, known: Option<&Calibrated>, stop: &AtomicBool) -> Result<Calibrated, String>;
+    /// From now on arrivals are drawn from this seed.
+    fn reseed(&mut self, seed: u64);
+    /// The seed it began with.
+    fn seed(&self) -> u64;
     /// One level; phases are settle, ramp up, recorded, ramp down.
     fn level(&mut self, ask: Ask, phases_ns: [u64; 4], stop: &AtomicBool) -> Result<Level, String>;
 }
@@ -70,13 +77,32 @@ const ROWS: &[Row] = &[
 ];
 /// Idle has power and nothing else.
 const IDLE_ROW: &str = "watts";
+const QUANTILE_ROWS: [&str; 2] = ["p99", "p50"];
 
 fn at(level: &Level, q: f64) -> Option<f64> {
     Some(level.latency.as_ref()?.quantile(q)?.value_ns as f64)
 }
 
+/// Idle has power only; at 100 % there is no latency to compare, since a full queue has no steady state.
 fn rows(ask: Ask) -> impl Iterator<Item = &'static Row> {
-    ROWS.iter().filter(move |row| ask != Ask::Idle || row.0 == IDLE_ROW)
+    let is_there = move |row: &&Row| match ask {
+        Ask::Idle => row.0 == IDLE_ROW,
+        _ => !(is_saturated(ask) && QUANTILE_ROWS.contains(&row.0)),
+    };
+    ROWS.iter().filter(is_there)
+}
+
+/// The metrics of these levels, known before anything is started; ids begin with `id`, titles with `title`.
+pub fn metrics_of(id: &str, title: &str, asks: &[Ask]) -> Vec<Metric> {
+    let of = |ask: Ask| {
+        rows(ask).map(move |(row, what, unit, better, _)| Metric {
+            id: format!("{id}.{}.{row}", word(ask)),
+            title: format!("{title} {}, {what}", words(ask)),
+            unit: *unit,
+            better: *better,
+        })
+    };
+    asks.iter().flat_map(|ask| of(*ask)).collect()
 }
 
 impl<S: LevelSource> LevelWorkload<S> {
@@ -93,15 +119,7 @@ impl<S: LevelSource> LevelWorkload<S> {
 
 impl<S: LevelSource> Workload for LevelWorkload<S> {
     fn metrics(&self) -> Vec<Metric> {
-        let of = |ask: Ask| {
-            rows(ask).map(move |(id, title, unit, better, _)| Metric {
-                id: format!("{}.{id}", self.id(ask)),
-                title: format!("{} {}, {title}", self.source.title(), words(ask)),
-                unit: *unit,
-                better: *better,
-            })
-        };
-        self.asks.iter().flat_map(|ask| of(*ask)).collect()
+        metrics_of(self.source.id(), &self.source.title(), &self.asks)
     }
 
     fn cpus(&self) -> CpuSet {
@@ -111,8 +129,12 @@ impl<S: LevelSource> Workload for LevelWorkload<S> {
     /// Every level settles by itself.
     fn warm_up(&mut self, _: u64, _: &AtomicBool) {}
 
-    fn calibrate(&mut self, known_per_s: Option<f64>, stop: &AtomicBool) -> Result<Option<f64>, String> {
-        self.source.calibrate(known_per_s, stop)
+    fn calibrate(&mut self, known: Option<&Calibrated>, stop: &AtomicBool) -> Result<Option<Calibrated>, String> {
+        self.source.calibrate(known, stop).map(Some)
+    }
+
+    fn begin_round(&mut self, round: usize) {
+        self.source.reseed(round_seed(self.source.seed(), round));
     }
 
     fn measure(&mut self, stop: &AtomicBool) -> Result<Yield, String> {
@@ -132,6 +154,8 @@ impl<S: LevelSource> Workload for LevelWorkload<S> {
                 let title = format!("{} {}", self.source.title(), words(ask));
                 all.latencies.push((self.id(ask), title, Some(counted(latency))));
             }
+            let spoilt = level.is_invalid.iter().find(|why| is_of_surroundings(why));
+            all.is_invalid = all.is_invalid.or(spoilt.map(|why| format!("{}: {why}", words(ask))));
             let notes = level.disturbances.into_iter().chain(level.is_invalid);
             all.disturbances.extend(notes.map(|note| format!("{}: {note}", words(ask))));
             all.idle.extend(level.idle);
@@ -142,6 +166,11 @@ impl<S: LevelSource> Workload for LevelWorkload<S> {
     fn is_busy(&self) -> bool {
         true
     }
+}
+
+/// All arms of a round meet the same arrivals, and every round others: else a whole run would rest on one draw.
+fn round_seed(seed: u64, round: usize) -> u64 {
+    stream_seed(seed, 0x0f0f, round as u64)
 }
 
 /// A distribution's buckets as samples again, to pool them for drawing.
@@ -158,6 +187,8 @@ mod tests {
 
     struct Fake {
         max_per_s: Option<f64>,
+        drawn_from: Vec<u64>,
+        has_smis: bool,
     }
 
     impl LevelSource for Fake {
@@ -170,9 +201,15 @@ mod tests {
         fn cpus(&self) -> CpuSet {
             CpuSet::new()
         }
-        fn calibrate(&mut self, known_per_s: Option<f64>, _: &AtomicBool) -> Result<Option<f64>, String> {
-            self.max_per_s = known_per_s.or(Some(2000.0));
-            Ok(self.max_per_s)
+        fn calibrate(&mut self, known: Option<&Calibrated>, _: &AtomicBool) -> Result<Calibrated, String> {
+            self.max_per_s = known.and_then(|known| known.per_s).or(Some(2000.0));
+            Ok(Calibrated { per_s: self.max_per_s, ..Calibrated::default() })
+        }
+        fn reseed(&mut self, seed: u64) {
+            self.drawn_from.push(seed);
+        }
+        fn seed(&self) -> u64 {
+            7
         }
         fn level(&mut self, ask: Ask, phases_ns: [u64; 4], _: &AtomicBool) -> Result<Level, String> {
             let share = if let Ask::Share(share) = ask { share } else { 0.0 };
@@ -197,7 +234,11 @@ mod tests {
                 idle: vec![],
                 energy: None,
                 disturbances: vec![],
-                is_invalid: if share > 0.9 { vec!["fell short".into()] } else { vec![] },
+                is_invalid: match () {
+                    () if self.has_smis => vec!["fell short".into(), "the firmware interrupted 3 times (SMI)".into()],
+                    () if share > 0.9 => vec!["fell short".into()],
+                    () => vec![],
+                },
             })
         }
     }
@@ -205,13 +246,22 @@ mod tests {
     #[test]
     fn a_level_becomes_metrics_and_watts_without_a_meter_are_absent() {
         let asks = vec![Ask::Share(1.0), Ask::Share(0.5), Ask::Idle];
-        let mut load = LevelWorkload::new(Fake { max_per_s: None }, asks, 1, 10);
+        let mut load = LevelWorkload::new(Fake { max_per_s: None, drawn_from: vec![], has_smis: false }, asks, 1, 10);
         let stop = AtomicBool::new(false);
         assert!(load.measure(&stop).is_err(), "levels refer to a maximum");
-        assert_eq!(load.calibrate(Some(1000.0), &stop), Ok(Some(1000.0)), "one that is known is not measured again");
+        let known = Calibrated { per_s: Some(1000.0), ..Calibrated::default() };
+        assert_eq!(
+            load.calibrate(Some(&known), &stop).unwrap(),
+            Some(known),
+            "one that is known is not measured again"
+        );
+        [0, 1, 0].iter().for_each(|round| load.begin_round(*round));
+        let drawn = &load.source.drawn_from;
+        assert!(drawn[0] == drawn[2] && drawn[0] != drawn[1], "the same within a round, another in the next");
         let metrics = load.metrics();
         let measured = load.measure(&stop).unwrap();
-        assert_eq!((metrics.len(), measured.values.len()), (15, 15));
+        assert_eq!((metrics.len(), measured.values.len()), (13, 13));
+        assert_eq!(metrics[0].id, "steps.100.rate", "the first metric must be one that can be had");
         let value = |id: &str| measured.values[metrics.iter().position(|m| m.id == id).unwrap()];
         assert_eq!((value("steps.50.rate"), value("steps.100.rate")), (Some(500.0), Some(1000.0)));
         assert_eq!((value("steps.100.cpu"), value("steps.100.system")), (Some(5000.0), Some(1000.0)));
@@ -220,5 +270,8 @@ mod tests {
         assert_eq!(measured.disturbances, ["at 100 %: fell short"], "noted, and kept");
         assert_eq!(measured.is_invalid, None);
         assert_eq!(measured.latencies.len(), 2);
+        load.source.has_smis = true;
+        let why = load.measure(&stop).unwrap().is_invalid;
+        assert_eq!(why.as_deref(), Some("at 100 %: the firmware interrupted 3 times (SMI)"), "no arm's own result");
     }
 }

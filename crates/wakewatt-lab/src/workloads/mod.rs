@@ -5,10 +5,11 @@
 //! put first. Watts are read around each workload where the machine has a meter; without one there is no such metric.
 
 pub mod command;
+pub mod declared;
 pub mod level;
 pub mod network;
 
-use crate::experiment::{Workload, Yield};
+use crate::experiment::{Calibrated, Workload, Yield};
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::experiment::Metric;
@@ -34,6 +35,34 @@ pub struct Part<'a> {
     pub workload: Box<dyn Workload + 'a>,
 }
 
+/// The watts of a workload that does not say its own.
+fn watts_of(kind: &str) -> Metric {
+    Metric::power(format!("{kind}.watts"), format!("{kind}, mean power"))
+}
+
+/// A workload's name goes before its metrics.
+fn call(name: Option<&str>, metrics: &mut [Metric]) {
+    let Some(name) = name else { return };
+    for metric in metrics {
+        metric.id = format!("{name}.{}", metric.id);
+        metric.title = format!("{name}: {}", metric.title);
+    }
+}
+
+/// Where the primary metric stands: the one named, or the first. Two of one id, or none of that name, are errors.
+fn primary_among(metrics: &[Metric], primary: Option<&str>) -> Result<usize, String> {
+    let ids: Vec<&str> = metrics.iter().map(|m| m.id.as_str()).collect();
+    if let Some(twice) = ids.iter().enumerate().find(|(at, id)| ids[..*at].contains(id)) {
+        return Err(format!("metric {}: two workloads have it; give one of them a name", twice.1));
+    }
+    let Some(primary) = primary else { return Ok(0) };
+    ids.iter().position(|id| *id == primary).ok_or_else(|| {
+        let hint = nearest(primary, ids.iter().copied())
+            .map_or_else(|| format!("there are {}", ids.join(", ")), |near| format!("did you mean {near}?"));
+        format!("primary: no metric {primary}; {hint}")
+    })
+}
+
 /// All workloads of a plan as one.
 pub struct Composite<'a> {
     parts: Vec<Part<'a>>,
@@ -53,19 +82,8 @@ impl<'a> Composite<'a> {
     ) -> Result<Composite<'a>, String> {
         let mut composite = Composite { parts, meter, settle_ns, places: Vec::new() };
         let metrics = composite.in_part_order();
-        let ids: Vec<&str> = metrics.iter().map(|m| m.id.as_str()).collect();
-        if let Some(twice) = ids.iter().enumerate().find(|(at, id)| ids[..*at].contains(id)) {
-            return Err(format!("metric {}: two workloads have it; give one of them a name", twice.1));
-        }
-        let first = match primary {
-            None => 0,
-            Some(primary) => ids.iter().position(|id| *id == primary).ok_or_else(|| {
-                let hint = nearest(primary, ids.iter().copied())
-                    .map_or_else(|| format!("there are {}", ids.join(", ")), |near| format!("did you mean {near}?"));
-                format!("primary: no metric {primary}; {hint}")
-            })?,
-        };
-        composite.places = (0..ids.len())
+        let first = primary_among(&metrics, primary)?;
+        composite.places = (0..metrics.len())
             .map(|at| match at {
                 _ if at == first => 0,
                 _ if at < first => at + 1,
@@ -80,24 +98,23 @@ impl<'a> Composite<'a> {
         for part in &self.parts {
             let mut metrics = part.workload.metrics();
             if self.meter.is_some() && !part.has_own_watts {
-                metrics.push(Metric::power(format!("{}.watts", part.kind), format!("{}, mean power", part.kind)));
+                metrics.push(watts_of(part.kind));
             }
-            if let Some(name) = &part.name {
-                for metric in &mut metrics {
-                    metric.id = format!("{name}.{}", metric.id);
-                    metric.title = format!("{name}: {}", metric.title);
-                }
-            }
+            call(part.name.as_deref(), &mut metrics);
             all.append(&mut metrics);
         }
         all
     }
 
     /// What each part needs to know from an earlier part of the run, or finds out now: its calibrated maximum.
-    pub fn calibrate(&mut self, known_per_s: &[Option<f64>], stop: &AtomicBool) -> Result<Vec<Option<f64>>, String> {
+    pub fn calibrate(
+        &mut self,
+        known: &[Option<Calibrated>],
+        stop: &AtomicBool,
+    ) -> Result<Vec<Option<Calibrated>>, String> {
         let mut found = Vec::new();
         for (at, part) in self.parts.iter_mut().enumerate() {
-            found.push(part.workload.calibrate(known_per_s.get(at).copied().flatten(), stop)?);
+            found.push(part.workload.calibrate(known.get(at).and_then(Option::as_ref), stop)?);
         }
         Ok(found)
     }
@@ -153,6 +170,10 @@ impl Workload for Composite<'_> {
             }
         }
         Ok(all)
+    }
+
+    fn begin_round(&mut self, round: usize) {
+        self.parts.iter_mut().for_each(|part| part.workload.begin_round(round));
     }
 
     fn is_busy(&self) -> bool {

@@ -42,19 +42,33 @@ impl<'a> NetworkWorkload<'a> {
     }
 
     fn id(&self) -> String {
-        format!("network.{}", self.spec.transport.word())
+        id(self.spec.transport)
     }
 
     fn title(&self) -> String {
-        format!("{} round trip", self.spec.transport.word().to_uppercase())
+        title(self.spec.transport)
     }
+}
+
+fn id(transport: Transport) -> String {
+    format!("network.{}", transport.word())
+}
+
+fn title(transport: Transport) -> String {
+    format!("{} round trip", transport.word().to_uppercase())
+}
+
+/// Its metrics, known before anything is started.
+pub fn metrics_of(transport: Transport) -> Vec<Metric> {
+    let (id, title) = (id(transport), title(transport));
+    [("p50", "median"), ("p99", "99th percentile")]
+        .map(|(q, words)| Metric::latency(format!("{id}.{q}"), format!("{title}, {words}")))
+        .to_vec()
 }
 
 impl Workload for NetworkWorkload<'_> {
     fn metrics(&self) -> Vec<Metric> {
-        [("p50", "median"), ("p99", "99th percentile")]
-            .map(|(id, words)| Metric::latency(format!("{}.{id}", self.id()), format!("{}, {words}", self.title())))
-            .to_vec()
+        metrics_of(self.spec.transport)
     }
 
     fn cpus(&self) -> CpuSet {

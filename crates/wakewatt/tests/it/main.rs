@@ -12,6 +12,7 @@ mod hostile;
 mod icmp;
 mod live;
 mod load;
+mod load_kept;
 mod matrix;
 mod measure;
 mod recording;

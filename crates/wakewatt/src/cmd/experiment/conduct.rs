@@ -127,8 +127,9 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     let mut head = Head::new(host_of(&facts), seed, text, (arms.arms(), skipped.clone()));
     head.metrics = workload.metrics();
     head.budget_ns = plan.budget_ns;
-    let known = earlier.as_ref().map(|(_, head, _)| head.calibrated_per_s.clone()).unwrap_or_default();
-    head.calibrated_per_s = workload.calibrate(&known, interrupt.flag()).map_err(refused(Code::CouldNotMeasure))?;
+    head.is_strict = plan.is_strict;
+    let known = earlier.as_ref().map(|(_, head, _)| head.calibrated.clone()).unwrap_or_default();
+    head.calibrated = workload.calibrate(&known, interrupt.flag()).map_err(refused(Code::CouldNotMeasure))?;
     let (mut kept, done) = match earlier {
         None => (RunFolder::create(folder, &head).map_err(refused(Code::BadFile))?, Vec::new()),
         Some((kept, then, done)) => {

@@ -8,13 +8,27 @@ use crate::view::wrap::wrap;
 use anyhow::Result;
 use serde::Serialize;
 use std::fmt::Write as _;
-use wakewatt_core::samples::experiment::Arm;
+use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::samples::study::Skipped;
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::sequential::Looks;
+use wakewatt_lab::load::Phases;
+use wakewatt_lab::load::calibrate::FEWEST;
 use wakewatt_lab::plan::{Plan, PlanKind, PlanWorkload};
 use wakewatt_lab::setting_arms::resolve_arms;
+use wakewatt_lab::study::few_baseline_pairs;
+use wakewatt_lab::workloads::declared;
 use wakewatt_tune::knob::Host;
+
+/// Entering or leaving an arm, when nothing is known of it: a few files, each written and read back.
+const ENTER_NS: u64 = 100_000_000;
+/// Looking which meters work: at the start, and again where levels have watts of their own.
+const METER_NS: u64 = 600_000_000;
+const LEVEL_METER_NS: u64 = 1_100_000_000;
+/// Opening the shop: a store is filled, a server started.
+const SHOP_NS: u64 = 2_000_000_000;
+/// A file to read is made at so many bytes per second, on a slow disk.
+const MADE_BYTES_PER_S: u64 = 200_000_000;
 
 /// The document of a dry run.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -29,11 +43,15 @@ pub struct DryRun {
     pub skipped: Vec<Skipped>,
     /// What to know of an arm: arm and note.
     pub notes: Vec<(String, String)>,
+    /// What is compared, on a machine that has everything; the looks decide by the first.
+    pub metrics: Vec<Metric>,
+    /// Before the first block: meters, files, a rehearsal of every arm, calibration. Estimated.
+    pub prepare_ns: u64,
     /// Rounds at which the numbers are looked at.
     pub looks: Vec<usize>,
     /// Time of one round.
     pub round_ns: u64,
-    /// Time until each look; the budget may end it before.
+    /// Time until each look, preparation included; the budget may end it before.
     pub looks_ns: Vec<u64>,
     /// The time budget.
     pub budget_ns: u64,
@@ -65,13 +83,36 @@ fn workload_ns(workload: &PlanWorkload, settle_ns: u64) -> u64 {
     }
 }
 
+/// Before the first block, for one workload.
+fn prepare_ns(workload: &PlanWorkload) -> u64 {
+    match &workload.kind {
+        PlanKind::Steps { .. } => {
+            let once_ns = Phases::custom(workload.measure_ns).total_ns();
+            LEVEL_METER_NS.saturating_add(once_ns.saturating_mul(FEWEST as u64))
+        }
+        PlanKind::Shop { .. } => SHOP_NS,
+        PlanKind::Disk { path: None, size_bytes, .. } => {
+            size_bytes.saturating_mul(1000).saturating_div(MADE_BYTES_PER_S).saturating_mul(1_000_000)
+        }
+        _ => 0,
+    }
+}
+
 fn make(plan: &Plan, source: &dyn Source) -> Result<DryRun> {
     let (ready, skipped) = resolve_arms(&Host::read(source), plan);
     let mut remarks = Vec::new();
     if let Err(why) = check_arms(plan, &ready, &skipped, &mut remarks) {
         remarks.push(format!("it would be refused: {why}"));
     }
-    let block_ns: u64 = plan.workloads.iter().map(|w| workload_ns(w, plan.settle_ns)).sum();
+    let metrics = declared::metrics(plan).unwrap_or_else(|why| {
+        remarks.push(format!("it would be refused: {why}"));
+        Vec::new()
+    });
+    let work_ns = plan.workloads.iter().map(|w| workload_ns(w, plan.settle_ns)).fold(0, u64::saturating_add);
+    let block_ns = work_ns.saturating_add(ENTER_NS);
+    let prepare_ns = plan.workloads.iter().map(prepare_ns).fold(METER_NS, u64::saturating_add);
+    // Each arm is entered once in the rehearsal, and all is left after it.
+    let prepare_ns = prepare_ns.saturating_add(ENTER_NS.saturating_mul(ready.len() as u64 + 1));
     let again_ns = if plan.again_every > 0 { block_ns / plan.again_every as u64 } else { 0 };
     let round_ns = block_ns.saturating_mul(ready.len() as u64).saturating_add(again_ns);
     let looks = match Looks::spread(&plan.looks, ready.len().saturating_sub(1)) {
@@ -86,8 +127,13 @@ fn make(plan: &Plan, source: &dyn Source) -> Result<DryRun> {
             Vec::new()
         }
     };
-    let looks_ns: Vec<u64> = looks.iter().map(|n| round_ns.saturating_mul(*n as u64)).collect();
-    if looks_ns.first().is_some_and(|first| *first > plan.budget_ns) {
+    let rounds_ns = |n: usize| round_ns.saturating_mul(n as u64);
+    let looks_ns: Vec<u64> = looks.iter().map(|n| prepare_ns.saturating_add(rounds_ns(*n))).collect();
+    if let Some(few) = looks.first().and_then(|n| few_baseline_pairs(n / plan.again_every.max(1), plan.again_every)) {
+        remarks.push(format!("if it ends at its first look: {few}"));
+    }
+    // The budget is for the rounds.
+    if looks.first().is_some_and(|first| rounds_ns(*first) > plan.budget_ns) {
         remarks.push(
             "the time budget ends before the first look, so nothing could be concluded: give more, or measure shorter"
                 .into(),
@@ -102,6 +148,8 @@ fn make(plan: &Plan, source: &dyn Source) -> Result<DryRun> {
         notes: ready.iter().flat_map(|a| a.notes.iter().map(|n| (a.arm.id.clone(), n.clone()))).collect(),
         arms: ready.into_iter().map(|a| a.arm).collect(),
         skipped,
+        metrics,
+        prepare_ns,
         looks,
         round_ns,
         looks_ns,
@@ -137,8 +185,12 @@ fn text(dry: &DryRun, width: usize) -> String {
         say("\nLeft out", "", "");
         dry.skipped.iter().for_each(|s| say("  - ", "    ", &format!("{}: {}", s.what, s.why)));
     }
+    if let Some(primary) = dry.metrics.first() {
+        say("\nThe looks decide by ", "  ", &format!("{} ({})", primary.id, primary.title));
+    }
     say("\nTime", "", "");
-    say("  ", "  ", &format!("one round {}, budget {}", long(dry.round_ns), long(dry.budget_ns)));
+    let (prepare, round, budget) = (long(dry.prepare_ns), long(dry.round_ns), long(dry.budget_ns));
+    say("  ", "  ", &format!("preparation about {prepare}, one round {round}, budget {budget} for the rounds"));
     for (n, ns) in dry.looks.iter().zip(&dry.looks_ns) {
         say("  ", "  ", &format!("look after {n} rounds: about {}", long(*ns)));
     }
@@ -153,13 +205,22 @@ mod tests {
 
     #[test]
     fn a_dry_run_names_the_arms_and_the_time() {
-        let text_of = "format = 1\nname = \"x\"\nquestion = \"Q?\"\nsettle = \"1s\"\nmeasure = \"9s\"\nlooks = [8]\nbudget = \"1min\"\n[[arm]]\nname = \"found\"\n[[arm]]\nname = \"poll\"\nmax_latency = \"poll\"\n[[arm]]\nname = \"fast\"\nset = [\"freq.governor=performance\"]\n[[workload]]\nkind = \"wakeup\"\n";
+        let text_of = "format = 1\nname = \"x\"\nquestion = \"Q?\"\nsettle = \"1s\"\nmeasure = \"9s\"\nlooks = [8]\nagain_every = 2\nbudget = \"1min\"\n[[arm]]\nname = \"found\"\n[[arm]]\nname = \"poll\"\nmax_latency = \"poll\"\n[[arm]]\nname = \"fast\"\nset = [\"freq.governor=performance\"]\n[[workload]]\nkind = \"wakeup\"\n";
         let plan = wakewatt_lab::plan::parse(text_of, &|_| Err("none".into())).unwrap();
-        let tree =
-            Tree::from_text("//- /sys/devices/system/cpu/online\n0-1\n//- /sys/devices/system/cpu/present\n0-1\n");
+        let tree = Tree::from_text(
+            "//- /sys/devices/system/cpu/online\n0-1\n//- /sys/devices/system/cpu/present\n0-1\n//- /dev/cpu_dma_latency\nx\n",
+        );
         let dry = make(&plan, &tree).unwrap();
         assert!(dry.skipped.iter().any(|s| s.what == "arm fast" && s.why.contains("freq.governor")));
-        assert!(dry.remarks.iter().any(|r| r.contains("before the first look")) || dry.arms.len() < 2, "{dry:?}");
+        assert!(dry.remarks.iter().any(|r| r.contains("before the first look")), "{dry:?}");
+        // Two arms of 1 s and 9 s and the time to set them, and half a block of the baseline again; the rehearsal before.
+        assert_eq!((dry.arms.len(), dry.round_ns, dry.prepare_ns), (2, 25_250_000_000, 900_000_000));
+        assert_eq!(dry.looks_ns, [202_900_000_000]);
+        assert_eq!(dry.metrics[0].id, "wakeup.eventfd.p50");
+        assert!(dry.remarks.iter().any(|r| r.contains("only 4 baseline pairs")), "{dry:?}");
+        let wrong = text_of.replace("settle =", "primary = \"wakeup.eventfd.p51\"\nsettle =");
+        let wrong = make(&wakewatt_lab::plan::parse(&wrong, &|_| Err("none".into())).unwrap(), &tree).unwrap();
+        assert!(wrong.remarks.iter().any(|r| r.contains("did you mean wakeup.eventfd.p50?")), "{wrong:?}");
         let said = text(&dry, 100);
         assert!(said.contains("nothing is written") && said.contains("Left out"), "{said}");
         assert_eq!((long(90_000_000_000), long(7_200_000_000_000)), ("90 s".into(), "2.0 h".into()));

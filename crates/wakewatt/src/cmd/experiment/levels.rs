@@ -1,8 +1,8 @@
 //! Graduated load and the online shop as sources of levels: the same engines as `load steps` and `load shop`, kept running
 //! through all blocks.
 //!
-//! Nothing is started before the load is calibrated, so a dry run starts no process. Every block asks for the same arrivals
-//! (one seed), so arms differ in their settings and in nothing else.
+//! Nothing is started before the load is calibrated, so a dry run starts no process. All blocks of a round ask for the
+//! same arrivals (one seed), so arms differ in their settings and in nothing else; every round has others.
 
 use crate::cli::meter::MeterArgs;
 use crate::cmd::load::{self, shop::own_spec};
@@ -11,6 +11,7 @@ use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::load::{Ask, Level};
 use wakewatt_core::source::Source;
+use wakewatt_lab::experiment::Calibrated;
 use wakewatt_lab::load::{Ended, Engine, Meters, Phases, Spec, level};
 use wakewatt_lab::shop::Shop;
 use wakewatt_lab::workloads::level::LevelSource;
@@ -62,20 +63,41 @@ impl LevelSource for StepsSource<'_> {
         self.spec.places.iter().flat_map(|place| place.cpus.iter()).collect()
     }
 
-    fn calibrate(&mut self, known_per_s: Option<f64>, stop: &AtomicBool) -> Result<Option<f64>, String> {
+    fn calibrate(&mut self, known: Option<&Calibrated>, stop: &AtomicBool) -> Result<Calibrated, String> {
         let mut meters = load::meters(&MeterArgs::default()).map_err(|e| format!("{e:#}"))?;
         let look = meters.look();
         std::thread::sleep(LOOK);
         // Without a meter watts are absent, which the experiment says once for all workloads.
         let _ = meters.keep(&look.stop());
-        let mut engine = Engine::start(&self.spec, stop, &quiet).map_err(words)?;
-        match known_per_s {
-            Some(known) => engine.set_capacity(known),
+        // Work sized anew, at another clock, would be another load.
+        let work_units = known.and_then(|known| known.work_units).or(self.spec.work_units);
+        let spec = Spec { work_units, ..self.spec.clone() };
+        let mut engine = Engine::start(&spec, stop, &quiet).map_err(words)?;
+        match known.and_then(|known| Some((known, known.per_s?))) {
+            Some((known, per_s)) => {
+                if !engine.set_threads_per_s(&known.threads_per_s) {
+                    engine.set_capacity(per_s);
+                }
+            }
             None => drop(engine.calibrate(&self.calibration, stop, &quiet).map_err(words)?),
         }
-        let capacity = engine.capacity_per_s();
+        let found = Calibrated {
+            per_s: engine.capacity_per_s(),
+            work_units: Some(engine.work_units()),
+            threads_per_s: engine.threads_per_s(),
+        };
         self.engine = Some((engine, meters));
-        Ok(capacity)
+        Ok(found)
+    }
+
+    fn reseed(&mut self, seed: u64) {
+        if let Some((engine, _)) = &mut self.engine {
+            engine.seed = seed;
+        }
+    }
+
+    fn seed(&self) -> u64 {
+        self.spec.seed
     }
 
     fn level(&mut self, ask: Ask, phases_ns: [u64; 4], stop: &AtomicBool) -> Result<Level, String> {
@@ -116,10 +138,20 @@ impl LevelSource for ShopSource<'_> {
     }
 
     /// Clients do not refer to a maximum; the shop opens here.
-    fn calibrate(&mut self, _: Option<f64>, stop: &AtomicBool) -> Result<Option<f64>, String> {
+    fn calibrate(&mut self, _: Option<&Calibrated>, stop: &AtomicBool) -> Result<Calibrated, String> {
         let spec = own_spec(self.n_clients, self.seed).map_err(|e| format!("{e:#}"))?;
         self.shop = Some(Shop::start(spec, stop, self.src)?);
-        Ok(None)
+        Ok(Calibrated::default())
+    }
+
+    fn reseed(&mut self, seed: u64) {
+        if let Some(shop) = &mut self.shop {
+            shop.reseed(seed);
+        }
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
     }
 
     fn level(&mut self, ask: Ask, phases_ns: [u64; 4], stop: &AtomicBool) -> Result<Level, String> {

@@ -22,13 +22,18 @@ use crate::report::Report;
 use crate::view::Style;
 use anyhow::{Context, Result};
 use conduct::{Conduct, Conducted};
+use std::fs::DirBuilder;
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::study::Study;
 use wakewatt_host::live::Live;
+use wakewatt_host::store::{Disk, Store};
 use wakewatt_lab::plan::{self, Plan};
 use wakewatt_lab::run_folder::RunFolder;
+use wakewatt_tune::journal::STATE_DIR;
 use wakewatt_tune::profile::{self, Profile};
 
 /// Runs it.
@@ -108,21 +113,41 @@ pub(in crate::cmd) fn for_doctor(
     let mut plan = parse("doctor", text, Code::Usage)?;
     plan.budget_ns = budget_ns;
     let seed = seed.unwrap_or_else(crate::cmd::idle_experiment::seed_of_now);
-    let folder = std::env::temp_dir().join(format!("wakewatt-doctor-{}", std::process::id()));
+    let state = Path::new(STATE_DIR);
+    let folder = private_folder(state.parent().unwrap_or(state))?;
     let conduct = Conduct { plan: &plan, text, seed, folder: &folder, earlier: None, interrupt };
     let conducted = conduct::run(conduct);
-    // What could not be removed is a small file in the folder for such; the result matters more.
+    // What could not be removed is a small folder among wakewatt's own; the result matters more.
     let _ = std::fs::remove_dir_all(&folder);
     Ok(conducted?.study)
+}
+
+/// A new folder that nobody else can look into, or has laid out beforehand: this runs as root.
+fn private_folder(above: &Path) -> Result<PathBuf> {
+    Disk.make_folder(above)?;
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    let first = u64::from(std::process::id()) << 8;
+    // A killed run may have left one behind.
+    for n in 0..100 {
+        let folder = above.join(format!("doctor-{}", first + n));
+        match builder.create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e).with_context(|| format!("{}: cannot be made", folder.display())),
+        }
+    }
+    anyhow::bail!("{}: full of folders that killed runs left; remove doctor-*", above.display())
 }
 
 fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
     let bad = |why: String| Failure::error(Code::BadFile, why);
     let (folder, head, done) = RunFolder::open(&args.run_dir).map_err(bad)?;
     let mut plan = parse(&args.run_dir.join("plan.toml").display().to_string(), &head.plan, Code::BadFile)?;
-    // The budget may have been given on the command line.
+    // These may have been given on the command line.
     plan.budget_ns = head.budget_ns;
     let saving = saved::start(args.show.save.as_deref(), "experiment", &Live::this_machine())?;
+    plan.is_strict |= head.is_strict;
     let interrupt = Interrupt::listen()?;
     output::remark(&format!("Going on after {} kept blocks.", done.len()));
     let (text, seed) = (head.plan.clone(), head.seed);
@@ -165,5 +190,20 @@ fn code(study: &Study, is_interrupted: bool) -> Code {
         Code::CouldNotMeasure
     } else {
         Code::Fine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn doctors_folder_is_new_and_nobody_elses() {
+        let dir = tempfile::tempdir().unwrap();
+        let above = dir.path().join("wakewatt");
+        let (one, two) = (private_folder(&above).unwrap(), private_folder(&above).unwrap());
+        assert_ne!(one, two, "what is there already is not taken");
+        assert_eq!(std::fs::metadata(one).unwrap().mode() & 0o7777, 0o700);
     }
 }

@@ -1,6 +1,6 @@
 //! One plain sentence per arm: what it does to the primary metric, what it costs, and what the experiment cannot say.
 //!
-//! "performance answers 1.8 times as fast as ondemand (95 % 1.6-2.1, 12 blocks) and costs 9 W more; the experiment cannot
+//! "performance answers 1.8 times as fast as ondemand (99.2 % 1.6-2.1, 12 blocks) and costs 9 W more; the experiment cannot
 //! say whether …". Only what the adjusted tests allow is said: without a verdict no direction, without a meter no watts,
 //! and between two looks nothing at all.
 
@@ -34,18 +34,22 @@ fn sentence(study: &Study, arm: &str) -> String {
         );
     }
     let (mut said, mut unknown) = (vec![main_clause(study, primary, comparison)], Vec::new());
-    let watts: Vec<&Metric> = study.run.metrics.iter().filter(|m| m.unit == Unit::Microwatts).collect();
-    let has_watts = |m: &&&Metric| find(m).is_some_and(|c| c.effect.n_pairs > 0);
-    match watts.iter().find(has_watts).and_then(|m| Some((*m, find(m)?))) {
+    let has_watts = |m: &&Metric| m.unit == Unit::Microwatts && find(m).is_some_and(|c| c.effect.n_pairs > 0);
+    let metrics = || study.run.metrics.iter().filter(has_watts);
+    // The watts of what the primary metric says, so that a latency is not paid for with another level's power.
+    let own = own_watts(&primary.id).find_map(|id| metrics().find(|m| m.id == id));
+    let of_another = own.is_none().then(|| metrics().next()).flatten();
+    let at = of_another.map_or(String::new(), |m| format!(" ({})", m.title));
+    match own.or(of_another).and_then(|m| Some((m, find(m)?))) {
         Some((metric, _)) if metric.id == primary.id => {}
         Some((_, c)) => match c.effect.verdict {
             Verdict::Higher | Verdict::Lower => {
                 let more_w = -c.effect.difference / 1e6;
                 let word = if more_w >= 0.0 { "more" } else { "less" };
-                said.push(format!("costs {} W {word}", three_digits(more_w.abs())));
+                said.push(format!("costs {} W {word}{at}", three_digits(more_w.abs())));
             }
-            Verdict::NoDifference => said.push(format!("costs as many watts, within {} %", margin(study))),
-            Verdict::Undecided => unknown.push("what it costs in watts".to_string()),
+            Verdict::NoDifference => said.push(format!("costs as many watts, within {} %{at}", margin(study))),
+            Verdict::Undecided => unknown.push(format!("what it costs in watts{at}")),
         },
         None => unknown.push("what it costs in watts, without a power meter".into()),
     }
@@ -74,6 +78,16 @@ fn sentence(study: &Study, arm: &str) -> String {
     sentence + "."
 }
 
+/// What the watts beside a metric may be called, nearest first: `steps.50.p99` has `steps.50.watts`, and
+/// `wakeup.eventfd.p50` has `wakeup.watts`.
+fn own_watts(id: &str) -> impl Iterator<Item = String> {
+    let mut rest = id;
+    std::iter::from_fn(move || {
+        rest = rest.rsplit_once('.')?.0;
+        Some(format!("{rest}.watts"))
+    })
+}
+
 fn list(parts: &[String], word: &str) -> String {
     match parts {
         [] => String::new(),
@@ -90,6 +104,12 @@ fn margin(study: &Study) -> String {
     three_digits((study.margin_ratio - 1.0) * 100.0)
 }
 
+/// How sure intervals are: `95 %`, or what the look that judges the run has.
+pub(super) fn sure(study: &Study) -> String {
+    let percent = format!("{:.1}", (1.0 - study.level) * 100.0);
+    format!("{} %", percent.strip_suffix(".0").unwrap_or(&percent))
+}
+
 /// A latency as somebody waits for it, not CPU time that something costs.
 fn is_latency(metric: &Metric) -> bool {
     metric.unit == Unit::Nanoseconds && !metric.id.ends_with(".cpu") && !metric.id.ends_with(".system")
@@ -97,12 +117,13 @@ fn is_latency(metric: &Metric) -> bool {
 
 fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
     let (effect, baseline) = (&c.effect, &c.effect.baseline);
-    let interval = |low: f64, high: f64| format!("(95 % {}-{}, {})", two(low), two(high), blocks(effect.n_pairs));
+    let sure = sure(study);
+    let interval = |low: f64, high: f64| format!("({sure} {}-{}, {})", two(low), two(high), blocks(effect.n_pairs));
     // How many times the arm's value is the baseline's.
     let (times, low, high) = (1.0 / effect.ratio, 1.0 / effect.ratio_high, 1.0 / effect.ratio_low);
     match effect.verdict {
         Verdict::NoDifference => format!(
-            "and {baseline} differ by less than {} % in the {} (95 % {}-{} times, {})",
+            "and {baseline} differ by less than {} % in the {} ({sure} {}-{} times, {})",
             margin(study),
             metric.title,
             two(low),
@@ -115,7 +136,7 @@ fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
                 None => "so few blocks prove nothing, however large it is".into(),
             };
             format!(
-                "may or may not differ from {baseline} in the {}: the experiment cannot say (95 % {}-{} times, {}; {limit})",
+                "may or may not differ from {baseline} in the {}: the experiment cannot say ({sure} {}-{} times, {}; {limit})",
                 metric.title,
                 two(low),
                 two(high),
@@ -208,6 +229,7 @@ mod tests {
             host: StudyHost::default(),
             looks: vec![],
             margin_ratio: 1.05,
+            level: 0.0078,
             is_final,
             sentences: vec![],
             comparisons,
@@ -238,14 +260,30 @@ mod tests {
         ];
         assert_eq!(
             said(all.clone(), metrics(), true),
-            "performance answers 1.8 times as fast as ondemand (95 % 1.6-2.1, 12 blocks) and costs 9 W more; the experiment cannot say whether the 99th percentile differs."
+            "performance answers 1.8 times as fast as ondemand (99.2 % 1.6-2.1, 12 blocks) and costs 9 W more; the experiment cannot say whether the 99th percentile differs."
         );
         assert_eq!(
             said(all[..1].to_vec(), metrics()[..1].to_vec(), true),
-            "performance answers 1.8 times as fast as ondemand (95 % 1.6-2.1, 12 blocks); the experiment cannot say what it costs in watts, without a power meter."
+            "performance answers 1.8 times as fast as ondemand (99.2 % 1.6-2.1, 12 blocks); the experiment cannot say what it costs in watts, without a power meter."
         );
         let open = said(all, metrics(), false);
         assert!(open.contains("no verdict") && !open.contains("faster") && !open.contains("costs"), "{open}");
+    }
+
+    #[test]
+    fn watts_are_those_of_the_level_whose_latency_is_told_or_the_level_is_named() {
+        let mut metrics = metrics();
+        metrics.insert(1, Metric::power("steps.100.watts", "load at 100 %, mean power"));
+        let all = vec![
+            comparison("steps.50.p50", Verdict::Higher, 1.8, 1e5),
+            comparison("steps.100.watts", Verdict::Lower, 0.7, -30e6),
+            comparison("steps.50.watts", Verdict::Lower, 0.9, -9e6),
+        ];
+        let both = said(all.clone(), metrics.clone(), true);
+        assert!(both.contains("costs 9 W more;") || both.contains("costs 9 W more."), "{both}");
+        let other = said(all[..2].to_vec(), metrics, true);
+        assert!(other.contains("costs 30 W more (load at 100 %, mean power)"), "{other}");
+        assert!(own_watts("loopback.network.udp.p50").any(|id| id == "loopback.network.watts"));
     }
 
     #[test]
@@ -261,7 +299,7 @@ mod tests {
         let none = said(vec![comparison("steps.50.p50", Verdict::NoDifference, 1.0, 0.0)], metrics(), true);
         assert!(none.contains("differ by less than 5 % in the median answer"), "{none}");
         let slow = said(vec![comparison("steps.50.p50", Verdict::Lower, 0.5, -1e5)], metrics(), true);
-        assert!(slow.contains("takes 2.0 times as long to answer as ondemand (95 % 1.7-2.2, 12 blocks)"), "{slow}");
+        assert!(slow.contains("takes 2.0 times as long to answer as ondemand (99.2 % 1.7-2.2, 12 blocks)"), "{slow}");
         assert!(said(vec![], metrics(), true).contains("too few blocks"));
         let rate = vec![Metric::rate("shop.500.rate", "requests")];
         let more = said(vec![comparison("shop.500.rate", Verdict::Lower, 0.8, -10.0)], rate, true);

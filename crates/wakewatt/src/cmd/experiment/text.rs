@@ -1,5 +1,6 @@
 //! The result for people: sentences first, then how sure, then what to be warned of.
 
+use super::sentences;
 use crate::report::value_words;
 use crate::view::Style;
 use crate::view::wrap::wrap;
@@ -35,6 +36,7 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
     say("\n", "", &style.bold("Baseline over arm, and baseline less arm"));
     let rows =
         |is_primary: bool| study.comparisons.iter().filter(move |c| (c.effect.metric == primary.id) == is_primary);
+    say("  ", "  ", &format!("Intervals are {} each, so that all looks together are 95 %.", sentences::sure(study)));
     rows(true).chain(rows(false).take(N_SECONDARY)).for_each(|c| say("  ", "      ", &row(study, c)));
     let n_more = rows(false).count().saturating_sub(N_SECONDARY);
     if n_more > 0 {
@@ -82,10 +84,11 @@ fn row(study: &Study, c: &Comparison) -> String {
     let detectable =
         c.detectable_ratio.map_or(String::new(), |r| format!(", {} % could be seen", three_digits((r - 1.0) * 100.0)));
     format!(
-        "{} / {}: x{:.3} (95 % {:.3}-{:.3}), difference {}, p {:.3}, {} blocks{detectable}: {verdict}",
+        "{} / {}: x{:.3} ({} {:.3}-{:.3}), difference {}, p {:.3}, {} blocks{detectable}: {verdict}",
         e.metric,
         e.arm,
         e.ratio,
+        sentences::sure(study),
         e.ratio_low,
         e.ratio_high,
         value_words(metric.unit, e.difference),

@@ -182,7 +182,7 @@ fn forest_figure(run: &ExperimentRun, id: &str) -> Option<Figure> {
         csv: data.csv(),
         id: id.clone(),
         caption: format!(
-            "How many times as much with “{baseline}” as with the other arm, paired by round, with 95 % bootstrap intervals over rounds. Bold: the primary metric, declared before the run. Shaded: within 5 % of equal."
+            "How many times as much with “{baseline}” as with the other arm, paired by round, with bootstrap intervals over rounds that hold at 95 % over all looks. Bold: the primary metric, declared before the run. Shaded: within 5 % of equal."
         ),
         label: "measured",
     })

@@ -157,7 +157,7 @@ pub(super) fn method(evidence: &Evidence, zero_at_ns: u64) -> Vec<(String, Strin
         }
         say(
             "Statistics",
-            "The unit is the block, never the single sample. Ratio: Hodges-Lehmann estimate over rounds, blocks paired within a round; interval: 95 % bootstrap over rounds; p: exact sign-flip permutation test on log ratios, Holm-adjusted for all but the primary metric, which was declared before the run. “No difference” means the interval lies within ±5 % of 1. Values of an arm are medians over its blocks.".into(),
+            "The unit is the block, never the single sample. Ratio: Hodges-Lehmann estimate over rounds, blocks paired within a round; interval: bootstrap over rounds at the level of the look that decided, so that it holds at 95 % over all looks; p: exact sign-flip permutation test on log ratios, Holm-adjusted for all but the primary metric, which was declared before the run. “No difference” means the interval lies within ±5 % of 1. Values of an arm are medians over its blocks.".into(),
         );
     }
     let mut how: Vec<String> = Vec::new();
