@@ -219,7 +219,7 @@ fn a_command_is_run_so_often_and_its_figure_is_found() {
     let levels = json["run"]["levels"].as_array().unwrap();
     assert_eq!(levels.len(), 3);
     for level in levels {
-        assert_eq!((&level["per_s"], &level["n_done"]), (&12.5.into(), &1.into()));
+        assert_eq!((&level["figure"]["value"], &level["n_done"]), (&12.5.into(), &1.into()));
         assert!(level["cpu_ns"].as_u64() > level["system_ns"].as_u64(), "{level}");
     }
 }
