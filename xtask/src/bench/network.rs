@@ -56,7 +56,7 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
         let peer = format!("sockperf {}; p50 {}; p99 {}", shown(p50.theirs, p99.theirs), p50.ratio(), p99.ratio());
         let is_met = if row == 0 { all_met(&[p50.is_within(0.05), p99.is_within(0.10)]) } else { None };
         all.rows.push(Row { what: WHAT[row], ours: shown(p50.ours, p99.ours), peer, goal: GOAL[row], is_met });
-        all.csv += &rounds.csv();
+        all.csv += rounds.csv();
     }
     Ok(all)
 }
