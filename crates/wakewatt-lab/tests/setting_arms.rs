@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 use wakewatt_core::samples::{IdleDelta, StateDelta};
 use wakewatt_core::units::LatencyLimit;
-use wakewatt_host::memory::{Event, Memory};
+use wakewatt_host::memory::{Event, Memory, cpus};
 use wakewatt_lab::experiment::Arms;
 use wakewatt_lab::plan;
 use wakewatt_lab::setting_arms::{LimitHolder, SettingArms, resolve_arms};
@@ -45,30 +45,8 @@ kind = "wakeup"
 "#;
 
 fn machine() -> Memory {
-    let mut text = format!("//- {CPU}/online\n0-1\n//- {CPU}/present\n0-1\n//- /dev/cpu_dma_latency\n2000000000\n");
-    for n in 0..2 {
-        let policy = format!("{CPU}/cpufreq/policy{n}");
-        for (file, value) in [
-            ("affected_cpus", n.to_string()),
-            ("scaling_driver", "acpi-cpufreq".into()),
-            ("scaling_governor", "schedutil".into()),
-            ("scaling_available_governors", "performance powersave ondemand conservative schedutil".into()),
-        ] {
-            text += &format!("//- {policy}/{file}\n{value}\n");
-        }
-        for (state, name, latency) in [(0, "POLL", 0), (1, "C1", 2), (2, "C6", 170)] {
-            let folder = format!("{CPU}/cpu{n}/cpuidle/state{state}");
-            for (file, value) in [
-                ("name", name.to_string()),
-                ("latency", latency.to_string()),
-                ("residency", (latency * 3).to_string()),
-                ("disable", "0".into()),
-            ] {
-                text += &format!("//- {folder}/{file}\n{value}\n");
-            }
-        }
-    }
-    Memory::new(&text)
+    let text = cpus::policies("acpi-cpufreq", &[]) + &cpus::idle_states();
+    Memory::new(&(text + "//- /dev/cpu_dma_latency\n2000000000\n"))
 }
 
 struct FakeLimit(Rc<RefCell<Option<LatencyLimit>>>);

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use wakewatt_host::memory::{DROP_IN, Fault, GENERATED, Memory};
+use wakewatt_host::memory::{DROP_IN, Fault, GENERATED, Memory, cpus};
 use wakewatt_tune::apply::{FileChange, Hands, Order, apply, undo_all};
 use wakewatt_tune::journal::{Journal, Owner, Phase};
 use wakewatt_tune::request::Request;
@@ -15,41 +15,9 @@ use wakewatt_tune::request::Request;
 const STATE: &str = "/var/lib/wakewatt/open";
 
 fn machine() -> Memory {
-    let cpu = "/sys/devices/system/cpu";
-    let mut text = format!("//- {cpu}/online\n0-1\n//- {cpu}/present\n0-1\n");
-    for n in 0..2 {
-        let policy = format!("{cpu}/cpufreq/policy{n}");
-        for (file, value) in [
-            ("affected_cpus", n.to_string()),
-            ("scaling_driver", "amd-pstate-epp".into()),
-            ("scaling_governor", "schedutil".into()),
-            ("scaling_available_governors", "performance powersave ondemand conservative schedutil".into()),
-            ("scaling_min_freq", "800000".into()),
-            ("scaling_max_freq", "3000000".into()),
-            ("cpuinfo_min_freq", "800000".into()),
-            ("cpuinfo_max_freq", "3000000".into()),
-            ("base_frequency", "2000000".into()),
-            ("energy_performance_preference", "balance_power".into()),
-            ("energy_performance_available_preferences", "performance balance_performance balance_power power".into()),
-        ] {
-            text += &format!("//- {policy}/{file}\n{value}\n");
-        }
-        if n > 0 {
-            text += &format!("//- {cpu}/cpu{n}/online\n1\n");
-        }
-        for (state, name, latency) in [(0, "POLL", 0), (1, "C1", 2), (2, "C6", 170)] {
-            let folder = format!("{cpu}/cpu{n}/cpuidle/state{state}");
-            for (file, value) in [
-                ("name", name.to_string()),
-                ("latency", latency.to_string()),
-                ("residency", (latency * 3).to_string()),
-                ("disable", "0".into()),
-            ] {
-                text += &format!("//- {folder}/{file}\n{value}\n");
-            }
-        }
-    }
-    text += "//- /dev/cpu_dma_latency\n2000000000\n";
+    let more = [cpus::EPP, &[("base_frequency", "2000000")]].concat();
+    let mut text = cpus::policies("amd-pstate-epp", &more) + &cpus::idle_states();
+    text += &format!("//- {}/cpu1/online\n1\n//- /dev/cpu_dma_latency\n2000000000\n", cpus::ROOT);
     let machine = Memory::new(&text);
     machine.put_file(GENERATED, "linux /vmlinuz quiet ");
     machine

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use wakewatt_host::memory::{Fault, Memory};
+use wakewatt_host::memory::{Fault, Memory, cpus};
 use wakewatt_tune::apply::session::{Session, Way};
 use wakewatt_tune::apply::{Hands, undo_all};
 use wakewatt_tune::journal::{Journal, Owner, Phase};
@@ -14,25 +14,7 @@ const STATE: &str = "/var/lib/wakewatt/open";
 const CPU: &str = "/sys/devices/system/cpu";
 
 fn machine() -> Memory {
-    let mut text = format!("//- {CPU}/online\n0-1\n//- {CPU}/present\n0-1\n//- {CPU}/cpu1/online\n1\n");
-    for n in 0..2 {
-        let policy = format!("{CPU}/cpufreq/policy{n}");
-        for (file, value) in [
-            ("affected_cpus", n.to_string()),
-            ("scaling_driver", "amd-pstate-epp".into()),
-            ("scaling_governor", "schedutil".into()),
-            ("scaling_available_governors", "performance powersave ondemand conservative schedutil".into()),
-            ("scaling_min_freq", "800000".into()),
-            ("scaling_max_freq", "3000000".into()),
-            ("cpuinfo_min_freq", "800000".into()),
-            ("cpuinfo_max_freq", "3000000".into()),
-            ("energy_performance_preference", "balance_power".into()),
-            ("energy_performance_available_preferences", "performance balance_performance balance_power power".into()),
-        ] {
-            text += &format!("//- {policy}/{file}\n{value}\n");
-        }
-    }
-    Memory::new(&text)
+    Memory::new(&(cpus::policies("amd-pstate-epp", cpus::EPP) + &format!("//- {CPU}/cpu1/online\n1\n")))
 }
 
 fn hands(machine: &Memory) -> Hands<'_> {

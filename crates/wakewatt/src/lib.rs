@@ -5,6 +5,7 @@ pub mod cmd;
 pub mod exit;
 pub mod interrupt;
 pub mod output;
+mod parquet_column;
 pub mod pick;
 pub mod progress;
 pub mod report;

@@ -47,12 +47,13 @@ pub enum Length {
 }
 
 /// What a level asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
     /// This share of the calibrated maximum, 0 to 1.
     Share(f64),
     /// Everything running, nothing asked: active idle.
+    #[default]
     Idle,
     /// So many clients with think time.
     Clients(u32),
@@ -123,7 +124,7 @@ pub struct Figure {
 }
 
 /// One level.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Level {
     /// What it asked for.
     pub ask: Ask,
@@ -340,25 +341,14 @@ mod tests {
         };
         Level {
             ask,
-            phases_ns: [0; 4],
             window: Window { start_at_ns: 0, end_at_ns: 1_000_000_000 },
-            target_per_s: None,
             n_planned: 100,
             n_done: 100,
-            n_failed: 0,
             per_s,
-            figure: None,
-            latency: None,
-            service: None,
-            parts: vec![],
             cpu_ns: 5_000,
             system_ns: 1_000,
-            cpus: vec![],
-            load_average: None,
-            idle: vec![],
             energy: watts.map(meter),
-            disturbances: vec![],
-            is_invalid: vec![],
+            ..Level::default()
         }
     }
 

@@ -16,6 +16,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::source::{ErrorKind, Read, ReadError, Source, Tree};
 use wakewatt_core::units::Cpu;
 
+pub mod cpus;
 mod disk;
 
 /// What goes wrong at an operation.

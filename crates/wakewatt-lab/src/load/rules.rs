@@ -164,25 +164,12 @@ pub(super) mod tests {
         };
         Level {
             ask,
-            phases_ns: [0; 4],
             window: Window { start_at_ns: 0, end_at_ns: 100 * S },
             target_per_s: Some(target),
             n_planned: n(target),
             n_done: n(target),
-            n_failed: 0,
             per_s,
-            figure: None,
-            latency: None,
-            service: None,
-            parts: vec![],
-            cpu_ns: 0,
-            system_ns: 0,
-            cpus: vec![],
-            load_average: None,
-            idle: vec![],
-            energy: None,
-            disturbances: vec![],
-            is_invalid: vec![],
+            ..Level::default()
         }
     }
 

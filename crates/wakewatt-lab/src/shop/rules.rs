@@ -66,25 +66,13 @@ mod tests {
     fn a_level_says_which_rule_it_broke() {
         let level = Level {
             ask: Ask::Rate(100.0),
-            phases_ns: [0; 4],
             window: Window { start_at_ns: 0, end_at_ns: 10_000_000_000 },
             target_per_s: Some(100.0),
             n_planned: 1000,
             n_done: 900,
             n_failed: 100,
             per_s: 80.0,
-            figure: None,
-            latency: None,
-            service: None,
-            parts: vec![],
-            cpu_ns: 0,
-            system_ns: 0,
-            cpus: vec![],
-            load_average: None,
-            idle: vec![],
-            energy: None,
-            disturbances: vec![],
-            is_invalid: vec![],
+            ..Level::default()
         };
         let generator = GeneratorUse { cpu_ns: Some(9_000_000_000), ..GeneratorUse::default() };
         let broken = broken_rules(&level, &generator, 1).join("; ");

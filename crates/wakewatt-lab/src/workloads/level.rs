@@ -221,24 +221,16 @@ mod tests {
                 target_per_s: Some(per_s),
                 n_planned: 1000,
                 n_done: if ask == Ask::Idle { 0 } else { 1000 },
-                n_failed: 0,
                 per_s,
-                figure: None,
                 latency: (ask != Ask::Idle).then(|| Distribution::from_ns((0..2000).map(|i| 1000 + i))),
-                service: None,
-                parts: vec![],
                 cpu_ns: 5_000_000,
                 system_ns: 1_000_000,
-                cpus: vec![],
-                load_average: None,
-                idle: vec![],
-                energy: None,
-                disturbances: vec![],
                 is_invalid: match () {
                     () if self.has_smis => vec!["fell short".into(), "the firmware interrupted 3 times (SMI)".into()],
                     () if share > 0.9 => vec!["fell short".into()],
                     () => vec![],
                 },
+                ..Level::default()
             })
         }
     }

@@ -3,14 +3,14 @@
 //! The low-level writer, as in `trace/parquet.rs`. The unit is a column, because quantities of different units share the
 //! table; null where there is no interval.
 
+use crate::parquet_column::column;
 use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type};
-use parquet::errors::{ParquetError, Result};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type};
+use parquet::errors::Result;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use std::io::Write;
 use std::sync::Arc;
 use wakewatt_core::compare::quantities::{self, Measure, Quantity};
 use wakewatt_core::evidence::Evidence;
@@ -69,23 +69,12 @@ pub(super) fn bytes(evidence: &Evidence, made_at: &str, command: &str) -> Result
     Ok(out)
 }
 
-fn column<T: DataType, W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    values: &[T::T],
-    levels: Option<&[i16]>,
-) -> Result<()> {
-    let Some(mut column) = group.next_column()? else {
-        return Err(ParquetError::General("the schema has fewer columns".into()));
-    };
-    column.typed::<T>().write_batch(values, levels, None)?;
-    column.close()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
+    use std::io::Write;
 
     #[test]
     fn a_row_per_quantity_and_window() {

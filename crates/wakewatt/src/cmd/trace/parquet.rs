@@ -4,6 +4,7 @@
 //! dependencies. Snappy, because every reader has it and it is pure Rust here. The recording's header travels as JSON in
 //! the file's key-value metadata.
 
+use crate::parquet_column::column;
 use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
@@ -112,18 +113,6 @@ fn some<T: DataType, W: Write + Send>(
     let values: Vec<Option<T::T>> = pairs.iter().map(value).collect();
     let levels: Vec<i16> = values.iter().map(|v| i16::from(v.is_some())).collect();
     column::<T, W>(group, &values.into_iter().flatten().collect::<Vec<_>>(), Some(&levels))
-}
-
-fn column<T: DataType, W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    values: &[T::T],
-    levels: Option<&[i16]>,
-) -> Result<()> {
-    let Some(mut column) = group.next_column()? else {
-        return Err(ParquetError::General("the schema has fewer columns".into()));
-    };
-    column.typed::<T>().write_batch(values, levels, None)?;
-    column.close()
 }
 
 #[cfg(test)]

@@ -1,0 +1,19 @@
+//! One column of a Parquet row group, written by the low-level writer: what both tables of wakewatt are made of.
+
+use parquet::data_type::DataType;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::writer::SerializedRowGroupWriter;
+use std::io::Write;
+
+/// The next column; `levels` say which rows have a value (1) and which are null (0).
+pub(crate) fn column<T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: &[T::T],
+    levels: Option<&[i16]>,
+) -> Result<()> {
+    let Some(mut column) = group.next_column()? else {
+        return Err(ParquetError::General("the schema has fewer columns".into()));
+    };
+    column.typed::<T>().write_batch(values, levels, None)?;
+    column.close()
+}
