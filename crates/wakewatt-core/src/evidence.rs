@@ -11,6 +11,7 @@ use crate::samples::memory::MemorySample;
 use crate::samples::network::NetworkSample;
 use crate::samples::speed::SpeedSample;
 use crate::samples::state_cost::StateCosts;
+use crate::samples::study::Conclusions;
 use crate::samples::timeline::Timeline;
 use crate::samples::traced::Traced;
 use crate::samples::wakeup::WakeupSample;
@@ -46,6 +47,8 @@ pub struct Evidence {
     pub trace: Option<Traced>,
     /// The idle experiment, if it ran.
     pub experiment: Option<ExperimentRun>,
+    /// What follows from it, where it was one over settings with a plan.
+    pub conclusions: Option<Conclusions>,
     /// Experiments the user asked for, beside the idle experiment.
     pub experiments: Vec<ExperimentRun>,
     /// Load runs, in the order they ran; runs of one kind are shown side by side.

@@ -10,6 +10,7 @@ pub mod noise;
 pub mod experiment;
 pub mod figure;
 pub mod load;
+pub mod meters;
 pub mod plan;
 pub mod setting_arms;
 pub mod workloads;

@@ -203,7 +203,7 @@ mod tests {
             is_rejected: None,
             idle: vec![],
         };
-        KeptBlock { block, latencies: vec![("w".into(), "w".into(), vec![(5, 2)])], spent_ns: 7 }
+        KeptBlock { block, latencies: vec![("w".into(), "w".into(), vec![(5, 2)])], levels: vec![], spent_ns: 7 }
     }
 
     fn head() -> Head {

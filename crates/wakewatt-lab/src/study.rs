@@ -6,7 +6,9 @@
 use crate::experiment::{AGAIN, Design, Rule, level, pairs};
 use crate::plan::Plan;
 use wakewatt_core::samples::experiment::{Better, Effect, ExperimentRun, Verdict};
-use wakewatt_core::samples::study::{AaNoise, Comparison, DeclaredLook, Rejected, Skipped, Study, StudyHost};
+use wakewatt_core::samples::study::{
+    AaNoise, Comparison, Conclusions, DeclaredLook, Rejected, Skipped, Study, StudyHost,
+};
 use wakewatt_core::stats::detectable::{detectable_ratio, spread};
 use wakewatt_core::stats::equivalence::Equivalence;
 use wakewatt_core::stats::paired::{Judge, holm, log_ratios};
@@ -49,7 +51,7 @@ pub fn study(about: About<'_>, design: &Design, mut run: ExperimentRun) -> Study
     let noise: Vec<AaNoise> = (0..run.metrics.len()).filter_map(|metric| against_itself(&run, metric)).collect();
     let mut remarks = about.remarks;
     remarks.extend(what_to_know(&run, design, level, &comparisons, &noise));
-    Study {
+    let conclusions = Conclusions {
         name: about.plan.name.clone(),
         question: about.plan.question.clone(),
         host: about.host,
@@ -64,8 +66,8 @@ pub fn study(about: About<'_>, design: &Design, mut run: ExperimentRun) -> Study
         rejected: rejected(&run),
         remarks,
         run_dir: about.run_dir,
-        run,
-    }
+    };
+    Study { conclusions, run, loads: Vec::new() }
 }
 
 fn family(run: &ExperimentRun, design: &Design, level: f64, margin_ratio: f64, is_primary: bool) -> Vec<Comparison> {

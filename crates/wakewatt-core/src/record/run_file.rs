@@ -21,6 +21,7 @@ use crate::samples::memory::MemorySample;
 use crate::samples::network::NetworkSample;
 use crate::samples::speed::SpeedSample;
 use crate::samples::state_cost::StateCosts;
+use crate::samples::study::Conclusions;
 use crate::samples::timeline::Timeline;
 use crate::samples::traced::Traced;
 use crate::samples::wakeup::WakeupSample;
@@ -114,6 +115,9 @@ pub struct RunFile {
     /// See [`Evidence::experiment`].
     #[serde(default)]
     pub experiment: Option<ExperimentRun>,
+    /// See [`Evidence::conclusions`].
+    #[serde(default)]
+    pub conclusions: Option<Conclusions>,
     /// See [`Evidence::experiments`].
     #[serde(default)]
     pub experiments: Vec<ExperimentRun>,
@@ -148,6 +152,7 @@ impl RunFile {
             trace,
             work,
             experiment,
+            conclusions,
             experiments,
             timelines,
             chosen_because,
@@ -171,6 +176,7 @@ impl RunFile {
             trace,
             work,
             experiment,
+            conclusions,
             experiments,
             timelines,
             chosen_because,
@@ -218,6 +224,7 @@ impl RunFile {
             trace: run.trace,
             work: run.work,
             experiment: run.experiment,
+            conclusions: run.conclusions,
             experiments: run.experiments,
             timelines: run.timelines,
             chosen_because: run.chosen_because,

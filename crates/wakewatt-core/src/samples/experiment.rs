@@ -141,7 +141,7 @@ pub struct Effect {
 }
 
 /// A whole experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ExperimentRun {
     /// Arms; the first is the baseline (the machine as it was found).
     pub arms: Vec<Arm>,

@@ -6,6 +6,7 @@
 //! and never the absence of a finding.
 
 use super::experiment::{Effect, ExperimentRun};
+use super::load::LoadRun;
 use serde::{Deserialize, Serialize};
 
 /// An arm or workload that did not take part.
@@ -82,9 +83,9 @@ pub struct StudyHost {
     pub cpus: String,
 }
 
-/// The whole document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Study {
+/// What follows from the blocks, and what must be known with it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Conclusions {
     /// The plan's name.
     pub name: String,
     /// The plan's question.
@@ -113,6 +114,17 @@ pub struct Study {
     pub remarks: Vec<String>,
     /// Where its blocks are kept.
     pub run_dir: Option<String>,
+}
+
+/// The whole document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Study {
+    /// What follows.
+    #[serde(flatten)]
+    pub conclusions: Conclusions,
     /// The blocks.
     pub run: ExperimentRun,
+    /// Where its workloads are loads: each arm's middle round, level by level, for drawing. What is proved stands above.
+    #[serde(default)]
+    pub loads: Vec<LoadRun>,
 }

@@ -9,6 +9,7 @@
 //! left and the settings read again, so that "put back" is an observation and not a promise.
 
 mod judging;
+pub mod loads;
 mod parts;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::distribution::{Distribution, histogram};
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::experiment::{Block, ExperimentRun, PooledArm};
+use wakewatt_core::samples::load::Level;
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::random::Random;
 use wakewatt_core::stats::sequential::Looks;
@@ -85,6 +87,9 @@ pub struct KeptBlock {
     pub block: Block,
     /// Samples to pool: id, title, counts.
     pub latencies: Vec<(String, String, Counts)>,
+    /// Levels of the workloads that are loads, by the workload's id: `steps`, or `half.shop` where it has a name.
+    #[serde(default)]
+    pub levels: Vec<(String, Level)>,
     /// Time spent until its end, earlier parts of the run included.
     pub spent_ns: u64,
 }
@@ -285,12 +290,12 @@ impl Runner<'_> {
         }
         let words = format!("round {}, {}", round + 1, if id == AGAIN { AGAIN } else { &self.run.arms[index].title });
         self.tell(words.clone());
-        let (block, latencies) = self.block(arms, workload, round, (index, &id))?;
+        let (block, Samples { latencies, levels }) = self.block(arms, workload, round, (index, &id))?;
         let counts = |hist: Option<Histogram<u64>>| -> Counts {
             hist.iter().flat_map(|h| h.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value()))).collect()
         };
         let latencies = latencies.into_iter().map(|(id, title, hist)| (id, title, counts(hist))).collect();
-        let kept = KeptBlock { block, latencies, spent_ns: self.spent_ns() };
+        let kept = KeptBlock { block, latencies, levels, spent_ns: self.spent_ns() };
         // A block that was cut short is measured again when the run goes on.
         let is_cut = self.around.stop.load(Ordering::Relaxed);
         let is_kept = if is_cut { Ok(()) } else { (self.keep)(&kept) };
@@ -324,7 +329,7 @@ impl Runner<'_> {
                 return Err(why);
             }
             let at_ns = clock.now_ns();
-            return Ok((refused(round, id, at_ns, workload.metrics().len(), &why), Vec::new()));
+            return Ok((refused(round, id, at_ns, workload.metrics().len(), &why), Samples::default()));
         }
         self.n_refused = 0;
         workload.warm_up(self.design.warmup_ns, stop);
@@ -361,7 +366,7 @@ impl Runner<'_> {
             disturbances,
             idle: measured.idle,
         };
-        Ok((block, measured.latencies))
+        Ok((block, Samples { latencies: measured.latencies, levels: measured.levels }))
     }
 }
 
@@ -383,4 +388,9 @@ fn refused(round: usize, id: &str, at_ns: u64, n_metrics: usize, why: &str) -> B
     }
 }
 
-type Samples = Vec<(String, String, Option<Histogram<u64>>)>;
+/// What is kept with a block beside its values.
+#[derive(Default)]
+struct Samples {
+    latencies: Vec<(String, String, Option<Histogram<u64>>)>,
+    levels: Vec<(String, Level)>,
+}

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::IdleDelta;
 use wakewatt_core::samples::experiment::{Arm, Metric};
+use wakewatt_core::samples::load::Level;
 
 /// The settings under test. Leaving must restore what was found, and dropping must too.
 pub trait Arms {
@@ -38,6 +39,8 @@ pub struct Yield {
     pub disturbances: Vec<String>,
     /// The workload's own reason why the block does not count.
     pub is_invalid: Option<String>,
+    /// Levels of the workloads that are loads, by the workload's id.
+    pub levels: Vec<(String, Level)>,
 }
 
 /// What a load was found to be before the first block. A run that goes on has the same, or its blocks could not be paired.

@@ -7,12 +7,12 @@
 use super::Tell;
 use super::engine::{Ended, Engine};
 use super::message::{Counted, Order, Times};
-use super::meters::Meters;
 use super::phases::Phases;
 use super::rules::{self, Beside};
 use super::schedule::stream_seed;
 use super::usage::{Usage, cpu_ns_of, load_average, n_smis};
 use crate::bench::IdleBaseline;
+use crate::meters::Meters;
 use crate::noise::NoiseCounters;
 use hdrhistogram::Histogram;
 use std::sync::atomic::AtomicBool;

@@ -18,7 +18,6 @@ pub mod calibrate;
 pub mod engine;
 pub mod level;
 pub mod message;
-pub mod meters;
 pub mod pace;
 pub mod phases;
 pub mod rules;
@@ -30,7 +29,6 @@ pub mod worker;
 
 pub use engine::{Ended, Engine, Place, Spec};
 pub use level::level;
-pub use meters::Meters;
 pub use phases::Phases;
 
 /// Told what is being done, several times a second.

@@ -8,13 +8,14 @@
 //! A level that broke a rule is kept and says so. It is abandoned only where there is nothing to keep: the server died, or
 //! nobody answers any more.
 
+use super::Shop;
 use super::client::{Failure, Generator, Pace, Tally, client_spec};
 use super::rules::broken_rules;
 use super::usage::{CpuOf, Usage, Used};
-use super::{Meters, Shop};
 use crate::bench::IdleBaseline;
 use crate::load::rules::{Beside, environment};
 use crate::load::usage::{load_average, n_smis};
+use crate::meters::Meters;
 use crate::noise::NoiseCounters;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -26,7 +27,6 @@ use wakewatt_core::samples::load::{Ask, Length, Level};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::clock::monotonic_ns;
-use wakewatt_host::power::{self, Recorder};
 
 /// How often it is looked whether all is well: also how soon a stop is obeyed.
 const TICK_NS: u64 = 100_000_000;
@@ -169,7 +169,7 @@ impl Shop {
         src: &dyn Source,
         generator: &Generator,
     ) -> Result<Around, String> {
-        let recorder = self.spec.meters.as_ref().map(|meters| started(meters, self.is_here));
+        let recorder = self.spec.meters.as_ref().map(Meters::start);
         let cpus = self.places.server.clone();
         let idle = IdleBaseline::read(src, &cpus.iter().collect::<Vec<_>>());
         let both = cpus.or(&self.places.clients);
@@ -202,7 +202,7 @@ impl Shop {
         };
         let load_average = load_average(src, ramp_ns.saturating_add(end_at_ns - start_at_ns)).filter(|_| self.is_here);
         let window = Window { start_at_ns, end_at_ns };
-        let energy = recorder.map(|recorder| recorder.stop_within(window));
+        let energy = recorder.and_then(|recorder| Meters::said(recorder.stop_within(window)));
         Ok(Around { window, used, idle, energy, load_average, notes, beside, is_interrupted: !is_whole })
     }
 
@@ -251,21 +251,6 @@ impl Shop {
         level.is_invalid.extend(environment(level.energy.as_ref(), &around.beside));
         Ran { level, generator }
     }
-}
-
-/// Meters of this machine say nothing about a server elsewhere; only those that were named may.
-fn started(meters: &Meters, is_here: bool) -> Recorder {
-    let mut wanted = meters.wanted.clone();
-    let mut only = meters.only.clone();
-    if !is_here {
-        (wanted.machine, wanted.has_devices) = (None, false);
-        only.clone_from(&meters.preferred);
-        if only.is_empty() {
-            return Recorder::start(Vec::new(), None, meters.interval_ns, &[]);
-        }
-    }
-    let machine = wanted.machine.clone();
-    Recorder::start(power::find(&wanted, &only), machine, meters.interval_ns, &meters.preferred)
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub use level::{GeneratorUse, Ran, default_phases};
 pub use usage::CpuOf;
 
 use crate::load::settings::settings;
+use crate::meters::Meters;
 use client::{Mix, Target};
 use places::Places;
 use process::Server;
@@ -34,7 +35,6 @@ use wakewatt_core::source::Source;
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::clock::realtime_ns;
 use wakewatt_host::open_files;
-use wakewatt_host::power::Wanted;
 
 /// Who serves.
 #[derive(Clone, Debug)]
@@ -76,21 +76,8 @@ pub struct ShopSpec {
     pub timeout_ns: u64,
     /// Seed of catalogue, think times and choices. The same seed asks the same of two settings.
     pub seed: u64,
-    /// Which meters to read, and which to quote first; none: no watts.
+    /// Which meters to read during levels; none: no watts.
     pub meters: Option<Meters>,
-}
-
-/// Meters to read during levels.
-#[derive(Clone)]
-pub struct Meters {
-    /// Where to look.
-    pub wanted: Wanted,
-    /// Only these; all when empty.
-    pub only: Vec<String>,
-    /// Quoted before others.
-    pub preferred: Vec<String>,
-    /// Time between readings.
-    pub interval_ns: u64,
 }
 
 /// A shop that is open.
@@ -160,6 +147,10 @@ impl Shop {
         if !shop.is_here {
             remarks.push("the server is on another host: idle states, load and CPU use of this one say nothing about it and are left out; watts only from meters that were named".into());
         }
+        if !shop.is_here {
+            shop.spec.meters = shop.spec.meters.and_then(|meters| meters.elsewhere());
+        }
+        remarks.extend(shop.spec.meters.as_mut().and_then(Meters::settle));
         shop.remarks = remarks;
         Ok(shop)
     }

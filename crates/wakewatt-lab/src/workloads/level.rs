@@ -156,9 +156,10 @@ impl<S: LevelSource> Workload for LevelWorkload<S> {
             }
             let spoilt = level.is_invalid.iter().find(|why| is_of_surroundings(why));
             all.is_invalid = all.is_invalid.or(spoilt.map(|why| format!("{}: {why}", words(ask))));
-            let notes = level.disturbances.into_iter().chain(level.is_invalid);
+            let notes = level.disturbances.iter().chain(&level.is_invalid);
             all.disturbances.extend(notes.map(|note| format!("{}: {note}", words(ask))));
-            all.idle.extend(level.idle);
+            all.idle.extend(level.idle.iter().cloned());
+            all.levels.push((self.source.id().into(), level));
         }
         Ok(all)
     }

@@ -9,10 +9,11 @@ pub mod declared;
 pub mod level;
 pub mod network;
 
-use crate::experiment::{Calibrated, Workload, Yield};
+use crate::experiment::{Calibrated, Workload, Yield, loads};
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::experiment::Metric;
+use wakewatt_core::samples::load::Kind;
 use wakewatt_tune::nearest::nearest;
 
 /// Mean watts between two moments.
@@ -29,8 +30,8 @@ pub struct Part<'a> {
     pub name: Option<String>,
     /// Its word, for its watts.
     pub kind: &'static str,
-    /// Does it say its own watts?
-    pub has_own_watts: bool,
+    /// What makes the load, where it is one. A load says its own watts, level by level.
+    pub load: Option<Kind>,
     /// Itself.
     pub workload: Box<dyn Workload + 'a>,
 }
@@ -97,7 +98,7 @@ impl<'a> Composite<'a> {
         let mut all = Vec::new();
         for part in &self.parts {
             let mut metrics = part.workload.metrics();
-            if self.meter.is_some() && !part.has_own_watts {
+            if self.meter.is_some() && part.load.is_none() {
                 metrics.push(watts_of(part.kind));
             }
             call(part.name.as_deref(), &mut metrics);
@@ -117,6 +118,16 @@ impl<'a> Composite<'a> {
             found.push(part.workload.calibrate(known.get(at).and_then(Option::as_ref), stop)?);
         }
         Ok(found)
+    }
+
+    /// Those that are loads, with what `calibrate` found.
+    pub fn loads(&self, calibrated: &[Option<Calibrated>]) -> Vec<loads::Source> {
+        let source = |(at, part): (usize, &Part<'_>)| {
+            let name = part.name.as_ref().map_or(String::new(), |name| format!("{name}."));
+            let calibrated = calibrated.get(at).cloned().flatten();
+            Some(loads::Source { id: format!("{name}{}", part.kind), kind: part.load?, calibrated })
+        };
+        self.parts.iter().enumerate().filter_map(source).collect()
     }
 }
 
@@ -144,7 +155,7 @@ impl Workload for Composite<'_> {
             if at > 0 {
                 part.workload.warm_up(self.settle_ns, stop);
             }
-            let mut meter = self.meter.as_mut().filter(|_| !part.has_own_watts);
+            let mut meter = self.meter.as_mut().filter(|_| part.load.is_none());
             if let Some(meter) = &mut meter {
                 meter.start();
             }
@@ -159,6 +170,7 @@ impl Workload for Composite<'_> {
             values.append(&mut measured.values);
             all.latencies
                 .extend(measured.latencies.into_iter().map(|(id, title, h)| (format!("{prefix}{id}"), title, h)));
+            all.levels.extend(measured.levels.into_iter().map(|(id, level)| (format!("{prefix}{id}"), level)));
             all.idle.append(&mut measured.idle);
             all.disturbances.append(&mut measured.disturbances);
             all.is_invalid = all.is_invalid.or(measured.is_invalid);

@@ -1,6 +1,7 @@
 //! The command line of `experiment`.
 
 use super::From;
+use super::meter::MeterArgs;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use wakewatt_core::units::parse_ns;
@@ -32,6 +33,9 @@ pub struct ExperimentArgs {
     pub show: ShowArgs,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub meters: MeterArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub from: From,
     /// Other things to do.
     #[command(subcommand)]
@@ -60,7 +64,7 @@ pub enum ExperimentVerb {
     List,
     /// Go on with a run that was cut short, in the same random order
     #[command(before_help = "Example:\n  sudo wakewatt experiment resume wakewatt-runs/idle-2026-11-21T10-00-00Z")]
-    Resume(ResumeArgs),
+    Resume(Box<ResumeArgs>),
 }
 
 /// Arguments of `experiment resume`.
@@ -69,6 +73,9 @@ pub struct ResumeArgs {
     /// The folder of the run
     #[arg(value_name = "DIR")]
     pub run_dir: PathBuf,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub meters: MeterArgs,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub show: ShowArgs,

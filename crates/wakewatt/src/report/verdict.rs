@@ -6,6 +6,7 @@
 //! another metric of the same comparison points the other way (in virtual machines a polling CPU is often preempted, so
 //! its tail is worse), the same sentence says so: a faster median with a slower p99 is not a win.
 
+use super::study_verdict;
 use super::words::{median, ns_rough, percent, plural, ratio, ratio_interval, sentence_case};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Verdict as Word};
@@ -24,6 +25,8 @@ pub enum Kind {
     NoDifference,
     /// The experiment could not decide.
     Undecided,
+    /// An experiment over several settings shows that some of them differ.
+    Shown,
     /// No experiment ran.
     NoExperiment,
 }
@@ -36,6 +39,7 @@ impl Kind {
             Kind::Faster => "does not cost latency",
             Kind::NoDifference => "no difference",
             Kind::Undecided => "undecided",
+            Kind::Shown => "a difference is shown",
             Kind::NoExperiment => "not proved",
         }
     }
@@ -72,6 +76,9 @@ pub fn of(evidence: &Evidence) -> Verdict {
     let Some(run) = &evidence.experiment else {
         return without_experiment(evidence);
     };
+    if let Some(conclusions) = &evidence.conclusions {
+        return study_verdict::of(run, conclusions, warnings(run));
+    }
     let warnings = warnings(run);
     let Some(effect) = run.primary().filter(|e| e.n_pairs > 0 && e.ratio.is_finite() && e.ratio > 0.0) else {
         return Verdict {

@@ -1,8 +1,10 @@
 //! Conducting an experiment: lock, arms, rehearsal, run folder, blocks; settings put back whatever happens.
 
-use super::measured::{self, Grounds, Meters};
+use super::measured::{self, Grounds, Watts};
 use super::sentences;
+use crate::cli::meter::MeterArgs;
 use crate::cmd::idle_experiment::RealClock;
+use crate::cmd::load;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
@@ -17,7 +19,7 @@ use wakewatt_core::stats::paired::{Judge, log_ratios};
 use wakewatt_core::stats::sequential::Looks;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
-use wakewatt_lab::experiment::{self, Arms, Around, Design, History, KeptBlock, Moment, Rule, Workload, pairs};
+use wakewatt_lab::experiment::{self, Arms, Around, Design, History, KeptBlock, Moment, Rule, Workload, loads, pairs};
 use wakewatt_lab::plan::Plan;
 use wakewatt_lab::run_folder::{Head, RunFolder};
 use wakewatt_lab::setting_arms::{DeviceLimit, ReadyArm, SettingArms, resolve_arms};
@@ -35,6 +37,7 @@ pub(super) struct Conduct<'a> {
     pub(super) plan: &'a Plan,
     pub(super) text: &'a str,
     pub(super) seed: u64,
+    pub(super) meters: &'a MeterArgs,
     pub(super) folder: &'a Path,
     pub(super) earlier: Option<(RunFolder, Head, Vec<KeptBlock>)>,
     pub(super) interrupt: &'a Interrupt,
@@ -53,7 +56,7 @@ fn refused(code: Code) -> impl Fn(String) -> anyhow::Error {
 
 /// Runs it.
 pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
-    let Conduct { plan, text, seed, folder, earlier, interrupt } = conduct;
+    let Conduct { plan, text, seed, meters, folder, earlier, interrupt } = conduct;
     let (open, _) = Journal::open_ones(Path::new(STATE_DIR));
     if let Some(journal) = open.iter().find(|j| j.is_of_this_boot() && !j.is_owner_alive()) {
         let file = journal.file().display();
@@ -82,7 +85,10 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
         return Err(nothing_to_compare(&skipped));
     }
     let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
-    let grounds = Grounds { src: hands.source, facts: &facts, allowed, seed, settle_ns: plan.settle_ns };
+    let mut meters = load::meters(meters)?;
+    remarks.extend(meters.settle());
+    let grounds =
+        Grounds { src: hands.source, facts: &facts, allowed, seed, settle_ns: plan.settle_ns, meters: meters.clone() };
     let targets = measured::targets(plan, seed, interrupt.flag());
     let (parts, left_out) = measured::parts(plan, &grounds, &targets);
     strict(plan, &left_out)?;
@@ -92,13 +98,7 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
         let why: Vec<String> = skipped.iter().map(|s| format!("{}: {}", s.what, s.why)).collect();
         return Err(Failure::error(Code::CouldNotMeasure, format!("nothing can be measured here: {}", why.join("; "))));
     }
-    let meter: Option<Box<dyn WattMeter>> = match Meters::find() {
-        Ok(meters) => Some(Box::new(meters)),
-        Err(why) => {
-            remarks.push(why);
-            None
-        }
-    };
+    let meter = meters.has_any().then(|| Box::new(Watts::by(&meters)) as Box<dyn WattMeter>);
     // A primary metric of a workload that is left out cannot be had; another one is declared before the first block.
     let primary = plan.primary.as_deref().filter(|id| {
         is_all_there || parts.iter().any(|p| p.workload.metrics().iter().any(|m| id.ends_with(m.id.as_str())))
@@ -130,6 +130,7 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     head.is_strict = plan.is_strict;
     let known = earlier.as_ref().map(|(_, head, _)| head.calibrated.clone()).unwrap_or_default();
     head.calibrated = workload.calibrate(&known, interrupt.flag()).map_err(refused(Code::CouldNotMeasure))?;
+    let sources = workload.loads(&head.calibrated);
     let (mut kept, done) = match earlier {
         None => (RunFolder::create(folder, &head).map_err(refused(Code::BadFile))?, Vec::new()),
         Some((kept, then, done)) => {
@@ -144,7 +145,11 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     let bar = RefCell::new(Progress::start(&plan.name));
     let progress = |moment: &Moment, run: &ExperimentRun| bar.borrow().set(moment.share, &words(moment, run));
     let around = Around { src: hands.source, clock: &RealClock, stop: interrupt.flag(), progress: &progress };
-    let mut keep = |block: &KeptBlock| kept.keep(block);
+    let mut blocks = done.clone();
+    let mut keep = |block: &KeptBlock| {
+        blocks.push(block.clone());
+        kept.keep(block)
+    };
     let history = History { done, keep: &mut keep };
     let result = experiment::run_on(&mut arms, &mut workload, &design, around, history);
     drop(bar);
@@ -152,7 +157,8 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     let run_dir = Some(folder.display().to_string());
     let about = About { plan, host: host_of(&facts), skipped, remarks, run_dir };
     let mut study = study(about, &design, run);
-    study.sentences = sentences::of(&study);
+    study.conclusions.sentences = sentences::of(&study);
+    study.loads = loads::of(&blocks, &study.run.arms, &sources, seed);
     drop(workload);
     Ok(Conducted { study, facts, is_interrupted: interrupt.is_set() })
 }

@@ -22,9 +22,8 @@ use wakewatt_tune::knob::Host;
 
 /// Entering or leaving an arm, when nothing is known of it: a few files, each written and read back.
 const ENTER_NS: u64 = 100_000_000;
-/// Looking which meters work: at the start, and again where levels have watts of their own.
-const METER_NS: u64 = 600_000_000;
-const LEVEL_METER_NS: u64 = 1_100_000_000;
+/// Looking which meters work.
+const METER_NS: u64 = 1_100_000_000;
 /// Opening the shop: a store is filled, a server started.
 const SHOP_NS: u64 = 2_000_000_000;
 /// A file to read is made at so many bytes per second, on a slow disk.
@@ -88,7 +87,7 @@ fn prepare_ns(workload: &PlanWorkload) -> u64 {
     match &workload.kind {
         PlanKind::Steps { .. } => {
             let once_ns = Phases::custom(workload.measure_ns).total_ns();
-            LEVEL_METER_NS.saturating_add(once_ns.saturating_mul(FEWEST as u64))
+            once_ns.saturating_mul(FEWEST as u64)
         }
         PlanKind::Shop { .. } => SHOP_NS,
         PlanKind::Disk { path: None, size_bytes, .. } => {

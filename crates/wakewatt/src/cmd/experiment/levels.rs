@@ -4,22 +4,19 @@
 //! Nothing is started before the load is calibrated, so a dry run starts no process. All blocks of a round ask for the
 //! same arrivals (one seed), so arms differ in their settings and in nothing else; every round has others.
 
-use crate::cli::meter::MeterArgs;
 use crate::cmd::load::{self, shop::own_spec};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::load::{Ask, Level};
 use wakewatt_core::source::Source;
 use wakewatt_lab::experiment::Calibrated;
-use wakewatt_lab::load::{Ended, Engine, Meters, Phases, Spec, level};
+use wakewatt_lab::load::{Ended, Engine, Phases, Spec, level};
+use wakewatt_lab::meters::Meters;
 use wakewatt_lab::shop::Shop;
 use wakewatt_lab::workloads::level::LevelSource;
 
 /// The service time of `load steps`, when the plan says nothing.
 pub(super) const SERVICE_NS: u64 = 500_000;
-/// How long meters are looked at to see which work.
-const LOOK: Duration = Duration::from_millis(1100);
 
 fn quiet(_: &str) {}
 
@@ -32,21 +29,22 @@ pub(super) struct StepsSource<'a> {
     src: &'a dyn Source,
     spec: Spec,
     calibration: Phases,
-    engine: Option<(Engine, Meters)>,
+    meters: Meters,
+    engine: Option<Engine>,
 }
 
 impl<'a> StepsSource<'a> {
-    /// On these CPUs; calibrated with intervals of `measure_ns`.
+    /// On these CPUs, transactions of so long, calibrated with intervals of so long.
     pub(super) fn new(
         src: &'a dyn Source,
         cpus: &CpuSet,
-        service_ns: u64,
-        measure_ns: u64,
+        (service_ns, measure_ns): (u64, u64),
         seed: u64,
+        meters: Meters,
     ) -> Result<Self, String> {
         // What is worth a remark in a load of its own (a node without memory) is the same in every arm.
         let spec = load::spec(src, cpus, service_ns, None, seed, &mut Vec::new()).map_err(|e| format!("{e:#}"))?;
-        Ok(StepsSource { src, spec, calibration: Phases::custom(measure_ns), engine: None })
+        Ok(StepsSource { src, spec, calibration: Phases::custom(measure_ns), meters, engine: None })
     }
 }
 
@@ -64,11 +62,6 @@ impl LevelSource for StepsSource<'_> {
     }
 
     fn calibrate(&mut self, known: Option<&Calibrated>, stop: &AtomicBool) -> Result<Calibrated, String> {
-        let mut meters = load::meters(&MeterArgs::default()).map_err(|e| format!("{e:#}"))?;
-        let look = meters.look();
-        std::thread::sleep(LOOK);
-        // Without a meter watts are absent, which the experiment says once for all workloads.
-        let _ = meters.keep(&look.stop());
         // Work sized anew, at another clock, would be another load.
         let work_units = known.and_then(|known| known.work_units).or(self.spec.work_units);
         let spec = Spec { work_units, ..self.spec.clone() };
@@ -86,12 +79,12 @@ impl LevelSource for StepsSource<'_> {
             work_units: Some(engine.work_units()),
             threads_per_s: engine.threads_per_s(),
         };
-        self.engine = Some((engine, meters));
+        self.engine = Some(engine);
         Ok(found)
     }
 
     fn reseed(&mut self, seed: u64) {
-        if let Some((engine, _)) = &mut self.engine {
+        if let Some(engine) = &mut self.engine {
             engine.seed = seed;
         }
     }
@@ -101,10 +94,10 @@ impl LevelSource for StepsSource<'_> {
     }
 
     fn level(&mut self, ask: Ask, phases_ns: [u64; 4], stop: &AtomicBool) -> Result<Level, String> {
-        let (engine, meters) = self.engine.as_mut().ok_or("not calibrated")?;
+        let engine = self.engine.as_mut().ok_or("not calibrated")?;
         let [settle_ns, ramp_up_ns, record_ns, ramp_down_ns] = phases_ns;
         let phases = Phases { settle_ns, ramp_up_ns, record_ns, ramp_down_ns };
-        level(engine, ask, &phases, meters, stop, self.src, &quiet).map(|run| run.level).map_err(words)
+        level(engine, ask, &phases, &self.meters, stop, self.src, &quiet).map(|run| run.level).map_err(words)
     }
 }
 
@@ -114,13 +107,14 @@ pub(super) struct ShopSource<'a> {
     cpus: CpuSet,
     n_clients: u32,
     seed: u64,
+    meters: Meters,
     shop: Option<Shop>,
 }
 
 impl<'a> ShopSource<'a> {
     /// With room for so many clients.
-    pub(super) fn new(src: &'a dyn Source, cpus: CpuSet, n_clients: u32, seed: u64) -> Self {
-        ShopSource { src, cpus, n_clients, seed, shop: None }
+    pub(super) fn new(src: &'a dyn Source, cpus: CpuSet, n_clients: u32, seed: u64, meters: Meters) -> Self {
+        ShopSource { src, cpus, n_clients, seed, meters, shop: None }
     }
 }
 
@@ -139,7 +133,7 @@ impl LevelSource for ShopSource<'_> {
 
     /// Clients do not refer to a maximum; the shop opens here.
     fn calibrate(&mut self, _: Option<&Calibrated>, stop: &AtomicBool) -> Result<Calibrated, String> {
-        let spec = own_spec(self.n_clients, self.seed).map_err(|e| format!("{e:#}"))?;
+        let spec = own_spec(self.n_clients, self.seed, self.meters.clone()).map_err(|e| format!("{e:#}"))?;
         self.shop = Some(Shop::start(spec, stop, self.src)?);
         Ok(Calibrated::default())
     }

@@ -4,12 +4,11 @@ use super::levels::{self, ShopSource, StepsSource};
 use crate::pick;
 use std::net::ToSocketAddrs;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::disk::{DiskAccess, DiskEngine, DiskTargetKind};
-use wakewatt_core::samples::load::Ask;
+use wakewatt_core::samples::load::{Ask, Kind};
 use wakewatt_core::samples::network::Transport;
 use wakewatt_core::samples::study::Skipped;
 use wakewatt_core::source::Source;
@@ -17,11 +16,11 @@ use wakewatt_core::units::Cpu;
 use wakewatt_host::disk::made;
 use wakewatt_host::disk::ring;
 use wakewatt_host::disk::target::Target;
-use wakewatt_host::live::Live;
-use wakewatt_host::power::{self, Machine, Recorder, Wanted};
+use wakewatt_host::power::Recorder;
 use wakewatt_lab::bench::DiskSpec;
 use wakewatt_lab::disk_workload::DiskWorkload;
 use wakewatt_lab::experiment::Workload;
+use wakewatt_lab::meters::Meters;
 use wakewatt_lab::plan::{Plan, PlanKind, PlanWorkload};
 use wakewatt_lab::wake_workload::WakeWorkload;
 use wakewatt_lab::workloads::command::CommandWorkload;
@@ -41,6 +40,7 @@ pub(super) struct Grounds<'a> {
     pub(super) allowed: CpuSet,
     pub(super) seed: u64,
     pub(super) settle_ns: u64,
+    pub(super) meters: Meters,
 }
 
 /// What a disk workload reads, opened before anything else borrows it; one per workload, none for the others.
@@ -75,7 +75,11 @@ pub(super) fn parts<'a>(
             Ok(workload) => parts.push(Part {
                 name: wanted.name.clone(),
                 kind: wanted.kind.word(),
-                has_own_watts: matches!(wanted.kind, PlanKind::Steps { .. } | PlanKind::Shop { .. }),
+                load: match wanted.kind {
+                    PlanKind::Steps { .. } => Some(Kind::Steps),
+                    PlanKind::Shop { .. } => Some(Kind::Shop),
+                    _ => None,
+                },
                 workload,
             }),
             Err(why) => skipped.push(Skipped { what: format!("workload {}", wanted.kind.word()), why }),
@@ -89,7 +93,7 @@ fn workload<'a>(
     grounds: &Grounds<'a>,
     target: Option<&'a Result<Target, String>>,
 ) -> Result<Box<dyn Workload + 'a>, String> {
-    let Grounds { src, facts, allowed, seed, settle_ns: _ } = grounds;
+    let Grounds { src, facts, allowed, seed, settle_ns: _, meters } = grounds;
     let cpu_of = |named: Option<Cpu>| match named {
         Some(cpu) if !allowed.contains(cpu) => {
             Err(format!("this process may not use CPU {cpu} (it may use {allowed})"))
@@ -149,44 +153,35 @@ fn workload<'a>(
         }
         PlanKind::Steps { shares, service_ns } => {
             let service_ns = service_ns.unwrap_or(levels::SERVICE_NS);
-            let source = StepsSource::new(*src, allowed, service_ns, wanted.measure_ns, *seed)?;
+            let source = StepsSource::new(*src, allowed, (service_ns, wanted.measure_ns), *seed, meters.clone())?;
             let asks = shares.iter().map(|share| if *share > 0.0 { Ask::Share(*share) } else { Ask::Idle }).collect();
             Ok(Box::new(LevelWorkload::new(source, asks, grounds.settle_ns, wanted.measure_ns)))
         }
         PlanKind::Shop { clients } => {
             let most = clients.iter().copied().max().unwrap_or(1);
-            let source = ShopSource::new(*src, allowed.clone(), most, *seed);
+            let source = ShopSource::new(*src, allowed.clone(), most, *seed, meters.clone());
             let asks = clients.iter().map(|n| Ask::Clients(*n)).collect();
             Ok(Box::new(LevelWorkload::new(source, asks, grounds.settle_ns, wanted.measure_ns)))
         }
     }
 }
 
-/// The meters of this machine, read around each workload.
-pub(super) struct Meters {
-    machine: Machine,
+/// Mean watts around each workload, by the meters that work.
+pub(super) struct Watts {
+    meters: Meters,
     running: Option<Recorder>,
 }
 
-impl Meters {
-    /// Where one works: a first reading proves it.
-    pub(super) fn find() -> Result<Meters, String> {
-        let mut meters = Meters { machine: Arc::new(Live::this_machine()), running: None };
-        meters.start();
-        std::thread::sleep(std::time::Duration::from_millis(600));
-        match meters.stop() {
-            Some(_) => Ok(meters),
-            None => {
-                Err("no power meter works here, so watts are not compared (wakewatt measure power says why)".into())
-            }
-        }
+impl Watts {
+    /// By these.
+    pub(super) fn by(meters: &Meters) -> Watts {
+        Watts { meters: meters.every(METER_NS), running: None }
     }
 }
 
-impl WattMeter for Meters {
+impl WattMeter for Watts {
     fn start(&mut self) {
-        let wanted = Wanted { machine: Some(Arc::clone(&self.machine)), has_devices: true, ..Wanted::default() };
-        self.running = Some(Recorder::start(power::find(&wanted, &[]), None, METER_NS, &[]));
+        self.running = Some(self.meters.start());
     }
     fn stop(&mut self) -> Option<f64> {
         let sample = self.running.take()?.stop();

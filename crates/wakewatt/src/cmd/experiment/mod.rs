@@ -14,6 +14,7 @@ mod text;
 pub use dry_run::DryRun;
 
 use crate::cli::experiment::{ExperimentArgs, ExperimentVerb, ResumeArgs, ShowArgs};
+use crate::cli::meter::MeterArgs;
 use crate::cmd::saved::{self, Saving};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -99,7 +100,9 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
     let interrupt = Interrupt::listen()?;
     let folder = args.run_dir.clone().unwrap_or_else(|| default_folder(&plan.name));
     let seed = args.seed.or(plan.seed).unwrap_or_else(crate::cmd::idle_experiment::seed_of_now);
-    let conduct = Conduct { plan: &plan, text: &text, seed, folder: &folder, earlier: None, interrupt: &interrupt };
+    let meters = &args.meters;
+    let conduct =
+        Conduct { plan: &plan, text: &text, seed, meters, folder: &folder, earlier: None, interrupt: &interrupt };
     show(conduct::run(conduct)?, &args.show, saving.as_ref(), colour)
 }
 
@@ -115,7 +118,8 @@ pub(in crate::cmd) fn for_doctor(
     let seed = seed.unwrap_or_else(crate::cmd::idle_experiment::seed_of_now);
     let state = Path::new(STATE_DIR);
     let folder = private_folder(state.parent().unwrap_or(state))?;
-    let conduct = Conduct { plan: &plan, text, seed, folder: &folder, earlier: None, interrupt };
+    let meters = &MeterArgs::default();
+    let conduct = Conduct { plan: &plan, text, seed, meters, folder: &folder, earlier: None, interrupt };
     let conducted = conduct::run(conduct);
     // What could not be removed is a small folder among wakewatt's own; the result matters more.
     let _ = std::fs::remove_dir_all(&folder);
@@ -151,8 +155,9 @@ fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
     let interrupt = Interrupt::listen()?;
     output::remark(&format!("Going on after {} kept blocks.", done.len()));
     let (text, seed) = (head.plan.clone(), head.seed);
-    let earlier = Some((folder, head, done));
-    let conduct = Conduct { plan: &plan, text: &text, seed, folder: &args.run_dir, earlier, interrupt: &interrupt };
+    let (earlier, meters) = (Some((folder, head, done)), &args.meters);
+    let conduct =
+        Conduct { plan: &plan, text: &text, seed, meters, folder: &args.run_dir, earlier, interrupt: &interrupt };
     show(conduct::run(conduct)?, &args.show, saving.as_ref(), colour)
 }
 
@@ -169,12 +174,14 @@ fn show(conducted: Conducted, args: &ShowArgs, saving: Option<&Saving>, colour: 
         output::print(&text::text(&study, Style { is_on: colour.is_on() }, output::width()))?;
     }
     let own = code(&study, is_interrupted);
-    let evidence = Evidence { facts, experiment: Some(study.run.clone()), ..Evidence::default() };
+    let title = format!("{}: {}", study.conclusions.name, study.conclusions.question);
+    let Study { conclusions, run, loads } = study;
+    let (experiment, conclusions) = (Some(run), Some(conclusions));
+    let evidence = Evidence { facts, experiment, conclusions, load: loads, ..Evidence::default() };
     // Before the page, which may fail: the run file can make it again.
     let own = saving.map_or(own, |saving| saving.finish_with(&evidence, own));
     if let Some(file) = &args.output {
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let title = format!("{}: {}", study.name, study.question);
         output::write_file(file, &Report::new(title, now, evidence, Vec::new()).to_html()?)?;
         output::remark(&format!("Page: {}", file.display()));
     }

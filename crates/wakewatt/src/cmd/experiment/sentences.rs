@@ -18,12 +18,14 @@ pub(super) fn of(study: &Study) -> Vec<String> {
 
 fn sentence(study: &Study, arm: &str) -> String {
     let Some((primary, secondary)) = study.run.metrics.split_first() else { return String::new() };
-    let find = |metric: &Metric| study.comparisons.iter().find(|c| c.effect.arm == arm && c.effect.metric == metric.id);
+    let find = |metric: &Metric| {
+        study.conclusions.comparisons.iter().find(|c| c.effect.arm == arm && c.effect.metric == metric.id)
+    };
     let baseline = study.run.arms.first().map_or("", |a| a.id.as_str());
     let Some(comparison) = find(primary) else {
         return format!("{arm}: too few blocks counted to compare it with {baseline}.");
     };
-    if !study.is_final {
+    if !study.conclusions.is_final {
         let effect = &comparison.effect;
         return format!(
             "{arm}: no verdict, because the run ended between two looks; so far {} is {} times that of {baseline} after {} ({} go on with it: wakewatt experiment resume).",
@@ -101,12 +103,12 @@ fn blocks(n: usize) -> String {
 }
 
 fn margin(study: &Study) -> String {
-    three_digits((study.margin_ratio - 1.0) * 100.0)
+    three_digits((study.conclusions.margin_ratio - 1.0) * 100.0)
 }
 
 /// How sure intervals are: `95 %`, or what the look that judges the run has.
 pub(super) fn sure(study: &Study) -> String {
-    let percent = format!("{:.1}", (1.0 - study.level) * 100.0);
+    let percent = format!("{:.1}", (1.0 - study.conclusions.level) * 100.0);
     format!("{} %", percent.strip_suffix(".0").unwrap_or(&percent))
 }
 
@@ -188,7 +190,7 @@ fn two(value: f64) -> String {
 mod tests {
     use super::*;
     use wakewatt_core::samples::experiment::{Arm, ExperimentRun};
-    use wakewatt_core::samples::study::StudyHost;
+    use wakewatt_core::samples::study::{Conclusions, StudyHost};
 
     fn comparison(metric: &str, verdict: Verdict, ratio: f64, difference: f64) -> Comparison {
         let (ratio_low, ratio_high) = (ratio * 0.9, ratio * 1.15);
@@ -223,7 +225,7 @@ mod tests {
             before: vec![],
             after: vec![],
         };
-        let study = Study {
+        let conclusions = Conclusions {
             name: "x".into(),
             question: "?".into(),
             host: StudyHost::default(),
@@ -238,8 +240,8 @@ mod tests {
             rejected: vec![],
             remarks: vec![],
             run_dir: None,
-            run,
         };
+        let study = Study { conclusions, run, loads: vec![] };
         of(&study).remove(0)
     }
 

@@ -18,10 +18,17 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
     let mut say = |first: &str, rest: &str, words: &str| {
         let _ = writeln!(out, "{}", wrap(first, rest, words, width));
     };
-    let host = &study.host;
-    say("", "", &format!("{} on {} ({}, {}): {}", study.name, host.name, host.kernel, host.cpus, study.question));
+    let host = &study.conclusions.host;
+    say(
+        "",
+        "",
+        &format!(
+            "{} on {} ({}, {}): {}",
+            study.conclusions.name, host.name, host.kernel, host.cpus, study.conclusions.question
+        ),
+    );
     say("\n", "", &style.bold("Answer"));
-    study.sentences.iter().for_each(|sentence| say("  - ", "    ", sentence));
+    study.conclusions.sentences.iter().for_each(|sentence| say("  - ", "    ", sentence));
     let n_rounds = study.run.blocks.iter().map(|b| b.round + 1).max().unwrap_or(0);
     say(
         "\n",
@@ -34,17 +41,18 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
     );
     let Some((primary, _)) = study.run.metrics.split_first() else { return out };
     say("\n", "", &style.bold("Baseline over arm, and baseline less arm"));
-    let rows =
-        |is_primary: bool| study.comparisons.iter().filter(move |c| (c.effect.metric == primary.id) == is_primary);
+    let rows = |is_primary: bool| {
+        study.conclusions.comparisons.iter().filter(move |c| (c.effect.metric == primary.id) == is_primary)
+    };
     say("  ", "  ", &format!("Intervals are {} each, so that all looks together are 95 %.", sentences::sure(study)));
     rows(true).chain(rows(false).take(N_SECONDARY)).for_each(|c| say("  ", "      ", &row(study, c)));
     let n_more = rows(false).count().saturating_sub(N_SECONDARY);
     if n_more > 0 {
         say("  ", "    ", &format!("… and {n_more} more (--json has all)"));
     }
-    if !study.noise.is_empty() {
+    if !study.conclusions.noise.is_empty() {
         say("\n", "", &style.bold("This host against itself"));
-        for noise in study.noise.iter().take(6) {
+        for noise in study.conclusions.noise.iter().take(6) {
             let block = noise
                 .block_noise_ratio
                 .map_or(String::new(), |r| format!(", one block varies by {} %", three_digits(r * 100.0)));
@@ -61,12 +69,12 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
             lines.iter().for_each(|line| say("  - ", "    ", line));
         }
     };
-    let rejected = study.rejected.iter().map(|r| format!("{} of {}: {}", r.n, r.arm, r.why)).collect();
+    let rejected = study.conclusions.rejected.iter().map(|r| format!("{} of {}: {}", r.n, r.arm, r.why)).collect();
     list("Blocks that did not count", rejected);
-    list("Left out", study.skipped.iter().map(|s| format!("{}: {}", s.what, s.why)).collect());
-    list("To know", study.remarks.clone());
+    list("Left out", study.conclusions.skipped.iter().map(|s| format!("{}: {}", s.what, s.why)).collect());
+    list("To know", study.conclusions.remarks.clone());
     let restored = if study.run.is_restored() { "Settings read as before." } else { "Settings do NOT read as before." };
-    let dir = study.run_dir.as_ref().map_or(String::new(), |dir| format!(" Kept in {dir}."));
+    let dir = study.conclusions.run_dir.as_ref().map_or(String::new(), |dir| format!(" Kept in {dir}."));
     say("\n", "", &format!("{restored} Seed {}.{dir}", study.run.seed));
     out
 }

@@ -28,9 +28,9 @@ use wakewatt_host::live::Live;
 use wakewatt_host::reaped::{Reaped, reap};
 use wakewatt_lab::bench::IdleBaseline;
 use wakewatt_lab::figure::{Figure, Output};
-use wakewatt_lab::load::Meters;
 use wakewatt_lab::load::settings::{changed, settings};
 use wakewatt_lab::load::usage::{NO_LOAD_AVERAGE, Usage, load_average};
+use wakewatt_lab::meters::Meters;
 use wakewatt_lab::noise::NoiseCounters;
 
 /// The first look at the meters.

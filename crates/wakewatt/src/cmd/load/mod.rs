@@ -23,7 +23,7 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::load::{LoadRun, Overall};
 use wakewatt_host::live::Live;
 use wakewatt_host::power::Machine;
-use wakewatt_lab::load::Meters;
+use wakewatt_lab::meters::Meters;
 
 /// Time between readings of the meters.
 const METER_INTERVAL_NS: u64 = 1_000_000_000;

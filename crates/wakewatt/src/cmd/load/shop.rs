@@ -14,17 +14,16 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::load::{Ask, Length, LoadRun};
 use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity;
 use wakewatt_host::live::Live;
-use wakewatt_host::power::Machine;
 use wakewatt_lab::load::usage::NO_LOAD_AVERAGE;
+use wakewatt_lab::meters::Meters;
 use wakewatt_lab::shop::client::Mix;
 use wakewatt_lab::shop::server::{self, ServerSpec, Storage};
-use wakewatt_lab::shop::{self, CpuOf, GeneratorUse, Meters, Serving, Shop, ShopSpec};
+use wakewatt_lab::shop::{self, CpuOf, GeneratorUse, Serving, Shop, ShopSpec};
 
 /// Connections in an open loop, at most.
 const MOST_OPEN: u32 = 4096;
@@ -70,7 +69,7 @@ pub fn run(args: &ShopArgs) -> Result<Code> {
     let could_not = |why: String| Failure::error(Code::CouldNotMeasure, why);
     let progress = Progress::start("load shop");
     progress.set(0.0, "opening the shop");
-    let opened = Shop::start(spec(args)?, interrupt.flag(), &src);
+    let opened = Shop::start(spec(args, super::meters(&args.meters)?)?, interrupt.flag(), &src);
     let mut shop = match opened {
         Err(_) if interrupt.is_set() => return Err(Failure::error(Code::Interrupted, "interrupted")),
         other => other.map_err(could_not)?,
@@ -153,10 +152,10 @@ fn phases(args: &ShopArgs, length: Length) -> [u64; 4] {
 }
 
 /// A shop on this machine with everything as when nothing is said, for so many clients: a workload of an experiment.
-pub(crate) fn own_spec(n_clients: u32, seed: u64) -> Result<ShopSpec> {
+pub(crate) fn own_spec(n_clients: u32, seed: u64, meters: Meters) -> Result<ShopSpec> {
     let words = ["shop", "--clients", &n_clients.to_string(), "--seed", &seed.to_string()].map(str::to_string);
     let parsed = <ShopLine as clap::Parser>::try_parse_from(words);
-    spec(&parsed.map_err(|e| Failure::error(Code::Usage, format!("shop: {e}")))?.args)
+    spec(&parsed.map_err(|e| Failure::error(Code::Usage, format!("shop: {e}")))?.args, meters)
 }
 
 /// The options of `load shop` alone, so that their defaults are written once.
@@ -166,7 +165,7 @@ struct ShopLine {
     args: ShopArgs,
 }
 
-fn spec(args: &ShopArgs) -> Result<ShopSpec> {
+fn spec(args: &ShopArgs, meters: Meters) -> Result<ShopSpec> {
     let serving = match &args.url {
         Some(url) => Serving::Elsewhere { url: url.clone(), mix: args.mix.as_deref().map(mix).transpose()? },
         None => Serving::Own {
@@ -176,9 +175,6 @@ fn spec(args: &ShopArgs) -> Result<ShopSpec> {
             storage: storage(args),
         },
     };
-    let machine: Machine = Arc::new(Live::this_machine());
-    let (wanted, preferred) = crate::cmd::measure::power::wanted(&args.meters, &machine)?;
-    let meters = Meters { wanted, only: args.meters.meter.clone(), preferred, interval_ns: super::METER_INTERVAL_NS };
     let most = args.clients.iter().copied().max().unwrap_or(1);
     Ok(ShopSpec {
         serving,

@@ -24,7 +24,8 @@ use wakewatt_host::live::Live;
 use wakewatt_lab::load::rules::FOREIGN_RATIO;
 use wakewatt_lab::load::settings::{changed, settings};
 use wakewatt_lab::load::usage::{NO_LOAD_AVERAGE, Usage};
-use wakewatt_lab::load::{Ended, Engine, Meters, Phases, Place, Spec, calibrate, level, level::name};
+use wakewatt_lab::load::{Ended, Engine, Phases, Place, Spec, calibrate, level, level::name};
+use wakewatt_lab::meters::Meters;
 
 /// More are a mistake, or a week.
 const MOST_LEVELS: usize = 100;

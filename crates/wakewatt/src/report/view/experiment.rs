@@ -98,11 +98,11 @@ fn arm_index(run: &ExperimentRun, id: &str) -> usize {
 }
 
 /// A metric that the run does not declare counts as a latency, which it was before there were others.
-fn metric(run: &ExperimentRun, id: &str) -> Metric {
+pub(super) fn metric(run: &ExperimentRun, id: &str) -> Metric {
     run.metrics.iter().find(|m| m.id == id).cloned().unwrap_or_else(|| Metric::latency(id, id))
 }
 
-fn metric_title(run: &ExperimentRun, id: &str) -> String {
+pub(super) fn metric_title(run: &ExperimentRun, id: &str) -> String {
     run.metrics.iter().find(|m| m.id == id).map_or_else(|| id.into(), |m| m.title.clone())
 }
 

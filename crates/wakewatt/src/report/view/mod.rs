@@ -20,6 +20,7 @@ mod memory;
 mod ramp;
 mod samples;
 pub(super) mod section;
+mod study;
 mod timeline;
 
 pub(super) use section::{Figure, Section};
@@ -179,7 +180,8 @@ pub(super) fn of(report: &Report) -> View {
 
 /// In reading order: what the user asked to have measured, then what the machine is like. One line for each kind of sample.
 fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
-    let mut all: Vec<Section> = load::sections(evidence);
+    let mut all: Vec<Section> = study::section(evidence).into_iter().collect();
+    all.extend(load::sections(evidence));
     all.extend(timeline::section(&evidence.timelines));
     for (i, run) in evidence.experiments.iter().enumerate() {
         let title = run.metrics.first().map_or("Experiment".to_string(), |m| format!("Experiment: {}", m.title));

@@ -1,13 +1,19 @@
-//! The meters of a load: found once, then read in every level by those that worked.
+//! The meters that a measurement reads: found once, then read in every level or block by those that worked.
 //!
 //! A kind of meter that is not there would otherwise be searched for in every level, and its reason be in every level's
 //! document. The first look lasts a second or so: a counter that does not move in it is dead.
 
 use std::sync::Arc;
+use std::time::Duration;
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::energy::EnergySample;
 use wakewatt_host::live::Live;
-use wakewatt_host::power::{self, Machine, Recorder, Wanted};
+use wakewatt_host::power::{self, Found, Machine, Recorder, Wanted};
+
+/// How long meters are looked at to see which work.
+pub const LOOK: Duration = Duration::from_millis(1100);
+/// Readings closer together say nothing more.
+const LEAST_INTERVAL_NS: u64 = 1_000_000;
 
 /// Which, and how often.
 #[derive(Clone, Default)]
@@ -17,6 +23,9 @@ pub struct Meters {
     preferred: Vec<String>,
     interval_ns: u64,
     works: Vec<String>,
+    is_settled: bool,
+    /// Is what is measured another machine? Then this one's temperatures say nothing about it.
+    is_elsewhere: bool,
 }
 
 impl Meters {
@@ -27,17 +36,49 @@ impl Meters {
 
     /// Those wanted (only these, if any are named), of which the preferred are quoted first.
     pub fn new(wanted: Wanted, only: &[String], preferred: &[String], interval_ns: u64) -> Meters {
-        Meters { wanted, only: only.into(), preferred: preferred.into(), interval_ns, works: Vec::new() }
+        Meters { wanted, only: only.into(), preferred: preferred.into(), interval_ns, ..Meters::default() }
+    }
+
+    /// The same, read so often.
+    pub fn every(&self, interval_ns: u64) -> Meters {
+        Meters { interval_ns, ..self.clone() }
+    }
+
+    /// What may be asked about a machine elsewhere: this one's meters say nothing about it, only those that were named do.
+    pub fn elsewhere(&self) -> Option<Meters> {
+        let wanted = Wanted { machine: None, has_devices: false, ..self.wanted.clone() };
+        let only = self.preferred.clone();
+        (!only.is_empty()).then(|| Meters { wanted, only, is_elsewhere: true, ..self.clone() })
+    }
+
+    /// Does any work? Known after a look.
+    pub fn has_any(&self) -> bool {
+        !self.works.is_empty()
+    }
+
+    /// Looks for as long as it takes to see a counter move, unless that was done; says what does not work, if none does.
+    pub fn settle(&mut self) -> Option<String> {
+        if self.is_settled {
+            return None;
+        }
+        let look = self.look();
+        std::thread::sleep(LOOK);
+        self.keep(&look.stop())
     }
 
     /// Starts a first look at all of them.
     pub fn look(&self) -> Recorder {
-        Recorder::start(power::find(&self.wanted, &self.only), None, self.interval_ns, &self.preferred)
+        self.record(power::find(&self.wanted, &self.only), None)
+    }
+
+    fn record(&self, found: Vec<Found>, machine: Option<Machine>) -> Recorder {
+        Recorder::start(found, machine, self.interval_ns.max(LEAST_INTERVAL_NS), &self.preferred)
     }
 
     /// Keeps those that worked in it; says what did not, if none did.
     pub fn keep(&mut self, seen: &EnergySample) -> Option<String> {
         let works = seen.meters.iter().filter(|m| m.label == Label::Measured);
+        self.is_settled = true;
         self.works = works.map(|m| m.meter.clone()).collect();
         if seen.chosen.is_some() {
             return None;
@@ -51,19 +92,19 @@ impl Meters {
         Some(if why.is_empty() { what.into() } else { format!("{what}: {why}") })
     }
 
-    /// Reads those that work from now on, and temperatures.
+    /// Reads those that work from now on, and temperatures of the machine that is measured where it is this one.
     pub fn start(&self) -> Recorder {
         let found = match self.works.is_empty() {
             true => Vec::new(),
             false => power::find(&self.wanted, &self.works),
         };
-        let machine: Option<Machine> = self.wanted.machine.as_ref().map(Arc::clone);
-        let machine = machine.or_else(|| Some(Arc::new(Live::this_machine())));
-        Recorder::start(found, machine, self.interval_ns.max(1_000_000), &self.preferred)
+        let this =
+            || self.wanted.machine.as_ref().map_or_else(|| Arc::new(Live::this_machine()) as Machine, Arc::clone);
+        self.record(found, (!self.is_elsewhere).then(this))
     }
 
     /// A level's energy, or none where neither a meter nor a sensor said anything.
-    pub(super) fn said(sample: EnergySample) -> Option<EnergySample> {
+    pub fn said(sample: EnergySample) -> Option<EnergySample> {
         (sample.chosen.is_some() || !sample.witnesses.is_empty() || !sample.meters.is_empty()).then_some(sample)
     }
 }
@@ -86,6 +127,8 @@ mod tests {
         let seen = EnergySample { chosen: Some("hwmon".into()), meters: vec![working], ..dead };
         assert_eq!(meters.keep(&seen), None);
         assert_eq!(meters.works, ["hwmon"]);
+        assert_eq!(meters.settle(), None, "once is enough");
+        assert!(meters.elsewhere().is_none(), "nobody named a meter of the other machine");
         assert_eq!(Meters::said(EnergySample::default()), None);
     }
 }

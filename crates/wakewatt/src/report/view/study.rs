@@ -1,0 +1,177 @@
+//! What an experiment over settings allows to say, arm by arm, with what weakens it: the host's own noise, blocks that did
+//! not count, arms that were left out, and how large a difference would have been seen at all.
+
+use super::super::words;
+use super::Table;
+use super::experiment::{heads, metric, metric_title};
+use super::section::Section;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::experiment::{ExperimentRun, Verdict};
+use wakewatt_core::samples::study::{AaNoise, Comparison, Conclusions};
+
+/// The section, where there was a plan.
+pub(super) fn section(evidence: &Evidence) -> Option<Section> {
+    let (conclusions, run) = (evidence.conclusions.as_ref()?, evidence.experiment.as_ref()?);
+    let mut out = Section { is_result: true, ..Section::new("What the experiment says") };
+    let host = &conclusions.host;
+    out.intro.push(format!("{} On {}, Linux {}, {}.", conclusions.question, host.name, host.kernel, host.cpus));
+    out.intro.extend(conclusions.sentences.iter().cloned());
+    out.lines.extend(conclusions.sentences.iter().cloned());
+    out.tables.extend(filled(comparisons(run, conclusions)));
+    out.tables.extend(filled(noise(run, &conclusions.noise)));
+    out.tables.extend(filled(rejected(conclusions)));
+    out.tables.extend(filled(skipped(conclusions)));
+    out.remarks.extend(conclusions.remarks.iter().cloned());
+    Some(out)
+}
+
+fn filled(table: Table) -> Option<Table> {
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn in_a_word(c: &Comparison) -> &'static str {
+    match c.effect.verdict {
+        Verdict::Higher | Verdict::Lower => "differs",
+        Verdict::NoDifference => "no difference",
+        Verdict::Undecided if c.is_no_harm => "undecided, but no harm",
+        Verdict::Undecided => "undecided",
+    }
+}
+
+fn comparisons(run: &ExperimentRun, conclusions: &Conclusions) -> Table {
+    let row = |c: &Comparison| {
+        let e = &c.effect;
+        let unit = metric(run, &e.metric).unit;
+        vec![
+            metric_title(run, &e.metric),
+            e.arm.clone(),
+            in_a_word(c).into(),
+            // The other way round than the effect: how many times the baseline's value the arm's is.
+            format!(
+                "{} ({})",
+                words::ratio(1.0 / e.ratio),
+                words::ratio_interval(1.0 / e.ratio_high, 1.0 / e.ratio_low)
+            ),
+            words::value(unit, -e.difference),
+            words::p_value(e.p_value),
+            e.n_pairs.to_string(),
+            c.detectable_ratio.map_or("–".into(), |r| words::percent(r - 1.0)),
+        ]
+    };
+    let sure = words::percent(1.0 - conclusions.level);
+    let baseline = run.arms.first().map_or("", |a| a.title.as_str());
+    Table {
+        caption: format!(
+            "Every arm against “{baseline}”: measured, paired by round; intervals at {sure} each, p adjusted by Holm; last: the least difference that so many rounds find four times in five"
+        ),
+        heads: heads(&[
+            "metric",
+            "arm",
+            "in a word",
+            "times the baseline",
+            "difference",
+            "p",
+            "rounds",
+            "could be seen",
+        ]),
+        rows: conclusions.comparisons.iter().map(row).collect(),
+        n_text_columns: 3,
+    }
+}
+
+fn noise(run: &ExperimentRun, noise: &[AaNoise]) -> Table {
+    let row = |n: &AaNoise| {
+        vec![
+            metric_title(run, &n.metric),
+            format!("{} ({})", words::ratio(n.ratio), words::ratio_interval(n.ratio_low, n.ratio_high)),
+            words::p_value(n.p_value),
+            n.n_pairs.to_string(),
+            n.block_noise_ratio.map_or("–".into(), words::percent),
+        ]
+    };
+    Table {
+        caption: "The baseline held twice in a round and compared with itself: measured; what differs here is this host’s own noise".into(),
+        heads: heads(&["metric", "ratio (95 %)", "p", "rounds", "one block varies by"]),
+        rows: noise.iter().map(row).collect(),
+        n_text_columns: 1,
+    }
+}
+
+fn rejected(conclusions: &Conclusions) -> Table {
+    Table {
+        caption: "Blocks that did not count".into(),
+        heads: heads(&["arm", "why", "blocks"]),
+        rows: conclusions.rejected.iter().map(|r| vec![r.arm.clone(), r.why.clone(), r.n.to_string()]).collect(),
+        n_text_columns: 2,
+    }
+}
+
+fn skipped(conclusions: &Conclusions) -> Table {
+    Table {
+        caption: "Left out here".into(),
+        heads: heads(&["what", "why"]),
+        rows: conclusions.skipped.iter().map(|s| vec![s.what.clone(), s.why.clone()]).collect(),
+        n_text_columns: 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::samples::experiment::{Arm, Effect, Metric};
+    use wakewatt_core::samples::study::{Rejected, Skipped};
+
+    #[test]
+    fn what_weakens_a_study_stands_beside_what_it_says() {
+        let effect = Effect {
+            metric: "m".into(),
+            baseline: "found".into(),
+            arm: "poll".into(),
+            ratio: 2.0,
+            ratio_low: 1.6,
+            ratio_high: 2.5,
+            difference: 30e3,
+            difference_low: 20e3,
+            difference_high: 40e3,
+            p_value: 0.004,
+            n_pairs: 8,
+            verdict: Verdict::Higher,
+        };
+        let comparison =
+            Comparison { effect, equivalence_p: 1.0, no_harm_p: 0.0, is_no_harm: true, detectable_ratio: Some(1.3) };
+        let noise = AaNoise {
+            metric: "m".into(),
+            n_pairs: 8,
+            ratio: 1.01,
+            ratio_low: 0.97,
+            ratio_high: 1.05,
+            p_value: 0.6,
+            block_noise_ratio: Some(0.04),
+        };
+        let conclusions = Conclusions {
+            sentences: vec!["poll answers 2.0 times as fast.".into()],
+            comparisons: vec![comparison],
+            noise: vec![noise],
+            skipped: vec![Skipped { what: "arm turbo".into(), why: "no such file".into() }],
+            rejected: vec![Rejected { arm: "poll".into(), why: "steal".into(), n: 3 }],
+            remarks: vec!["to know".into()],
+            level: 0.0078,
+            ..Conclusions::default()
+        };
+        let arm = |id: &str| Arm { id: id.into(), title: format!("arm {id}"), settings: vec![] };
+        let run = ExperimentRun {
+            arms: vec![arm("found"), arm("poll")],
+            metrics: vec![Metric::latency("m", "wake-up")],
+            ..ExperimentRun::default()
+        };
+        assert!(section(&Evidence { experiment: Some(run.clone()), ..Evidence::default() }).is_none());
+        let evidence = Evidence { experiment: Some(run), conclusions: Some(conclusions), ..Evidence::default() };
+        let section = section(&evidence).unwrap();
+        let table = &section.tables[0];
+        assert!(table.caption.contains("99.2 %") && table.caption.contains("arm found"), "{}", table.caption);
+        assert_eq!(table.rows[0][..4], ["wake-up", "poll", "differs", "0.50 (0.40–0.62)"].map(String::from));
+        assert!(table.rows[0][4].contains("30") && table.rows[0][7].contains("30"), "{:?}", table.rows);
+        assert_eq!(section.tables.len(), 4);
+        assert_eq!((section.lines.len(), section.remarks.len()), (1, 1));
+    }
+}
