@@ -1,4 +1,4 @@
-//! `cargo xtask testbed prove [NAME…]`: what `wakewatt tune` promises, tried on real kernels.
+//! `cargo xtask testbed prove [NAME…]`: what `wakewatt tune` promises, tried on real kernels, and the governor study whole.
 //!
 //! Each proof boots one machine, runs a script in it and judges what came back: exit codes, files, dumps of every
 //! attribute. The crash tests of wakewatt-tune try every operation on a machine in memory; these try fewer points where
@@ -7,6 +7,7 @@
 mod boot_max_cstate;
 mod deep_idle;
 mod dump;
+mod governor_study;
 mod hostile;
 mod kill_everywhere;
 mod undo_exact;
@@ -21,8 +22,8 @@ use std::time::{Duration, Instant};
 
 /// Where a proof's script leaves what is to be judged.
 const FOLDER: &str = "/tmp/proof";
-/// The longest takes four minutes where nothing else runs.
-const LIMIT: Duration = Duration::from_secs(1200);
+/// The longest, the governor study, takes its time budget of half an hour at most.
+const LIMIT: Duration = Duration::from_secs(2700);
 
 /// One proof.
 struct Proof {
@@ -37,8 +38,14 @@ struct Proof {
 }
 
 /// In order of length, shortest first.
-const PROOFS: &[Proof] =
-    &[boot_max_cstate::PROOF, deep_idle::PROOF, hostile::PROOF, undo_exact::PROOF, kill_everywhere::PROOF];
+const PROOFS: &[Proof] = &[
+    boot_max_cstate::PROOF,
+    deep_idle::PROOF,
+    hostile::PROOF,
+    undo_exact::PROOF,
+    kill_everywhere::PROOF,
+    governor_study::PROOF,
+];
 
 /// What a script left.
 struct Inside {

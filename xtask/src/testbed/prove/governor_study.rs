@@ -1,0 +1,142 @@
+//! The whole governor study of case K4, end to end: every arm of the shipped plan, eleven levels, the shop at three sizes.
+//!
+//! Only its times are shortened, since time inside an emulator means nothing and nothing measured is judged. What is
+//! judged: all ten arms take part, a watcher beside the experiment sees every governor and both tuned thresholds on both
+//! policies, the clock's register is really written to, watts are absent and not 0, the page is made, and every attribute
+//! reads as before.
+
+use super::dump::{self, Dump};
+use super::{Inside, Proof, Verdict, no_words};
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+pub(super) const PROOF: Proof = Proof { name: "k4-governors", machine: "governors", words: no_words, script, judge };
+
+const PLAN: &str = include_str!("../../../../crates/wakewatt-lab/plans/k4-governors.toml");
+/// Replaced in the plan: what keeps it under half an hour.
+const SHORTER: [(&str, &str); 5] = [
+    ("settle = \"10s\"", "settle = \"100ms\""),
+    ("measure = \"60s\"", "measure = \"200ms\""),
+    ("budget = \"168h\"", "budget = \"30min\""),
+    ("looks = [11, 14, 18]", "looks = [11]"),
+    // The watcher is another process, and the emulator's own threads are steal.
+    ("again_every = 3", "again_every = 3\n\n[reject]\nothers_percent = 100\nsteal_percent = 100"),
+];
+const GOVERNORS: [&str; 6] = ["performance", "powersave", "userspace", "ondemand", "conservative", "schedutil"];
+
+/// A line a second: both policies' governors, the clock asked for, and the thresholds where they are there.
+const WATCH: &str = r#"
+watch() {
+  while [ ! -e stop ]; do
+    line=
+    for f in cpufreq/policy0/scaling_governor cpufreq/policy1/scaling_governor cpufreq/policy0/scaling_cur_freq \
+             cpufreq/ondemand/up_threshold cpufreq/conservative/up_threshold; do
+      v=-; [ -e /sys/devices/system/cpu/$f ] && read -r v </sys/devices/system/cpu/$f
+      line="$line $v"
+    done
+    echo "$line"; sleep 1
+  done
+}
+"#;
+
+fn plan() -> String {
+    SHORTER.iter().fold(PLAN.to_string(), |plan, (long, short)| plan.replace(long, short))
+}
+
+fn script() -> String {
+    format!(
+        "{}{WATCH}\ncat >k4.toml <<'PLAN'\n{}\nPLAN\n\
+         run dry wakewatt experiment k4.toml --dry-run\ndump quiet0\ndump quiet1\nwatch >watched 2>/dev/null &\n\
+         run study wakewatt experiment k4.toml --seed 4 --run-dir /tmp/k4 --save k4.json -o k4.html\ntouch stop\nwait\n\
+         dump after\nrun report wakewatt report k4.json -o k4.md\n",
+        dump::SHELL,
+        plan()
+    )
+}
+
+fn judge(inside: &Inside) -> Result<Verdict> {
+    let mut verdict = Verdict::default();
+    verdict.step(inside, "dry", 0, &["consolidate"]);
+    verdict.step(inside, "study", 0, &["Settings read as before", "watts are absent"]);
+    verdict.step(inside, "report", 0, &[]);
+    let run: Value = serde_json::from_slice(&inside.bytes("k4.json")).context("k4.json")?;
+    let list = |name: &str| run[name].as_array().cloned().unwrap_or_default();
+    let blocks = run["experiment"]["blocks"].as_array().cloned().unwrap_or_default();
+    let arms: BTreeSet<&str> = blocks.iter().filter_map(|b| b["arm"].as_str()).collect();
+    verdict.expect(arms.len() == 11, || format!("not ten arms and the baseline again took part: {arms:?}"));
+    verdict.expect(run["conclusions"]["skipped"].as_array().is_some_and(Vec::is_empty), || {
+        format!("left out: {}", run["conclusions"]["skipped"])
+    });
+    let n_rounds = blocks.iter().filter_map(|b| b["round"].as_u64()).max().map_or(0, |last| last + 1);
+    verdict.expect(n_rounds >= 11, || format!("only {n_rounds} rounds"));
+    let loads = list("load");
+    let n_levels = |kind: &str| {
+        loads
+            .iter()
+            .filter(|l| l["kind"] == kind)
+            .map(|l| l["levels"].as_array().map_or(0, Vec::len))
+            .collect::<Vec<_>>()
+    };
+    let (steps, shop) = (n_levels("steps"), n_levels("shop"));
+    verdict
+        .expect(steps.len() == 10 && steps.iter().all(|n| *n == 11), || format!("levels of graduated load: {steps:?}"));
+    verdict.expect(shop.len() == 10 && shop.iter().all(|n| *n == 3), || format!("sizes of the shop: {shop:?}"));
+    let metrics = run["experiment"]["metrics"].as_array().cloned().unwrap_or_default();
+    let is_watts = |m: &&Value| m["unit"] == "microwatts";
+    let at: Vec<usize> = (0..metrics.len()).filter(|i| is_watts(&&metrics[*i])).collect();
+    let has_watts = blocks.iter().any(|b| at.iter().any(|i| !b["values"][i].is_null()));
+    verdict.expect(!has_watts, || "watts without a meter".into());
+    watched(inside, &mut verdict);
+    let before = Dump::read(inside, "quiet0");
+    let known = before.differences(&Dump::read(inside, "quiet1"));
+    let left = before.differences(&Dump::read(inside, "after"));
+    verdict.wrong.extend(left.into_iter().filter(|line| !known.contains(line)).map(|line| format!("after: {line}")));
+    let rejected: Vec<String> = run["conclusions"]["rejected"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|r| format!("{} of {}: {}", r["n"], r["arm"], r["why"]))
+        .collect();
+    verdict.counted.push(format!(
+        "{} blocks of ten arms in {n_rounds} rounds, {} metrics each; {} attributes compared; did not count: {}",
+        blocks.len(),
+        metrics.len(),
+        before.counts().1,
+        if rejected.is_empty() { "none".into() } else { rejected.join("; ") }
+    ));
+    Ok(verdict)
+}
+
+/// What the watcher saw.
+fn watched(inside: &Inside, verdict: &mut Verdict) {
+    let text = inside.text("watched");
+    let lines: Vec<Vec<&str>> =
+        text.lines().map(|l| l.split_whitespace().collect()).filter(|l: &Vec<_>| l.len() == 5).collect();
+    let seen = |at: usize| lines.iter().map(|l| l[at]).filter(|v| *v != "-").collect::<BTreeSet<_>>();
+    for policy in [0, 1] {
+        let missing: Vec<&&str> = GOVERNORS.iter().filter(|g| !seen(policy).contains(**g)).collect();
+        verdict.expect(missing.is_empty(), || format!("policy{policy} never had {missing:?}"));
+    }
+    let clocks = seen(2);
+    verdict.expect(clocks.len() >= 3, || format!("the clock was only ever asked for {clocks:?}"));
+    verdict.expect(seen(3).contains("98") && seen(4).contains("98"), || "a tuned threshold was never seen".into());
+    let n_of = |governor: &str| lines.iter().filter(|l| l[0] == governor && l[1] == governor).count();
+    let all: Vec<String> = GOVERNORS.iter().map(|g| format!("{g} {}", n_of(g))).collect();
+    verdict.counted.push(format!(
+        "seen once a second on both policies: {}; clocks asked for: {}",
+        all.join(", "),
+        clocks.into_iter().collect::<Vec<_>>().join(", ")
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_is_shortened_in_its_times_only() {
+        assert!(SHORTER.iter().all(|(long, _)| PLAN.matches(long).count() == 1));
+        assert_eq!(plan().matches("[[arm]]").count(), 10);
+    }
+}
