@@ -173,7 +173,7 @@ impl Shop {
         let cpus = self.places.server.clone();
         let idle = IdleBaseline::read(src, &cpus.iter().collect::<Vec<_>>());
         let both = cpus.or(&self.places.clients);
-        let before = Usage::read(self.cpu_of, &self.target, src);
+        let before = Usage::read(self.cpu_of, &self.target, &cpus, src);
         let noise = NoiseCounters::read(src, &both, before.ours_ns(self.cpu_of).unwrap_or(0));
         let smis = n_smis(src, &cpus);
         let start_at_ns = monotonic_ns();
@@ -183,8 +183,8 @@ impl Shop {
         let is_whole = self.watch(start_at_ns + record_ns, stop, Some(generator))?;
         let end_at_ns = if is_whole { start_at_ns + record_ns } else { monotonic_ns() };
         recorded.end(end_at_ns);
-        let after = Usage::read(self.cpu_of, &self.target, src);
-        let used = after.since(&before, &cpus);
+        let after = Usage::read(self.cpu_of, &self.target, &cpus, src);
+        let used = after.since(&before);
         let idle = idle.since(src);
         // Where the server's own time is not known, nobody can tell it from that of others; steal and throttling one can.
         let ours_ns = after.ours_ns(self.cpu_of).filter(|_| before.ours_ns(self.cpu_of).is_some());
