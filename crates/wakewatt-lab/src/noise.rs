@@ -21,7 +21,8 @@ const BUSY_RATIO: f64 = 0.5;
 pub struct Limits {
     /// Share of the time that the hypervisor may take.
     pub steal_ratio: f64,
-    /// Share that other processes may use.
+    /// Share that other processes may use. Where the workload keeps the CPUs busy itself only its own count of them can
+    /// tell: that of each level of graduated load and of the shop. For a command there is none.
     pub foreign_ratio: f64,
     /// Does thermal throttling spoil a block? Where an arm throttles by its own doing, that is its cost and no noise.
     pub is_throttling_spoilt: bool,
@@ -76,9 +77,9 @@ impl NoiseCounters {
     /// Reads them for these CPUs; what cannot be read stays out.
     pub fn read(src: &dyn Source, cpus: &CpuSet, own_ns: u64) -> NoiseCounters {
         let files = ["core_throttle_count", "package_throttle_count"];
-        let paths = cpus.iter().flat_map(|cpu| {
-            files.map(|file| format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{file}"))
-        });
+        let paths = cpus
+            .iter()
+            .flat_map(|cpu| files.map(|file| format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{file}")));
         let count = |path: String| {
             let bytes = src.read(&path).unwrap_or_default();
             String::from_utf8_lossy(&bytes).trim().parse::<u64>().unwrap_or(0)

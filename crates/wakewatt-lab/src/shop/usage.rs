@@ -54,6 +54,8 @@ pub struct Usage {
     own: Option<(u64, u64)>,
     /// The CPUs asked for.
     cpus: usage::Usage,
+    /// When all this was read. A server that is full answers late, and what it says is of then.
+    at_ns: u64,
 }
 
 /// What happened between two readings.
@@ -65,13 +67,24 @@ pub struct Used {
     pub own: Option<(u64, u64)>,
     /// Per CPU.
     pub cpus: Vec<CpuUse>,
+    /// Between the readings.
+    pub took_ns: u64,
+}
+
+impl Used {
+    /// CPU time as it is for a window of this length, where the readings lay further apart.
+    pub fn within(self, window_ns: u64) -> Used {
+        let took_ns = u128::from(self.took_ns.max(window_ns).max(1));
+        let part = |ns: u64| u64::try_from(u128::from(ns) * u128::from(window_ns) / took_ns).unwrap_or(ns);
+        let both = |of: Option<(u64, u64)>| of.map(|(all, system)| (part(all), part(system)));
+        Used { server: both(self.server), own: both(self.own), ..self }
+    }
 }
 
 impl Usage {
     /// Reads now, and how busy these CPUs are.
     pub fn read(of: CpuOf, target: &Target, cpus: &CpuSet, src: &dyn Source) -> Usage {
-        let cpus = usage::Usage::read(src, cpus, monotonic_ns());
-        let own = own_usage::cpu_ns();
+        let mut own = None;
         let server = match of {
             CpuOf::ServerProcess | CpuOf::WebProcess => {
                 ask(target).ok().and_then(|about| about.cpu_ns.zip(about.system_ns))
@@ -81,11 +94,13 @@ impl Usage {
                 let text = src.read("/proc/stat").unwrap_or_default();
                 let all = parse_stat(&String::from_utf8_lossy(&text)).ok().map(|stat| stat.total);
                 let all = all.map(|all| (all.busy_ns(), all.kernel_ns()));
+                own = own_usage::cpu_ns();
                 all.zip(own).map(|(all, own)| (all.0.saturating_sub(own.0), all.1.saturating_sub(own.1)))
             }
             CpuOf::Unknown => None,
         };
-        Usage { server, own, cpus }
+        let at_ns = monotonic_ns();
+        Usage { server, own: own.or_else(own_usage::cpu_ns), cpus: usage::Usage::read(src, cpus, at_ns), at_ns }
     }
 
     /// CPU time of server and clients together, where no part of it is anybody else's and nothing is missing.
@@ -103,6 +118,7 @@ impl Usage {
             server: between(self.server, before.server),
             own: between(self.own, before.own),
             cpus: self.cpus.since(&before.cpus).cpus,
+            took_ns: self.at_ns.saturating_sub(before.at_ns),
         }
     }
 }
@@ -130,6 +146,16 @@ mod tests {
     use super::*;
     use crate::shop::server::tests::Open;
     use wakewatt_core::source::Tree;
+
+    #[test]
+    fn an_answer_that_came_late_is_of_a_longer_time_than_the_window() {
+        let used = Used { server: Some((330, 110)), own: Some((u64::MAX, 0)), took_ns: 11_000, ..Used::default() };
+        let within = used.clone().within(10_000);
+        assert_eq!((within.server, within.own), (Some((300, 100)), Some((u64::MAX / 11 * 10 + 3, 0))));
+        assert_eq!(used.clone().within(11_000).server, used.server);
+        assert_eq!(used.clone().within(12_000).server, used.server, "never more than was read");
+        assert_eq!(Used::default().within(0), Used::default());
+    }
 
     #[test]
     fn our_server_says_what_it_used_and_others_are_what_is_left() {

@@ -82,7 +82,8 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
         return Err(nothing_to_compare(&skipped));
     }
     let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
-    let grounds = Grounds { src: hands.source, facts: &facts, allowed, seed, settle_ns: plan.settle_ns };
+    let (settle_ns, foreign_ratio) = (plan.settle_ns, plan.limits.foreign_ratio);
+    let grounds = Grounds { src: hands.source, facts: &facts, allowed, seed, settle_ns, foreign_ratio };
     let targets = measured::targets(plan, seed, interrupt.flag());
     let (parts, left_out) = measured::parts(plan, &grounds, &targets);
     strict(plan, &left_out)?;
