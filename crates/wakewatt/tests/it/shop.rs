@@ -54,6 +54,12 @@ fn two_clients_for_a_second() {
     assert!(count("n_planned") > 0 && count("n_done") > 0 && count("cpu_ns") > 0, "{level}");
     assert_eq!(count("n_planned"), count("n_done") + count("n_failed"));
     assert_eq!(document["shop"]["cpu_of"], "server_process");
+    let is_told = level["is_invalid"].to_string().contains("other processes used");
+    assert_eq!(
+        level["foreign_ratio"].as_f64().unwrap() > 0.02,
+        is_told,
+        "its own server and clients are known: {level}"
+    );
     assert_eq!(document["shop"]["clients"][0]["late"]["n"], level["n_planned"]);
     assert!(document["shop"]["title"].as_str().unwrap().contains("SQLite in /var/tmp"), "{document}");
 }
@@ -117,6 +123,19 @@ fn a_killed_parent_leaves_no_server() {
 }
 
 #[test]
+fn a_parent_that_is_killed_while_the_shop_is_built_leaves_nothing_on_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let n_files = || std::fs::read_dir(folder.path()).unwrap().count();
+    let (mut child, server) =
+        started(&["--clients", "5", "--products", "20000", "--in", folder.path().to_str().unwrap()]);
+    assert!(wait_until(Duration::from_secs(20), || n_files() > 0), "the shop was never built");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(wait_until(Duration::from_secs(60), || !is_there(server)), "the server outlived its parent");
+    assert_eq!(n_files(), 0, "a half-made database is left");
+}
+
+#[test]
 fn interrupted_it_shows_what_it_has() {
     let (child, server) =
         started(&["--clients", "5", "--think", "20ms", "--duration", "60s", "--ramp", "100ms", "--products", "200"]);
@@ -142,6 +161,9 @@ fn a_shop_that_listens_and_clients_that_were_told_where() {
     let own = shop(&["--url", url, "--clients", "2", "--think", "50ms", "--json"]);
     let document = assert_valid(&validator("load-shop"), "load shop --url", &own.out);
     assert_eq!((own.code, &document["shop"]["cpu_of"]), (Some(0), &"server_process".into()), "{}", own.err);
+    let level = &document["levels"][0];
+    assert!(level["foreign_ratio"].is_null(), "a server that others have started runs who knows where: {level}");
+    assert!(!level["is_invalid"].to_string().contains("other processes"), "{level}");
     let mix = tempfile::NamedTempFile::new().unwrap();
     let pages = "[[page]]\nname = \"lamps\"\npath = \"/search?q=lamp\"\nweight = 3\n[[page]]\nname = \"gone\"\npath = \"/product/{number:51-60}\"\nweight = 1";
     std::fs::write(mix.path(), pages).unwrap();
