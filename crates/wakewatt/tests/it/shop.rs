@@ -135,6 +135,33 @@ fn a_parent_that_is_killed_while_the_shop_is_built_leaves_nothing_on_the_disk() 
     assert_eq!(n_files(), 0, "a half-made database is left");
 }
 
+/// As after an arm that took the server's CPU offline and brought it back: the kernel has given its threads others.
+#[test]
+fn a_server_that_lost_its_cpus_has_them_again_at_the_next_level() {
+    let cpus: Vec<u32> = wakewatt_host::affinity::allowed_cpus().unwrap().iter().take(2).collect();
+    let [own, other] = cpus[..] else { return };
+    let own_word = own.to_string();
+    let (child, server) = started(
+        &[&SHORT[..], &["--clients", "2,3", "--cpus", &own_word, "--client-cpus", &other.to_string()]].concat(),
+    );
+    let of_threads = || -> Vec<String> {
+        let tasks = std::fs::read_dir(format!("/proc/{server}/task")).into_iter().flatten().flatten();
+        let status = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
+        let list =
+            |text: String| Some(text.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?.trim().to_string());
+        status.filter_map(list).collect()
+    };
+    let elsewhere = [other].into_iter().collect();
+    // Whatever it is doing by now, a level is still to begin.
+    wakewatt_host::affinity::confine_process(u32::try_from(server).unwrap(), &elsewhere).unwrap();
+    assert!(of_threads().iter().any(|list| *list == other.to_string()), "{:?}", of_threads());
+    let is_back = || !of_threads().is_empty() && of_threads().iter().all(|list| *list == own_word);
+    let has_come_back = wait_until(Duration::from_secs(20), is_back);
+    let seen = of_threads();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+    assert!(has_come_back, "{seen:?}");
+}
+
 #[test]
 fn interrupted_it_shows_what_it_has() {
     let (child, server) =
