@@ -88,8 +88,8 @@ impl NoiseCounters {
         NoiseCounters { cpus: cpu_times(src, cpus), own_ns, n_throttles }
     }
 
-    /// Leaves interrupts and soft interrupts out of the busy time. The network's are in no process's time, so where the
-    /// load itself uses the network they would count as others' work; what is left is the least that others had.
+    /// Leaves interrupts and soft interrupts out of the busy time. Timers and the network that the load itself uses cause
+    /// them, and they are in no process's time, so they would count as others' work; what is left is the least others had.
     pub fn without_interrupts(mut self) -> NoiseCounters {
         self.cpus.iter_mut().for_each(|cpu| (cpu.irq_ns, cpu.softirq_ns) = (0, 0));
         self
