@@ -5,8 +5,8 @@
 //! work kept the CPUs busy for most of the block, they hardly slept under any arm, and the block says nothing about
 //! sleeping: it does not count, whichever arm it was.
 
-use std::collections::BTreeMap;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::facts::load::{CpuTime, between, cpu_times};
 use wakewatt_core::source::Source;
 
 /// Above this share of the window, steal is noted.
@@ -15,15 +15,14 @@ const STEAL_RATIO: f64 = 0.005;
 const FOREIGN_RATIO: f64 = 0.05;
 /// Above this share the block does not count.
 const BUSY_RATIO: f64 = 0.5;
-/// /proc/stat counts in USER_HZ, 100 on every Linux architecture that matters.
-const TICK_NS: f64 = 1e7;
 
 /// Above which noise a block does not count. A limit is declared before the run, never chosen after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Share of the time that the hypervisor may take.
     pub steal_ratio: f64,
-    /// Share that other processes may use.
+    /// Share that other processes may use. Where the workload keeps the CPUs busy itself only its own count of them can
+    /// tell: that of each level of graduated load and of the shop. For a command there is none.
     pub foreign_ratio: f64,
     /// Does thermal throttling spoil a block? Where an arm throttles by its own doing, that is its cost and no noise.
     pub is_throttling_spoilt: bool,
@@ -68,62 +67,54 @@ impl Noise {
 /// Counters at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct NoiseCounters {
-    /// Per CPU: steal ticks, busy ticks of everybody.
-    ticks: BTreeMap<u32, (u64, u64)>,
+    cpus: Vec<CpuTime>,
     /// CPU time of this process so far.
     own_ns: u64,
-    throttles: u64,
+    n_throttles: u64,
 }
 
 impl NoiseCounters {
     /// Reads them for these CPUs; what cannot be read stays out.
     pub fn read(src: &dyn Source, cpus: &CpuSet, own_ns: u64) -> NoiseCounters {
-        let text = src.read("/proc/stat").unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let mut counters = NoiseCounters { own_ns, ..Default::default() };
-        for line in text.lines() {
-            let mut words = line.split_whitespace();
-            let Some(cpu) = words.next().and_then(|w| w.strip_prefix("cpu")?.parse().ok()) else { continue };
-            let ticks: Vec<u64> = words.filter_map(|w| w.parse().ok()).collect();
-            if let (true, [user, nice, system, _, _, irq, softirq, steal, ..]) = (cpus.contains(cpu), &ticks[..]) {
-                counters.ticks.insert(cpu, (*steal, user + nice + system + irq + softirq));
-            }
-        }
-        for cpu in cpus.iter() {
-            for file in ["core_throttle_count", "package_throttle_count"] {
-                let path = format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{file}");
-                let bytes = src.read(&path).unwrap_or_default();
-                counters.throttles += String::from_utf8_lossy(&bytes).trim().parse::<u64>().unwrap_or(0);
-            }
-        }
-        counters
+        let files = ["core_throttle_count", "package_throttle_count"];
+        let paths = cpus
+            .iter()
+            .flat_map(|cpu| files.map(|file| format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{file}")));
+        let count = |path: String| {
+            let bytes = src.read(&path).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).trim().parse::<u64>().unwrap_or(0)
+        };
+        let n_throttles = paths.map(count).fold(0, u64::saturating_add);
+        NoiseCounters { cpus: cpu_times(src, cpus), own_ns, n_throttles }
+    }
+
+    /// Leaves interrupts and soft interrupts out of the busy time. Timers and the network that the load itself uses cause
+    /// them, and they are in no process's time, so they would count as others' work; what is left is the least others had.
+    pub fn without_interrupts(mut self) -> NoiseCounters {
+        self.cpus.iter_mut().for_each(|cpu| (cpu.irq_ns, cpu.softirq_ns) = (0, 0));
+        self
     }
 
     /// What happened since `before`; `window_ns` is the time between.
     pub fn since(&self, before: &NoiseCounters, window_ns: u64) -> Noise {
         let mut notes = Vec::new();
-        let window = window_ns as f64 * self.ticks.len().max(1) as f64;
-        let (mut steal, mut busy) = (0u64, 0u64);
-        for (cpu, (steal_now, busy_now)) in &self.ticks {
-            if let Some((steal_then, busy_then)) = before.ticks.get(cpu) {
-                steal += steal_now.saturating_sub(*steal_then);
-                busy += busy_now.saturating_sub(*busy_then);
-            }
-        }
-        let steal_ratio = steal as f64 * TICK_NS / window;
+        let passed = between(&self.cpus, &before.cpus);
+        let window = window_ns.max(1) as f64 * passed.len().max(1) as f64;
+        let sum = |of: fn(&CpuTime) -> u64| passed.iter().map(of).fold(0, u64::saturating_add) as f64;
+        let steal_ratio = sum(|cpu| cpu.steal_ns) / window;
         if steal_ratio > STEAL_RATIO {
             notes.push(format!("the hypervisor took {:.1} % of the measured CPUs' time", steal_ratio * 100.0));
         }
         let own = self.own_ns.saturating_sub(before.own_ns) as f64;
-        let foreign = (busy as f64 * TICK_NS - own) / window;
-        if foreign > FOREIGN_RATIO {
-            notes.push(format!("other processes used {:.0} % of the measured CPUs' time", foreign * 100.0));
+        let foreign_ratio = (sum(CpuTime::busy_ns) - own) / window;
+        if foreign_ratio > FOREIGN_RATIO {
+            notes.push(format!("other processes used {:.0} % of the measured CPUs' time", foreign_ratio * 100.0));
         }
-        if self.throttles > before.throttles {
-            notes.push(format!("thermal throttling, {} times", self.throttles - before.throttles));
+        let n_throttles = self.n_throttles.saturating_sub(before.n_throttles);
+        if n_throttles > 0 {
+            notes.push(format!("thermal throttling, {n_throttles} times"));
         }
-        let n_throttles = self.throttles.saturating_sub(before.throttles);
-        Noise { notes, steal_ratio, foreign_ratio: foreign, n_throttles }
+        Noise { notes, steal_ratio, foreign_ratio, n_throttles }
     }
 }
 
@@ -156,5 +147,17 @@ mod tests {
         let busy = busy.since(&before, 1_000_000_000);
         assert!(busy.spoilt(&limits, false).unwrap().contains("95 % busy"));
         assert_eq!(busy.spoilt(&limits, true), None);
+    }
+
+    #[test]
+    fn a_cpu_that_came_back_does_not_dilute_and_interrupts_can_be_left_out() {
+        let cpus = CpuSet::parse("0-1").unwrap();
+        let read = |text: &str| NoiseCounters::read(&Tree::from_text(text), &cpus, 0);
+        let before = read("//- /proc/stat\ncpu0 0 0 0 0 0 0 0 0\n");
+        let after = read("//- /proc/stat\ncpu0 20 0 0 70 0 3 7 0\ncpu1 18446744073709551615 9 9 9 9 9 9 9\n");
+        assert!((after.since(&before, 1_000_000_000).foreign_ratio - 0.3).abs() < 1e-9, "of one CPU's time");
+        let rest = after.clone().without_interrupts().since(&before.clone().without_interrupts(), 1_000_000_000);
+        assert!((rest.foreign_ratio - 0.2).abs() < 1e-9, "{rest:?}");
+        assert!(after.since(&before, 0).foreign_ratio.is_finite(), "no window is no division by 0");
     }
 }

@@ -7,7 +7,9 @@
 //! tasks waited; it may be off by default (`psi=1`).
 
 use super::{Cpus, Domain};
+use crate::cpuset::CpuSet;
 use crate::fact::{Fact, fact, parse};
+use crate::samples::load::CpuUse;
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use crate::units::Cpu;
@@ -108,6 +110,17 @@ impl CpuTime {
     pub fn ratio(&self, part_ns: u64) -> Option<f64> {
         let total = self.total_ns();
         (total > 0).then(|| part_ns as f64 / total as f64)
+    }
+    /// As shares of a window. Ticks are coarse: where the parts of a short one add up to more, they are shares of their sum.
+    pub fn use_in(&self, window_ns: u64) -> Option<CpuUse> {
+        let of_ns = window_ns.max(self.busy_ns()).max(1) as f64;
+        let ratio = |ns: u64| (ns as f64 / of_ns).min(1.0);
+        Some(CpuUse {
+            cpu: self.cpu?,
+            user_ratio: ratio(self.user_ns.saturating_add(self.nice_ns)),
+            system_ratio: ratio(self.kernel_ns()),
+            steal_ratio: ratio(self.steal_ns),
+        })
     }
     /// What passed since an earlier reading; a counter that ran backwards (CPU hotplug) counts as 0.
     pub fn since(&self, earlier: &CpuTime) -> CpuTime {
@@ -232,7 +245,8 @@ fn seconds_ns(text: &str) -> Result<u64, String> {
     parse::number(whole)?.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(part)).ok_or_else(wrong)
 }
 
-fn parse_average(text: &str) -> Result<LoadAverage, String> {
+/// Parses /proc/loadavg.
+pub fn parse_average(text: &str) -> Result<LoadAverage, String> {
     let wrong = || "expected five fields of a load average".to_string();
     let words: Vec<&str> = text.split_whitespace().collect();
     let [one, five, fifteen, tasks, ..] = words[..] else { return Err(wrong()) };
@@ -251,21 +265,42 @@ fn parse_average(text: &str) -> Result<LoadAverage, String> {
 pub fn parse_stat(text: &str) -> Result<Stat, String> {
     let mut stat = Stat::default();
     let mut has_total = false;
-    for line in text.lines() {
-        let Some((key, rest)) = line.split_once(' ') else { continue };
+    for (key, rest) in text.lines().filter_map(|line| line.split_once(' ')) {
         match key {
-            "cpu" => (stat.total, has_total) = (cpu_time(None, rest)?, true),
             "ctxt" => stat.n_context_switches = rest.trim().parse().ok(),
             "procs_running" => stat.n_running = rest.trim().parse().ok(),
             "procs_blocked" => stat.n_blocked = rest.trim().parse().ok(),
-            _ => {
-                if let Some(cpu) = key.strip_prefix("cpu").and_then(|n| n.parse().ok()) {
-                    stat.cpus.push(cpu_time(Some(cpu), rest)?);
-                }
-            }
+            _ => match cpu_line(key, rest).transpose()? {
+                Some(total) if total.cpu.is_none() => (stat.total, has_total) = (total, true),
+                Some(one) => stat.cpus.push(one),
+                None => {}
+            },
         }
     }
     if has_total { Ok(stat) } else { Err("no line for all CPUs".into()) }
+}
+
+/// The times of these CPUs now, for a difference to a later reading. A CPU that is offline has no line; what cannot be read
+/// stays out, and a line that makes no sense takes no other with it.
+pub fn cpu_times(src: &dyn Source, cpus: &CpuSet) -> Vec<CpuTime> {
+    let bytes = src.read("/proc/stat").unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let time = |line: &str| line.split_once(' ').and_then(|(key, rest)| cpu_line(key, rest)?.ok());
+    let is_asked = |time: &CpuTime| time.cpu.is_some_and(|cpu| cpus.contains(cpu));
+    text.lines().filter_map(time).filter(is_asked).collect()
+}
+
+/// What passed on every CPU that is in both readings: one that came or went in between has no difference.
+pub fn between(now: &[CpuTime], before: &[CpuTime]) -> Vec<CpuTime> {
+    let then = |now: &CpuTime| before.iter().find(|then| then.cpu == now.cpu);
+    now.iter().filter_map(|now| Some(now.since(then(now)?))).collect()
+}
+
+/// A line of /proc/stat about one CPU or all of them; none where it is about something else.
+fn cpu_line(key: &str, rest: &str) -> Option<Result<CpuTime, String>> {
+    let number = key.strip_prefix("cpu")?;
+    let cpu = if number.is_empty() { None } else { Some(number.parse().ok()?) };
+    Some(cpu_time(cpu, rest))
 }
 
 fn cpu_time(cpu: Option<Cpu>, text: &str) -> Result<CpuTime, String> {
@@ -335,6 +370,23 @@ mod tests {
         assert_eq!(load.cpu_pressure.get().unwrap().some.over_60s_ratio, 0.125);
         assert_eq!(load.pressure_since_boot(&load.cpu_pressure), Some(0.5));
         assert!(load.io_pressure.gap().is_some());
+    }
+
+    #[test]
+    fn a_cpu_that_comes_or_goes_has_no_difference_and_junk_takes_no_other_with_it() {
+        let asked = CpuSet::parse("0-2").unwrap();
+        let read = |text: &str| cpu_times(&Tree::from_text(&format!("//- /proc/stat\n{text}")), &asked);
+        let before = read("cpu0 10 0 0 0\ncpu1 5 5 5 5\ncpu3 1 1 1 1\n");
+        assert_eq!(before.len(), 2, "CPU 3 was not asked for");
+        let after = read("cpu0 60 0 20 0 0 5\ncpu1 x\ncpu2 1 0 0 0\ncpu9999999999 1 1 1 1\n");
+        let passed = between(&after, &before);
+        assert_eq!((passed.len(), passed[0].busy_ns(), passed[0].kernel_ns()), (1, 75 * TICK_NS, 25 * TICK_NS));
+        let used = passed[0].use_in(1_000_000_000).unwrap();
+        let off = (used.user_ratio - 0.5).abs() + (used.system_ratio - 0.25).abs();
+        assert!(after.len() == 2 && off < 1e-9, "{used:?}");
+        assert!((passed[0].use_in(0).unwrap().busy_ratio() - 1.0).abs() < 1e-9, "a window shorter than a tick");
+        assert_eq!(between(&before, &after)[0].use_in(1).unwrap().busy_ratio(), 0.0, "backwards is no time");
+        assert_eq!(CpuTime::default().use_in(1), None);
     }
 
     #[test]

@@ -157,6 +157,10 @@ pub struct Level {
     pub system_ns: u64,
     /// Per CPU.
     pub cpus: Vec<CpuUse>,
+    /// Share of the CPUs' time that other processes had, by the ticks of /proc/stat; none where nobody could tell their time
+    /// from the load's own.
+    #[serde(default)]
+    pub foreign_ratio: Option<f64>,
     /// One-minute load average at the end of the window.
     pub load_average: Option<f64>,
     /// Idle-state counters.

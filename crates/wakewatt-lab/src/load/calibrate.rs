@@ -67,7 +67,9 @@ impl Engine {
         }
         let [.., a, b] = &by_thread[..] else { return Err(Ended::Failed("nothing was calibrated".into())) };
         let capacity: Vec<f64> = a.iter().zip(b).map(|(a, b)| f64::midpoint(*a, *b)).collect();
-        if capacity.iter().sum::<f64>() <= 0.0 {
+        let sum: f64 = capacity.iter().sum();
+        // Nothing, of no time at all.
+        if sum.is_nan() || sum <= 0.0 {
             let why =
                 "not one transaction ended in a calibration interval; give a shorter --service or a longer --interval";
             return Err(Ended::Failed(why.into()));

@@ -39,8 +39,8 @@ pub struct Beside {
     pub n_throttles: u64,
     /// System-management interrupts: the firmware took the CPUs, and the kernel does not know.
     pub n_smis: u64,
-    /// Taken by other processes.
-    pub foreign_ratio: f64,
+    /// Taken by other processes; none where nobody can tell.
+    pub foreign_ratio: Option<f64>,
 }
 
 /// 100 % or more: a queue that need not have a steady state.
@@ -48,12 +48,19 @@ pub fn is_saturated(ask: Ask) -> bool {
     matches!(ask, Ask::Share(share) if share >= 1.0)
 }
 
-/// Is a broken rule the surroundings' doing, and not that of the settings the load ran under? Slowing down for heat may be
-/// the settings' doing, and how much the hypervisor may take is for whoever asks to say.
-pub fn is_of_surroundings(why: &str) -> bool {
-    ["the firmware interrupted", "other processes", "was silent for", "drifted by"]
-        .iter()
-        .any(|words| why.contains(words))
+/// What the surroundings did to a level, and not the settings the load ran under: it says nothing about them. Slowing down
+/// for heat may be the settings' doing, and how much the hypervisor may take is for whoever asks to say, as is how much
+/// other processes may: `foreign_ratio`, of the CPUs' time.
+pub fn by_surroundings(level: &Level, foreign_ratio: f64) -> Vec<String> {
+    let words = ["the firmware interrupted", "was silent for", "drifted by"];
+    let is_theirs = |why: &&String| words.iter().any(|words| why.contains(words));
+    let had = level.foreign_ratio.filter(|had| *had > foreign_ratio);
+    level.is_invalid.iter().filter(is_theirs).cloned().chain(had.map(|had| others(had, foreign_ratio))).collect()
+}
+
+fn others(had_ratio: f64, limit_ratio: f64) -> String {
+    let (had, limit) = (had_ratio * 100.0, limit_ratio * 100.0);
+    format!("other processes used {had:.1} % of the CPUs' time (at most {} %)", three_digits(limit))
 }
 
 /// The rules a level broke; none: valid.
@@ -81,10 +88,7 @@ pub fn environment(energy: Option<&EnergySample>, beside: &Beside) -> Vec<String
     if beside.n_smis > 0 {
         out.push(format!("the firmware interrupted {} times (SMI)", beside.n_smis));
     }
-    if beside.foreign_ratio > FOREIGN_RATIO {
-        let (had, limit) = (beside.foreign_ratio * 100.0, FOREIGN_RATIO * 100.0);
-        out.push(format!("other processes used {had:.1} % of the CPUs' time (at most {limit:.0} %)"));
-    }
+    out.extend(beside.foreign_ratio.filter(|had| *had > FOREIGN_RATIO).map(|had| others(had, FOREIGN_RATIO)));
     out
 }
 
@@ -179,10 +183,16 @@ pub(super) mod tests {
 
     #[test]
     fn the_surroundings_are_told_from_what_the_settings_did() {
-        let beside = Beside { n_smis: 2, foreign_ratio: 0.5, ..Beside::default() };
-        let all = broken(&level(Ask::Share(0.5), 500.0, 100.0), &beside);
-        assert_eq!(all.iter().filter(|why| is_of_surroundings(why)).count(), 2, "{all:?}");
-        assert!(all.len() > 2, "and the rate");
+        let beside = Beside { n_smis: 2, foreign_ratio: Some(0.5), ..Beside::default() };
+        let mut level = Level { foreign_ratio: Some(0.5), ..level(Ask::Share(0.5), 500.0, 100.0) };
+        level.is_invalid = broken(&level, &beside);
+        let all = by_surroundings(&level, FOREIGN_RATIO);
+        assert_eq!(all.len(), 2, "{all:?}");
+        assert!(level.is_invalid.len() > 2 && all.iter().all(|why| level.is_invalid.contains(why)), "and the rate");
+        assert_eq!(by_surroundings(&level, 0.5).len(), 1, "as much as they may");
+        assert!(by_surroundings(&level, 0.499)[1].ends_with("used 50.0 % of the CPUs' time (at most 49.9 %)"));
+        level.foreign_ratio = None;
+        assert_eq!(by_surroundings(&level, 0.0).len(), 1, "nobody knows, so nobody is blamed");
     }
 
     #[test]
@@ -216,10 +226,10 @@ pub(super) mod tests {
     #[test]
     fn steal_heat_and_others_are_named() {
         let beside =
-            Beside { capacity_per_s: None, steal_ratio: 0.006, n_throttles: 2, n_smis: 1, foreign_ratio: 0.021 };
+            Beside { capacity_per_s: None, steal_ratio: 0.006, n_throttles: 2, n_smis: 1, foreign_ratio: Some(0.021) };
         let why = broken(&level(Ask::Rate(500.0), 500.0, 500.0), &beside);
         assert!(why.len() == 4 && why[3].contains("used 2.1 %"), "{why:?}");
-        let still = Beside { foreign_ratio: 0.02, ..Beside::default() };
+        let still = Beside { foreign_ratio: Some(0.02), ..Beside::default() };
         assert_eq!(broken(&level(Ask::Rate(500.0), 500.0, 500.0), &still), Vec::<String>::new());
     }
 

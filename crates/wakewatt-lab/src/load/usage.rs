@@ -4,8 +4,8 @@
 //! a tenth of a second it is not. Guest time is inside user time already. The moment of reading is taken beside the ticks,
 //! because under full load the reader itself waits for a CPU.
 
-use std::collections::BTreeMap;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::facts::load::{CpuTime, between, cpu_times, parse_average};
 use wakewatt_core::samples::load::CpuUse;
 use wakewatt_core::source::Source;
 
@@ -18,19 +18,11 @@ const AVERAGED_NS: u64 = 60_000_000_000;
 /// Said where a level has none.
 pub const NO_LOAD_AVERAGE: &str = "no load average: it is one of a minute, and ramp and recording together are shorter";
 
-/// Ticks of one CPU so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Ticks {
-    user: u64,
-    system: u64,
-    steal: u64,
-}
-
-/// Ticks at one moment.
+/// Times of some CPUs at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     at_ns: u64,
-    cpus: BTreeMap<u32, Ticks>,
+    cpus: Vec<CpuTime>,
 }
 
 /// What happened between two moments.
@@ -47,44 +39,19 @@ pub struct Used {
 impl Usage {
     /// Reads these CPUs; what cannot be read stays out.
     pub fn read(src: &dyn Source, cpus: &CpuSet, at_ns: u64) -> Usage {
-        let bytes = src.read("/proc/stat").unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
-        let mut out = Usage { at_ns, ..Usage::default() };
-        for line in text.lines() {
-            let mut words = line.split_whitespace();
-            let Some(cpu) = words.next().and_then(|w| w.strip_prefix("cpu")?.parse().ok()) else { continue };
-            let ticks: Vec<u64> = words.filter_map(|w| w.parse().ok()).collect();
-            if let (true, [user, nice, system, _, _, irq, softirq, steal, ..]) = (cpus.contains(cpu), &ticks[..]) {
-                let sum = |all: &[u64]| all.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
-                let ticks =
-                    Ticks { user: sum(&[*user, *nice]), system: sum(&[*system, *irq, *softirq]), steal: *steal };
-                out.cpus.insert(cpu, ticks);
-            }
-        }
-        out
+        Usage { at_ns, cpus: cpu_times(src, cpus) }
     }
 
     /// Since an earlier reading.
     pub fn since(&self, before: &Usage) -> Used {
-        let window_ns = self.at_ns.saturating_sub(before.at_ns).max(1) as f64;
-        let mut used = Used::default();
-        for (cpu, now) in &self.cpus {
-            let Some(then) = before.cpus.get(cpu) else { continue };
-            let ns = |now: u64, then: u64| now.saturating_sub(then).saturating_mul(TICK_NS);
-            let (user_ns, system_ns) = (ns(now.user, then.user), ns(now.system, then.system));
-            // Ticks are coarse: the parts of a short window may add up to more than it.
-            let of_ns = window_ns.max(user_ns.saturating_add(system_ns) as f64);
-            let ratio = |ns: u64| (ns as f64 / of_ns).min(1.0);
-            used.cpu_ns = used.cpu_ns.saturating_add(user_ns).saturating_add(system_ns);
-            used.system_ns = used.system_ns.saturating_add(system_ns);
-            used.cpus.push(CpuUse {
-                cpu: *cpu,
-                user_ratio: ratio(user_ns),
-                system_ratio: ratio(system_ns),
-                steal_ratio: ratio(ns(now.steal, then.steal)),
-            });
+        let window_ns = self.at_ns.saturating_sub(before.at_ns);
+        let passed = between(&self.cpus, &before.cpus);
+        let sum = |of: fn(&CpuTime) -> u64| passed.iter().map(of).fold(0, u64::saturating_add);
+        Used {
+            cpus: passed.iter().filter_map(|cpu| cpu.use_in(window_ns)).collect(),
+            cpu_ns: sum(CpuTime::busy_ns),
+            system_ns: sum(CpuTime::kernel_ns),
         }
-        used
     }
 }
 
@@ -94,7 +61,7 @@ pub fn load_average(src: &dyn Source, loaded_ns: u64) -> Option<f64> {
         return None;
     }
     let bytes = src.read("/proc/loadavg").ok()?;
-    String::from_utf8_lossy(&bytes).split_whitespace().next()?.parse().ok().filter(|n: &f64| n.is_finite())
+    Some(parse_average(&String::from_utf8_lossy(&bytes)).ok()?.over_1min)
 }
 
 /// System-management interrupts so far: one CPU stands for all; on machines without the register, or without the right to

@@ -49,7 +49,8 @@ pub struct PlanFile {
 pub struct RejectFile {
     /// Percent of the measured CPUs' time that the hypervisor takes: 5.
     pub steal_percent: Option<f64>,
-    /// Percent that other processes use: 50.
+    /// Percent of the measured CPUs' time that other processes use: 50. Of `steps` and `shop` it is each level's own count;
+    /// what a `command` uses itself cannot be told from others' work, so in a plan with one of these it judges nothing else.
     pub others_percent: Option<f64>,
     /// Thermal throttling; off by default, because an arm that throttles by its own doing pays for it.
     pub throttling: Option<bool>,

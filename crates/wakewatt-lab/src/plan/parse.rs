@@ -58,8 +58,8 @@ pub fn parse(text: &str, profile: &dyn Fn(&str) -> Result<Profile, String>) -> R
     let limits = match &file.reject {
         None => Limits { steal_ratio: 0.05, ..Limits::default() },
         Some(reject) => Limits {
-            steal_ratio: reject.steal_percent.unwrap_or(5.0) / 100.0,
-            foreign_ratio: reject.others_percent.unwrap_or(50.0) / 100.0,
+            steal_ratio: percent("steal_percent", reject.steal_percent.unwrap_or(5.0))?,
+            foreign_ratio: percent("others_percent", reject.others_percent.unwrap_or(50.0))?,
             is_throttling_spoilt: reject.throttling.unwrap_or(false),
         },
     };
@@ -81,6 +81,14 @@ pub fn parse(text: &str, profile: &dyn Fn(&str) -> Result<Profile, String>) -> R
         is_strict: file.strict.unwrap_or(false),
         limits,
     })
+}
+
+/// As a ratio; a limit that is no share would reject every block, or none without a word.
+fn percent(key: &str, percent: f64) -> Result<f64, String> {
+    match (0.0..=100.0).contains(&percent) {
+        true => Ok(percent / 100.0),
+        false => Err(format!("reject.{key} = {percent}: give 0 to 100")),
+    }
 }
 
 /// Up to here, every second round has fewer baseline pairs than a test needs.

@@ -55,6 +55,8 @@ fn wrong_words_are_named_with_the_nearest_right_one() {
         ("kind = \"wakeup\"", "kind = \"wakup\"", "did you mean wakeup?"),
         ("kind = \"wakeup\"", "kind = \"wakeup\"\npeer = \"x\"", "workload wakeup: peer: no such key"),
         ("kind = \"wakeup\"", "kind = \"command\"", "say what to run"),
+        ("[[workload]]", "[reject]\nothers_percent = -1\n[[workload]]", "reject.others_percent = -1: give 0 to 100"),
+        ("[[workload]]", "[reject]\nsteal_percent = nan\n[[workload]]", "reject.steal_percent = NaN"),
         ("kind = \"wakeup\"", "kind = \"shop\"", "say how many"),
         ("kind = \"wakeup\"", "kind = \"disk\"\nengine = \"iouring\"", "did you mean io_uring?"),
         ("undo_command = [\"systemctl\", \"start\", \"x\"]\n", "", "say how it is taken back"),

@@ -7,6 +7,9 @@
 //!
 //! A level that broke a rule is kept and says so. It is abandoned only where there is nothing to keep: the server died, or
 //! nobody answers any more.
+//!
+//! Server and clients go to their CPUs at the beginning of each level: an arm may have taken one offline and brought it back,
+//! and threads that lost a CPU so do not find it again by themselves.
 
 use super::Shop;
 use super::client::{Failure, Generator, Pace, Tally, client_spec};
@@ -75,6 +78,7 @@ struct Around {
     load_average: Option<f64>,
     notes: Vec<String>,
     beside: Beside,
+    n_client_cpus: usize,
     is_interrupted: bool,
 }
 
@@ -106,12 +110,28 @@ impl Shop {
             _ => return Err("the shop is asked for clients, a rate, or idle".into()),
         };
         self.n_levels += 1;
+        let displaced = self.server.as_ref().and_then(|server| server.confine(&self.places.server).err());
         self.pass(monotonic_ns() + settle_ns, stop, None)?;
         let spec = client_spec(self, pace);
         let n_threads = spec.n_threads;
         let generator = Generator::start(spec)?;
-        self.pass(monotonic_ns() + ramp_ns, stop, Some(&generator))?;
-        let around = self.record([ramp_ns, record_ns], stop, src, &generator)?;
+        let recorded = self.pass(monotonic_ns() + ramp_ns, stop, Some(&generator));
+        let mut around = match recorded.and_then(|()| self.record([ramp_ns, record_ns], stop, src, &generator)) {
+            Ok(around) => around,
+            // The thread that ended knows why.
+            Err(why) if generator.is_broken() => return Err(generator.halt().err().unwrap_or(why)),
+            Err(why) => return Err(why),
+        };
+        if self.is_here {
+            around.notes.extend(self.places.offline(src));
+            let server = &self.places.server;
+            around.notes.extend(displaced.map(|why| format!("the server cannot be kept on CPUs {server}: {why}")));
+            let n_displaced = generator.shared().n_displaced.load(Relaxed);
+            if n_displaced > 0 {
+                let n = format!("{n_displaced} of {n_threads} threads of the clients");
+                around.notes.push(format!("{n} could not run on CPUs {} (offline?)", self.places.clients));
+            }
+        }
         if !around.is_interrupted {
             self.pass(monotonic_ns() + down_ns, stop, Some(&generator))?;
         }
@@ -134,7 +154,7 @@ impl Shop {
 
     /// Waits until then; false where it was stopped.
     fn watch(&mut self, until_ns: u64, stop: &AtomicBool, generator: Option<&Generator>) -> Result<bool, String> {
-        let (mut n_good, mut lost_since_ns) = (0, None);
+        let mut silence = Silence::default();
         loop {
             if stop.load(Relaxed) {
                 return Ok(false);
@@ -148,9 +168,7 @@ impl Shop {
                     return Err("a thread of the clients ended early; please report this".into());
                 }
                 let (good, bad) = (generator.shared().n_good.load(Relaxed), generator.shared().n_bad.load(Relaxed));
-                if good != n_good || bad == 0 {
-                    (n_good, lost_since_ns) = (good, None);
-                } else if now_ns - *lost_since_ns.get_or_insert(now_ns) > LOST_NS {
+                if silence.is_lost(good, bad, now_ns) {
                     let silent = show_ns(LOST_NS);
                     return Err(format!("{}: no good answer for {silent} ({bad} failed)", self.target.at));
                 }
@@ -173,8 +191,9 @@ impl Shop {
         let cpus = self.places.server.clone();
         let idle = IdleBaseline::read(src, &cpus.iter().collect::<Vec<_>>());
         let both = cpus.or(&self.places.clients);
-        let before = Usage::read(self.cpu_of, &self.target, src);
-        let noise = NoiseCounters::read(src, &both, before.ours_ns(self.cpu_of).unwrap_or(0));
+        let before = Usage::read(self.cpu_of, &self.target, &cpus, src);
+        let noise_at_ns = monotonic_ns();
+        let noise = NoiseCounters::read(src, &both, before.ours_ns(self.cpu_of).unwrap_or(0)).without_interrupts();
         let smis = n_smis(src, &cpus);
         let start_at_ns = monotonic_ns();
         let recorded = &generator.shared().recorded;
@@ -183,27 +202,31 @@ impl Shop {
         let is_whole = self.watch(start_at_ns + record_ns, stop, Some(generator))?;
         let end_at_ns = if is_whole { start_at_ns + record_ns } else { monotonic_ns() };
         recorded.end(end_at_ns);
-        let after = Usage::read(self.cpu_of, &self.target, src);
-        let used = after.since(&before, &cpus);
+        let after = Usage::read(self.cpu_of, &self.target, &cpus, src);
+        let used = after.since(&before).within(end_at_ns - start_at_ns);
         let idle = idle.since(src);
         // Where the server's own time is not known, nobody can tell it from that of others; steal and throttling one can.
         let ours_ns = after.ours_ns(self.cpu_of).filter(|_| before.ours_ns(self.cpu_of).is_some());
-        let now = NoiseCounters::read(src, &both, ours_ns.unwrap_or(u64::MAX));
-        let noise = now.since(&noise, end_at_ns - start_at_ns);
+        let noise_ns = monotonic_ns() - noise_at_ns;
+        let now = NoiseCounters::read(src, &both, ours_ns.unwrap_or(u64::MAX)).without_interrupts();
+        let noise = now.since(&noise, noise_ns);
+        // Of a server of our own it is known where it runs, too; one that somebody else has started may run on other CPUs.
+        let is_known = self.server.is_some() && ours_ns.is_some() && !used.cpus.is_empty();
         let since = n_smis(src, &cpus).zip(smis).map_or(0, |(now, then)| now.saturating_sub(then));
-        // Of a server elsewhere this machine says nothing. CPU time that is nobody's here is a note only: the network's
-        // soft interrupts are in no process's time, and they are this load's own.
+        // Of a server elsewhere this machine says nothing.
         let (notes, beside) = match self.is_here {
             true => {
                 let (steal_ratio, n_throttles) = (noise.steal_ratio, noise.n_throttles);
-                (noise.notes, Beside { steal_ratio, n_throttles, n_smis: since, ..Beside::default() })
+                let foreign_ratio = is_known.then_some(noise.foreign_ratio.max(0.0));
+                (noise.notes, Beside { capacity_per_s: None, steal_ratio, n_throttles, n_smis: since, foreign_ratio })
             }
             false => (Vec::new(), Beside::default()),
         };
         let load_average = load_average(src, ramp_ns.saturating_add(end_at_ns - start_at_ns)).filter(|_| self.is_here);
         let window = Window { start_at_ns, end_at_ns };
         let energy = recorder.and_then(|recorder| Meters::said(recorder.stop_within(window)));
-        Ok(Around { window, used, idle, energy, load_average, notes, beside, is_interrupted: !is_whole })
+        let (n_client_cpus, is_interrupted) = (self.places.n_client_cpus(src), !is_whole);
+        Ok(Around { window, used, idle, energy, load_average, notes, beside, n_client_cpus, is_interrupted })
     }
 
     fn summed(&self, ask: Ask, phases_ns: [u64; 4], n_threads: u32, tally: &Tally, around: Around) -> Ran {
@@ -227,6 +250,7 @@ impl Shop {
             cpu_ns: server.map_or(0, |(all, _)| all),
             system_ns: server.map_or(0, |(_, system)| system),
             cpus: around.used.cpus,
+            foreign_ratio: around.beside.foreign_ratio,
             load_average: around.load_average,
             idle: around.idle,
             energy: around.energy,
@@ -247,9 +271,31 @@ impl Shop {
             let part = show_ns(level.window.length_ns());
             level.is_invalid.push(format!("interrupted after {part} of {}", show_ns(phases_ns[2])));
         }
-        level.is_invalid.extend(broken_rules(&level, &generator, self.places.clients.len()));
+        level.is_invalid.extend(broken_rules(&level, &generator, around.n_client_cpus));
         level.is_invalid.extend(environment(level.energy.as_ref(), &around.beside));
         Ran { level, generator }
+    }
+}
+
+/// Since when nobody has had a good answer.
+#[derive(Debug, Default)]
+struct Silence {
+    n_good: u64,
+    n_bad: u64,
+    since_ns: Option<u64>,
+}
+
+impl Silence {
+    /// Only failures are signs of it: clients who think for long do not ask, and so get no answer.
+    fn is_lost(&mut self, n_good: u64, n_bad: u64, now_ns: u64) -> bool {
+        if n_good != self.n_good {
+            *self = Silence { n_good, n_bad, since_ns: None };
+        }
+        if n_bad == self.n_bad {
+            return false;
+        }
+        self.n_bad = n_bad;
+        now_ns - *self.since_ns.get_or_insert(now_ns) > LOST_NS
     }
 }
 
@@ -284,6 +330,8 @@ mod tests {
         let level = &ran.level;
         assert!(level.n_planned > 0 && level.n_done > 0 && level.per_s > 0.0, "{level:?}");
         assert_eq!(level.n_planned, level.n_done + level.n_failed);
+        assert_eq!(level.foreign_ratio, None, "a server that somebody else has started may run anywhere");
+        assert!(level.is_invalid.iter().all(|why| !why.contains("other processes")), "{:?}", level.is_invalid);
         assert_eq!((level.parts.len(), level.window.length_ns(), level.energy.is_none()), (7, PHASES[2], true));
         assert!(level.cpu_ns > 0 && ran.generator.late.n == level.n_planned);
         let rate = shop.level(Ask::Rate(40.0), PHASES, &stop, &src).unwrap();
@@ -293,6 +341,29 @@ mod tests {
         assert!(shop.level(Ask::Share(0.5), PHASES, &stop, &src).is_err());
         assert!(shop.level(Ask::Clients(11), PHASES, &stop, &src).unwrap_err().contains("ulimit"));
         assert!(shop.level(Ask::Rate(f64::NAN), PHASES, &stop, &src).is_err());
+    }
+
+    #[test]
+    fn cpus_that_are_offline_are_in_the_levels_notes() {
+        let (open, stop) = (Open::shop(), AtomicBool::new(false));
+        let nothing = Tree::from_text("//- /sys/devices/system/cpu/online\n4000\n");
+        let mut shop = Shop::start(spec(&open), &stop, &nothing).unwrap();
+        let notes = shop.level(Ask::Clients(1), PHASES, &stop, &nothing).unwrap().disturbances;
+        let n = shop.places.clients.len();
+        assert!(notes.iter().any(|note| note.starts_with(&format!("{n} of {n} client CPU"))), "{notes:?}");
+    }
+
+    #[test]
+    fn only_failures_without_a_good_answer_between_are_silence() {
+        let (mut silence, s) = (Silence::default(), LOST_NS);
+        assert!(!silence.is_lost(5, 1, 0));
+        assert!(!silence.is_lost(5, 2, s), "the first");
+        assert!(!silence.is_lost(5, 2, 9 * s), "who thinks for long does not ask");
+        assert!(silence.is_lost(5, 3, 9 * s));
+        assert!(!silence.is_lost(6, 4, 10 * s) && !silence.is_lost(6, 5, 20 * s), "a good answer between");
+        assert!(!silence.is_lost(6, 6, 21 * s) && silence.is_lost(6, 7, 22 * s));
+        let mut never = Silence::default();
+        assert!(!never.is_lost(0, 3, 0) && never.is_lost(0, 9, s + 1), "nobody ever answered");
     }
 
     #[test]

@@ -64,6 +64,29 @@ fn rest(allowed: &CpuSet, without: &CpuSet) -> CpuSet {
     if rest.is_empty() { allowed.clone() } else { rest }
 }
 
+impl Places {
+    /// Which of them are offline now, in words. Where the kernel does not say, nothing is.
+    pub fn offline(&self, src: &dyn Source) -> Vec<String> {
+        let Some(online) = online(src) else { return Vec::new() };
+        let of = |whose: &str, cpus: &CpuSet| {
+            let (n_off, n) = (cpus.minus(&online).len(), cpus.len());
+            let (plural, are) = (if n == 1 { "" } else { "s" }, if n_off == 1 { "is" } else { "are" });
+            (n_off > 0).then(|| format!("{n_off} of {n} {whose} CPU{plural} {are} offline"))
+        };
+        [of("server", &self.server), of("client", &self.clients)].into_iter().flatten().collect()
+    }
+
+    /// CPUs that the clients have now, at least the one they run on.
+    pub fn n_client_cpus(&self, src: &dyn Source) -> usize {
+        online(src).map_or(self.clients.len(), |online| self.clients.and(&online).len()).max(1)
+    }
+}
+
+fn online(src: &dyn Source) -> Option<CpuSet> {
+    let bytes = src.read("/sys/devices/system/cpu/online").ok()?;
+    CpuSet::parse(String::from_utf8_lossy(&bytes).trim()).ok()
+}
+
 /// The CPUs of each core, by the first; a CPU that says nothing is a core of its own.
 fn cores(src: &dyn Source, allowed: &CpuSet) -> Vec<CpuSet> {
     let mut cores: BTreeMap<u32, CpuSet> = BTreeMap::new();
@@ -90,6 +113,17 @@ mod tests {
             }
         }
         (Tree::from_text(&text), all)
+    }
+
+    #[test]
+    fn cpus_that_are_offline_are_told() {
+        let set = |text: &str| CpuSet::parse(text).unwrap();
+        let places = Places { server: set("0-1"), clients: set("2"), remark: None };
+        let host = |online: &str| Tree::from_text(&format!("//- /sys/devices/system/cpu/online\n{online}\n"));
+        assert_eq!(places.offline(&host("0-3")), Vec::<String>::new());
+        assert_eq!(places.offline(&host("0,3")), ["1 of 2 server CPUs is offline", "1 of 1 client CPU is offline"]);
+        assert_eq!(places.offline(&host("2"))[0], "2 of 2 server CPUs are offline");
+        assert_eq!((places.offline(&Tree::default()), places.n_client_cpus(&host("0"))), (Vec::new(), 1));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The server as a child process, from the side of whoever starts it.
 //!
 //! Its specification is written to its standard input and its first line of output says where it listens, or why not. The
-//! input stays open: when this process ends, however it ends, the child sees the end of its input and ends too.
+//! input stays open: when this process ends, however it ends, the child sees the end of its input, leaves nothing behind, and
+//! ends too. The signal the kernel sends it then as well ([`bound`]) would end it at once, with a half-made database on the
+//! disk or PostgreSQL's tables left; so it is passed over, and a child that cannot end in order is ended by itself.
 
 use super::server::{About, ServerSpec, serve};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_host::affinity;
 use wakewatt_host::bound;
 use wakewatt_host::clock::monotonic_ns;
 
@@ -20,6 +23,8 @@ use wakewatt_host::clock::monotonic_ns;
 pub const COMMAND: &str = "shop-server";
 /// How long it may take to close: PostgreSQL drops its tables.
 const CLOSES_NS: u64 = 5_000_000_000;
+/// How long it may take without anybody who waits: a shop that is being built is finished first.
+const CLOSES_ALONE: Duration = Duration::from_secs(60);
 
 /// The child's first line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -61,6 +66,11 @@ impl Server {
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Back to these CPUs: where one of them was offline, its threads have lost it, or found others.
+    pub fn confine(&self, cpus: &CpuSet) -> Result<(), String> {
+        affinity::confine_process(self.pid(), cpus).map_err(|e| e.to_string())
     }
 
     /// Says how it ended, if it did.
@@ -112,6 +122,8 @@ pub fn child() -> Result<(), String> {
         // Whatever else comes is thrown away; what counts is the end.
         while input.read(&mut [0u8; 256]).is_ok_and(|n| n > 0) {}
         drop(end);
+        std::thread::sleep(CLOSES_ALONE);
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     };
     std::thread::Builder::new().name("shop-parent".into()).spawn(wait).map_err(|e| e.to_string())?;
     let served = serve(&spec, |about| say(&Said::Open(about.clone())), ended);

@@ -6,14 +6,16 @@
 
 use super::client::Target;
 use super::server::{About, NAME};
+use crate::load::usage;
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::facts::load::{CpuTime, parse_stat};
+use wakewatt_core::facts::load::parse_stat;
 use wakewatt_core::samples::load::CpuUse;
 use wakewatt_core::source::Source;
+use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::own_usage;
 
 /// Whose CPU time is counted.
@@ -50,8 +52,10 @@ pub struct Usage {
     server: Option<(u64, u64)>,
     /// This program.
     own: Option<(u64, u64)>,
-    /// Every CPU of this machine.
-    cpus: Vec<CpuTime>,
+    /// The CPUs asked for.
+    cpus: usage::Usage,
+    /// When all this was read. A server that is full answers late, and what it says is of then.
+    at_ns: u64,
 }
 
 /// What happened between two readings.
@@ -63,26 +67,40 @@ pub struct Used {
     pub own: Option<(u64, u64)>,
     /// Per CPU.
     pub cpus: Vec<CpuUse>,
+    /// Between the readings.
+    pub took_ns: u64,
+}
+
+impl Used {
+    /// CPU time as it is for a window of this length, where the readings lay further apart.
+    pub fn within(self, window_ns: u64) -> Used {
+        let took_ns = u128::from(self.took_ns.max(window_ns).max(1));
+        let part = |ns: u64| u64::try_from(u128::from(ns) * u128::from(window_ns) / took_ns).unwrap_or(ns);
+        let both = |of: Option<(u64, u64)>| of.map(|(all, system)| (part(all), part(system)));
+        Used { server: both(self.server), own: both(self.own), ..self }
+    }
 }
 
 impl Usage {
-    /// Reads now.
-    pub fn read(of: CpuOf, target: &Target, src: &dyn Source) -> Usage {
-        let text = src.read("/proc/stat").unwrap_or_default();
-        let cpus = parse_stat(&String::from_utf8_lossy(&text)).map(|s| s.cpus).unwrap_or_default();
-        let own = own_usage::cpu_ns();
+    /// Reads now, and how busy these CPUs are.
+    pub fn read(of: CpuOf, target: &Target, cpus: &CpuSet, src: &dyn Source) -> Usage {
+        let mut own = None;
         let server = match of {
             CpuOf::ServerProcess | CpuOf::WebProcess => {
                 ask(target).ok().and_then(|about| about.cpu_ns.zip(about.system_ns))
             }
             CpuOf::Machine => {
-                let sum = |of: fn(&CpuTime) -> u64| cpus.iter().map(of).fold(0, u64::saturating_add);
-                let all = (!cpus.is_empty()).then(|| (sum(CpuTime::busy_ns), sum(CpuTime::kernel_ns)));
+                // The line for all CPUs: it keeps what a CPU had used that is offline now.
+                let text = src.read("/proc/stat").unwrap_or_default();
+                let all = parse_stat(&String::from_utf8_lossy(&text)).ok().map(|stat| stat.total);
+                let all = all.map(|all| (all.busy_ns(), all.kernel_ns()));
+                own = own_usage::cpu_ns();
                 all.zip(own).map(|(all, own)| (all.0.saturating_sub(own.0), all.1.saturating_sub(own.1)))
             }
             CpuOf::Unknown => None,
         };
-        Usage { server, own, cpus }
+        let at_ns = monotonic_ns();
+        Usage { server, own: own.or_else(own_usage::cpu_ns), cpus: usage::Usage::read(src, cpus, at_ns), at_ns }
     }
 
     /// CPU time of server and clients together, where no part of it is anybody else's and nothing is missing.
@@ -91,26 +109,16 @@ impl Usage {
         Some(server.saturating_add(own))
     }
 
-    /// What happened since, on these CPUs.
-    pub fn since(&self, before: &Usage, cpus: &CpuSet) -> Used {
+    /// What happened since.
+    pub fn since(&self, before: &Usage) -> Used {
         let between = |now: Option<(u64, u64)>, then: Option<(u64, u64)>| {
             now.zip(then).map(|(now, then)| (now.0.saturating_sub(then.0), now.1.saturating_sub(then.1)))
-        };
-        let is_asked = |c: &&CpuTime| c.cpu.is_some_and(|cpu| cpus.contains(cpu));
-        let used = |now: &CpuTime| {
-            let passed = now.since(before.cpus.iter().find(|then| then.cpu == now.cpu)?);
-            let ratio = |ns: u64| passed.ratio(ns).unwrap_or(0.0);
-            Some(CpuUse {
-                cpu: now.cpu?,
-                user_ratio: ratio(passed.user_ns.saturating_add(passed.nice_ns)),
-                system_ratio: ratio(passed.kernel_ns()),
-                steal_ratio: ratio(passed.steal_ns),
-            })
         };
         Used {
             server: between(self.server, before.server),
             own: between(self.own, before.own),
-            cpus: self.cpus.iter().filter(is_asked).filter_map(used).collect(),
+            cpus: self.cpus.since(&before.cpus).cpus,
+            took_ns: self.at_ns.saturating_sub(before.at_ns),
         }
     }
 }
@@ -140,19 +148,30 @@ mod tests {
     use wakewatt_core::source::Tree;
 
     #[test]
+    fn an_answer_that_came_late_is_of_a_longer_time_than_the_window() {
+        let used = Used { server: Some((330, 110)), own: Some((u64::MAX, 0)), took_ns: 11_000, ..Used::default() };
+        let within = used.clone().within(10_000);
+        assert_eq!((within.server, within.own), (Some((300, 100)), Some((u64::MAX / 11 * 10 + 3, 0))));
+        assert_eq!(used.clone().within(11_000).server, used.server);
+        assert_eq!(used.clone().within(12_000).server, used.server, "never more than was read");
+        assert_eq!(Used::default().within(0), Used::default());
+    }
+
+    #[test]
     fn our_server_says_what_it_used_and_others_are_what_is_left() {
         let shop = Open::shop();
         let target = Target { host: "x".into(), at: shop.at, prefix: String::new() };
         let host =
             |busy: u64| Tree::from_text(&format!("//- /proc/stat\ncpu  {busy} 0 0 0\ncpu0 {busy} 0 100 900 0 0 0 0\n"));
-        let before = Usage::read(CpuOf::ServerProcess, &target, &host(100));
-        let used = Usage::read(CpuOf::ServerProcess, &target, &host(300)).since(&before, &CpuSet::parse("0").unwrap());
+        let (one, none) = (CpuSet::parse("0").unwrap(), CpuSet::new());
+        let before = Usage::read(CpuOf::ServerProcess, &target, &one, &host(100));
+        let used = Usage::read(CpuOf::ServerProcess, &target, &one, &host(300)).since(&before);
         assert!(used.server.is_some() && used.own.is_some());
         assert!((used.cpus[0].user_ratio - 1.0).abs() < 1e-9);
-        let before = Usage::read(CpuOf::Machine, &target, &host(10_000));
-        let used = Usage::read(CpuOf::Machine, &target, &host(10_200)).since(&before, &CpuSet::new());
+        let before = Usage::read(CpuOf::Machine, &target, &none, &host(10_000));
+        let used = Usage::read(CpuOf::Machine, &target, &none, &host(10_200)).since(&before);
         let (all, own) = (used.server.unwrap(), used.own.unwrap());
         assert_eq!((all.0 + own.0, used.cpus.len()), (2_000_000_000, 0));
-        assert_eq!(Usage::read(CpuOf::Unknown, &target, &host(1)).server, None);
+        assert_eq!(Usage::read(CpuOf::Unknown, &target, &none, &host(1)).server, None);
     }
 }

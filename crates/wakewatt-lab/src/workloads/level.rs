@@ -4,11 +4,12 @@
 //! start, CPU time per operation and the kernel's part of it, watts and work per energy. The maximum that shares refer to is
 //! calibrated once, as found, and kept with the run: all arms are asked for the same load, or watts could not be compared.
 //! A level that fell short of its rate is noted and kept: where an arm cannot keep up, that is its result, and leaving such
-//! blocks out would praise it. What the surroundings did (firmware, other processes, a silent meter, heat that drifts) is no
-//! arm's result, and the block does not count.
+//! blocks out would praise it. What the surroundings did (firmware, a silent meter, heat that drifts) is no arm's result, and
+//! the block does not count; nor where other processes had more of the CPUs than the plan allows (`reject.others_percent`),
+//! which the level itself tells from the load's own work.
 
 use crate::experiment::{Calibrated, Workload, Yield};
-use crate::load::rules::{is_of_surroundings, is_saturated};
+use crate::load::rules::{by_surroundings, is_saturated};
 use crate::load::schedule::stream_seed;
 use hdrhistogram::Histogram;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +41,7 @@ pub struct LevelWorkload<S> {
     source: S,
     asks: Vec<Ask>,
     phases_ns: [u64; 4],
+    foreign_ratio: f64,
 }
 
 /// What a level is called: `50`, `idle`, `500`.
@@ -106,10 +108,11 @@ pub fn metrics_of(id: &str, title: &str, asks: &[Ask]) -> Vec<Metric> {
 }
 
 impl<S: LevelSource> LevelWorkload<S> {
-    /// These levels, in this order; each recorded for `measure_ns` after `settle_ns` and ramps of a tenth.
-    pub fn new(source: S, asks: Vec<Ask>, settle_ns: u64, measure_ns: u64) -> LevelWorkload<S> {
+    /// These levels, in this order; each recorded for `measure_ns` after `settle_ns` and ramps of a tenth. Where other
+    /// processes had more than `foreign_ratio` of the CPUs' time, the block does not count.
+    pub fn new(source: S, asks: Vec<Ask>, settle_ns: u64, measure_ns: u64, foreign_ratio: f64) -> LevelWorkload<S> {
         let ramp_ns = measure_ns / 10;
-        LevelWorkload { source, asks, phases_ns: [settle_ns, ramp_ns, measure_ns, ramp_ns] }
+        LevelWorkload { source, asks, phases_ns: [settle_ns, ramp_ns, measure_ns, ramp_ns], foreign_ratio }
     }
 
     fn id(&self, ask: Ask) -> String {
@@ -154,7 +157,7 @@ impl<S: LevelSource> Workload for LevelWorkload<S> {
                 let title = format!("{} {}", self.source.title(), words(ask));
                 all.latencies.push((self.id(ask), title, Some(counted(latency))));
             }
-            let spoilt = level.is_invalid.iter().find(|why| is_of_surroundings(why));
+            let spoilt = by_surroundings(&level, self.foreign_ratio).into_iter().next();
             all.is_invalid = all.is_invalid.or(spoilt.map(|why| format!("{}: {why}", words(ask))));
             let notes = level.disturbances.iter().chain(&level.is_invalid);
             all.disturbances.extend(notes.map(|note| format!("{}: {note}", words(ask))));
@@ -190,6 +193,7 @@ mod tests {
         max_per_s: Option<f64>,
         drawn_from: Vec<u64>,
         has_smis: bool,
+        others: Option<f64>,
     }
 
     impl LevelSource for Fake {
@@ -231,6 +235,7 @@ mod tests {
                     () if share > 0.9 => vec!["fell short".into()],
                     () => vec![],
                 },
+                foreign_ratio: self.others,
                 ..Level::default()
             })
         }
@@ -239,7 +244,8 @@ mod tests {
     #[test]
     fn a_level_becomes_metrics_and_watts_without_a_meter_are_absent() {
         let asks = vec![Ask::Share(1.0), Ask::Share(0.5), Ask::Idle];
-        let mut load = LevelWorkload::new(Fake { max_per_s: None, drawn_from: vec![], has_smis: false }, asks, 1, 10);
+        let fake = Fake { max_per_s: None, drawn_from: vec![], has_smis: false, others: None };
+        let mut load = LevelWorkload::new(fake, asks, 1, 10, 0.5);
         let stop = AtomicBool::new(false);
         assert!(load.measure(&stop).is_err(), "levels refer to a maximum");
         let known = Calibrated { per_s: Some(1000.0), ..Calibrated::default() };
@@ -266,5 +272,18 @@ mod tests {
         load.source.has_smis = true;
         let why = load.measure(&stop).unwrap().is_invalid;
         assert_eq!(why.as_deref(), Some("at 100 %: the firmware interrupted 3 times (SMI)"), "no arm's own result");
+    }
+
+    #[test]
+    fn the_plan_says_how_much_others_may_have() {
+        let stop = AtomicBool::new(false);
+        let spoilt = |others, limit| {
+            let fake = Fake { max_per_s: Some(1.0), drawn_from: vec![], has_smis: false, others };
+            LevelWorkload::new(fake, vec![Ask::Share(0.5)], 1, 10, limit).measure(&stop).unwrap().is_invalid
+        };
+        assert_eq!(spoilt(Some(0.3), 0.5), None, "more than a level may have in `load`, less than the plan says");
+        assert_eq!(spoilt(None, 0.0), None, "unknown is no reason");
+        let why = spoilt(Some(0.3), 0.1).unwrap();
+        assert_eq!(why, "at 50 %: other processes used 30.0 % of the CPUs' time (at most 10 %)");
     }
 }

@@ -2,16 +2,32 @@
 //! tests may be busy with others.
 
 use crate::schemas::{assert_valid, validator};
-use crate::tool::{run, said, wait_until, wakewatt};
+use crate::tool::{Said, run, wait_until, wakewatt};
 use serde_json::Value;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 fn document(args: &[&str]) -> Value {
-    let all = [&["load"], args, &["--json"]].concat();
-    let said = run(&all);
+    let said = run(&[args, &["--json"]].concat());
     assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
     assert_valid(&validator("load"), &format!("{args:?}"), &said.out)
+}
+
+/// `load steps` without a meter.
+fn steps<'a>(levels: &'a str, interval: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["load", "steps", "--levels", levels, "--interval", interval, "--meter", "redfish"], more].concat()
+}
+
+/// The same, under way.
+fn started(args: &[&str]) -> Child {
+    wakewatt(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Its code, output and complaints, once it has ended.
+fn ended(child: Child) -> (Option<i32>, String, String) {
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
 /// The first CPU that may be used.
@@ -21,19 +37,7 @@ fn cpu() -> String {
 
 #[test]
 fn a_short_graduated_load_has_all_its_parts() {
-    let json = document(&[
-        "steps",
-        "--service",
-        "200us",
-        "--interval",
-        "300ms",
-        "--levels",
-        "100,30,idle",
-        "--seed",
-        "7",
-        "--meter",
-        "redfish",
-    ]);
+    let json = document(&steps("100,30,idle", "300ms", &["--service", "200us", "--seed", "7"]));
     let load = &json["run"];
     assert_eq!((&load["kind"], &load["length"], &load["seed"]), (&"steps".into(), &"custom".into(), &7.into()));
     let n_calibrations = load["calibration"].as_array().unwrap().len();
@@ -47,6 +51,8 @@ fn a_short_graduated_load_has_all_its_parts() {
         assert_eq!(number(&level["window"], "end_at_ns") - number(&level["window"], "start_at_ns"), 3e8);
         assert!(number(level, "n_done") <= number(level, "n_planned"), "{level}");
         assert!(!level["cpus"].as_array().unwrap().is_empty());
+        let is_told = level["is_invalid"].to_string().contains("other processes used");
+        assert_eq!(number(level, "foreign_ratio") > 0.02, is_told, "{level}");
     }
     assert!(levels[0]["latency"].is_null(), "a queue without a steady state has no latency");
     let (third, idle) = (&levels[1], &levels[2]);
@@ -68,21 +74,7 @@ fn a_short_graduated_load_has_all_its_parts() {
 fn the_same_seed_plans_the_same_load_and_a_rate_needs_no_calibration() {
     let cpu = cpu();
     let planned = |seed: &str| {
-        let json = document(&[
-            "steps",
-            "--cpus",
-            &cpu,
-            "--work",
-            "1",
-            "--levels",
-            "300/s",
-            "--interval",
-            "400ms",
-            "--seed",
-            seed,
-            "--meter",
-            "redfish",
-        ]);
+        let json = document(&steps("300/s", "400ms", &["--cpus", &cpu, "--work", "1", "--seed", seed]));
         assert_eq!((&json["run"]["capacity_per_s"], &json["overall"]), (&Value::Null, &Value::Null));
         json["run"]["levels"][0]["n_planned"].as_u64().unwrap()
     };
@@ -95,20 +87,7 @@ fn the_same_seed_plans_the_same_load_and_a_rate_needs_no_calibration() {
 #[test]
 fn the_table_reads_well() {
     let cpu = cpu();
-    let said = run(&[
-        "load",
-        "steps",
-        "--cpus",
-        &cpu,
-        "--levels",
-        "50/s,idle",
-        "--interval",
-        "200ms",
-        "--work",
-        "2",
-        "--meter",
-        "redfish",
-    ]);
+    let said = run(&steps("50/s,idle", "200ms", &["--cpus", &cpu, "--work", "2"]));
     assert_eq!(said.code, Some(0), "{}", said.err);
     for word in ["Graduated load, measured", "50/s", "active idle", "no score", "--work 2 repeats it", "note: "] {
         assert!(said.out.contains(word), "{word:?} is missing: {}", said.out);
@@ -118,21 +97,7 @@ fn the_table_reads_well() {
 #[test]
 fn a_killed_worker_ends_the_run_with_what_is_known() {
     let cpu = cpu();
-    let mut command = wakewatt(&[
-        "load",
-        "steps",
-        "--cpus",
-        &cpu,
-        "--work",
-        "1",
-        "--levels",
-        "50/s,60/s",
-        "--interval",
-        "20s",
-        "--meter",
-        "redfish",
-    ]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = started(&steps("50/s,60/s", "20s", &["--cpus", &cpu, "--work", "1"]));
     let children = format!("/proc/{0}/task/{0}/children", child.id());
     let mut worker = None;
     let is_worker = |pid: &i32| {
@@ -145,38 +110,21 @@ fn a_killed_worker_ends_the_run_with_what_is_known() {
     });
     let worker = rustix::process::Pid::from_raw(worker.expect("no worker process appeared")).unwrap();
     rustix::process::kill_process(worker, rustix::process::Signal::KILL).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(3), "{err}");
+    let (code, _, err) = ended(child);
+    assert_eq!(code, Some(3), "{err}");
     assert!(err.contains("was killed (signal 9") && err.contains(&format!("CPUs {cpu}")), "{err}");
 }
 
 #[test]
 fn an_interruption_keeps_the_levels_that_ended() {
     let cpu = cpu();
-    let mut command = wakewatt(&[
-        "load",
-        "steps",
-        "--cpus",
-        &cpu,
-        "--work",
-        "1",
-        "--levels",
-        "20/s,idle,30/s",
-        "--interval",
-        "3s",
-        "--json",
-        "--meter",
-        "redfish",
-    ]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = started(&steps("20/s,idle,30/s", "3s", &["--cpus", &cpu, "--work", "1", "--json"]));
     let pid = rustix::process::Pid::from_child(&child);
     // One level takes less than 4 s; the machine may be slow, so any number of levels but all is right.
     std::thread::sleep(Duration::from_millis(7_500));
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert_eq!(output.status.code(), Some(130), "{err}");
+    let (code, out, err) = ended(child);
+    assert_eq!(code, Some(130), "{err}");
     if out.is_empty() {
         assert!(err.contains("before the first level ended"), "{err}");
     } else {
@@ -209,9 +157,9 @@ fn bad_input_is_refused_with_a_way_out() {
 
 #[test]
 fn a_command_is_run_so_often_and_its_figure_is_found() {
-    let args =
-        ["load", "--json", "--repeat", "3", "--metric", "score: ([0-9.]+)", "--meter", "redfish", "--", "sh", "-c"];
-    let said = run(&[&args[..], &["i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; echo score: 12.5"]].concat());
+    let busy = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; echo score: 12.5";
+    let args = ["--json", "--repeat", "3", "--metric", "score: ([0-9.]+)", "--", "sh", "-c", busy];
+    let said = command(&args);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(said.err.matches("score: 12.5").count(), 3, "its output goes to standard error: {}", said.err);
     let json = assert_valid(&validator("load"), "command", &said.out);
@@ -226,19 +174,19 @@ fn a_command_is_run_so_often_and_its_figure_is_found() {
 
 #[test]
 fn a_commands_code_and_output_pass_through() {
-    let said = run(&["load", "--meter", "redfish", "--", "sh", "-c", "echo hello; exit 7"]);
+    let said = command(&["--", "sh", "-c", "echo hello; exit 7"]);
     assert_eq!((said.code, said.out.as_str()), (Some(7), "hello\n"), "{}", said.err);
-    let said = run(&["load", "--meter", "redfish", "--metric", "score: (.*)", "--", "echo", "nothing"]);
+    let said = command(&["--metric", "score: (.*)", "--", "echo", "nothing"]);
     assert_eq!(said.code, Some(3));
     assert!(said.err.contains("found nothing in its 1 line of standard output"), "{}", said.err);
-    let said =
-        said_of(&["load", "--repeat", "2", "--meter", "redfish", "--metric", "score: (.*)", "--", "echo", "score: 5"]);
+    let said = command(&["--repeat", "2", "--metric", "score: (.*)", "--", "echo", "score: 5"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let said = said.out;
     assert!(said.starts_with("score: 5\nscore: 5\nLoad, measured: 2 runs of \"echo score: 5\""), "{said}");
     assert!(said.contains("Figure: median 5 (from 5 to 5, n = 2); watts are unmeasured."), "{said}");
 }
 
-fn said_of(args: &[&str]) -> String {
-    let said = said(&mut wakewatt(args));
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    said.out
+/// `load -- CMD` without a meter.
+fn command(args: &[&str]) -> Said {
+    run(&[&["load", "--meter", "redfish"], args].concat())
 }

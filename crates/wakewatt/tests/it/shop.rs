@@ -54,6 +54,12 @@ fn two_clients_for_a_second() {
     assert!(count("n_planned") > 0 && count("n_done") > 0 && count("cpu_ns") > 0, "{level}");
     assert_eq!(count("n_planned"), count("n_done") + count("n_failed"));
     assert_eq!(document["shop"]["cpu_of"], "server_process");
+    let is_told = level["is_invalid"].to_string().contains("other processes used");
+    assert_eq!(
+        level["foreign_ratio"].as_f64().unwrap() > 0.02,
+        is_told,
+        "its own server and clients are known: {level}"
+    );
     assert_eq!(document["shop"]["clients"][0]["late"]["n"], level["n_planned"]);
     assert!(document["shop"]["title"].as_str().unwrap().contains("SQLite in /var/tmp"), "{document}");
 }
@@ -117,6 +123,46 @@ fn a_killed_parent_leaves_no_server() {
 }
 
 #[test]
+fn a_parent_that_is_killed_while_the_shop_is_built_leaves_nothing_on_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let n_files = || std::fs::read_dir(folder.path()).unwrap().count();
+    let (mut child, server) =
+        started(&["--clients", "5", "--products", "20000", "--in", folder.path().to_str().unwrap()]);
+    assert!(wait_until(Duration::from_secs(20), || n_files() > 0), "the shop was never built");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(wait_until(Duration::from_secs(60), || !is_there(server)), "the server outlived its parent");
+    assert_eq!(n_files(), 0, "a half-made database is left");
+}
+
+/// As after an arm that took the server's CPU offline and brought it back: the kernel has given its threads others.
+#[test]
+fn a_server_that_lost_its_cpus_has_them_again_at_the_next_level() {
+    let cpus: Vec<u32> = wakewatt_host::affinity::allowed_cpus().unwrap().iter().take(2).collect();
+    let [own, other] = cpus[..] else { return };
+    let own_word = own.to_string();
+    let (child, server) = started(
+        &[&SHORT[..], &["--clients", "2,3", "--cpus", &own_word, "--client-cpus", &other.to_string()]].concat(),
+    );
+    let of_threads = || -> Vec<String> {
+        let tasks = std::fs::read_dir(format!("/proc/{server}/task")).into_iter().flatten().flatten();
+        let status = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
+        let list =
+            |text: String| Some(text.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?.trim().to_string());
+        status.filter_map(list).collect()
+    };
+    let elsewhere = [other].into_iter().collect();
+    // Whatever it is doing by now, a level is still to begin.
+    wakewatt_host::affinity::confine_process(u32::try_from(server).unwrap(), &elsewhere).unwrap();
+    assert!(of_threads().iter().any(|list| *list == other.to_string()), "{:?}", of_threads());
+    let is_back = || !of_threads().is_empty() && of_threads().iter().all(|list| *list == own_word);
+    let has_come_back = wait_until(Duration::from_secs(20), is_back);
+    let seen = of_threads();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+    assert!(has_come_back, "{seen:?}");
+}
+
+#[test]
 fn interrupted_it_shows_what_it_has() {
     let (child, server) =
         started(&["--clients", "5", "--think", "20ms", "--duration", "60s", "--ramp", "100ms", "--products", "200"]);
@@ -142,6 +188,9 @@ fn a_shop_that_listens_and_clients_that_were_told_where() {
     let own = shop(&["--url", url, "--clients", "2", "--think", "50ms", "--json"]);
     let document = assert_valid(&validator("load-shop"), "load shop --url", &own.out);
     assert_eq!((own.code, &document["shop"]["cpu_of"]), (Some(0), &"server_process".into()), "{}", own.err);
+    let level = &document["levels"][0];
+    assert!(level["foreign_ratio"].is_null(), "a server that others have started runs who knows where: {level}");
+    assert!(!level["is_invalid"].to_string().contains("other processes"), "{level}");
     let mix = tempfile::NamedTempFile::new().unwrap();
     let pages = "[[page]]\nname = \"lamps\"\npath = \"/search?q=lamp\"\nweight = 3\n[[page]]\nname = \"gone\"\npath = \"/product/{number:51-60}\"\nweight = 1";
     std::fs::write(mix.path(), pages).unwrap();

@@ -97,6 +97,7 @@ impl Generator {
             n_good: 0.into(),
             n_bad: 0.into(),
             n_under_way: 0.into(),
+            n_displaced: 0.into(),
         });
         let (halt, halted) = watch::channel(false);
         let mut generator = Generator { shared, halt, threads: Vec::new() };
@@ -104,8 +105,9 @@ impl Generator {
         for at in 0..n_threads {
             let (shared, halted, cpus) = (Arc::clone(&generator.shared), halted.clone(), spec.cpus.clone());
             let run = move || {
-                if !cpus.is_empty() {
-                    affinity::confine(&cpus).map_err(|e| format!("clients on CPUs {cpus}: {e}"))?;
+                // None of them may be online under an arm: then the level says so.
+                if !cpus.is_empty() && affinity::confine(&cpus).is_err() {
+                    shared.n_displaced.fetch_add(1, Relaxed);
                 }
                 worker::run(&shared, Place { at, n_threads }, halted)
             };
@@ -132,6 +134,7 @@ impl Generator {
 
     /// Halts at once; requests under way count as unfinished.
     pub fn halt(mut self) -> Result<Tally, String> {
+        self.close();
         let _ = self.halt.send(true);
         let mut all = Tally::new(self.shared.mix.names().len());
         for thread in std::mem::take(&mut self.threads) {
@@ -145,6 +148,7 @@ impl Generator {
 
 impl Drop for Generator {
     fn drop(&mut self) {
+        self.close();
         let _ = self.halt.send(true);
         self.threads.drain(..).for_each(|t| drop(t.join()));
     }

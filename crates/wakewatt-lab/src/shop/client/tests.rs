@@ -55,6 +55,32 @@ fn arrivals_keep_their_rate() {
 }
 
 #[test]
+fn a_rate_that_no_thread_can_plan_leaves_time_to_ask_and_to_halt() {
+    let shop = Open::shop();
+    let generator = Generator::start(spec(shop.at, Pace::Rate { per_s: 1e7, most_open: 2 })).unwrap();
+    let start = Instant::now();
+    while generator.shared().n_good.load(Relaxed) == 0 && start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let n_good = generator.shared().n_good.load(Relaxed);
+    drop(generator);
+    assert!(n_good > 0 && start.elapsed() < Duration::from_secs(40), "{n_good} after {:?}", start.elapsed());
+}
+
+#[test]
+fn cpus_that_cannot_be_had_are_counted_and_the_clients_ask_all_the_same() {
+    let shop = Open::shop();
+    let nowhere = GeneratorSpec { cpus: [100_000].into_iter().collect(), ..spec(shop.at, FEW) };
+    let generator = Generator::start(nowhere).unwrap();
+    let start = Instant::now();
+    while generator.shared().n_good.load(Relaxed) == 0 && start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(!generator.is_broken() && generator.shared().n_good.load(Relaxed) > 0);
+    assert_eq!(generator.shared().n_displaced.load(Relaxed), 2);
+}
+
+#[test]
 fn a_server_that_never_answers_is_a_timeout_each_time_and_waiting_counts() {
     let deaf = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = deaf.local_addr().unwrap();

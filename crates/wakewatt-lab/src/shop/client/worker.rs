@@ -20,6 +20,9 @@ use tokio::sync::watch;
 use wakewatt_core::stats::random::Random;
 use wakewatt_host::clock::monotonic_ns;
 
+/// So many late arrivals are planned before others may run.
+const LATE_AT_ONCE: u64 = 64;
+
 /// How requests come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
@@ -66,6 +69,8 @@ pub struct Shared {
     pub n_bad: AtomicU64,
     /// Being answered, or waiting for a connection.
     pub n_under_way: AtomicU64,
+    /// Threads that could not have their CPUs (offline, or taken from this process) and run wherever the kernel put them.
+    pub n_displaced: AtomicU64,
 }
 
 /// A thread among all.
@@ -168,9 +173,16 @@ async fn arriving(worker: Rc<Worker>, per_s: f64, most_open: u32, start_at_ns: u
     let most_here = (most_open / n_threads.max(1)).max(1);
     // Beyond any client's number, so that arrivals have a stream of their own.
     let mut random = stream(worker.shared.seed, u32::MAX - at);
-    let (mut planned_at_ns, mut n_clients) = (start_at_ns, 0);
+    let (mut planned_at_ns, mut n_clients, mut n_late) = (start_at_ns, 0, 0u64);
     loop {
         planned_at_ns += exponential_ns(&mut random, mean_ns);
+        // What is late does not wait, and a rate beyond what this thread can do would leave no time for requests, or for
+        // being told to halt.
+        n_late += u64::from(monotonic_ns() >= planned_at_ns);
+        if n_late > LATE_AT_ONCE {
+            n_late = 0;
+            tokio::task::yield_now().await;
+        }
         worker.alarm.until(planned_at_ns).await;
         if worker.shared.is_closing.load(Relaxed) {
             return;

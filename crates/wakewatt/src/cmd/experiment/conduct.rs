@@ -87,8 +87,9 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
     let mut meters = load::meters(meters)?;
     remarks.extend(meters.settle());
+    let (settle_ns, foreign_ratio, own_meters) = (plan.settle_ns, plan.limits.foreign_ratio, meters.clone());
     let grounds =
-        Grounds { src: hands.source, facts: &facts, allowed, seed, settle_ns: plan.settle_ns, meters: meters.clone() };
+        Grounds { src: hands.source, facts: &facts, allowed, seed, settle_ns, foreign_ratio, meters: own_meters };
     let targets = measured::targets(plan, seed, interrupt.flag());
     let (parts, left_out) = measured::parts(plan, &grounds, &targets);
     strict(plan, &left_out)?;

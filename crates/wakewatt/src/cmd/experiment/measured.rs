@@ -41,6 +41,8 @@ pub(super) struct Grounds<'a> {
     pub(super) seed: u64,
     pub(super) settle_ns: u64,
     pub(super) meters: Meters,
+    /// Of the CPUs' time, by others, in a level of load.
+    pub(super) foreign_ratio: f64,
 }
 
 /// What a disk workload reads, opened before anything else borrows it; one per workload, none for the others.
@@ -93,7 +95,7 @@ fn workload<'a>(
     grounds: &Grounds<'a>,
     target: Option<&'a Result<Target, String>>,
 ) -> Result<Box<dyn Workload + 'a>, String> {
-    let Grounds { src, facts, allowed, seed, settle_ns: _, meters } = grounds;
+    let Grounds { src, facts, allowed, seed, settle_ns, meters, foreign_ratio } = grounds;
     let cpu_of = |named: Option<Cpu>| match named {
         Some(cpu) if !allowed.contains(cpu) => {
             Err(format!("this process may not use CPU {cpu} (it may use {allowed})"))
@@ -155,13 +157,13 @@ fn workload<'a>(
             let service_ns = service_ns.unwrap_or(levels::SERVICE_NS);
             let source = StepsSource::new(*src, allowed, (service_ns, wanted.measure_ns), *seed, meters.clone())?;
             let asks = shares.iter().map(|share| if *share > 0.0 { Ask::Share(*share) } else { Ask::Idle }).collect();
-            Ok(Box::new(LevelWorkload::new(source, asks, grounds.settle_ns, wanted.measure_ns)))
+            Ok(Box::new(LevelWorkload::new(source, asks, *settle_ns, wanted.measure_ns, *foreign_ratio)))
         }
         PlanKind::Shop { clients } => {
             let most = clients.iter().copied().max().unwrap_or(1);
             let source = ShopSource::new(*src, allowed.clone(), most, *seed, meters.clone());
             let asks = clients.iter().map(|n| Ask::Clients(*n)).collect();
-            Ok(Box::new(LevelWorkload::new(source, asks, grounds.settle_ns, wanted.measure_ns)))
+            Ok(Box::new(LevelWorkload::new(source, asks, *settle_ns, wanted.measure_ns, *foreign_ratio)))
         }
     }
 }

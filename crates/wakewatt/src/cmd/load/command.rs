@@ -178,6 +178,8 @@ fn one(
         cpu_ns,
         system_ns: ended.system_ns,
         cpus: used.cpus,
+        // What the command left running, or had running elsewhere, is in nobody's sum.
+        foreign_ratio: None,
         load_average: load_average(src, window.length_ns()),
         idle: idle.since(src),
         energy: (energy.chosen.is_some() || !energy.witnesses.is_empty()).then_some(energy),

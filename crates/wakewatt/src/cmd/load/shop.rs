@@ -14,6 +14,8 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::load::{Ask, Length, LoadRun};
 use wakewatt_core::units::show_ns;
@@ -118,7 +120,10 @@ pub fn run(args: &ShopArgs) -> Result<Code> {
 
 /// The hidden command: a server for whoever started it.
 pub fn serve_for_parent() -> Result<Code> {
-    // Its process group is its own, so Ctrl-C in the terminal reaches its parent only, which decides when it ends.
+    // Its process group is its own, so Ctrl-C in the terminal reaches its parent only, which decides when it ends. The
+    // kernel's word that the parent is gone is not needed: then its input ends, and it can clear up.
+    let passed_over = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGTERM, passed_over).context("cannot listen for signals")?;
     shop::process::child().map_err(|why| Failure::error(Code::CouldNotMeasure, why))?;
     Ok(Code::Fine)
 }

@@ -119,6 +119,7 @@ fn level(g: &Governor, dice: &mut Dice, ask: Ask, start_ms: u64, capacity: f64) 
         cpu_ns: (per_op_ns * n_done as f64) as u64,
         system_ns: (per_op_ns * 0.22 * n_done as f64) as u64,
         cpus: (0..N_CPUS).map(|cpu| cpu_use(cpu, busy, g.is_gathered, dice)).collect(),
+        foreign_ratio: Some(0.003),
         load_average: Some(busy * f64::from(N_CPUS) * (1.0 + 0.6 * (g.slow - 1.0)) + 0.1),
         idle: Vec::new(),
         energy: Some(meter(watts)),
