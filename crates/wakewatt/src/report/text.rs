@@ -105,8 +105,8 @@ pub fn render(report: &Report, style: Style) -> String {
             out.wrap("", "  - ", "    ", &format!("and {} more, listed in the report", r.not_seen.len() - N_NOT_SEEN));
         }
     }
-    if let Some(run) = &r.experiment {
-        let (colour, word) = if run.is_restored { ("", "yes") } else { (RED, "NO, see the report") };
+    if let Some(is_restored) = r.is_restored {
+        let (colour, word) = if is_restored { ("", "yes") } else { (RED, "NO, see the report") };
         out.wrap(colour, "\n", "", &format!("Everything put back: {word}."));
     }
     out.text

@@ -6,7 +6,7 @@
 //! over all looks together (`stats::sequential`). Watts stand beside it as the price where a meter worked, with their own
 //! verdict; where none did, that is said.
 
-use super::super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::super::{Answer, Confidence, Cost, Finding, Weight};
 use super::{Governor, PATH, PRICE, REMEDY, VERIFY};
 use crate::choice::PERFORMANCE;
 use crate::evidence::Evidence;
@@ -90,6 +90,7 @@ fn found(evidence: &Evidence) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::Rule;
     use super::super::super::testing::{evidence, line, policy};
     use super::*;
     use crate::choice::testing::frequency_run;

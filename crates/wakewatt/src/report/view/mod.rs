@@ -98,6 +98,8 @@ pub(super) struct View {
     pub(super) warnings: Vec<String>,
     pub(super) headlines: Vec<Headline>,
     pub(super) experiment: Option<ExperimentView>,
+    /// Is everything back that doctor turned? None where it turned nothing.
+    pub(super) is_restored: Option<bool>,
     pub(super) trace: Option<super::trace::view::TraceView>,
     pub(super) idle_tables: Vec<Table>,
     /// What was measured beside the experiment; those that the user asked for first.
@@ -162,6 +164,7 @@ pub(super) fn of(report: &Report) -> View {
         how_sure: verdict.how_sure + &chosen(&report.evidence),
         warnings: verdict.warnings,
         headlines: experiment::headlines(evidence),
+        is_restored: is_restored(evidence),
         experiment,
         trace: evidence.trace.as_ref().map(|traced| super::trace::view::of(traced, false)),
         idle_tables: idle::tables(evidence),
@@ -248,6 +251,11 @@ fn finding_view(finding: &Finding) -> FindingView {
         price: finding.price.clone(),
         verify: finding.verify.clone(),
     }
+}
+
+fn is_restored(evidence: &Evidence) -> Option<bool> {
+    let runs = super::verdict::turned(evidence);
+    (!runs.is_empty()).then(|| runs.iter().all(|run| run.is_restored()))
 }
 
 /// Why these settings were turned and no others.
