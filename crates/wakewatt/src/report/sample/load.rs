@@ -73,6 +73,7 @@ fn run(g: &Governor, at: usize, kind: Kind, asks: &[Ask]) -> LoadRun {
         calibration: vec![Calibration { window: window(start_ms - 60_000, 30_000), per_s: capacity }],
         capacity_per_s: Some(capacity),
         levels: levels.collect(),
+        changes: Vec::new(),
         remarks: Vec::new(),
     }
 }
