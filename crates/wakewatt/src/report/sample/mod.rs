@@ -137,6 +137,13 @@ pub fn load_without_meter() -> Report {
     report
 }
 
+/// The same load again and again while somebody changed a setting.
+pub fn repeated_load() -> Report {
+    let mut report = report("repeated load", SERVER, None);
+    report.evidence.load = vec![load::repeated()];
+    report
+}
+
 fn samples() -> Evidence {
     let disk = [DEFAULT, POLL].map(|s| Shape { p50_ns: s.p50_ns * 2.4, ..s });
     let mut disk_experiment = experiment(&disk, 8);
@@ -175,6 +182,7 @@ pub fn all() -> Vec<(&'static str, Report)> {
         ("read-only", read_only()),
         ("everything", everything()),
         ("load-without-meter", load_without_meter()),
+        ("repeated-load", repeated_load()),
         ("empty", Report::new("empty", "2026-11-21 09:00 UTC", Evidence::default(), Vec::new())),
     ]
 }

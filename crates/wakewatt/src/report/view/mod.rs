@@ -183,7 +183,7 @@ pub(super) fn of(report: &Report) -> View {
 /// In reading order: what the user asked to have measured, then what the machine is like. One line for each kind of sample.
 fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
     let mut all: Vec<Section> = load::sections(evidence);
-    all.extend(timeline::section(&evidence.timelines));
+    all.extend(timeline::section(evidence));
     for (i, run) in evidence.experiments.iter().enumerate() {
         let title = run.metrics.first().map_or("Experiment".to_string(), |m| format!("Experiment: {}", m.title));
         all.push(experiment::section(run, &format!("experiment-{i}-"), &title, zero_at_ns));
