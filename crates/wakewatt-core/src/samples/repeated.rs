@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn the_same_again_and_again_is_a_line_and_the_change_a_mark() {
-        let asks = [Ask::Clients(500), Ask::Idle];
-        let levels = (0..8).map(|n| level(n, asks[n as usize % 2], if n < 4 { 85_000_000 } else { 40_000_000 }));
+        let ask = |n: u64| if n.is_multiple_of(2) { Ask::Clients(500) } else { Ask::Idle };
+        let levels = (0..8).map(|n| level(n, ask(n), if n < 4 { 85_000_000 } else { 40_000_000 }));
         let change = Change { at_ns: 41 * S, within_ns: 6 * S, what: "governor: ondemand -> performance".into() };
         let mut run = LoadRun { levels: levels.collect(), changes: vec![change.clone()], ..LoadRun::default() };
         run.levels[7].is_invalid.push("rate missed".into());
