@@ -149,6 +149,16 @@ mod tests {
     }
 
     #[test]
+    fn a_governor_that_costs_comes_with_a_line_for_tune_and_its_undo() {
+        let text = render(&sample::governor(), Style::default());
+        let find = |s: &str| text.find(s).unwrap_or_else(|| panic!("{s} in {text}"));
+        assert!(find("Load at 10 %, median answer takes 1.3") < find(" 1. load at 10 %, median answer takes"));
+        let apply = "sudo wakewatt tune apply --set freq.governor=performance";
+        assert!(find(apply) < find("undo:   sudo wakewatt tune undo"));
+        assert!(find("Everything put back: yes.") > 0);
+    }
+
+    #[test]
     fn the_summary_ranks_findings_and_names_what_is_missing() {
         let text = render(&sample::two_arms(), Style::default());
         let find = |s: &str| text.find(s).unwrap_or_else(|| panic!("{s} in {text}"));

@@ -113,6 +113,16 @@ pub fn governor() -> Report {
     let mut report = report("governor turned", SERVER, None);
     report.evidence.not_done.retain(|note| !note.starts_with("experiment:"));
     report.evidence.experiments = vec![run];
+    let policy: String = [
+        ("affected_cpus", "0 1"),
+        ("related_cpus", "0 1"),
+        ("scaling_driver", "acpi-cpufreq"),
+        ("scaling_governor", "ondemand"),
+        ("scaling_available_governors", "ondemand performance"),
+    ]
+    .map(|(name, value)| format!("//- /sys/devices/system/cpu/cpufreq/policy0/{name}\n{value}\n"))
+    .concat();
+    report.evidence.facts = Snapshot::read(&Tree::from_text(&(machine(SERVER) + &policy)), |_| true);
     report.rulings = wakewatt_core::rules::judge(&report.evidence);
     report
 }
