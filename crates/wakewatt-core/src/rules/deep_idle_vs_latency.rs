@@ -66,7 +66,7 @@ impl DeepIdleVsLatency {
                 format!(
                     "the experiment could not decide: {} took {} as long {} as with {}",
                     metric(effect),
-                    numbers(effect),
+                    effect.in_numbers(),
                     title(&effect.baseline),
                     title(&effect.arm)
                 ),
@@ -74,7 +74,7 @@ impl DeepIdleVsLatency {
             );
         }
         let said = |e: &&Effect| {
-            format!("{} took {} as long {} as with {}", metric(e), numbers(e), title(&e.baseline), title(&e.arm))
+            format!("{} took {} as long {} as with {}", metric(e), e.in_numbers(), title(&e.baseline), title(&e.arm))
         };
         Answer::no(format!(
             "measured here, no wake-up cost: {}",
@@ -87,14 +87,14 @@ impl DeepIdleVsLatency {
         let cost = Cost::measured_ns(
             effect.difference,
             format!(
-                "{} per wake-up (95 % interval {} to {}): {metric} took {} as long as found as with {arm}",
+                "{} per wake-up (interval {} to {}, 95 % over all looks): {metric} took {} as long as found as with {arm}",
                 us(effect.difference),
                 us(effect.difference_low),
                 us(effect.difference_high),
-                numbers(effect)
+                effect.in_numbers()
             ),
         );
-        let text = format!("{metric} takes {} as long as with {arm}", numbers(effect));
+        let text = format!("{metric} takes {} as long as with {arm}", effect.in_numbers());
         let finding = Finding::new(self, Weight::Problem, Confidence::High, text, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()));
         let limit = if effect.arm == SHALLOW { budget::shallowest(&evidence.facts.idle) } else { None };
@@ -193,17 +193,6 @@ impl DeepIdleVsLatency {
     }
 }
 
-/// The ratio with its interval and size, in words.
-fn numbers(effect: &Effect) -> String {
-    format!(
-        "{} times (95 % interval {} to {}, {} rounds)",
-        three_digits(effect.ratio),
-        three_digits(effect.ratio_low),
-        three_digits(effect.ratio_high),
-        effect.n_pairs
-    )
-}
-
 /// The same seen from the other arm.
 fn inverse(effect: &Effect) -> String {
     let turned = Effect {
@@ -212,7 +201,7 @@ fn inverse(effect: &Effect) -> String {
         ratio_high: 1.0 / effect.ratio_low,
         ..effect.clone()
     };
-    numbers(&turned)
+    turned.in_numbers()
 }
 
 fn deepest_ns(resolution: &Resolution) -> u64 {
@@ -281,7 +270,7 @@ mod tests {
         host.experiment = Some(run(Verdict::Higher));
         assert_eq!(
             line(&DeepIdleVsLatency, &host),
-            "yes problem measured: cross-cpu wake-up, median takes 2.1 times (95 % interval 1.8 to 2.4, 8 rounds) \
+            "yes problem measured: cross-cpu wake-up, median takes 2.1 times (interval 1.8 to 2.4, 95 % over all looks, 8 rounds) \
                 as long as with no sleep"
         );
         host.experiment = Some(run(Verdict::NoDifference));
@@ -315,7 +304,7 @@ mod tests {
         host.experiment = Some(both);
         let said = line(&DeepIdleVsLatency, &host);
         assert!(said.starts_with("no: as found, limits already keep the CPUs from sleeping"), "{said}");
-        assert!(said.contains("2 times (95 % interval 1.67 to 2.5"), "{said}");
+        assert!(said.contains("2 times (interval 1.67 to 2.5"), "{said}");
     }
 
     #[test]

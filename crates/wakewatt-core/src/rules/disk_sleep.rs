@@ -42,16 +42,7 @@ impl DiskSleep {
     fn by_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effects: &[&Effect]) -> Answer {
         let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| a.title.clone());
         let metric = run.metrics.first().map_or("a disk read", |m| &m.title);
-        let said = |e: &Effect| {
-            format!(
-                "{metric} took {} times (95 % interval {} to {}, {} rounds) as long as with {}",
-                three_digits(e.ratio),
-                three_digits(e.ratio_low),
-                three_digits(e.ratio_high),
-                e.n_pairs,
-                title(&e.arm)
-            )
-        };
+        let said = |e: &Effect| format!("{metric} took {} as long as with {}", e.in_numbers(), title(&e.arm));
         let Some(effect) = effects.iter().find(|e| e.verdict == Verdict::Higher) else {
             let all = effects.iter().map(|e| said(e)).collect::<Vec<_>>().join("; ");
             if effects.iter().any(|e| e.verdict == Verdict::Undecided) {
@@ -64,7 +55,7 @@ impl DiskSleep {
         let cost = Cost::measured_ns(
             effect.difference,
             format!(
-                "{} per read (95 % interval {} to {}), {} of it ({} to {})",
+                "{} per read (interval {} to {}, 95 % over all looks), {} of it ({} to {})",
                 us(effect.difference),
                 us(effect.difference_low),
                 us(effect.difference_high),
@@ -199,7 +190,7 @@ mod tests {
         host.disk_experiment = Some(run("shallow", Verdict::Higher));
         assert_eq!(
             line(&DiskSleep, &host),
-            "yes problem measured: random read, median took 2 times (95 % interval 1.8 to 2.2, 8 rounds) as long as \
+            "yes problem measured: random read, median took 2 times (interval 1.8 to 2.2, 95 % over all looks, 8 rounds) as long as \
              with arm shallow"
         );
         let to = |host: &Evidence| match DiskSleep.check(host) {

@@ -3,12 +3,21 @@
 //! Cases K0 (the clock dropped from 2.1 GHz to 1.0) and K4. The same word means different things (KNOBS.md 4): under
 //! intel_pstate and amd-pstate-epp, `powersave` is the driver's own algorithm and the energy preference decides, see
 //! rule.epp; under every other driver it is the lowest frequency for ever. ondemand, conservative and schedutil raise
-//! the clock after the load has come: a short request after a pause is served at a low clock.
+//! the clock after the load has come: a short request after a pause is served at a low clock. Where doctor turned the
+//! governor, only what that showed counts ([`experiment`]).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, percent};
+use crate::choice::frequency_run;
 use crate::evidence::Evidence;
 
+mod experiment;
+
 const PATH: &str = "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor";
+const REMEDY: &str = "Set governor performance on all policies. It does not keep the CPUs from sleeping. Ask first whether a \
+    daemon sets the governor (rule.tuning-daemons).";
+const PRICE: &str = "Watts at partial load (case K4: about 10 W idle on one server, up to 40 W at half load against a tuned \
+    conservative).";
+const VERIFY: &str = "wakewatt inspect freq, then wakewatt measure wakeup and the work's own latency";
 
 /// Drivers that have only their own two algorithms.
 pub(super) fn is_autonomous(driver: &str) -> bool {
@@ -26,6 +35,10 @@ impl Rule for Governor {
         "does the frequency governor let the clock fall, or hold it down?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
+        let run = frequency_run(evidence);
+        if let Some(answer) = run.and_then(|run| experiment::answer(self, evidence, run)) {
+            return answer;
+        }
         let policies = &evidence.facts.freq.policies;
         let governors = policies.by_cpu(&policies.governor);
         let drivers = policies.by_cpu(&policies.driver);
@@ -83,23 +96,24 @@ impl Rule for Governor {
         let mut finding = Finding::new(self, weight, Confidence::Medium, title, cost)
             .on(PATH, words.join(", "))
             .on(PATH.replace("governor", "driver"), driver);
-        let offered = policies.by_cpu(&policies.governors_available);
-        let takes_it = offered.cpus_where(|all| all.iter().any(|g| g == "performance"));
-        let others = governors.cpus_where(|g| g != "performance").and(&takes_it);
-        if !others.is_empty() {
-            let (on, why) = (on_cpus(&evidence.facts, &others), "keep the clock up between requests");
-            finding = finding.step("freq.governor", on, "performance", PATH, why);
+        if let Some(run) = run {
+            finding = finding.on("experiment", format!("it ran and gave no effect: {}", run.stopped_because));
         }
-        finding
-            .remedy(
-                "Set governor performance on all policies. It does not keep the CPUs from sleeping. Ask first \
-                    whether a daemon sets the governor (rule.tuning-daemons).",
-                "Watts at partial load (case K4: about 10 W idle on one server, up to 40 W at half load against a \
-                    tuned conservative).",
-                "wakewatt inspect freq, then wakewatt measure wakeup and the work's own latency",
-            )
-            .yes()
+        to_performance(finding, evidence).remedy(REMEDY, PRICE, VERIFY).yes()
     }
+}
+
+/// The plan: performance wherever it is offered and not in force.
+fn to_performance(finding: Finding, evidence: &Evidence) -> Finding {
+    let policies = &evidence.facts.freq.policies;
+    let offered = policies.by_cpu(&policies.governors_available);
+    let takes_it = offered.cpus_where(|all| all.iter().any(|g| g == "performance"));
+    let others = policies.by_cpu(&policies.governor).cpus_where(|g| g != "performance").and(&takes_it);
+    if others.is_empty() {
+        return finding;
+    }
+    let (on, why) = (on_cpus(&evidence.facts, &others), "keep the clock up between requests");
+    finding.step("freq.governor", on, "performance", PATH, why)
 }
 
 #[cfg(test)]

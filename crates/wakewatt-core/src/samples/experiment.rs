@@ -5,6 +5,7 @@
 
 use super::{IdleDelta, Window};
 use crate::distribution::Distribution;
+use crate::units::three_digits;
 use serde::{Deserialize, Serialize};
 
 /// One setting under test.
@@ -122,13 +123,13 @@ pub struct Effect {
     pub arm: String,
     /// Hodges-Lehmann estimate of the paired ratio baseline / arm.
     pub ratio: f64,
-    /// 95 % bootstrap interval over rounds.
+    /// Bootstrap interval over rounds, at the level of the look that judged the run: 95 % over all looks together.
     pub ratio_low: f64,
     /// Its upper end.
     pub ratio_high: f64,
     /// Median over rounds of baseline minus arm, in the metric's unit.
     pub difference: f64,
-    /// Its 95 % interval.
+    /// Its interval, at the same level.
     pub difference_low: f64,
     /// Its upper end.
     pub difference_high: f64,
@@ -138,6 +139,14 @@ pub struct Effect {
     pub n_pairs: usize,
     /// In a word.
     pub verdict: Verdict,
+}
+
+impl Effect {
+    /// The ratio with its interval and size, in words.
+    pub fn in_numbers(&self) -> String {
+        let [ratio, low, high] = [self.ratio, self.ratio_low, self.ratio_high].map(three_digits);
+        format!("{ratio} times (interval {low} to {high}, 95 % over all looks, {} rounds)", self.n_pairs)
+    }
 }
 
 /// A whole experiment.

@@ -10,6 +10,7 @@
 
 use super::energy::EnergySample;
 use super::experiment::Better;
+use super::timeline::Change;
 use super::{IdleDelta, Window};
 use crate::cpuset::CpuSet;
 use crate::distribution::Distribution;
@@ -242,6 +243,9 @@ pub struct LoadRun {
     pub capacity_per_s: Option<f64>,
     /// Levels in the order they ran.
     pub levels: Vec<Level>,
+    /// Settings of the machine that somebody changed while it ran.
+    #[serde(default)]
+    pub changes: Vec<Change>,
     /// Remarks about the whole.
     pub remarks: Vec<String>,
 }
@@ -276,10 +280,15 @@ impl LoadRun {
         self.levels.iter().find(|l| l.ask == Ask::Idle)
     }
 
-    /// The sums. None where no load level ran.
+    /// Was the same asked several times? Then the levels are values over time (`repeated`), not parts of a sum.
+    pub fn is_repeated(&self) -> bool {
+        self.levels.iter().enumerate().any(|(at, l)| self.levels.iter().take(at).any(|before| before.ask == l.ask))
+    }
+
+    /// The sums. None where no load level ran, or one ran twice.
     pub fn overall(&self) -> Option<Overall> {
         let loads: Vec<&Level> = self.levels.iter().filter(|l| matches!(l.ask, Ask::Share(_))).collect();
-        if loads.is_empty() {
+        if loads.is_empty() || self.is_repeated() {
             return None;
         }
         let score_per_s = loads.iter().map(|l| l.per_s).sum();
@@ -376,7 +385,7 @@ mod tests {
         let mut whole = LoadRun { levels: tenths.chain([level(Ask::Idle, 0.0, None)]).collect(), ..LoadRun::default() };
         assert!(!whole.overall().unwrap().is_partial);
         whole.levels[9] = whole.levels[8].clone();
-        assert!(whole.overall().unwrap().is_partial, "20 % twice");
+        assert!(whole.is_repeated() && whole.overall().is_none(), "20 % twice");
         assert_eq!(all.idle_fraction, Some(0.5));
         assert!((all.proportionality.unwrap() - 0.5).abs() < 1e-9, "{all:?}");
         assert_eq!(run([Some(200), None, Some(100)]).overall().unwrap().per_joule, None);

@@ -16,6 +16,7 @@ pub mod state_cost;
 pub mod study;
 pub mod meters;
 pub mod power_model;
+pub mod repeated;
 pub mod timeline;
 pub mod traced;
 pub mod wakes;

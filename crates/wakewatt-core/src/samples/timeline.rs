@@ -25,10 +25,20 @@ pub struct Moment {
 /// Something was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Change {
-    /// When, in CLOCK_MONOTONIC nanoseconds.
+    /// When, in CLOCK_MONOTONIC nanoseconds: the middle of what is known.
     pub at_ns: u64,
+    /// So much earlier or later it may have been; 0 where the moment itself is known.
+    #[serde(default)]
+    pub within_ns: u64,
     /// What: "C1 at most on 23 of 26 hosts".
     pub what: String,
+}
+
+impl Change {
+    /// Not before, and not after.
+    pub fn between_ns(&self) -> (u64, u64) {
+        (self.at_ns.saturating_sub(self.within_ns), self.at_ns.saturating_add(self.within_ns))
+    }
 }
 
 /// Values over time.

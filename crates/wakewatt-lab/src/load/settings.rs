@@ -1,12 +1,14 @@
 //! The power settings in force while a load ran: without them its numbers compare to nothing.
 //!
 //! Who sets the clock and who the sleep, within which limits, and who holds a latency limit (two incidents of MEASURE.md
-//! 2.11: a limit left behind by something else meant that "default" was not the default). Read before and after; what
-//! changed meanwhile is a remark.
+//! 2.11: a limit left behind by something else meant that "default" was not the default). Read before the first level and
+//! after each ([`Watch`]), never inside a recorded window; what differs is kept with the moment. A setting that was changed
+//! and put back between two readings is not seen.
 
 use std::fmt::Display;
 use wakewatt_core::fact::{Fact, PerCpu};
 use wakewatt_core::facts::Snapshot;
+use wakewatt_core::samples::timeline::Change;
 use wakewatt_core::source::Source;
 use wakewatt_core::units::{LatencyLimit, show_khz};
 
@@ -29,7 +31,8 @@ pub fn settings(src: &dyn Source) -> Vec<(String, String)> {
     one(&mut out, "idle governor", &facts.idle.governor);
     one(&mut out, "guest halt polling, ns", &facts.idle.guest_halt_poll_ns);
     let off = facts.idle.states.iter().filter(|s| !s.is_disabled.cpus_where(|off| *off).is_empty());
-    let off: Vec<String> = off.map(|s| format!("{} on {}", s.label(), s.is_disabled.cpus_where(|off| *off))).collect();
+    let off: Vec<String> =
+        off.map(|s| format!("{} on CPUs {}", s.label(), s.is_disabled.cpus_where(|off| *off))).collect();
     if !facts.idle.states.is_empty() {
         out.push(("idle states off".into(), if off.is_empty() { "none".into() } else { off.join(", ") }));
     }
@@ -38,16 +41,44 @@ pub fn settings(src: &dyn Source) -> Vec<(String, String)> {
     out
 }
 
-/// What is not as it was.
-pub fn changed(before: &[(String, String)], after: &[(String, String)]) -> Vec<String> {
-    let was = |name: &str| before.iter().find(|(n, _)| n == name).map_or("absent", |(_, v)| v);
-    let gone = before.iter().filter(|(name, _)| !after.iter().any(|(n, _)| n == name));
-    let differ = after.iter().filter(|(name, value)| was(name) != value);
-    differ
-        .map(|(name, value)| (name, value.as_str()))
-        .chain(gone.map(|(name, _)| (name, "absent")))
-        .map(|(name, value)| format!("{name} changed while the load ran: {} before, {value} after", was(name)))
-        .collect()
+/// Reads them again and again.
+pub struct Watch {
+    last: Vec<(String, String)>,
+    last_at_ns: u64,
+}
+
+impl Watch {
+    /// What is in force now, if the load runs under it.
+    pub fn start(src: &dyn Source, now_ns: u64) -> Watch {
+        Watch { last: settings(src), last_at_ns: now_ns }
+    }
+
+    /// As they were read last.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        self.last.clone()
+    }
+
+    /// Reads them and says what is not as it was at the last reading.
+    pub fn look(&mut self, src: &dyn Source, now_ns: u64) -> Vec<Change> {
+        let now = settings(src);
+        let within_ns = now_ns.saturating_sub(self.last_at_ns) / 2;
+        let at_ns = now_ns.saturating_sub(within_ns);
+        let changes = differences(&self.last, &now).into_iter().map(|what| Change { at_ns, within_ns, what });
+        let changes = changes.collect();
+        (self.last, self.last_at_ns) = (now, now_ns);
+        changes
+    }
+}
+
+/// `governor: ondemand -> performance`.
+fn differences(before: &[(String, String)], after: &[(String, String)]) -> Vec<String> {
+    let value = |all: &[(String, String)], name: &str| {
+        all.iter().find(|(n, _)| n == name).map_or("absent".to_string(), |(_, value)| value.clone())
+    };
+    let is_new = |(name, _): &&(String, String)| !before.iter().any(|(n, _)| n == name);
+    let names = before.iter().chain(after.iter().filter(is_new)).map(|(name, _)| name.as_str());
+    let pairs = names.map(|name| (name, value(before, name), value(after, name)));
+    pairs.filter(|(_, was, is)| was != is).map(|(name, was, is)| format!("{name}: {was} -> {is}")).collect()
 }
 
 fn one<T: Display>(out: &mut Vec<(String, String)>, name: &str, fact: &Fact<T>) {
@@ -90,10 +121,31 @@ mod tests {
         let (before, after) = (settings(&host("menu", "0")), settings(&host("teo", "n/a")));
         assert!(before.contains(&("idle governor".into(), "menu".into())), "{before:?}");
         assert!(before.contains(&("latency limit of CPUs".into(), "none".into())), "{before:?}");
-        let told = changed(&before, &after);
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[1].contains("none before, poll on CPUs 0, none on CPUs 1 after"), "{told:?}");
-        assert_eq!(changed(&before, &before), Vec::<String>::new());
-        assert_eq!(changed(&before, &[]).len(), before.len());
+        let told = differences(&before, &after);
+        assert_eq!(
+            told,
+            ["idle governor: menu -> teo", "latency limit of CPUs: none -> poll on CPUs 0, none on CPUs 1"]
+        );
+        assert_eq!(differences(&before, &before), Vec::<String>::new());
+        assert_eq!(differences(&before, &[]).len(), before.len());
+        assert_eq!(differences(&[], &before)[0], format!("{}: absent -> {}", before[0].0, before[0].1));
+    }
+
+    #[test]
+    fn a_change_lies_between_two_readings() {
+        let cpu = "/sys/devices/system/cpu";
+        let host = |is_off: u8| {
+            let state = format!("{cpu}/cpu0/cpuidle/state1");
+            Tree::from_text(&format!(
+                "//- {cpu}/online\n0\n//- {cpu}/present\n0\n//- {state}/name\nC1\n//- {state}/latency\n2\n\
+                 //- {state}/disable\n{is_off}\n"
+            ))
+        };
+        let mut watch = Watch::start(&host(0), 100);
+        assert_eq!(watch.look(&host(0), 200), []);
+        let what = "idle states off: none -> C1 on CPUs 0".to_string();
+        assert_eq!(watch.look(&host(1), 300), [Change { at_ns: 250, within_ns: 50, what }]);
+        assert_eq!(watch.look(&host(1), 400), []);
+        assert!(watch.settings().contains(&("idle states off".into(), "C1 on CPUs 0".into())));
     }
 }

@@ -26,12 +26,12 @@ pub struct LoadArgs {
 pub enum Load {
     /// Transactions at shares of what this machine can do: 100 %, 90 % … 10 %, active idle (in the manner of SPECpower_ssj2008)
     #[command(
-        before_help = "Example:\n  wakewatt load steps                              20 minutes, 60 s recorded per level\n  wakewatt load steps --quick --levels 100,50,10,idle\n  wakewatt load steps --levels 800/s --interval 30s    a rate: nothing is calibrated\n  sudo wakewatt load steps --spec-like --json > run.json"
+        before_help = "Example:\n  wakewatt load steps                              20 minutes, 60 s recorded per level\n  wakewatt load steps --quick --levels 100,50,10,idle\n  wakewatt load steps --levels 800/s --interval 30s    a rate: nothing is calibrated\n  wakewatt load steps --levels 300/s --interval 10s --repeat 30 --save run   change settings meanwhile: report shows the step\n  sudo wakewatt load steps --spec-like --json > run.json"
     )]
     Steps(Box<StepsArgs>),
     /// An online shop at so many clients: requests/s, latency, CPU time per request, watts
     #[command(
-        before_help = "Example:\n  wakewatt load shop                                500, 1000 and 2000 clients of a shop on this machine\n  wakewatt load shop --quick --clients 50,100       a first look\n  wakewatt load shop --listen 10.0.0.2:8080         only the shop, for clients on another host:\n  wakewatt load shop --url http://10.0.0.2:8080     there\n  wakewatt load shop --url http://127.0.0.1/ --mix pages.toml   a shop of your own",
+        before_help = "Example:\n  wakewatt load shop                                500, 1000 and 2000 clients of a shop on this machine\n  wakewatt load shop --quick --clients 50,100       a first look\n  wakewatt load shop --clients 500 --repeat 12 --save run   change settings meanwhile: report shows the step\n  wakewatt load shop --listen 10.0.0.2:8080         only the shop, for clients on another host:\n  wakewatt load shop --url http://10.0.0.2:8080     there\n  wakewatt load shop --url http://127.0.0.1/ --mix pages.toml   a shop of your own",
         after_help = "A mix (--mix) is a TOML file. Pages are drawn by weight; in path and body {number:1-500} is drawn evenly,\n{popular:1-500} skewed, {word:a|b} one of them, {session} and {client} are numbers:\n\n  session_pages = 12\n\n  [[page]]\n  name = \"search\"\n  path = \"/search?q={word:lamp|chair}\"\n  weight = 15\n\n  [[page]]\n  name = \"buy\"\n  method = \"POST\"\n  path = \"/cart/{session}/buy\"\n  body = '{\"product\":{popular:1-5000}}'\n  content_type = \"application/json\"\n  after = \"search\"          # only once that was answered in this session\n  ends_session = true\n  weight = 2"
     )]
     Shop(Box<super::shop::ShopArgs>),
@@ -52,6 +52,9 @@ pub struct StepsArgs {
     /// Levels in order: percent of what was calibrated, idle, or N/s; 100,90 … 10,idle when not given
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_level)]
     pub levels: Vec<Ask>,
+    /// The list of levels so often, one after the other: values over time, with a mark where settings were changed meanwhile
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
     /// What a transaction takes at full speed, from 10us to 10s
     #[arg(long, value_name = "TIME", default_value = "500us", value_parser = parse_service)]
     pub service: u64,
@@ -78,7 +81,7 @@ pub struct StepsArgs {
 /// Arguments of `load -- CMD`.
 #[derive(Debug, Default, Args)]
 pub struct CommandArgs {
-    /// Run the command so often
+    /// Run the command so often; with --save, report shows the runs over time and where settings were changed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
     /// What it achieved: the number in the group of this expression, last match in its standard output

@@ -17,6 +17,9 @@ pub struct ShopArgs {
     /// Instead of clients, requests per second that come whatever the server does, one level each
     #[arg(long, value_name = "PER_SECOND", value_delimiter = ',', value_parser = parse_rate)]
     pub rate: Vec<f64>,
+    /// The list of levels so often, one after the other: values over time, with a mark where settings were changed meanwhile
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
     /// Mean think time of a client between an answer and its next request (exponential)
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_ns, conflicts_with = "rate")]
     pub think: u64,

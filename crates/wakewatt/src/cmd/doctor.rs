@@ -31,6 +31,7 @@ use wakewatt_lab::bench::{self, NetworkSpec, RespondSpec, Responder};
 mod chosen;
 mod disk;
 mod experiment;
+mod power;
 mod states;
 
 /// The report's name when none is given.
@@ -179,6 +180,7 @@ fn measure(args: &DoctorArgs, start_at_ns: u64, src: &dyn Source, evidence: &mut
     let work = bench::WorkWatch::start(src, &allowed);
     trace(args, times, src, evidence, interrupt);
     own_work(work, src, evidence);
+    power::look(!args.read_only && !args.quick, evidence, interrupt);
     probes(cpu, &allowed, times, src, evidence, interrupt);
     memory(&allowed, src, evidence, interrupt);
     match (args.read_only, args.quick) {

@@ -105,8 +105,8 @@ pub fn render(report: &Report, style: Style) -> String {
             out.wrap("", "  - ", "    ", &format!("and {} more, listed in the report", r.not_seen.len() - N_NOT_SEEN));
         }
     }
-    if let Some(run) = &r.experiment {
-        let (colour, word) = if run.is_restored { ("", "yes") } else { (RED, "NO, see the report") };
+    if let Some(is_restored) = r.is_restored {
+        let (colour, word) = if is_restored { ("", "yes") } else { (RED, "NO, see the report") };
         out.wrap(colour, "\n", "", &format!("Everything put back: {word}."));
     }
     out.text
@@ -146,6 +146,16 @@ mod tests {
             }
             assert!(render(&report, Style { width: 80, is_coloured: true }).contains("\u{1b}[1m"));
         }
+    }
+
+    #[test]
+    fn a_governor_that_costs_comes_with_a_line_for_tune_and_its_undo() {
+        let text = render(&sample::governor(), Style::default());
+        let find = |s: &str| text.find(s).unwrap_or_else(|| panic!("{s} in {text}"));
+        assert!(find("Load at 10 %, median answer takes 1.3") < find(" 1. load at 10 %, median answer takes"));
+        let apply = "sudo wakewatt tune apply --set freq.governor=performance";
+        assert!(find(apply) < find("undo:   sudo wakewatt tune undo"));
+        assert!(find("Everything put back: yes.") > 0);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! The verdict: one plain sentence for a reader who does not believe it.
 //!
-//! It says only what the primary comparison, declared before the run, allows: the ratio, its 95 % interval, the number
-//! of rounds, both values. "No difference" is claimed only when the interval lies within ±5 %; when the interval is too
+//! It says only what the primary comparison, declared before the run, allows: the ratio, its interval (at the level of the
+//! look that ended the run, so that it holds at 95 % over all looks), the number of rounds, both values. "No difference" is claimed only when the interval lies within ±5 %; when the interval is too
 //! wide the sentence says undecided and what would decide; without an experiment it says that nothing was proved. When
 //! another metric of the same comparison points the other way (in virtual machines a polling CPU is often preempted, so
-//! its tail is worse), the same sentence says so: a faster median with a slower p99 is not a win.
+//! its tail is worse), the same sentence says so: a faster median with a slower p99 is not a win. Where doctor turned two
+//! settings the one with more at stake comes first, and a second sentence says what the other showed.
 
 use super::study_verdict;
 use super::words::{median, ns_rough, percent, plural, ratio, ratio_interval, sentence_case};
+use wakewatt_core::choice::{self, Subject};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Verdict as Word};
 
@@ -71,14 +73,32 @@ fn what_would_help(run: &ExperimentRun) -> &'static str {
     }
 }
 
+/// What doctor turned: idle states, the governor, or both, and then first what has most at stake.
+pub(super) fn turned(evidence: &Evidence) -> Vec<&ExperimentRun> {
+    let (idle, frequency) = (evidence.experiment.as_ref(), choice::frequency_run(evidence));
+    let is_frequency_first = || choice::experiments(evidence).first().is_some_and(|c| c.subject == Subject::Frequency);
+    let both = if frequency.is_some() && is_frequency_first() { [frequency, idle] } else { [idle, frequency] };
+    both.into_iter().flatten().collect()
+}
+
 /// The verdict on this evidence.
 pub fn of(evidence: &Evidence) -> Verdict {
-    let Some(run) = &evidence.experiment else {
+    let runs = turned(evidence);
+    let Some((run, others)) = runs.split_first() else {
         return without_experiment(evidence);
     };
-    if let Some(conclusions) = &evidence.conclusions {
-        return study_verdict::of(run, conclusions, warnings(run));
+    if let (Some(conclusions), Some(planned)) = (&evidence.conclusions, &evidence.experiment) {
+        return study_verdict::of(planned, conclusions, warnings(planned));
     }
+    let mut verdict = of_run(run);
+    for other in others.iter().map(|run| of_run(run)) {
+        verdict.sentence += &format!(" Turned as well: {}", other.sentence);
+        verdict.warnings.extend(other.warnings);
+    }
+    verdict
+}
+
+fn of_run(run: &ExperimentRun) -> Verdict {
     let warnings = warnings(run);
     let Some(effect) = run.primary().filter(|e| e.n_pairs > 0 && e.ratio.is_finite() && e.ratio > 0.0) else {
         return Verdict {
@@ -104,10 +124,10 @@ pub fn of(evidence: &Evidence) -> Verdict {
     Verdict { kind, sentence, how_sure: how_sure(run, effect), warnings }
 }
 
-/// `95 % interval 4.6–5.9, 10 rounds, 34 us against 6.5 us`.
+/// `interval 4.6–5.9 at 95 % over all looks, 10 rounds, 34 us against 6.5 us`.
 fn numbers(run: &ExperimentRun, effect: &Effect) -> String {
     let mut text = format!(
-        "95 % interval {}, {}",
+        "interval {} at 95 % over all looks, {}",
         ratio_interval(effect.ratio_low, effect.ratio_high),
         plural(effect.n_pairs, "round")
     );
@@ -221,7 +241,7 @@ fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> {
         (&effect.baseline, effect.ratio, effect.ratio_low, effect.ratio_high)
     };
     Some(format!(
-        "{} goes the other way, {} times as long with {} (95 % interval {})",
+        "{} goes the other way, {} times as long with {} (interval {} at 95 % over all looks)",
         metric(run, &effect.metric),
         ratio(times),
         arm(run, slow_arm),
@@ -361,8 +381,12 @@ mod tests {
         let verdict = sample::two_arms().verdict();
         assert_eq!(verdict.kind, Kind::Slower);
         let s = &verdict.sentence;
-        for part in ["Waking a sleeping CPU on this machine takes 5.", "95 % interval 4.", "10 rounds", "us against 6."]
-        {
+        for part in [
+            "Waking a sleeping CPU on this machine takes 5.",
+            "(interval 4.",
+            "at 95 % over all looks, 10 rounds",
+            "us against 6.",
+        ] {
             assert!(s.contains(part), "{part}: {s}");
         }
         assert!(verdict.how_sure.contains("All 10 rounds"), "{}", verdict.how_sure);
@@ -411,6 +435,33 @@ mod tests {
         assert!(report.verdict().sentence.contains("makes it worse here"));
         report.evidence.experiment.as_mut().unwrap().effects.clear();
         assert!(report.verdict().sentence.starts_with("Undecided: the experiment ended"));
+    }
+
+    #[test]
+    fn what_turning_the_governor_showed_is_the_sentence() {
+        let mut report = sample::governor();
+        let verdict = report.verdict();
+        assert_eq!(verdict.kind, Kind::Slower);
+        for part in ["“governor as found”", "“governor performance”", "times as long", "10 rounds"] {
+            assert!(verdict.sentence.contains(part), "{part}: {}", verdict.sentence);
+        }
+        assert!(!verdict.sentence.contains("Nothing was proved"));
+        let set = |report: &mut super::super::Report, word: Word| {
+            report.evidence.experiments[0].effects[0].verdict = word;
+            report.verdict()
+        };
+        assert_eq!(set(&mut report, Word::Undecided).kind, Kind::Undecided);
+        assert!(set(&mut report, Word::Undecided).sentence.starts_with("Undecided: "));
+        assert!(set(&mut report, Word::NoDifference).sentence.starts_with("No difference worth a change: "));
+        // Both were turned.
+        report.evidence.experiment = sample::two_arms().evidence.experiment;
+        let sentence = report.verdict().sentence;
+        assert!(
+            sentence.starts_with("Waking a sleeping CPU") && sentence.contains(" Turned as well: No diff"),
+            "{sentence}"
+        );
+        report.evidence.experiments[0].after[0].1 = "powersave".into();
+        assert!(report.verdict().warnings[0].contains("Not everything was put back"));
     }
 
     #[test]

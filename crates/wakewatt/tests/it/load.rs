@@ -134,6 +134,23 @@ fn an_interruption_keeps_the_levels_that_ended() {
 }
 
 #[test]
+fn levels_are_repeated_and_the_report_shows_them_over_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let (kept, page, cpu) = (dir.path().join("r.run"), dir.path().join("r.html"), cpu());
+    let (kept, page) = (kept.to_str().unwrap(), page.to_str().unwrap());
+    let short = ["--levels", "200/s,idle", "--interval", "200ms", "--work", "1", "--meter", "redfish", "--cpus", &cpu];
+    let json = document(&[&["steps", "--repeat", "3", "--save", kept][..], &short].concat());
+    let levels = json["run"]["levels"].as_array().unwrap();
+    let asks: Vec<bool> = levels.iter().map(|l| l["ask"] == "idle").collect();
+    assert_eq!((asks, &json["overall"]), (vec![false, true, false, true, false, true], &Value::Null));
+    assert!(json["run"]["changes"].is_array());
+    let said = run(&["report", kept, "-o", page]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("timeline-0") && page.contains("for proof"), "no timeline");
+}
+
+#[test]
 fn bad_input_is_refused_with_a_way_out() {
     for (args, word) in [
         (&["load"][..], "load steps"),

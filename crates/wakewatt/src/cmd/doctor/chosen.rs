@@ -95,7 +95,7 @@ pub(super) fn run(
                 let (plan, budget_ns) = frequency_plan(times.experiment_ns);
                 match crate::cmd::experiment::for_doctor(&plan, budget_ns, seed, interrupt) {
                     Ok(study) => evidence.experiments.push(study.run),
-                    Err(why) => evidence.not_done.push(format!("experiment on the frequency governor: {why:#}")),
+                    Err(why) => evidence.not_done.push(format!("experiment: on the frequency governor: {why:#}")),
                 }
             }
         }
@@ -112,13 +112,16 @@ fn word(subject: Subject) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wakewatt_core::units::show_ns;
 
     #[test]
     fn the_plan_is_one() {
         for budget_s in [42, 86, 129, 215] {
             let (text, budget_ns) = frequency_plan(budget_s * 1_000_000_000);
             let plan = wakewatt_lab::plan::parse(&text, &|name| Err(format!("no profile {name}"))).unwrap();
-            assert_eq!((plan.arms.len(), plan.workloads.len()), (2, 1));
+            let arms: Vec<&str> = plan.arms.iter().map(|a| a.name.as_str()).collect();
+            assert_eq!((&arms[..], plan.workloads.len()), (&[choice::FOUND, choice::PERFORMANCE][..], 1));
+            assert!(text.contains(&format!("service = \"{}\"", show_ns(choice::REQUEST_NS))), "{text}");
             let round_ns = 2 * (plan.settle_ns + plan.measure_ns * 12 / 10);
             let first_look_ns = plan.looks[0] as u64 * round_ns;
             assert!(first_look_ns < budget_ns, "{budget_s} s: {first_look_ns} of {budget_ns} ns");

@@ -19,7 +19,7 @@ use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::experiment::Better;
 use wakewatt_core::samples::load::{Ask, Kind, Length, Level, LoadRun};
-use wakewatt_core::samples::{self, Window};
+use wakewatt_core::samples::{self, Window, repeated};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::Cpu;
 use wakewatt_host::affinity::allowed_cpus;
@@ -28,7 +28,7 @@ use wakewatt_host::live::Live;
 use wakewatt_host::reaped::{Reaped, reap};
 use wakewatt_lab::bench::IdleBaseline;
 use wakewatt_lab::figure::{Figure, Output};
-use wakewatt_lab::load::settings::{changed, settings};
+use wakewatt_lab::load::settings::Watch;
 use wakewatt_lab::load::usage::{NO_LOAD_AVERAGE, Usage, load_average};
 use wakewatt_lab::meters::Meters;
 use wakewatt_lab::noise::NoiseCounters;
@@ -53,11 +53,12 @@ pub(super) fn run(args: &CommandArgs) -> Result<End> {
     let interrupt = Interrupt::listen()?;
     let wait = Wait::listen()?;
     let words: Vec<String> = args.command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
+    let mut watch = Watch::start(&src, monotonic_ns());
     let mut run = LoadRun {
         kind: Kind::Command,
         title: words.join(" "),
         length: Length::Custom,
-        settings: settings(&src),
+        settings: watch.settings(),
         ..LoadRun::default()
     };
     let recorder = meters.look();
@@ -73,8 +74,9 @@ pub(super) fn run(args: &CommandArgs) -> Result<End> {
         }
         None => run.remarks.push("without --metric the figure of a run is runs per second".into()),
     }
-    let ended = all(args, figure.as_ref(), &mut run, &cpus, &meters, &src, &interrupt, &wait);
-    run.remarks.extend(changed(&run.settings, &settings(&src)));
+    let ended = all(args, figure.as_ref(), &mut run, &cpus, &meters, (&src, &mut watch), &interrupt, &wait);
+    run.changes.extend(watch.look(&src, monotonic_ns()));
+    run.remarks.extend(repeated::told(&run));
     if !run.levels.is_empty() {
         if run.levels.iter().any(|l| l.load_average.is_none()) {
             run.remarks.push(NO_LOAD_AVERAGE.into());
@@ -93,7 +95,7 @@ fn all(
     run: &mut LoadRun,
     cpus: &CpuSet,
     meters: &Meters,
-    src: &dyn Source,
+    (src, watch): (&dyn Source, &mut Watch),
     interrupt: &Interrupt,
     wait: &Wait,
 ) -> Result<End> {
@@ -115,6 +117,7 @@ fn all(
             level.figure = Some(samples::load::Figure { value: found?, better: args.better() });
         }
         run.levels.push(level);
+        run.changes.extend(watch.look(src, monotonic_ns()));
     }
     Ok(End::Command(0))
 }

@@ -18,9 +18,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::load::{Ask, Length, LoadRun};
+use wakewatt_core::samples::repeated;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity;
+use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::live::Live;
+use wakewatt_lab::load::settings::Watch;
 use wakewatt_lab::load::usage::NO_LOAD_AVERAGE;
 use wakewatt_lab::meters::Meters;
 use wakewatt_lab::shop::client::Mix;
@@ -88,6 +91,8 @@ pub fn run(args: &ShopArgs) -> Result<Code> {
         },
         not_done: Vec::new(),
     };
+    // Settings of another host cannot be seen from here.
+    let mut watch = shop.is_here.then(|| Watch::start(&src, monotonic_ns()));
     let (asks, phases_ns) = (asks(args), phases(args, length));
     for (at, ask) in asks.iter().enumerate() {
         let left = asks.len() - at;
@@ -97,6 +102,7 @@ pub fn run(args: &ShopArgs) -> Result<Code> {
             Ok(ran) => {
                 done.run.levels.push(ran.level);
                 done.shop.clients.push(ran.generator);
+                done.run.changes.extend(watch.iter_mut().flat_map(|watch| watch.look(&src, monotonic_ns())));
             }
             Err(why) => done.not_done.push(format!("{}: {why}", shop_text::asked(*ask))),
         }
@@ -107,6 +113,7 @@ pub fn run(args: &ShopArgs) -> Result<Code> {
     if done.shop.is_here && done.run.levels.iter().any(|l| l.load_average.is_none()) {
         done.run.remarks.push(NO_LOAD_AVERAGE.into());
     }
+    done.run.remarks.extend(repeated::told(&done.run));
     drop((progress, shop));
     output::print(&if args.json { output::json("load-shop", &done)? } else { shop_text::text(&done) })?;
     let own = match (interrupt.is_set(), done.not_done.is_empty()) {
@@ -129,10 +136,11 @@ pub fn serve_for_parent() -> Result<Code> {
 }
 
 fn asks(args: &ShopArgs) -> Vec<Ask> {
-    match args.rate.is_empty() {
+    let once: Vec<Ask> = match args.rate.is_empty() {
         true => args.clients.iter().map(|n| Ask::Clients(*n)).collect(),
         false => args.rate.iter().map(|per_s| Ask::Rate(*per_s)).collect(),
-    }
+    };
+    once.repeat(args.repeat as usize)
 }
 
 fn length(args: &ShopArgs) -> Length {

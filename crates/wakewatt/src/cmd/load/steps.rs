@@ -16,19 +16,22 @@ use anyhow::{Context, Result};
 use std::cell::Cell;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::load::{Ask, Length, Level, LoadRun};
+use wakewatt_core::samples::repeated;
 use wakewatt_core::source::Source;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::clock::{monotonic_ns, own_cpu_ns};
 use wakewatt_host::live::Live;
 use wakewatt_lab::load::rules::FOREIGN_RATIO;
-use wakewatt_lab::load::settings::{changed, settings};
+use wakewatt_lab::load::settings::Watch;
 use wakewatt_lab::load::usage::{NO_LOAD_AVERAGE, Usage};
 use wakewatt_lab::load::{Ended, Engine, Phases, Place, Spec, calibrate, level, level::name};
 use wakewatt_lab::meters::Meters;
 
 /// More are a mistake, or a week.
 const MOST_LEVELS: usize = 100;
+/// The same with --repeat.
+const MOST_REPEATED: usize = 1000;
 /// The first look.
 const LOOK_NS: u64 = 1_100_000_000;
 /// Fewer planned in a level: chance alone moves the rate by more than 1 %.
@@ -45,21 +48,24 @@ pub(super) fn run(args: &StepsArgs) -> Result<End> {
     let src = Live::this_machine();
     let cpus = cpus(args)?;
     check(args, &phases, &levels, cpus.len())?;
+    let levels = levels.repeat(args.repeat.max(1) as usize);
     let saving = saved::start(args.save.as_deref(), "load steps", &src)?;
     let mut meters = meters(&args.meters)?;
     let interrupt = Interrupt::listen()?;
+    let mut watch = Watch::start(&src, monotonic_ns());
     let mut run = LoadRun {
         title: format!("steps, {} a transaction", show_ns(args.service)),
         length,
         seed: args.seed.unwrap_or_else(seed_of_now),
-        settings: settings(&src),
+        settings: watch.settings(),
         service_ns: Some(args.service),
         ..LoadRun::default()
     };
     let spec = spec(&src, &cpus, args.service, args.work, run.seed, &mut run.remarks)?;
     first_look(&src, &cpus, &mut meters, &mut run.remarks, &interrupt)?;
-    let ended = all(&mut run, &spec, &levels, &phases, &meters, &src, &interrupt);
-    run.remarks.extend(changed(&run.settings, &settings(&src)));
+    let ended = all(&mut run, &spec, &levels, &phases, &meters, (&src, &mut watch), &interrupt);
+    run.changes.extend(watch.look(&src, monotonic_ns()));
+    run.remarks.extend(repeated::told(&run));
     few(&mut run);
     if run.levels.iter().any(|l| l.load_average.is_none()) {
         run.remarks.push(NO_LOAD_AVERAGE.into());
@@ -86,7 +92,7 @@ fn all(
     levels: &[Ask],
     phases: &Phases,
     meters: &Meters,
-    src: &dyn Source,
+    (src, watch): (&dyn Source, &mut Watch),
     interrupt: &Interrupt,
 ) -> Result<(), Ended> {
     let is_calibrated = levels.iter().any(|l| matches!(l, Ask::Share(_)));
@@ -111,12 +117,14 @@ fn all(
         run.calibration = engine.calibrate(phases, stop, &tell)?;
         run.capacity_per_s = engine.capacity_per_s();
         run.remarks.extend(calibrate::remark(&run.calibration));
+        run.changes.extend(watch.look(src, monotonic_ns()));
     }
     let mut overheads = Vec::new();
     for (index, ask) in levels.iter().enumerate() {
         end_at_ns.set(monotonic_ns() + phases.total_ns() * (levels.len() - index) as u64);
         let done = level(&mut engine, *ask, phases, meters, stop, src, &tell)?;
         run.levels.push(done.level);
+        run.changes.extend(watch.look(src, monotonic_ns()));
         overheads.extend(done.overhead_ns);
         run.overhead_ns_per_op =
             Some(overheads.iter().sum::<f64>() / overheads.len().max(1) as f64).filter(|_| !overheads.is_empty());
@@ -159,6 +167,10 @@ fn check(args: &StepsArgs, phases: &Phases, levels: &[Ask], n_cpus: usize) -> Re
     if levels.len() > MOST_LEVELS {
         return usage(format!("{} levels: give at most {MOST_LEVELS}", levels.len()));
     }
+    if levels.len() * args.repeat as usize > MOST_REPEATED {
+        let most = MOST_REPEATED / levels.len();
+        return usage(format!("{} levels {} times: --repeat at most {most}", levels.len(), args.repeat));
+    }
     let most_per_s = MOST_PER_CPU_S * n_cpus as f64;
     if let Some(ask) = levels.iter().find(|ask| matches!(ask, Ask::Rate(per_s) if *per_s > most_per_s)) {
         return usage(format!("--levels {}: more than {most_per_s}/s is beyond {n_cpus} CPUs", name(*ask)));
@@ -166,7 +178,7 @@ fn check(args: &StepsArgs, phases: &Phases, levels: &[Ask], n_cpus: usize) -> Re
     let is_again = |(index, ask): (usize, &Ask)| levels.iter().take(index).any(|other| other == ask);
     if let Some(index) = levels.iter().enumerate().position(is_again) {
         let twice = levels.get(index).map(|ask| name(*ask)).unwrap_or_default();
-        return usage(format!("--levels names {twice} twice; each level is run once"));
+        return usage(format!("--levels names {twice} twice; each level is named once, --repeat runs the list again"));
     }
     Ok(())
 }
@@ -272,6 +284,9 @@ mod tests {
         let many: Vec<Ask> = (1..=101).map(|n| Ask::Rate(f64::from(n))).collect();
         assert!(why(500_000, &[Ask::Rate(1e8)]).contains("more than 200000/s is beyond 2 CPUs"));
         assert!(why(500_000, &many).contains("at most 100"));
+        let often = StepsArgs { service: 500_000, repeat: 101, ..StepsArgs::default() };
+        let refused = check(&often, &phases, &many[..10], 2).unwrap_err().to_string();
+        assert_eq!(refused, "10 levels 101 times: --repeat at most 100");
         assert!(check(&args(500_000), &phases, &standard_levels(), 2).is_ok());
         assert_eq!(
             (about(0), about(61_000_000_000), about(1_110_000_000_000)),

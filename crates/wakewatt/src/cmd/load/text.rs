@@ -109,6 +109,11 @@ fn asleep(level: &Level) -> String {
 
 /// What it came to.
 fn sentence(run: &LoadRun, overall: Option<&Overall>) -> String {
+    if run.is_repeated() {
+        return "The same levels several times: values over time, and no score. Kept with --save, report draws them; for proof \
+                of what a change does: wakewatt experiment."
+            .into();
+    }
     let Some(all) = overall else {
         return match run.levels.iter().filter(|l| !l.is_invalid.is_empty()).count() {
             0 => "No level was a share of what the machine can do, so there is no score.".into(),

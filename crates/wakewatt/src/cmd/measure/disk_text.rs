@@ -145,7 +145,7 @@ pub(crate) fn sentence(run: &ExperimentRun, effect: &Effect) -> String {
     let against = arm(run, &effect.arm);
     let share = |ratio: f64| (1.0 - 1.0 / ratio) * 100.0;
     let numbers = format!(
-        "{:.2} times, 95 % interval {:.2} to {:.2}, {} rounds",
+        "{:.2} times, interval {:.2} to {:.2} at 95 % over all looks, {} rounds",
         effect.ratio, effect.ratio_low, effect.ratio_high, effect.n_pairs
     );
     match effect.verdict {

@@ -1,4 +1,4 @@
-//! How much: every comparison as a ratio with its 95 % interval, on a logarithmic axis with a line at "equal".
+//! How much: every comparison as a ratio with its interval, on a logarithmic axis with a line at "equal".
 //!
 //! The primary metric stands first and heavier. The axis always shows both sides of 1, so that "slower" is seen as a
 //! side and not as a length, and the ±5 % band in which a difference is not worth a change is shaded.
@@ -82,7 +82,12 @@ fn one(id: &str, class: &str, width: f64, baseline: &str, rows: &[Row]) -> Strin
             )
         })
         .collect();
-    svg.finish(id, class, &format!("Ratio of {baseline} to each other arm, with 95 % intervals"), &desc.join("; "))
+    svg.finish(
+        id,
+        class,
+        &format!("Ratio of {baseline} to each other arm, with intervals that hold at 95 % over all looks"),
+        &desc.join("; "),
+    )
 }
 
 fn draw_row(svg: &mut Svg, x: &LogAxis, row: &Row, middle: f64, is_wide: bool, right: f64) {

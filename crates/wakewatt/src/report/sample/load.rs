@@ -6,6 +6,7 @@ use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::energy::{EnergySample, MeterSample, Total};
 use wakewatt_core::samples::load::{Ask, Calibration, CpuUse, Kind, Length, Level, LoadRun, Part, Worker};
+use wakewatt_core::samples::timeline::Change;
 
 /// A governor: name, idle watts, watts at full load, share of the score, latency factor, does it gather work.
 struct Governor {
@@ -36,6 +37,19 @@ pub(super) fn steps() -> Vec<LoadRun> {
 pub(super) fn shop() -> Vec<LoadRun> {
     let clients = [500, 1000, 2000].map(Ask::Clients);
     GOVERNORS.iter().enumerate().map(|(i, g)| run(g, i, Kind::Shop, &clients)).collect()
+}
+
+/// The shop with 500 clients twelve times, somebody forbidding deep sleep in the middle.
+pub(super) fn repeated() -> LoadRun {
+    let levels = |at: usize| run(&GOVERNORS[at], at, Kind::Shop, &[Ask::Clients(500); 12]);
+    let (mut before, after) = (levels(4), levels(0));
+    for (level, faster) in before.levels.iter_mut().zip(after.levels).skip(6) {
+        *level = Level { window: level.window, ..faster };
+    }
+    let at_ns = before.levels[6].window.start_at_ns;
+    let what = "idle states off: none -> C6 on CPUs 0-7".into();
+    before.changes = vec![Change { at_ns, within_ns: 145_000_000_000, what }];
+    before
 }
 
 /// The same without any meter.
@@ -73,6 +87,7 @@ fn run(g: &Governor, at: usize, kind: Kind, asks: &[Ask]) -> LoadRun {
         calibration: vec![Calibration { window: window(start_ms - 60_000, 30_000), per_s: capacity }],
         capacity_per_s: Some(capacity),
         levels: levels.collect(),
+        changes: Vec::new(),
         remarks: Vec::new(),
     }
 }

@@ -359,8 +359,8 @@ pub(super) fn timeline() -> Timeline {
         label: Label::Measured,
         moments,
         changes: vec![
-            Change { at_ns: at(20), what: "C1 at most, on every host".into() },
-            Change { at_ns: at(34), what: "clock fixed on the last three".into() },
+            Change { at_ns: at(20), within_ns: 0, what: "C1 at most, on every host".into() },
+            Change { at_ns: at(34), within_ns: 0, what: "clock fixed on the last three".into() },
         ],
     }
 }

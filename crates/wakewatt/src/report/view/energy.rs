@@ -3,6 +3,7 @@
 use super::super::charts::axis::{AxisSpec, Scale};
 use super::super::charts::ranges::{Mark, Ranges};
 use super::super::data::{Data, Show};
+use super::super::words;
 use super::section::{Section, label_word, table_if_any};
 use wakewatt_core::samples::energy::{EnergySample, Sense};
 
@@ -16,16 +17,25 @@ pub(super) fn section(samples: &[EnergySample]) -> Option<Section> {
         match sample.chosen().and_then(|m| Some((m, m.total.as_ref()?))) {
             Some((meter, total)) => {
                 let watts = Show::Watts.text(total.mean_uw as f64 / 1e6);
-                out.lines.push(format!("{watts} by {} ({})", meter.meter, total.covers));
+                let over = words::ns(sample.window.length_ns() as f64);
+                out.lines.push(format!("{watts} by {} ({}), over {over}", meter.meter, total.covers));
                 if !total.without.is_empty() {
                     let without = total.without.join(", ");
                     out.remarks.push(format!("{}: the sum is too low, {without} gave nothing", meter.meter));
                 }
             }
-            None => out.lines.push("no power meter works here".into()),
+            None => out.lines.push(format!("no power meter works here{}", why_none(sample))),
         }
     }
     (!out.is_empty()).then_some(out)
+}
+
+/// What nobody named is not worth a word; what is there and does not work is.
+fn why_none(sample: &EnergySample) -> String {
+    let said = sample.meters.iter().filter_map(|m| Some((m, m.why.as_deref()?)));
+    let said = said.filter(|(_, why)| !why.starts_with("not asked for"));
+    let all: Vec<String> = said.map(|(m, why)| format!("{} ({why})", m.meter)).collect();
+    if all.is_empty() { String::new() } else { format!(": {}", all.join("; ")) }
 }
 
 fn meters(at: usize, sample: &EnergySample, out: &mut Section) {

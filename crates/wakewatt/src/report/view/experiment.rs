@@ -11,7 +11,8 @@ use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Unit, Ve
 
 /// The big numbers: every arm's value of the primary metric and the ratio; without an experiment what was measured as found.
 pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
-    let Some((run, primary)) = evidence.experiment.as_ref().and_then(|run| Some((run, run.metrics.first()?))) else {
+    let main = verdict::turned(evidence).into_iter().next();
+    let Some((run, primary)) = main.and_then(|run| Some((run, run.metrics.first()?))) else {
         let as_found = evidence.wakeups.iter().take(3).filter_map(|s| {
             Some(Headline {
                 value: words::ns_rough(s.latency.p50_ns()? as f64),
@@ -44,7 +45,10 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
         all.push(Headline {
             value: format!("×{}", words::ratio(effect.ratio)),
             name: format!("{} over {}", effect.baseline, effect.arm),
-            note: format!("95 % interval {}", words::ratio_interval(effect.ratio_low, effect.ratio_high)),
+            note: format!(
+                "interval {}, 95 % over all looks",
+                words::ratio_interval(effect.ratio_low, effect.ratio_high)
+            ),
             label: "measured",
             arm: None,
         });
@@ -258,8 +262,8 @@ fn effects(run: &ExperimentRun) -> Table {
         ]
     };
     Table {
-        caption: "Effects: measured, paired by round; p of secondary metrics Holm-adjusted".into(),
-        heads: heads(&["metric", "arms", "in a word", "ratio (95 %)", "difference (95 %)", "p", "rounds"]),
+        caption: "Effects: measured, paired by round; intervals hold at 95 % over all looks; p of secondary metrics Holm-adjusted".into(),
+        heads: heads(&["metric", "arms", "in a word", "ratio (interval)", "difference (interval)", "p", "rounds"]),
         rows: run.effects.iter().map(row).collect(),
         n_text_columns: 3,
     }

@@ -99,6 +99,8 @@ pub(super) struct View {
     pub(super) warnings: Vec<String>,
     pub(super) headlines: Vec<Headline>,
     pub(super) experiment: Option<ExperimentView>,
+    /// Is everything back that doctor turned? None where it turned nothing.
+    pub(super) is_restored: Option<bool>,
     pub(super) trace: Option<super::trace::view::TraceView>,
     pub(super) idle_tables: Vec<Table>,
     /// What was measured beside the experiment; those that the user asked for first.
@@ -163,6 +165,7 @@ pub(super) fn of(report: &Report) -> View {
         how_sure: verdict.how_sure + &chosen(&report.evidence),
         warnings: verdict.warnings,
         headlines: experiment::headlines(evidence),
+        is_restored: is_restored(evidence),
         experiment,
         trace: evidence.trace.as_ref().map(|traced| super::trace::view::of(traced, false)),
         idle_tables: idle::tables(evidence),
@@ -182,7 +185,7 @@ pub(super) fn of(report: &Report) -> View {
 fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
     let mut all: Vec<Section> = study::section(evidence).into_iter().collect();
     all.extend(load::sections(evidence));
-    all.extend(timeline::section(&evidence.timelines));
+    all.extend(timeline::section(evidence));
     for (i, run) in evidence.experiments.iter().enumerate() {
         let title = run.metrics.first().map_or("Experiment".to_string(), |m| format!("Experiment: {}", m.title));
         all.push(experiment::section(run, &format!("experiment-{i}-"), &title, zero_at_ns));
@@ -250,6 +253,11 @@ fn finding_view(finding: &Finding) -> FindingView {
         price: finding.price.clone(),
         verify: finding.verify.clone(),
     }
+}
+
+fn is_restored(evidence: &Evidence) -> Option<bool> {
+    let runs = super::verdict::turned(evidence);
+    (!runs.is_empty()).then(|| runs.iter().all(|run| run.is_restored()))
 }
 
 /// Why these settings were turned and no others.

@@ -6,13 +6,19 @@ use super::super::charts::plot::{Plot, Point};
 use super::super::data::Show;
 use super::super::words;
 use super::section::{Section, figure, label_word};
+use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::Unit;
+use wakewatt_core::samples::load::LoadRun;
+use wakewatt_core::samples::repeated::timelines;
 use wakewatt_core::samples::timeline::{Moment, Timeline};
 
-/// The section; none without values.
-pub(super) fn section(timelines: &[Timeline]) -> Option<Section> {
-    let mut out = Section { is_result: true, ..Section::new("Before and after") };
-    for (i, timeline) in timelines.iter().enumerate() {
+/// The section: timelines that were made as such, and those of loads that asked the same several times. None without values.
+pub(super) fn section(evidence: &Evidence) -> Option<Section> {
+    let all = of_loads(evidence);
+    let timelines: Vec<&Timeline> = evidence.timelines.iter().chain(&all).collect();
+    let title = if timelines.iter().any(|t| !t.changes.is_empty()) { "Before and after" } else { "Over time" };
+    let mut out = Section { is_result: true, ..Section::new(title) };
+    for (i, timeline) in timelines.into_iter().enumerate() {
         let starts = timeline.moments.iter().map(|m| m.window.start_at_ns);
         let Some(zero) = starts.chain(timeline.changes.iter().map(|c| c.at_ns)).min() else { continue };
         let last = timeline.moments.iter().map(|m| m.window.end_at_ns).max().unwrap_or(zero);
@@ -41,7 +47,7 @@ pub(super) fn section(timelines: &[Timeline]) -> Option<Section> {
             plot.add(*name, Style::Arm(index), own.map(point));
         }
         plot.marks = timeline.changes.iter().map(|c| (since(c.at_ns), c.what.clone())).collect();
-        let caption = "One mark for each window, not smoothed; the upright lines are the moments of change. A drawing proves nothing by itself: an experiment does.";
+        let caption = "One mark for each window, not smoothed; hollow ones do not count, the table says why. Upright lines are the moments of change. A drawing proves nothing by itself, something else may have changed at the same moment; for proof: wakewatt experiment.";
         let label = label_word(timeline.label);
         out.figures.extend(figure(
             format!("timeline-{i}"),
@@ -52,10 +58,29 @@ pub(super) fn section(timelines: &[Timeline]) -> Option<Section> {
         ));
         for change in &timeline.changes {
             let at = time.text(since(change.at_ns));
-            out.remarks.push(format!("{}, changed after {at}: {}", words::sentence_case(&timeline.title), change.what));
+            let within = match change.within_ns {
+                0 => String::new(),
+                ns => format!(" (± {})", time.text(ns as f64 / unit_ns)),
+            };
+            let said = format!("Changed after {at}{within}: {}", change.what);
+            if !out.remarks.contains(&said) {
+                out.remarks.push(said);
+            }
         }
     }
     (!out.is_empty()).then_some(out)
+}
+
+/// Where several loads ran, each timeline says whose it is.
+fn of_loads(evidence: &Evidence) -> Vec<Timeline> {
+    let repeated = || evidence.load.iter().filter(|run| run.is_repeated());
+    let name = |mut timeline: Timeline, run: &LoadRun| {
+        if repeated().count() > 1 {
+            timeline.title = format!("{}, {}", timeline.title, run.title);
+        }
+        timeline
+    };
+    repeated().flat_map(|run| timelines(run).into_iter().map(move |t| name(t, run))).collect()
 }
 
 /// The unit of time for so long, and its nanoseconds.
@@ -75,5 +100,38 @@ fn shown(unit: Unit) -> (Show, f64) {
         Unit::Microwatts => (Show::Watts, 1e-6),
         Unit::PerJoule => (Show::PerJoule, 1.0),
         Unit::Number => (Show::Number, 1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::sample;
+    use super::*;
+    use wakewatt_core::samples::timeline::Change;
+
+    #[test]
+    fn a_load_that_repeats_itself_has_a_timeline_with_the_change_marked() {
+        let report = sample::repeated_load();
+        let out = section(&report.evidence).unwrap();
+        assert_eq!(out.title, "Before and after");
+        let titles: Vec<&str> = out.figures.iter().map(|f| f.title.as_str()).collect();
+        assert_eq!(titles, ["Median latency", "Operations per second", "CPU time per operation", "Mean power"]);
+        assert!(
+            out.figures[0].svg.contains("idle states off") && out.figures[0].caption.ends_with("wakewatt experiment.")
+        );
+        assert_eq!(out.remarks.len(), 1, "said once, not once for each figure: {:?}", out.remarks);
+        assert!(out.remarks[0].starts_with("Changed after ") && out.remarks[0].contains(" (± "), "{:?}", out.remarks);
+        assert!(
+            out.figures[0].table.as_ref().unwrap().rows.iter().any(|r| r.join(" ").contains("settings were changed"))
+        );
+
+        let mut calm = report.evidence.clone();
+        calm.load[0].changes.clear();
+        assert_eq!(section(&calm).unwrap().title, "Over time");
+        calm.load.push(calm.load[0].clone());
+        calm.load[1].changes.push(Change { at_ns: 1, within_ns: 0, what: "x".into() });
+        assert!(section(&calm).unwrap().figures[0].title.starts_with("Median latency, shop"));
+        calm.load.iter_mut().for_each(|run| run.levels.truncate(1));
+        assert!(section(&calm).is_none(), "asked once");
     }
 }

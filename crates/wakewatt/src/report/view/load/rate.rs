@@ -15,6 +15,8 @@ pub(super) type Value = (f64, Option<(f64, f64)>);
 pub(super) fn plot(runs: &Runs<'_>, title: &str, y: AxisSpec, value: impl Fn(&Level) -> Option<Value>) -> Plot {
     let (name, show) = runs.axis();
     let mut plot = Plot::new(title, AxisSpec::new(name, show, Scale::Zero), y);
+    // Several marks above one place: the timeline says in which order.
+    plot.is_cloud = runs.kind != Kind::Command && runs.all.iter().any(|r| r.run.is_repeated());
     for r in &runs.all {
         let point = |(at, level): (usize, &Level)| {
             let (y, interval) = value(level)?;

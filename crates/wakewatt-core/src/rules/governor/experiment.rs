@@ -1,0 +1,168 @@
+//! What turning the governor showed: the verdict of doctor's frequency experiment, which overrules what a driver's name
+//! and limits let one suspect.
+//!
+//! Requests that come after a pause are measured from the planned start under the governor as found and under
+//! `performance`. The interval is that of the look which ended the experiment, so it is wider than a plain one and right
+//! over all looks together (`stats::sequential`). Watts stand beside it as the price where a meter worked, with their own
+//! verdict; where none did, that is said.
+
+use super::super::{Answer, Confidence, Cost, Finding, Weight};
+use super::{Governor, PATH, PRICE, REMEDY, VERIFY};
+use crate::choice::PERFORMANCE;
+use crate::evidence::Evidence;
+use crate::samples::experiment::{Effect, ExperimentRun, Unit, Verdict};
+use crate::units::three_digits;
+
+/// The answer; none where the experiment yielded no effect.
+pub(super) fn answer(rule: &Governor, evidence: &Evidence, run: &ExperimentRun) -> Option<Answer> {
+    let effect = run.primary().filter(|e| e.arm == PERFORMANCE && e.ratio.is_finite() && e.ratio > 0.0)?;
+    let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(effect.metric.as_str(), |m| &m.title);
+    let found = found(evidence);
+    let said = format!(
+        "{metric} takes {} as long with the governor as found ({found}) as with performance",
+        effect.in_numbers()
+    );
+    Some(match effect.verdict {
+        Verdict::Higher => costs(rule, evidence, run, effect, &found, &said),
+        Verdict::Undecided => Answer::cannot_tell(
+            format!("the experiment on the governor could not decide: {said}"),
+            "run wakewatt doctor again when the machine is quieter or with more time, or wakewatt experiment",
+        ),
+        Verdict::NoDifference => {
+            Answer::no(format!("measured here, the governor costs such requests nothing that matters: {said}"))
+        }
+        Verdict::Lower => Answer::no(format!("measured here, performance makes such requests slower: {said}")),
+    })
+}
+
+fn costs(
+    rule: &Governor,
+    evidence: &Evidence,
+    run: &ExperimentRun,
+    effect: &Effect,
+    found: &str,
+    said: &str,
+) -> Answer {
+    let us = |ns: f64| format!("{}us", three_digits(ns / 1e3));
+    let cost = Cost::measured_ns(
+        effect.difference,
+        format!(
+            "{} per request that comes after a pause (interval {} to {}, 95 % over all looks)",
+            us(effect.difference),
+            us(effect.difference_low),
+            us(effect.difference_high)
+        ),
+    );
+    let finding = Finding::new(rule, Weight::Problem, Confidence::High, said, cost)
+        .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()))
+        .on(PATH, found);
+    super::to_performance(finding, evidence).remedy(REMEDY, price(run, effect), VERIFY).yes()
+}
+
+/// Watts of the same experiment, where a meter worked.
+fn price(run: &ExperimentRun, primary: &Effect) -> String {
+    let is_watts = |e: &&Effect| {
+        e.arm == primary.arm && run.metrics.iter().any(|m| m.id == e.metric && m.unit == Unit::Microwatts)
+    };
+    match run.effects.iter().find(is_watts) {
+        None => format!("Watts were not measured in this experiment. {PRICE}"),
+        Some(e) => {
+            let word = match e.verdict {
+                Verdict::NoDifference => "no difference that matters",
+                Verdict::Undecided => "undecided",
+                Verdict::Higher => "performance draws less",
+                Verdict::Lower => "performance draws more",
+            };
+            format!("Watts at that load, measured: {} as many as found as with performance: {word}.", e.in_numbers())
+        }
+    }
+}
+
+/// `ondemand on CPUs 0-3`.
+fn found(evidence: &Evidence) -> String {
+    let governors = evidence.facts.freq.governors();
+    let words: Vec<String> = match governors.uniform() {
+        Some(one) => vec![one.clone()],
+        None => governors.known().map(|(cpus, g)| format!("{g} on CPUs {cpus}")).collect(),
+    };
+    if words.is_empty() { "not read".into() } else { words.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Rule;
+    use super::super::super::testing::{evidence, line, policy};
+    use super::*;
+    use crate::choice::testing::frequency_run;
+    use crate::samples::experiment::Metric;
+
+    fn host(run: ExperimentRun) -> Evidence {
+        let policy = policy(&[
+            ("scaling_driver", "acpi-cpufreq"),
+            ("scaling_governor", "ondemand"),
+            ("scaling_available_governors", "ondemand performance"),
+        ]);
+        Evidence { experiments: vec![run], ..evidence(&policy) }
+    }
+
+    #[test]
+    fn a_clear_effect_is_a_problem_with_a_line_for_tune_and_its_undo() {
+        let host = host(frequency_run(Verdict::Higher));
+        assert_eq!(
+            line(&Governor, &host),
+            "yes problem measured: load at 10 %, median answer takes 1.4 times (interval 1.3 to 1.5, 95 % over all looks, \
+             8 rounds) as long with the governor as found (ondemand) as with performance"
+        );
+        let Answer::Yes(finding) = Governor.check(&host) else { panic!() };
+        assert_eq!(finding.cost.latency_ns, Some(200_000.0));
+        assert!(finding.cost.text.starts_with("200us per request"), "{}", finding.cost.text);
+        let plan = finding.plan.unwrap();
+        assert_eq!(plan.commands().look, "wakewatt tune plan --set freq.governor=performance");
+        assert_eq!(plan.commands().undo, "sudo wakewatt tune undo");
+        assert!(finding.price.starts_with("Watts were not measured"), "{}", finding.price);
+    }
+
+    #[test]
+    fn watts_of_the_experiment_are_the_price() {
+        let mut run = frequency_run(Verdict::Higher);
+        run.metrics.push(Metric::power("steps.10.watts", "load at 10 %, mean power"));
+        let watts = Effect {
+            metric: "steps.10.watts".into(),
+            verdict: Verdict::Lower,
+            ratio: 0.9,
+            ratio_low: 0.88,
+            ratio_high: 0.92,
+            ..run.effects[0].clone()
+        };
+        run.effects.push(watts);
+        let Answer::Yes(finding) = Governor.check(&host(run)) else { panic!() };
+        assert!(
+            finding.price.contains("0.9 times") && finding.price.ends_with("performance draws more."),
+            "{}",
+            finding.price
+        );
+    }
+
+    #[test]
+    fn what_could_not_be_decided_and_what_does_no_harm_say_so() {
+        let said = line(&Governor, &host(frequency_run(Verdict::Undecided)));
+        assert!(
+            said.starts_with("cannot tell: the experiment on the governor could not decide: load at 10 %"),
+            "{said}"
+        );
+        let said = line(&Governor, &host(frequency_run(Verdict::NoDifference)));
+        assert!(said.starts_with("no: measured here, the governor costs such requests nothing"), "{said}");
+        let said = line(&Governor, &host(frequency_run(Verdict::Lower)));
+        assert!(said.starts_with("no: measured here, performance makes such requests slower"), "{said}");
+    }
+
+    #[test]
+    fn a_run_without_an_effect_leaves_the_question_to_the_facts() {
+        let mut run = frequency_run(Verdict::Higher);
+        run.effects.clear();
+        assert!(line(&Governor, &host(run)).starts_with("yes risk unknown: governor ondemand"));
+        let mut other = frequency_run(Verdict::Higher);
+        other.arms[1].id = "conservative".into();
+        assert!(line(&Governor, &host(other)).starts_with("yes risk unknown"), "another experiment is not this one");
+    }
+}
