@@ -9,7 +9,6 @@
 use super::{Cpus, Domain};
 use crate::cpuset::CpuSet;
 use crate::fact::{Fact, fact, parse};
-use crate::samples::load::CpuUse;
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use crate::units::Cpu;
@@ -110,17 +109,6 @@ impl CpuTime {
     pub fn ratio(&self, part_ns: u64) -> Option<f64> {
         let total = self.total_ns();
         (total > 0).then(|| part_ns as f64 / total as f64)
-    }
-    /// As shares of a window. Ticks are coarse: where the parts of a short one add up to more, they are shares of their sum.
-    pub fn use_in(&self, window_ns: u64) -> Option<CpuUse> {
-        let of_ns = window_ns.max(self.busy_ns()).max(1) as f64;
-        let ratio = |ns: u64| (ns as f64 / of_ns).min(1.0);
-        Some(CpuUse {
-            cpu: self.cpu?,
-            user_ratio: ratio(self.user_ns.saturating_add(self.nice_ns)),
-            system_ratio: ratio(self.kernel_ns()),
-            steal_ratio: ratio(self.steal_ns),
-        })
     }
     /// What passed since an earlier reading; a counter that ran backwards (CPU hotplug) counts as 0.
     pub fn since(&self, earlier: &CpuTime) -> CpuTime {
@@ -351,6 +339,7 @@ fn pressure_line(text: &str) -> Result<PressureLine, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::samples::load::CpuUse;
     use crate::source::Tree;
 
     #[test]
@@ -381,12 +370,12 @@ mod tests {
         let after = read("cpu0 60 0 20 0 0 5\ncpu1 x\ncpu2 1 0 0 0\ncpu9999999999 1 1 1 1\n");
         let passed = between(&after, &before);
         assert_eq!((passed.len(), passed[0].busy_ns(), passed[0].kernel_ns()), (1, 75 * TICK_NS, 25 * TICK_NS));
-        let used = passed[0].use_in(1_000_000_000).unwrap();
+        let used = CpuUse::of(&passed[0], 1_000_000_000).unwrap();
         let off = (used.user_ratio - 0.5).abs() + (used.system_ratio - 0.25).abs();
         assert!(after.len() == 2 && off < 1e-9, "{used:?}");
-        assert!((passed[0].use_in(0).unwrap().busy_ratio() - 1.0).abs() < 1e-9, "a window shorter than a tick");
-        assert_eq!(between(&before, &after)[0].use_in(1).unwrap().busy_ratio(), 0.0, "backwards is no time");
-        assert_eq!(CpuTime::default().use_in(1), None);
+        assert!((CpuUse::of(&passed[0], 0).unwrap().busy_ratio() - 1.0).abs() < 1e-9, "a window shorter than a tick");
+        assert_eq!(CpuUse::of(&between(&before, &after)[0], 1).unwrap().busy_ratio(), 0.0, "backwards is no time");
+        assert_eq!(CpuUse::of(&CpuTime::default(), 1), None);
     }
 
     #[test]

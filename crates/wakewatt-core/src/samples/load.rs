@@ -14,6 +14,7 @@ use super::timeline::Change;
 use super::{IdleDelta, Window};
 use crate::cpuset::CpuSet;
 use crate::distribution::Distribution;
+use crate::facts::load::CpuTime;
 use serde::{Deserialize, Serialize};
 
 /// Hours in a year, for watts of staying awake.
@@ -96,6 +97,18 @@ pub struct CpuUse {
 }
 
 impl CpuUse {
+    /// What passed, as shares of a window. Ticks are coarse: where the parts of a short one add up to more, they are shares of
+    /// their sum. None for the line of all CPUs.
+    pub fn of(passed: &CpuTime, window_ns: u64) -> Option<CpuUse> {
+        let of_ns = window_ns.max(passed.busy_ns()).max(1) as f64;
+        let ratio = |ns: u64| (ns as f64 / of_ns).min(1.0);
+        Some(CpuUse {
+            cpu: passed.cpu?,
+            user_ratio: ratio(passed.user_ns.saturating_add(passed.nice_ns)),
+            system_ratio: ratio(passed.kernel_ns()),
+            steal_ratio: ratio(passed.steal_ns),
+        })
+    }
     /// Not idle.
     pub fn busy_ratio(&self) -> f64 {
         self.user_ratio + self.system_ratio

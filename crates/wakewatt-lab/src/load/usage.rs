@@ -48,7 +48,7 @@ impl Usage {
         let passed = between(&self.cpus, &before.cpus);
         let sum = |of: fn(&CpuTime) -> u64| passed.iter().map(of).fold(0, u64::saturating_add);
         Used {
-            cpus: passed.iter().filter_map(|cpu| cpu.use_in(window_ns)).collect(),
+            cpus: passed.iter().filter_map(|cpu| CpuUse::of(cpu, window_ns)).collect(),
             cpu_ns: sum(CpuTime::busy_ns),
             system_ns: sum(CpuTime::kernel_ns),
         }

@@ -138,8 +138,8 @@ fn levels_are_repeated_and_the_report_shows_them_over_time() {
     let dir = tempfile::tempdir().unwrap();
     let (kept, page, cpu) = (dir.path().join("r.run"), dir.path().join("r.html"), cpu());
     let (kept, page) = (kept.to_str().unwrap(), page.to_str().unwrap());
-    let short = ["--levels", "200/s,idle", "--interval", "200ms", "--work", "1", "--meter", "redfish", "--cpus", &cpu];
-    let json = document(&[&["steps", "--repeat", "3", "--save", kept][..], &short].concat());
+    let more = ["--work", "1", "--cpus", &cpu, "--repeat", "3", "--save", kept];
+    let json = document(&steps("200/s,idle", "200ms", &more));
     let levels = json["run"]["levels"].as_array().unwrap();
     let asks: Vec<bool> = levels.iter().map(|l| l["ask"] == "idle").collect();
     assert_eq!((asks, &json["overall"]), (vec![false, true, false, true, false, true], &Value::Null));

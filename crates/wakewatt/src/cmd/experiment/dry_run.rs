@@ -213,8 +213,8 @@ mod tests {
         assert!(dry.skipped.iter().any(|s| s.what == "arm fast" && s.why.contains("freq.governor")));
         assert!(dry.remarks.iter().any(|r| r.contains("before the first look")), "{dry:?}");
         // Two arms of 1 s and 9 s and the time to set them, and half a block of the baseline again; the rehearsal before.
-        assert_eq!((dry.arms.len(), dry.round_ns, dry.prepare_ns), (2, 25_250_000_000, 900_000_000));
-        assert_eq!(dry.looks_ns, [202_900_000_000]);
+        assert_eq!((dry.arms.len(), dry.round_ns, dry.prepare_ns), (2, 25_250_000_000, 1_400_000_000));
+        assert_eq!(dry.looks_ns, [203_400_000_000]);
         assert_eq!(dry.metrics[0].id, "wakeup.eventfd.p50");
         assert!(dry.remarks.iter().any(|r| r.contains("only 4 baseline pairs")), "{dry:?}");
         let wrong = text_of.replace("settle =", "primary = \"wakeup.eventfd.p51\"\nsettle =");
