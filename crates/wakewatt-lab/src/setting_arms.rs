@@ -80,6 +80,13 @@ fn resolve_arm(host: &Host<'_>, arm: &PlanArm) -> Result<ReadyArm, String> {
         if let Some(found) = host.facts.qos.global.get().filter(|found| **found < limit) {
             return Err(format!("{GLOBAL}: another process holds {found} already, which is stricter than {limit}"));
         }
+        let states = all_states(&host.facts);
+        let is_all_allowed = !states.is_empty() && states.iter().all(|(_, _, ns)| limit.allows(*ns));
+        if is_all_allowed && arm.requests.is_empty() && arm.command.is_none() {
+            return Err(format!(
+                "it would be the machine as it is: no idle state here takes longer than {limit} to leave"
+            ));
+        }
         settings.push(format!("{GLOBAL} held open at {} us, released after the block", limit.as_global_us()));
     }
     if let Some((run, undo)) = &arm.command {

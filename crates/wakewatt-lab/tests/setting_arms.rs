@@ -142,3 +142,19 @@ fn an_arm_that_the_kernel_refuses_is_taken_out_at_the_rehearsal() {
     assert_eq!(machine.ran().last().unwrap(), "stop it");
     arms.leave().unwrap();
 }
+
+#[test]
+fn a_limit_that_excludes_nothing_is_no_arm() {
+    let machine = machine();
+    let plan = |limit: &str, more: &str| {
+        format!(
+            "format = 1\nname = \"t\"\nquestion = \"Q?\"\n[[arm]]\nname = \"found\"\n[[arm]]\nname = \"c1\"\n\
+             max_latency = \"{limit}\"\n{more}\n[[workload]]\nkind = \"wakeup\"\n"
+        )
+    };
+    let skipped = |text: &str| resolve_arms(&Host::read(&machine), &plan::parse(text, &profile).unwrap()).1;
+    let wide = skipped(&plan("10ms", ""));
+    assert!(wide.len() == 1 && wide[0].why.contains("the machine as it is"), "{wide:?}");
+    assert_eq!(skipped(&plan("1us", "")), []);
+    assert_eq!(skipped(&plan("10ms", "set = [\"idle.state.C6=off\"]")), [], "the setting makes it one");
+}

@@ -21,6 +21,7 @@ use wakewatt_tune::request::Request;
 /// The plans that come with wakewatt: name and text.
 pub const SHIPPED: &[(&str, &str)] = &[
     ("idle", include_str!("../../plans/idle.toml")),
+    ("k0-shop", include_str!("../../plans/k0-shop.toml")),
     ("k3-disk", include_str!("../../plans/k3-disk.toml")),
     ("k4-governors", include_str!("../../plans/k4-governors.toml")),
     ("smt", include_str!("../../plans/smt.toml")),
