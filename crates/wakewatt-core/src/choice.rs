@@ -88,7 +88,7 @@ fn idle(evidence: &Evidence) -> Option<Candidate> {
     let candidate = |at_stake_ns, because| Some(Candidate { subject: Subject::Idle, at_stake_ns, because });
     if let Some((sample, p50_ns)) = wakeup(evidence) {
         let because = format!(
-            "a {} wake-up takes {} as found (median); where nobody sleeps it would take a few microseconds",
+            "the {} wake-up takes {} as found (median); where nobody sleeps it would take a few microseconds",
             sample.kind.word(),
             words(p50_ns)
         );

@@ -62,3 +62,10 @@ pub struct Evidence {
     /// What was not looked at, and why: "experiment: needs root".
     pub not_done: Vec<String>,
 }
+
+impl Evidence {
+    /// The experiment on idle states. One that the user planned compares something else, and says itself what it shows.
+    pub fn idle_experiment(&self) -> Option<&ExperimentRun> {
+        self.experiment.as_ref().filter(|_| self.conclusions.is_none())
+    }
+}

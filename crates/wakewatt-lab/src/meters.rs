@@ -23,6 +23,8 @@ pub struct Meters {
     preferred: Vec<String>,
     interval_ns: u64,
     works: Vec<String>,
+    /// The one whose watts are quoted: another one's are no continuation of them.
+    quoted: Option<String>,
     is_settled: bool,
     /// Is what is measured another machine? Then this one's temperatures say nothing about it.
     is_elsewhere: bool,
@@ -51,9 +53,9 @@ impl Meters {
         (!only.is_empty()).then(|| Meters { wanted, only, is_elsewhere: true, ..self.clone() })
     }
 
-    /// Does any work? Known after a look.
+    /// Does one give this machine's watts? Known after a look.
     pub fn has_any(&self) -> bool {
-        !self.works.is_empty()
+        self.quoted.is_some()
     }
 
     /// Looks for as long as it takes to see a counter move, unless that was done; says what does not work, if none does.
@@ -80,6 +82,7 @@ impl Meters {
         let works = seen.meters.iter().filter(|m| m.label == Label::Measured);
         self.is_settled = true;
         self.works = works.map(|m| m.meter.clone()).collect();
+        self.quoted.clone_from(&seen.chosen);
         if seen.chosen.is_some() {
             return None;
         }
@@ -103,8 +106,12 @@ impl Meters {
         self.record(found, (!self.is_elsewhere).then(this))
     }
 
-    /// A level's energy, or none where neither a meter nor a sensor said anything.
-    pub fn said(sample: EnergySample) -> Option<EnergySample> {
+    /// A level's energy, or none where neither a meter nor a sensor said anything. Where the quoted meter gave no total nothing
+    /// is quoted: a wall meter in one level and a package counter in the next would be compared.
+    pub fn said(&self, mut sample: EnergySample) -> Option<EnergySample> {
+        if sample.chosen != self.quoted {
+            sample.chosen = None;
+        }
         (sample.chosen.is_some() || !sample.witnesses.is_empty() || !sample.meters.is_empty()).then_some(sample)
     }
 }
@@ -129,6 +136,9 @@ mod tests {
         assert_eq!(meters.works, ["hwmon"]);
         assert_eq!(meters.settle(), None, "once is enough");
         assert!(meters.elsewhere().is_none(), "nobody named a meter of the other machine");
-        assert_eq!(Meters::said(EnergySample::default()), None);
+        assert_eq!(meters.said(EnergySample::default()), None);
+        let other = EnergySample { chosen: Some("perf".into()), ..seen.clone() };
+        assert_eq!(meters.said(other).unwrap().chosen, None, "watts of another meter are no continuation");
+        assert!(meters.said(seen).unwrap().chosen.is_some() && meters.has_any());
     }
 }

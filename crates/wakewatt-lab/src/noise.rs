@@ -35,6 +35,9 @@ impl Default for Limits {
     }
 }
 
+/// How the note on others' work begins.
+const OTHERS: &str = "other processes";
+
 /// What happened in a window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Noise {
@@ -49,6 +52,12 @@ pub struct Noise {
 }
 
 impl Noise {
+    /// Without the note on others' work, for whoever judges and tells that by itself.
+    pub fn without_others(mut self) -> Noise {
+        self.notes.retain(|note| !note.starts_with(OTHERS));
+        self
+    }
+
     /// Why the window does not count, if so. Where the workload itself keeps the CPUs busy, busy ones say nothing.
     pub fn spoilt(&self, limits: &Limits, is_busy: bool) -> Option<String> {
         if !is_busy && self.foreign_ratio > limits.foreign_ratio {
@@ -108,7 +117,7 @@ impl NoiseCounters {
         let own = self.own_ns.saturating_sub(before.own_ns) as f64;
         let foreign_ratio = (sum(CpuTime::busy_ns) - own) / window;
         if foreign_ratio > FOREIGN_RATIO {
-            notes.push(format!("other processes used {:.0} % of the measured CPUs' time", foreign_ratio * 100.0));
+            notes.push(format!("{OTHERS} used {:.0} % of the measured CPUs' time", foreign_ratio * 100.0));
         }
         let n_throttles = self.n_throttles.saturating_sub(before.n_throttles);
         if n_throttles > 0 {

@@ -144,14 +144,17 @@ pub fn of(evidence: &Evidence) -> Vec<Quantity> {
         let (id, title) = (format!("cores.{words}"), format!("cache line hand-over, {words}, median"));
         push(&mut all, "cores", id, title, Measure::Nanoseconds, Better::Lower, vec![near.median_ns]);
     });
-    evidence.load.iter().for_each(|run| load(&mut all, run));
+    // Of a planned experiment one round is kept for drawing; its blocks are what was measured.
+    let loads = evidence.load.iter().filter(|_| evidence.conclusions.is_none());
+    loads.for_each(|run| load(&mut all, run));
     let watts = evidence.energy.iter().filter_map(|p| Some((p, p.chosen()?.total.as_ref()?)));
     for (sample, total) in watts.filter(|(_, t)| t.mean_uw > 0) {
         let meter = sample.chosen.as_deref().unwrap_or("?");
         let (id, title) = (format!("power.{meter}.{}", total.covers), format!("power by {meter} ({})", total.covers));
         push(&mut all, "power", id, title, Measure::Microwatts, Better::Lower, vec![total.mean_uw as f64]);
     }
-    for (name, run) in [("idle", &evidence.experiment), ("disk", &evidence.disk_experiment)] {
+    let planned = evidence.conclusions.as_ref().map_or("idle", |c| c.name.as_str());
+    for (name, run) in [(planned, &evidence.experiment), ("disk", &evidence.disk_experiment)] {
         run.iter().for_each(|run| as_found(&mut all, name, run));
     }
     all
@@ -192,7 +195,9 @@ fn memory(all: &mut Vec<Quantity>, sample: &MemorySample) {
 fn load(all: &mut Vec<Quantity>, run: &LoadRun) {
     // Without --work each run sizes a transaction by its own clock: the same title, and other work.
     let work = run.work_units.map_or(String::new(), |n| format!(".{n} units"));
-    for level in run.levels.iter().filter(|l| l.is_invalid.is_empty()) {
+    // Levels before a change and after it are not one quantity; the report draws them over time.
+    let n_levels = if run.changes.is_empty() { run.levels.len() } else { 0 };
+    for level in run.levels.iter().take(n_levels).filter(|l| l.is_invalid.is_empty()) {
         let at = match level.ask {
             Ask::Share(share) => format!("{:.0} % load", share * 100.0),
             Ask::Idle => "active idle".into(),

@@ -32,7 +32,7 @@ impl Rule for DeepIdleVsLatency {
         "do deep idle states make wake-ups slow here?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
-        if let Some(run) = &evidence.experiment {
+        if let Some(run) = evidence.idle_experiment() {
             let primary = run.metrics.first().map(|m| m.id.as_str());
             let effects: Vec<&Effect> = run.effects.iter().filter(|e| Some(e.metric.as_str()) == primary).collect();
             if !effects.is_empty() {
@@ -144,7 +144,7 @@ impl DeepIdleVsLatency {
         );
         let mut finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
             .on("/sys/devices/system/cpu/cpu*/cpuidle/state*/latency", deepest);
-        if let Some(run) = &evidence.experiment {
+        if let Some(run) = evidence.idle_experiment() {
             let text = format!("it ran and gave no effect: {}", run.stopped_because);
             finding = finding.on("experiment", text);
         }
@@ -213,6 +213,7 @@ mod tests {
     use super::super::testing::{ask, evidence, haltpoll, icx, idle, line};
     use super::*;
     use crate::samples::experiment::{Arm, Metric};
+    use crate::samples::study::Conclusions;
 
     pub(crate) fn run(verdict: Verdict) -> ExperimentRun {
         let arm = |id: &str, title: &str| Arm { id: id.into(), title: title.into(), settings: Vec::new() };
@@ -277,6 +278,10 @@ mod tests {
         assert!(line(&DeepIdleVsLatency, &host).starts_with("no: measured here"));
         host.experiment = Some(run(Verdict::Undecided));
         assert!(line(&DeepIdleVsLatency, &host).starts_with("cannot tell: the experiment could not decide"));
+        host.experiment = Some(run(Verdict::Higher));
+        host.conclusions = Some(Conclusions::default());
+        let said = line(&DeepIdleVsLatency, &host);
+        assert!(said.starts_with("yes risk predicted"), "a planned one may have turned anything: {said}");
     }
 
     #[test]

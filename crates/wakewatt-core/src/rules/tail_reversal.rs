@@ -20,7 +20,7 @@ impl Rule for TailReversal {
         "does not sleeping help the median and hurt the tail?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
-        let Some(run) = &evidence.experiment else {
+        let Some(run) = evidence.idle_experiment() else {
             return Answer::cannot_tell(
                 "only the idle experiment can tell, and it did not run",
                 "wakewatt doctor as root",

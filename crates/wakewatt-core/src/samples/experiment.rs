@@ -73,6 +73,11 @@ impl Metric {
         Metric { id: id.into(), title: title.into(), unit: Unit::PerSecond, better: Better::Higher }
     }
 
+    /// Is it a latency as somebody waits for it, and not CPU time that something costs?
+    pub fn is_latency(&self) -> bool {
+        self.unit == Unit::Nanoseconds && !self.id.ends_with(".cpu") && !self.id.ends_with(".system")
+    }
+
     /// Watts: lower is better.
     pub fn power(id: impl Into<String>, title: impl Into<String>) -> Metric {
         Metric { id: id.into(), title: title.into(), unit: Unit::Microwatts, better: Better::Lower }

@@ -67,6 +67,12 @@ pub fn told(run: &LoadRun) -> Vec<String> {
     let zero_ns = first.window.start_at_ns;
     let line = |c: &Change| {
         let (from_ns, to_ns) = c.between_ns();
+        if to_ns <= zero_ns {
+            return format!(
+                "changed before the first level, so a maximum that was calibrated is that of other settings: {}",
+                c.what
+            );
+        }
         let [from, to] = [from_ns, to_ns].map(|ns| show_ns(ns.saturating_sub(zero_ns)));
         format!("changed between {from} and {to} after the start of the first level: {}", c.what)
     };

@@ -38,6 +38,7 @@ pub fn of(blocks: &[KeptBlock], arms: &[Arm], sources: &[Source], seed: u64) -> 
             length: Length::Custom,
             seed,
             settings: arm.settings.iter().map(|words| setting(words)).collect(),
+            service_ns: calibrated.service_ns,
             work_units: calibrated.work_units,
             capacity_per_s: calibrated.per_s,
             levels,
@@ -51,10 +52,10 @@ pub fn of(blocks: &[KeptBlock], arms: &[Arm], sources: &[Source], seed: u64) -> 
     sources.iter().flat_map(|source| arms.iter().filter_map(move |arm| run(source, arm))).collect()
 }
 
-/// "knob=value" apart; other words stay together.
+/// `knob on CPUs 0-3: a -> b (path)`: where, and what; other lines stay whole.
 fn setting(words: &str) -> (String, String) {
-    let (name, value) = words.split_once('=').unwrap_or(("set", words));
-    (name.trim().into(), value.trim().into())
+    let (name, value) = words.split_once(": ").unwrap_or(("this arm", words));
+    (name.into(), value.into())
 }
 
 /// The counted block whose primary value stands in the middle, and among how many; of an even number the lower.
@@ -104,7 +105,7 @@ mod tests {
             block(0, AGAIN, Some(2.0), None),
             block(0, "b", Some(2.0), Some("busy")),
         ];
-        let calibrated = Calibrated { per_s: Some(100.0), work_units: Some(7), threads_per_s: vec![] };
+        let calibrated = Calibrated { per_s: Some(100.0), work_units: Some(7), ..Calibrated::default() };
         let source = Source { id: "steps".into(), kind: Kind::Steps, calibrated: Some(calibrated) };
         let other = Source { id: "shop".into(), kind: Kind::Shop, calibrated: None };
         let runs = of(&blocks, &[arm("a"), arm("b")], &[source.clone(), other], 3);

@@ -340,14 +340,12 @@ impl Runner<'_> {
         let end_at_ns = clock.now_ns();
         let noise_after = NoiseCounters::read(src, &cpus, clock.own_cpu_ns());
         let is_cut = stop.load(Ordering::Relaxed).then(|| "interrupted before its end".to_string());
-        let mut noise = noise_after.since(&noise_before, end_at_ns - start_at_ns);
+        let noise = noise_after.since(&noise_before, end_at_ns - start_at_ns);
         let contradiction = || arms.contradiction(index, &measured.idle);
         let mut disturbances = measured.disturbances;
         let limits = self.design.limits;
         let spoilt = noise.spoilt(&limits, workload.is_busy());
-        if workload.is_busy() {
-            noise.notes.retain(|note| !note.starts_with("other processes"));
-        }
+        let mut noise = if workload.is_busy() { noise.without_others() } else { noise };
         disturbances.append(&mut noise.notes);
         let offset_ns = wall_offset_ns(clock);
         let step_ns = offset_ns - std::mem::replace(&mut self.wall_offset_ns, offset_ns);

@@ -50,6 +50,9 @@ pub struct Calibrated {
     pub per_s: Option<f64>,
     /// Units of work in a transaction.
     pub work_units: Option<u64>,
+    /// The service time they were sized for.
+    #[serde(default)]
+    pub service_ns: Option<u64>,
     /// Each thread's part of the maximum.
     pub threads_per_s: Vec<f64>,
 }

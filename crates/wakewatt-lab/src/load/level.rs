@@ -71,7 +71,7 @@ pub fn level(
     let after = Counters::read(src, &cpus, &engine.pids());
     let idle = before.idle.since(src);
     let window = Window { start_at_ns: from_ns, end_at_ns: to_ns };
-    let energy = Meters::said(recorder.stop_within(window));
+    let energy = meters.said(recorder.stop_within(window));
     let load_average = load_average(src, phases.ramp_up_ns.saturating_add(phases.record_ns));
     let counted = match is_idle {
         true => {
@@ -85,6 +85,8 @@ pub fn level(
     let noise = after.noise.since(&before.noise, after.at_ns.saturating_sub(before.at_ns));
     // Without a reading of any CPU nothing is known of others, not that there were none.
     let foreign_ratio = (!used.cpus.is_empty()).then_some(noise.foreign_ratio.max(0.0));
+    // A share that is known is told by the rules.
+    let noise = if foreign_ratio.is_some() { noise.without_others() } else { noise };
     let sums = Sums::of(&counted);
     let seconds = phases.record_ns as f64 / 1e9;
     let mut disturbances = noise.notes;

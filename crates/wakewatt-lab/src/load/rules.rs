@@ -48,11 +48,11 @@ pub fn is_saturated(ask: Ask) -> bool {
     matches!(ask, Ask::Share(share) if share >= 1.0)
 }
 
-/// What the surroundings did to a level, and not the settings the load ran under: it says nothing about them. Slowing down
-/// for heat may be the settings' doing, and how much the hypervisor may take is for whoever asks to say, as is how much
+/// What the surroundings did to a level, and not the settings the load ran under: it says nothing about them. Heat, and slowing
+/// down for it, may be the settings' doing, and how much the hypervisor may take is for whoever asks to say, as is how much
 /// other processes may: `foreign_ratio`, of the CPUs' time.
 pub fn by_surroundings(level: &Level, foreign_ratio: f64) -> Vec<String> {
-    let words = ["the firmware interrupted", "was silent for", "drifted by"];
+    let words = ["the firmware interrupted", "was silent for"];
     let is_theirs = |why: &&String| words.iter().any(|words| why.contains(words));
     let had = level.foreign_ratio.filter(|had| *had > foreign_ratio);
     level.is_invalid.iter().filter(is_theirs).cloned().chain(had.map(|had| others(had, foreign_ratio))).collect()
@@ -60,7 +60,7 @@ pub fn by_surroundings(level: &Level, foreign_ratio: f64) -> Vec<String> {
 
 fn others(had_ratio: f64, limit_ratio: f64) -> String {
     let (had, limit) = (had_ratio * 100.0, limit_ratio * 100.0);
-    format!("other processes used {had:.1} % of the CPUs' time (at most {} %)", three_digits(limit))
+    format!("other processes used at least {had:.1} % of the CPUs' time ({} % are allowed)", three_digits(limit))
 }
 
 /// The rules a level broke; none: valid.
@@ -190,7 +190,9 @@ pub(super) mod tests {
         assert_eq!(all.len(), 2, "{all:?}");
         assert!(level.is_invalid.len() > 2 && all.iter().all(|why| level.is_invalid.contains(why)), "and the rate");
         assert_eq!(by_surroundings(&level, 0.5).len(), 1, "as much as they may");
-        assert!(by_surroundings(&level, 0.499)[1].ends_with("used 50.0 % of the CPUs' time (at most 49.9 %)"));
+        assert!(
+            by_surroundings(&level, 0.499)[1].ends_with("used at least 50.0 % of the CPUs' time (49.9 % are allowed)")
+        );
         level.foreign_ratio = None;
         assert_eq!(by_surroundings(&level, 0.0).len(), 1, "nobody knows, so nobody is blamed");
     }
@@ -228,7 +230,7 @@ pub(super) mod tests {
         let beside =
             Beside { capacity_per_s: None, steal_ratio: 0.006, n_throttles: 2, n_smis: 1, foreign_ratio: Some(0.021) };
         let why = broken(&level(Ask::Rate(500.0), 500.0, 500.0), &beside);
-        assert!(why.len() == 4 && why[3].contains("used 2.1 %"), "{why:?}");
+        assert!(why.len() == 4 && why[3].contains("used at least 2.1 %"), "{why:?}");
         let still = Beside { foreign_ratio: Some(0.02), ..Beside::default() };
         assert_eq!(broken(&level(Ask::Rate(500.0), 500.0, 500.0), &still), Vec::<String>::new());
     }

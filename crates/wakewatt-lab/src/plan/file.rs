@@ -50,7 +50,8 @@ pub struct RejectFile {
     /// Percent of the measured CPUs' time that the hypervisor takes: 5.
     pub steal_percent: Option<f64>,
     /// Percent of the measured CPUs' time that other processes use: 50. Of `steps` and `shop` it is each level's own count;
-    /// what a `command` uses itself cannot be told from others' work, so in a plan with one of these it judges nothing else.
+    /// what a `command` uses itself cannot be told from others' work. In a plan with one of these three the other workloads of a
+    /// block are not judged by it.
     pub others_percent: Option<f64>,
     /// Thermal throttling; off by default, because an arm that throttles by its own doing pays for it.
     pub throttling: Option<bool>,

@@ -198,6 +198,8 @@ fn workload(file: &WorkloadFile, measure_ns: u64) -> Result<PlanWorkload, String
             if percent.is_empty() || percent.iter().any(|p| !(0.0..=100.0).contains(p)) {
                 return Err("levels: give percent of the maximum, such as [100, 50, 0]".into());
             }
+            // Their metrics are named by whole percents.
+            once("levels", percent.iter().map(|p| format!("{p:.0}")))?;
             let service = file.service.as_deref().map(parse_ns).transpose();
             PlanKind::Steps {
                 shares: percent.iter().map(|p| p / 100.0).collect(),
@@ -205,7 +207,10 @@ fn workload(file: &WorkloadFile, measure_ns: u64) -> Result<PlanWorkload, String
             }
         }
         "shop" => match &file.clients {
-            Some(clients) if !clients.is_empty() => PlanKind::Shop { clients: clients.clone() },
+            Some(clients) if !clients.is_empty() => {
+                once("clients", clients.iter().map(ToString::to_string))?;
+                PlanKind::Shop { clients: clients.clone() }
+            }
             _ => return Err("clients: say how many, level by level, such as [500, 1000]".into()),
         },
         _ => command(file)?,
@@ -236,6 +241,18 @@ fn command(file: &WorkloadFile) -> Result<PlanKind, String> {
         metrics.push(CommandMetric { id: name("name", &metric.name)?, regex: metric.regex.clone(), better });
     }
     Ok(PlanKind::Command { argv, metrics })
+}
+
+/// A level that stands there twice has no metrics of its own.
+fn once(key: &str, levels: impl Iterator<Item = String>) -> Result<(), String> {
+    let mut seen: Vec<String> = Vec::new();
+    for level in levels {
+        if seen.contains(&level) {
+            return Err(format!("{key}: {level} twice"));
+        }
+        seen.push(level);
+    }
+    Ok(())
 }
 
 /// Which of some words; the first when none is given.

@@ -218,13 +218,16 @@ impl Shop {
             true => {
                 let (steal_ratio, n_throttles) = (noise.steal_ratio, noise.n_throttles);
                 let foreign_ratio = is_known.then_some(noise.foreign_ratio.max(0.0));
+                // A share that is known is told by the rules.
+                let noise = if foreign_ratio.is_some() { noise.without_others() } else { noise };
                 (noise.notes, Beside { capacity_per_s: None, steal_ratio, n_throttles, n_smis: since, foreign_ratio })
             }
             false => (Vec::new(), Beside::default()),
         };
         let load_average = load_average(src, ramp_ns.saturating_add(end_at_ns - start_at_ns)).filter(|_| self.is_here);
         let window = Window { start_at_ns, end_at_ns };
-        let energy = recorder.and_then(|recorder| Meters::said(recorder.stop_within(window)));
+        let energy = recorder.map(|recorder| recorder.stop_within(window));
+        let energy = energy.zip(self.spec.meters.as_ref()).and_then(|(sample, meters)| meters.said(sample));
         let (n_client_cpus, is_interrupted) = (self.places.n_client_cpus(src), !is_whole);
         Ok(Around { window, used, idle, energy, load_average, notes, beside, n_client_cpus, is_interrupted })
     }

@@ -284,6 +284,6 @@ mod tests {
         assert_eq!(spoilt(Some(0.3), 0.5), None, "more than a level may have in `load`, less than the plan says");
         assert_eq!(spoilt(None, 0.0), None, "unknown is no reason");
         let why = spoilt(Some(0.3), 0.1).unwrap();
-        assert_eq!(why, "at 50 %: other processes used 30.0 % of the CPUs' time (at most 10 %)");
+        assert_eq!(why, "at 50 %: other processes used at least 30.0 % of the CPUs' time (10 % are allowed)");
     }
 }

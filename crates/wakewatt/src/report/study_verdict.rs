@@ -51,9 +51,12 @@ fn how_sure(run: &ExperimentRun, conclusions: &Conclusions) -> String {
     let n_rounds = run.blocks.iter().map(|b| b.round + 1).max().unwrap_or(0);
     let n_bad = run.blocks.iter().filter(|b| b.is_rejected.is_some()).count();
     let sure = (1.0 - conclusions.level) * 100.0;
+    let intervals = match conclusions.is_final {
+        true => format!("Each interval holds at {sure:.1} %, so that all declared looks together hold at 95 %"),
+        false => "It ended between two looks, so no interval can be relied on".into(),
+    };
     format!(
-        "Each interval holds at {sure:.1} %, so that all declared looks together hold at 95 %; arms in an order drawn at \
-         random in each of {}; {n_bad} of {} blocks thrown away; it ended because {}.",
+        "{intervals}; arms in an order drawn at random in each of {}; {n_bad} of {} blocks thrown away; it ended because {}.",
         plural(n_rounds, "round"),
         run.blocks.len(),
         run.stopped_because
@@ -86,7 +89,8 @@ mod tests {
     fn said(comparisons: Vec<Comparison>) -> Verdict {
         let run = ExperimentRun { metrics: vec![Metric::latency("m", "m")], ..ExperimentRun::default() };
         let sentences = comparisons.iter().map(|c| format!("{} does so.", c.effect.arm)).collect();
-        let conclusions = Conclusions { sentences, comparisons, level: 0.0078, ..Conclusions::default() };
+        let conclusions =
+            Conclusions { sentences, comparisons, level: 0.0078, is_final: true, ..Conclusions::default() };
         of(&run, &conclusions, vec![])
     }
 

@@ -220,7 +220,7 @@ fn rounds_to_decide(effect: &Effect) -> Option<u64> {
     Some(rounded)
 }
 
-/// Another metric of the same comparison that decidedly points the other way, the same source's tail first.
+/// Another latency of the same comparison that decidedly points the other way, the same source's tail first.
 fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> {
     let opposite = match primary.verdict {
         Word::Higher => Word::Lower,
@@ -232,6 +232,7 @@ fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> {
         .effects
         .iter()
         .filter(|e| e.verdict == opposite && e.baseline == primary.baseline && e.arm == primary.arm)
+        .filter(|e| run.metrics.iter().any(|m| m.id == e.metric && m.is_latency()))
         .collect();
     against.sort_by_key(|e| source(&e.metric) != source(&primary.metric));
     let effect = against.first()?;

@@ -1,11 +1,14 @@
 //! Made-up runs and what is said of them.
 
 use super::*;
+use crate::compare::quantities;
 use crate::distribution::Distribution;
 use crate::facts::Snapshot;
 use crate::samples::disk::{DiskAccess, DiskEngine, DiskSample, DiskTarget, DiskTargetKind};
 use crate::samples::experiment::{Arm, Block, ExperimentRun, Metric};
 use crate::samples::memory::{Bandwidth, MemorySample, PageWish, Traffic};
+use crate::samples::study::Conclusions;
+use crate::samples::timeline::Change;
 use crate::samples::wakeup::{WakeKind, WakeupSample};
 use crate::samples::{IdleDelta, Scheduling, StateDelta, Window};
 use crate::source::Tree;
@@ -78,6 +81,18 @@ fn loads_of_other_work_are_not_compared() {
     let other = runs(1000, 1300);
     assert_eq!(other.samples, []);
     assert!(other.cannot_conclude[0].contains("1000 units of work in A and 1300 in B"), "{:?}", other.cannot_conclude);
+    let with = |change: fn(&mut Evidence)| {
+        let mut one = evidence(1000);
+        change(&mut one);
+        quantities::of(&one).len()
+    };
+    assert_eq!(with(|_| {}), 2);
+    let changed = with(|one| {
+        one.load[0].changes.push(Change { at_ns: 1, within_ns: 0, what: "governor".into() });
+    });
+    assert_eq!(changed, 0, "before and after a change are not one quantity");
+    let drawn = with(|one| one.conclusions = Some(Conclusions::default()));
+    assert_eq!(drawn, 0, "a round that is kept for drawing is no measurement of the whole");
 }
 
 /// Case K3's laptop; only what its kernel and its settings say.

@@ -13,7 +13,18 @@ use crate::evidence::Evidence;
 use crate::samples::experiment::{Effect, ExperimentRun, Unit, Verdict};
 use crate::units::three_digits;
 
-/// The answer; none where the experiment yielded no effect.
+/// What an experiment that could not decide says.
+pub(super) fn undecided(evidence: &Evidence, run: &ExperimentRun) -> Option<String> {
+    let effect = run.primary().filter(|e| e.arm == PERFORMANCE && e.verdict == Verdict::Undecided)?;
+    let found = found(evidence);
+    Some(format!(
+        "the experiment on the governor could not decide: a request takes {} as long with the governor as found ({found}) as \
+         with performance",
+        effect.in_numbers()
+    ))
+}
+
+/// The answer; none where the experiment yielded no effect or could not decide: then what the driver says stands.
 pub(super) fn answer(rule: &Governor, evidence: &Evidence, run: &ExperimentRun) -> Option<Answer> {
     let effect = run.primary().filter(|e| e.arm == PERFORMANCE && e.ratio.is_finite() && e.ratio > 0.0)?;
     let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(effect.metric.as_str(), |m| &m.title);
@@ -24,10 +35,7 @@ pub(super) fn answer(rule: &Governor, evidence: &Evidence, run: &ExperimentRun) 
     );
     Some(match effect.verdict {
         Verdict::Higher => costs(rule, evidence, run, effect, &found, &said),
-        Verdict::Undecided => Answer::cannot_tell(
-            format!("the experiment on the governor could not decide: {said}"),
-            "run wakewatt doctor again when the machine is quieter or with more time, or wakewatt experiment",
-        ),
+        Verdict::Undecided => return None,
         Verdict::NoDifference => {
             Answer::no(format!("measured here, the governor costs such requests nothing that matters: {said}"))
         }
@@ -56,6 +64,10 @@ fn costs(
     let finding = Finding::new(rule, Weight::Problem, Confidence::High, said, cost)
         .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()))
         .on(PATH, found);
+    let finding = match cpu_time(run, effect) {
+        Some(said) => finding.on("experiment", said),
+        None => finding,
+    };
     super::to_performance(finding, evidence).remedy(REMEDY, price(run, effect), VERIFY).yes()
 }
 
@@ -67,15 +79,33 @@ fn price(run: &ExperimentRun, primary: &Effect) -> String {
     match run.effects.iter().find(is_watts) {
         None => format!("Watts were not measured in this experiment. {PRICE}"),
         Some(e) => {
-            let word = match e.verdict {
-                Verdict::NoDifference => "no difference that matters",
-                Verdict::Undecided => "undecided",
-                Verdict::Higher => "performance draws less",
-                Verdict::Lower => "performance draws more",
-            };
-            format!("Watts at that load, measured: {} as many as found as with performance: {word}.", e.in_numbers())
+            let watts = |uw: f64| three_digits(uw.abs() / 1e6);
+            let word = if e.difference < 0.0 { "more" } else { "less" };
+            let between = format!(
+                "performance draws {} W {word} at that load (found less performance: {} to {} W, 95 % over all looks)",
+                watts(e.difference),
+                three_digits(e.difference_low / 1e6),
+                three_digits(e.difference_high / 1e6)
+            );
+            match e.verdict {
+                Verdict::NoDifference => format!("Measured: no difference in watts that matters; {between}."),
+                Verdict::Undecided => format!("Measured, and undecided: {between}."),
+                Verdict::Higher | Verdict::Lower => format!("Measured: {between}."),
+            }
         }
     }
+}
+
+/// CPU time per request of the same experiment.
+fn cpu_time(run: &ExperimentRun, primary: &Effect) -> Option<String> {
+    let e = run.effects.iter().find(|e| e.arm == primary.arm && e.metric.ends_with(".cpu"))?;
+    let word = match e.verdict {
+        Verdict::NoDifference => "no difference that matters",
+        Verdict::Undecided => "undecided",
+        Verdict::Higher => "more as found",
+        Verdict::Lower => "less as found",
+    };
+    Some(format!("CPU time per request: {} as much as found as with performance: {word}", e.in_numbers()))
 }
 
 /// `ondemand on CPUs 0-3`.
@@ -132,24 +162,27 @@ mod tests {
             ratio: 0.9,
             ratio_low: 0.88,
             ratio_high: 0.92,
+            difference: -3.1e6,
+            difference_low: -3.6e6,
+            difference_high: -2.5e6,
             ..run.effects[0].clone()
         };
         run.effects.push(watts);
+        let cpu = Effect { metric: "steps.10.cpu".into(), ratio: 1.2, ..run.effects[0].clone() };
+        run.effects.push(cpu);
         let Answer::Yes(finding) = Governor.check(&host(run)) else { panic!() };
-        assert!(
-            finding.price.contains("0.9 times") && finding.price.ends_with("performance draws more."),
-            "{}",
-            finding.price
-        );
+        assert!(finding.price.starts_with("Measured: performance draws 3.1 W more at that load"), "{}", finding.price);
+        let told = finding.evidence.iter().any(|e| e.says.starts_with("CPU time per request: 1.2 times"));
+        assert!(told, "{:?}", finding.evidence);
     }
 
     #[test]
     fn what_could_not_be_decided_and_what_does_no_harm_say_so() {
         let said = line(&Governor, &host(frequency_run(Verdict::Undecided)));
-        assert!(
-            said.starts_with("cannot tell: the experiment on the governor could not decide: load at 10 %"),
-            "{said}"
-        );
+        assert!(said.starts_with("yes risk unknown: governor ondemand"), "what the driver says stands: {said}");
+        let run = frequency_run(Verdict::Undecided);
+        let told = undecided(&host(run.clone()), &run).unwrap();
+        assert!(told.starts_with("the experiment on the governor could not decide: a request takes"), "{told}");
         let said = line(&Governor, &host(frequency_run(Verdict::NoDifference)));
         assert!(said.starts_with("no: measured here, the governor costs such requests nothing"), "{said}");
         let said = line(&Governor, &host(frequency_run(Verdict::Lower)));

@@ -77,6 +77,7 @@ impl LevelSource for StepsSource<'_> {
         let found = Calibrated {
             per_s: engine.capacity_per_s(),
             work_units: Some(engine.work_units()),
+            service_ns: Some(self.spec.service_ns),
             threads_per_s: engine.threads_per_s(),
         };
         self.engine = Some(engine);

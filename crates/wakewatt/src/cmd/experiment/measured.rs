@@ -186,7 +186,7 @@ impl WattMeter for Watts {
         self.running = Some(self.meters.start());
     }
     fn stop(&mut self) -> Option<f64> {
-        let sample = self.running.take()?.stop();
+        let sample = self.meters.said(self.running.take()?.stop())?;
         let mean_uw = sample.chosen()?.total.as_ref()?.mean_uw;
         (mean_uw > 0).then_some(mean_uw as f64)
     }

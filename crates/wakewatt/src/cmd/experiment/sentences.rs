@@ -112,11 +112,6 @@ pub(super) fn sure(study: &Study) -> String {
     format!("{} %", percent.strip_suffix(".0").unwrap_or(&percent))
 }
 
-/// A latency as somebody waits for it, not CPU time that something costs.
-fn is_latency(metric: &Metric) -> bool {
-    metric.unit == Unit::Nanoseconds && !metric.id.ends_with(".cpu") && !metric.id.ends_with(".system")
-}
-
 fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
     let (effect, baseline) = (&c.effect, &c.effect.baseline);
     let sure = sure(study);
@@ -145,12 +140,12 @@ fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
                 blocks(effect.n_pairs)
             )
         }
-        Verdict::Higher if is_latency(metric) => format!(
+        Verdict::Higher if metric.is_latency() => format!(
             "answers {} times as fast as {baseline} {}",
             two(effect.ratio),
             interval(effect.ratio_low, effect.ratio_high)
         ),
-        Verdict::Lower if is_latency(metric) => {
+        Verdict::Lower if metric.is_latency() => {
             format!("takes {} times as long to answer as {baseline} {}", two(times), interval(low, high))
         }
         Verdict::Higher | Verdict::Lower => {

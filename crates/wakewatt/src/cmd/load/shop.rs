@@ -110,6 +110,8 @@ pub fn run(args: &ShopArgs) -> Result<Code> {
             break;
         }
     }
+    // What ended the last level may be what somebody changed.
+    done.run.changes.extend(watch.iter_mut().flat_map(|watch| watch.look(&src, monotonic_ns())));
     if done.shop.is_here && done.run.levels.iter().any(|l| l.load_average.is_none()) {
         done.run.remarks.push(NO_LOAD_AVERAGE.into());
     }

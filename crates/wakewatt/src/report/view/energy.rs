@@ -24,7 +24,10 @@ pub(super) fn section(samples: &[EnergySample]) -> Option<Section> {
                     out.remarks.push(format!("{}: the sum is too low, {without} gave nothing", meter.meter));
                 }
             }
-            None => out.lines.push(format!("no power meter works here{}", why_none(sample))),
+            None => out.lines.push(format!(
+                "none of the power meters asked works{} (others: wakewatt measure power)",
+                why_none(sample)
+            )),
         }
     }
     (!out.is_empty()).then_some(out)

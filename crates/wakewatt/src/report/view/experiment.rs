@@ -41,7 +41,9 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
             })
         })
         .collect();
-    if let Some(effect) = run.primary() {
+    // Of many arms the first other one's ratio is none to stand out.
+    let is_told = evidence.conclusions.is_none() || run.arms.len() <= 2;
+    if let Some(effect) = run.primary().filter(|_| is_told) {
         all.push(Headline {
             value: format!("×{}", words::ratio(effect.ratio)),
             name: format!("{} over {}", effect.baseline, effect.arm),

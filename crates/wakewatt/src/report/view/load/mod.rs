@@ -91,7 +91,11 @@ fn intro(runs: &Runs<'_>, out: &mut Section) {
         Kind::Shop => "Clients of an online shop with think time.",
         Kind::Command => "The user’s own command.",
     };
-    out.intro.push(format!("{what} {}.", words::sentence_case(&first.title)));
+    // Titles that differ name the runs, not the load.
+    let is_one = runs.all.iter().all(|r| r.run.title == first.title);
+    let service = first.service_ns.map(|ns| format!(" A transaction takes {} at full speed.", words::ns(ns as f64)));
+    let title = if is_one { format!(" {}.", words::sentence_case(&first.title)) } else { service.unwrap_or_default() };
+    out.intro.push(format!("{what}{title}"));
     if !runs.all.iter().any(|r| r.run.levels.iter().any(|l| l.mean_uw().is_some())) {
         out.intro.push("No power meter works here: watts, work per watt and proportionality are absent.".into());
     } else {
@@ -154,9 +158,10 @@ impl Runs<'_> {
         }
     }
 
-    /// Where a level stands on that axis.
-    fn x(level: &Level, at: usize) -> f64 {
+    /// Where a level stands on that axis: a share stands among rates by what it came to.
+    fn x(&self, level: &Level, at: usize) -> f64 {
         match level.ask {
+            Ask::Share(share) if self.axis().1 == Show::PerS => level.target_per_s.unwrap_or(share),
             Ask::Share(share) => share,
             Ask::Idle => 0.0,
             Ask::Clients(n) => f64::from(n),

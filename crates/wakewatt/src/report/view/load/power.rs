@@ -36,7 +36,7 @@ fn proportionality(runs: &Runs<'_>, out: &mut Section) {
     for r in &runs.all {
         let Some(full) = r.run.at_share(1.0).and_then(watts) else { continue };
         let point = |(at, level): (usize, &Level)| {
-            Some(Point { x: Runs::x(level, at), y: watts(level)? / full, is_invalid: why(level), interval: None })
+            Some(Point { x: runs.x(level, at), y: watts(level)? / full, is_invalid: why(level), interval: None })
         };
         chart.add(r.name.clone(), Style::Arm(r.index), r.run.levels.iter().enumerate().filter_map(point));
     }
