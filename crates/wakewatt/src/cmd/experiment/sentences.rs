@@ -8,7 +8,7 @@ use wakewatt_core::samples::experiment::{Better, Effect, Metric, Unit, Verdict};
 use wakewatt_core::samples::study::{Comparison, Study};
 use wakewatt_core::units::three_digits;
 
-/// Secondary metrics named in a sentence at most.
+/// Secondary metrics of which something is shown, named in a sentence at most.
 const N_NAMED: usize = 2;
 
 /// One per other arm.
@@ -59,19 +59,27 @@ fn sentence(study: &Study, arm: &str) -> String {
     if comparison.effect.verdict == Verdict::Undecided {
         return format!("{arm} {}.", list(&said, "and"));
     }
-    let mut n_named = 0;
+    let (mut n_named, mut open) = (0, Vec::new());
     for metric in secondary.iter().filter(|m| m.unit != Unit::Microwatts) {
         let Some(c) = find(metric) else { continue };
         match c.effect.verdict {
-            _ if n_named >= N_NAMED => break,
-            Verdict::Higher | Verdict::Lower => said.push(change(metric, &c.effect)),
-            Verdict::NoDifference => continue,
-            Verdict::Undecided if c.is_no_harm => {
-                said.push(format!("does not worsen the {} by more than {} %", metric.title, margin(study)));
+            Verdict::NoDifference => {}
+            Verdict::Undecided if !c.is_no_harm => open.push(metric.title.as_str()),
+            _ if n_named >= N_NAMED => {}
+            Verdict::Higher | Verdict::Lower => {
+                said.push(change(metric, &c.effect));
+                n_named += 1;
             }
-            Verdict::Undecided => unknown.push(format!("whether the {} differs", metric.title)),
+            Verdict::Undecided => {
+                said.push(format!("does not worsen the {} by more than {} %", metric.title, margin(study)));
+                n_named += 1;
+            }
         }
-        n_named += 1;
+    }
+    match &open[..] {
+        [] => {}
+        [one] => unknown.push(format!("whether the {one} differs")),
+        many => unknown.push(format!("whether {} other metrics differ", many.len())),
     }
     let mut sentence = format!("{arm} {}", list(&said, "and"));
     if !unknown.is_empty() {

@@ -52,13 +52,14 @@ fn comparisons(run: &ExperimentRun, conclusions: &Conclusions) -> Table {
                 words::ratio(1.0 / e.ratio),
                 words::ratio_interval(1.0 / e.ratio_high, 1.0 / e.ratio_low)
             ),
-            words::value(unit, -e.difference),
+            // Never "-0".
+            words::value(unit, 0.0 - e.difference),
             words::p_value(e.p_value),
             e.n_pairs.to_string(),
             c.detectable_ratio.map_or("–".into(), |r| words::percent(r - 1.0)),
         ]
     };
-    let sure = words::percent(1.0 - conclusions.level);
+    let sure = format!("{:.1} %", (1.0 - conclusions.level) * 100.0);
     let baseline = run.arms.first().map_or("", |a| a.title.as_str());
     Table {
         caption: format!(
