@@ -23,14 +23,20 @@ pub(crate) struct Row {
     pub(crate) is_primary: bool,
 }
 
-/// Draws the figure at both widths.
-pub(crate) fn draw(id: &str, baseline: &str, rows: &[Row]) -> String {
-    WIDTHS.iter().map(|(class, width)| one(&format!("{id}-{class}"), class, *width, baseline, rows)).collect()
+/// The room for labels, at least and at most; a longer one runs into its interval's lines.
+const LABELS_PX: (f64, f64) = (270.0, 390.0);
+
+/// Draws the figure at both widths; `sides` say what the baseline is on either side of equal: faster and slower.
+pub(crate) fn draw(id: &str, baseline: &str, sides: (&str, &str), rows: &[Row]) -> String {
+    let one = |(class, width): &(&str, f64)| one(&format!("{id}-{class}"), class, *width, (baseline, sides), rows);
+    WIDTHS.iter().map(one).collect()
 }
 
-fn one(id: &str, class: &str, width: f64, baseline: &str, rows: &[Row]) -> String {
+fn one(id: &str, class: &str, width: f64, (baseline, sides): (&str, (&str, &str)), rows: &[Row]) -> String {
     let is_wide = class == "wide";
-    let (left, right) = if is_wide { (270.0, width - 145.0) } else { (14.0, width - 14.0) };
+    let longest = rows.iter().map(|r| super::svg::text_width(&r.label, 13.0)).fold(0.0, f64::max);
+    let labels = (longest + 24.0).clamp(LABELS_PX.0, LABELS_PX.1);
+    let (left, right) = if is_wide { (labels, width - 145.0) } else { (14.0, width - 14.0) };
     let (top, step) = (34.0, if is_wide { 46.0 } else { 68.0 });
     let bottom = top + step * rows.len() as f64;
     let mut svg = Svg::new(width, bottom + 44.0);
@@ -56,7 +62,7 @@ fn one(id: &str, class: &str, width: f64, baseline: &str, rows: &[Row]) -> Strin
         let label = format!("×{}", wakewatt_core::units::three_digits(tick));
         svg.text("tick", Anchor::Middle, (x.at(tick), bottom + 18.0), &label);
     }
-    let (faster, slower) = (format!("← {baseline} faster"), format!("{baseline} slower →"));
+    let (faster, slower) = (format!("← {baseline} {}", sides.0), format!("{baseline} {} →", sides.1));
     let room = |px: f64, text: &str| px > super::svg::text_width(text, 12.0) + 8.0;
     if room(right - x.at(1.0), &slower) {
         svg.text("axis", Anchor::Start, (x.at(1.0) + 6.0, 16.0), &slower);

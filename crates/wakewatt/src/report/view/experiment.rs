@@ -181,8 +181,11 @@ fn forest_figure(run: &ExperimentRun, id: &str) -> Option<Figure> {
         data.rows.push(vec![r.label.clone().into(), r.against.clone().into(), ratio.into(), low.into(), high.into()]);
     }
     let id = format!("{id}forest");
+    // More work is not slower.
+    let is_time = run.metrics.iter().all(|m| m.unit == Unit::Nanoseconds);
+    let sides = if is_time { ("faster", "slower") } else { ("lower", "higher") };
     (!rows.is_empty()).then(|| Figure {
-        svg: forest::draw(&id, baseline, &rows),
+        svg: forest::draw(&id, baseline, sides, &rows),
         title: "Effects".into(),
         table: None,
         csv: data.csv(),
