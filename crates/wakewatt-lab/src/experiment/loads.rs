@@ -24,9 +24,9 @@ pub struct Source {
 pub fn of(blocks: &[KeptBlock], arms: &[Arm], sources: &[Source], seed: u64) -> Vec<LoadRun> {
     let has_many = sources.len() > 1;
     let run = |source: &Source, arm: &Arm| {
-        let (middle, n) = middle(blocks, &arm.id)?;
+        let (drawn, why) = drawn(blocks, &arm.id)?;
         let levels: Vec<_> =
-            middle.levels.iter().filter(|(id, _)| *id == source.id).map(|(_, level)| level.clone()).collect();
+            drawn.levels.iter().filter(|(id, _)| *id == source.id).map(|(_, level)| level.clone()).collect();
         if levels.is_empty() {
             return None;
         }
@@ -43,8 +43,8 @@ pub fn of(blocks: &[KeptBlock], arms: &[Arm], sources: &[Source], seed: u64) -> 
             capacity_per_s: calibrated.per_s,
             levels,
             remarks: vec![format!(
-                "round {} is drawn, the middle one of {n} by the primary metric; what is proved rests on all of them",
-                middle.block.round + 1
+                "round {} is drawn, {why}; what is proved rests on all of them",
+                drawn.block.round + 1
             )],
             ..LoadRun::default()
         })
@@ -58,13 +58,16 @@ fn setting(words: &str) -> (String, String) {
     (name.into(), value.into())
 }
 
-/// The counted block whose primary value stands in the middle, and among how many; of an even number the lower.
-fn middle<'a>(blocks: &'a [KeptBlock], arm: &str) -> Option<(&'a KeptBlock, usize)> {
+/// The counted block whose primary value stands in the middle (of an even number the lower), or the last where none has one.
+fn drawn<'a>(blocks: &'a [KeptBlock], arm: &str) -> Option<(&'a KeptBlock, String)> {
     let primary = |k: &KeptBlock| k.block.values.first().copied().flatten();
-    let is_counted = |k: &&KeptBlock| k.block.arm == arm && k.block.is_rejected.is_none() && primary(k).is_some();
-    let mut all: Vec<&KeptBlock> = blocks.iter().filter(is_counted).collect();
+    let counted = || blocks.iter().filter(|k| k.block.arm == arm && k.block.is_rejected.is_none());
+    let mut all: Vec<&KeptBlock> = counted().filter(|k| primary(k).is_some()).collect();
     all.sort_by(|a, b| primary(a).partial_cmp(&primary(b)).unwrap_or(Ordering::Equal));
-    Some((all.get(all.len().checked_sub(1)? / 2)?, all.len()))
+    match all.len().checked_sub(1).and_then(|last| all.get(last / 2)) {
+        Some(middle) => Some((middle, format!("the middle one of {} by the primary metric", all.len()))),
+        None => Some((counted().last()?, "the last one; none has a value of the primary metric".into())),
+    }
 }
 
 #[cfg(test)]
@@ -113,6 +116,8 @@ mod tests {
         assert_eq!((runs[0].levels[0].per_s, runs[0].title.as_str()), (2.0, "arm a, steps"));
         assert_eq!((runs[0].capacity_per_s, runs[0].work_units), (Some(100.0), Some(7)));
         assert!(runs[0].remarks[0].starts_with("round 3 is drawn, the middle one of 3"), "{:?}", runs[0].remarks);
+        let without = of(&blocks[4..5], &[arm("a")], std::slice::from_ref(&source), 3);
+        assert!(without[0].remarks[0].contains("the last one; none has"), "{:?}", without[0].remarks);
         let alone = of(&blocks[..2], &[arm("a")], &[source], 3);
         assert_eq!((alone[0].levels[0].per_s, alone[0].title.as_str()), (1.0, "arm a"), "of two the lower");
     }

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 /// Where a proof's script leaves what is to be judged.
 const FOLDER: &str = "/tmp/proof";
-/// The longest, the governor study, takes its time budget of half an hour at most.
-const LIMIT: Duration = Duration::from_secs(2700);
+/// The longest, the governor study, takes a quarter of an hour.
+const LIMIT: Duration = Duration::from_secs(1800);
 
 /// One proof.
 struct Proof {

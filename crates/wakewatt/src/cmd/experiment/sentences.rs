@@ -23,7 +23,14 @@ fn sentence(study: &Study, arm: &str) -> String {
     };
     let baseline = study.run.arms.first().map_or("", |a| a.id.as_str());
     let Some(comparison) = find(primary) else {
-        return format!("{arm}: too few blocks counted to compare it with {baseline}.");
+        let has_any = study.run.blocks.iter().any(|b| b.values.first().copied().flatten().is_some());
+        return match has_any {
+            true => format!("{arm}: too few blocks counted to compare it with {baseline}."),
+            false => format!(
+                "{arm}: not compared with {baseline}, because no block has a value of the primary metric ({}); a percentile needs ten samples beyond it, so measure longer.",
+                primary.title
+            ),
+        };
     };
     if !study.conclusions.is_final {
         let effect = &comparison.effect;
@@ -305,7 +312,7 @@ mod tests {
         assert!(none.contains("differ by less than 5 % in the median answer"), "{none}");
         let slow = said(vec![comparison("steps.50.p50", Verdict::Lower, 0.5, -1e5)], metrics(), true);
         assert!(slow.contains("takes 2.0 times as long to answer as ondemand (99.2 % 1.7-2.2, 12 blocks)"), "{slow}");
-        assert!(said(vec![], metrics(), true).contains("too few blocks"));
+        assert!(said(vec![], metrics(), true).contains("no block has a value of the primary metric (median answer)"));
         let rate = vec![Metric::rate("shop.500.rate", "requests")];
         let more = said(vec![comparison("shop.500.rate", Verdict::Lower, 0.8, -10.0)], rate, true);
         assert!(more.starts_with("performance does 1.2 times the work of ondemand"), "{more}");
