@@ -66,7 +66,7 @@ fn drawn<'a>(blocks: &'a [KeptBlock], arm: &str) -> Option<(&'a KeptBlock, Strin
     all.sort_by(|a, b| primary(a).partial_cmp(&primary(b)).unwrap_or(Ordering::Equal));
     match all.len().checked_sub(1).and_then(|last| all.get(last / 2)) {
         Some(middle) => Some((middle, format!("the middle one of {} by the primary metric", all.len()))),
-        None => Some((counted().last()?, "the last one; none has a value of the primary metric".into())),
+        None => Some((counted().next_back()?, "the last one; none has a value of the primary metric".into())),
     }
 }
 
