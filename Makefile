@@ -64,7 +64,7 @@ testbed: needs ## boot emulated machines (testbed/machines), compare the facts f
 	else $(CARGO) xtask testbed check && $(CARGO) xtask testbed live && \
 	  $(CARGO) xtask testbed prove boot-max-cstate deep-idle undo-exact; fi
 
-prove: needs ## all proofs of tune on real kernels, also the long ones: kills, a hostile kernel (about 11 minutes)
+prove: needs ## all proofs on real kernels, also the long ones: kills, a hostile kernel, the governor study (about 22 minutes)
 	$(CARGO) xtask testbed prove
 
 # The report in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
