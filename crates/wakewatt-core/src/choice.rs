@@ -171,13 +171,9 @@ pub(crate) mod testing {
                 verdict,
             }],
             metrics: vec![metric],
-            blocks: Vec::new(),
-            pooled: Vec::new(),
             seed: 1,
-            warmup_ns: 0,
             stopped_because: "narrow".into(),
-            before: Vec::new(),
-            after: Vec::new(),
+            ..ExperimentRun::default()
         }
     }
 }

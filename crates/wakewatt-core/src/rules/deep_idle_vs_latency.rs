@@ -12,7 +12,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::budget::{self, DEEP_NS, Resolution};
 use crate::evidence::Evidence;
 use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
-use crate::units::{LatencyLimit, show_ns, three_digits};
+use crate::units::{LatencyLimit, show_ns};
 
 /// Arms of the idle experiment: the limit held at the shallowest sleeping state; per-CPU limits taken off.
 const SHALLOW: &str = "shallow";
@@ -83,17 +83,10 @@ impl DeepIdleVsLatency {
     }
 
     fn slower(&self, evidence: &Evidence, run: &ExperimentRun, effect: &Effect, metric: &str, arm: &str) -> Answer {
-        let us = |v: f64| format!("{}us", three_digits(v / 1e3));
-        let cost = Cost::measured_ns(
-            effect.difference,
-            format!(
-                "{} per wake-up (interval {} to {}, 95 % over all looks): {metric} took {} as long as found as with {arm}",
-                us(effect.difference),
-                us(effect.difference_low),
-                us(effect.difference_high),
-                effect.in_numbers()
-            ),
-        );
+        let per = effect.in_us("per wake-up");
+        let numbers = effect.in_numbers();
+        let text = format!("{per}: {metric} took {numbers} as long as found as with {arm}");
+        let cost = Cost::measured_ns(effect.difference, text);
         let text = format!("{metric} takes {} as long as with {arm}", effect.in_numbers());
         let finding = Finding::new(self, Weight::Problem, Confidence::High, text, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()));
@@ -221,7 +214,6 @@ mod tests {
         ExperimentRun {
             arms: vec![arm("default", "idle states as found"), arm("poll", "no sleep")],
             metrics: vec![Metric::latency(metric.clone(), "cross-CPU wake-up, median")],
-            blocks: Vec::new(),
             effects: vec![Effect {
                 metric,
                 baseline: "default".into(),
@@ -236,12 +228,9 @@ mod tests {
                 n_pairs: 8,
                 verdict,
             }],
-            pooled: Vec::new(),
             seed: 1,
-            warmup_ns: 0,
             stopped_because: "narrow".into(),
-            before: Vec::new(),
-            after: Vec::new(),
+            ..ExperimentRun::default()
         }
     }
 

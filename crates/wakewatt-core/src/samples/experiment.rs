@@ -147,6 +147,12 @@ pub struct Effect {
 }
 
 impl Effect {
+    /// The difference of a latency, `19us per wake-up (interval 12.4us to 26.1us, 95 % over all looks)`.
+    pub fn in_us(&self, per: &str) -> String {
+        let us = |ns: f64| format!("{}us", three_digits(ns / 1e3));
+        let (low, high) = (us(self.difference_low), us(self.difference_high));
+        format!("{} {per} (interval {low} to {high}, 95 % over all looks)", us(self.difference))
+    }
     /// The ratio with its interval and size, in words.
     pub fn in_numbers(&self) -> String {
         let [ratio, low, high] = [self.ratio, self.ratio_low, self.ratio_high].map(three_digits);

@@ -51,16 +51,7 @@ fn costs(
     found: &str,
     said: &str,
 ) -> Answer {
-    let us = |ns: f64| format!("{}us", three_digits(ns / 1e3));
-    let cost = Cost::measured_ns(
-        effect.difference,
-        format!(
-            "{} per request that comes after a pause (interval {} to {}, 95 % over all looks)",
-            us(effect.difference),
-            us(effect.difference_low),
-            us(effect.difference_high)
-        ),
-    );
+    let cost = Cost::measured_ns(effect.difference, effect.in_us("per request that comes after a pause"));
     let finding = Finding::new(rule, Weight::Problem, Confidence::High, said, cost)
         .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()))
         .on(PATH, found);
