@@ -3,6 +3,8 @@
 //! One macro, filled in with register names and widths, so the widths differ in nothing else: four lines (256 bytes) per
 //! turn. Addresses are aligned to 64, so the aligned moves do not fault. After ymm or zmm the upper halves are cleared
 //! (vzeroupper), or SSE code that follows would be slow on older processors; non-temporal stores end with sfence.
+//! vzeroupper reaches registers 0 to 15, not only the few the loop names, so all are given to the compiler as lost: built
+//! for x86-64-v3 it would else keep 256-bit values in the others. `make v3` runs the tests so.
 
 use super::{Kernel, SCALE, Width};
 use crate::pages::Line;
@@ -49,7 +51,11 @@ macro_rules! turns {
             b = in(reg) $b,
             c = in(reg) $c,
             s = in(reg) &raw const SCALES,
-            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
+            // An xmm name stands for the whole register, however wide.
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
             options(nostack),
         )
     };
@@ -62,6 +68,7 @@ macro_rules! wide {
     ($name:ident, $r:literal, [$($at:literal),+], $end:literal) => {
         /// # Safety
         /// As [`run`]; the processor must have the width.
+        #[inline(always)] // So that a test can hold registers across it.
         unsafe fn $name(kernel: Kernel, a: *mut Line, b: *const Line, c: *const Line, n: usize) {
             // SAFETY: n turns of 256 bytes from each pointer are inside the ranges the caller promised; only the named
             // registers, the flags and the range at `a` change.
@@ -125,3 +132,42 @@ macro_rules! narrow {
 }
 
 narrow!("0", "16", "32", "48", "64", "80", "96", "112", "128", "144", "160", "176", "192", "208", "224", "240");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::arch::x86_64::{__m256d, _mm256_loadu_pd, _mm256_storeu_pd};
+    use std::hint::black_box;
+
+    /// What eight registers of 256 bits hold after a loop that ran while they were in use. Only an optimised build keeps
+    /// them in registers: `make v3`.
+    #[target_feature(enable = "avx2")]
+    fn held(kernel: Kernel, a: &mut [Line; 4], b: &[Line; 4], c: &[Line; 4], values: &[[f64; 4]; 8]) -> [[f64; 4]; 8] {
+        // SAFETY: each is four doubles; unaligned loads.
+        let registers: [__m256d; 8] = std::array::from_fn(|i| unsafe { _mm256_loadu_pd(values[i].as_ptr()) });
+        // SAFETY: one turn is four lines, as many as each range has; the caller has seen that AVX2 is there.
+        unsafe { avx2(kernel, a.as_mut_ptr(), b.as_ptr(), c.as_ptr(), 1) };
+        let mut after = [[0.0; 4]; 8];
+        for (to, from) in after.iter_mut().zip(registers) {
+            // SAFETY: four doubles; unaligned.
+            unsafe { _mm256_storeu_pd(to.as_mut_ptr(), from) };
+        }
+        after
+    }
+
+    #[test]
+    fn a_loop_leaves_the_callers_wide_registers_alone() {
+        if !std::arch::is_x86_feature_detected!("avx2") {
+            return eprintln!("SKIPPED: this processor has no AVX2");
+        }
+        let values: [[f64; 4]; 8] =
+            black_box(std::array::from_fn(|i| std::array::from_fn(|j| (10 * i + j) as f64 + 1.0)));
+        let line = |x: f64| [Line([x; 8]); 4];
+        let (mut a, b, c) = (line(0.0), line(2.0), line(3.0));
+        for kernel in [Kernel::Load, Kernel::Copy, Kernel::CopyNonTemporal, Kernel::Triad] {
+            // SAFETY: AVX2 was just seen.
+            assert_eq!(unsafe { held(kernel, &mut a, &b, &c, black_box(&values)) }, values, "{kernel:?}");
+        }
+        assert_eq!(a[3].0[7], 2.0 + SCALE * 3.0);
+    }
+}
