@@ -3,15 +3,16 @@
 //! Where systemd runs it is a transient service (`systemd-run`), because a logout may kill everything else of a
 //! session; elsewhere a child that makes a session of its own and says `on` when it is ready.
 
+use crate::environment::{foreign, users};
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Starts it; returns when it is ready (without systemd) or handed over (with).
 pub fn start(argv: &[String], unit: &str, description: &str) -> Result<(), String> {
     let Some((program, arguments)) = argv.split_first() else { return Ok(()) };
     if Path::new("/run/systemd/system").is_dir() {
-        let done = Command::new("systemd-run")
+        let done = foreign("systemd-run")
             .args(["--quiet", "--collect"])
             .args([format!("--unit={unit}"), format!("--description={description}")])
             .arg("--")
@@ -23,7 +24,7 @@ pub fn start(argv: &[String], unit: &str, description: &str) -> Result<(), Strin
             _ => Err(format!("systemd-run could not start {} (journalctl -u {unit})", argv.join(" "))),
         };
     }
-    let mut child = Command::new(program)
+    let mut child = users(program)
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -1,6 +1,7 @@
 //! Other people's programs, run to their end: what boot loaders need (`update-grub`, `grubby`).
 
-use std::process::{Command, Stdio};
+use crate::environment::foreign;
+use std::process::Stdio;
 
 /// Runs commands.
 pub trait Runner {
@@ -17,7 +18,7 @@ impl Runner for Programs {
         let Some((program, arguments)) = argv.split_first() else { return Ok(()) };
         // sudo and systemd units often come without the sbin folders, where these programs lie.
         let path = format!("{}:/usr/local/sbin:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
-        let output = Command::new(program)
+        let output = foreign(program)
             .args(arguments)
             .env("PATH", path)
             .stdin(Stdio::null())

@@ -36,4 +36,7 @@ pub mod pages;
 pub mod chain;
 pub mod kernels;
 pub mod bound;
+pub mod environment;
+pub mod secret;
+pub mod resolve;
 pub mod power;

@@ -12,7 +12,7 @@ use crate::recovery::{self, Due};
 use crate::undo::UndoReport;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use wakewatt_host::clock::{boottime_ns, sleep_until_boottime};
 use wakewatt_host::store::Disk;
 
@@ -41,7 +41,7 @@ pub struct Guard {
 impl Guard {
     /// Starts one for this journal and waits until it says that it watches.
     pub fn start(command: &GuardCommand, journal: &Path) -> std::io::Result<Guard> {
-        let mut child = Command::new(&command.program)
+        let mut child = wakewatt_host::environment::users(&command.program)
             .args(&command.args)
             .arg(journal)
             .stdin(Stdio::piped())

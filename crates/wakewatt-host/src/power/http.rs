@@ -3,12 +3,18 @@
 //! ureq with rustls: blocking (the house has no async), no C library beside libc, and static. Certificates are checked
 //! against a file the user names, else the distribution's store; without either, TLS is refused rather than unchecked.
 //! Redirects are not followed and proxies of the environment are not used: credentials must go to the named host and
-//! nowhere else. Answers are cut at 4 MiB. Nothing of a request appears in an error but its URL.
+//! nowhere else, and over plain HTTP only to this host or where the user says so ([`check_exposed`]). Host names are
+//! looked up by our own [`resolve`](crate::resolve). Answers are cut at 4 MiB. Nothing of a request appears in an error but
+//! its URL.
 
+use crate::resolve;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 /// A BMC over TLS may take seconds.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -56,6 +62,51 @@ pub(super) fn check_url(url: &str) -> Result<&str, String> {
     Ok(url.trim_end_matches('/'))
 }
 
+/// A password would go over the network as it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{url}: the password would cross the network unencrypted; use https://, or allow it with --plain-http-password"
+)]
+pub struct Exposed {
+    /// Where to.
+    pub url: String,
+}
+
+/// May a password be sent to this URL? Over TLS, or to this host itself.
+pub(super) fn check_exposed(url: &str) -> Result<(), Exposed> {
+    let exposed = Err(Exposed { url: url.into() });
+    let Some(rest) = url.strip_prefix("http://") else { return Ok(()) };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, _)) => host,
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    // Names other than this one may lead elsewhere tomorrow.
+    let is_here = host.parse().map_or(host.eq_ignore_ascii_case("localhost"), |ip: IpAddr| ip.is_loopback());
+    if is_here { Ok(()) } else { exposed }
+}
+
+/// [`resolve`], as the client wants it.
+#[derive(Debug)]
+struct Names;
+
+impl Resolver for Names {
+    fn resolve(
+        &self,
+        uri: &ureq::http::Uri,
+        _: &ureq::config::Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let host = uri.host().ok_or(ureq::Error::HostNotFound)?;
+        let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
+        let found = resolve::Resolver::within(*timeout.after).addresses(host, port);
+        let found = found.map_err(|why| ureq::Error::Other(why.into()))?;
+        let mut all = self.empty();
+        found.into_iter().take(16).for_each(|at| all.push(at));
+        Ok(all)
+    }
+}
+
 impl Http {
     /// For this URL and the others of its kind.
     pub(super) fn new(url: &str, trust: &Trust) -> Result<Http, String> {
@@ -74,7 +125,7 @@ impl Http {
             .proxy(None)
             .http_status_as_error(true)
             .user_agent(concat!("wakewatt/", env!("CARGO_PKG_VERSION")));
-        Ok(Http(config.build().new_agent()))
+        Ok(Http(ureq::Agent::with_parts(config.build(), DefaultConnector::default(), Names)))
     }
 
     pub(super) fn get(&self, url: &str, headers: &[(&str, String)]) -> Result<Answer, Refused> {
@@ -161,6 +212,19 @@ mod tests {
             assert_eq!(base64(plain.as_bytes()), coded);
         }
         assert_eq!(basic("Aladdin", "open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+    }
+
+    #[test]
+    fn a_password_goes_over_tls_or_to_this_host() {
+        for url in ["https://bmc", "http://127.0.0.1:8000", "http://[::1]/", "http://localhost:1/x", "http://127.9.9.9"]
+        {
+            assert_eq!(check_exposed(url), Ok(()), "{url}");
+        }
+        for url in
+            ["http://bmc", "http://localhost.evil.example", "http://10.0.0.1", "http://[2001:db8::1]:80", "http://"]
+        {
+            assert_eq!(check_exposed(url), Err(Exposed { url: url.into() }));
+        }
     }
 
     #[test]

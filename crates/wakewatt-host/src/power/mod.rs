@@ -23,7 +23,7 @@ pub mod witnesses;
 mod http;
 mod subprocess;
 
-pub use http::Trust;
+pub use http::{Exposed, Trust};
 pub use recorder::Recorder;
 
 use crate::clock::monotonic_ns;

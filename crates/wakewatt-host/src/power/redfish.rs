@@ -6,8 +6,9 @@
 //! over seconds to a minute and answers in 0.1 to several seconds: good for minutes, not for moments. A chassis that is
 //! contained in another is a part of it.
 
-use super::http::{Http, basic, check_url};
+use super::http::{Exposed, Http, basic, check_exposed, check_url};
 use super::{Meter, Say, Wanted, stamped};
+use crate::secret::Secret;
 use serde_json::Value;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::samples::meters::redfish::{CHASSIS, Reading, SESSIONS, members, path, readings};
@@ -18,15 +19,27 @@ pub const NAME: &str = "redfish";
 /// More documents than this of one BMC are not asked for.
 const MAX_DOCUMENTS: usize = 64;
 
-/// Whom to ask, and as whom. The password has no `Debug` on purpose.
-#[derive(Clone, Default)]
+/// Whom to ask, and as whom.
+#[derive(Clone, Debug, Default)]
 pub struct Account {
     /// The BMCs.
     pub urls: Vec<String>,
     /// None: without authentication.
     pub user: Option<String>,
     /// From a file or the environment, never from the command line.
-    pub password: Option<String>,
+    pub password: Option<Secret>,
+    /// May the password cross a network unencrypted?
+    pub is_plain_allowed: bool,
+}
+
+impl Account {
+    /// Would the password cross a network unencrypted, and nobody said that it may?
+    pub fn check(&self) -> Result<(), Exposed> {
+        if self.user.is_none() || self.is_plain_allowed {
+            return Ok(());
+        }
+        self.urls.iter().try_for_each(|url| check_exposed(url))
+    }
 }
 
 struct Bmc {
@@ -49,13 +62,14 @@ pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
     if wanted.redfish.urls.is_empty() {
         return Err("not asked for; give --redfish URL".into());
     }
+    wanted.redfish.check().map_err(|why| why.to_string())?;
     let mut out = Redfish { bmcs: Vec::new(), channels: Vec::new(), places: Vec::new() };
     for url in &wanted.redfish.urls {
         let base = check_url(url)?.to_string();
         let mut headers = Vec::new();
         if let Some(user) = &wanted.redfish.user {
             let password = wanted.redfish.password.as_ref().ok_or("a user without a password")?;
-            headers.push(("Authorization", basic(user, password)));
+            headers.push(("Authorization", basic(user, password.expose())));
         }
         let http = Http::new(&base, &wanted.trust)?;
         let mut bmc = Bmc { http, base, headers, session: None, documents: Vec::new() };
@@ -80,7 +94,7 @@ impl Bmc {
         let (user, password) = (&wanted.redfish.user, &wanted.redfish.password);
         match (self.http.get(&url, &self.headers), user, password) {
             (Err(refused), Some(user), Some(password)) if refused.status == Some(401) => {
-                let body = serde_json::json!({ "UserName": user, "Password": password }).to_string();
+                let body = serde_json::json!({ "UserName": user, "Password": password.expose() }).to_string();
                 let opened = self.http.post(&format!("{}{SESSIONS}", self.base), &body);
                 let opened = opened.map_err(|_| refused.why.clone())?;
                 self.headers = vec![("X-Auth-Token", opened.token.ok_or(refused.why)?)];

@@ -2,12 +2,13 @@
 //!
 //! Its lines are read by a thread of their own, which stamps each as it comes: a meter that prints once a second is
 //! timed by its lines, not by when we look. A program that floods is held up by its full pipe, since lines that nobody has
-//! taken are kept in a small number only. The group is killed when this is dropped, so a shell's children go too.
+//! taken are kept in a small number only. It sees only the variables of [`foreign`]. The group is killed when this is dropped, so a shell's children go too.
 
 use crate::clock::monotonic_ns;
+use crate::environment::foreign;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub(super) enum Next {
 impl Program {
     /// Starts it.
     pub(super) fn start(program: &str, arguments: &[&str]) -> Result<Program, String> {
-        let mut child = Command::new(program)
+        let mut child = foreign(program)
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -109,6 +109,7 @@ impl Link {
                 };
                 let socket = UdpSocket::bind(any)?;
                 // Connected: the kernel drops what others send.
+                #[allow(clippy::disallowed_methods)] // An address, not a name.
                 socket.connect(spec.peer)?;
                 socket.set_read_timeout(Some(STOP_LOOK))?;
                 Link::Udp(socket)

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::ops::Range;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -309,7 +309,7 @@ impl Drop for Engine {
 
 fn process(spec: &Spec, place: &Place, index: usize, send: Sender<Event>) -> Result<Process, String> {
     let (program, arguments) = spec.program.split_first().ok_or("no program for workers")?;
-    let mut command = Command::new(program);
+    let mut command = wakewatt_host::environment::users(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
     let bound = place.node.map_or(String::new(), |n| format!(" and the memory of node {n}"));
     let cannot = |why: std::io::Error| {

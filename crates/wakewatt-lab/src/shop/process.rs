@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -18,6 +18,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_host::affinity;
 use wakewatt_host::bound;
 use wakewatt_host::clock::monotonic_ns;
+use wakewatt_host::environment::users;
 
 /// The hidden command that is a server.
 pub const COMMAND: &str = "shop-server";
@@ -45,7 +46,7 @@ pub struct Server {
 impl Server {
     /// Starts `program shop-server` on these CPUs and waits until the shop is open. Setting the flag gives up.
     pub fn start(program: &Path, cpus: &CpuSet, spec: &ServerSpec, stop: &AtomicBool) -> Result<Server, String> {
-        let mut command = Command::new(program);
+        let mut command = users(program);
         command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped());
         bound::bind(&mut command, cpus, None).map_err(|e| format!("CPUs {cpus}: {e}"))?;
         let child = command.spawn().map_err(|e| format!("{}: cannot be started: {e}", program.display()))?;

@@ -6,8 +6,9 @@ use super::client::Target;
 use super::server::About;
 use super::usage;
 use hyper::Uri;
-use std::net::{IpAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, TcpStream, UdpSocket};
 use std::time::Duration;
+use wakewatt_host::resolve;
 
 /// `http://host[:port][/path]`, looked up.
 pub fn parse(url: &str) -> Result<Target, String> {
@@ -22,10 +23,9 @@ pub fn parse(url: &str) -> Result<Target, String> {
     if authority.as_str().contains('@') {
         return Err("user and password in a URL are not sent; leave them out".into());
     }
-    let host = authority.host().trim_matches(['[', ']']);
-    let found = (host, authority.port_u16().unwrap_or(80)).to_socket_addrs();
-    let mut found = found.map_err(|e| fail(&format!("the host cannot be found: {e}")))?;
-    let at = found.next().ok_or_else(|| fail("the host has no address"))?;
+    let found = resolve::addresses(authority.host(), authority.port_u16().unwrap_or(80));
+    let found = found.map_err(|e| fail(&format!("the host cannot be found: {e}")))?;
+    let at = *found.first().ok_or_else(|| fail("the host has no address"))?;
     let path = uri.path_and_query().map_or("", |p| p.as_str()).trim_end_matches('/');
     Ok(Target { host: authority.to_string(), at, prefix: path.to_string() })
 }

@@ -9,7 +9,8 @@ pub struct MeterArgs {
     /// Only these meters; the first that works is quoted
     #[arg(long, value_name = "NAME", value_parser = meter_parser())]
     pub meter: Vec<String>,
-    /// A command that prints watts, once per call or one number per line (W, mW, kW)
+    /// A command that prints watts, once per call or one number per line (W, mW, kW); it sees PATH, HOME, language and
+    /// terminal of the environment, nothing else
     #[arg(long, value_name = "CMD")]
     pub meter_cmd: Option<String>,
     /// A BMC to ask, such as `https://bmc.example`
@@ -18,9 +19,12 @@ pub struct MeterArgs {
     /// Its user; the password comes from --redfish-password-file or WAKEWATT_REDFISH_PASSWORD
     #[arg(long, value_name = "NAME", requires = "redfish")]
     pub redfish_user: Option<String>,
-    /// A file whose first line is the password
+    /// A file of your own (mode 600) whose first line is the password
     #[arg(long, value_name = "FILE", requires = "redfish_user")]
     pub redfish_password_file: Option<PathBuf>,
+    /// Send that password to an http:// URL too: whoever is on the way can read it
+    #[arg(long, requires = "redfish_user")]
+    pub plain_http_password: bool,
     /// A Prometheus to ask, such as `http://prometheus.example:9090`
     #[arg(long, value_name = "URL", requires = "query")]
     pub prometheus: Option<String>,

@@ -6,13 +6,14 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use anyhow::Result;
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr};
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::icmp::{HiddenExit, IcmpAnswers, IcmpPart, IcmpSample, Payer, Stretch};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::{Cpu, show_ns};
 use wakewatt_host::live::Live;
+use wakewatt_host::resolve as names;
 use wakewatt_lab::bench::{self, IcmpSpec};
 
 /// Pings; the inner error is why there are no numbers.
@@ -43,8 +44,8 @@ fn resolve(peer: &str) -> Result<IpAddr> {
     let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
     let fail =
         |why: String| Failure::error(Code::Usage, format!("--peer {peer}: {why}; give a host, such as 10.0.0.2"));
-    let mut addresses = (host.trim_matches(['[', ']']), 0).to_socket_addrs().map_err(|e| fail(e.to_string()))?;
-    addresses.next().map(|a| a.ip()).ok_or_else(|| fail("no address".into()))
+    let addresses = names::addresses(host, 0).map_err(|e| fail(e.to_string()))?;
+    addresses.first().map(|a| a.ip()).ok_or_else(|| fail("no address".into()))
 }
 
 /// Watches until interrupted or the time is over, then prints.

@@ -19,6 +19,7 @@ mod recording;
 mod remedy;
 mod runs;
 mod schemas;
+mod secrets;
 mod shop;
 mod tmux;
 mod tool;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::power::prometheus::Query;
 use crate::power::redfish::Account;
+use crate::secret::Secret;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::Mutex;
@@ -107,7 +108,8 @@ fn bmc(request: &str) -> (String, String) {
 }
 
 fn redfish(url: &str) -> Wanted {
-    let account = Account { urls: vec![url.into()], user: Some("u".into()), password: Some("secret".into()) };
+    let password = Secret::first_line("secret").ok();
+    let account = Account { urls: vec![url.into()], user: Some("u".into()), password, is_plain_allowed: false };
     Wanted { redfish: account, ..Wanted::default() }
 }
 
@@ -152,4 +154,26 @@ fn redfish_that_refuses_says_so_without_the_password() {
         assert!(why.contains(word) && !why.contains("secret"), "{status}: {why}");
     }
     assert!(found(&redfish("https://u:x@localhost"), "redfish").err().unwrap().contains("no user or password"));
+}
+
+#[test]
+fn a_redirect_takes_no_password_elsewhere() {
+    let (elsewhere, seen) = serve(|_, _| ok("{}"));
+    let (url, log) =
+        serve(move |_, _| (format!("302 Found\r\nLocation: {elsewhere}/redfish/v1/Chassis"), String::new()));
+    let why = found(&redfish(&url), "redfish").err().unwrap();
+    assert!(why.contains("302") && why.contains("not followed"), "{why}");
+    assert_eq!((log.lock().unwrap().len(), seen.lock().unwrap().len()), (1, 0));
+}
+
+#[test]
+fn a_password_is_not_sent_in_the_clear_unless_told_to() {
+    // Nothing is sent, and no name looked up: it ends before.
+    let why = found(&redfish("http://bmc.invalid"), "redfish").err().unwrap();
+    assert!(why.contains("unencrypted") && why.contains("--plain-http-password"), "{why}");
+    let mut account = redfish("http://bmc.invalid").redfish;
+    assert!(account.check().is_err() && !format!("{account:?}").contains("secret"));
+    account.is_plain_allowed = true;
+    assert_eq!(account.check(), Ok(()));
+    assert_eq!(Account { user: None, is_plain_allowed: false, ..account }.check(), Ok(()), "nothing to protect");
 }

@@ -104,6 +104,7 @@ async fn still_open(sender: Option<SendRequest<Full<Bytes>>>) -> Option<SendRequ
 }
 
 async fn open(target: &Target) -> Result<SendRequest<Full<Bytes>>, Failure> {
+    #[allow(clippy::disallowed_methods)] // An address, not a name.
     let stream = TcpStream::connect(target.at).await.map_err(|_| Failure::Refused)?;
     // A request is one small write; without this the next would wait for an acknowledgement.
     let _ = stream.set_nodelay(true);

@@ -9,6 +9,7 @@ pub mod catalogue;
 mod pages;
 mod pool;
 pub mod postgres;
+mod postgres_address;
 pub mod sqlite;
 pub mod store;
 

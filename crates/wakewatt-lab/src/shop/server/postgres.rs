@@ -52,6 +52,7 @@ pub fn open(
     if let (None, Ok(password)) = (config.get_password(), std::env::var("PGPASSWORD")) {
         config.password(password);
     }
+    super::postgres_address::settle(&mut config)?;
     let mut all = Vec::with_capacity(n_connections.max(1));
     for at in 0..n_connections.max(1) {
         let mut client = config.connect(NoTls)?;

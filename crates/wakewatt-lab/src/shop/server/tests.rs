@@ -35,7 +35,7 @@ impl Open {
 
     /// Status and body.
     fn ask(&self, method: &str, path: &str, body: &str) -> (u16, serde_json::Value) {
-        let mut stream = TcpStream::connect(self.at).unwrap();
+        let mut stream = TcpStream::connect_timeout(&self.at, std::time::Duration::from_secs(60)).unwrap();
         write!(
             stream,
             "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",

@@ -2,7 +2,6 @@
 
 use super::levels::{self, ShopSource, StepsSource};
 use crate::pick;
-use std::net::ToSocketAddrs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
@@ -17,6 +16,7 @@ use wakewatt_host::disk::made;
 use wakewatt_host::disk::ring;
 use wakewatt_host::disk::target::Target;
 use wakewatt_host::power::Recorder;
+use wakewatt_host::resolve;
 use wakewatt_lab::bench::DiskSpec;
 use wakewatt_lab::disk_workload::DiskWorkload;
 use wakewatt_lab::experiment::Workload;
@@ -115,8 +115,8 @@ fn workload<'a>(
         PlanKind::Network { peer, is_tcp, cpu } => {
             let cpu = cpu_of(*cpu)?;
             let address = peer.as_ref().map(|peer| {
-                let mut found = peer.to_socket_addrs().map_err(|e| format!("peer {peer}: {e}; give ADDRESS:PORT"))?;
-                found.next().ok_or_else(|| format!("peer {peer}: no address"))
+                let found = resolve::host_and_port(peer).map_err(|e| format!("peer {peer}: {e}"))?;
+                found.first().copied().ok_or_else(|| format!("peer {peer}: no address"))
             });
             let transport = if *is_tcp { Transport::Tcp } else { Transport::Udp };
             let responder = pick::partner(&facts.topology, allowed, cpu);

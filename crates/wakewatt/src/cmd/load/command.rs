@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::experiment::Better;
@@ -136,7 +136,7 @@ fn one(
     let recorder = meters.start();
     let all: Vec<Cpu> = cpus.iter().collect();
     let (noise, idle) = (NoiseCounters::read(src, cpus, 0), IdleBaseline::read(src, &all));
-    let mut command = Command::new(program);
+    let mut command = wakewatt_host::environment::users(program);
     command.args(arguments);
     if has_figure || args.json {
         command.stdout(Stdio::piped());

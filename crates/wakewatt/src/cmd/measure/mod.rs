@@ -20,7 +20,7 @@ use crate::pick;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
@@ -38,6 +38,7 @@ use wakewatt_core::source::Source;
 use wakewatt_core::units::{Cpu, show_ns};
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::live::Live;
+use wakewatt_host::resolve::host_and_port;
 use wakewatt_lab::bench::{self, BenchError, NetworkSpec, RemoteKind, RemoteSpec, RespondSpec, Responder, TimerSpec};
 
 /// More CPUs than this are sampled when none are named: all of a big machine would take an hour.
@@ -282,10 +283,9 @@ fn network(args: &NetworkArgs, src: &dyn Source, interrupt: &Interrupt) -> Resul
 }
 
 fn resolve(peer: &str) -> Result<SocketAddr> {
-    let addresses = peer
-        .to_socket_addrs()
-        .map_err(|e| Failure::error(Code::Usage, format!("--peer {peer}: {e}; give HOST:PORT, such as 10.0.0.2:7117")));
-    addresses?.next().ok_or_else(|| Failure::error(Code::Usage, format!("--peer {peer}: no address")))
+    let addresses = host_and_port(peer)
+        .map_err(|e| Failure::error(Code::Usage, format!("--peer: {e}; give HOST:PORT, such as 10.0.0.2:7117")))?;
+    addresses.first().copied().ok_or_else(|| Failure::error(Code::Usage, format!("--peer {peer}: no address")))
 }
 
 fn text(measured: &Measured, src: &dyn Source) -> String {

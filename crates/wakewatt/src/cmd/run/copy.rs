@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread::JoinHandle;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::numa_maps::NumaMap;
@@ -55,7 +55,7 @@ impl Copy {
     pub(super) fn start(args: &RunArgs, place: &Where, n: usize, metric: Option<&Regex>) -> Result<Copy> {
         let words: Vec<OsString> = args.command.iter().map(|word| substitute(word, place, n)).collect();
         let (program, arguments) = words.split_first().context("no command")?;
-        let mut command = Command::new(program);
+        let mut command = wakewatt_host::environment::users(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         bind(&mut command, &place.cpus, place.node)?;
         let name = program.to_string_lossy().into_owned();

@@ -13,7 +13,7 @@ use anyhow::Result;
 use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use wakewatt_core::distribution::Quantile;
 use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
@@ -99,7 +99,7 @@ fn check(command: &str, interrupt: &Interrupt) -> Result<(), String> {
     // A file in memory, not a pipe: what the command leaves running in the background may keep it open.
     let words = rustix::fs::memfd_create("guard", rustix::fs::MemfdFlags::CLOEXEC).map_err(|e| e.to_string())?;
     let copy = words.try_clone().map_err(|e| e.to_string())?;
-    let mut child = Command::new("/bin/sh")
+    let mut child = wakewatt_host::environment::users("/bin/sh")
         .args(["-c", command])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -19,7 +19,7 @@ use crate::cli::meter::MeterArgs;
 use crate::cmd::trace::command::Traced;
 use crate::exit::{Code, Failure};
 use crate::interrupt::{Interrupt, Wait};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 use std::sync::Arc;
 use wakewatt_core::samples::energy::EnergySample;
@@ -29,6 +29,7 @@ use wakewatt_host::live::Live;
 use wakewatt_host::power::prometheus::Query;
 use wakewatt_host::power::redfish::Account;
 use wakewatt_host::power::{self, Machine, Recorder, Trust, Wanted};
+use wakewatt_host::secret::Secret;
 
 /// Without a command.
 const DEFAULT_NS: u64 = 10_000_000_000;
@@ -130,22 +131,24 @@ pub(crate) fn wanted(args: &MeterArgs, machine: &Machine) -> Result<(Wanted, Vec
             urls: args.redfish.clone(),
             user: args.redfish_user.clone(),
             password: args.redfish_user.as_ref().map(|_| password(args)).transpose()?,
+            is_plain_allowed: args.plain_http_password,
         },
         prometheus: args.prometheus.clone().zip(args.query.clone()).map(|(url, query)| Query { url, query }),
         trust: Trust { ca: args.ca.clone(), is_insecure: args.insecure },
         nvidia_smi: None,
     };
+    wanted.redfish.check().map_err(|why| Failure::error(Code::Usage, why.to_string()))?;
     Ok((wanted, preferred))
 }
 
 /// From the file, else the environment; never from the command line, which everybody can read in /proc.
-fn password(args: &MeterArgs) -> Result<String> {
-    let text = match &args.redfish_password_file {
-        Some(file) => std::fs::read_to_string(file).with_context(|| format!("{}: cannot be read", file.display()))?,
-        None => std::env::var(PASSWORD).map_err(|_| {
-            let why = format!("no password: set {PASSWORD} or name a file with --redfish-password-file");
-            Failure::error(Code::Usage, why)
-        })?,
-    };
-    Ok(text.lines().next().unwrap_or_default().to_string())
+fn password(args: &MeterArgs) -> Result<Secret> {
+    if let Some(file) = &args.redfish_password_file {
+        return Ok(Secret::from_file(file)?);
+    }
+    let text = std::env::var(PASSWORD).map_err(|_| {
+        let why = format!("no password: set {PASSWORD} or name a file with --redfish-password-file");
+        Failure::error(Code::Usage, why)
+    })?;
+    Secret::first_line(&text).map_err(|why| Failure::error(Code::Usage, format!("{PASSWORD}: {why}")))
 }
