@@ -33,6 +33,7 @@ pub mod timestamps;
 pub mod wtrace_file;
 pub mod echo;
 pub mod pages;
+pub mod oom;
 pub mod chain;
 pub mod kernels;
 pub mod bound;

@@ -118,6 +118,9 @@ pub enum Command {
     /// Internal: a process of the load generator; takes orders from standard input
     #[command(hide = true)]
     LoadWorker,
+    /// Internal: measures memory for the process that started it, and goes first if memory runs out
+    #[command(hide = true)]
+    MemoryWorker,
 }
 
 /// Where facts are read from.

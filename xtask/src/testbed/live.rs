@@ -9,7 +9,7 @@
 use super::check::unavailable;
 use super::machine::Machine;
 use super::run::{self, Ending, Job};
-use super::{two_nodes, wakewatt};
+use super::{prove, two_nodes, wakewatt};
 use anyhow::{Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -87,9 +87,12 @@ pub(super) fn live(files: &[PathBuf], binary: Option<&Path>, is_strict: bool) ->
             is_right &= !is_strict;
             continue;
         }
-        let wrong = boot(&machine, binary)?;
+        let (wrong, what) = match prove::full_node(&machine, binary) {
+            Some(wrong) => (wrong?, "memory measured beside a full node".to_string()),
+            None => (boot(&machine, binary)?, format!("{} commands run inside", steps(&machine).len())),
+        };
         let verdict = if wrong.is_empty() { "all as expected" } else { "NOT as expected" };
-        println!("{:24} {} commands run inside; {verdict}", machine.name, steps(&machine).len());
+        println!("{:24} {what}; {verdict}", machine.name);
         for sentence in &wrong {
             println!("    {sentence}");
         }

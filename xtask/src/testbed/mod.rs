@@ -47,7 +47,7 @@ enum What {
     List,
     /// Boot every machine and compare what wakewatt says inside with the machine's file
     Check(CheckArgs),
-    /// Boot a machine with idle states that really sleep, and one with two memory nodes, and run commands in them
+    /// Boot a machine with idle states that really sleep, one with two memory nodes and one with a full node, and run commands in them
     Live(CheckArgs),
     /// Try on real kernels what `wakewatt tune` promises: undo, crashes, refusals, the next boot
     Prove(ProveArgs),
@@ -73,7 +73,7 @@ struct ProveArgs {
 
 #[derive(clap::Args)]
 struct CheckArgs {
-    /// Only these: machine files, or names of some in testbed/machines; for `live` deep-idle and two-socket-slow-dimms when none is given
+    /// Only these: machine files, or names of some in testbed/machines; for `live` deep-idle, two-socket-slow-dimms and four-small-nodes when none is given
     machines: Vec<PathBuf>,
     /// The wakewatt to put inside; a debug build is made for each architecture when not given
     #[arg(long, value_name = "PATH")]
@@ -134,7 +134,7 @@ fn run_check(args: &CheckArgs) -> Result<ExitCode> {
 fn run_live(args: &CheckArgs) -> Result<ExitCode> {
     let named: Vec<PathBuf> = args.machines.iter().map(|given| machine_file(given)).collect();
     let files = if named.is_empty() {
-        ["deep-idle", "two-socket-slow-dimms"].map(|name| machine_file(Path::new(name))).into()
+        ["deep-idle", "two-socket-slow-dimms", "four-small-nodes"].map(|name| machine_file(Path::new(name))).into()
     } else {
         named
     };

@@ -29,7 +29,7 @@ pub use hand_over::{HandOverSlice, hand_over};
 pub use icmp::{IcmpSpec, ping};
 pub use icmp_observe::observe;
 pub use idle_counters::IdleBaseline;
-pub use memory::{MemorySpec, memory};
+pub use memory::{MemorySpec, memory, memory_apart};
 pub use network::{NetworkSpec, round_trip};
 pub use respond::{RespondSpec, Responder, respond};
 pub use slice::{NetworkSlice, WakeupSlice};
@@ -166,10 +166,34 @@ pub enum BenchError {
     /// Interrupted, or too short a run.
     #[error("no sample was taken: the run was interrupted or shorter than its warm-up and one gap")]
     NoSamples,
+    /// The measuring process was ended from outside, by the kernel or by somebody.
+    #[error("the measuring process was ended by signal {signal} ({}) at: {doing}; {ENDED_TRY}", signal_meaning(*signal))]
+    Ended {
+        /// SIGKILL where the kernel ran out of memory.
+        signal: i32,
+        /// What it did.
+        doing: String,
+    },
     /// A bug of ours.
     #[error("a measuring thread crashed; please report it")]
     Crashed,
 }
+
+const ENDED_TRY: &str = "nothing else was ended by it; dmesg says whether memory ran out and where; free memory, or try a \
+                         smaller --max-size or --array-size with wakewatt measure memory";
+
+fn signal_meaning(signal: i32) -> &'static str {
+    match signal {
+        SIGKILL => "the kernel does so when memory runs out",
+        SIGBUS => {
+            "the kernel does so when a page cannot be had: broken memory, or a reserved huge page that is not there"
+        }
+        _ => "neither the kernel for want of memory nor wakewatt sends this one",
+    }
+}
+
+const SIGKILL: i32 = rustix::process::Signal::KILL.as_raw();
+const SIGBUS: i32 = rustix::process::Signal::BUS.as_raw();
 
 impl BenchError {
     pub(crate) fn system(doing: impl Into<String>, source: impl Into<std::io::Error>) -> BenchError {

@@ -41,6 +41,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Guard(args) => recover::guard(args),
         Command::Hold(args) => hold::run(args),
         Command::LoadWorker => load::worker(),
+        Command::MemoryWorker => measure::memory_worker(),
         Command::ShopServer => load::shop::serve_for_parent(),
         Command::Tune(args) => tune::run(args, cli.color),
         Command::Measure(args) => return measure::run(args),

@@ -217,3 +217,92 @@ fn idle_states_that_are_not_there_are_named_and_nobody_else_may_try() {
         assert_eq!(refused.code, Some(3), "{refused:?}");
     }
 }
+
+/// The process that this one started to measure memory.
+fn memory_worker_of(starter: u32) -> Option<u32> {
+    let all = fs::read_dir("/proc").ok()?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let is_worker = |pid: &u32| {
+        let text = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let parent = text("stat").rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<u32>().ok());
+        parent == Some(starter) && text("cmdline").split('\0').nth(1) == Some("memory-worker")
+    };
+    all.into_iter().find(is_worker)
+}
+
+fn signal(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
+}
+
+fn oom_score_adj(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap_or_default().trim().to_string()
+}
+
+const A_MINUTE: Duration = Duration::from_secs(60);
+/// Long enough to be interrupted: a hundred samples of a second each.
+const LONG: [&str; 11] =
+    ["measure", "memory", "--part", "latency", "--size", "1M", "--samples", "100", "--sample-time", "1s", "--json"];
+
+#[test]
+fn memory_is_measured_by_a_process_that_goes_first_and_that_may_die() {
+    let own = oom_score_adj(std::process::id());
+    let starter = wakewatt(&LONG).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut worker = None;
+    let is_ready = || {
+        worker = memory_worker_of(starter.id());
+        worker.is_some_and(|pid| oom_score_adj(pid) == "1000")
+    };
+    assert!(wait_until(A_MINUTE, is_ready), "no process that goes first: {worker:?}");
+    assert_eq!(oom_score_adj(starter.id()), own, "only the process that measures");
+    signal(worker.unwrap(), Signal::KILL);
+    let ended = starter.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(3), "{said}");
+    for word in ["signal 9 (the kernel does so when memory runs out)", "dmesg", "--max-size"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+}
+
+#[test]
+fn the_process_that_measures_memory_ends_with_its_starter_and_stops_when_told() {
+    for (sent, code) in [(Signal::KILL, None), (Signal::INT, Some(130))] {
+        let mut starter = wakewatt(&LONG).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut worker = None;
+        let is_there = || {
+            worker = memory_worker_of(starter.id());
+            worker.is_some_and(|pid| oom_score_adj(pid) == "1000")
+        };
+        assert!(wait_until(A_MINUTE, is_there));
+        signal(starter.id(), sent);
+        assert_eq!(starter.wait().unwrap().code(), code, "{sent:?}");
+        let stat = format!("/proc/{}/stat", worker.unwrap());
+        let is_over = || fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
+        assert!(wait_until(A_MINUTE, is_over), "{sent:?}: it goes on");
+    }
+}
+
+#[test]
+fn doctor_goes_on_without_the_process_that_measures_memory() {
+    let doctor = ["doctor", "--quick", "--read-only", "--no-report", "--json"];
+    let mut starter = wakewatt(&doctor).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut out = starter.stdout.take().unwrap();
+    let read = std::thread::spawn(move || {
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut out, &mut text).map(|_| text)
+    });
+    // The measurements before it take seconds.
+    let mut worker = None;
+    let is_there = || {
+        worker = memory_worker_of(starter.id());
+        worker.is_some()
+    };
+    assert!(wait_until(3 * A_MINUTE, is_there), "doctor started no process to measure memory");
+    signal(worker.unwrap(), Signal::KILL);
+    assert_eq!(starter.wait().unwrap().code(), Some(0));
+    let document: Value = serde_json::from_str(&read.join().unwrap().unwrap()).unwrap();
+    let evidence = &document["evidence"];
+    assert_eq!(evidence["memory"], Value::Null);
+    let not_done = evidence["not_done"].as_array().unwrap();
+    let is_told = |line: &Value| line.as_str().is_some_and(|l| l.starts_with("memory: ") && l.contains("signal 9"));
+    assert!(not_done.iter().any(is_told), "{not_done:?}");
+    assert!(!evidence["speed"].as_array().unwrap().is_empty(), "what comes after memory was measured: {not_done:?}");
+}

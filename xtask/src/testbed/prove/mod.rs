@@ -1,4 +1,5 @@
-//! `cargo xtask testbed prove [NAME…]`: what `wakewatt tune` promises, tried on real kernels, and the governor study whole.
+//! `cargo xtask testbed prove [NAME…]`: what `wakewatt tune` promises, tried on real kernels, memory measured beside a full
+//! node, and the governor study whole.
 //!
 //! Each proof boots one machine, runs a script in it and judges what came back: exit codes, files, dumps of every
 //! attribute. The crash tests of wakewatt-tune try every operation on a machine in memory; these try fewer points where
@@ -7,6 +8,7 @@
 mod boot_max_cstate;
 mod deep_idle;
 mod dump;
+mod full_node;
 mod governor_study;
 mod hostile;
 mod kill_everywhere;
@@ -41,6 +43,7 @@ struct Proof {
 const PROOFS: &[Proof] = &[
     boot_max_cstate::PROOF,
     deep_idle::PROOF,
+    full_node::PROOF,
     hostile::PROOF,
     undo_exact::PROOF,
     kill_everywhere::PROOF,
@@ -134,6 +137,12 @@ pub(super) fn prove(names: &[String], binary: Option<&Path>, is_strict: bool) ->
     Ok(is_right)
 }
 
+/// What is wrong on the machine with a full node, for `testbed live`; none for other machines.
+pub(super) fn full_node(machine: &Machine, binary: Option<&Path>) -> Option<Result<Vec<String>>> {
+    let proof = &full_node::SHORT;
+    (machine.name == proof.machine).then(|| boot(proof, machine, binary).map(|verdict| verdict.wrong))
+}
+
 fn boot(proof: &Proof, machine: &Machine, binary: Option<&Path>) -> Result<Verdict> {
     let wakewatt = wakewatt::made(machine.arch, binary)?;
     let out = super::out_folder(machine, Some(&super::cache()?.join("out").join(format!("prove-{}", proof.name))))?;
@@ -165,7 +174,7 @@ fn no_words() -> Result<Vec<String>> {
 mod tests {
     #[test]
     fn every_script_is_one_a_shell_takes() {
-        for proof in super::PROOFS {
+        for proof in super::PROOFS.iter().chain([&super::full_node::SHORT]) {
             let script = format!("{}{}", super::PRELUDE, (proof.script)());
             let status = std::process::Command::new("sh").args(["-n", "-c", &script]).status().unwrap();
             assert!(status.success(), "{}", proof.name);

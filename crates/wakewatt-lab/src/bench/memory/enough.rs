@@ -26,8 +26,17 @@ const MIN_ARRAY_BYTES: u64 = 64 << 20;
 /// And one of many threads needs no more: a guest may be told of a whole host's cache on every CPU.
 const MAX_ARRAY_BYTES: u64 = 512 << 20;
 
+/// Each thread's region is rounded up to whole pages of this size.
+const HUGE_BYTES: u64 = 2 << 20;
+
+/// What threads on these CPUs touch at the same time.
+pub(super) fn held_bytes(cpus: &CpuSet, n_arrays: u64, array_bytes: u64) -> u64 {
+    let each = array_bytes.saturating_mul(n_arrays).saturating_add(HUGE_BYTES);
+    each.saturating_mul(cpus.len() as u64)
+}
+
 /// The last-level caches as reported: who shares each, and what it holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LastLevels(Vec<(CpuSet, u64)>);
 
 impl LastLevels {
@@ -132,6 +141,18 @@ impl MemorySpec {
         self
     }
 
+    /// Leaves out sizes that nobody asked for and that there is no room for, down to the smallest; says which.
+    pub(super) fn shorten(&mut self, room: &Room) -> Vec<String> {
+        let mut said = Vec::new();
+        while self.memory_bytes.is_none() && !self.pages.is_empty() && self.sizes_bytes.len() > 1 {
+            let Some(largest) = self.sizes_bytes.last().copied() else { break };
+            let Some(why) = room.refuse(needed_bytes(largest, self.stride_bytes)) else { break };
+            self.sizes_bytes.pop();
+            said.push(format!("latency of {}: {why}", show_bytes(largest)));
+        }
+        said
+    }
+
     /// The chased working set of load and matrix.
     pub(super) fn working_set_bytes(&self) -> u64 {
         self.memory_bytes.unwrap_or(LEAST_BYTES)
@@ -146,7 +167,7 @@ impl MemorySpec {
         let all = self.working_set_bytes().max(self.last_levels.total(cpus).saturating_mul(TIMES));
         let most = if n > 1 { MAX_ARRAY_BYTES } else { self.largest_bytes.max(MIN_ARRAY_BYTES) };
         let wanted = (all / n).clamp(MIN_ARRAY_BYTES, most);
-        let fits = room.bytes / n / n_arrays.max(1);
+        let fits = (room.bytes / n).saturating_sub(HUGE_BYTES) / n_arrays.max(1);
         // Whole megabytes; what does not even fit at its least is refused by the caller.
         (wanted.min(fits) & !0xf_ffff).max(MIN_ARRAY_BYTES)
     }
@@ -230,9 +251,10 @@ mod tests {
         assert_eq!(spec.array_bytes_for(&all, 1, &room(u64::MAX)), 192 << 20);
         assert_eq!(spec.array_bytes_for(&one, 1, &room(u64::MAX)), 384 << 20);
         let small = spec.array_bytes_for(&all, 2, &room(800 << 20));
-        assert_eq!(small, 100 << 20);
+        assert_eq!(small, 99 << 20, "two arrays of four threads, each with its rounding up");
+        assert!(held_bytes(&all, 2, small) <= 800 << 20);
         assert!(
-            spec.array_doubt(&all, small).unwrap().contains("400MiB in all, and their caches are reported as 192MiB")
+            spec.array_doubt(&all, small).unwrap().contains("396MiB in all, and their caches are reported as 192MiB")
         );
         assert_eq!(spec.array_doubt(&all, 192 << 20), None);
         spec.array_bytes = Some(256 << 20);

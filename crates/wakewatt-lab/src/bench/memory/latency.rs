@@ -54,13 +54,17 @@ pub fn pin(cpu: Cpu) -> Result<Pinned, BenchError> {
 pub fn curve(
     spec: &MemorySpec,
     place: &Place,
-    room: &Room,
+    room: &dyn Fn() -> Room,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64),
 ) -> Result<LatencyCurve, BenchError> {
     let _pinned = pin(place.cpu)?;
     let mut points: Vec<LatencyPoint> = Vec::new();
-    let mut pages = region(place, *spec.sizes_bytes.iter().max().unwrap_or(&4096))?;
+    let largest = *spec.sizes_bytes.iter().max().unwrap_or(&4096);
+    if let Some(why) = room().refuse(needed_bytes(largest, spec.stride_bytes)) {
+        return Err(BenchError::Unavailable(why));
+    }
+    let mut pages = region(place, largest)?;
     let mut huge = huge_ratio(&pages);
     for &size_bytes in &spec.sizes_bytes {
         if stop.load(Ordering::Relaxed) {
@@ -72,10 +76,14 @@ pub fn curve(
     // Memory not reached: go on as long as it is allowed and each size is slower than the one before.
     while spec.may_grow && !plateaus(&points).1 && !stop.load(Ordering::Relaxed) {
         let Some(next) = points.last().map(|p| step_up(p.size_bytes)) else { break };
-        if next > spec.largest_bytes || room.refuse(needed_bytes(next, spec.stride_bytes)).is_some() {
+        if next > spec.largest_bytes {
             break;
         }
+        // Given back first, so that it counts as room.
         drop(pages);
+        if room().refuse(needed_bytes(next, spec.stride_bytes)).is_some() {
+            break;
+        }
         pages = region(place, next)?;
         huge = huge_ratio(&pages);
         progress(next);

@@ -4,6 +4,7 @@
 //! equal and nobody would notice. One cell on a machine of one node.
 
 use super::bandwidth::{BandwidthSpec, bandwidth};
+use super::enough::held_bytes;
 use super::latency::{Place, pin, point, region};
 use super::{MemorySpec, Room};
 use crate::bench::BenchError;
@@ -13,7 +14,7 @@ use wakewatt_core::samples::memory::{MatrixCell, PageWish, Traffic};
 use wakewatt_host::kernels::Width;
 
 /// Nodes with their usable CPUs, and nodes with memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Nodes {
     /// Node and CPUs of it that this process may use.
     pub with_cpus: Vec<(u32, CpuSet)>,
@@ -27,7 +28,7 @@ pub fn cell(
     (cpu_node, cpus): (u32, &CpuSet),
     memory_node: u32,
     width: Width,
-    room: &Room,
+    room: &dyn Fn() -> Room,
     stop: &AtomicBool,
     not_done: &mut Vec<String>,
 ) -> MatrixCell {
@@ -43,7 +44,7 @@ pub fn cell(
         not_done.push(format!("{what} from node {cpu_node} to memory of node {memory_node}: {why}"));
     };
     let Some(cpu) = cpus.first() else { return cell };
-    match latency(spec, Place { cpu, node: Some(memory_node), pages: PageWish::Huge }, room, stop) {
+    match latency(spec, Place { cpu, node: Some(memory_node), pages: PageWish::Huge }, &room(), stop) {
         Ok((ns, ratio)) => (cell.latency_ns, cell.on_node_ratio) = (ns, ratio),
         Err(why) => failed("latency", why.to_string()),
     }
@@ -55,7 +56,8 @@ pub fn cell(
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let array_bytes = spec.array_bytes_for(cpus, 1, room);
+        let room = room();
+        let array_bytes = spec.array_bytes_for(cpus, 1, &room);
         let doubt = spec.array_doubt(cpus, array_bytes);
         let spec = BandwidthSpec {
             traffic: Traffic::Load,
@@ -66,7 +68,7 @@ pub fn cell(
             array_bytes,
             n_passes: spec.n_passes,
         };
-        let rate = match room.refuse(array_bytes.saturating_mul(cpus.len() as u64)) {
+        let rate = match room.refuse(held_bytes(cpus, 1, array_bytes)) {
             Some(why) => Err(BenchError::Unavailable(why)),
             None => bandwidth(&spec, stop),
         };

@@ -5,6 +5,7 @@
 //! swap within seconds. Frequencies are brought up by a second of chasing that is not counted. Every step looks at the
 //! stop flag within a millisecond or one pass; what is known by then is returned.
 
+pub mod apart;
 pub mod bandwidth;
 pub mod enough;
 pub mod latency;
@@ -13,14 +14,16 @@ pub mod matrix;
 pub mod order;
 pub mod room;
 
+pub use apart::memory_apart;
 pub use enough::LastLevels;
 pub use matrix::Nodes;
 pub use room::Room;
 
 use super::{BenchError, check_cpu};
 use bandwidth::BandwidthSpec;
-use enough::Enough;
+use enough::{Enough, held_bytes};
 use latency::Place;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::Window;
@@ -32,7 +35,7 @@ use wakewatt_host::kernels::Width;
 use wakewatt_host::pages::LINE_BYTES;
 
 /// What to measure, and how.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemorySpec {
     /// The chasing CPU, and the one of single-CPU bandwidth.
     pub cpu: Cpu,
@@ -71,6 +74,7 @@ pub struct MemorySpec {
     /// Pages for bandwidth, each measured.
     pub bandwidth_pages: Vec<PageWish>,
     /// Registers; the widest there are when none.
+    #[serde(with = "apart::width")]
     pub width: Option<Width>,
     /// One array, all threads together; none: well beyond their caches.
     pub array_bytes: Option<u64>,
@@ -160,13 +164,15 @@ pub fn memory(
         let what = format!("this processor has no {}; it has {}", width.word(), words.join(", "));
         return Err(BenchError::Unavailable(what));
     }
-    let room = Room::of(src, spec.node);
-    let mut spec = spec.clone().on(src, &room);
+    // Asked again before each region: others allocate meanwhile.
+    let room = || Room::of(src, spec.node);
+    let mut found = MemorySample::default();
+    let mut spec = spec.clone().on(src, &room());
+    found.not_done.extend(spec.shorten(&room()));
     let largest = spec.sizes_bytes.iter().copied().max().filter(|_| !spec.pages.is_empty()).unwrap_or(0);
-    if let Some(why) = room.refuse(latency::needed_bytes(largest, spec.stride_bytes)) {
+    if let Some(why) = room().refuse(latency::needed_bytes(largest, spec.stride_bytes)) {
         return Err(BenchError::Unavailable(why));
     }
-    let mut found = MemorySample::default();
     let start_at_ns = clock::monotonic_ns();
     warm_up(&spec, stop)?;
     let is_over = || stop.load(Ordering::Relaxed);
@@ -185,7 +191,7 @@ pub fn memory(
         }
     }
     let enough = Enough::of(&found.latency, &spec.last_levels, spec.cpu);
-    let memory_bytes = spec.memory_bytes.unwrap_or_else(|| enough.within(&spec, &room));
+    let memory_bytes = spec.memory_bytes.unwrap_or_else(|| enough.within(&spec, &room_for_all(&spec, &enough, src)));
     spec.memory_bytes = Some(memory_bytes);
     let doubt = enough.doubt(memory_bytes);
     if (spec.is_loaded || spec.nodes.is_some()) && !is_over() {
@@ -194,7 +200,7 @@ pub fn memory(
     let spec = &spec;
     if spec.is_loaded && !is_over() {
         progress(0.6, "latency under load");
-        under_load(spec, &room, width, stop, &mut found);
+        under_load(spec, &room(), width, stop, &mut found);
     }
     bandwidths(spec, &room, width, stop, progress, &mut found);
     if let Some(nodes) = spec.nodes.as_ref() {
@@ -221,6 +227,15 @@ fn few_huge(ratio: Option<f64>) -> String {
     }
 }
 
+/// What bounds the working set of load and matrix: the former's room, and that of the latter's nodes.
+fn room_for_all(spec: &MemorySpec, enough: &Enough, src: &dyn Source) -> Room {
+    let own = Room::of(src, spec.node);
+    let nodes = spec.nodes.iter().flat_map(|nodes| &nodes.with_memory);
+    let rooms = nodes.map(|node| Room::of(src, Some(*node))).collect();
+    let on_each = Room::on_each(rooms, latency::needed_bytes(enough.bytes, spec.stride_bytes));
+    on_each.into_iter().chain([own.clone()]).min_by_key(|room| room.bytes).unwrap_or(own)
+}
+
 /// Chases in the smallest ring, so that the core is at its frequency.
 fn warm_up(spec: &MemorySpec, stop: &AtomicBool) -> Result<(), BenchError> {
     let once = MemorySpec { n_samples: 1, sample_ns: spec.warmup_ns, ..spec.clone() };
@@ -241,7 +256,7 @@ fn under_load(spec: &MemorySpec, room: &Room, width: Width, stop: &AtomicBool, f
     let chased_bytes = latency::needed_bytes(spec.working_set_bytes(), spec.stride_bytes);
     let left = Room { bytes: room.bytes.saturating_sub(chased_bytes), limit: room.limit.clone() };
     let array_bytes = spec.array_bytes_for(&load_cpus, 1, &left);
-    if let Some(why) = room.refuse(chased_bytes.saturating_add(array_bytes.saturating_mul(load_cpus.len() as u64))) {
+    if let Some(why) = room.refuse(chased_bytes.saturating_add(held_bytes(&load_cpus, 1, array_bytes))) {
         return found.not_done.push(format!("latency under load: {why}"));
     }
     let place = Place { cpu: spec.cpu, node: spec.node, pages: PageWish::Huge };
@@ -254,7 +269,7 @@ fn under_load(spec: &MemorySpec, room: &Room, width: Width, stop: &AtomicBool, f
 
 fn bandwidths(
     spec: &MemorySpec,
-    room: &Room,
+    room: &dyn Fn() -> Room,
     width: Width,
     stop: &AtomicBool,
     progress: &dyn Fn(f64, &str),
@@ -277,8 +292,9 @@ fn bandwidths(
                 found.not_done.push(format!("{what}: there are no non-temporal stores without vectors"));
                 continue;
             }
-            let array_bytes = spec.array_bytes_for(cpus, traffic.n_arrays(), room);
-            let total_bytes = array_bytes.saturating_mul(cpus.len() as u64).saturating_mul(traffic.n_arrays());
+            let room = room();
+            let array_bytes = spec.array_bytes_for(cpus, traffic.n_arrays(), &room);
+            let total_bytes = held_bytes(cpus, traffic.n_arrays(), array_bytes);
             let doubt = spec.array_doubt(cpus, array_bytes);
             let spec = BandwidthSpec {
                 traffic: *traffic,
@@ -322,7 +338,7 @@ fn matrix_of(
             }
             progress(0.85 + 0.15 * f64::from(n_done) / n_cells as f64, &format!("node {cpu_node} to {memory_node}"));
             n_done += 1;
-            let room = Room::of(src, Some(*memory_node));
+            let room = || Room::of(src, Some(*memory_node));
             let from = (*cpu_node, cpus);
             found.matrix.push(matrix::cell(spec, from, *memory_node, width, &room, stop, &mut found.not_done));
         }
@@ -380,6 +396,14 @@ mod tests {
         let src = Tree::from_text("//- /proc/meminfo\nMemAvailable: 1000 kB\n");
         let refused = memory(&tiny(), &src, &AtomicBool::new(false), &|_, _| ()).unwrap_err().to_string();
         assert!(refused.contains("--max-size") && refused.contains("MemAvailable"), "{refused}");
+        // Sizes of our own choosing are left out instead, down to the one that fits.
+        let untold = MemorySpec { sizes_bytes: vec![4096, 64 << 20, 256 << 20], memory_bytes: None, ..tiny() };
+        let src = Tree::from_text("//- /proc/meminfo\nMemAvailable: 120000 kB\n");
+        let found = memory(&MemorySpec { nodes: None, ..untold }, &src, &AtomicBool::new(false), &|_, _| ()).unwrap();
+        let sizes: Vec<u64> = found.latency[0].points.iter().map(|point| point.size_bytes).collect();
+        assert_eq!(sizes, [4096, 64 << 20]);
+        let said = found.not_done.iter().find(|line| line.starts_with("latency of 256MiB"));
+        assert!(said.is_some_and(|line| line.contains("MemAvailable")), "{:?}", found.not_done);
         let narrow = MemorySpec { width: Some(Width::Neon), ..tiny() };
         if !Width::available().contains(&Width::Neon) {
             let refused = memory(&narrow, &src, &AtomicBool::new(false), &|_, _| ()).unwrap_err().to_string();

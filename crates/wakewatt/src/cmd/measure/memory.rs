@@ -7,7 +7,9 @@ use crate::interrupt::Interrupt;
 use crate::pick;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
+use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::io::BufReader;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::{Cpus, Domain, numa::Numa};
 use wakewatt_core::samples::memory::{LatencyCurve, MemorySample, PageWish, Traffic};
@@ -16,14 +18,15 @@ use wakewatt_core::units::{show_bytes, show_ns, three_digits};
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::kernels::Width;
 use wakewatt_lab::bench::BenchError;
-use wakewatt_lab::bench::memory::{MemorySpec, Nodes, memory, sizes};
+use wakewatt_lab::bench::memory::apart::serve;
+use wakewatt_lab::bench::memory::{MemorySpec, Nodes, memory_apart, sizes};
 
 /// Runs it.
 pub(super) fn measure(args: &MemoryArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<Measured> {
     let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
     let spec = spec(args, &allowed, src)?;
     let progress = Progress::start("measure memory");
-    let sample = memory(&spec, src, interrupt.flag(), &|share, what| progress.set(share, what));
+    let sample = memory_apart(&program()?, &spec, interrupt.flag(), &|share, what| progress.set(share, what));
     // Wrong sizes and absent vectors are the user's to change; the message says how.
     let sample = sample.map_err(|e| Failure::error(Code::CouldNotMeasure, e.to_string()))?;
     Ok(Measured { memory: Some(sample), ..Measured::default() })
@@ -32,7 +35,22 @@ pub(super) fn measure(args: &MemoryArgs, src: &dyn Source, interrupt: &Interrupt
 /// A short look, for `doctor`.
 pub fn as_found(allowed: &CpuSet, src: &dyn Source, interrupt: &Interrupt) -> Result<MemorySample, BenchError> {
     let cpu = pick::sleeper(allowed).unwrap_or(0);
-    memory(&MemorySpec::short(cpu, allowed.clone(), nodes_of(src, allowed)), src, interrupt.flag(), &|_, _| ())
+    let program = program().map_err(|why| BenchError::Unavailable(format!("{why:#}")))?;
+    let spec = MemorySpec::short(cpu, allowed.clone(), nodes_of(src, allowed));
+    memory_apart(&program, &spec, interrupt.flag(), &|_, _| ())
+}
+
+/// What to start to measure in a process of its own.
+fn program() -> Result<Vec<OsString>> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    Ok(vec![program.into(), "memory-worker".into()])
+}
+
+/// The hidden `wakewatt memory-worker`.
+pub fn worker() -> Result<Code> {
+    let input = BufReader::new(std::io::stdin());
+    serve(input, std::io::stdout()).map_err(|why| Failure::error(Code::CouldNotMeasure, why))?;
+    Ok(Code::Fine)
 }
 
 /// Nodes with the CPUs of them that may be used; one node holding everything where the kernel has no NUMA.

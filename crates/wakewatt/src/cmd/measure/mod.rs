@@ -9,7 +9,7 @@ mod memory;
 pub mod power;
 
 pub(crate) use disk::describe as describe_disk;
-pub use memory::{as_found, nodes_of};
+pub use memory::{as_found, nodes_of, worker as memory_worker};
 
 use crate::cli::{Measure, MeasureArgs, NetworkArgs, WakeupArgs};
 use crate::cmd::{icmp, saved};

@@ -1,0 +1,149 @@
+//! Memory on four nodes of 256 MB, one of them nearly full: measuring it ends no process, not even our own.
+//!
+//! The neighbour is bound to node 3 and holds 150 MB there, so of the machine's memory most is free and of that node's
+//! little. Binding what the machine as a whole would bear to a node makes the kernel end a process that has memory there
+//! (CONSTRAINT_MEMORY_POLICY); this is how doctor itself was killed. Looked at after every step: no such line in the kernel
+//! log, the neighbour alive with all its memory, nothing swapped out for us, the pool of reserved pages as it was. Its short
+//! form, without doctor, is part of `testbed live`.
+
+use super::{Inside, Proof, Verdict, no_words};
+use anyhow::Result;
+use serde_json::Value;
+
+const MACHINE: &str = "four-small-nodes";
+
+/// Doctor whole, and the variants.
+pub(super) const PROOF: Proof = Proof { name: "full-node", machine: MACHINE, words: no_words, script, judge };
+/// What `testbed live` has time for.
+pub(in super::super) const SHORT: Proof =
+    Proof { name: "full-node-short", machine: MACHINE, words: no_words, script: short, judge: judge_short };
+
+/// Neighbour's memory.
+const HELD_MIB: u64 = 150;
+
+/// `neighbour`: a process in a cpuset of node 3 that has touched its memory and waits. `after STEP`: what came of it.
+/// `limited FOLDER CMD…`: in the memory cgroup of that folder.
+const SHELL: &str = r#"
+neighbour() {
+  echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
+  mkdir /sys/fs/cgroup/neighbour
+  echo 3 >/sys/fs/cgroup/neighbour/cpuset.mems
+  echo 3 >/sys/fs/cgroup/neighbour/cpuset.cpus
+  sh -c 'echo $$ >/sys/fs/cgroup/neighbour/cgroup.procs; exec dd if=/dev/zero bs=150M count=1' 2>/dev/null | sleep 100000 &
+  i=0
+  while [ "$(held)" -lt 150000 ] && [ $i -lt 300 ]; do usleep 100000; i=$((i+1)); done
+  held >neighbour.held
+}
+held() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$(pidof dd)/status" 2>/dev/null | grep . || echo 0; }
+after() { held >"$1.held"; dmesg | grep -c oom-kill: >"$1.kills"; grep pswpout /proc/vmstat >"$1.swapped"; cut -d' ' -f1 /proc/uptime >"$1.at"; }
+limited() { folder=$1; shift; sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$folder" "$@"; }
+"#;
+const SHORT_MEASURE: &str = "wakewatt measure memory --quick --json";
+
+fn short() -> String {
+    format!("{SHELL}\nneighbour\nafter begun\nrun memory {SHORT_MEASURE}\nafter memory\n")
+}
+
+fn script() -> String {
+    let matrix = format!("{SHORT_MEASURE} --part matrix");
+    format!(
+        "{}\n\
+         pool=/sys/devices/system/node/node2/hugepages/hugepages-2048kB\n\
+         echo 60 >$pool/nr_hugepages; cat $pool/nr_hugepages >pool.before\n\
+         run hugetlb {matrix}\nafter hugetlb\ncat $pool/free_hugepages >pool.after\necho 0 >$pool/nr_hugepages\n\
+         mkdir /tmp/v1 && mount -t cgroup -o memory none /tmp/v1 2>v1.mount\n\
+         if mkdir /tmp/v1/small; then echo 64M >/tmp/v1/small/memory.limit_in_bytes\n\
+         run v1 limited /tmp/v1/small {matrix}; after v1\nrmdir /tmp/v1/small; umount /tmp/v1; fi\n\
+         echo 96M >/sys/block/zram0/disksize && mkswap /dev/zram0 && swapon /dev/zram0; cat /proc/swaps >swaps\n\
+         run swap {matrix}\nafter swap\n\
+         run doctor wakewatt doctor --quick --no-report --json\nafter doctor\n\
+         i=0; while [ $i -lt 50 ] && ! echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; do usleep 200000; i=$((i+1)); done\n\
+         mkdir /sys/fs/cgroup/small && echo 64M >/sys/fs/cgroup/small/memory.max\n\
+         run v2 limited /sys/fs/cgroup/small {matrix}; after v2\ncat /sys/fs/cgroup/small/memory.events >v2.events\n\
+         dmesg >dmesg\n",
+        short()
+    )
+}
+
+/// The document among what a step said: both streams are in it.
+fn document(inside: &Inside, step: &str) -> Value {
+    let said = inside.said(step);
+    let text = said.find("\n{").map_or(said.as_str(), |at| &said[at..]);
+    serde_json::Deserializer::from_str(text).into_iter().next().and_then(Result::ok).unwrap_or(Value::Null)
+}
+
+fn number(inside: &Inside, file: &str) -> Option<u64> {
+    inside.text(file).split_whitespace().find_map(|word| word.parse().ok())
+}
+
+/// What must hold after every step, and what a step says of node 3.
+fn step(inside: &Inside, verdict: &mut Verdict, name: &str, memory: &Value) {
+    verdict.step(inside, name, 0, &[]);
+    let held_kib = number(inside, &format!("{name}.held"));
+    verdict.expect(held_kib >= Some(HELD_MIB * 1000), || format!("{name}: the neighbour holds {held_kib:?} kB"));
+    let kills = number(inside, &format!("{name}.kills"));
+    verdict.expect(kills == Some(0), || format!("{name}: the kernel log has {kills:?} lines of oom-kill"));
+    let swapped = number(inside, &format!("{name}.swapped"));
+    verdict.expect(swapped == Some(0), || format!("{name}: {swapped:?} pages were swapped out"));
+    verdict.expect(memory["matrix"].is_array(), || format!("{name}: no document of memory"));
+}
+
+fn refused(memory: &Value, words: &[&str]) -> bool {
+    let lines = memory["not_done"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    lines.into_iter().any(|line| line.contains("only") && words.iter().all(|word| line.contains(word)))
+}
+
+/// Pairs of nodes whose latency was measured.
+fn n_measured(memory: &Value, node: u64) -> usize {
+    let cells = memory["matrix"].as_array().into_iter().flatten();
+    cells.filter(|cell| cell["memory_node"] == node && cell["latency_ns"].as_f64().is_some_and(|ns| ns > 0.0)).count()
+}
+
+fn judge_short(inside: &Inside) -> Result<Verdict> {
+    let mut verdict = Verdict::default();
+    let memory = &document(inside, "memory")["memory"];
+    step(inside, &mut verdict, "memory", memory);
+    verdict.expect(refused(memory, &["memory of node 3", "half of what is free on node 3"]), || {
+        format!("memory: node 3 is not refused: {}", memory["not_done"])
+    });
+    verdict.expect(n_measured(memory, 3) == 0, || "memory: latency of node 3 was measured".into());
+    for node in 0..3 {
+        let n = n_measured(memory, node);
+        verdict.expect(n == 4, || format!("memory: node {node} was measured from {n} nodes"));
+    }
+    verdict.counted.push(format!(
+        "memory of three nodes measured, of the full one refused; its neighbour lives ({} to {} s)",
+        inside.text("begun.at").trim(),
+        inside.text("memory.at").trim()
+    ));
+    Ok(verdict)
+}
+
+fn judge(inside: &Inside) -> Result<Verdict> {
+    let mut verdict = judge_short(inside)?;
+    for (name, words) in [
+        ("hugetlb", &["half of what is free on node 2"][..]),
+        ("v1", &["memory.limit_in_bytes of cgroup /small"]),
+        ("swap", &["half of what is free on node 3"]),
+        ("v2", &["memory.max of cgroup /small"]),
+    ] {
+        let memory = &document(inside, name)["memory"];
+        // Where everything is refused nothing was measured, and that is its exit code.
+        step(inside, &mut verdict, name, memory);
+        verdict.expect(refused(memory, words), || format!("{name}: {words:?} is not said: {}", memory["not_done"]));
+    }
+    let pool = [number(inside, "pool.before"), number(inside, "pool.after")];
+    verdict.expect(pool[0] == pool[1] && pool[0] > Some(20), || format!("hugetlb: reserved and free after: {pool:?}"));
+    verdict.expect(inside.text("swaps").contains("zram0"), || "swap: there is none".into());
+    let events = inside.text("v2.events");
+    verdict.expect(events.contains("oom_kill 0"), || format!("v2: {}", events.replace('\n', " ")));
+    let doctor = document(inside, "doctor");
+    step(inside, &mut verdict, "doctor", &doctor["evidence"]["memory"]);
+    verdict.expect(doctor["verdict"].is_string(), || "doctor: no verdict".into());
+    verdict.counted.push(format!(
+        "with reserved huge pages, memory cgroups of both versions, swap, and doctor --quick whole: none killed, none \
+         swapped out ({} s in all)",
+        inside.text("v2.at").trim()
+    ));
+    Ok(verdict)
+}
