@@ -7,6 +7,7 @@
 use crate::cpuset::CpuSet;
 use crate::source::{ErrorKind, ReadError, Source};
 use crate::units::Cpu;
+use crate::visible;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::collections::HashMap;
 
@@ -80,7 +81,8 @@ impl Gap {
 
 impl std::fmt::Display for Gap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.path.is_empty() { f.write_str(&self.reason) } else { write!(f, "{}: {}", self.path, self.reason) }
+        let reason = visible::line(&self.reason);
+        if self.path.is_empty() { f.write_str(&reason) } else { write!(f, "{}: {reason}", visible::line(&self.path)) }
     }
 }
 
@@ -282,10 +284,11 @@ pub fn fact<T>(src: &dyn Source, path: &str, parse: impl Fn(&str) -> Result<T, S
 /// Parsers for the shapes kernel files come in. Each says what it expected.
 pub mod parse {
     use crate::cpuset::CpuSet;
+    use crate::visible::is_hidden;
 
     /// Shortens foreign text for an error message.
     fn quote(text: &str) -> String {
-        let short: String = text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
+        let short: String = text.chars().take(40).map(|c| if is_hidden(c) { '?' } else { c }).collect();
         format!("\"{short}\"{}", if text.chars().count() > 40 { "…" } else { "" })
     }
 

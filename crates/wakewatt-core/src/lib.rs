@@ -5,6 +5,7 @@
 //! of the data flow, and each may use only those before it; `tests/tidy.rs` checks that.
 #![forbid(unsafe_code)]
 
+pub mod visible;
 pub mod units;
 pub mod cpuset;
 pub mod source;

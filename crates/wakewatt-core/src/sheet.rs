@@ -6,6 +6,7 @@
 use crate::cpuset::CpuSet;
 use crate::fact::{Fact, Gap, GapKind, PerCpu};
 use crate::units::{show_bytes, show_khz, show_ns, show_uw, three_digits};
+use crate::visible;
 
 /// A value with its unit; a view decides how to draw it.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +49,7 @@ impl Cell {
 impl std::fmt::Display for Cell {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Cell::Text(text) => f.write_str(text),
+            Cell::Text(text) => f.write_str(&visible::line(text)),
             Cell::Flag(yes) => f.write_str(if *yes { "yes" } else { "no" }),
             Cell::Count(n) => write!(f, "{n}"),
             Cell::Hex(n) => write!(f, "0x{n:x}"),
@@ -80,6 +81,15 @@ pub struct Row {
     pub is_counter: bool,
 }
 
+/// A label may hold a name of the machine's: of a device, a process, a cgroup.
+fn plain(label: impl Into<String>) -> String {
+    let label = label.into();
+    match visible::line(&label) {
+        std::borrow::Cow::Borrowed(_) => label,
+        std::borrow::Cow::Owned(shown) => shown,
+    }
+}
+
 /// The rows of one domain.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
@@ -90,7 +100,7 @@ pub struct Sheet {
 impl Sheet {
     /// A row that needs no fact (a count of things found, a derived word).
     pub fn say(&mut self, id: impl Into<String>, label: impl Into<String>, cell: Cell) {
-        self.rows.push(Row { id: id.into(), label: label.into(), cell: Ok(cell), cpus: None, is_counter: false });
+        self.rows.push(Row { id: id.into(), label: plain(label), cell: Ok(cell), cpus: None, is_counter: false });
     }
 
     /// One fact.
@@ -105,7 +115,7 @@ impl Sheet {
             Fact::Known(value) => Ok(cell(value)),
             Fact::Gap(gap) => Err(gap.clone()),
         };
-        self.rows.push(Row { id: id.into(), label: label.into(), cell, cpus: None, is_counter: false });
+        self.rows.push(Row { id: id.into(), label: plain(label), cell, cpus: None, is_counter: false });
     }
 
     /// A fact that changes by itself (a temperature, a counter): shown, never compared between hosts.

@@ -25,6 +25,39 @@ const BORDERS: &[(&str, &[&str])] = &[
 /// The only crates that may hold `unsafe`.
 const UNSAFE_ALLOWED: &[&str] = &["wakewatt-host", "wakewatt-probes"];
 
+/// The only places that make files or folders, or write to a name. What a person names goes through `place`; the rest are
+/// folders of our own, settings of the machine, and files that lose their name at once.
+const WRITERS: &[&str] = &[
+    "crates/wakewatt-host/src/place/",
+    "crates/wakewatt-host/src/store",
+    "crates/wakewatt-host/src/sink/",
+    "crates/wakewatt-host/src/disk/made.rs",
+    "crates/wakewatt-lab/src/shop/server/sqlite.rs",
+    "crates/wakewatt-tune/src/lock.rs",
+    "crates/wakewatt-tune/src/systemd",
+    "crates/wakewatt/src/cmd/experiment/mod.rs",
+    "crates/wakewatt/src/cmd/tune/units.rs",
+];
+
+/// What makes a file or writes to one by its name. `/proc/self` takes no names of ours.
+const WRITING: &[&str] = &[
+    "File::create",
+    "File::options",
+    "OpenOptions",
+    "fs::write(",
+    "fs::copy(",
+    "fs::rename(",
+    "create_dir",
+    "DirBuilder",
+    "hard_link(",
+    "OFlags::CREATE",
+    "OFlags::TRUNC",
+    "O_CREAT",
+    "mkdir",
+    "mknod",
+    "renameat",
+];
+
 /// Folders whose every file must be declared in their `mod.rs`, because that list is what people read first.
 const LISTS: &[&str] = &[
     "crates/wakewatt-core/src/facts",
@@ -127,6 +160,28 @@ fn every_file_opens_with_an_essay() {
     let wrong: Vec<String> =
         house().into_iter().filter(|(_, text)| !text.starts_with("//! ")).map(|(path, _)| path).collect();
     assert!(wrong.is_empty(), "the first line must be `//! what this is about`:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn files_are_written_in_few_places() {
+    let is_test = |path: &str| path.ends_with("tests.rs") || path.contains("/tests/");
+    let is_allowed = |path: &str| WRITERS.iter().any(|w| path.starts_with(w));
+    let (mut wrong, mut n_found) = (Vec::new(), 0);
+    for (path, text) in sources("crates").into_iter().filter(|(p, _)| p.contains("/src/") && !is_test(p)) {
+        let found = |line: &&str| WRITING.iter().any(|w| line.contains(w)) && !line.contains("/proc/self/");
+        for line in code(&text).filter(found) {
+            n_found += 1;
+            if !is_allowed(&path) {
+                wrong.push(format!("{path}: {}", line.trim()));
+            }
+        }
+    }
+    assert!(n_found > 10, "the search finds nothing");
+    assert!(
+        wrong.is_empty(),
+        "write through wakewatt_host::place, where links and owners are looked at:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]

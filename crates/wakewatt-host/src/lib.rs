@@ -12,6 +12,7 @@ pub mod faulty;
 pub mod ethtool;
 pub mod sink;
 pub mod store;
+pub mod place;
 pub mod exec;
 pub mod disk;
 pub mod detached;

@@ -3,10 +3,10 @@
 //! A write that fails (disk full, quota, an error of the device) is cut back to the last whole block, so what was recorded
 //! before stays a complete file. Nothing is overwritten unless asked for. The core crate knows what the bytes mean.
 
+use crate::place::Place;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use wakewatt_core::record::wtrace::MAGIC;
 
@@ -72,16 +72,9 @@ pub struct WtraceFile<M: Medium = File> {
 impl WtraceFile<File> {
     /// A new file; an existing one only when forced.
     pub fn create(path: &Path, is_forced: bool, max_bytes: u64) -> io::Result<WtraceFile> {
-        let mut options = std::fs::OpenOptions::new();
-        // A FIFO without a reader is refused, not waited for.
-        options.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        let place = Place::of(path)?;
         // Truncated only once it is ours: another recorder may be writing to it.
-        if is_forced {
-            options.create(true).truncate(false)
-        } else {
-            options.create_new(true)
-        };
-        let mut file = options.open(path)?;
+        let mut file = if is_forced && place.exists() { place.existing()? } else { place.create_new()? };
         lock(&file)?;
         if is_forced && file.metadata()?.is_file() {
             file.cut(0)?;
@@ -91,8 +84,7 @@ impl WtraceFile<File> {
 
     /// An existing file, to be continued at the end of its good part.
     pub fn resume(path: &Path, good_bytes: u64, max_bytes: u64) -> io::Result<WtraceFile> {
-        let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-        let file = File::from(file);
+        let file = Place::of(path)?.existing()?;
         lock(&file)?;
         let mut file = WtraceFile::over(file, path, good_bytes, max_bytes);
         file.medium.cut(good_bytes)?;

@@ -6,12 +6,13 @@
 
 use crate::experiment::{Calibrated, KeptBlock};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::samples::study::{Skipped, StudyHost};
-use wakewatt_host::store::{Disk, Store, replace};
+use wakewatt_host::place::{Folder, Place};
+use wakewatt_host::store::{Disk, Store};
 
 const FORMAT: u32 = 2;
 const PLAN: &str = "plan.toml";
@@ -93,12 +94,15 @@ impl RunFolder {
                 path.display()
             ));
         }
-        Disk.make_folder(path).map_err(|e| e.to_string())?;
+        let folder = Folder::make(path).map_err(|e| e.to_string())?;
+        let write = |name: &str, bytes: &[u8]| {
+            folder.place(name).and_then(|place| place.write(bytes)).map_err(|e| e.to_string())
+        };
         let bytes = serde_json::to_vec_pretty(head).map_err(|e| fail(&path.join(HEAD), "write", &e))?;
-        replace(&Disk, &path.join(PLAN), head.plan.as_bytes(), 0o644).map_err(|e| e.to_string())?;
-        replace(&Disk, &path.join(BLOCKS), b"", 0o644).map_err(|e| e.to_string())?;
+        write(PLAN, head.plan.as_bytes())?;
+        write(BLOCKS, b"")?;
         // Last: a folder with a head is whole.
-        replace(&Disk, &path.join(HEAD), &bytes, 0o644).map_err(|e| e.to_string())?;
+        write(HEAD, &bytes)?;
         Ok(RunFolder { path: path.into(), blocks: None })
     }
 
@@ -156,8 +160,8 @@ impl RunFolder {
     fn file(&mut self) -> Result<&mut (File, u64), String> {
         if self.blocks.is_none() {
             let path = self.path.join(BLOCKS);
-            let file = OpenOptions::new().append(true).open(&path).map_err(|e| fail(&path, "open", &e))?;
-            let length = file.metadata().map_err(|e| fail(&path, "look at", &e))?.len();
+            let mut file = Place::of(&path).and_then(|place| place.existing()).map_err(|e| e.to_string())?;
+            let length = file.seek(SeekFrom::End(0)).map_err(|e| fail(&path, "look at", &e))?;
             self.blocks = Some((file, length));
         }
         self.blocks.as_mut().ok_or_else(|| "no file".into())
@@ -176,7 +180,7 @@ impl RunFolder {
                 Ok(())
             }
             Err(e) => {
-                let _ = file.set_len(*length);
+                let _ = file.set_len(*length).and_then(|()| file.seek(SeekFrom::Start(*length)));
                 Err(format!(
                     "{}: this block could not be kept: {e}; the earlier ones are whole: make room, then wakewatt experiment resume {}",
                     path.display(),

@@ -22,17 +22,15 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match cli::Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() { exit::Code::Usage.into() } else { exit::Code::Fine.into() };
+            let own = if error.use_stderr() { exit::Code::Usage } else { exit::Code::Fine };
+            return output::settled(output::usage(&error), own).into();
         }
     };
+    output::allow_colour(cli.color.is_on());
     match cmd::dispatch(&cli) {
         Ok(end) => end.into(),
         Err(error) => {
-            if error
-                .chain()
-                .any(|c| c.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe))
-            {
+            if output::is_reader_gone(&error) {
                 return exit::Code::Fine.into();
             }
             output::complain(&format!("{error:#}"));

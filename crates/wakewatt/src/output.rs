@@ -1,25 +1,78 @@
 //! Where output goes: results to standard output, everything else to standard error, files whole or not at all.
+//!
+//! All text for people passes a guard against what foreign names could do to a terminal. A file is looked at before a
+//! command begins ([`Outlet`]): minutes of measuring must not end in "permission denied".
 
-use anyhow::{Context, Result};
+mod guard;
+
+pub use guard::allow_colour;
+
+use crate::exit::{Code, Failure};
+use anyhow::Result;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use wakewatt_core::visible;
+use wakewatt_host::place::{Place, PlaceError};
 
 /// Prints a result.
 pub fn print(text: &str) -> Result<()> {
+    pass_on(guard::text(text).as_bytes())
+}
+
+/// What a command of the user's printed, unchanged: it would have come to the same place without us.
+pub fn pass_on(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    out.write_all(bytes)?;
     out.flush()?;
     Ok(())
 }
 
-/// Prints an error for people.
+/// The same, to standard error.
+pub fn pass_on_error(bytes: &[u8]) {
+    let _ = std::io::stderr().lock().write_all(bytes);
+}
+
+/// Prints an error for people; it has no colours.
 pub fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "wakewatt: {text}");
+    let _ = writeln!(std::io::stderr().lock(), "wakewatt: {}", visible::text(text));
 }
 
 /// Prints a remark for people; not a result.
 pub fn remark(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", guard::text(text));
+}
+
+/// What the parser of the command line says, which may quote it.
+pub fn usage(error: &clap::Error) -> Result<()> {
+    let text = error.render();
+    let is_free = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    if !error.use_stderr() {
+        allow_colour(Colour::Auto.is_on());
+        return print(&if Colour::Auto.is_on() { text.ansi().to_string() } else { text.to_string() });
+    }
+    let text = match is_free && std::io::stderr().is_terminal() {
+        true => guard::coloured(&text.ansi().to_string()).into_owned(),
+        false => visible::text(&text.to_string()).into_owned(),
+    };
+    pass_on_error(text.as_bytes());
+    Ok(())
+}
+
+/// Has the reader of standard output left? That was its decision, and no error of ours.
+pub fn is_reader_gone(error: &anyhow::Error) -> bool {
+    let is_gone = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().any(|c| c.downcast_ref::<std::io::Error>().is_some_and(is_gone))
+}
+
+/// The code of a command whose result may not have been written: its own where that says more than "fine".
+pub fn settled(shown: Result<()>, own: Code) -> Code {
+    match shown {
+        Err(error) if !is_reader_gone(&error) => {
+            complain(&format!("{error:#}"));
+            if own == Code::Fine { Code::BadFile } else { own }
+        }
+        _ => own,
+    }
 }
 
 /// One JSON document with its schema's name first.
@@ -32,43 +85,55 @@ pub fn json(schema: &str, body: &impl serde::Serialize) -> Result<String> {
         body: &'a T,
     }
     let envelope = Envelope { schema: &format!("wakewatt/{schema}/v1"), wakewatt: env!("CARGO_PKG_VERSION"), body };
-    Ok(serde_json::to_string(&envelope)? + "\n")
+    Ok(visible::json(&serde_json::to_string(&envelope)?).into_owned() + "\n")
 }
 
-/// Writes a file whole or not at all: beside it, then renamed. `-` is standard output. A device or pipe is written to as
-/// it is, never replaced: renaming over /dev/null would take it from the whole machine. A link stays a link.
+/// A file to be written at the end of a command; `-` is standard output. See [`wakewatt_host::place`].
+#[derive(Debug)]
+pub struct Outlet {
+    path: PathBuf,
+    option: &'static str,
+    place: Option<Place>,
+}
+
+impl Outlet {
+    /// Looks whether it can be written, and keeps its folder open. `option` names another one, in errors.
+    pub fn open(path: &Path, option: &'static str) -> Result<Outlet> {
+        let place = (path != Path::new("-")).then(|| Place::of(path)).transpose();
+        Ok(Outlet { path: path.into(), option, place: place.map_err(|why| refused(&why, option))? })
+    }
+
+    /// As it was named.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes text; what could hide in it is made visible.
+    pub fn write(&self, text: &str) -> Result<()> {
+        self.write_bytes(visible::text(text).as_bytes())
+    }
+
+    /// Writes data as it is.
+    pub fn write_bytes(&self, bytes: &[u8]) -> Result<()> {
+        match &self.place {
+            Some(place) => place.write(bytes).map_err(|why| refused(&why, self.option)),
+            None => pass_on(bytes),
+        }
+    }
+}
+
+fn refused(why: &PlaceError, option: &str) -> anyhow::Error {
+    Failure::error(Code::BadFile, format!("{why} with {option}"))
+}
+
+/// Writes a file whole or not at all.
 pub fn write_file(path: &Path, text: &str) -> Result<()> {
-    write_bytes(path, text.as_bytes())
+    Outlet::open(path, "-o")?.write(text)
 }
 
 /// The same for what is no text.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
-    if path == Path::new("-") {
-        let mut out = std::io::stdout().lock();
-        out.write_all(bytes)?;
-        out.flush()?;
-        return Ok(());
-    }
-    let written = match std::fs::metadata(path) {
-        Ok(meta) if !meta.is_file() && !meta.is_dir() => {
-            std::fs::OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(bytes))
-        }
-        Ok(meta) if meta.is_file() => std::fs::canonicalize(path).and_then(|target| replace(&target, bytes)),
-        _ => replace(path, bytes),
-    };
-    written.with_context(|| format!("{}: could not be written; name another file with -o", path.display()))
-}
-
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let write = || -> std::io::Result<()> {
-        let mut file = std::fs::File::create(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)
-    };
-    write().inspect_err(|_| drop(std::fs::remove_file(&beside)))
+    Outlet::open(path, "-o")?.write_bytes(bytes)
 }
 
 /// When to colour.

@@ -1,6 +1,7 @@
 //! A progress bar on standard error for anything over a second; nothing at all when that is not a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use wakewatt_core::visible::line;
 
 /// Thousandths of the whole job.
 const WHOLE: u64 = 1000;
@@ -16,7 +17,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:30}] {percent:>3}% {wide_msg}") {
             bar.set_style(style.progress_chars("=> "));
         }
-        bar.set_prefix(what.to_string());
+        bar.set_prefix(line(what).into_owned());
         Progress(bar)
     }
 
@@ -25,7 +26,7 @@ impl Progress {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let position = (share.clamp(0.0, 1.0) * WHOLE as f64) as u64;
         self.0.set_position(position);
-        self.0.set_message(message.to_string());
+        self.0.set_message(line(message).into_owned());
     }
 }
 

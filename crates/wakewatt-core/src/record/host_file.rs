@@ -22,6 +22,7 @@
 use super::blocks::{blocks, unblock};
 use crate::cpuset::CpuSet;
 use crate::source::{ErrorKind, Read, ReadError, Tree};
+use crate::visible::is_hidden;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
@@ -184,7 +185,7 @@ fn natural(path: &str) -> String {
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if matches!(c, ' ' | '%' | '{' | '}') || c.is_control() {
+        if matches!(c, ' ' | '%' | '{' | '}') || is_hidden(c) {
             let mut bytes = [0; 4];
             for byte in c.encode_utf8(&mut bytes).bytes() {
                 let _ = write!(out, "%{byte:02X}");
@@ -229,7 +230,7 @@ fn show_content(content: &Read<Vec<u8>>) -> String {
         Ok(bytes) => bytes,
     };
     let text =
-        std::str::from_utf8(bytes).ok().filter(|t| !t.contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
+        std::str::from_utf8(bytes).ok().filter(|t| !t.contains(|c: char| is_hidden(c) && c != '\n' && c != '\t'));
     let Some(text) = text else {
         let mut out = "hex".to_string();
         for row in bytes.chunks(32) {

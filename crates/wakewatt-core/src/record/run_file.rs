@@ -270,7 +270,7 @@ fn broken(error: &serde_json::Error) -> RunFileError {
 
 /// Foreign text in an error: no control characters, and not all of it.
 fn short(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).take(160).collect()
+    crate::visible::line(text).chars().take(160).collect()
 }
 
 #[cfg(test)]

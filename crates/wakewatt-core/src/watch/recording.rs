@@ -73,7 +73,7 @@ pub fn read(text: &str, decode: impl Fn(&str) -> Result<Line, String>) -> Result
     let mut lines = text.split_inclusive('\n').enumerate();
     let first = lines.next().map_or("", |(_, l)| l.trim_end());
     if first != MAGIC {
-        return Err(LineError::Magic(first.chars().filter(|c| !c.is_control()).take(40).collect()));
+        return Err(LineError::Magic(first.chars().filter(|c| !crate::visible::is_hidden(*c)).take(40).collect()));
     }
     let mut found = Recording::default();
     let mut has_layout = false;

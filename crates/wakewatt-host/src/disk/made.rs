@@ -7,7 +7,7 @@
 use super::filesystem;
 use super::target::{Target, TargetError};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Advice, CWD, FallocateFlags, Mode, OFlags, fadvise, fallocate, fsync, openat};
+use rustix::fs::{Advice, AtFlags, CWD, FallocateFlags, Mode, OFlags, fadvise, fallocate, fsync, openat, unlinkat};
 use rustix::io::Errno;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,9 +94,11 @@ fn nameless(folder: &Path) -> rustix::io::Result<OwnedFd> {
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {}
         other => return other,
     }
-    let path = folder.join(format!(".wakewatt-disk-{}", std::process::id()));
-    let file = openat(CWD, &path, OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC, mode)?;
-    rustix::fs::unlink(&path)?;
+    let folder = openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let name = crate::place::temporary_name().map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = openat(&folder, &name, flags, mode)?;
+    unlinkat(&folder, &name, AtFlags::empty())?;
     Ok(file)
 }
 

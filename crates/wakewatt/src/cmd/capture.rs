@@ -16,7 +16,7 @@ use wakewatt_tune::knobs::KNOBS;
 pub fn run(args: &CaptureArgs) -> Result<Code> {
     let source = super::open(&args.from)?;
     let text = text(&*source, args.unmasked);
-    output::write_file(&args.output, &text)?;
+    output::write_bytes(&args.output, text.as_bytes())?;
     if args.output.as_os_str() != "-" {
         output::remark(&format!(
             "wrote {} ({} KiB); read it with: wakewatt inspect --host {0}",

@@ -9,12 +9,12 @@ use super::saved;
 use crate::cli::DoctorArgs;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::output::{self, Colour};
+use crate::output::{self, Colour, Outlet};
 use crate::pick;
 use crate::progress::Progress;
 use crate::report::{Report, text::Style, verdict};
 use anyhow::Result;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
@@ -133,34 +133,29 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
         evidence,
         rulings,
     );
-    show(args, &report, colour)?;
-    let own = code(args, &report, &interrupt);
+    // A result that nobody could read must not take the files, or the word that something was not restored, with it.
+    let own = output::settled(show(args, &report, colour), code(args, &report, &interrupt));
     let own = saving.map_or(own, |saving| saving.finish_with(&report.evidence, own));
     let written = report_file.map(|file| write_report(&report, &file)).transpose();
     if let Err(error) = written {
         output::complain(&format!("{error:#}"));
-        return Ok(Code::BadFile);
+        return Ok(if own == Code::Fine { Code::BadFile } else { own });
     }
     Ok(own)
 }
 
-fn report_file(args: &DoctorArgs) -> Result<Option<PathBuf>> {
+fn report_file(args: &DoctorArgs) -> Result<Option<Outlet>> {
     if args.no_report {
         return Ok(None);
     }
-    let file = args.output.clone().unwrap_or_else(|| DEFAULT_REPORT.into());
-    let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match rustix::fs::access(folder, rustix::fs::Access::WRITE_OK) {
-        Ok(()) => Ok(Some(file)),
-        Err(why) if args.output.is_some() => Err(Failure::error(
-            Code::BadFile,
-            format!("{}: {why}; name another file with -o, or say --no-report", file.display()),
-        )),
-        Err(_) => {
-            output::remark(&format!(
-                "No HTML report: {} may not be written to. Name a file with -o.",
-                folder.display()
-            ));
+    let file: PathBuf = args.output.clone().unwrap_or_else(|| DEFAULT_REPORT.into());
+    match Outlet::open(&file, "-o") {
+        Ok(outlet) => Ok(Some(outlet)),
+        Err(why) if args.output.is_some() => {
+            Err(Failure::error(Code::BadFile, format!("{why}, or say --no-report; nothing was measured")))
+        }
+        Err(why) => {
+            output::remark(&format!("No HTML report: {why}."));
             Ok(None)
         }
     }
@@ -315,9 +310,9 @@ fn show(args: &DoctorArgs, report: &Report, colour: Colour) -> Result<()> {
     }
 }
 
-fn write_report(report: &Report, file: &Path) -> Result<()> {
-    output::write_file(file, &report.to_html()?)?;
-    output::remark(&format!("Report: {}", file.display()));
+fn write_report(report: &Report, file: &Outlet) -> Result<()> {
+    file.write(&report.to_html()?)?;
+    output::remark(&format!("Report: {}", file.path().display()));
     Ok(())
 }
 

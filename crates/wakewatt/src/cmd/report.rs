@@ -18,6 +18,7 @@ use std::path::Path;
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::rules::judge;
+use wakewatt_host::place::{Folder, PlaceError};
 
 /// The page's name when none is given and nothing else was asked for.
 const DEFAULT_PAGE: &str = "wakewatt-report.html";
@@ -69,8 +70,8 @@ pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
 }
 
 fn write_charts(report: &Report, folder: &Path, format: Format, theme: Theme) -> Result<()> {
-    let files = export::write(report, folder, &[format], theme)
-        .map_err(|e| Failure::error(Code::BadFile, format!("{e:#}; name a folder that may be written")))?;
+    let files =
+        export::write(report, folder, &[format], theme).map_err(|e| Failure::error(Code::BadFile, format!("{e:#}")))?;
     let said = if files.is_empty() {
         "no charts: the run holds nothing to draw".into()
     } else {
@@ -82,14 +83,15 @@ fn write_charts(report: &Report, folder: &Path, format: Format, theme: Theme) ->
 
 /// One file per kind of sample that the run holds.
 fn write_tables(folder: &Path, evidence: &Evidence) -> Result<()> {
-    std::fs::create_dir_all(folder)
-        .map_err(|e| Failure::error(Code::BadFile, format!("--csv {}: {e}; name a folder", folder.display())))?;
+    let bad = |why: PlaceError| Failure::error(Code::BadFile, format!("--csv {why}"));
+    let folder = Folder::make(folder).map_err(bad)?;
     let tables = tables::of(evidence);
     for table in &tables {
-        output::write_file(&folder.join(format!("{}.csv", table.name)), &table.to_csv())?;
+        let place = folder.place(&format!("{}.csv", table.name)).map_err(bad)?;
+        place.write(table.to_csv().as_bytes()).map_err(bad)?;
     }
     let names: Vec<&str> = tables.iter().map(|t| t.name).collect();
     let said = if names.is_empty() { "no samples, so no tables".to_string() } else { names.join(", ") };
-    output::remark(&format!("CSV in {}: {said}", folder.display()));
+    output::remark(&format!("CSV in {}: {said}", folder.path().display()));
     Ok(())
 }

@@ -6,17 +6,18 @@
 
 use super::capture;
 use crate::exit::{Code, Failure};
-use crate::output;
+use crate::output::{self, Outlet};
 use anyhow::Result;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::record::run_file::{MAX_BYTES, RunFile};
 use wakewatt_core::source::Source;
+use wakewatt_core::visible;
 
 /// A run that will be saved.
 pub struct Saving {
-    file: PathBuf,
+    outlet: Outlet,
     command: String,
     host: String,
 }
@@ -27,16 +28,9 @@ pub fn start(file: Option<&Path>, command: &str, src: &dyn Source) -> Result<Opt
     if file == Path::new("-") {
         return Err(Failure::error(Code::Usage, "--save -: results go to standard output; name a file"));
     }
-    let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let meta = std::fs::metadata(file).ok();
-    // What exists and is no plain file (a pipe, /dev/null) is written to as it is; a folder cannot be.
-    let checked = if meta.as_ref().is_some_and(|m| !m.is_file()) { file } else { folder };
-    let refused = rustix::fs::access(checked, rustix::fs::Access::WRITE_OK).err().map(|e| e.to_string());
-    if let Some(why) = refused.or(meta.is_some_and(|m| m.is_dir()).then(|| "it is a folder".into())) {
-        let text = format!("--save {}: {why}; nothing was measured, name another file", file.display());
-        return Err(Failure::error(Code::BadFile, text));
-    }
-    Ok(Some(Saving { file: file.into(), command: command.into(), host: capture::text(src, false) }))
+    let outlet = Outlet::open(file, "--save")
+        .map_err(|why| Failure::error(Code::BadFile, format!("{why}; nothing was measured")))?;
+    Ok(Some(Saving { outlet, command: command.into(), host: capture::text(src, false) }))
 }
 
 /// The one line for a command that measures nothing before: facts and samples at once.
@@ -50,12 +44,11 @@ impl Saving {
         let made_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let run = RunFile::of(evidence, self.host.clone(), &self.command, made_at);
         let text = output::json("run", &run)?;
-        let name = self.file.display();
+        let name = self.outlet.path().display();
         RunFile::read(&text).map_err(|e| {
             Failure::error(Code::BadFile, format!("{name}: not written, because it could not be read again: {e}"))
         })?;
-        output::write_file(&self.file, &text)
-            .map_err(|e| Failure::error(Code::BadFile, format!("--save {name}: {:#}", e.root_cause())))?;
+        self.outlet.write(&text)?;
         output::remark(&format!("Run: {name}; read it with: wakewatt report {name}"));
         Ok(())
     }
@@ -107,5 +100,5 @@ pub fn open(path: &Path) -> Result<(RunFile, Evidence)> {
 
 /// Foreign text without control characters, and not without end.
 fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).take(200).collect()
+    visible::line(text).chars().take(200).collect()
 }

@@ -221,12 +221,12 @@ fn is_said(cell: &Cell) -> bool {
 
 /// A field: quoted where it must be, and never a formula to a spreadsheet.
 fn quoted(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let guard = if text.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+    let is_formula = text.trim_start().starts_with(['=', '+', '-', '@']);
+    let (text, guard) = (wakewatt_core::visible::line(text), if is_formula { "'" } else { "" });
     if text.contains([',', '"']) || !guard.is_empty() {
         format!("\"{guard}{}\"", text.replace('"', "\"\""))
     } else {
-        text
+        text.into_owned()
     }
 }
 

@@ -11,6 +11,7 @@ use super::Report;
 use super::view::{self, Figure};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
+use wakewatt_host::place::Folder;
 
 mod outline;
 mod standalone;
@@ -101,14 +102,14 @@ pub fn charts(report: &Report) -> Vec<Chart> {
 
 /// Writes them to a folder, which is made; the files written, in reading order. Files of the same name are replaced.
 pub fn write(report: &Report, folder: &Path, formats: &[Format], theme: Theme) -> Result<Vec<PathBuf>> {
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let folder = Folder::make(folder)?;
     let mut written = Vec::new();
     for chart in charts(report) {
         for format in formats {
-            let path = folder.join(format!("{}.{}", chart.id, format.extension()));
+            let place = folder.place(&format!("{}.{}", chart.id, format.extension()))?;
             let bytes = chart.file(*format, theme)?;
-            std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
-            written.push(path);
+            place.write(&bytes)?;
+            written.push(place.path().to_path_buf());
         }
     }
     Ok(written)

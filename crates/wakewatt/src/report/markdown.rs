@@ -2,6 +2,7 @@
 
 use super::view::{self, Table};
 use super::{Report, words};
+use wakewatt_core::visible;
 
 /// The document.
 pub fn render(report: &Report) -> String {
@@ -117,7 +118,8 @@ fn safe(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '&' => out.push_str("&amp;"),
             '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => out.push(' '),
+            '\n' | '\t' => out.push(' '),
+            c if visible::is_hidden(c) => visible::show(c, &mut out),
             c => out.push(c),
         }
     }

@@ -1,6 +1,8 @@
 //! Numbers as a person reads them on a screen: short, aligned, and a word where there is none.
 
+use ratatui::buffer::Buffer;
 use wakewatt_core::units::{LatencyLimit, three_digits};
+use wakewatt_core::visible::is_hidden;
 use wakewatt_core::watch::{Reading, Why};
 
 /// A missing number in a narrow column: a dash where there is nothing to have, a word where there is.
@@ -75,14 +77,32 @@ pub fn clock(wall_at_ns: u64) -> String {
     format!("{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
 }
 
-/// Foreign text: control characters would move the cursor.
+/// Foreign text: control characters would move the cursor. A column keeps its width, so each becomes one letter.
 pub fn escaped(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    text.chars().map(|c| if is_hidden(c) { '?' } else { c }).collect()
+}
+
+/// The last guard: whatever was drawn, no cell commands the terminal.
+pub fn guard(buffer: &mut Buffer) {
+    for cell in buffer.content.iter_mut().filter(|cell| cell.symbol().contains(is_hidden)) {
+        cell.set_symbol("?");
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_cell_commands_the_terminal() {
+        let mut buffer = Buffer::with_lines(["µs ok"]);
+        for (at, evil) in ["\u{1b}[2J", "\u{9b}1m", "a\u{202e}"].into_iter().enumerate() {
+            buffer.content[at].set_symbol(evil);
+        }
+        guard(&mut buffer);
+        assert_eq!(buffer, Buffer::with_lines(["???ok"]));
+        assert_eq!(escaped("a\u{1b}\u{202e}\u{9b}b"), "a???b");
+    }
 
     #[test]
     fn numbers_fit_their_columns() {

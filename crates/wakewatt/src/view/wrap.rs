@@ -2,7 +2,8 @@
 
 /// Breaks it.
 pub fn wrap(first: &str, rest: &str, text: &str, width: usize) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    // Line ends and tabs become blanks below.
+    let clean = wakewatt_core::visible::text(text);
     let (mut lines, mut line, mut is_empty) = (Vec::new(), first.to_string(), true);
     let length = |s: &str| s.trim_start_matches('\n').chars().count();
     for word in clean.split_whitespace() {

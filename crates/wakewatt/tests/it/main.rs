@@ -9,12 +9,14 @@
 mod cli;
 mod faults;
 mod hostile;
+mod hostile_names;
 mod icmp;
 mod live;
 mod load;
 mod load_kept;
 mod matrix;
 mod measure;
+mod outputs;
 mod recording;
 mod remedy;
 mod runs;

@@ -4,6 +4,8 @@
 //! the set of them by one more (DMTF DSP0134, section 6.1). Firmware gets this wrong in the field, so the walk returns
 //! what it could read and says where it stopped. Nothing here trusts a length.
 
+use crate::visible::is_hidden;
+
 /// One structure, borrowed from the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Structure<'a> {
@@ -34,7 +36,7 @@ impl<'a> Structure<'a> {
     pub(super) fn text(&self, at: usize) -> Option<String> {
         let number = usize::from(self.byte(at)?).checked_sub(1)?;
         let bytes = self.strings.split(|b| *b == 0).nth(number)?;
-        let text: String = String::from_utf8_lossy(bytes).chars().filter(|c| !c.is_control()).collect();
+        let text: String = String::from_utf8_lossy(bytes).chars().filter(|c| !is_hidden(*c)).collect();
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_string())
     }

@@ -18,7 +18,7 @@ use crate::cli::meter::MeterArgs;
 use crate::cmd::saved::{self, Saving};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::output::{self, Colour};
+use crate::output::{self, Colour, Outlet};
 use crate::report::Report;
 use crate::view::Style;
 use anyhow::{Context, Result};
@@ -31,6 +31,7 @@ use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::study::Study;
 use wakewatt_host::live::Live;
+use wakewatt_host::place::Folder;
 use wakewatt_host::store::{Disk, Store};
 use wakewatt_lab::plan::{self, Plan};
 use wakewatt_lab::run_folder::RunFolder;
@@ -96,14 +97,16 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
         let why = "--host and --sysroot go with --dry-run: settings are turned on this machine only";
         return Err(Failure::error(Code::Usage, why));
     }
+    let page = args.show.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
+    let folder = args.run_dir.clone().unwrap_or_else(|| default_folder(&plan.name));
+    Folder::check(&folder).map_err(|why| Failure::error(Code::BadFile, format!("--run-dir {why}; nothing was run")))?;
     let saving = saved::start(args.show.save.as_deref(), "experiment", &Live::this_machine())?;
     let interrupt = Interrupt::listen()?;
-    let folder = args.run_dir.clone().unwrap_or_else(|| default_folder(&plan.name));
     let seed = args.seed.or(plan.seed).unwrap_or_else(crate::cmd::idle_experiment::seed_of_now);
     let meters = &args.meters;
     let conduct =
         Conduct { plan: &plan, text: &text, seed, meters, folder: &folder, earlier: None, interrupt: &interrupt };
-    show(conduct::run(conduct)?, &args.show, saving.as_ref(), colour)
+    show(conduct::run(conduct)?, &args.show, (saving.as_ref(), page.as_ref()), colour)
 }
 
 /// A plan of doctor's own. Its folder is not kept: what it found goes into the report.
@@ -150,6 +153,7 @@ fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
     let mut plan = parse(&args.run_dir.join("plan.toml").display().to_string(), &head.plan, Code::BadFile)?;
     // These may have been given on the command line.
     plan.budget_ns = head.budget_ns;
+    let page = args.show.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
     let saving = saved::start(args.show.save.as_deref(), "experiment", &Live::this_machine())?;
     plan.is_strict |= head.is_strict;
     let interrupt = Interrupt::listen()?;
@@ -158,7 +162,7 @@ fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
     let (earlier, meters) = (Some((folder, head, done)), &args.meters);
     let conduct =
         Conduct { plan: &plan, text: &text, seed, meters, folder: &args.run_dir, earlier, interrupt: &interrupt };
-    show(conduct::run(conduct)?, &args.show, saving.as_ref(), colour)
+    show(conduct::run(conduct)?, &args.show, (saving.as_ref(), page.as_ref()), colour)
 }
 
 fn default_folder(name: &str) -> PathBuf {
@@ -166,26 +170,31 @@ fn default_folder(name: &str) -> PathBuf {
     Path::new("wakewatt-runs").join(format!("{name}-{now}"))
 }
 
-fn show(conducted: Conducted, args: &ShowArgs, saving: Option<&Saving>, colour: Colour) -> Result<Code> {
+fn show(
+    conducted: Conducted,
+    args: &ShowArgs,
+    (saving, page): (Option<&Saving>, Option<&Outlet>),
+    colour: Colour,
+) -> Result<Code> {
     let Conducted { study, facts, is_interrupted } = conducted;
-    if args.json {
-        output::print(&output::json("experiment", &study)?)?;
-    } else {
-        output::print(&text::text(&study, Style { is_on: colour.is_on() }, output::width()))?;
-    }
-    let own = code(&study, is_interrupted);
+    let shown = match args.json {
+        true => output::json("experiment", &study).and_then(|text| output::print(&text)),
+        false => output::print(&text::text(&study, Style { is_on: colour.is_on() }, output::width())),
+    };
+    let own = output::settled(shown, code(&study, is_interrupted));
     let title = format!("{}: {}", study.conclusions.name, study.conclusions.question);
     let Study { conclusions, run, loads } = study;
     let (experiment, conclusions) = (Some(run), Some(conclusions));
     let evidence = Evidence { facts, experiment, conclusions, load: loads, ..Evidence::default() };
     // Before the page, which may fail: the run file can make it again.
     let own = saving.map_or(own, |saving| saving.finish_with(&evidence, own));
-    if let Some(file) = &args.output {
-        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        output::write_file(file, &Report::new(title, now, evidence, Vec::new()).to_html()?)?;
-        output::remark(&format!("Page: {}", file.display()));
+    let Some(page) = page else { return Ok(own) };
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let written = Report::new(title, now, evidence, Vec::new()).to_html().and_then(|html| page.write(&html));
+    if written.is_ok() {
+        output::remark(&format!("Page: {}", page.path().display()));
     }
-    Ok(own)
+    Ok(output::settled(written, own))
 }
 
 fn code(study: &Study, is_interrupted: bool) -> Code {

@@ -149,12 +149,9 @@ fn one(
     })?;
     let is_json = args.json;
     // To standard error where standard output is for our document.
-    let pass = move |line: &[u8]| {
-        let text = String::from_utf8_lossy(line);
-        match is_json {
-            true => output::remark(text.trim_end_matches('\n')),
-            false => drop(output::print(&text)),
-        }
+    let pass = move |line: &[u8]| match is_json {
+        true => output::pass_on_error(line),
+        false => drop(output::pass_on(line)),
     };
     let output = child.stdout.take().map(|from| Output::follow(from, pass)).transpose().map_err(anyhow::Error::msg)?;
     let ended = follow(child.id(), interrupt, wait)?;

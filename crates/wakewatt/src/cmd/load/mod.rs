@@ -64,10 +64,11 @@ pub fn meters(args: &MeterArgs) -> Result<Meters> {
 /// Prints it, and keeps it where --save said so: `BadFile` where it could not be kept.
 fn publish(run: LoadRun, is_json: bool, saving: Option<&Saving>) -> Result<Code> {
     let loaded = Loaded { overall: run.overall(), run };
-    match is_json {
-        true => output::print(&output::json("load", &loaded)?)?,
-        false => output::print(&text::text(&loaded))?,
-    }
+    let shown = match is_json {
+        true => output::json("load", &loaded).and_then(|text| output::print(&text)),
+        false => output::print(&text::text(&loaded)),
+    };
+    let own = output::settled(shown, Code::Fine);
     let evidence = Evidence { load: vec![loaded.run], ..Evidence::default() };
-    Ok(saving.map_or(Code::Fine, |saving| saving.finish_with(&evidence, Code::Fine)))
+    Ok(saving.map_or(own, |saving| saving.finish_with(&evidence, own)))
 }

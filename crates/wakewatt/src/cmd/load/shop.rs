@@ -117,12 +117,16 @@ pub fn run(args: &ShopArgs) -> Result<Code> {
     }
     done.run.remarks.extend(repeated::told(&done.run));
     drop((progress, shop));
-    output::print(&if args.json { output::json("load-shop", &done)? } else { shop_text::text(&done) })?;
+    let shown = match args.json {
+        true => output::json("load-shop", &done).and_then(|text| output::print(&text)),
+        false => output::print(&shop_text::text(&done)),
+    };
     let own = match (interrupt.is_set(), done.not_done.is_empty()) {
         (true, _) => Code::Interrupted,
         (_, true) => Code::Fine,
         _ => Code::CouldNotMeasure,
     };
+    let own = output::settled(shown, own);
     let evidence = Evidence { load: vec![done.run], not_done: done.not_done, ..Evidence::default() };
     Ok(saving.map_or(own, |saving| saving.finish_with(&evidence, own)))
 }

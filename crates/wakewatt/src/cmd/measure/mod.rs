@@ -93,12 +93,11 @@ pub fn run(args: &MeasureArgs) -> Result<End> {
             (Measured { power, ..Measured::default() }, args.json)
         }
     };
-    if is_json {
-        output::print(&output::json("measure", &measured)?)?;
-    } else {
-        output::print(&text(&measured, &src))?;
-    }
-    let own = code(&measured, interrupt.is_set());
+    let shown = match is_json {
+        true => output::json("measure", &measured).and_then(|text| output::print(&text)),
+        false => output::print(&text(&measured, &src)),
+    };
+    let own = output::settled(shown, code(&measured, interrupt.is_set()));
     let own = saving.map_or(own, |saving| saving.finish_with(&measured.evidence(), own));
     // The command's code is what was promised; ours would hide it.
     if let Some(command) = measured.power.iter().find_map(|p| p.command.as_ref()) {

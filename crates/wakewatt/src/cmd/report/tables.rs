@@ -7,6 +7,7 @@ use wakewatt_core::distribution::Distribution;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::experiment::{ExperimentRun, Unit};
+use wakewatt_core::visible;
 
 /// A table as text; a missing value is an empty field.
 pub(super) struct Table {
@@ -21,13 +22,15 @@ impl Table {
         Table { name, columns: columns.iter().map(ToString::to_string).collect(), rows: Vec::new() }
     }
 
-    /// Fields are quoted where they must be (RFC 4180).
+    /// Fields are quoted where they must be (RFC 4180), and never a formula to a spreadsheet; numbers stay numbers.
     pub(super) fn to_csv(&self) -> String {
         let field = |text: &String| {
-            if text.contains(['"', ',', '\n', '\r']) {
-                format!("\"{}\"", text.replace('"', "\"\""))
+            let is_formula = text.trim_start().starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err();
+            let text = visible::line(text);
+            if is_formula || text.contains(['"', ',']) {
+                format!("\"{}{}\"", if is_formula { "'" } else { "" }, text.replace('"', "\"\""))
             } else {
-                text.clone()
+                text.into_owned()
             }
         };
         let line = |fields: &[String]| fields.iter().map(field).collect::<Vec<_>>().join(",") + "\n";
@@ -308,5 +311,18 @@ mod tests {
         let mut table = Table::new("x", &["a", "b_ns"]);
         table.rows.push(vec!["say \"no\", twice".into(), String::new()]);
         assert_eq!(table.to_csv(), "a,b_ns\n\"say \"\"no\"\", twice\",\n");
+    }
+
+    #[test]
+    fn foreign_text_is_no_formula_and_numbers_stay_numbers() {
+        let mut table = Table::new("x", &["a"]);
+        for text in
+            ["=1+1", "+cmd|' /C calc'!A0", "-x", "@SUM(A1)", "\t=1", "\r=1", "-5.25", "+1e3", "-inf", "\u{202e}=1"]
+        {
+            table.rows.push(vec![text.into()]);
+        }
+        let expected = "a\n\"'=1+1\"\n\"'+cmd|' /C calc'!A0\"\n\"'-x\"\n\"'@SUM(A1)\"\n\"'\\t=1\"\n\"'\\r=1\"\n\
+            -5.25\n+1e3\n-inf\n\\u{202e}=1\n";
+        assert_eq!(table.to_csv(), expected);
     }
 }

@@ -10,13 +10,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::thread::JoinHandle;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::numa_maps::NumaMap;
 use wakewatt_host::bound::bind;
 use wakewatt_host::clock::monotonic_ns;
+use wakewatt_host::place::Folder;
 
 /// Where a copy runs.
 #[derive(Clone, Debug)]
@@ -59,19 +59,20 @@ impl Copy {
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         bind(&mut command, &place.cpus, place.node)?;
         let name = program.to_string_lossy().into_owned();
+        let label = place.node.map_or("unbound".to_string(), |n| format!("node{n}"));
+        // Before the command: one whose output cannot be kept is not started.
+        let (out, err) = (kept(args, &label, "out")?, kept(args, &label, "err")?);
         let start_at_ns = monotonic_ns();
         let mut child = command.spawn().map_err(|e| {
             let bound = place.node.map_or(String::new(), |n| format!(", bound to node {n}"));
             Failure::error(Code::Usage, format!("{name}: could not be started{bound}: {e}; the command comes after --"))
         })?;
-        let label = place.node.map_or("unbound".to_string(), |n| format!("node{n}"));
         let mut readers = Vec::new();
-        let file = |kind: &str| args.output.as_ref().map(|folder| folder.join(format!("{label}.{kind}")));
         if let Some(from) = child.stdout.take() {
-            readers.push(reader(from, file("out"), format!("[{label}] "), args.json, metric.cloned())?);
+            readers.push(reader(from, out, format!("[{label}] "), args.json, metric.cloned()));
         }
         if let Some(from) = child.stderr.take() {
-            readers.push(reader(from, file("err"), format!("[{label}] "), true, None)?);
+            readers.push(reader(from, err, format!("[{label}] "), true, None));
         }
         Ok(Copy { place: place.clone(), child, readers, start_at_ns, end: None, map: None, looked_at_ns: None })
     }
@@ -122,22 +123,23 @@ impl Copy {
     }
 }
 
+/// The file for one stream of a copy, emptied, if --output named a folder.
+fn kept(args: &RunArgs, label: &str, kind: &str) -> Result<Option<File>> {
+    let Some(folder) = &args.output else { return Ok(None) };
+    let file = Folder::open(folder).and_then(|folder| folder.place(&format!("{label}.{kind}"))?.fresh());
+    file.map(Some).map_err(|e| Failure::error(Code::BadFile, format!("{e}; --output names an existing folder")))
+}
+
 /// Passes lines on, with the copy's name in front or to a file; returns the last number the expression found. With a
 /// document to come on standard output, everything goes to standard error.
 fn reader(
     from: impl Read + Send + 'static,
-    file: Option<PathBuf>,
+    mut to: Option<File>,
     prefix: String,
     to_error: bool,
     metric: Option<Regex>,
-) -> Result<JoinHandle<Option<f64>>> {
-    let mut to = match &file {
-        Some(path) => Some(File::create(path).map_err(|e| {
-            Failure::error(Code::BadFile, format!("{}: {e}; --output names an existing folder", path.display()))
-        })?),
-        None => None,
-    };
-    Ok(std::thread::spawn(move || {
+) -> JoinHandle<Option<f64>> {
+    std::thread::spawn(move || {
         let (mut from, mut line, mut found) = (BufReader::new(from), Vec::new(), None);
         while from.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
             let text = String::from_utf8_lossy(&line);
@@ -146,13 +148,18 @@ fn reader(
             // A full disk or a closed pipe must not stop the reading, or the command would wait for us for ever.
             match &mut to {
                 Some(file) => _ = file.write_all(&line),
-                None if to_error => output::remark(&format!("{prefix}{}", text.trim_end_matches('\n'))),
-                None => _ = output::print(&format!("{prefix}{}\n", text.trim_end_matches('\n'))),
+                None => {
+                    let told = format!("{prefix}{}\n", text.trim_end_matches('\n'));
+                    match to_error {
+                        true => output::pass_on_error(told.as_bytes()),
+                        false => _ = output::pass_on(told.as_bytes()),
+                    }
+                }
             }
             line.clear();
         }
         found
-    }))
+    })
 }
 
 /// `{node}`, `{cpus}` and `{n}`; an unbound copy is on node `all`. Words that are not UTF-8 stay as they are.
@@ -181,10 +188,9 @@ mod tests {
         let metric = Some(Regex::new("score: ([0-9.]+)").unwrap());
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("x.out");
-        let found = reader(text, Some(file.clone()), String::new(), false, metric).unwrap().join().unwrap();
+        let to = Some(File::create(&file).unwrap());
+        let found = reader(text, to, String::new(), false, metric).join().unwrap();
         assert_eq!(found, Some(2.5));
         assert_eq!(std::fs::read(file).unwrap(), text);
-        let missing = folder.path().join("no/such/file");
-        assert!(reader(text, Some(missing), String::new(), true, None).is_err());
     }
 }

@@ -7,10 +7,11 @@ use crate::output;
 use crate::report::trace::clean;
 use anyhow::Result;
 use std::fmt::Write as _;
+use std::fs::File;
 use std::path::Path;
 use wakewatt_core::record::wtrace::{Ending, Header, Item, Mark, PairSummary, Reader, Summing};
 use wakewatt_core::units::{show_bytes, show_ns};
-use wakewatt_host::wtrace_file;
+use wakewatt_host::{place::Place, wtrace_file};
 
 /// The document of `trace info`.
 #[derive(Debug, serde::Serialize, schemars::JsonSchema)]
@@ -162,26 +163,26 @@ pub(super) fn export(args: &ExportArgs) -> Result<Code> {
     let bytes = load(&args.file)?;
     let mut reader = open(&args.file, &bytes)?;
     let bad = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", args.output.display()));
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true);
-    if args.force {
-        options.create(true).truncate(true)
-    } else {
-        options.create_new(true)
+    let place = Place::of(&args.output).map_err(|e| Failure::error(Code::BadFile, e.to_string()))?;
+    let taken = || bad("exists; overwrite it with --force".into());
+    if !args.force && place.exists() {
+        return Err(taken());
+    }
+    // Half a table is none, its footer is missing: it gets its name when it is whole.
+    let fill =
+        |reader: &mut Reader<'_>, file: &mut File| super::parquet::write(reader, file).map_err(|e| e.to_string());
+    let written = match place.draft().map_err(|e| bad(e.to_string()))? {
+        Some(mut draft) => fill(&mut reader, draft.file()).and_then(|n| {
+            let kept = if args.force { draft.commit() } else { draft.commit_new() };
+            kept.map(|()| n).map_err(|e| e.to_string())
+        }),
+        None => place.fresh().map_err(|e| e.to_string()).and_then(|mut file| fill(&mut reader, &mut file)),
     };
-    let file = options.open(&args.output).map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => bad("exists; overwrite it with --force".into()),
-        _ => bad(e.to_string()),
-    })?;
-    match super::parquet::write(&mut reader, file) {
+    match written {
         Ok(n) => {
             output::remark(&format!("{}: {n} rows; the recording was {}", args.output.display(), ending(&reader)));
             Ok(Code::Fine)
         }
-        Err(why) => {
-            // Half a table is none: its footer is missing.
-            let _ = std::fs::remove_file(&args.output);
-            Err(bad(format!("{why}; nothing was kept")))
-        }
+        Err(why) => Err(bad(format!("{why}; nothing was kept"))),
     }
 }

@@ -20,7 +20,7 @@ pub use file::TraceInfo;
 use crate::cli::trace::{TraceArgs, TraceFile};
 use crate::exit::{Code, End, Failure};
 use crate::interrupt::Interrupt;
-use crate::output::{self, Colour};
+use crate::output::{self, Colour, Outlet};
 use crate::progress::Progress;
 use crate::report::trace::{self as shown, TraceReport};
 use anyhow::{Context, Result};
@@ -64,6 +64,7 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
     }
     let interrupt = Interrupt::listen()?;
     let src = Live::this_machine();
+    let page = args.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
     let (scope, scope_name, mut watched) = scope::of(args)?;
     scope::same_process_ids(&scope)?;
     let wanted =
@@ -92,12 +93,10 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
     let code = session.wait(&src, args, end_at_ns, command.as_mut(), &mut watched, &interrupt)?;
     let is_record_lost = session.recorder.as_ref().is_some_and(Recorder::is_refused);
     let traced = session.finish(&src, scope_name)?;
-    let shown = show(args, &traced, command.is_some(), colour);
+    let shown = show(args, page.as_ref(), &traced, command.is_some(), colour);
     if let Some(mut command) = command {
         // The command's code is what was promised; ours would hide it.
-        if let Err(why) = &shown {
-            output::complain(&format!("{why:#}"));
-        }
+        output::settled(shown, Code::Fine);
         // `--for` ended first: the command goes on, and so do we, no longer attached.
         let code = code.unwrap_or_else(|| {
             loop {
@@ -112,16 +111,16 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
         });
         return Ok(End::Command(code));
     }
-    shown?;
     if is_record_lost && !interrupt.is_set() {
-        return Ok(Code::BadFile.into());
+        return Ok(output::settled(shown, Code::BadFile).into());
     }
     let is_empty = traced.states.is_empty() && traced.rows.is_empty();
-    Ok(End::Own(match (interrupt.is_set(), is_empty) {
+    let own = match (interrupt.is_set(), is_empty) {
         (true, _) => Code::Interrupted,
         (false, true) => Code::CouldNotMeasure,
         (false, false) => Code::Fine,
-    }))
+    };
+    Ok(End::Own(output::settled(shown, own)))
 }
 
 /// For `doctor`: the whole machine, as it is.
@@ -362,23 +361,28 @@ fn entered_as(row: &mut StateRow, entered: &[IdleDelta]) {
     }
 }
 
-fn show(args: &TraceArgs, traced: &Traced, has_command: bool, colour: Colour) -> Result<()> {
+fn show(args: &TraceArgs, page: Option<&Outlet>, traced: &Traced, has_command: bool, colour: Colour) -> Result<()> {
     let report = TraceReport {
         title: format!("wake-ups of {} over {}", traced.scope, show_ns(traced.window.length_ns())),
         generated_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         traced,
         is_by_cpu: args.by_cpu,
     };
-    if args.json {
-        output::print(&output::json("trace", traced)?)?;
+    let shown = if args.json {
+        output::json("trace", traced).and_then(|text| output::print(&text))
     } else {
         let text = report.to_text(output::width(), colour.is_on());
         // The command's own output has standard output for itself.
-        if has_command { output::remark(&text) } else { output::print(&text)? }
+        if has_command {
+            output::remark(&text);
+            Ok(())
+        } else {
+            output::print(&text)
+        }
+    };
+    if let Some(page) = page {
+        page.write(&report.to_html().context("the HTML page")?)?;
+        output::remark(&format!("Report: {}", page.path().display()));
     }
-    if let Some(file) = &args.output {
-        output::write_file(file, &report.to_html().context("the HTML page")?)?;
-        output::remark(&format!("Report: {}", file.display()));
-    }
-    Ok(())
+    shown
 }

@@ -5,11 +5,12 @@
 
 use crate::exit::{Code, Failure};
 use anyhow::{Context, Result};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use wakewatt_core::watch::recording::{FILE, Line, MAGIC, seal};
 use wakewatt_core::watch::{Counters, Layout};
+use wakewatt_host::place::{Folder, PlaceError};
 
 /// An open recording.
 #[derive(Debug)]
@@ -27,13 +28,15 @@ impl Recorder {
     /// Starts one; a folder that already holds one is left alone.
     pub fn create(folder: &Path, layout: &Layout) -> Result<Recorder> {
         let hint = || format!("{}: cannot record there; name another folder", folder.display());
-        std::fs::create_dir_all(folder).with_context(hint)?;
-        let path = folder.join(FILE);
-        if path.exists() {
-            let why = format!("{} exists already and is not overwritten; name another folder", path.display());
-            return Err(Failure::error(Code::BadFile, why));
-        }
-        let file = OpenOptions::new().append(true).create_new(true).open(&path).with_context(hint)?;
+        let bad = |why: PlaceError| match why {
+            PlaceError::Exists { path } => {
+                let why = format!("{path} exists already and is not overwritten; name another folder");
+                Failure::error(Code::BadFile, why)
+            }
+            other => Failure::error(Code::BadFile, other.to_string()),
+        };
+        let place = Folder::make(folder).and_then(|folder| folder.place(FILE)).map_err(bad)?;
+        let (file, path) = (place.create_new().map_err(bad)?, place.path().to_path_buf());
         let mut recorder = Recorder { path, file, n_bytes: 0, n_moments: 0, trouble: None };
         let first = serde_json::to_string(&Line::Layout(Box::new(layout.clone())))?;
         recorder.append(&format!("{MAGIC}\n{}", seal(&first))).with_context(hint)?;

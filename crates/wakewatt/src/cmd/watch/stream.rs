@@ -80,8 +80,9 @@ pub(super) fn run(
     };
     let why = if interrupt.is_set() { "interrupted" } else { "done" };
     let finished = feed.finish(why);
-    ended?;
+    // A recording that is not whole is told even where the reader of the lines has left.
     finished?;
+    ended?;
     Ok(if interrupt.is_set() { Code::Interrupted } else { Code::Fine })
 }
 

@@ -6,6 +6,8 @@
 //! address in the file. Sizes are in CSS pixels: a figure is drawn once for a wide page and once for a phone, each at
 //! its own width, so text is never scaled below the size it was chosen for.
 
+use wakewatt_core::visible;
+
 /// A drawing under construction.
 #[derive(Debug)]
 pub(in crate::report) struct Svg {
@@ -157,7 +159,8 @@ pub(in crate::report) fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            c if c.is_control() => out.push(' '),
+            '\n' | '\t' => out.push(' '),
+            c if visible::is_hidden(c) => visible::show(c, &mut out),
             c => out.push(c),
         }
     }

@@ -241,7 +241,7 @@ fn processes(traced: &Traced) -> Table {
 
 /// Foreign words on one line without control characters: a process, a cgroup or a file may call itself anything.
 pub fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    wakewatt_core::visible::line(text).into_owned()
 }
 
 fn observer(traced: &Traced) -> String {

@@ -97,6 +97,7 @@ pub fn draw(state: &State, frame: &mut Frame<'_>) {
     if !state.look.is_unicode {
         spell_in_ascii(frame);
     }
+    super::words::guard(frame.buffer_mut());
 }
 
 /// For a terminal that shows nothing else: punctuation has a plain twin, anything foreign becomes a question mark.
