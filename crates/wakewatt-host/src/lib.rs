@@ -13,6 +13,7 @@ pub mod ethtool;
 pub mod sink;
 pub mod store;
 pub mod exec;
+pub mod program;
 pub mod disk;
 pub mod detached;
 pub mod memory;

@@ -7,7 +7,7 @@
 use crate::clock::monotonic_ns;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::time::Duration;
 
@@ -38,7 +38,8 @@ pub(super) enum Next {
 impl Program {
     /// Starts it.
     pub(super) fn start(program: &str, arguments: &[&str]) -> Result<Program, String> {
-        let mut child = Command::new(program)
+        let mut child = crate::program::command(program)
+            .map_err(|e| format!("{program}: could not be started: {e}"))?
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -11,7 +11,7 @@ use crate::plan::CommandMetric;
 use regex::Regex;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
@@ -49,7 +49,8 @@ impl CommandWorkload {
 
     fn start(&self) -> Result<(Child, Readers), String> {
         let (program, arguments) = self.argv.split_first().ok_or("no command")?;
-        let mut command = Command::new(program);
+        let mut command =
+            wakewatt_host::program::command(program).map_err(|e| format!("{program}: could not be started: {e}"))?;
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|e| format!("{program}: could not be started: {e}"))?;
         let readers = [child.stdout.take().map(gather), child.stderr.take().map(gather)];

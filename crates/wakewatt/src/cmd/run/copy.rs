@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread::JoinHandle;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::numa_maps::NumaMap;
@@ -55,15 +55,16 @@ impl Copy {
     pub(super) fn start(args: &RunArgs, place: &Where, n: usize, metric: Option<&Regex>) -> Result<Copy> {
         let words: Vec<OsString> = args.command.iter().map(|word| substitute(word, place, n)).collect();
         let (program, arguments) = words.split_first().context("no command")?;
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        bind(&mut command, &place.cpus, place.node)?;
         let name = program.to_string_lossy().into_owned();
-        let start_at_ns = monotonic_ns();
-        let mut child = command.spawn().map_err(|e| {
+        let cannot = |e: &dyn std::fmt::Display| {
             let bound = place.node.map_or(String::new(), |n| format!(", bound to node {n}"));
             Failure::error(Code::Usage, format!("{name}: could not be started{bound}: {e}; the command comes after --"))
-        })?;
+        };
+        let mut command = wakewatt_host::program::command(program).map_err(|e| cannot(&e))?;
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        bind(&mut command, &place.cpus, place.node)?;
+        let start_at_ns = monotonic_ns();
+        let mut child = command.spawn().map_err(|e| cannot(&e))?;
         let label = place.node.map_or("unbound".to_string(), |n| format!("node{n}"));
         let mut readers = Vec::new();
         let file = |kind: &str| args.output.as_ref().map(|folder| folder.join(format!("{label}.{kind}")));

@@ -9,7 +9,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command};
+use std::process::Child;
 
 /// A running command.
 #[derive(Debug)]
@@ -25,8 +25,9 @@ impl Traced {
     pub(crate) fn start(command: &[OsString]) -> Result<Traced> {
         let (program, args) = command.split_first().context("no command")?;
         let name = program.to_string_lossy().into_owned();
-        let child =
-            Command::new(program).args(args).spawn().with_context(|| format!("{name}: could not be started"))?;
+        let mut command =
+            wakewatt_host::program::command(program).with_context(|| format!("{name}: could not be started"))?;
+        let child = command.args(args).spawn().with_context(|| format!("{name}: could not be started"))?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("process id out of range")?;
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).context("pidfd_open")?;
         Ok(Traced { child, pidfd, name, is_told: Default::default() })
