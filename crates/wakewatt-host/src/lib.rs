@@ -3,6 +3,7 @@
 //! Sources (the live machine, an unpacked tree, a recording, one that fails on purpose), and the system calls that
 //! measuring needs. Every `unsafe` of the project outside the eBPF crate is here.
 
+mod inside;
 pub mod live;
 pub mod kept;
 pub mod recorded;
