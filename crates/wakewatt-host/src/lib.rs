@@ -15,6 +15,7 @@ pub mod sink;
 pub mod store;
 pub mod exec;
 pub mod program;
+pub mod trust;
 pub mod disk;
 pub mod detached;
 pub mod memory;
