@@ -46,7 +46,8 @@ impl Server {
     /// Starts `program shop-server` on these CPUs and waits until the shop is open. Setting the flag gives up.
     pub fn start(program: &Path, cpus: &CpuSet, spec: &ServerSpec, stop: &AtomicBool) -> Result<Server, String> {
         let mut command = Command::new(program);
-        command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // The password comes with the specification; what a process has in its environment its owner's others can read.
+        command.arg(COMMAND).env_remove("PGPASSWORD").stdin(Stdio::piped()).stdout(Stdio::piped());
         bound::bind(&mut command, cpus, None).map_err(|e| format!("CPUs {cpus}: {e}"))?;
         let child = command.spawn().map_err(|e| format!("{}: cannot be started: {e}", program.display()))?;
         // From here on dropping it ends it.
