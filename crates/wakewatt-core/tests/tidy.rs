@@ -74,6 +74,9 @@ const LISTS: &[&str] = &[
     "crates/wakewatt/src/cmd",
 ];
 
+/// Who starts a program without asking `wakewatt_host::program` where it lies: this binary itself, or an absolute path.
+const OWN_PROGRAM: &[&str] = &["crates/wakewatt-host/src/program.rs"];
+
 fn top() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
@@ -257,6 +260,22 @@ fn core_has_its_bans() {
     {
         assert!(bans.contains(ban), "crates/wakewatt-core/clippy.toml no longer bans {ban}");
     }
+}
+
+#[test]
+fn programs_are_looked_for_in_one_place() {
+    let mut wrong = Vec::new();
+    for (path, text) in house() {
+        let is_tool = path.starts_with("crates/") && path.contains("/src/") && !path.ends_with("/tests.rs");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let starts = code.contains(" Command::new(") || code.contains("process::Command::new(");
+        if is_tool && starts && !OWN_PROGRAM.contains(&path.as_str()) {
+            wrong.push(format!(
+                "{path}: start it through wakewatt_host::environment, which finds it outside the working folder and gives it no password"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

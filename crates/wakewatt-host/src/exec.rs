@@ -1,6 +1,6 @@
 //! Other people's programs, run to their end: what boot loaders need (`update-grub`, `grubby`).
 
-use crate::environment::foreign;
+use crate::environment;
 use std::process::Stdio;
 
 /// Runs commands.
@@ -9,21 +9,19 @@ pub trait Runner {
     fn run(&self, argv: &[String]) -> Result<(), String>;
 }
 
-/// Runs them for real, found on PATH and in the folders of system programs.
+/// Runs them for real, found by [`program`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Programs;
 
 impl Runner for Programs {
     fn run(&self, argv: &[String]) -> Result<(), String> {
-        let Some((program, arguments)) = argv.split_first() else { return Ok(()) };
-        // sudo and systemd units often come without the sbin folders, where these programs lie.
-        let path = format!("{}:/usr/local/sbin:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
-        let output = foreign(program)
+        let Some((name, arguments)) = argv.split_first() else { return Ok(()) };
+        let output = environment::system(name)
+            .map_err(|e| format!("{name}: cannot be run: {e}"))?
             .args(arguments)
-            .env("PATH", path)
             .stdin(Stdio::null())
             .output()
-            .map_err(|e| format!("{program}: cannot be run: {e}"))?;
+            .map_err(|e| format!("{name}: cannot be run: {e}"))?;
         if output.status.success() {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 //! Sources (the live machine, an unpacked tree, a recording, one that fails on purpose), and the system calls that
 //! measuring needs. Every `unsafe` of the project outside the eBPF crate is here.
 
+mod inside;
 pub mod live;
 pub mod kept;
 pub mod recorded;
@@ -14,6 +15,8 @@ pub mod sink;
 pub mod store;
 pub mod place;
 pub mod exec;
+pub mod program;
+pub mod trust;
 pub mod disk;
 pub mod detached;
 pub mod memory;

@@ -3,16 +3,19 @@
 //! `plan.toml` is a copy of the plan's text, `head.json` says what must be the same to go on (host, kernel, plan, arms,
 //! metrics, seed), `blocks.jsonl` has a line per finished block, each made durable before the next begins. A line that a
 //! kill cut short is cut off when the run goes on; a full disk leaves the whole lines before it.
+//!
+//! A kept plan names commands, and going on runs them. So a folder that is gone on with must be the caller's, in nobody
+//! else's reach, and its files are read through the folder that was looked at.
 
 use crate::experiment::{Calibrated, KeptBlock};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::samples::study::{Skipped, StudyHost};
-use wakewatt_host::place::{Folder, Place};
-use wakewatt_host::store::{Disk, Store};
+use wakewatt_host::place::Folder;
 
 const FORMAT: u32 = 2;
 const PLAN: &str = "plan.toml";
@@ -73,10 +76,31 @@ impl Head {
     }
 }
 
+/// A folder that cannot be gone on with, or begun.
+#[derive(Debug, thiserror::Error)]
+pub enum RunFolderError {
+    /// Somebody else may have written the plan in it.
+    #[error(
+        "{0}; a kept plan runs commands, so only a folder of your own, with files of your own, is gone on with: begin a new run"
+    )]
+    NotOurs(Distrust),
+    /// It is not whole, or cannot be read or written.
+    #[error("{0}")]
+    Bad(String),
+}
+
+impl From<String> for RunFolderError {
+    fn from(why: String) -> RunFolderError {
+        RunFolderError::Bad(why)
+    }
+}
+
 /// A run on disk.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
+    /// The folder as it was looked at.
+    trusted: TrustedFolder,
     blocks: Option<(File, u64)>,
 }
 
@@ -86,15 +110,15 @@ fn fail(path: &Path, doing: &str, e: &dyn std::fmt::Display) -> String {
 
 impl RunFolder {
     /// Makes the folder; one that holds a run already is refused.
-    pub fn create(path: &Path, head: &Head) -> Result<RunFolder, String> {
+    pub fn create(path: &Path, head: &Head) -> Result<RunFolder, RunFolderError> {
         if path.join(HEAD).exists() {
-            return Err(format!(
-                "{}: holds a run already; go on with it (wakewatt experiment resume {}) or name another --run-dir",
-                path.display(),
-                path.display()
-            ));
+            let shown = path.display();
+            let advice = format!("go on with it (wakewatt experiment resume {shown}) or name another --run-dir");
+            return Err(RunFolderError::Bad(format!("{shown}: holds a run already; {advice}")));
         }
         let folder = Folder::make(path).map_err(|e| e.to_string())?;
+        // One that somebody else has laid out could not be gone on with.
+        let trusted = Caller::this_process().open_folder(path).map_err(RunFolderError::NotOurs)?;
         let write = |name: &str, bytes: &[u8]| {
             folder.place(name).and_then(|place| place.write(bytes)).map_err(|e| e.to_string())
         };
@@ -103,26 +127,33 @@ impl RunFolder {
         write(BLOCKS, b"")?;
         // Last: a folder with a head is whole.
         write(HEAD, &bytes)?;
-        Ok(RunFolder { path: path.into(), blocks: None })
+        Ok(RunFolder { path: path.into(), trusted, blocks: None })
     }
 
     /// Opens one to go on, or to read: its head and its blocks.
-    pub fn open(path: &Path) -> Result<(RunFolder, Head, Vec<KeptBlock>), String> {
-        let read = |name: &str| {
-            let file = path.join(name);
-            Disk.load(&file)
-                .map_err(|e| e.to_string())?
-                .ok_or_else(|| format!("{}: not there; is {} the folder of a run?", file.display(), path.display()))
+    pub fn open(path: &Path) -> Result<(RunFolder, Head, Vec<KeptBlock>), RunFolderError> {
+        let missing = |at: &Path| format!("{}: not there; is {} the folder of a run?", at.display(), path.display());
+        let distrusted = |distrust: Distrust| match &distrust.fault {
+            Fault::Unopened(rustix::io::Errno::NOENT) => RunFolderError::Bad(missing(&distrust.path)),
+            Fault::Unopened(_) => RunFolderError::Bad(distrust.to_string()),
+            _ => RunFolderError::NotOurs(distrust),
+        };
+        let trusted = Caller::this_process().open_folder(path).map_err(distrusted)?;
+        let read = |name: &str| -> Result<Vec<u8>, RunFolderError> {
+            let mut bytes = Vec::new();
+            let mut file = trusted.open(name, OFlags::RDONLY).map_err(distrusted)?;
+            file.read_to_end(&mut bytes).map_err(|e| fail(&path.join(name), "read", &e))?;
+            Ok(bytes)
         };
         let head: Head = serde_json::from_slice(&read(HEAD)?).map_err(|e| fail(&path.join(HEAD), "read", &e))?;
         if head.format != FORMAT {
-            return Err(format!("{}: format {}, this wakewatt knows {FORMAT}", path.join(HEAD).display(), head.format));
+            let shown = path.join(HEAD);
+            let why = format!("{}: format {}, this wakewatt knows {FORMAT}", shown.display(), head.format);
+            return Err(RunFolderError::Bad(why));
         }
         if read(PLAN)? != head.plan.as_bytes() {
-            return Err(format!(
-                "{}: has been edited since the run began; begin a new run with the new plan",
-                path.join(PLAN).display()
-            ));
+            let advice = "has been edited since the run began; begin a new run with the new plan";
+            return Err(RunFolderError::Bad(format!("{}: {advice}", path.join(PLAN).display())));
         }
         let bytes = read(BLOCKS)?;
         let mut blocks = Vec::new();
@@ -135,12 +166,13 @@ impl RunFolder {
                 _ if n_good + line.len() == bytes.len() => break,
                 Ok(_) => break,
                 Err(e) => {
-                    return Err(format!("{}: line {}: {e}", path.join(BLOCKS).display(), blocks.len() + 1));
+                    let (shown, line) = (path.join(BLOCKS), blocks.len() + 1);
+                    return Err(RunFolderError::Bad(format!("{}: line {line}: {e}", shown.display())));
                 }
             }
             n_good += line.len();
         }
-        let mut folder = RunFolder { path: path.into(), blocks: None };
+        let mut folder = RunFolder { path: path.into(), trusted, blocks: None };
         if n_good < bytes.len() {
             folder
                 .file()?
@@ -160,8 +192,8 @@ impl RunFolder {
     fn file(&mut self) -> Result<&mut (File, u64), String> {
         if self.blocks.is_none() {
             let path = self.path.join(BLOCKS);
-            let mut file = Place::of(&path).and_then(|place| place.existing()).map_err(|e| e.to_string())?;
-            let length = file.seek(SeekFrom::End(0)).map_err(|e| fail(&path, "look at", &e))?;
+            let file = self.trusted.open(BLOCKS, OFlags::WRONLY | OFlags::APPEND).map_err(|e| e.to_string())?;
+            let length = file.metadata().map_err(|e| fail(&path, "look at", &e))?.len();
             self.blocks = Some((file, length));
         }
         self.blocks.as_mut().ok_or_else(|| "no file".into())
@@ -180,7 +212,7 @@ impl RunFolder {
                 Ok(())
             }
             Err(e) => {
-                let _ = file.set_len(*length).and_then(|()| file.seek(SeekFrom::Start(*length)));
+                let _ = file.set_len(*length);
                 Err(format!(
                     "{}: this block could not be kept: {e}; the earlier ones are whole: make room, then wakewatt experiment resume {}",
                     path.display(),
@@ -223,7 +255,7 @@ mod tests {
         let mut folder = RunFolder::create(&path, &head()).unwrap();
         folder.keep(&block(0)).unwrap();
         folder.keep(&block(1)).unwrap();
-        assert!(RunFolder::create(&path, &head()).unwrap_err().contains("resume"));
+        assert!(RunFolder::create(&path, &head()).unwrap_err().to_string().contains("resume"));
         let mut text = std::fs::read(path.join(BLOCKS)).unwrap();
         text.extend_from_slice(b"{\"block\":{\"rou");
         std::fs::write(path.join(BLOCKS), &text).unwrap();
@@ -233,8 +265,44 @@ mod tests {
         assert_eq!(RunFolder::open(&path).unwrap().2.len(), 3);
         text.splice(0..5, *b"rubbish");
         std::fs::write(path.join(BLOCKS), &text).unwrap();
-        assert!(RunFolder::open(&path).unwrap_err().contains("line 1"));
-        assert!(RunFolder::open(dir.path()).unwrap_err().contains("the folder of a run?"));
+        assert!(RunFolder::open(&path).unwrap_err().to_string().contains("line 1"));
+        assert!(RunFolder::open(dir.path()).unwrap_err().to_string().contains("the folder of a run?"));
+    }
+
+    #[test]
+    fn a_folder_in_somebody_elses_reach_is_not_gone_on_with() {
+        use std::os::unix::fs::{PermissionsExt, chown, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        RunFolder::create(&path, &head()).unwrap();
+        let mode = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        let fault = |path: &Path| match RunFolder::open(path) {
+            Err(RunFolderError::NotOurs(distrust)) => Some((distrust.path, distrust.fault)),
+            Err(RunFolderError::Bad(why)) => panic!("{why}"),
+            Ok(_) => None,
+        };
+        assert_eq!(fault(&path), None);
+        for (name, good) in [("", 0o755), (HEAD, 0o644), (PLAN, 0o644), (BLOCKS, 0o644)] {
+            let file = if name.is_empty() { path.clone() } else { path.join(name) };
+            mode(&file, good | 0o002);
+            assert_eq!(fault(&path), Some((file.clone(), Fault::Everybody)));
+            mode(&file, good);
+            if chown(&file, Some(1234), None).is_ok() {
+                assert_eq!(fault(&path), Some((file.clone(), Fault::Owner(1234))));
+                chown(&file, Some(rustix::process::geteuid().as_raw()), None).unwrap();
+            }
+        }
+        symlink(&path, dir.path().join("link")).unwrap();
+        assert_eq!(fault(&dir.path().join("link")).unwrap().1, Fault::Link);
+        std::fs::rename(path.join(PLAN), dir.path().join("away")).unwrap();
+        symlink(dir.path().join("away"), path.join(PLAN)).unwrap();
+        assert_eq!(fault(&path), Some((path.join(PLAN), Fault::Link)));
+        // Nor is a run begun in a folder that is everybody's.
+        let open = dir.path().join("open");
+        std::fs::create_dir(&open).unwrap();
+        mode(&open, 0o777);
+        assert!(matches!(RunFolder::create(&open, &head()), Err(RunFolderError::NotOurs(_))));
+        assert_eq!(std::fs::read_dir(&open).unwrap().count(), 0);
     }
 
     #[test]
@@ -260,6 +328,6 @@ mod tests {
         assert!(head().differs(&other).unwrap().contains("what arm found writes"));
         RunFolder::create(dir.path(), &head()).unwrap();
         std::fs::write(dir.path().join(PLAN), "format = 2").unwrap();
-        assert!(RunFolder::open(dir.path()).unwrap_err().contains("edited"));
+        assert!(RunFolder::open(dir.path()).unwrap_err().to_string().contains("edited"));
     }
 }

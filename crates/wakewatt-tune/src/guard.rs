@@ -42,6 +42,7 @@ impl Guard {
     /// Starts one for this journal and waits until it says that it watches.
     pub fn start(command: &GuardCommand, journal: &Path) -> std::io::Result<Guard> {
         let mut child = wakewatt_host::environment::users(&command.program)
+            .map_err(std::io::Error::other)?
             .args(&command.args)
             .arg(journal)
             .stdin(Stdio::piped())

@@ -1,7 +1,7 @@
 //! The plan as a document: old and new value of every setting in order, why, price, risk, who else turns that knob,
 //! and what only a reboot or the firmware can do. Made from facts alone, so also for a recorded host.
 
-use crate::boot::{BootPlan, FileEdit, TryOnce};
+use crate::boot::{BootPlan, FileEdit, TryOnce, parameters};
 use crate::knob::{About, Host, Reversible, Scope};
 use crate::knobs;
 use crate::request::Request;
@@ -38,6 +38,8 @@ pub struct PlannedBoot {
     pub loader: String,
     /// Kernel parameters.
     pub arguments: Vec<String>,
+    /// Those of them that wakewatt does not know, and plans only because --any-boot-argument was given.
+    pub unknown: Vec<String>,
     /// Files, in order.
     pub files: Vec<PlannedFile>,
     /// Commands, in order, after the files.
@@ -75,6 +77,7 @@ impl PlannedBoot {
         PlannedBoot {
             loader,
             arguments: plan.arguments.iter().map(ToString::to_string).collect(),
+            unknown: parameters::unknown(&plan.arguments).iter().map(ToString::to_string).collect(),
             files: plan.edits.iter().map(file).collect(),
             commands: plan.commands.iter().map(|c| format!("{} ({})", c.argv.join(" "), c.why)).collect(),
             try_once,

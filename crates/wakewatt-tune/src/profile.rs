@@ -171,6 +171,22 @@ impl Profile {
     }
 }
 
+/// What is kept for the next boots, before more is added to it. A file that cannot be understood is not written over: it
+/// says what every boot was to set, and nobody else remembers.
+pub fn kept(text: std::io::Result<String>) -> Result<Profile, String> {
+    const ADVICE: &str = "mend it, or move it away and apply again what is to be kept";
+    let text = match text {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Profile::default()),
+        Err(e) => return Err(format!("cannot be read: {e}; {ADVICE}")),
+    };
+    let profile = Profile::parse(&text).map_err(|why| format!("cannot be understood: {why}; {ADVICE}"))?;
+    match profile.boot_arguments.is_empty() {
+        true => Ok(profile),
+        false => Err(format!("has kernel parameters, which are no part of what is kept here; {ADVICE}")),
+    }
+}
+
 /// Requests as a profile's text: what is applied again at every boot. Any of them may be missing then, so all are
 /// optional.
 pub fn to_toml(about: &str, requests: &[Request]) -> String {
@@ -335,6 +351,23 @@ mod tests {
         let again = Profile::parse(&to_toml("profile \"x\"", &requests)).unwrap();
         assert_eq!(again.requests.iter().map(ToString::to_string).collect::<Vec<_>>(), texts);
         assert!(again.requests.iter().all(|r| r.is_optional));
+    }
+
+    #[test]
+    fn what_is_kept_and_cannot_be_understood_is_not_written_over() {
+        use std::io::{Error, ErrorKind};
+        assert_eq!(kept(Err(ErrorKind::NotFound.into())), Ok(Profile::default()));
+        assert!(kept(Err(Error::new(ErrorKind::InvalidData, "no UTF-8"))).unwrap_err().contains("no UTF-8; mend it"));
+        assert!(
+            kept(Ok("format = 1\n[set]\n\"freq.governor\" = ".into())).unwrap_err().contains("cannot be understood")
+        );
+        assert!(kept(Ok(String::new())).unwrap_err().contains("format = 1 is missing"), "cut to nothing");
+        assert!(
+            kept(Ok("format = 1\n[boot]\narguments = [\"nosmt\"]\n".into())).unwrap_err().contains("kernel parameters")
+        );
+        // A person may have written a budget instead of the setting; it stays.
+        let budget = kept(Ok("format = 1\nmax_latency = \"50us\"\n".into())).unwrap();
+        assert_eq!(budget.all_requests()[0].to_string(), "qos.global=50us");
     }
 
     #[test]

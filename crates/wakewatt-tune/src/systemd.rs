@@ -125,12 +125,34 @@ pub fn unsafe_path(binary: &Path) -> Option<String> {
         Err(e) => return Some(format!("{} cannot be looked at: {e}; {INSTALL}", binary.display())),
     };
     // The path as written, too: who may write a folder on it may replace a link there.
-    binary.ancestors().chain(real.ancestors()).find_map(|path| {
-        let why = match std::fs::symlink_metadata(path) {
-            Ok(m) => fault(m.uid(), m.mode(), m.is_symlink())?,
-            Err(e) => format!("cannot be looked at: {e}"),
-        };
-        Some(format!("{} {why}, and root would run {} at every boot; {INSTALL}", path.display(), binary.display()))
+    let (path, why) = first_fault(binary.ancestors().chain(real.ancestors()), |_| false)?;
+    Some(format!("{} {why}, and root would run {} at every boot; {INSTALL}", path.display(), binary.display()))
+}
+
+/// Why root must not write a unit into this folder: who may change it, or one above, could exchange the unit. Looked at
+/// is what exists; the rest would be made by root.
+pub fn unsafe_folder(folder: &Path) -> Option<String> {
+    const ADVICE: &str = "name a folder in which only root may write, or print the units without --write";
+    let there = folder.ancestors().find(|path| path.symlink_metadata().is_ok())?;
+    let real = match std::fs::canonicalize(there) {
+        Ok(real) => real,
+        Err(e) => return Some(format!("{} cannot be looked at: {e}; {ADVICE}", there.display())),
+    };
+    // In a sticky folder above (/tmp) nobody else can exchange what is root's.
+    let is_sticky_above = |path: &Path, mode: u32| mode & 0o1000 != 0 && path != folder && path != real;
+    let chain = there.ancestors().chain(real.ancestors());
+    let (path, why) = first_fault(chain, |(path, meta)| meta.uid() == 0 && is_sticky_above(path, meta.mode()))?;
+    Some(format!("{} {why}, and root would start what is written to {}; {ADVICE}", path.display(), folder.display()))
+}
+
+fn first_fault<'a>(
+    mut paths: impl Iterator<Item = &'a Path>,
+    is_let_pass: impl Fn((&Path, &std::fs::Metadata)) -> bool,
+) -> Option<(&'a Path, String)> {
+    paths.find_map(|path| match std::fs::symlink_metadata(path) {
+        Ok(meta) if is_let_pass((path, &meta)) => None,
+        Ok(m) => Some((path, fault(m.uid(), m.mode(), m.is_symlink())?)),
+        Err(e) => Some((path, format!("cannot be looked at: {e}"))),
     })
 }
 
@@ -198,6 +220,18 @@ mod tests {
             }
         }
         assert_eq!(unsafe_path(&file), None);
+        assert_eq!(unsafe_folder(&folder.join("etc/systemd/system")), None, "what is not there yet is made");
+        mode(&folder, 0o1777);
+        assert!(unsafe_folder(&folder).unwrap().contains("may be written by everybody"));
+        assert!(unsafe_folder(&folder.join("etc")).unwrap().contains("may be written by everybody"));
+        let staging = folder.join("staging");
+        std::fs::create_dir(&staging).unwrap();
+        mode(&staging, 0o755);
+        assert_eq!(unsafe_folder(&staging), None, "root's own in a sticky folder");
+        assert!(unsafe_path(&staging).is_some(), "but no place for a program");
+        mode(&folder, 0o777);
+        assert!(unsafe_folder(&staging).is_some());
+        mode(&folder, 0o755);
         let link = dir.path().join("link");
         symlink(&file, &link).unwrap();
         assert_eq!(unsafe_path(&link), None);

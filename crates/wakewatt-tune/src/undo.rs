@@ -1,11 +1,12 @@
 //! Undo: every entry of a journal back to what it was, unless somebody else has changed it since.
 //!
 //! Compare-and-set: before anything is written, every entry is read, and one whose value is neither ours nor the old
-//! one is left alone (unless forced). Then values go back stage by stage (`Stage::undo_rank`), within a stage in
+//! one is left alone (unless forced), but for the boot files of `boot/take_out.rs`, which lose our words only. Then values go back stage by stage (`Stage::undo_rank`), within a stage in
 //! reverse order. One setting may move another (a governor its preference, turbo the limits), so the round is repeated
 //! until all hold or nothing more changes. A file that vanished (its CPU went offline) is reported and stays in the
 //! journal. Running it twice does no harm: what is as before already is not written.
 
+use crate::boot::take_out::take_out;
 use crate::journal::{Entry, Journal, Phase};
 use crate::knob::Kept;
 use crate::knobs;
@@ -101,7 +102,8 @@ pub fn undo(sink: &dyn Sink, journal: &Journal, is_forced: bool) -> UndoReport {
 /// The same for some of the entries. A transaction that never came to its end (`is_open`) had no time to note what the
 /// kernel made of its values, so there a legal clamp of one of them counts as ours.
 pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool, is_open: bool) -> UndoReport {
-    let mut order: Vec<(usize, &Entry)> = entries.iter().copied().enumerate().collect();
+    let aimed: Vec<Entry> = entries.iter().map(|entry| aimed(sink, entry, is_forced)).collect();
+    let mut order: Vec<(usize, &Entry)> = aimed.iter().enumerate().collect();
     order.sort_by_key(|(at, e)| (e.stage.undo_rank(), std::cmp::Reverse(*at)));
     let mut results: BTreeMap<usize, Undone> = BTreeMap::new();
     for (at, entry) in &order {
@@ -155,6 +157,23 @@ pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool, is_ope
     }
     let result = |(at, entry): &(usize, &Entry)| (entry.path.clone(), results.remove(at).unwrap_or(Undone::WasSo));
     UndoReport { entries: order.iter().map(result).collect() }
+}
+
+/// The entry with what its file shall hold: a boot file that somebody has edited since keeps that, without our words.
+fn aimed(sink: &dyn Sink, entry: &Entry, is_forced: bool) -> Entry {
+    let mut entry = entry.clone();
+    let Some(path) = entry.path.strip_prefix("file:").filter(|_| !is_forced) else { return entry };
+    let Ok(Some(now)) = now(sink, &entry) else { return entry };
+    let found = Some(now.clone());
+    if entry.is_before(&found) || is_untouched(&entry) || entry.ours.contains(&found) {
+        return entry;
+    }
+    let ours = entry.ours.iter().flatten().next_back();
+    if let Some(without) = take_out(path, entry.before.as_deref(), ours.map(String::as_str), &now) {
+        entry.before = without;
+        entry.ours.push(found);
+    }
+    entry
 }
 
 /// It was so before, so whatever is there now is not our doing.

@@ -201,3 +201,51 @@ fn faults_of_undo(requests: &[&str]) {
     }
     println!("undo: {n_undo} operations; tried and survived: {n_tried} faults, kills and power losses");
 }
+
+/// The same, of a boot file that somebody has edited between apply and undo: at every point a second undo ends with that
+/// person's line, without our word, and never with anything else.
+#[test]
+fn our_word_leaves_a_hand_edited_boot_file_whatever_fails() {
+    const FILE: &str = "file:/etc/kernel/cmdline";
+    let edited = || {
+        let machine = machine();
+        machine.put_file("/etc/kernel/cmdline", "root=/dev/sda1 ro\n");
+        let to = Some("root=/dev/sda1 ro idle=poll\n".to_string());
+        let mut order = order(&[]);
+        order.files.push(FileChange { path: FILE.into(), to });
+        apply(hands(&machine), &owner(&machine), Path::new(STATE), &order).unwrap();
+        machine.put_file("/etc/kernel/cmdline", "root=/dev/sda1 quiet ro idle=poll debug\n");
+        machine.heal();
+        machine
+    };
+    let undo = |machine: &Memory| {
+        for mut journal in Journal::all(machine, Path::new(STATE)).0 {
+            let report = undo_all(hands(machine), &mut journal, &machine.boot_id(), false);
+            if report.is_complete() {
+                let _ = journal.finish(machine);
+            }
+        }
+    };
+    let left = |machine: &Memory| machine.snapshot(STATE)[FILE].clone();
+    let machine = edited();
+    undo(&machine);
+    let n_undo = machine.n_operations();
+    assert_eq!((left(&machine).as_str(), n_journals(&machine)), ("root=/dev/sda1 quiet ro debug\n", 0));
+    for at in 0..n_undo {
+        for fault in [Fault::Once, Fault::Forever, Fault::Kill] {
+            for is_power_lost in [false, true] {
+                let machine = edited();
+                machine.fail_at(at, fault);
+                undo(&machine);
+                machine.heal();
+                if is_power_lost {
+                    machine.power_cycle();
+                }
+                undo(&machine);
+                assert_eq!(left(&machine), "root=/dev/sda1 quiet ro debug\n", "{fault:?} at {at}");
+                assert_eq!(n_journals(&machine), 0, "{fault:?} at {at}");
+            }
+        }
+    }
+    println!("undo of an edited file: {n_undo} operations, each failing, killed and without power");
+}

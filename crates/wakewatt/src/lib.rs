@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod cmd;
+mod commands;
 pub mod exit;
 pub mod interrupt;
 pub mod output;
@@ -10,6 +11,7 @@ pub mod pick;
 pub mod progress;
 pub mod report;
 pub mod schema;
+mod trusted;
 pub mod tui;
 pub mod view;
 

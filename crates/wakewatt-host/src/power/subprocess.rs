@@ -40,6 +40,7 @@ impl Program {
     /// Starts it.
     pub(super) fn start(program: &str, arguments: &[&str]) -> Result<Program, String> {
         let mut child = foreign(program)
+            .map_err(|e| format!("{program}: could not be started: {e}"))?
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

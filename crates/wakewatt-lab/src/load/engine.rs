@@ -309,7 +309,7 @@ impl Drop for Engine {
 
 fn process(spec: &Spec, place: &Place, index: usize, send: Sender<Event>) -> Result<Process, String> {
     let (program, arguments) = spec.program.split_first().ok_or("no program for workers")?;
-    let mut command = wakewatt_host::environment::users(program);
+    let mut command = wakewatt_host::environment::users(program).map_err(|e| e.to_string())?;
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
     let bound = place.node.map_or(String::new(), |n| format!(" and the memory of node {n}"));
     let cannot = |why: std::io::Error| {

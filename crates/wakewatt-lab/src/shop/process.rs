@@ -46,8 +46,9 @@ pub struct Server {
 impl Server {
     /// Starts `program shop-server` on these CPUs and waits until the shop is open. Setting the flag gives up.
     pub fn start(program: &Path, cpus: &CpuSet, spec: &ServerSpec, stop: &AtomicBool) -> Result<Server, String> {
-        let mut command = users(program);
-        command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut command = users(program).map_err(|e| e.to_string())?;
+        // The password comes with the specification; what a process has in its environment its owner's others can read.
+        command.arg(COMMAND).env_remove("PGPASSWORD").stdin(Stdio::piped()).stdout(Stdio::piped());
         bound::bind(&mut command, cpus, None).map_err(|e| format!("CPUs {cpus}: {e}"))?;
         let child = command.spawn().map_err(|e| format!("{}: cannot be started: {e}", program.display()))?;
         // From here on dropping it ends it.

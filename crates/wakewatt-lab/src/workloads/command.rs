@@ -49,7 +49,8 @@ impl CommandWorkload {
 
     fn start(&self) -> Result<(Child, Readers), String> {
         let (program, arguments) = self.argv.split_first().ok_or("no command")?;
-        let mut command = wakewatt_host::environment::users(program);
+        let mut command =
+            wakewatt_host::environment::users(program).map_err(|e| format!("{program}: could not be started: {e}"))?;
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|e| format!("{program}: could not be started: {e}"))?;
         let readers = [child.stdout.take().map(gather), child.stderr.take().map(gather)];

@@ -12,9 +12,9 @@ use super::plan::{BootError, BootPlan, FileEdit, TryOnce};
 use super::{About, Argument, BootLoader, Detected, REBOOT, argument, parameters, shell_line};
 use wakewatt_core::source::Source;
 
-const FOLDERS: &[&str] = &["/oem", "/usr/share/oem"];
-const MARK: &str = "# wakewatt wrote the next line; delete both to take its kernel parameters away";
-const VARIABLE: &str = "linux_append";
+pub(crate) const FOLDERS: &[&str] = &["/oem", "/usr/share/oem"];
+pub(crate) const MARK: &str = "# wakewatt wrote the next line; delete both to take its kernel parameters away";
+pub(crate) const VARIABLE: &str = "linux_append";
 
 /// See the head of this file.
 pub struct Flatcar;

@@ -16,7 +16,7 @@ use wakewatt_core::source::Source;
 pub const DROP_IN: &str = "/etc/default/grub.d/zz-wakewatt.cfg";
 const SHARED: &str = "/etc/default/grub";
 const FOLDER: &str = "/etc/default/grub.d";
-const VARIABLE: &str = "GRUB_CMDLINE_LINUX_DEFAULT";
+pub(crate) const VARIABLE: &str = "GRUB_CMDLINE_LINUX_DEFAULT";
 
 /// See the head of this file.
 pub struct GrubDebian;
@@ -87,14 +87,14 @@ impl BootLoader for GrubDebian {
     }
 }
 
+/// What our file begins with.
+pub(crate) const HEAD: &str = "\
+    # Written by wakewatt: kernel parameters for the normal boot entries. Recovery entries stay without them.\n\
+    # To take them away by hand: delete this file and run update-grub.\n";
+
 /// The file, whole. Arguments hold no character that a shell would read as more than text.
 fn drop_in(arguments: &[Argument]) -> String {
-    format!(
-        "# Written by wakewatt: kernel parameters for the normal boot entries. Recovery entries stay without them.\n\
-         # To take them away by hand: delete this file and run update-grub.\n\
-         {VARIABLE}=\"${VARIABLE} {}\"\n",
-        argument::join(arguments)
-    )
+    format!("{HEAD}{VARIABLE}=\"${VARIABLE} {}\"\n", argument::join(arguments))
 }
 
 /// The words of our own drop-in, for the decision about a trial only.

@@ -20,6 +20,7 @@ pub mod check;
 mod line;
 mod look;
 mod shell_line;
+pub(crate) mod take_out;
 mod bls;
 mod grub_try;
 pub mod bootc;

@@ -2,10 +2,12 @@
 //!
 //! Sources: Documentation/admin-guide/kernel-parameters.txt, pm/{cpuidle,intel_idle,intel_pstate,amd-pstate}.rst, and
 //! the drivers (drivers/idle/intel_idle.c, drivers/acpi/processor_idle.c, drivers/cpufreq/intel_pstate.c) where the
-//! text is silent. A parameter that is not here may still be set; then only the command line can be checked.
+//! text is silent. A parameter that is not here may be anything, `systemd.run=` and `mitigations=off` too: it is set only
+//! where a person says so with `--any-boot-argument` ([`allow`]), and then only the command line can be checked.
 //! To add one: a row, in the order of the headings.
 
-use super::argument::is_same_name;
+use super::argument::{self, Argument, is_same_name};
+use super::plan::BootError;
 
 /// Where to see after the boot that a parameter took effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +130,20 @@ pub fn known(key: &str) -> Option<&'static Parameter> {
     PARAMETERS.iter().find(|p| is_same_name(p.key, key))
 }
 
+/// Those of the arguments that are in no row.
+pub fn unknown(arguments: &[Argument]) -> Vec<&Argument> {
+    arguments.iter().filter(|a| known(a.key()).is_none()).collect()
+}
+
+/// Only parameters of the table, unless a person takes any: a profile is a file, and files come from strangers.
+pub fn allow(arguments: &[Argument], is_any_taken: bool) -> Result<(), BootError> {
+    let unknown = unknown(arguments);
+    match is_any_taken || unknown.is_empty() {
+        true => Ok(()),
+        false => Err(BootError::UnknownParameters { words: argument::join(unknown) }),
+    }
+}
+
 /// Why a parameter is refused, if it is.
 pub(crate) fn why_not_ours(key: &str) -> Option<&'static str> {
     NOT_OURS.iter().find(|(k, _)| is_same_name(k, key)).map(|(_, why)| *why)
@@ -174,6 +190,44 @@ mod tests {
             assert!(!parameter.effect.is_empty());
             assert!(!PARAMETERS[..at].iter().any(|p| is_same_name(p.key, parameter.key)), "{} twice", parameter.key);
         }
+    }
+
+    #[test]
+    fn what_is_in_no_row_needs_a_persons_word() {
+        let all = |text: &str| Argument::parse_all(text).unwrap();
+        for strange in [
+            "systemd.run=/home/x/run",
+            "systemd.run_success_action=none",
+            "systemd.debug-shell",
+            "systemd.debug_shell=1",
+            "systemd.unit=emergency.target",
+            "systemd.mask=sshd.service",
+            "systemd.setenv=LD_PRELOAD=/x",
+            "rd.break",
+            "rd.systemd.unit=emergency.target",
+            "single",
+            "selinux=0",
+            "enforcing=0",
+            "apparmor=0",
+            "lsm=",
+            "ima_appraise=off",
+            "lockdown=none",
+            "module.sig_enforce=0",
+            "mitigations=off",
+            "nokaslr",
+            "modprobe.blacklist=x",
+            "intel_iommu=off",
+            "3",
+        ] {
+            let error = allow(&all(&format!("idle=poll {strange}")), false).unwrap_err();
+            let BootError::UnknownParameters { words } = &error else { panic!("{strange}: {error}") };
+            assert_eq!(words, strange);
+            assert_eq!(allow(&all(strange), true), Ok(()));
+        }
+        for relative in ["init=/bin/sh", "rdinit=/bin/sh", "root=/dev/sdb"] {
+            assert!(Argument::parse(relative).is_err(), "{relative}: not even with a person's word");
+        }
+        assert_eq!(allow(&all("intel-idle.max_cstate=1 nosmt"), false), Ok(()));
     }
 
     #[test]

@@ -140,6 +140,15 @@ pub enum BootError {
         /// The other.
         second: String,
     },
+    /// Not in the table, and nobody has said that any will do.
+    #[error(
+        "{words}: not among the kernel parameters wakewatt knows; such a word can hand the machine to somebody else or \
+         keep it from booting; if it is meant, say --any-boot-argument"
+    )]
+    UnknownParameters {
+        /// As on the command line.
+        words: String,
+    },
     /// A file that the plan depends on could not be read.
     #[error("{path}: {reason}; a plan without it would be a guess (root is needed for some of these files)")]
     Unreadable {

@@ -14,7 +14,7 @@ use super::record::Record;
 use super::{About, Argument, BootLoader, Detected, REBOOT, argument, parameters};
 use wakewatt_core::source::Source;
 
-const LINE: &str = "/etc/kernel/cmdline";
+pub(crate) const LINE: &str = "/etc/kernel/cmdline";
 const ID: &str = "systemd-boot";
 /// Where the EFI system partition, or the extended boot partition, may be mounted.
 const PARTITIONS: &[&str] = &["/efi", "/boot", "/boot/efi"];

@@ -178,6 +178,44 @@ fn every_case_goes_there_and_back() {
     }
 }
 
+/// A person's work on every file that a plan writes: undo takes our words out and leaves that as it is.
+#[test]
+fn a_hand_edited_file_loses_our_words_and_nothing_else() {
+    let wanted = Argument::parse_all(WANTED).unwrap();
+    let (first, last) = ("intel_idle.max_cstate=1", "processor.max_cstate=1");
+    let mut n_files = 0;
+    for (case, _) in CASES {
+        let before = load(&fixtures().join(case).join("before"));
+        let plan = choose(&before).unwrap().0.plan(&before, &wanted).unwrap();
+        for edit in &plan.edits {
+            let text = |bytes: &Option<Vec<u8>>| bytes.clone().map(|b| String::from_utf8(b).unwrap());
+            let (was, ours) = (text(&edit.before), text(&edit.after).unwrap());
+            let out = |now: &str| take_out::take_out(&edit.path, was.as_deref(), Some(&ours), now);
+            let about = format!("{case}: {}", edit.path);
+            let base = was.clone().unwrap_or_default();
+            // Lines before and after, a comment that names our word among them.
+            let around = |inside: &str| format!("# {first} is what I wanted\n{inside}# last\n");
+            assert_eq!(out(&around(&ours)), Some(Some(around(&base))), "{about}");
+            n_files += 1;
+            if edit.path == record::RECORD {
+                continue;
+            }
+            // A word between ours, one before and one after them.
+            let edited = ours.replacen(&format!("{first} {last}"), &format!("quiet {first} debug {last} splash"), 1);
+            assert_ne!(edited, ours, "{about}");
+            let left = out(&edited).unwrap_or_else(|| panic!("{about}: {edited}")).unwrap();
+            assert!(!left.contains("max_cstate"), "{about}: {left}");
+            assert!(left.contains("quiet debug splash"), "{about}: {left}");
+            let theirs: String = left.replace(" quiet debug splash", "");
+            let kept: Vec<&str> = base.lines().filter(|l| !theirs.contains(l)).collect();
+            assert!(kept.is_empty(), "{about}: {kept:?} is gone from {left}");
+            // Twice the same word is nobody's to judge.
+            assert_eq!(out(&edited.replace("debug", last)), None, "{about}");
+        }
+    }
+    assert!(n_files >= 8, "{n_files}");
+}
+
 /// The same machine after the commands of a plan, as far as the next plan can see it: what the tools keep.
 fn pretend_commands(tree: &mut Tree, plan: &BootPlan) {
     let entries: Vec<String> = tree.files.keys().filter(|p| p.starts_with("/boot/loader/entries/")).cloned().collect();

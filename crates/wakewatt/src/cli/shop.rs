@@ -41,10 +41,13 @@ pub struct ShopArgs {
     /// Products in the catalogue
     #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub products: u32,
-    /// Keep the data in this PostgreSQL (its own schema, dropped at the end; no TLS; password from PGPASSWORD); SQLite
-    /// inside the server when not given
+    /// Keep the data in this PostgreSQL (its own schema, dropped at the end); SQLite inside the server when not given. To
+    /// another host TLS is required, with --ca or the distribution's authorities, unless the string says sslmode=disable
     #[arg(long, value_name = "postgres://USER@HOST/DB", conflicts_with_all = ["folder", "in_memory", "url"])]
     pub database: Option<String>,
+    /// A file whose first line is the database's password, readable by nobody else; PGPASSWORD when not given
+    #[arg(long, value_name = "FILE", requires = "database")]
+    pub database_password_file: Option<PathBuf>,
     /// Folder for SQLite's files, which vanish with the server; /var/tmp when not given
     #[arg(long = "in", value_name = "FOLDER", conflicts_with_all = ["in_memory", "url"])]
     pub folder: Option<PathBuf>,

@@ -89,6 +89,9 @@ pub struct Wanted {
     /// A kernel parameter for the next boots; may be repeated
     #[arg(long = "boot-arg", value_name = "KEY[=VALUE]")]
     pub boot_arg: Vec<String>,
+    /// Take kernel parameters too that wakewatt does not know; such a word can hand the machine to somebody else
+    #[arg(long)]
+    pub any_boot_argument: bool,
 }
 
 impl Wanted {

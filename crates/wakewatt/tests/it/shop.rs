@@ -84,6 +84,10 @@ fn nobody_there_is_3_and_wrong_words_are_2_or_4() {
         (&["--mix", "x.toml"], 2, "--url"),
         (&["--database", "postgres://127.0.0.1:1/none"], 3, "database"),
         (&["--database", "mysql://secret@x/"], 3, "connection string"),
+        (&["--database", "postgres://u:secret@127.0.0.1/x"], 2, "--database-password-file"),
+        (&["--database", "host=127.0.0.1 user=u password=secret"], 2, "--database-password-file"),
+        (&["--database", "postgres://u@127.0.0.1/x", "--database-password-file", "/etc/hosts"], 4, "chmod 600"),
+        (&["--database", "postgres://u@127.0.0.1/x", "--database-password-file", "/dev/null"], 4, "no regular file"),
         (&["--in", "/proc"], 3, "--in"),
         (&["--cpus", "4000"], 3, "4000"),
         (&["--url", "http://127.0.0.1:1/", "--mix", "/no/such.toml"], 4, "cannot be read"),
@@ -133,6 +137,54 @@ fn a_parent_that_is_killed_while_the_shop_is_built_leaves_nothing_on_the_disk() 
     child.wait().unwrap();
     assert!(wait_until(Duration::from_secs(60), || !is_there(server)), "the server outlived its parent");
     assert_eq!(n_files(), 0, "a half-made database is left");
+}
+
+#[test]
+fn what_a_killed_shop_left_goes_with_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let names = || -> Vec<_> { std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect() };
+    let (child, server) = started(&["--clients", "5", "--products", "200000", "--in", data]);
+    assert!(wait_until(Duration::from_secs(60), || !names().is_empty()), "the shop was never built");
+    kill(server);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(3));
+    let left = names();
+    assert_eq!(left.len(), 1, "a server that is killed while it builds leaves its folder");
+    let (mut child, server) = started(&["--clients", "5", "--duration", "60s", "--products", "200", "--in", data]);
+    let is_gone = wait_until(Duration::from_secs(60), || !names().contains(&left[0]));
+    let now = names();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(is_gone, "{left:?} is still there: {now:?}");
+    assert!(wait_until(Duration::from_secs(60), || !is_there(server)), "the server outlived its parent");
+    assert!(names().is_empty(), "{:?}", names());
+}
+
+/// A server that says what it gets in the clear: the first eight bytes, then whether more comes.
+#[test]
+fn no_password_goes_to_another_host_that_cannot_seal_it() {
+    use std::io::{Read, Write};
+    use std::os::unix::fs::PermissionsExt;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = [0u8; 8];
+        stream.read_exact(&mut asked).unwrap();
+        stream.write_all(b"N").unwrap();
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+        (asked, rest)
+    });
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "hunter2\nmore\n").unwrap();
+    std::fs::set_permissions(file.path(), PermissionsExt::from_mode(0o600)).unwrap();
+    let url = format!("postgres://u@127.0.0.1:{port}/x?sslmode=require");
+    let said = shop(&["--database", &url, "--database-password-file", file.path().to_str().unwrap()]);
+    assert!(said.code == Some(3) && said.err.contains("does not support TLS"), "{said:?}");
+    let (asked, rest) = heard.join().unwrap();
+    assert_eq!(asked, [0, 0, 0, 8, 4, 210, 22, 47], "the request for TLS, and nothing before it");
+    assert!(rest.is_empty(), "{rest:?}");
 }
 
 /// As after an arm that took the server's CPU offline and brought it back: the kernel has given its threads others.

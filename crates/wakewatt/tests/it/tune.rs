@@ -67,6 +67,8 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
         (&["./no-such-profile.toml"], 4, "no-such-profile.toml"),
         (&["--set", "freq.governor"], 2, "write NAME=VALUE"),
         (&["--boot-arg", "a b"], 2, "a b"),
+        (&["--boot-arg", "systemd.debug-shell"], 7, "say --any-boot-argument"),
+        (&["--boot-arg", "init=/bin/sh", "--any-boot-argument"], 2, "decides whether the machine boots"),
         (&["--cpus", "0", "--node", "0", "latency"], 2, "cannot be used"),
         (&[], 2, "say what is wanted"),
     ] {

@@ -2,10 +2,12 @@
 //!
 //! A page goes from a web thread to a thread of the database and back (`pool.rs`), as in an ordinary shop. The process
 //! ends when its standard input does, so that it cannot outlive whoever started it, not even one that was killed; its
-//! specification comes as the first line of that input, because arguments can be read by everybody and a connection string
-//! may hold a password.
+//! specification comes as the first line of that input, because arguments and environment can be read by others and it may
+//! hold a password.
 
 pub mod catalogue;
+pub mod database;
+mod home;
 mod pages;
 mod pool;
 pub mod postgres;
@@ -36,8 +38,12 @@ pub enum Storage {
     },
     /// A PostgreSQL server.
     Postgres {
-        /// Its connection string, which may hold a password.
+        /// Its connection string, without a password.
         url: String,
+        /// The password.
+        password: Option<String>,
+        /// Certificates of authorities, PEM; the distribution's when not given.
+        ca: Option<PathBuf>,
         /// As above.
         is_durable: bool,
     },
@@ -123,8 +129,9 @@ pub fn serve(spec: &ServerSpec, ready: impl FnOnce(&About), end: oneshot::Receiv
             let storage = format!("SQLite in {} ({on}), {}", folder.display(), commits(*is_durable));
             with(spec, stores, About { storage, is_whole: true, ..about }, listener, ready, end).map(drop)
         }
-        Storage::Postgres { url, is_durable } => {
-            let stores = postgres::open(url, *is_durable, n, seed, n_connections).map_err(|e| e.to_string())?;
+        Storage::Postgres { url, password, ca, is_durable } => {
+            let (at, ca) = ((url.as_str(), password.as_deref()), ca.as_deref());
+            let stores = postgres::open(at, ca, *is_durable, n, seed, n_connections).map_err(|e| e.to_string())?;
             let storage = format!("PostgreSQL, {}", commits(*is_durable));
             let mut back = with(spec, stores, About { storage, ..about }, listener, ready, end)?;
             match back.first_mut() {

@@ -2,15 +2,17 @@
 //!
 //! Everything lies in a schema of its own, [`SCHEMA`], dropped and made again at each start and dropped at the end. A schema
 //! of that name without our comment is somebody else's, and is refused. An advisory lock keeps two shops out of one
-//! database. No TLS: the database is on this host, in the same rack, or behind a tunnel.
+//! database. How it is reached, and whether TLS seals it, is [`database`]'s.
 //!
 //! Not durable means `synchronous_commit = off` for our own connections; the server's settings are its owner's.
 
 use super::catalogue::{self, STOCK};
+use super::database::{self, Tls};
 use super::store::{self, Checkout, Line, PER_PAGE, Product, Short, Store, StoreError, total_cents};
 use postgres::types::ToSql;
-use postgres::{Client, Config, NoTls, Row, Statement};
+use postgres::{Client, Row, Statement};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 /// Where the tables lie.
@@ -32,30 +34,32 @@ pub struct Postgres {
 
 impl From<postgres::Error> for StoreError {
     fn from(error: postgres::Error) -> StoreError {
-        // The server's own words where there are any; the connection string is in neither.
-        StoreError(error.as_db_error().map_or_else(|| error.to_string(), |db| db.message().to_string()))
+        // The server's own words where there are any, else also what lies behind ours (a certificate that is not believed);
+        // the connection string is in neither.
+        let behind = || {
+            let causes = std::iter::successors(std::error::Error::source(&error), |e| e.source());
+            causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"))
+        };
+        StoreError(error.as_db_error().map_or_else(behind, |db| db.message().to_string()))
     }
 }
 
 /// Makes and fills the schema, and opens so many connections. The first holds the lock, and so must live longest.
 pub fn open(
-    url: &str,
+    (url, password): (&str, Option<&str>),
+    ca: Option<&Path>,
     is_durable: bool,
     n_products: u32,
     seed: u64,
     n_connections: usize,
 ) -> Result<Vec<Postgres>, StoreError> {
-    let mut config: Config = url.parse().map_err(|_| {
-        StoreError("the connection string cannot be read; write postgres://user@host:5432/database".into())
-    })?;
+    let mut config = database::config(url, password).map_err(|e| StoreError(e.to_string()))?;
     config.connect_timeout(Duration::from_secs(10)).application_name("wakewatt load shop");
-    if let (None, Ok(password)) = (config.get_password(), std::env::var("PGPASSWORD")) {
-        config.password(password);
-    }
     super::postgres_address::settle(&mut config)?;
+    let tls = Tls::new(ca).map_err(StoreError)?;
     let mut all = Vec::with_capacity(n_connections.max(1));
     for at in 0..n_connections.max(1) {
-        let mut client = config.connect(NoTls)?;
+        let mut client = config.connect(tls.clone())?;
         if at == 0 {
             make(&mut client)?;
         }

@@ -2,13 +2,15 @@
 //!
 //! The files are removed from their folder as soon as every connection has opened them; the kernel keeps them until the
 //! process ends, however it ends. SQLite opens the database and its log once per connection and never again by name, so
-//! it does not notice. They lie on a disk, not in memory, unless asked for: what a commit costs is part of a shop.
+//! it does not notice. Until then a lock on the folder says that somebody is at it; a folder without one was left by a
+//! process that was killed, and the next shop removes it. They lie on a disk, not in memory, unless asked for: what a commit costs is part of a shop.
 //!
 //! Write-ahead log, several readers, one writer at a time. Writers wait for each other on a lock of ours: SQLite itself
 //! would poll with sleeps of 1 to 100 ms, which would be measured as latency. `durable` syncs the log at each commit
 //! (synchronous=FULL); otherwise a power failure may lose the last orders, never the order of things (NORMAL).
 
 use super::catalogue::{self, STOCK};
+use super::home;
 use super::store::{self, Checkout, Line, PER_PAGE, Product, Short, Store, StoreError, total_cents};
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use std::path::Path;
@@ -40,18 +42,11 @@ pub fn open(
     n_connections: usize,
 ) -> Result<Vec<Sqlite>, StoreError> {
     let fail = |e: std::io::Error| StoreError(format!("{}: {e}; name another folder with --in", folder.display()));
-    let home = private_folder(folder).map_err(fail)?;
-    let opened = open_in(&home.join("shop.db"), is_durable, n_products, seed, n_connections);
+    let home = home::make(folder).map_err(fail)?;
+    let opened = open_in(&home.path().join("shop.db"), is_durable, n_products, seed, n_connections);
     // Whether it worked or not: from here on no name leads to the files.
-    std::fs::remove_dir_all(&home).map_err(fail)?;
+    home.remove().map_err(fail)?;
     opened
-}
-
-fn private_folder(folder: &Path) -> std::io::Result<std::path::PathBuf> {
-    use std::os::unix::fs::DirBuilderExt;
-    let home = folder.join(format!("wakewatt-shop-{}-{}", std::process::id(), wakewatt_host::clock::monotonic_ns()));
-    std::fs::DirBuilder::new().mode(0o700).create(&home)?;
-    Ok(home)
 }
 
 fn open_in(

@@ -133,7 +133,7 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     head.calibrated = workload.calibrate(&known, interrupt.flag()).map_err(refused(Code::CouldNotMeasure))?;
     let sources = workload.loads(&head.calibrated);
     let (mut kept, done) = match earlier {
-        None => (RunFolder::create(folder, &head).map_err(refused(Code::BadFile))?, Vec::new()),
+        None => (RunFolder::create(folder, &head).map_err(super::folder_error)?, Vec::new()),
         Some((kept, then, done)) => {
             if let Some(why) = then.differs(&head) {
                 let why = format!("{}: cannot be gone on with: {why}", folder.display());

@@ -16,13 +16,16 @@ pub use dry_run::DryRun;
 use crate::cli::experiment::{ExperimentArgs, ExperimentVerb, ResumeArgs, ShowArgs};
 use crate::cli::meter::MeterArgs;
 use crate::cmd::saved::{self, Saving};
-use crate::exit::{Code, Failure};
+use crate::commands;
+use crate::exit::{Code, Failure, code_of};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour, Outlet};
 use crate::report::Report;
+use crate::trusted::{self, Use};
 use crate::view::Style;
 use anyhow::{Context, Result};
 use conduct::{Conduct, Conducted};
+use std::cell::Cell;
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
@@ -33,8 +36,8 @@ use wakewatt_core::samples::study::Study;
 use wakewatt_host::live::Live;
 use wakewatt_host::place::Folder;
 use wakewatt_host::store::{Disk, Store};
-use wakewatt_lab::plan::{self, Plan};
-use wakewatt_lab::run_folder::RunFolder;
+use wakewatt_lab::plan::{self, Plan, PlanKind};
+use wakewatt_lab::run_folder::{RunFolder, RunFolderError};
 use wakewatt_tune::journal::STATE_DIR;
 use wakewatt_tune::profile::{self, Profile};
 
@@ -53,40 +56,51 @@ pub fn run(args: &ExperimentArgs, colour: Colour) -> Result<Code> {
 fn list() -> Result<Code> {
     let width = plan::SHIPPED.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, text) in plan::SHIPPED {
-        let plan = parse(name, text, Code::Usage)?;
+        let plan = parse(name, text, Code::Usage, Use::Looking)?;
         output::print(&format!("{name:<width$}  {} ({} arms)\n", plan.question, plan.arms.len()))?;
     }
     Ok(Code::Fine)
 }
 
 /// A shipped plan, or a file. What holds a slash or ends in .toml is a file.
-fn read(name: &str) -> Result<(Plan, String)> {
+fn read(name: &str, used: Use) -> Result<(Plan, String)> {
     let is_file = name.contains('/') || name.ends_with(".toml");
     let text = if is_file {
-        std::fs::read_to_string(name).with_context(|| format!("{name}: cannot be read"))?
+        trusted::text(name, used)?
     } else {
         plan::shipped(name).map_err(|why| Failure::error(Code::Usage, why))?.to_string()
     };
     let code = if is_file { Code::BadFile } else { Code::Usage };
-    Ok((parse(name, &text, code)?, text))
+    Ok((parse(name, &text, code, used)?, text))
 }
 
-fn parse(name: &str, text: &str, code: Code) -> Result<Plan> {
-    plan::parse(text, &profile).map_err(|why| Failure::error(code, format!("{name}: {why}")))
+fn parse(name: &str, text: &str, code: Code, used: Use) -> Result<Plan> {
+    // What kind of error a profile has is lost in the parser's words; a file not to be believed must not be.
+    let distrusted = Cell::new(false);
+    let profile = |name: &str| {
+        profile(name, used).map_err(|error| {
+            distrusted.set(code_of(&error) == Code::Refused);
+            format!("profile {error:#}")
+        })
+    };
+    plan::parse(text, &profile).map_err(|why| {
+        let code = if distrusted.get() { Code::Refused } else { code };
+        Failure::error(code, format!("{name}: {why}"))
+    })
 }
 
-fn profile(name: &str) -> Result<Profile, String> {
+fn profile(name: &str, used: Use) -> Result<Profile> {
     let is_file = name.contains('/') || name.ends_with(".toml");
     let text = if is_file {
-        std::fs::read_to_string(name).map_err(|e| format!("profile {name}: cannot be read: {e}"))?
+        trusted::text(name, used)?
     } else {
-        profile::shipped(name)?.to_string()
+        profile::shipped(name).map_err(anyhow::Error::msg)?.to_string()
     };
-    Profile::parse(&text).map_err(|why| format!("profile {name}: {why}"))
+    Profile::parse(&text).map_err(|why| anyhow::anyhow!("{name}: {why}"))
 }
 
 fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
-    let (mut plan, text) = read(name)?;
+    let (mut plan, text) = read(name, if args.dry_run { Use::Looking } else { Use::Acting })?;
     plan.is_strict |= args.strict;
     plan.budget_ns = args.budget.unwrap_or(plan.budget_ns);
     if args.dry_run {
@@ -100,6 +114,7 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
     let page = args.show.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
     let folder = args.run_dir.clone().unwrap_or_else(|| default_folder(&plan.name));
     Folder::check(&folder).map_err(|why| Failure::error(Code::BadFile, format!("--run-dir {why}; nothing was run")))?;
+    announce(&plan);
     let saving = saved::start(args.show.save.as_deref(), "experiment", &Live::this_machine())?;
     let interrupt = Interrupt::listen()?;
     let seed = args.seed.or(plan.seed).unwrap_or_else(crate::cmd::idle_experiment::seed_of_now);
@@ -116,7 +131,7 @@ pub(in crate::cmd) fn for_doctor(
     seed: Option<u64>,
     interrupt: &Interrupt,
 ) -> Result<Study> {
-    let mut plan = parse("doctor", text, Code::Usage)?;
+    let mut plan = parse("doctor", text, Code::Usage, Use::Acting)?;
     plan.budget_ns = budget_ns;
     let seed = seed.unwrap_or_else(crate::cmd::idle_experiment::seed_of_now);
     let state = Path::new(STATE_DIR);
@@ -148,9 +163,10 @@ fn private_folder(above: &Path) -> Result<PathBuf> {
 }
 
 fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
-    let bad = |why: String| Failure::error(Code::BadFile, why);
-    let (folder, head, done) = RunFolder::open(&args.run_dir).map_err(bad)?;
-    let mut plan = parse(&args.run_dir.join("plan.toml").display().to_string(), &head.plan, Code::BadFile)?;
+    let (folder, head, done) = RunFolder::open(&args.run_dir).map_err(folder_error)?;
+    let name = args.run_dir.join("plan.toml").display().to_string();
+    let mut plan = parse(&name, &head.plan, Code::BadFile, Use::Acting)?;
+    announce(&plan);
     // These may have been given on the command line.
     plan.budget_ns = head.budget_ns;
     let page = args.show.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
@@ -163,6 +179,27 @@ fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
     let conduct =
         Conduct { plan: &plan, text: &text, seed, meters, folder: &args.run_dir, earlier, interrupt: &interrupt };
     show(conduct::run(conduct)?, &args.show, (saving.as_ref(), page.as_ref()), colour)
+}
+
+/// Somebody else's folder is refused; everything else is a bad file.
+fn folder_error(error: RunFolderError) -> anyhow::Error {
+    let code = if matches!(error, RunFolderError::NotOurs(_)) { Code::Refused } else { Code::BadFile };
+    Failure::error(code, error.to_string())
+}
+
+/// The commands of a plan, before any of them runs: who starts a plan of somebody else's can still stop it.
+fn announce(plan: &Plan) {
+    for arm in &plan.arms {
+        if let Some((enter, leave)) = &arm.command {
+            commands::announce(&format!("arm {}, to enter it", arm.name), enter);
+            commands::announce(&format!("arm {}, to leave it", arm.name), leave);
+        }
+    }
+    for workload in &plan.workloads {
+        if let PlanKind::Command { argv, .. } = &workload.kind {
+            commands::announce("the workload of each block", argv);
+        }
+    }
 }
 
 fn default_folder(name: &str) -> PathBuf {

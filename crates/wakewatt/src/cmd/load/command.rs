@@ -38,6 +38,7 @@ const LOOK_NS: u64 = 1_100_000_000;
 
 /// Runs it.
 pub(super) fn run(args: &CommandArgs) -> Result<End> {
+    crate::commands::announce("the load", &args.command);
     let usage = |text: &str| Failure::error(Code::Usage, text);
     if args.command.is_empty() {
         return Err(usage("say what to load: `load steps`, or a command after --, such as: load -- ./benchmark"));
@@ -136,17 +137,18 @@ fn one(
     let recorder = meters.start();
     let all: Vec<Cpu> = cpus.iter().collect();
     let (noise, idle) = (NoiseCounters::read(src, cpus, 0), IdleBaseline::read(src, &all));
-    let mut command = wakewatt_host::environment::users(program);
+    let cannot = |e: &dyn std::fmt::Display| {
+        let name = program.to_string_lossy();
+        Failure::error(Code::Usage, format!("{name}: could not be started: {e}; the command comes after --"))
+    };
+    let mut command = wakewatt_host::environment::users(program).map_err(|e| cannot(&e))?;
     command.args(arguments);
     if has_figure || args.json {
         command.stdout(Stdio::piped());
     }
     let start_at_ns = monotonic_ns();
     let usage = Usage::read(src, cpus, start_at_ns);
-    let mut child = command.spawn().map_err(|e| {
-        let name = program.to_string_lossy();
-        Failure::error(Code::Usage, format!("{name}: could not be started: {e}; the command comes after --"))
-    })?;
+    let mut child = command.spawn().map_err(|e| cannot(&e))?;
     let is_json = args.json;
     // To standard error where standard output is for our document.
     let pass = move |line: &[u8]| match is_json {

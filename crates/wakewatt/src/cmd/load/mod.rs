@@ -3,6 +3,7 @@
 //! One file per kind of load; all end in a [`LoadRun`], which is printed as one table or one document.
 
 mod command;
+mod database;
 pub mod shop;
 mod shop_text;
 mod steps;

@@ -3,6 +3,7 @@
 //! A level that fails ends the run, and what was done before is shown. With `--listen` there are no clients: the shop is
 //! open for those of another host until interrupted.
 
+use super::database;
 use super::shop_text;
 use crate::cli::shop::ShopArgs;
 use crate::cmd::saved;
@@ -191,7 +192,7 @@ fn spec(args: &ShopArgs, meters: Meters) -> Result<ShopSpec> {
             program: std::env::current_exe().context("cannot find out where this program lies")?,
             n_products: args.products,
             n_workers: args.workers.map(|n| n as usize),
-            storage: storage(args),
+            storage: storage(args)?,
         },
     };
     let most = args.clients.iter().copied().max().unwrap_or(1);
@@ -212,16 +213,16 @@ fn mix(path: &Path) -> Result<Mix> {
     Mix::parse(&text).map_err(|why| Failure::error(Code::BadFile, format!("{}: {why}", path.display())))
 }
 
-fn storage(args: &ShopArgs) -> Storage {
+fn storage(args: &ShopArgs) -> Result<Storage> {
     if let Some(url) = &args.database {
-        return Storage::Postgres { url: url.clone(), is_durable: args.durable };
+        return database::storage(args, url);
     }
     let default = || match Path::new(ON_DISK).is_dir() {
         true => PathBuf::from(ON_DISK),
         false => std::env::temp_dir(),
     };
     let folder = if args.in_memory { IN_MEMORY.into() } else { args.folder.clone().unwrap_or_else(default) };
-    Storage::Sqlite { folder, is_durable: args.durable }
+    Ok(Storage::Sqlite { folder, is_durable: args.durable })
 }
 
 fn only_serve(args: &ShopArgs, listen: SocketAddr, interrupt: &Interrupt) -> Result<Code> {
@@ -237,7 +238,7 @@ fn only_serve(args: &ShopArgs, listen: SocketAddr, interrupt: &Interrupt) -> Res
         n_workers,
         n_connections: n_workers * 2,
         n_clients: args.clients.iter().copied().max().unwrap_or(1).max(MOST_OPEN),
-        storage: storage(args),
+        storage: storage(args)?,
     };
     let wait = Wait::listen()?;
     let (end, ended) = server::end();

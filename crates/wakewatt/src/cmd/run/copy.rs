@@ -55,18 +55,19 @@ impl Copy {
     pub(super) fn start(args: &RunArgs, place: &Where, n: usize, metric: Option<&Regex>) -> Result<Copy> {
         let words: Vec<OsString> = args.command.iter().map(|word| substitute(word, place, n)).collect();
         let (program, arguments) = words.split_first().context("no command")?;
-        let mut command = wakewatt_host::environment::users(program);
+        let name = program.to_string_lossy().into_owned();
+        let cannot = |e: &dyn std::fmt::Display| {
+            let bound = place.node.map_or(String::new(), |n| format!(", bound to node {n}"));
+            Failure::error(Code::Usage, format!("{name}: could not be started{bound}: {e}; the command comes after --"))
+        };
+        let mut command = wakewatt_host::environment::users(program).map_err(|e| cannot(&e))?;
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         bind(&mut command, &place.cpus, place.node)?;
-        let name = program.to_string_lossy().into_owned();
         let label = place.node.map_or("unbound".to_string(), |n| format!("node{n}"));
         // Before the command: one whose output cannot be kept is not started.
         let (out, err) = (kept(args, &label, "out")?, kept(args, &label, "err")?);
         let start_at_ns = monotonic_ns();
-        let mut child = command.spawn().map_err(|e| {
-            let bound = place.node.map_or(String::new(), |n| format!(", bound to node {n}"));
-            Failure::error(Code::Usage, format!("{name}: could not be started{bound}: {e}; the command comes after --"))
-        })?;
+        let mut child = command.spawn().map_err(|e| cannot(&e))?;
         let mut readers = Vec::new();
         if let Some(from) = child.stdout.take() {
             readers.push(reader(from, out, format!("[{label}] "), args.json, metric.cloned()));

@@ -25,10 +25,9 @@ impl Traced {
     pub(crate) fn start(command: &[OsString]) -> Result<Traced> {
         let (program, args) = command.split_first().context("no command")?;
         let name = program.to_string_lossy().into_owned();
-        let child = wakewatt_host::environment::users(program)
-            .args(args)
-            .spawn()
-            .with_context(|| format!("{name}: could not be started"))?;
+        let mut command =
+            wakewatt_host::environment::users(program).with_context(|| format!("{name}: could not be started"))?;
+        let child = command.args(args).spawn().with_context(|| format!("{name}: could not be started"))?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("process id out of range")?;
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).context("pidfd_open")?;
         Ok(Traced { child, pidfd, name, is_told: Default::default() })

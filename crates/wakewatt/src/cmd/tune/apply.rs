@@ -8,6 +8,7 @@ use crate::cmd::recover;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour};
+use crate::trusted::Use;
 use crate::view::Style;
 use crate::view::wrap::wrap;
 use anyhow::Result;
@@ -22,7 +23,7 @@ use wakewatt_tune::boot::{BootPlan, TryOnce};
 use wakewatt_tune::guard::GuardCommand;
 use wakewatt_tune::journal::{Journal, Owner, Phase, STATE_DIR, boot_id};
 use wakewatt_tune::live::ThisMachine;
-use wakewatt_tune::profile::{Profile, to_toml};
+use wakewatt_tune::profile::{self, to_toml};
 use wakewatt_tune::request::Request;
 use wakewatt_tune::systemd;
 
@@ -49,7 +50,7 @@ pub struct Applied {
 
 /// Runs it.
 pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
-    let wish = Wish::gather(&args.wanted)?;
+    let wish = Wish::gather(&args.wanted, Use::Acting)?;
     let interrupt = Interrupt::listen()?;
     // At boot and after a hotplug somebody else may be at work: wait for one's turn.
     let _lock = lock(args.at_boot)?;
@@ -175,10 +176,11 @@ fn persist_steps(
 ) -> Result<()> {
     let mut write = |path: &str, text: String| files.push(FileChange { path: format!("file:{path}"), to: Some(text) });
     // What an earlier transaction keeps stays kept, unless this one says otherwise of the same place.
-    let kept = std::fs::read_to_string(systemd::BOOT_PROFILE).ok().and_then(|t| Profile::parse(&t).ok());
-    let kept = kept.unwrap_or_default();
+    let kept = profile::kept(std::fs::read_to_string(systemd::BOOT_PROFILE)).map_err(|why| {
+        Failure::error(Code::Refused, format!("nothing is changed: {}: {why}", systemd::BOOT_PROFILE))
+    })?;
     let is_overruled = |old: &&Request| wish.requests.iter().any(|new| new.name == old.name && new.place == old.place);
-    let mut all: Vec<Request> = kept.requests.iter().filter(|old| !is_overruled(old)).cloned().collect();
+    let mut all: Vec<Request> = kept.all_requests().iter().filter(|old| !is_overruled(old)).cloned().collect();
     let about = if all.is_empty() { wish.purpose.clone() } else { format!("{}; {}", kept.about, wish.purpose) };
     all.extend(wish.requests.iter().cloned());
     write(systemd::BOOT_PROFILE, to_toml(&about, &all));

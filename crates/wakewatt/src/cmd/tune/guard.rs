@@ -100,6 +100,7 @@ fn check(command: &str, interrupt: &Interrupt) -> Result<(), String> {
     let words = rustix::fs::memfd_create("guard", rustix::fs::MemfdFlags::CLOEXEC).map_err(|e| e.to_string())?;
     let copy = words.try_clone().map_err(|e| e.to_string())?;
     let mut child = wakewatt_host::environment::users("/bin/sh")
+        .map_err(|e| e.to_string())?
         .args(["-c", command])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

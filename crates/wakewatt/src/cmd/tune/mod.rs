@@ -15,11 +15,12 @@ pub use status::Statuses;
 use crate::cli::tune::{TuneArgs, Verb, Wanted, WhichArgs};
 use crate::exit::{Code, Failure};
 use crate::output::Colour;
-use anyhow::{Context, Result};
+use crate::trusted::{self, Use};
+use anyhow::Result;
 use std::path::Path;
 use wakewatt_core::source::Source;
 use wakewatt_host::store::Disk;
-use wakewatt_tune::boot::{self, Argument, BootError, BootPlan};
+use wakewatt_tune::boot::{self, Argument, BootError, BootPlan, parameters};
 use wakewatt_tune::journal::{Journal, STATE_DIR};
 use wakewatt_tune::lock::{Lock, LockError};
 use wakewatt_tune::profile::{self, Profile, budget};
@@ -50,14 +51,14 @@ struct Wish {
 }
 
 impl Wish {
-    fn gather(wanted: &Wanted) -> Result<Wish> {
+    fn gather(wanted: &Wanted, used: Use) -> Result<Wish> {
         let usage = |why: String| Failure::error(Code::Usage, why);
         let scope = wanted.scope();
         let mut words = Vec::new();
         let mut requests = Vec::new();
         let mut texts = wanted.boot_arg.clone();
         if let Some(name) = &wanted.profile {
-            let mut profile = read_profile(name)?;
+            let mut profile = read_profile(name, used)?;
             if scope != Place::Everywhere && profile.scope == Place::Everywhere {
                 profile.scope = scope.clone();
                 profile
@@ -92,6 +93,13 @@ impl Wish {
             arguments.push(Argument::parse(text).map_err(|e| usage(e.to_string()))?);
             words.push(text.clone());
         }
+        parameters::allow(&arguments, wanted.any_boot_argument)
+            .map_err(|e| Failure::error(Code::Refused, format!("nothing is changed: {e}")))?;
+        for strange in parameters::unknown(&arguments) {
+            crate::output::complain(&format!(
+                "WARNING: --any-boot-argument: {strange} is not a kernel parameter wakewatt knows; every next boot would have it"
+            ));
+        }
         if requests.is_empty() && arguments.is_empty() {
             let names: Vec<&str> = profile::SHIPPED.iter().map(|(n, _)| *n).collect();
             return Err(usage(format!(
@@ -119,10 +127,10 @@ impl Wish {
 }
 
 /// A shipped profile, or a file. What holds a slash or ends in .toml is a file.
-fn read_profile(name: &str) -> Result<Profile> {
+fn read_profile(name: &str, used: Use) -> Result<Profile> {
     let is_file = name.contains('/') || name.ends_with(".toml");
     let text = if is_file {
-        std::fs::read_to_string(name).with_context(|| format!("{name}: cannot be read"))?
+        trusted::text(name, used)?
     } else {
         profile::shipped(name).map_err(|why| Failure::error(Code::Usage, why))?.to_string()
     };

@@ -4,6 +4,7 @@ use super::Wish;
 use crate::cli::tune::PlanArgs;
 use crate::exit::Code;
 use crate::output::{self, Colour};
+use crate::trusted::Use;
 use crate::view::Style;
 use crate::view::wrap::wrap;
 use anyhow::Result;
@@ -16,7 +17,7 @@ use wakewatt_tune::resolve::Change;
 
 /// Runs it.
 pub(super) fn run(args: &PlanArgs, colour: Colour) -> Result<Code> {
-    let wish = Wish::gather(&args.wanted)?;
+    let wish = Wish::gather(&args.wanted, Use::Looking)?;
     let source = crate::cmd::open(&args.from)?;
     let host = Host::read(&*source);
     // A recorded host's own transactions are not in its recording.
@@ -104,6 +105,11 @@ fn boot_text(say: &mut impl FnMut(&str, &str, &str), boot: &PlannedBoot, style: 
         "",
         &format!("{} by {}", boot.arguments.join(" "), boot.loader),
     );
+    for strange in &boot.unknown {
+        let what =
+            "is not a kernel parameter wakewatt knows (--any-boot-argument); make sure who wants it, and what it does";
+        say(&format!("      {} ", style.red("WARNING")), "        ", &format!("{strange} {what}"));
+    }
     for file in &boot.files {
         let what = if file.after.is_none() {
             "goes"

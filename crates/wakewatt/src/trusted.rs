@@ -1,0 +1,47 @@
+//! Plans and profiles that a person names: a file root acts by must not be in somebody else's hands.
+//!
+//! A plan runs commands and a profile turns settings, both as whoever calls. For root that is a border: whoever may
+//! write the file would be root. So a file is acted by only if it is root's, or that of the person behind sudo, and nobody
+//! else may write it. Looking at one (`tune plan`, `--dry-run`) does no harm and is free; so is what people do as themselves.
+
+use crate::exit::{Code, Failure};
+use anyhow::{Context, Result};
+use std::io::Read;
+use std::path::Path;
+use wakewatt_host::trust::{Caller, Fault};
+
+/// No plan or profile is larger.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// What the file is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It will be acted by.
+    Acting,
+    /// It is shown.
+    Looking,
+}
+
+/// The text of a file.
+pub(crate) fn text(name: &str, used: Use) -> Result<String> {
+    let is_border = used == Use::Acting && rustix::process::geteuid().is_root();
+    if !is_border {
+        return std::fs::read_to_string(name).with_context(|| format!("{name}: cannot be read"));
+    }
+    let file = Caller::this_process().or_behind_sudo().open(Path::new(name)).map_err(|distrust| {
+        let code = if matches!(distrust.fault, Fault::Unopened(_)) { Code::BadFile } else { Code::Refused };
+        let advice = match code {
+            Code::Refused => format!(
+                "; root would act by it: read it, then take a copy of your own, sudo install -m 0644 {name} /root/"
+            ),
+            _ => String::new(),
+        };
+        Failure::error(code, format!("{distrust}{advice}"))
+    })?;
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).with_context(|| format!("{name}: cannot be read"))?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(Failure::error(Code::BadFile, format!("{name}: larger than 1 MiB, which no plan or profile is")));
+    }
+    Ok(text)
+}
