@@ -8,6 +8,7 @@
 
 mod cli;
 mod faults;
+mod gone;
 mod hostile;
 mod icmp;
 mod live;
@@ -16,6 +17,7 @@ mod load_kept;
 mod matrix;
 mod measure;
 mod recording;
+mod pty;
 mod remedy;
 mod runs;
 mod schemas;
