@@ -12,11 +12,11 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: prove help doctor build test fmt lint unit doc reference hosts testbed page bench dist install uninstall clean needs v3
+.PHONY: prove help doctor build test test-busy fmt lint unit doc reference hosts testbed page bench dist install uninstall clean needs v3
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
-	@sed -n 's/^\([a-z0-9]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 doctor: build ## build, then measure and judge this machine; writes wakewatt-report.html
 	$(BINARY) doctor --output $(REPORT) $(DOCTOR)
@@ -44,7 +44,12 @@ lint:
 
 unit: needs
 	@$(ENSURE) --optional tmux=tmux
-	$(CARGO) test --locked --workspace
+	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; set -o pipefail; \
+	{ $(CARGO) test --locked --workspace 2>&1 1>&3 | tee "$$log" >&2; } 3>&1 || exit 1; \
+	if grep -q '^SKIPPED ' "$$log"; then echo "skipped by the tests:"; sed -n 's/^SKIPPED /  /p' "$$log" | sort -u; fi
+
+test-busy: needs ## the unit suites on a machine that has no time for them: thrice beside busy loops, once under nice
+	@CARGO="$(CARGO)" scripts/busy.sh
 
 # RUSTFLAGS replaces the flags of .cargo/config.toml, so the static C library is asked for again.
 v3: needs ## the system calls' crate built and tested for x86-64-v3, optimised: inline assembly must leave wide registers alone

@@ -1,6 +1,7 @@
 //! Evidence is what a rule sees: facts and samples of one host, and what could not be had.
 
 use crate::facts::Snapshot;
+use crate::samples::busy::QuietWait;
 use crate::samples::cores::CoresSample;
 use crate::samples::disk::DiskSample;
 use crate::samples::energy::EnergySample;
@@ -59,6 +60,9 @@ pub struct Evidence {
     pub timelines: Vec<Timeline>,
     /// Why doctor ran the experiments it ran, what matters most first.
     pub chosen_because: Vec<String>,
+    /// What was seen while waiting for a quiet spell, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quiet_wait: Option<QuietWait>,
     /// What was not looked at, and why: "experiment: needs root".
     pub not_done: Vec<String>,
 }

@@ -74,7 +74,7 @@ const LISTS: &[&str] = &[
     "crates/wakewatt/src/cmd",
 ];
 
-/// Who starts a program without asking `wakewatt_host::program` where it lies: this binary itself, or an absolute path.
+/// Who may start a program: the place where it is looked for.
 const OWN_PROGRAM: &[&str] = &["crates/wakewatt-host/src/program.rs"];
 
 fn top() -> PathBuf {

@@ -119,7 +119,7 @@ mod tests {
             receive(b.as_fd(), &mut buffer).unwrap()
         };
         let mut got = round();
-        for _ in 0..100 {
+        for _ in 0..6000 {
             if got.kernel_rx_at_ns.is_some() {
                 break;
             }

@@ -7,6 +7,7 @@
 pub mod bench;
 pub mod busy;
 pub mod noise;
+pub mod quiet;
 pub mod experiment;
 pub mod figure;
 pub mod load;

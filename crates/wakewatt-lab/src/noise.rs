@@ -7,12 +7,9 @@
 
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::load::{CpuTime, between, cpu_times};
+use wakewatt_core::samples::busy::{FOREIGN_RATIO, STEAL_RATIO, Taken};
 use wakewatt_core::source::Source;
 
-/// Above this share of the window, steal is noted.
-const STEAL_RATIO: f64 = 0.005;
-/// Above this share, other processes' CPU time is noted.
-const FOREIGN_RATIO: f64 = 0.05;
 /// Above this share the block does not count.
 const BUSY_RATIO: f64 = 0.5;
 
@@ -47,6 +44,8 @@ pub struct Noise {
     pub steal_ratio: f64,
     /// Share that other processes used.
     pub foreign_ratio: f64,
+    /// Is that share told by somebody else?
+    is_without_others: bool,
     /// Times it was throttled.
     pub n_throttles: u64,
 }
@@ -55,7 +54,14 @@ impl Noise {
     /// Without the note on others' work, for whoever judges and tells that by itself.
     pub fn without_others(mut self) -> Noise {
         self.notes.retain(|note| !note.starts_with(OTHERS));
+        self.is_without_others = true;
         self
+    }
+
+    /// As numbers.
+    pub fn taken(&self) -> Taken {
+        let foreign_ratio = (!self.is_without_others).then_some(self.foreign_ratio.max(0.0));
+        Taken { steal_ratio: self.steal_ratio, foreign_ratio }
     }
 
     /// Why the window does not count, if so. Where the workload itself keeps the CPUs busy, busy ones say nothing.
@@ -97,6 +103,11 @@ impl NoiseCounters {
         NoiseCounters { cpus: cpu_times(src, cpus), own_ns, n_throttles }
     }
 
+    /// Does the kernel count the CPUs' time here?
+    pub fn is_known(&self) -> bool {
+        !self.cpus.is_empty()
+    }
+
     /// Leaves interrupts and soft interrupts out of the busy time. Timers and the network that the load itself uses cause
     /// them, and they are in no process's time, so they would count as others' work; what is left is the least others had.
     pub fn without_interrupts(mut self) -> NoiseCounters {
@@ -123,7 +134,7 @@ impl NoiseCounters {
         if n_throttles > 0 {
             notes.push(format!("thermal throttling, {n_throttles} times"));
         }
-        Noise { notes, steal_ratio, foreign_ratio, n_throttles }
+        Noise { notes, steal_ratio, foreign_ratio, is_without_others: false, n_throttles }
     }
 }
 
@@ -148,6 +159,9 @@ mod tests {
         assert!(notes[0].contains("2.5 %") && notes[1].contains("25 %") && notes[2].contains("2 times"));
         let limits = Limits::default();
         assert_eq!(noise.spoilt(&limits, false), None);
+        let taken = noise.taken();
+        assert!((taken.steal_ratio - 0.025).abs() < 1e-9 && taken.is_disturbing(), "{taken:?}");
+        assert_eq!(noise.clone().without_others().taken().foreign_ratio, None);
         let strict = Limits { steal_ratio: 0.01, is_throttling_spoilt: true, ..limits };
         assert!(noise.spoilt(&strict, false).unwrap().contains("hypervisor took 2.5 %"));
         assert!(noise.spoilt(&Limits { steal_ratio: 1.0, ..strict }, false).unwrap().contains("throttling, 2"));

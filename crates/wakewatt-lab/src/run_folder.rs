@@ -236,6 +236,7 @@ mod tests {
             window: Window::default(),
             values: vec![Some(0.1 + 0.2), None],
             disturbances: vec![],
+            taken: None,
             is_rejected: None,
             idle: vec![],
         };

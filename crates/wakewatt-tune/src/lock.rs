@@ -72,7 +72,7 @@ mod tests {
         assert!(matches!(Lock::take(&state), Err(LockError::Busy(_))));
         drop(first);
         // Another test may be starting a program at this moment, whose copy of the file closes only when it runs.
-        let is_free = (0..100).any(|_| {
+        let is_free = (0..6000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             Lock::take(&state).is_ok()
         });

@@ -18,7 +18,7 @@ use crate::exit;
 use crate::output::Colour;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
-use wakewatt_core::units::parse_ns;
+use wakewatt_core::units::{parse_bytes, parse_ns};
 
 /// Weighs wake-up latency against watts: finds what idle states, frequency and memory wiring cost on this machine.
 #[derive(Debug, Parser)]
@@ -271,6 +271,9 @@ pub struct DoctorArgs {
     /// Exit with 1 when there is a finding of this weight or heavier
     #[arg(long, value_name = "WEIGHT", value_parser = ["problem", "risk", "note"])]
     pub fail_on: Option<String>,
+    /// Wait for a quiet spell first, at most this long; then measure all the same and say so
+    #[arg(long, value_name = "TIME", value_parser = parse_ns, conflicts_with_all = ["host", "sysroot"])]
+    pub wait_quiet: Option<u64>,
     /// Seed of the randomised order; from the clock when not given
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
@@ -321,6 +324,9 @@ pub struct WatchArgs {
     /// Keep the raw counters of every interval in this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["play", "host"])]
     pub record: Option<PathBuf>,
+    /// Largest recording; there it ends, whole, and watching goes on
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
+    pub record_limit: u64,
     /// Travel through a recording
     #[arg(long, value_name = "DIR", conflicts_with_all = ["host", "sysroot"])]
     pub play: Option<PathBuf>,
@@ -334,7 +340,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "TERMS")]
     pub filter: Option<String>,
     /// Also show wake-up latency by idle state; loads the eBPF probe of `trace`
-    #[arg(long, conflicts_with_all = ["play", "host", "sysroot", "csv"])]
+    #[arg(long, conflicts_with_all = ["play", "host", "sysroot"])]
     pub trace: bool,
     /// Let the mouse wheel scroll (the terminal's own selection then needs shift)
     #[arg(long)]

@@ -25,7 +25,7 @@ pub enum Code {
     Busy = 8,
     /// Some settings were refused and left out, as `--keep-going` asks.
     Partial = 9,
-    /// Interrupted; settings were put back and what was known was printed.
+    /// Interrupted, or the terminal closed; settings were put back and what was known was printed.
     Interrupted = 130,
 }
 
@@ -66,7 +66,7 @@ Exit codes:
   7    a setting is not possible here or was refused; nothing stays changed, unless --keep-going
   8    another wakewatt is changing settings
   9    some settings were refused and left out (`tune apply --keep-going`)
-  130  interrupted; settings were put back
+  130  interrupted, or the terminal closed; settings were put back
   With a command of yours (`trace -- CMD`, `run -- CMD`): the command's own code";
 
 impl From<Code> for ExitCode {

@@ -4,6 +4,7 @@ pub mod cli;
 pub mod cmd;
 mod commands;
 pub mod exit;
+pub mod gone;
 pub mod interrupt;
 pub mod output;
 mod parquet_column;
@@ -34,6 +35,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => {
             if output::is_reader_gone(&error) {
                 return exit::Code::Fine.into();
+            }
+            if gone::is_closed_terminal(&error) {
+                output::complain(&format!("{:#}", gone::error()));
+                return exit::Code::Interrupted.into();
             }
             output::complain(&format!("{error:#}"));
             exit::code_of(&error).into()

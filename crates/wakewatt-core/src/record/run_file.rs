@@ -11,6 +11,7 @@
 use super::host_file::{self, HostFileError};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
+use crate::samples::busy::QuietWait;
 use crate::samples::cores::CoresSample;
 use crate::samples::disk::DiskSample;
 use crate::samples::energy::EnergySample;
@@ -127,6 +128,9 @@ pub struct RunFile {
     /// See [`Evidence::chosen_because`].
     #[serde(default)]
     pub chosen_because: Vec<String>,
+    /// See [`Evidence::quiet_wait`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_wait: Option<QuietWait>,
     /// See [`Evidence::not_done`].
     #[serde(default)]
     pub not_done: Vec<String>,
@@ -156,6 +160,7 @@ impl RunFile {
             experiments,
             timelines,
             chosen_because,
+            quiet_wait,
             not_done,
         } = evidence.clone();
         let mut run = RunFile {
@@ -180,6 +185,7 @@ impl RunFile {
             experiments,
             timelines,
             chosen_because,
+            quiet_wait,
             not_done,
         };
         run.mask_peers();
@@ -228,6 +234,7 @@ impl RunFile {
             experiments: run.experiments,
             timelines: run.timelines,
             chosen_because: run.chosen_because,
+            quiet_wait: run.quiet_wait,
             not_done: run.not_done,
         })
     }

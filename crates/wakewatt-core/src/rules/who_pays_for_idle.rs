@@ -5,11 +5,13 @@
 //! CPU or by an interrupt taken before the exit event. A state whose median wake-up stays under 10 us hurts nobody that
 //! a network or a disk would not hurt more; few wake-ups (under 50) say nothing. The total is small on a quiet machine and
 //! that is an answer too: idle states cost a share of the requests, so what counts is each wake-up and who waits for it.
+//! Named is only who was there over the whole window: a job that passed (a backup, a package manager) does not come back
+//! because a limit is set for it.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::budget;
 use crate::evidence::Evidence;
-use crate::samples::traced::{Traced, WakeRow};
+use crate::samples::traced::{Presence, Traced, WakeRow};
 use crate::units::{LatencyLimit, show_ns};
 
 const MIN_WAKES: u64 = 50;
@@ -54,16 +56,26 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
     let p50 = worst.latency.quantile(0.5);
     let median =
         p50.map_or("-".into(), |q| format!("{} [{}, {}]", show_ns(q.value_ns), show_ns(q.low_ns), show_ns(q.high_ns)));
-    let payers: Vec<String> = traced
-        .processes
-        .iter()
-        .filter(|p| p.state == state)
+    let of_state = || traced.processes.iter().filter(|p| p.state == state);
+    let stayed = || of_state().filter(|p| p.presence == Presence::Throughout);
+    let payers: Vec<String> = stayed()
         .take(3)
         .map(|p| format!("{} ({}) {} over {} wake-ups", p.name, p.tgid, show_ns(p.total_ns), p.n))
         .collect();
-    let first = traced.processes.iter().find(|p| p.state == state).map_or("nobody in particular", |p| p.name.as_str());
+    // The kernel's table holds the most active only, so it may name nobody.
+    let passing = of_state().filter(|p| p.presence == Presence::Passing).map(|p| (p.n, p.total_ns));
+    let (n_passing, passing_ns) = passing.fold((0, 0), |sum: (u64, u64), p| (sum.0 + p.0, sum.1 + p.1));
+    let stayed_ns: u64 = stayed().map(|p| p.total_ns).sum();
+    let who = match stayed().next() {
+        Some(first) if passing_ns > stayed_ns => {
+            format!("passing jobs waited most, of those that stayed {}", first.name)
+        }
+        Some(first) => format!("{} waited most", first.name),
+        None if n_passing > 0 => "only passing jobs waited".to_string(),
+        None => "who waits cannot be told".to_string(),
+    };
     let title = format!(
-        "{} of wake-ups found their CPU in {state} and waited {} at the median; {first} waited most",
+        "{} of wake-ups found their CPU in {state} and waited {} at the median; {who}",
         percent(worst.share_ratio),
         p50.map_or("-".into(), |q| show_ns(q.value_ns))
     );
@@ -82,6 +94,10 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
         .on("trace: sched_waking to sched_switch, by idle state", format!("{state}, woken by {}", worst.class.words()));
     for payer in payers {
         finding = finding.on("trace: processes woken out of idle", payer);
+    }
+    if n_passing > 0 {
+        let text = format!("passing jobs {} over {n_passing} wake-ups", show_ns(passing_ns));
+        finding = finding.on("trace: processes that came or went meanwhile", text);
     }
     let mut by_cpu: Vec<&WakeRow> =
         traced.by_cpu.iter().filter(|r| r.state == worst.state && r.class == worst.class && r.latency.n > 0).collect();
@@ -132,7 +148,38 @@ mod tests {
         };
         let name = |_, state: u32| ["POLL", "C6"][state as usize].to_string();
         let window = Window { start_at_ns: 0, end_at_ns: 5_000_000_000 };
-        Evidence { trace: Some(Traced::of(&counters, &name, window, "whole machine")), ..Evidence::default() }
+        let mut traced = Traced::of(&counters, &name, window, "whole machine");
+        traced.processes.iter_mut().for_each(|p| p.presence = Presence::Throughout);
+        Evidence { trace: Some(traced), ..Evidence::default() }
+    }
+
+    #[test]
+    fn a_passing_job_is_not_the_payer() {
+        let mut evidence = traced(100, 40_000);
+        let set = |evidence: &mut Evidence, presence: &[(&str, u64, Presence)]| {
+            let processes = &mut evidence.trace.as_mut().unwrap().processes;
+            let like = processes[0].clone();
+            *processes = presence
+                .iter()
+                .map(|(name, total_ns, presence)| crate::samples::traced::ProcessRow {
+                    name: (*name).into(),
+                    total_ns: *total_ns,
+                    presence: *presence,
+                    ..like.clone()
+                })
+                .collect();
+        };
+        let (tar, db) = (("tar", 9_000_000, Presence::Passing), ("db", 2_000_000, Presence::Throughout));
+        set(&mut evidence, &[tar, db]);
+        let both = line(&WhoPaysForIdle, &evidence);
+        assert!(both.ends_with("passing jobs waited most, of those that stayed db"), "{both}");
+        assert!(!both.contains("tar"), "{both}");
+        set(&mut evidence, &[("db", 10_000_000, Presence::Throughout), tar]);
+        assert!(line(&WhoPaysForIdle, &evidence).ends_with("db waited most"));
+        set(&mut evidence, &[tar]);
+        assert!(line(&WhoPaysForIdle, &evidence).ends_with("only passing jobs waited"));
+        set(&mut evidence, &[("tar", 1, Presence::Unknown)]);
+        assert!(line(&WhoPaysForIdle, &evidence).ends_with("who waits cannot be told"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The unit is the block (one setting held while measuring), never the single sample: samples within a block are
 //! correlated, and pooling them proves anything (MEASURE 5.3).
 
+use super::busy::Taken;
 use super::{IdleDelta, Window};
 use crate::distribution::Distribution;
 use crate::units::three_digits;
@@ -97,6 +98,9 @@ pub struct Block {
     pub values: Vec<Option<f64>>,
     /// What may have spoiled it: steal, foreign load, throttling.
     pub disturbances: Vec<String>,
+    /// What others had of the measured CPUs' time; none where nobody counted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<Taken>,
     /// Why it does not count, if so: e.g. the idle counters contradict the setting.
     pub is_rejected: Option<String>,
     /// Idle counters meanwhile.

@@ -1,6 +1,7 @@
 //! Samples: what wakewatt measured. Every one carries its acquisition window, its size and how it was taken.
 
 pub mod disk;
+pub mod busy;
 pub mod cores;
 pub mod energy;
 pub mod experiment;

@@ -122,6 +122,22 @@ pub struct ProcessRow {
     pub total_ns: u64,
     /// What these are worth.
     pub label: Label,
+    /// Was it there over the whole trace?
+    #[serde(default)]
+    pub presence: Presence,
+}
+
+/// Was a process there over a whole trace? Who pays for idle states is who stays; a job that passes is gone tomorrow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Presence {
+    /// It had started before the trace and ran when it ended.
+    Throughout,
+    /// It came or went meanwhile.
+    Passing,
+    /// Nobody looked.
+    #[default]
+    Unknown,
 }
 
 /// One window of a longer trace.
@@ -326,6 +342,7 @@ pub fn processes(counters: &WakeCounters, name_of: &dyn Fn(u32, u32) -> String) 
             n: 0,
             total_ns: 0,
             label: Label::Measured,
+            presence: Presence::Unknown,
         });
         row.n += p.n;
         row.total_ns += p.sum_ns;

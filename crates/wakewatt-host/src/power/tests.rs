@@ -58,17 +58,24 @@ fn powercap_wraps_adds_no_part_and_finds_the_dead() {
     let names: Vec<&str> = channels.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(names, ["package-0", "core of package-0", "dram of package-0", "psys"], "the mmio twin is left out");
     let (start, mut energy) = (monotonic_ns(), 0);
-    let sample = recorded(&on(root.path()), &["powercap"], 300, |_| {
-        // 100 W in package and 10 W in dram, past the end of the range: a file is replaced whole, as sysfs gives it.
-        energy = (monotonic_ns() - start) / 10;
-        for (zone, uj) in
-            [(ZONE.to_string(), energy), (format!("{ZONE}:0"), energy / 2), (format!("{ZONE}:1"), energy / 10)]
-        {
-            let beside = root.path().join("new");
-            std::fs::write(&beside, format!("{}\n", (262_143_000_000 + uj) % 262_143_328_850)).unwrap();
-            std::fs::rename(&beside, root.path().join(zone.trim_start_matches('/')).join("energy_uj")).unwrap();
-        }
-    });
+    let mut record = |ms| {
+        recorded(&on(root.path()), &["powercap"], ms, |_| {
+            // 100 W in package and 10 W in dram, past the end of the range: a file is replaced whole, as sysfs gives it.
+            energy = (monotonic_ns() - start) / 10;
+            for (zone, uj) in
+                [(ZONE.to_string(), energy), (format!("{ZONE}:0"), energy / 2), (format!("{ZONE}:1"), energy / 10)]
+            {
+                let beside = root.path().join("new");
+                std::fs::write(&beside, format!("{}\n", (262_143_000_000 + uj) % 262_143_328_850)).unwrap();
+                std::fs::rename(&beside, root.path().join(zone.trim_start_matches('/')).join("energy_uj")).unwrap();
+            }
+        })
+    };
+    // Who writes the counters may be late on a busy machine; in a longer window that is a smaller part.
+    let watts_of = |sample: &EnergySample| meter(sample, "powercap").total.as_ref().map(|t| t.mean_uw as f64 / 1e6);
+    let is_near = |sample: &EnergySample| watts_of(sample).is_some_and(|watts| (80.0..140.0).contains(&watts));
+    let sample = record(300);
+    let sample = if is_near(&sample) { sample } else { record(10_000) };
     let powercap = meter(&sample, "powercap");
     let total = powercap.total.as_ref().unwrap();
     assert_eq!((total.covers.as_str(), total.of.len()), ("package + dram", 2));
@@ -167,6 +174,8 @@ fn of_command(text: &str, ms: u64) -> EnergySample {
 fn a_command_may_print_once_per_call_or_go_on() {
     for text in ["echo 150", "while :; do echo 150 W; sleep 0.02; done"] {
         let sample = of_command(text, 400);
+        let is_enough = meter(&sample, "command").channels.first().is_some_and(|channel| channel.n >= 3);
+        let sample = if is_enough { sample } else { of_command(text, 20_000) };
         let command = meter(&sample, "command");
         assert_eq!(command.total.as_ref().map(|t| t.mean_uw), Some(150_000_000), "{text}: {command:?}");
         assert!(command.channels[0].n >= 3, "{text}: {command:?}");

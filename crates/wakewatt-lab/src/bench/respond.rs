@@ -2,7 +2,9 @@
 //!
 //! UDP and TCP on the same port. It answers only whole requests of its version, with as many bytes as it got, and keeps
 //! nothing. It binds to loopback unless told otherwise, since whoever reaches the port can make this CPU work. TCP
-//! serves one connection at a time; a silent one is closed after 30 s.
+//! serves several connections, each in a thread of its own, so that nobody waits for a slow client: one that sends
+//! nothing for 30 s is closed, one that takes more than a second for a request once begun, and one that does not read its
+//! replies. More than the limit are closed at once.
 
 use super::wire::{Direction, LENGTH, Message};
 use super::*;
@@ -10,7 +12,7 @@ use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use wakewatt_core::samples::Scheduling;
@@ -21,6 +23,10 @@ use wakewatt_host::{clock, sleep};
 /// How often a waiting thread looks at its stop flag.
 pub(crate) const STOP_LOOK: Duration = Duration::from_millis(50);
 const SILENT_LIMIT_NS: u64 = 30_000_000_000;
+/// A request comes in one piece or two: who takes longer for the rest of one is no requester.
+const PIECE_LIMIT_NS: u64 = 1_000_000_000;
+/// Connections at a time. A measurement needs one.
+const MOST_CONNECTIONS: usize = 16;
 
 /// How to respond.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +73,8 @@ impl Responder {
         let mut responder =
             Responder { address, scheduling: Scheduling::Other("not started".into()), stop, threads: Vec::new() };
         responder.spawn(spec, ready.clone(), move |cpu, stop| serve_udp(&udp, cpu, stop))?;
-        responder.spawn(spec, ready, move |cpu, stop| serve_tcp(&tcp, cpu, stop))?;
+        let connection = spec.clone();
+        responder.spawn(spec, ready, move |_, stop| serve_tcp(&tcp, &connection, stop))?;
         for _ in 0..2 {
             responder.scheduling = is_ready
                 .recv()
@@ -165,16 +172,32 @@ fn serve_udp(socket: &UdpSocket, cpu: Option<Cpu>, stop: &AtomicBool) {
     }
 }
 
-fn serve_tcp(listener: &TcpListener, cpu: Option<Cpu>, stop: &AtomicBool) {
-    while !stop.load(Ordering::Relaxed) {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                let _ = serve_connection(stream, cpu, stop);
+fn serve_tcp(listener: &TcpListener, spec: &RespondSpec, stop: &AtomicBool) {
+    let n_open = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        while !stop.load(Ordering::Relaxed) {
+            match listener.accept() {
+                // Closed at once: one more thread would be the price of knocking.
+                Ok(_) if n_open.load(Ordering::Relaxed) >= MOST_CONNECTIONS => {}
+                Ok((stream, _)) => {
+                    n_open.fetch_add(1, Ordering::Relaxed);
+                    let serve = || {
+                        // As the responder itself is pinned and scheduled; refused there, it was said so at the start.
+                        if let Ok(_thread) = MeasuringThread::enter(spec.cpu, spec.fifo_priority) {
+                            let _ = serve_connection(stream, spec.cpu, stop);
+                        }
+                        n_open.fetch_sub(1, Ordering::Relaxed);
+                    };
+                    let name = std::thread::Builder::new().name("wakewatt-respond".into());
+                    if name.spawn_scoped(scope, serve).is_err() {
+                        n_open.fetch_sub(1, Ordering::Relaxed);
+                    }
+                }
+                // Nobody there: look again soon. A connection waits at most this long, before anything is measured.
+                Err(_) => drop(sleep::sleep_until(clock::monotonic_ns() + 20_000_000)),
             }
-            // Nobody there: look again soon. A connection waits at most this long, before anything is measured.
-            Err(_) => drop(sleep::sleep_until(clock::monotonic_ns() + 20_000_000)),
         }
-    }
+    });
 }
 
 fn serve_connection(mut stream: TcpStream, cpu: Option<Cpu>, stop: &AtomicBool) -> std::io::Result<()> {
@@ -184,16 +207,26 @@ fn serve_connection(mut stream: TcpStream, cpu: Option<Cpu>, stop: &AtomicBool) 
     stream.set_write_timeout(Some(STOP_LOOK))?;
     enable_receive_stamps(stream.as_fd())?;
     let (mut buffer, mut n_filled) = ([0; LENGTH], 0);
-    let mut heard_at_ns = clock::monotonic_ns();
+    // When the last whole request came, and when the one under way began.
+    let (mut heard_at_ns, mut begun_at_ns) = (clock::monotonic_ns(), 0);
     while !stop.load(Ordering::Relaxed) {
+        let is_late = |now_ns: u64| match n_filled {
+            0 => now_ns - heard_at_ns > SILENT_LIMIT_NS,
+            _ => now_ns - begun_at_ns > PIECE_LIMIT_NS,
+        };
+        if is_late(clock::monotonic_ns()) {
+            return Err(ErrorKind::TimedOut.into());
+        }
         let got = match receive(stream.as_fd(), &mut buffer[n_filled..]) {
             Ok(got) if got.n_bytes == 0 => return Ok(()),
             Ok(got) => got,
-            Err(why) if is_pause(&why) && clock::monotonic_ns() - heard_at_ns < SILENT_LIMIT_NS => continue,
+            Err(why) if is_pause(&why) => continue,
             Err(why) => return Err(why),
         };
         let user_rx_at_ns = clock::realtime_ns();
-        heard_at_ns = clock::monotonic_ns();
+        if n_filled == 0 {
+            begun_at_ns = clock::monotonic_ns();
+        }
         n_filled += got.n_bytes;
         if n_filled == LENGTH {
             n_filled = 0;
@@ -202,6 +235,7 @@ fn serve_connection(mut stream: TcpStream, cpu: Option<Cpu>, stop: &AtomicBool) 
             let Some(mut reply) = reply else { return Ok(()) };
             reply.user_tx_at_ns = clock::realtime_ns();
             stream.write_all(&reply.encode())?;
+            heard_at_ns = clock::monotonic_ns();
         }
     }
     Ok(())
@@ -209,4 +243,66 @@ fn serve_connection(mut stream: TcpStream, cpu: Option<Cpu>, stop: &AtomicBool) 
 
 pub(crate) fn is_pause(why: &std::io::Error) -> bool {
     matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    const PATIENCE: Duration = Duration::from_secs(120);
+
+    fn connected(address: SocketAddr) -> TcpStream {
+        let stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    fn is_answered(stream: &mut TcpStream) -> bool {
+        stream.write_all(&Message::request(1, 1).encode()).unwrap();
+        let mut reply = [0; LENGTH];
+        stream.read_exact(&mut reply).is_ok()
+            && Message::decode(&reply).is_some_and(|m| m.direction == Direction::Reply)
+    }
+
+    #[test]
+    fn silent_and_slow_clients_hold_nobody_up() {
+        let spec = RespondSpec { fifo_priority: None, ..RespondSpec::loopback(None) };
+        let responder = Responder::start(&spec).unwrap();
+        // One says nothing, one stops in the middle, one sends and never reads.
+        let silent = connected(responder.address());
+        let mut slow = connected(responder.address());
+        slow.write_all(&Message::request(1, 1).encode()[..LENGTH / 2]).unwrap();
+        let mut deaf = connected(responder.address());
+        deaf.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        let request = Message::request(1, 1).encode();
+        let mut n_sent = 0;
+        while n_sent < 1_000_000 && deaf.write_all(&request).is_ok() {
+            n_sent += 1;
+        }
+        assert!(is_answered(&mut connected(responder.address())), "others are served");
+        // Who stopped in the middle is hung up on, and the one that says nothing is not, yet.
+        assert_eq!(slow.read(&mut [0; 1]).unwrap(), 0);
+        silent.set_nonblocking(true).unwrap();
+        assert_eq!((&silent).read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn more_than_the_limit_are_closed_and_places_come_free() {
+        let spec = RespondSpec { fifo_priority: None, ..RespondSpec::loopback(None) };
+        let responder = Responder::start(&spec).unwrap();
+        let mut all: Vec<TcpStream> = (0..MOST_CONNECTIONS).map(|_| connected(responder.address())).collect();
+        assert!(all.iter_mut().all(is_answered));
+        assert_eq!(connected(responder.address()).read(&mut [0; 1]).unwrap_or(0), 0, "closed");
+        drop(all);
+        let start = std::time::Instant::now();
+        let is_free = || {
+            let mut stream = connected(responder.address());
+            let _ = stream.write_all(&Message::request(1, 1).encode());
+            matches!(stream.read(&mut [0; LENGTH]), Ok(n) if n > 0)
+        };
+        while !is_free() {
+            assert!(start.elapsed() < PATIENCE, "no place came free");
+        }
+    }
 }

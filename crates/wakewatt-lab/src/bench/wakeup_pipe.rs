@@ -119,7 +119,7 @@ mod tests {
     fn the_samples_lie_in_the_window_even_on_one_cpu() {
         let cpu = wakewatt_host::affinity::allowed_cpus().unwrap().first().unwrap();
         // A CPU that others keep for all of the 20 ms yields nothing.
-        let mut slices = (0..20).map(|_| pipe(&spec(cpu, cpu), &AtomicBool::new(false), &Tree::default()));
+        let mut slices = (0..2000).map(|_| pipe(&spec(cpu, cpu), &AtomicBool::new(false), &Tree::default()));
         let slice = slices.find(|slice| !matches!(slice, Err(BenchError::NoSamples))).unwrap().unwrap();
         let window_ns = (slice.sample.window.end_at_ns - slice.sample.window.start_at_ns) as f64;
         let sum_ns = slice.sample.latency.mean_ns * slice.hist.len() as f64;

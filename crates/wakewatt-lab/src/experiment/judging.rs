@@ -185,6 +185,7 @@ mod tests {
             window: Window::default(),
             values: vec![Some(value)],
             disturbances: vec![],
+            taken: None,
             is_rejected: is_bad.then(|| "spoilt".into()),
             idle: vec![],
         };

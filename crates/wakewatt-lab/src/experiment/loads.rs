@@ -87,6 +87,7 @@ mod tests {
                 window: Window::default(),
                 values: vec![value],
                 disturbances: vec![],
+                taken: None,
                 is_rejected: is_rejected.map(Into::into),
                 idle: vec![],
             },

@@ -346,6 +346,8 @@ impl Runner<'_> {
         let limits = self.design.limits;
         let spoilt = noise.spoilt(&limits, workload.is_busy());
         let mut noise = if workload.is_busy() { noise.without_others() } else { noise };
+        // Without a single counter nothing is known, which is not quiet.
+        let taken = noise_before.is_known().then(|| noise.taken());
         disturbances.append(&mut noise.notes);
         let offset_ns = wall_offset_ns(clock);
         let step_ns = offset_ns - std::mem::replace(&mut self.wall_offset_ns, offset_ns);
@@ -362,6 +364,7 @@ impl Runner<'_> {
             values: measured.values,
             is_rejected: is_cut.or(measured.is_invalid).or_else(contradiction).or(spoilt),
             disturbances,
+            taken,
             idle: measured.idle,
         };
         Ok((block, Samples { latencies: measured.latencies, levels: measured.levels }))
@@ -382,6 +385,7 @@ fn refused(round: usize, id: &str, at_ns: u64, n_metrics: usize, why: &str) -> B
         values: vec![None; n_metrics],
         is_rejected: Some(format!("the arm could not be set, tried twice: {why}")),
         disturbances: Vec::new(),
+        taken: None,
         idle: Vec::new(),
     }
 }

@@ -191,21 +191,21 @@ mod tests {
     #[test]
     fn neither_what_it_leaves_behind_nor_a_command_that_hangs_is_waited_for() {
         let start_ns = monotonic_ns();
-        let left = run("echo score: 3; sleep 9 &");
+        let left = run("echo score: 3; sleep 60 &");
         assert_eq!((left.values[0], left.is_invalid), (Some(3.0), None));
-        assert!(monotonic_ns() - start_ns < 8_000_000_000);
-        let argv = ["sh", "-c", "sleep 30"].map(str::to_string).to_vec();
+        assert!(monotonic_ns() - start_ns < 50_000_000_000);
+        let argv = ["sh", "-c", "sleep 600"].map(str::to_string).to_vec();
         let mut hangs = CommandWorkload::new(argv, &[], CpuSet::new()).unwrap();
         hangs.longest_ns = 100_000_000;
         assert!(hangs.measure(&AtomicBool::new(false)).unwrap().is_invalid.unwrap().contains("ended after 100"));
-        assert!(monotonic_ns() - start_ns < 20_000_000_000);
+        assert!(monotonic_ns() - start_ns < 300_000_000_000);
     }
 
     #[test]
     fn an_interrupt_ends_it() {
-        let argv = ["sh", "-c", "sleep 60"].map(str::to_string).to_vec();
+        let argv = ["sh", "-c", "sleep 600"].map(str::to_string).to_vec();
         let start_ns = monotonic_ns();
         CommandWorkload::new(argv, &[], CpuSet::new()).unwrap().measure(&AtomicBool::new(true)).unwrap();
-        assert!(monotonic_ns() - start_ns < 10_000_000_000);
+        assert!(monotonic_ns() - start_ns < 300_000_000_000);
     }
 }

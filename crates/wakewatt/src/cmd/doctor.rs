@@ -32,6 +32,7 @@ mod chosen;
 mod disk;
 mod experiment;
 mod power;
+mod quiet;
 mod states;
 
 /// The report's name when none is given.
@@ -104,6 +105,9 @@ pub struct Document<'a> {
     pub verdict: &'a str,
     /// Why to believe it.
     pub how_sure: &'a str,
+    /// The machine was busy while it was measured: what that means, and what to do; none where it was quiet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy: Option<&'a str>,
     /// What must be known with it.
     pub warnings: &'a [String],
     /// Every rule's answer, findings first.
@@ -168,6 +172,8 @@ fn measure(args: &DoctorArgs, start_at_ns: u64, src: &dyn Source, evidence: &mut
             return evidence.not_done.push(format!("measurements: cannot ask which CPUs this process may use: {why}"));
         }
     };
+    // Its time is its own: what doctor measures gets all of what it was promised.
+    let start_at_ns = start_at_ns + quiet::wait(args.wait_quiet, &allowed, src, evidence, interrupt);
     let times = if args.quick { QUICK } else { FULL };
     let Some(cpu) = pick::sleeper(&allowed) else {
         return evidence.not_done.push("measurements: this process may use no CPU".into());
@@ -298,6 +304,7 @@ fn show(args: &DoctorArgs, report: &Report, colour: Colour) -> Result<()> {
         let document = Document {
             verdict: &verdict.sentence,
             how_sure: &verdict.how_sure,
+            busy: verdict.busy.as_deref(),
             warnings: &verdict.warnings,
             rulings: &report.rulings,
             evidence: &report.evidence,

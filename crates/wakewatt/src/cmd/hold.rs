@@ -19,7 +19,7 @@ pub fn run(args: &HoldArgs) -> Result<Code> {
     std::io::stdout().write_all(b"on\n")?;
     std::io::stdout().flush()?;
     while !interrupt.is_set() {
-        wait.wait(None, u64::MAX);
+        wait.wait(u64::MAX);
     }
     drop(held);
     Ok(Code::Fine)

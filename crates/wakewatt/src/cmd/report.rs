@@ -35,6 +35,7 @@ pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
         let document = Document {
             verdict: &verdict.sentence,
             how_sure: &verdict.how_sure,
+            busy: verdict.busy.as_deref(),
             warnings: &verdict.warnings,
             rulings: &report.rulings,
             evidence: &report.evidence,

@@ -8,9 +8,18 @@ use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
 use anyhow::Result;
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use wakewatt_lab::bench::{self, RespondSpec};
+
+/// What must be known of an address that is every address of this machine.
+fn reach(address: SocketAddr) -> Option<&'static str> {
+    address.ip().is_unspecified().then_some(
+        "note: that is every address of this machine; whoever reaches one is answered, without asking who it is. \
+         Name the address that the requester uses: --listen ADDRESS:PORT",
+    )
+}
 
 /// Runs it.
 pub fn run(args: &RespondArgs) -> Result<Code> {
@@ -27,8 +36,24 @@ pub fn run(args: &RespondArgs) -> Result<Code> {
     }
     let spec = RespondSpec { bind: args.listen, ..RespondSpec::loopback(args.cpu) };
     bench::respond(&spec, interrupt.flag(), |responder| {
-        output::remark(&format!("answering on {} (UDP and TCP) until interrupted", responder.address()));
+        let address = responder.address();
+        output::remark(&format!("answering on {address} (UDP and TCP) until interrupted"));
+        if let Some(word) = reach(address) {
+            output::remark(word);
+        }
     })
     .map_err(|e| Failure::error(Code::CouldNotMeasure, e.to_string()))?;
     Ok(Code::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_is_told_of_and_one_is_not() {
+        let is_told = |address: &str| reach(address.parse().unwrap()).is_some();
+        assert!(is_told("0.0.0.0:7") && is_told("[::]:7"));
+        assert!(!is_told("127.0.0.1:7") && !is_told("192.0.2.1:7") && !is_told("[::1]:7"));
+    }
 }

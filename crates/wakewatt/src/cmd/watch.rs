@@ -52,9 +52,16 @@ pub fn run(args: &WatchArgs, colour: Colour) -> Result<Code> {
     if is_stream {
         return stream::run(args, feed, latency.as_mut(), &interrupt);
     }
-    let outcome = tui::run(args, colour, &mut feed, &mut *latency, &interrupt)?;
-    feed.finish(if interrupt.is_set() { "interrupted" } else { "ended by its user" })?;
-    Ok(outcome)
+    let outcome = tui::run(args, colour, &mut feed, &mut *latency, &interrupt);
+    // Whatever ended the screen, the recording gets its end.
+    let finished = feed.finish(match &outcome {
+        _ if interrupt.is_set() => "interrupted",
+        Ok(_) => "ended by its user",
+        Err(_) => "the screen was lost",
+    });
+    let code = outcome?;
+    finished?;
+    Ok(code)
 }
 
 /// The moments the user named.
@@ -73,7 +80,7 @@ fn open(args: &WatchArgs) -> Result<Feed> {
         return Err(Failure::error(Code::CouldNotMeasure, why));
     }
     if let Some(folder) = &args.record {
-        sampler.record(folder)?;
+        sampler.record(folder, args.record_limit)?;
     }
     Ok(Feed::Live(Box::new(sampler)))
 }

@@ -7,7 +7,11 @@ use wakewatt_core::visible;
 /// The document.
 pub fn render(report: &Report) -> String {
     let r = view::of(report);
-    let mut out = format!("# {}\n\n**{}**\n\n{}\n\n", safe(&r.title), safe(&r.sentence), safe(&r.how_sure));
+    let mut out = format!("# {}\n\n**{}**\n\n", safe(&r.title), safe(&r.sentence));
+    if let Some(busy) = &r.busy {
+        out += &format!("> **{}**\n\n", safe(busy));
+    }
+    out += &format!("{}\n\n", safe(&r.how_sure));
     for warning in &r.warnings {
         out += &format!("> **{}**\n\n", safe(warning));
     }

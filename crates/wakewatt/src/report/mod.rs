@@ -18,6 +18,7 @@ pub mod export;
 pub mod html;
 pub mod markdown;
 pub mod sample;
+pub mod busy;
 mod study_verdict;
 pub mod text;
 pub mod trace;

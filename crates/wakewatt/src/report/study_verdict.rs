@@ -44,7 +44,7 @@ pub(super) fn of(run: &ExperimentRun, conclusions: &Conclusions, warnings: Vec<S
             )
         }
     };
-    Verdict { kind, sentence, how_sure: how_sure(run, conclusions), warnings }
+    Verdict { kind, sentence, how_sure: how_sure(run, conclusions), busy: None, warnings }
 }
 
 fn how_sure(run: &ExperimentRun, conclusions: &Conclusions) -> String {

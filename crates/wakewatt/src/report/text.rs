@@ -36,6 +36,9 @@ pub fn render(report: &Report, style: Style) -> String {
     let r = view::of(report);
     let mut out = Paper { style, text: String::new() };
     out.wrap(BOLD, "", "", &r.sentence);
+    if let Some(busy) = &r.busy {
+        out.wrap(RED, "! ", "  ", busy);
+    }
     out.wrap(DIM, "", "", &r.how_sure);
     for warning in &r.warnings {
         out.wrap(RED, "! ", "  ", warning);

@@ -7,10 +7,11 @@
 //! its tail is worse), the same sentence says so: a faster median with a slower p99 is not a win. Where doctor turned two
 //! settings the one with more at stake comes first, and a second sentence says what the other showed.
 
-use super::study_verdict;
 use super::words::{median, ns_rough, percent, plural, ratio, ratio_interval, sentence_case};
+use super::{busy, study_verdict};
 use wakewatt_core::choice::{self, Subject};
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::busy::Busy;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Verdict as Word};
 
 /// Within this of 1 an effect is not worth a change; the same bound as `samples::experiment::Verdict`.
@@ -56,6 +57,8 @@ pub struct Verdict {
     pub sentence: String,
     /// Why to believe it, or what would decide.
     pub how_sure: String,
+    /// The machine was busy: what is to be thought of the numbers, and what to do.
+    pub busy: Option<String>,
     /// What must be known with it: settings not put back, blocks thrown away.
     pub warnings: Vec<String>,
 }
@@ -83,6 +86,12 @@ pub(super) fn turned(evidence: &Evidence) -> Vec<&ExperimentRun> {
 
 /// The verdict on this evidence.
 pub fn of(evidence: &Evidence) -> Verdict {
+    let mut verdict = of_turned(evidence);
+    verdict.busy = busy::line(evidence, &turned(evidence));
+    verdict
+}
+
+fn of_turned(evidence: &Evidence) -> Verdict {
     let runs = turned(evidence);
     let Some((run, others)) = runs.split_first() else {
         return without_experiment(evidence);
@@ -108,6 +117,7 @@ fn of_run(run: &ExperimentRun) -> Verdict {
                 run.stopped_because
             ),
             how_sure: format!("Nothing can be said from this run; {}.", what_would_help(run)),
+            busy: None,
             warnings,
         };
     };
@@ -121,7 +131,7 @@ fn of_run(run: &ExperimentRun) -> Verdict {
         Some(but) => format!("{core}; but {but}."),
         None => format!("{core}."),
     };
-    Verdict { kind, sentence, how_sure: how_sure(run, effect), warnings }
+    Verdict { kind, sentence, how_sure: how_sure(run, effect), busy: None, warnings }
 }
 
 /// `interval 4.6–5.9 at 95 % over all looks, 10 rounds, 34 us against 6.5 us`.
@@ -138,8 +148,34 @@ fn numbers(run: &ExperimentRun, effect: &Effect) -> String {
     text
 }
 
+/// What may be said of a ratio: itself, or, of a run on a busy machine, the near end of its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Stated {
+    Value(f64),
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+/// See [`Stated`].
+pub(super) fn stated(run: &ExperimentRun, value: f64, low: f64, high: f64) -> Stated {
+    match Busy::during(&[run]) {
+        None => Stated::Value(value),
+        Some(_) if value >= 1.0 => Stated::AtLeast(low),
+        Some(_) => Stated::AtMost(high),
+    }
+}
+
+/// How many times as long.
+fn times(run: &ExperimentRun, value: f64, low: f64, high: f64) -> String {
+    match stated(run, value, low, high) {
+        Stated::Value(value) => ratio(value),
+        Stated::AtLeast(low) => format!("at least {}", ratio(low)),
+        Stated::AtMost(high) => format!("at most {}", ratio(high)),
+    }
+}
+
 fn slower(run: &ExperimentRun, effect: &Effect) -> String {
-    let times = ratio(effect.ratio);
+    let times = times(run, effect.ratio, effect.ratio_low, effect.ratio_high);
     let numbers = numbers(run, effect);
     if effect.metric.starts_with("wakeup.") && effect.arm == "poll" && sleeps(run, &effect.baseline) {
         return format!(
@@ -166,7 +202,7 @@ fn faster(run: &ExperimentRun, effect: &Effect) -> String {
         sentence_case(&metric(run, &effect.metric)),
         arm(run, &effect.baseline),
         arm(run, &effect.arm),
-        ratio(effect.ratio),
+        times(run, effect.ratio, effect.ratio_low, effect.ratio_high),
         numbers(run, effect)
     )
 }
@@ -236,7 +272,7 @@ fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> {
         .collect();
     against.sort_by_key(|e| source(&e.metric) != source(&primary.metric));
     let effect = against.first()?;
-    let (slow_arm, times, low, high) = if opposite == Word::Lower {
+    let (slow_arm, value, low, high) = if opposite == Word::Lower {
         (&effect.arm, 1.0 / effect.ratio, 1.0 / effect.ratio_high, 1.0 / effect.ratio_low)
     } else {
         (&effect.baseline, effect.ratio, effect.ratio_low, effect.ratio_high)
@@ -244,7 +280,7 @@ fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> {
     Some(format!(
         "{} goes the other way, {} times as long with {} (interval {} at 95 % over all looks)",
         metric(run, &effect.metric),
-        ratio(times),
+        times(run, value, low, high),
         arm(run, slow_arm),
         ratio_interval(low, high)
     ))
@@ -311,6 +347,7 @@ fn without_experiment(evidence: &Evidence) -> Verdict {
         sentence,
         how_sure: "Only an experiment that changes the setting and puts it back can tell what the setting costs."
             .into(),
+        busy: None,
         warnings: Vec::new(),
     }
 }
@@ -376,6 +413,7 @@ fn arm(run: &ExperimentRun, id: &str) -> String {
 mod tests {
     use super::super::sample;
     use super::*;
+    use wakewatt_core::samples::busy::{QuietWait, Taken, WaitEnd};
 
     #[test]
     fn the_effect_is_said_with_its_interval_rounds_and_both_values() {
@@ -463,6 +501,49 @@ mod tests {
         );
         report.evidence.experiments[0].after[0].1 = "powersave".into();
         assert!(report.verdict().warnings[0].contains("Not everything was put back"));
+    }
+
+    #[test]
+    fn a_busy_machine_is_told_under_the_verdict_and_the_effect_is_a_bound() {
+        let quiet = sample::two_arms().verdict();
+        assert_eq!(quiet.busy, None);
+        assert!(!quiet.sentence.contains("at least"), "{}", quiet.sentence);
+        let mut report = sample::two_arms();
+        let run = report.evidence.experiment.as_mut().unwrap();
+        run.blocks.iter_mut().for_each(|b| b.taken = Some(Taken { steal_ratio: 0.3, foreign_ratio: Some(0.12) }));
+        let n = run.blocks.len();
+        let low = ratio(run.effects[0].ratio_low);
+        let verdict = report.verdict();
+        assert!(verdict.sentence.contains(&format!("takes at least {low} times as long")), "{}", verdict.sentence);
+        let line = verdict.busy.unwrap();
+        for part in
+            [&format!("{n} of {n} blocks were disturbed") as &str, "took up to 30 %", "up to 12 %", "--wait-quiet"]
+        {
+            assert!(line.contains(part), "{part}: {line}");
+        }
+        // Directly under the sentence in every format, and a field of its own in JSON.
+        let text = report.to_text(crate::report::text::Style::default());
+        let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace("! ", "");
+        let (text, html, markdown) = (flat(&text), flat(&report.to_html().unwrap()), flat(&report.to_markdown()));
+        for (name, text) in [("text", text), ("html", html), ("markdown", markdown)] {
+            let (at, sure) = (text.find("The machine was busy: "), text.find("chance would give").unwrap());
+            assert!(at.is_some_and(|at| at < sure), "{name}");
+        }
+        assert!(report.to_text(crate::report::text::Style::default()).lines().all(|l| l.chars().count() <= 80));
+    }
+
+    #[test]
+    fn waiting_in_vain_is_told_also_where_nothing_was_turned() {
+        let mut report = sample::read_only();
+        let wait = |end| {
+            let last = Some(Taken { steal_ratio: 0.0, foreign_ratio: Some(0.4) });
+            Some(QuietWait { end, waited_ns: 600_000_000_000, n_looks: 600, n_quiet: 12, last })
+        };
+        report.evidence.quiet_wait = wait(WaitEnd::Quiet);
+        assert_eq!(report.verdict().busy, None);
+        report.evidence.quiet_wait = wait(WaitEnd::GaveUp);
+        let line = report.verdict().busy.unwrap();
+        assert!(line.contains("12 of 600 looks") && line.contains("40 %") && line.contains("quieter hour"), "{line}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod history;
 pub mod state;
 pub mod update;
 pub mod view;
+mod keys;
 mod terminal;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -19,22 +20,17 @@ use crate::cli::WatchArgs;
 use crate::cmd::watch::LatencyFeed;
 use crate::cmd::watch::sampler::{Feed, Player};
 use crate::exit::{Code, Failure};
+use crate::gone;
 use crate::interrupt::{Interrupt, Wait, Woken};
 use crate::output::Colour;
 use anyhow::{Context, Result};
 use filter::Filter;
-use ratatui::crossterm::event::{self, KeyCode, KeyEventKind, KeyModifiers, MouseEventKind};
-use ratatui::crossterm::terminal::size;
 use rows::{GroupBy, Sort};
 use state::{Look, Play, State};
-use std::time::Duration;
-use terminal::Screen;
+use terminal::{Heard, Screen, size};
 use update::{Effect, Event, update};
 use wakewatt_host::clock;
 
-const GONE: &str = "the terminal is gone";
-/// Keys that come in pieces end an empty read or two, not this many.
-const MOST_EMPTY: usize = 1000;
 /// Length of the first interval.
 const FIRST_NS: u64 = 300_000_000;
 
@@ -50,7 +46,6 @@ pub fn run(
     let wait = Wait::listen()?;
     let mut screen = Screen::take(args.mouse)?;
     let mut due_ns = clock::monotonic_ns();
-    let mut n_empty = 0;
     loop {
         if interrupt.is_set() {
             return Ok(Code::Interrupted);
@@ -66,23 +61,26 @@ pub fn run(
             let pace_ns = if state.rates.is_none() { state.interval_ns.min(FIRST_NS) } else { pace_ns(&state) };
             due_ns = next_due_ns(due_ns, pace_ns);
         }
-        draw(&state, &mut screen)?;
-        let left_ns = due_ns.saturating_sub(clock::monotonic_ns());
-        match wait.wait(Some(screen.input()), left_ns) {
-            Woken::Time => n_empty = 0,
-            Woken::Signal => effects.extend(keys(&mut state)?.0),
-            Woken::Input => {
-                let (found, n_events) = keys(&mut state)?;
-                effects.extend(found);
-                // A terminal that always has something to read and never anything in it has gone.
-                n_empty = if n_events == 0 { n_empty + 1 } else { 0 };
-                anyhow::ensure!(n_empty < MOST_EMPTY, GONE);
-            }
+        // What cannot be drawn on a terminal that has gone is no trouble of its own.
+        if let Err(error) = screen.draw(state.size, |frame| view::draw(&state, frame)) {
+            return Err(if gone::is_gone(rustix::stdio::stdout()) { gone::error() } else { error.into() });
         }
-        if let Ok((width, height)) = size() {
-            if (width, height) != state.size {
-                effects.extend(update(&mut state, Event::Resize(width, height)));
-            }
+        let left_ns = due_ns.saturating_sub(clock::monotonic_ns());
+        let woken = wait.wait_for(Some(screen.input()), Some(rustix::stdio::stdout()), left_ns);
+        // A signal counts before any key: it may have come because the terminal went.
+        if interrupt.is_set() {
+            return Ok(Code::Interrupted);
+        }
+        match woken {
+            Woken::Time => {}
+            Woken::Gone => return Err(gone::error()),
+            Woken::Signal | Woken::Input => match screen.heard() {
+                Heard::Gone => return Err(gone::error()),
+                Heard::Keys(keys) => effects.extend(keys.into_iter().filter_map(|key| update(&mut state, key))),
+            },
+        }
+        if let Some((width, height)) = size().filter(|size| *size != state.size) {
+            effects.extend(update(&mut state, Event::Resize(width, height)));
         }
         for effect in effects {
             match effect {
@@ -100,42 +98,6 @@ pub fn run(
 pub fn next_due_ns(due_ns: u64, interval_ns: u64) -> u64 {
     let (next_ns, now_ns) = (due_ns.saturating_add(interval_ns), clock::monotonic_ns());
     if next_ns > now_ns { next_ns } else { now_ns.saturating_add(interval_ns) }
-}
-
-/// Pressed keys and what they ask for, without waiting for any; and how many events there were.
-fn keys(state: &mut State) -> Result<(Vec<Effect>, usize)> {
-    let (mut effects, mut n_events) = (Vec::new(), 0);
-    while event::poll(Duration::ZERO).context(GONE)? {
-        n_events += 1;
-        let change = match event::read().context(GONE)? {
-            event::Event::Key(key) if key.kind == KeyEventKind::Release => continue,
-            event::Event::Key(key) if key.modifiers.contains(KeyModifiers::CONTROL) => match key.code {
-                KeyCode::Char('c') => Event::Interrupt,
-                _ => continue,
-            },
-            event::Event::Key(key) => Event::Key(key.code),
-            event::Event::Mouse(mouse) => match mouse.kind {
-                MouseEventKind::ScrollDown => Event::Wheel(3),
-                MouseEventKind::ScrollUp => Event::Wheel(-3),
-                _ => continue,
-            },
-            event::Event::Resize(width, height) => Event::Resize(width, height),
-            _ => continue,
-        };
-        effects.extend(update(state, change));
-    }
-    Ok((effects, n_events))
-}
-
-fn draw(state: &State, screen: &mut Screen) -> Result<()> {
-    screen.terminal.draw(|frame| {
-        // The terminal may have changed since; what is drawn must fit it.
-        let area = frame.area();
-        if (area.width, area.height) == state.size {
-            view::draw(state, frame);
-        }
-    })?;
-    Ok(())
 }
 
 /// How long one interval stays: as long as it took, or shorter when playing fast.

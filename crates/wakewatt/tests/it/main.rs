@@ -9,6 +9,7 @@
 mod border;
 mod cli;
 mod faults;
+mod gone;
 mod hostile;
 mod hostile_names;
 mod icmp;
@@ -19,6 +20,7 @@ mod matrix;
 mod measure;
 mod outputs;
 mod recording;
+mod pty;
 mod remedy;
 mod runs;
 mod schemas;

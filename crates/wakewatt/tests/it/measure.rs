@@ -43,17 +43,8 @@ fn only_files_and_devices_are_read_and_memory_is_no_disk() {
     let before = fs::read(file.path()).unwrap();
     let refused = run(&["measure", "disk", text(file.path()), "--duration", "100ms"]);
     assert!(refused.code == Some(3) && refused.err.contains("tmpfs"), "{refused:?}");
-    let read = run(&[
-        "measure",
-        "disk",
-        text(file.path()),
-        "--buffered",
-        "--engine",
-        "psync",
-        "--duration",
-        "100ms",
-        "--json",
-    ]);
+    let read =
+        run(&["measure", "disk", text(file.path()), "--buffered", "--engine", "psync", "--duration", "2s", "--json"]);
     let document = assert_valid(&validator("measure"), "disk", &read.out);
     assert_eq!(document["disk"][0]["target"]["is_direct"], false, "{document}");
     assert_eq!(fs::read(file.path()).unwrap(), before, "what is measured is never written to");
@@ -62,8 +53,7 @@ fn only_files_and_devices_are_read_and_memory_is_no_disk() {
 #[test]
 fn a_file_is_made_only_where_there_is_room_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let made =
-        run(&["measure", "disk", "--in", text(folder.path()), "--buffered", "--size", "4M", "--duration", "100ms"]);
+    let made = run(&["measure", "disk", "--in", text(folder.path()), "--buffered", "--size", "4M", "--duration", "2s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     let none = run(&["measure", "disk", "--in", "/proc", "--duration", "100ms"]);
@@ -185,13 +175,13 @@ fn copies_end_with_their_starter_however_it_ends() {
         command.env("PATH", "/usr/bin:/bin").stdout(Stdio::null()).stderr(Stdio::null());
         let mut starter = command.spawn().unwrap();
         let pid = || fs::read_to_string(&mark).ok()?.trim().parse::<u32>().ok();
-        assert!(wait_until(Duration::from_secs(20), || pid().is_some()));
+        assert!(wait_until(Duration::from_secs(120), || pid().is_some()));
         let copy = format!("/proc/{}/stat", pid().unwrap());
         kill_process(Pid::from_raw(i32::try_from(starter.id()).unwrap()).unwrap(), signal).unwrap();
         assert_eq!(starter.wait().unwrap().code(), code, "{signal:?}");
         // Gone, or a zombie that nobody has taken yet.
         let is_over = || fs::read_to_string(&copy).map_or(true, |stat| stat.contains(") Z "));
-        assert!(wait_until(Duration::from_secs(5), is_over), "{signal:?}: the copy goes on");
+        assert!(wait_until(Duration::from_secs(120), is_over), "{signal:?}: the copy goes on");
     }
 }
 

@@ -28,7 +28,7 @@ fn a_measured_run_is_saved_shown_and_compared() {
     let at = |name: &str| dir.path().join(name);
     let measure = |file: &Path| {
         let cpu = wakewatt_host::affinity::allowed_cpus().unwrap().first().unwrap().to_string();
-        let args = ["measure", "wakeup", "--kind", "timer", "--duration", "100ms", "--cpu", &cpu, "--save", text(file)];
+        let args = ["measure", "wakeup", "--kind", "timer", "--duration", "1s", "--cpu", &cpu, "--save", text(file)];
         said(&mut wakewatt(&args))
     };
     for name in ["a.run", "b.run"] {
@@ -132,12 +132,10 @@ fn a_file_that_is_no_run_says_what_to_try() {
 fn where_to_save_is_tried_before_anything_is_measured() {
     let dir = tempfile::tempdir().unwrap();
     let nowhere = dir.path().join("none").join("x.run");
-    let started = std::time::Instant::now();
     for file in [text(&nowhere), text(dir.path())] {
         let said = run(&["measure", "wakeup", "--save", file]);
         assert!(said.code == Some(4) && said.err.contains("nothing was measured"), "{said:?}");
         assert_eq!(said.out, "");
     }
     assert_eq!(run(&["measure", "wakeup", "--save", "-"]).code, Some(2));
-    assert!(started.elapsed().as_secs() < 10, "it measures for 16 s otherwise");
 }

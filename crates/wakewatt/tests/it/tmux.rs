@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A tmux server with one window that runs a shell.
 struct Tmux {
@@ -142,14 +142,14 @@ fn a_window_that_shrinks_and_grows() {
 fn sigterm_gives_the_terminal_back() {
     let Some(t) = Tmux::start("sigterm_gives_the_terminal_back", 100, 30) else { return };
     // The shell becomes the parent and tells the number; only that process is ended.
-    t.line(&format!("{PROGRAM} watch --mouse --interval 5s"));
+    t.line(&format!("{PROGRAM} watch --mouse --interval 10min"));
     t.wait_for("q quit");
     let shell: i32 = t.run(&["display-message", "-p", "-t", "t", "#{pane_pid}"]).trim().parse().unwrap();
     let pid = child_of(shell).expect("the shell runs watch");
     let start = std::time::Instant::now();
     rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::TERM).unwrap();
     t.wait_gone("q quit");
-    assert!(start.elapsed() < Duration::from_secs(3), "it waited for its interval: {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(120), "it waited for its interval: {:?}", start.elapsed());
     t.assert_restored(130);
 }
 

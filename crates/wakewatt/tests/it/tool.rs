@@ -56,7 +56,7 @@ pub fn said(command: &mut Command) -> Said {
     let mut output = command.output();
     let is_busy =
         |o: &std::io::Result<Output>| o.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::ExecutableFileBusy);
-    wait_until(Duration::from_secs(5), || {
+    wait_until(Duration::from_secs(120), || {
         if is_busy(&output) {
             output = command.output();
         }

@@ -5,6 +5,7 @@ use crate::schemas::{assert_valid, validator};
 use crate::tool::{hosts, is_root, run, said, wait_until, wakewatt};
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, Write};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -14,7 +15,10 @@ const CPU: &str = "sys/devices/system/cpu";
 fn write(root: &Path, path: &str, text: &str) {
     let file = root.join(path);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(file, format!("{text}\n")).unwrap();
+    // In place and never empty in between: who reads it at this moment sees a number, as in sysfs.
+    let mut file = fs::File::options().write(true).create(true).truncate(false).open(file).unwrap();
+    file.write_all(format!("{text}\n").as_bytes()).unwrap();
+    file.set_len(text.len() as u64 + 1).unwrap();
 }
 
 /// A tree of two CPUs with one idle state.
@@ -59,25 +63,34 @@ fn documents_are_valid_live_and_on_every_host() {
 fn a_changing_tree_is_followed() {
     let dir = tempfile::tempdir().unwrap();
     tree(dir.path(), 1000);
-    let mut command = wakewatt(&["watch", "--json", "--count", "12", "--interval", "100ms", "--sysroot"]);
-    let child = command.arg(dir.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(300));
-    tree(dir.path(), 1500);
-    std::thread::sleep(Duration::from_millis(300));
-    fs::remove_dir_all(dir.path().join(format!("{CPU}/cpu1/cpuidle"))).unwrap();
-    write(dir.path(), &format!("{CPU}/online"), "0");
-    let out = child.wait_with_output().unwrap();
-    let text = String::from_utf8(out.stdout).unwrap();
-    let all: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
-    assert_eq!(all.len(), 12, "{}", String::from_utf8_lossy(&out.stderr));
+    let mut command = wakewatt(&["watch", "--json", "--interval", "100ms", "--sysroot"]);
+    let mut child = command.arg(dir.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
     let left = |d: &Value, cpu: usize| {
         let per_s = d["cpus"][cpu]["wakeups_per_s"].as_f64()?;
         let window = d["window"]["end_at_ns"].as_f64()? - d["window"]["start_at_ns"].as_f64()?;
         Some(per_s * window / 1e9)
     };
-    let total: f64 = all.iter().filter_map(|d| left(d, 0)).sum();
-    assert!((total - 500.0).abs() < 1.0, "the 500 entries are seen once: {total}");
-    assert_eq!(all.last().unwrap()["cpus"][1]["wakeups_per_s"], "offline");
+    // Each change is made once the one before was seen, however long an interval takes here.
+    let mut all = vec![next()];
+    tree(dir.path(), 1500);
+    let mut until = |is_seen: &dyn Fn(&[Value]) -> bool| {
+        while !is_seen(&all) && all.len() < 600 {
+            all.push(next());
+        }
+        all.clone()
+    };
+    let total = |all: &[Value]| all.iter().filter_map(|d| left(d, 0)).sum::<f64>();
+    until(&|all| total(all) > 499.0);
+    fs::remove_dir_all(dir.path().join(format!("{CPU}/cpu1/cpuidle"))).unwrap();
+    write(dir.path(), &format!("{CPU}/online"), "0");
+    let is_offline = |all: &[Value]| all.last().unwrap()["cpus"][1]["wakeups_per_s"] == "offline";
+    let all = until(&is_offline);
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!((total(&all) - 500.0).abs() < 1.0, "the 500 entries are seen once: {}", total(&all));
+    assert!(is_offline(&all));
     assert_eq!(all.last().unwrap()["machine"]["n_online"], 1);
 }
 
@@ -141,12 +154,12 @@ fn sigterm_ends_a_stream_and_its_recording() {
     let mut command = wakewatt(&["watch", "--json", "--interval", "10min", "--record", folder.to_str().unwrap()]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let file = folder.join("counters.watch");
-    assert!(wait_until(Duration::from_secs(10), || fs::read_to_string(&file).is_ok_and(|t| t.lines().count() >= 3)));
+    assert!(wait_until(Duration::from_secs(120), || fs::read_to_string(&file).is_ok_and(|t| t.lines().count() >= 3)));
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let start = std::time::Instant::now();
     let out = child.wait_with_output().unwrap();
-    assert!(start.elapsed() < Duration::from_secs(2), "a signal ends the wait of ten minutes");
+    assert!(start.elapsed() < Duration::from_secs(120), "a signal ends the wait of ten minutes");
     assert_eq!(out.status.code(), Some(130));
     assert!(fs::read_to_string(&file).unwrap().contains(r#"{"end":"interrupted"}"#));
 }
@@ -185,4 +198,18 @@ fn a_full_disk_ends_the_recording_not_the_watching() {
         "{}",
         played.err
     );
+}
+
+#[test]
+fn a_recording_ends_at_its_limit_and_watching_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("r");
+    let args = ["watch", "--json", "--count", "40", "--interval", "100ms", "--record-limit", "40KiB", "--record"];
+    let said = run(&[&args[..], &[folder.to_str().unwrap()]].concat());
+    assert_eq!((said.code, said.out.lines().count()), (Some(0), 40), "{}", said.err);
+    assert!(said.err.contains("limit of 40") && said.err.contains("watching goes on"), "{}", said.err);
+    let file = fs::read_to_string(folder.join("counters.watch")).unwrap();
+    assert!(file.len() <= 40 << 10 && file.lines().last().unwrap().contains("--record-limit"), "{}", file.len());
+    let played = run(&["watch", "--json", "--play", folder.to_str().unwrap()]);
+    assert!(played.code == Some(0) && !played.err.contains("cut off"), "{}", played.err);
 }

@@ -253,6 +253,7 @@ fn experiment(default_ns: f64, poll_ns: f64, n_rounds: u32, seed: u64) -> Experi
                 window: Window::default(),
                 values: vec![Some(value)],
                 disturbances: vec![],
+                taken: None,
                 is_rejected: None,
                 idle: vec![],
             });

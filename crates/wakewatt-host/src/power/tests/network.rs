@@ -77,11 +77,11 @@ fn prometheus_that_does_not_answer_says_why() {
     assert!(found(&prometheus(&format!("http://{closed}")), "prometheus").is_err());
     let start = std::time::Instant::now();
     let (url, _) = serve(|_, _| {
-        std::thread::sleep(Duration::from_secs(9));
+        std::thread::sleep(Duration::from_secs(100));
         ok("")
     });
     let why = found(&prometheus(&url), "prometheus").err().unwrap();
-    assert!(why.contains("timeout") && start.elapsed() < Duration::from_secs(8), "{why}");
+    assert!(why.contains("timeout") && start.elapsed() < Duration::from_secs(90), "{why}");
 }
 
 fn bmc(request: &str) -> (String, String) {

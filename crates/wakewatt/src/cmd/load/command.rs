@@ -65,7 +65,7 @@ pub(super) fn run(args: &CommandArgs) -> Result<End> {
     let recorder = meters.look();
     let until_ns = monotonic_ns() + LOOK_NS;
     while monotonic_ns() < until_ns && !interrupt.is_set() {
-        wait.wait(None, until_ns.saturating_sub(monotonic_ns()));
+        wait.wait(until_ns.saturating_sub(monotonic_ns()));
     }
     run.remarks.extend(meters.keep(&recorder.stop()));
     match &figure {
@@ -205,6 +205,6 @@ fn follow(pid: u32, interrupt: &Interrupt, wait: &Wait) -> Result<Reaped> {
             is_told = true;
             let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::TERM);
         }
-        wait.wait(Some(pidfd.as_fd()), 1_000_000_000);
+        wait.wait_for(Some(pidfd.as_fd()), None, 1_000_000_000);
     }
 }

@@ -245,7 +245,7 @@ fn only_serve(args: &ShopArgs, listen: SocketAddr, interrupt: &Interrupt) -> Res
     let flag = interrupt.clone();
     std::thread::spawn(move || {
         while !flag.is_set() {
-            wait.wait(None, u64::MAX);
+            wait.wait(u64::MAX);
         }
         drop(end);
     });

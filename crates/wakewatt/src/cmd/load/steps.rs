@@ -233,7 +233,7 @@ fn first_look(
     let (start_ns, own_before_ns) = (monotonic_ns(), own_cpu_ns());
     let (before, until_ns) = (Usage::read(src, cpus, start_ns), start_ns + LOOK_NS);
     while monotonic_ns() < until_ns && !interrupt.is_set() {
-        wait.wait(None, until_ns.saturating_sub(monotonic_ns()));
+        wait.wait(until_ns.saturating_sub(monotonic_ns()));
     }
     let now_ns = monotonic_ns();
     let used = Usage::read(src, cpus, now_ns).since(&before);

@@ -10,6 +10,7 @@ mod file;
 mod hardware;
 mod names;
 mod parquet;
+mod presence;
 mod record;
 mod scope;
 mod watched;
@@ -33,7 +34,7 @@ use wakewatt_core::samples::wakes::{CpuCounters, WakeCounters};
 use wakewatt_core::samples::{IdleDelta, Window};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::{LatencyLimit, show_ns};
-use wakewatt_host::clock::{monotonic_ns, own_cpu_ns};
+use wakewatt_host::clock::{boottime_ns, monotonic_ns, own_cpu_ns};
 use wakewatt_host::live::Live;
 use wakewatt_lab::bench::IdleBaseline;
 use wakewatt_probes::ProbeError;
@@ -142,6 +143,7 @@ pub(crate) struct Session {
     names: Names,
     start_at_ns: u64,
     start_cpu_ns: u64,
+    start_boot_ns: u64,
     start: WakeCounters,
     entered: IdleBaseline,
     /// The same counters' growth, read when the last window closed.
@@ -187,6 +189,7 @@ impl Session {
             names,
             start_at_ns,
             start_cpu_ns,
+            start_boot_ns: boottime_ns(),
             start,
             entered,
             entered_in_all: None,
@@ -316,6 +319,7 @@ impl Session {
         let window = Window { start_at_ns: self.start_at_ns, end_at_ns: self.last.at_ns };
         let name_of = |cpu, state| self.names.of_state(cpu, state);
         let mut traced = Traced::of(&self.last.since(&self.start), &name_of, window, scope_name);
+        presence::mark(&mut traced.processes, self.start_boot_ns, src);
         for state in &mut traced.states {
             entered_as(state, &entered);
             state.hardware = hardware.of(&state.state, state.n_requested);

@@ -1,13 +1,24 @@
 //! CSV: one row per CPU and interval, and one for the machine. A number that is not known is an empty cell, and the last
 //! column says which and why (`watts:denied`).
+//!
+//! With `--trace` there are columns for wake-up latency, by idle state and by what woke the CPU; the probe counts over the
+//! machine, so they are filled in its row.
 
 use std::fmt::Write as _;
+use wakewatt_core::samples::wakes::WakeClass;
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_core::watch::document::StateRate;
 use wakewatt_core::watch::{Rates, Reading};
 
+/// Classes of wake-ups out of an idle state, in words of columns.
+const CLASSES: [(WakeClass, &str); 3] = [
+    (WakeClass::Remote, "another_cpu"),
+    (WakeClass::InterruptBeforeExit, "interrupt"),
+    (WakeClass::InterruptAfterExit, "interrupt_after_exit"),
+];
+
 /// Column names; the states are the machine's.
-pub fn header(rates: &Rates) -> String {
+pub fn header(rates: &Rates, is_traced: bool) -> String {
     let mut out = String::from(
         "time,window_s,what,package,node,online,busy_percent,steal_percent,asleep_percent,freq_mhz,wakeups_per_s,watts,temperature_c,throttles_per_s,limit_us",
     );
@@ -15,15 +26,40 @@ pub fn header(rates: &Rates) -> String {
         let name = clean(&state.name);
         let _ = write!(out, ",{name}_percent,{name}_wakeups_per_s,{name}_above_per_s,{name}_below_per_s");
     }
+    if is_traced {
+        for (name, by) in rates.states.iter().flat_map(|s| CLASSES.map(|(_, by)| (clean(&s.name), by))) {
+            let at = format!("{name}_woken_by_{by}");
+            let _ = write!(out, ",{at}_n,{at}_p50_us,{at}_p99_us,{at}_lost_us");
+        }
+    }
     out + ",unavailable\n"
 }
 
+/// Cells of the latency columns; empty in the rows of CPUs, and of a state that nobody was woken out of zero times.
+fn latency(out: &mut String, rates: &Rates, is_total: bool, missing: &mut Vec<String>) {
+    if is_total && rates.wake_latency.is_none() {
+        missing.push("latency:not traced".into());
+    }
+    for (state, class) in rates.states.iter().flat_map(|s| CLASSES.map(|(class, _)| (&s.name, class))) {
+        let rows = rates.wake_latency.as_ref().filter(|_| is_total);
+        let row = rows.and_then(|rows| rows.iter().find(|r| r.state == *state && r.class == class.words()));
+        let us = |ns: Option<u64>| ns.map_or(String::new(), |ns| number(ns as f64 / 1e3));
+        let _ = match (row, rows) {
+            (Some(row), _) => {
+                write!(out, ",{},{},{},{}", row.n, us(row.p50_ns), us(row.p99_ns), us(Some(row.lost_ns)))
+            }
+            (None, Some(_)) => write!(out, ",0,,,0"),
+            (None, None) => write!(out, ",,,,"),
+        };
+    }
+}
+
 /// The rows of an interval.
-pub fn rows(rates: &Rates) -> String {
+pub fn rows(rates: &Rates, is_traced: bool) -> String {
     let mut out = String::new();
     let m = &rates.machine;
     let total = Line {
-        what: "total".into(),
+        what: TOTAL.into(),
         package: None,
         node: None,
         is_online: true,
@@ -40,7 +76,7 @@ pub fn rows(rates: &Rates) -> String {
         limit: m.global_limit,
         states: &m.summary.idle,
     };
-    write(&mut out, rates, &total);
+    write(&mut out, rates, &total, is_traced);
     for cpu in &rates.cpus {
         let gone = Reading::default();
         let line = Line {
@@ -62,10 +98,13 @@ pub fn rows(rates: &Rates) -> String {
             limit: cpu.limit,
             states: &cpu.states,
         };
-        write(&mut out, rates, &line);
+        write(&mut out, rates, &line, is_traced);
     }
     out
 }
+
+/// The machine's row.
+const TOTAL: &str = "total";
 
 struct Line<'a> {
     what: String,
@@ -90,7 +129,7 @@ fn number(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-fn write(out: &mut String, rates: &Rates, line: &Line) {
+fn write(out: &mut String, rates: &Rates, line: &Line, is_traced: bool) {
     let id = |n: Option<u32>| n.map_or(String::new(), |n| n.to_string());
     let _ = write!(
         out,
@@ -141,5 +180,45 @@ fn write(out: &mut String, rates: &Rates, line: &Line) {
             missing.push(format!("{}:{}", clean(&info.name), why.word()));
         }
     }
+    if is_traced {
+        // Only the machine belongs to no CPU.
+        latency(out, rates, line.what == TOTAL, &mut missing);
+    }
     let _ = writeln!(out, ",{}", missing.join(" "));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::watch::LatencyRow;
+
+    #[test]
+    fn latency_has_its_columns_in_the_machines_row() {
+        let rates = |wake_latency| Rates { wake_latency, ..crate::tui::sample::small((100, 30)).rates.unwrap() };
+        let row = |class: WakeClass, n| LatencyRow {
+            state: rates(None).states[1].name.clone(),
+            class: class.words().into(),
+            n,
+            p50_ns: Some(40_500),
+            p99_ns: None,
+            lost_ns: 90_000,
+        };
+        let known = rates(Some(vec![row(WakeClass::Remote, 7), row(WakeClass::Busy, 9)]));
+        for (rates, is_traced) in [(&known, false), (&known, true), (&rates(None), true)] {
+            let n = header(rates, is_traced).split(',').count();
+            assert!(rows(rates, is_traced).lines().all(|line| line.split(',').count() == n), "{is_traced}");
+        }
+        let header = header(&known, true);
+        let at = |name: &str| header.trim().split(',').position(|h| h == name).unwrap();
+        let state = clean(&known.states[1].name);
+        let rows = super::rows(&known, true);
+        let cell = |line: usize, name: &str| {
+            let name = format!("{state}_woken_by_{name}");
+            rows.lines().nth(line).unwrap().split(',').nth(at(&name)).unwrap().to_string()
+        };
+        let total = ["another_cpu_n", "another_cpu_p50_us", "another_cpu_p99_us", "another_cpu_lost_us", "interrupt_n"];
+        assert_eq!(total.map(|name| cell(0, name)), ["7", "40.5", "", "90", "0"]);
+        assert_eq!(cell(1, "another_cpu_n"), "", "a CPU has none of its own");
+        assert!(super::rows(&rates(None), true).lines().next().unwrap().contains("latency:not traced"));
+    }
 }

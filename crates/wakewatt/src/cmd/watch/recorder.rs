@@ -1,4 +1,5 @@
-//! Writes a recording: a line per moment, appended. A full disk ends the recording, not the watching.
+//! Writes a recording: a line per moment, appended. A full disk ends the recording, not the watching; so does its own
+//! limit, which comes first and leaves a whole recording with its end.
 //!
 //! A moment that could not be written whole is cut off again, so the file ends with a whole line; without its `end` line
 //! it is known to be incomplete.
@@ -8,6 +9,7 @@ use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use wakewatt_core::units::show_bytes;
 use wakewatt_core::watch::recording::{FILE, Line, MAGIC, seal};
 use wakewatt_core::watch::{Counters, Layout};
 use wakewatt_host::place::{Folder, PlaceError};
@@ -18,15 +20,21 @@ pub struct Recorder {
     path: PathBuf,
     file: File,
     n_bytes: u64,
+    limit_bytes: u64,
+    /// Is the limit reached, and the end written?
+    is_ended: bool,
     /// Moments written.
     pub n_moments: u64,
     /// Why nothing more is written.
     pub trouble: Option<String>,
 }
 
+/// Room for the last line.
+const END_BYTES: u64 = 200;
+
 impl Recorder {
     /// Starts one; a folder that already holds one is left alone.
-    pub fn create(folder: &Path, layout: &Layout) -> Result<Recorder> {
+    pub fn create(folder: &Path, layout: &Layout, limit_bytes: u64) -> Result<Recorder> {
         let hint = || format!("{}: cannot record there; name another folder", folder.display());
         let bad = |why: PlaceError| match why {
             PlaceError::Exists { path } => {
@@ -37,7 +45,8 @@ impl Recorder {
         };
         let place = Folder::make(folder).and_then(|folder| folder.place(FILE)).map_err(bad)?;
         let (file, path) = (place.create_new().map_err(bad)?, place.path().to_path_buf());
-        let mut recorder = Recorder { path, file, n_bytes: 0, n_moments: 0, trouble: None };
+        let mut recorder =
+            Recorder { path, file, n_bytes: 0, limit_bytes, is_ended: false, n_moments: 0, trouble: None };
         let first = serde_json::to_string(&Line::Layout(Box::new(layout.clone())))?;
         recorder.append(&format!("{MAGIC}\n{}", seal(&first))).with_context(hint)?;
         Ok(recorder)
@@ -54,10 +63,12 @@ impl Recorder {
         if self.trouble.is_some() {
             return;
         }
-        let written = serde_json::to_string(&Line::Counters(Box::new(moment.clone())))
-            .map_err(std::io::Error::other)
-            .and_then(|json| self.append(&seal(&json)));
-        match written {
+        let line = serde_json::to_string(&Line::Counters(Box::new(moment.clone()))).map(|json| seal(&json));
+        let length = line.as_ref().map_or(0, |line| line.len() as u64);
+        if self.n_bytes.saturating_add(length).saturating_add(END_BYTES) > self.limit_bytes {
+            return self.end_at_limit();
+        }
+        match line.map_err(std::io::Error::other).and_then(|line| self.append(&line)) {
             Ok(()) => self.n_moments += 1,
             Err(error) => {
                 // The half line goes; what is whole stays.
@@ -69,8 +80,27 @@ impl Recorder {
         }
     }
 
+    fn end_at_limit(&mut self) {
+        let limit = show_bytes(self.limit_bytes);
+        let why = format!("the limit of {limit} was reached (--record-limit)");
+        let end = serde_json::to_string(&Line::End(why)).map_err(std::io::Error::other);
+        let ended = end.and_then(|json| self.append(&seal(&json))).and_then(|()| self.file.sync_all());
+        self.is_ended = ended.is_ok();
+        if !self.is_ended {
+            let _ = self.file.set_len(self.n_bytes);
+        }
+        self.trouble = Some(format!(
+            "{}: the recording ends after {} moments, at its limit of {limit} (--record-limit); watching goes on",
+            self.path.display(),
+            self.n_moments
+        ));
+    }
+
     /// Writes the end; an error when the recording is not whole.
     pub fn finish(mut self, why: &str) -> Result<()> {
+        if self.is_ended {
+            return Ok(());
+        }
         if let Some(trouble) = self.trouble {
             return Err(Failure::error(Code::BadFile, trouble));
         }
@@ -88,15 +118,43 @@ mod tests {
     use super::*;
     use wakewatt_core::watch::recording::read;
 
+    fn read_back(folder: &Path) -> (String, wakewatt_core::watch::recording::Recording) {
+        let text = std::fs::read_to_string(folder.join(FILE)).unwrap();
+        let found = read(&text, |json| serde_json::from_str(json).map_err(|e| e.to_string())).unwrap();
+        (text, found)
+    }
+
+    #[test]
+    fn the_limit_ends_it_whole_and_with_a_word() {
+        for limit in [0, 1_500, 4_000, 20_000] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut recorder = Recorder::create(dir.path(), &Layout::default(), limit).unwrap();
+            for _ in 0..200 {
+                recorder.write(&Counters::default());
+            }
+            let n = recorder.n_moments;
+            assert!(n < 200 && recorder.trouble.as_ref().unwrap().contains("watching goes on"), "{limit}: {n}");
+            recorder.finish("done").unwrap();
+            let (text, found) = read_back(dir.path());
+            assert_eq!((found.moments.len() as u64, &found.trouble), (n, &None));
+            assert!(found.end.unwrap().contains("limit of"), "{limit}");
+            assert!(n == 0 || text.len() as u64 <= limit, "{} of {limit}", text.len());
+        }
+    }
+
     #[test]
     fn a_recording_is_never_overwritten_and_reads_back() {
         let dir = tempfile::tempdir().unwrap();
-        let mut recorder = Recorder::create(dir.path(), &Layout::default()).unwrap();
+        let mut recorder = Recorder::create(dir.path(), &Layout::default(), u64::MAX).unwrap();
         recorder.write(&Counters::default());
-        assert!(Recorder::create(dir.path(), &Layout::default()).unwrap_err().to_string().contains("not overwritten"));
+        assert!(
+            Recorder::create(dir.path(), &Layout::default(), u64::MAX)
+                .unwrap_err()
+                .to_string()
+                .contains("not overwritten")
+        );
         recorder.finish("done").unwrap();
-        let text = std::fs::read_to_string(dir.path().join(FILE)).unwrap();
-        let found = read(&text, |json| serde_json::from_str(json).map_err(|e| e.to_string())).unwrap();
+        let (_, found) = read_back(dir.path());
         assert_eq!((found.moments.len(), found.end.as_deref()), (1, Some("done")));
     }
 }

@@ -83,9 +83,9 @@ impl Sampler {
         })
     }
 
-    /// From now on writes every moment into a folder.
-    pub fn record(&mut self, folder: &Path) -> Result<()> {
-        self.recorder = Some(Recorder::create(folder, &self.layout)?);
+    /// From now on writes every moment into a folder, up to so many bytes.
+    pub fn record(&mut self, folder: &Path, limit_bytes: u64) -> Result<()> {
+        self.recorder = Some(Recorder::create(folder, &self.layout, limit_bytes)?);
         Ok(())
     }
 

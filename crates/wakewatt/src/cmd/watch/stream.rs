@@ -4,10 +4,12 @@ use super::sampler::Feed;
 use super::{LatencyFeed, csv, text};
 use crate::cli::WatchArgs;
 use crate::exit::Code;
-use crate::interrupt::{Interrupt, Wait};
+use crate::gone;
+use crate::interrupt::{Interrupt, Wait, Woken};
 use crate::output;
 use crate::tui::{filter::Filter, next_due_ns, rows};
 use anyhow::Result;
+use std::io::{ErrorKind, IsTerminal};
 use wakewatt_core::watch::Rates;
 use wakewatt_host::clock;
 
@@ -45,7 +47,9 @@ pub(super) fn run(
             let mut due_ns = clock::monotonic_ns();
             let mut was_told = false;
             let wait = Wait::listen()?;
-            loop {
+            // A terminal that has gone is none any more: asked now.
+            let is_on_terminal = std::io::stdout().is_terminal();
+            'watching: loop {
                 if let Some(mut rates) = sampler.take() {
                     rates.wake_latency = latency
                         .rows()
@@ -70,7 +74,13 @@ pub(super) fn run(
                 due_ns = next_due_ns(due_ns, args.interval);
                 let is_early = || clock::monotonic_ns() < due_ns && !interrupt.is_set();
                 while is_early() {
-                    wait.wait(None, due_ns.saturating_sub(clock::monotonic_ns()));
+                    let left_ns = due_ns.saturating_sub(clock::monotonic_ns());
+                    if wait.wait_for(None, Some(rustix::stdio::stdout()), left_ns) == Woken::Gone {
+                        // Nobody reads any more; not found out at the next interval only.
+                        let is_interrupted = interrupt.is_set() || is_on_terminal;
+                        let closed = || std::io::Error::from(ErrorKind::BrokenPipe).into();
+                        break 'watching Err(if is_interrupted { gone::error() } else { closed() });
+                    }
                 }
                 if interrupt.is_set() {
                     break Ok(());
@@ -78,7 +88,11 @@ pub(super) fn run(
             }
         }
     };
-    let why = if interrupt.is_set() { "interrupted" } else { "done" };
+    let why = match &ended {
+        _ if interrupt.is_set() => "interrupted",
+        Ok(()) => "done",
+        Err(_) => "nobody reads what is printed",
+    };
     let finished = feed.finish(why);
     // A recording that is not whole is told even where the reader of the lines has left.
     finished?;
@@ -102,8 +116,8 @@ impl Printer<'_> {
             return output::print(&output::json("watch", &rates)?);
         }
         if self.args.csv {
-            let head = if self.n_printed == 1 { csv::header(&rates) } else { String::new() };
-            return output::print(&(head + &csv::rows(&rates)));
+            let head = if self.n_printed == 1 { csv::header(&rates, self.args.trace) } else { String::new() };
+            return output::print(&(head + &csv::rows(&rates, self.args.trace)));
         }
         let group = rows::GroupBy::start(self.args.group.as_deref(), rates.cpus.len());
         let sort = rows::Sort::parse(self.args.sort.as_deref());

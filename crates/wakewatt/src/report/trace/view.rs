@@ -6,7 +6,7 @@ use super::heat::HeatMap;
 use serde::Serialize;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Label;
-use wakewatt_core::samples::traced::{Traced, WakeRow};
+use wakewatt_core::samples::traced::{Presence, Traced, WakeRow};
 
 const N_PROCESSES: usize = 15;
 
@@ -84,11 +84,10 @@ fn sentence(traced: &Traced) -> String {
             None => "Nothing was woken.".into(),
         };
     };
-    let who = traced
-        .processes
-        .iter()
-        .find(|p| Some(&p.state) == worst.state.as_ref())
-        .map_or(String::new(), |p| format!(" Most of it fell on {} ({}).", p.name, p.tgid));
+    let who = traced.processes.iter().find(|p| Some(&p.state) == worst.state.as_ref()).map_or(String::new(), |p| {
+        let passing = if p.presence == Presence::Passing { ", which came or went meanwhile" } else { "" };
+        format!(" Most of it fell on {} ({}){passing}.", p.name, p.tgid)
+    });
     let p50 = worst.latency.p50_ns().map_or(String::new(), |v| format!(" (p50 {})", words::ns(v as f64)));
     let state = worst.state.as_deref().unwrap_or("idle");
     let by = match worst.class {

@@ -45,7 +45,11 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
     let is_told = evidence.conclusions.is_none() || run.arms.len() <= 2;
     if let Some(effect) = run.primary().filter(|_| is_told) {
         all.push(Headline {
-            value: format!("×{}", words::ratio(effect.ratio)),
+            value: match verdict::stated(run, effect.ratio, effect.ratio_low, effect.ratio_high) {
+                verdict::Stated::Value(value) => format!("×{}", words::ratio(value)),
+                verdict::Stated::AtLeast(low) => format!("≥ ×{}", words::ratio(low)),
+                verdict::Stated::AtMost(high) => format!("≤ ×{}", words::ratio(high)),
+            },
             name: format!("{} over {}", effect.baseline, effect.arm),
             note: format!(
                 "interval {}, 95 % over all looks",

@@ -107,7 +107,7 @@ fn wait(length_ns: u64, interrupt: &Interrupt) -> Result<()> {
     let wait = Wait::listen()?;
     let end_at_ns = monotonic_ns().saturating_add(length_ns);
     while !interrupt.is_set() && monotonic_ns() < end_at_ns {
-        wait.wait(None, end_at_ns.saturating_sub(monotonic_ns()));
+        wait.wait(end_at_ns.saturating_sub(monotonic_ns()));
     }
     Ok(())
 }

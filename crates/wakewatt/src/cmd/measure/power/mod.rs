@@ -85,7 +85,7 @@ pub(super) fn run(args: &PowerArgs, interrupt: &Interrupt) -> Result<PowerSample
         Some(command) => Some(follow(command, &wait, interrupt, start_at_ns)),
         None => {
             while !interrupt.is_set() && monotonic_ns() < end_at_ns {
-                wait.wait(None, end_at_ns.saturating_sub(monotonic_ns()));
+                wait.wait(end_at_ns.saturating_sub(monotonic_ns()));
             }
             None
         }
@@ -110,7 +110,7 @@ fn follow(mut command: Traced, wait: &Wait, interrupt: &Interrupt, start_at_ns: 
         if interrupt.is_set() {
             command.terminate();
         }
-        wait.wait(Some(command.fd()), 1_000_000_000);
+        wait.wait_for(Some(command.fd()), None, 1_000_000_000);
     }
 }
 
