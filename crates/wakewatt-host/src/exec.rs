@@ -1,9 +1,12 @@
 //! Other people's programs, run to their end: what boot loaders need (`update-grub`, `grubby`).
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Runs commands.
 pub trait Runner {
+    /// Is there such a program? To be asked before anything is promised that needs it.
+    fn find(&self, program: &str) -> Result<(), String>;
     /// Runs one to its end; an error holds its exit code and last words.
     fn run(&self, argv: &[String]) -> Result<(), String>;
 }
@@ -13,6 +16,19 @@ pub trait Runner {
 pub struct Programs;
 
 impl Runner for Programs {
+    fn find(&self, program: &str) -> Result<(), String> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let folders = path.split(':').chain(SYSTEM_FOLDERS).filter(|f| f.starts_with('/'));
+        let is_there = if program.contains('/') {
+            is_program(Path::new(program))
+        } else {
+            folders.clone().any(|folder| is_program(&Path::new(folder).join(program)))
+        };
+        if is_there {
+            return Ok(());
+        }
+        Err(format!("{program}: no such program (looked in {})", folders.collect::<Vec<_>>().join(":")))
+    }
     fn run(&self, argv: &[String]) -> Result<(), String> {
         let Some((program, arguments)) = argv.split_first() else { return Ok(()) };
         // sudo and systemd units often come without the sbin folders, where these programs lie.
@@ -33,6 +49,14 @@ impl Runner for Programs {
     }
 }
 
+/// Where system programs lie.
+const SYSTEM_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+fn is_program(file: &Path) -> bool {
+    let is_executable = || rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok();
+    file.is_file() && is_executable()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,6 +67,9 @@ mod tests {
         assert_eq!(Programs.run(&argv(&["true"])), Ok(()));
         let error = Programs.run(&argv(&["sh", "-c", "echo first >&2; echo last >&2; exit 3"])).unwrap_err();
         assert!(error.contains("exit status: 3") && error.ends_with("first / last"), "{error}");
+        assert_eq!((Programs.find("sh"), Programs.find("/bin/sh")), (Ok(()), Ok(())));
+        assert!(Programs.find("no-such-program").unwrap_err().contains("no such program (looked in "));
+        assert!(Programs.find("/etc").is_err() && Programs.find("/etc/passwd").is_err());
         assert!(Programs.run(&argv(&["/no/such/program"])).unwrap_err().contains("cannot be run"));
     }
 }

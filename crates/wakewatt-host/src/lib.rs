@@ -14,6 +14,7 @@ pub mod sink;
 pub mod store;
 pub mod exec;
 pub mod disk;
+pub mod deadline;
 pub mod detached;
 pub mod memory;
 pub mod clock;
