@@ -1,12 +1,17 @@
 //! A process of this program that outlives the one that starts it: a limit's holder, the watch for a confirmation.
 //!
 //! Where systemd runs it is a transient service (`systemd-run`), because a logout may kill everything else of a
-//! session; elsewhere a child that makes a session of its own and says `on` when it is ready.
+//! session; elsewhere a child that makes a session of its own and says `on` when it is ready. Neither is waited for
+//! without a limit: a service manager may hang, and a child may be stopped.
 
-use crate::environment;
-use std::io::Read;
+use crate::{deadline, environment};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
+
+/// How long a start may take: far more than a busy machine needs.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Starts it; returns when it is ready (without systemd) or handed over (with).
 pub fn start(argv: &[String], unit: &str, description: &str) -> Result<(), String> {
@@ -19,9 +24,13 @@ pub fn start(argv: &[String], unit: &str, description: &str) -> Result<(), Strin
             .arg("--")
             .args(argv)
             .stdin(Stdio::null())
-            .status();
+            .spawn()
+            .map(|mut child| deadline::end(&mut child, PATIENCE));
         return match done {
-            Ok(status) if status.success() => Ok(()),
+            Ok(Some(status)) if status.success() => Ok(()),
+            Ok(None) => {
+                Err(format!("systemd-run did not answer within {} s (systemctl status {unit})", PATIENCE.as_secs()))
+            }
             _ => Err(format!("systemd-run could not start {} (journalctl -u {unit})", argv.join(" "))),
         };
     }
@@ -34,14 +43,11 @@ pub fn start(argv: &[String], unit: &str, description: &str) -> Result<(), Strin
         .current_dir("/")
         .spawn()
         .map_err(|e| format!("{name}: cannot be started: {e}"))?;
-    let mut word = [0u8; 3];
-    let answer = child.stdout.as_mut().map_or(Ok(()), |out| out.read_exact(&mut word));
-    if answer.is_ok() && &word == b"on\n" {
-        return Ok(());
-    }
+    let answer = child.stdout.as_mut().map_or(Ok(()), |out| deadline::expect(out, b"on\n", PATIENCE));
+    let Err(answer) = answer else { return Ok(()) };
     let _ = child.kill();
-    let mut why = String::new();
-    let _ = child.stderr.take().map(|mut e| e.read_to_string(&mut why));
-    let _ = child.wait();
-    Err(format!("{} did not start: {}", argv.join(" "), why.trim()))
+    let words = child.stderr.take().map(|mut err| deadline::last_words(&mut err, LAST_WORDS)).unwrap_or_default();
+    deadline::end(&mut child, PATIENCE);
+    let why = if words.is_empty() { answer.to_string() } else { words };
+    Err(format!("{} did not start: {why}", argv.join(" ")))
 }

@@ -1,10 +1,12 @@
 //! Other people's programs, run to their end: what boot loaders need (`update-grub`, `grubby`).
 
-use crate::environment;
+use crate::{environment, program};
 use std::process::Stdio;
 
 /// Runs commands.
 pub trait Runner {
+    /// Is there such a program? To be asked before anything is promised that needs it.
+    fn find(&self, program: &str) -> Result<(), String>;
     /// Runs one to its end; an error holds its exit code and last words.
     fn run(&self, argv: &[String]) -> Result<(), String>;
 }
@@ -14,6 +16,10 @@ pub trait Runner {
 pub struct Programs;
 
 impl Runner for Programs {
+    fn find(&self, program: &str) -> Result<(), String> {
+        program::find_system(program).map(drop).map_err(|e| e.to_string())
+    }
+
     fn run(&self, argv: &[String]) -> Result<(), String> {
         let Some((name, arguments)) = argv.split_first() else { return Ok(()) };
         let output = environment::system(name)
@@ -42,6 +48,9 @@ mod tests {
         assert_eq!(Programs.run(&argv(&["true"])), Ok(()));
         let error = Programs.run(&argv(&["sh", "-c", "echo first >&2; echo last >&2; exit 3"])).unwrap_err();
         assert!(error.contains("exit status: 3") && error.ends_with("first / last"), "{error}");
+        assert_eq!((Programs.find("sh"), Programs.find("/bin/sh")), (Ok(()), Ok(())));
+        assert!(Programs.find("no-such-program").unwrap_err().contains("not found in "));
+        assert!(Programs.find("/etc").is_err() && Programs.find("/etc/passwd").is_err());
         assert!(Programs.run(&argv(&["/no/such/program"])).unwrap_err().contains("cannot be run"));
     }
 }

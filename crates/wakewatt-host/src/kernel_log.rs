@@ -31,6 +31,15 @@ pub fn read() -> Result<String, String> {
     Ok(log)
 }
 
+/// Says a line in it, as a warning of this program's: the last place to be heard from for a process without a terminal.
+/// Where that is not allowed there is nobody left to tell.
+pub fn say(line: &str) {
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    if let Ok(fd) = rustix::fs::open("/dev/kmsg", flags, Mode::empty()) {
+        let _ = rustix::io::write(&fd, format!("<4>wakewatt: {line}\n").as_bytes());
+    }
+}
+
 fn text_of(record: &str) -> String {
     let text = record.split_once(';').map_or("", |(_, text)| text);
     text.lines().next().map_or(String::new(), |line| format!("{line}\n"))

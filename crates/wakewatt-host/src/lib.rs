@@ -18,6 +18,7 @@ pub mod exec;
 pub mod program;
 pub mod trust;
 pub mod disk;
+pub mod deadline;
 pub mod detached;
 pub mod memory;
 pub mod clock;

@@ -42,6 +42,11 @@ pub fn find(name: impl AsRef<OsStr>) -> Result<PathBuf, ProgramError> {
     find_on(name.as_ref(), &path())
 }
 
+/// The same where boot loaders' tools lie too.
+pub fn find_system(name: impl AsRef<OsStr>) -> Result<PathBuf, ProgramError> {
+    find_on(name.as_ref(), &system_path())
+}
+
 /// A command for it, found as above; it keeps the name it was called by.
 pub fn command(name: impl AsRef<OsStr>) -> Result<Command, ProgramError> {
     let path = path();

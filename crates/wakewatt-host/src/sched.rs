@@ -2,7 +2,8 @@
 //!
 //! Timer slack of SCHED_OTHER adds 50 us to every sleep (MEASURE 2.9), so it is set to 1 ns; the kernel ignores slack
 //! for SCHED_FIFO. What is refused is said in [`Scheduling::Other`], because then the numbers include the run queue.
-//! All is put back on drop. Memory is locked for the process while at least one measuring thread lives.
+//! All is put back on drop, the scheduling to what it was before: policy, priority, nice value and whether children
+//! inherit it (a container runtime or `chrt` may have chosen them). Memory is locked for the process while at least one measuring thread lives.
 
 use crate::affinity::Pinned;
 use rustix::io;
@@ -19,6 +20,8 @@ static N_LOCKED: Mutex<usize> = Mutex::new(0);
 #[derive(Debug)]
 pub struct MeasuringThread {
     scheduling: Scheduling,
+    /// How the thread was scheduled before; none where nothing was changed.
+    before: Option<Attributes>,
     slack_before: Option<NonZeroU64>,
     is_memory_locked: bool,
     _pinned: Option<Pinned>,
@@ -31,16 +34,19 @@ impl MeasuringThread {
         let pinned = cpu.map(Pinned::to).transpose()?;
         let slack_before = current_timer_slack().ok().and_then(NonZeroU64::new);
         let _ = set_current_timer_slack(NonZeroU64::new(1));
+        let before = if fifo_priority.is_some() { attributes() } else { Ok(Attributes::default()) };
         let scheduling = match fifo_priority {
             None => Scheduling::Other("SCHED_FIFO was not asked for".into()),
-            Some(priority) => match set_fifo(priority) {
+            // What could not be put back is not changed.
+            Some(priority) => match before.as_ref().map_err(ToString::to_string).and_then(|_| set_fifo(priority)) {
                 Ok(()) => Scheduling::Fifo(priority),
                 Err(why) => Scheduling::Other(format!(
                     "SCHED_FIFO priority {priority} was refused ({why}): needs root, CAP_SYS_NICE or ulimit -r"
                 )),
             },
         };
-        Ok(MeasuringThread { scheduling, slack_before, is_memory_locked: lock_memory(), _pinned: pinned })
+        let before = before.ok().filter(|_| matches!(scheduling, Scheduling::Fifo(_)));
+        Ok(MeasuringThread { scheduling, before, slack_before, is_memory_locked: lock_memory(), _pinned: pinned })
     }
 
     /// How it is scheduled.
@@ -56,8 +62,8 @@ impl MeasuringThread {
 
 impl Drop for MeasuringThread {
     fn drop(&mut self) {
-        if matches!(self.scheduling, Scheduling::Fifo(_)) {
-            let _ = set_scheduler(libc::SCHED_OTHER, 0);
+        if let Some(before) = &self.before {
+            put_back(before);
         }
         let _ = set_current_timer_slack(self.slack_before);
         if self.is_memory_locked {
@@ -86,22 +92,87 @@ fn lock_memory() -> bool {
     is_locked
 }
 
-fn set_fifo(priority: u8) -> std::io::Result<()> {
-    // The kernel's range is 1 to 99; 0 would be a mistake of the caller and is refused by the kernel.
-    set_scheduler(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, i32::from(priority))
+/// `struct sched_attr` in its first version: policy, flags, nice, priority, and the times of SCHED_DEADLINE.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Attributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
 }
 
-fn set_scheduler(policy: i32, priority: i32) -> std::io::Result<()> {
-    // musl keeps sched_setscheduler unimplemented on purpose (ENOSYS), so the system call is made directly.
-    let param = priority;
-    // SAFETY: struct sched_param is one int; the pointer is live and only read during the call; 0 is this thread.
-    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const param) };
+/// Its size is what the kernel calls SCHED_ATTR_SIZE_VER0.
+const SIZE: u32 = 48;
+const RESET_ON_FORK: u64 = 1;
+
+/// How the calling thread is scheduled.
+fn attributes() -> std::io::Result<Attributes> {
+    let mut found = Attributes { size: SIZE, ..Attributes::default() };
+    // SAFETY: the pointer is to a live, writable struct of the size given, which the kernel fills; 0 is this thread.
+    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut found, SIZE, 0) };
+    if result == 0 { Ok(Attributes { size: SIZE, ..found }) } else { Err(std::io::Error::last_os_error()) }
+}
+
+fn set(wanted: &Attributes) -> std::io::Result<()> {
+    // SAFETY: the pointer is to a live struct whose size it carries, which is only read during the call; 0 is this thread.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, std::ptr::from_ref(wanted), 0) };
     if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+fn put_back(before: &Attributes) {
+    if set(before).is_err() {
+        // Without CAP_SYS_NICE the kernel does not take "children get the default" back; the rest it does.
+        let _ = set(&Attributes { flags: before.flags | RESET_ON_FORK, ..*before });
+    }
+}
+
+fn set_fifo(priority: u8) -> Result<(), String> {
+    // The kernel's range is 1 to 99; 0 would be a mistake of the caller and is refused by the kernel.
+    let policy = u32::try_from(libc::SCHED_FIFO).unwrap_or(1);
+    let fifo =
+        Attributes { size: SIZE, policy, flags: RESET_ON_FORK, priority: priority.into(), ..Attributes::default() };
+    set(&fifo).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scheduling_is_put_back_as_it_was_found() {
+        // In a thread of its own: scheduling is the thread's.
+        let tried = std::thread::spawn(|| {
+            let batch = u32::try_from(libc::SCHED_BATCH).unwrap();
+            let chosen =
+                Attributes { size: SIZE, policy: batch, nice: 7, flags: RESET_ON_FORK, ..Attributes::default() };
+            set(&chosen).unwrap();
+            // Newer kernels also tell a slice; what was found is what counts.
+            let found = attributes().unwrap();
+            assert_eq!((found.policy, found.nice, found.flags), (batch, 7, RESET_ON_FORK));
+            let thread = MeasuringThread::enter(None, Some(1)).unwrap();
+            let was_fifo = matches!(thread.scheduling(), Scheduling::Fifo(1));
+            drop(thread);
+            assert_eq!(attributes().unwrap(), found);
+            was_fifo
+        });
+        if !tried.join().unwrap() {
+            println!("skipped: SCHED_FIFO is not allowed here, so nothing had to be put back");
+        }
+        // A real-time thread that somebody else has made stays one.
+        std::thread::spawn(|| {
+            if set_fifo(2).is_ok() {
+                drop(MeasuringThread::enter(None, Some(1)).unwrap());
+                assert_eq!(attributes().unwrap().priority, 2);
+            }
+        })
+        .join()
+        .unwrap();
+    }
 
     #[test]
     fn slack_is_put_back_and_refusal_is_said() {

@@ -1,7 +1,9 @@
 //! Durable files: what the journal is kept in. Every step that can fail, or be cut short by a crash, is its own call.
 //!
 //! The steps are those that POSIX makes a crash-safe replacement of: write beside, fsync the file, rename, fsync the
-//! folder ([`replace`]). They are apart so that a test can fail, or lose power after, each of them.
+//! folder ([`replace`]). They are apart so that a test can fail, or lose power after, each of them. An error says how far
+//! it came ([`StoreError::is_in_place`]): after the rename the new bytes are there, even if they may not survive a power
+//! loss, and nobody may claim that nothing is changed.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
@@ -16,6 +18,18 @@ pub struct StoreError {
     pub path: PathBuf,
     /// What was tried, and the operating system's words.
     pub what: String,
+    /// It is in its place already (or gone from it); only whether that survives a power loss is not known.
+    pub is_in_place: bool,
+}
+
+impl StoreError {
+    /// Nothing has happened to what the path names.
+    pub fn new(path: impl Into<PathBuf>, what: impl Into<String>) -> StoreError {
+        StoreError { path: path.into(), what: what.into(), is_in_place: false }
+    }
+    fn in_place(self) -> StoreError {
+        StoreError { is_in_place: true, ..self }
+    }
 }
 
 /// Where durable files are kept.
@@ -26,7 +40,12 @@ pub trait Store {
     fn names(&self, folder: &Path) -> Result<Vec<String>, StoreError>;
     /// Makes a folder and those above it, durably.
     fn make_folder(&self, folder: &Path) -> Result<(), StoreError>;
-    /// Writes a file anew, with this mode whatever the umask; it is not durable yet.
+    /// Nobody but its owner may look into this folder from now on.
+    fn close_folder(&self, folder: &Path) -> Result<(), StoreError>;
+    /// Is there such a folder?
+    fn has_folder(&self, folder: &Path) -> bool;
+    /// Makes a file with this mode whatever the umask; it is not durable yet. What has the name, if anything, loses it and
+    /// is not written to: a link is not followed.
     fn write(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreError>;
     /// Makes a file's bytes durable.
     fn sync(&self, path: &Path) -> Result<(), StoreError>;
@@ -51,14 +70,12 @@ pub(crate) fn replace_by(
 ) -> Result<(), StoreError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let beside = beside(path);
-    let written = write(&beside)
-        .and_then(|()| store.sync(&beside))
-        .and_then(|()| store.rename(&beside, path))
-        .and_then(|()| store.sync_folder(folder));
+    let written = write(&beside).and_then(|()| store.sync(&beside)).and_then(|()| store.rename(&beside, path));
     if written.is_err() {
         let _ = store.remove(&beside);
+        return written;
     }
-    written
+    store.sync_folder(folder).map_err(StoreError::in_place)
 }
 
 /// Removes what a cut-short [`replace`] may have left beside a file.
@@ -70,13 +87,30 @@ pub fn tidy(store: &dyn Store, path: &Path) -> Result<(), StoreError> {
 pub fn remove(store: &dyn Store, path: &Path) -> Result<(), StoreError> {
     tidy(store, path)?;
     store.remove(path)?;
-    store.sync_folder(path.parent().unwrap_or(Path::new("/")))
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    match store.sync_folder(folder) {
+        // A folder that somebody has removed took the file along.
+        Err(_) if !store.has_folder(folder) => Ok(()),
+        other => other.map_err(StoreError::in_place),
+    }
 }
+
+/// What cut-short replacements have left in a folder of our own is removed; the names of what went. The caller sees to it
+/// that nobody is writing there.
+pub fn sweep(store: &dyn Store, folder: &Path) -> Result<Vec<String>, StoreError> {
+    let mut names = store.names(folder)?;
+    names.retain(|name| name.starts_with('.') && name.ends_with(BESIDE));
+    names.iter().try_for_each(|name| store.remove(&folder.join(name)))?;
+    Ok(names)
+}
+
+/// How a name ends that a file is written under first.
+const BESIDE: &str = ".wakewatt-new";
 
 /// The name it is written under first. The dot in front keeps programs that read `*.cfg` or `*.conf` away from it.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.wakewatt-new"))
+    path.with_file_name(format!(".{name}{BESIDE}"))
 }
 
 /// The real disk.
@@ -84,7 +118,7 @@ fn beside(path: &Path) -> PathBuf {
 pub struct Disk;
 
 fn fail(path: &Path, doing: &str, error: &std::io::Error) -> StoreError {
-    StoreError { path: path.into(), what: format!("cannot {doing}: {error}") }
+    StoreError::new(path, format!("cannot {doing}: {error}"))
 }
 
 impl Store for Disk {
@@ -123,15 +157,30 @@ impl Store for Disk {
         // Else a power loss may take the folder, and everything durable in it.
         self.sync_folder(above.unwrap_or(Path::new(".")))
     }
+    fn close_folder(&self, folder: &Path) -> Result<(), StoreError> {
+        let change = || {
+            let mode = fs::metadata(folder)?.permissions().mode() & 0o7777;
+            let closed = mode & !0o077;
+            if mode == closed { Ok(()) } else { fs::set_permissions(folder, Permissions::from_mode(closed)) }
+        };
+        change().map_err(|e| fail(folder, "close to others", &e))
+    }
+    fn has_folder(&self, folder: &Path) -> bool {
+        folder.is_dir()
+    }
     fn write(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreError> {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(mode)
-            .open(path)
-            .map_err(|e| fail(path, "create", &e))?;
-        // The mode given to open is cut by the umask, and one that a killed process left has its own.
+        // Only ever a new file: O_EXCL follows no link and opens no file that somebody has put there.
+        let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
+        let mut file = match create() {
+            // Left by a process that was killed half-way, or put there: the name goes, what it leads to stays.
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                fs::remove_file(path).map_err(|e| fail(path, "remove what has this name", &e))?;
+                create()
+            }
+            other => other,
+        }
+        .map_err(|e| fail(path, "create", &e))?;
+        // The mode given to open is cut by the umask.
         file.set_permissions(Permissions::from_mode(mode)).map_err(|e| fail(path, "set the mode of", &e))?;
         file.write_all(bytes).map_err(|e| fail(path, "write", &e))
     }
@@ -168,6 +217,41 @@ mod tests {
         assert!(refused.to_string().contains("cannot create"));
         remove(&Disk, &file).unwrap();
         assert_eq!(Disk.load(&file).unwrap(), None);
+    }
+
+    #[test]
+    fn what_was_left_beside_a_file_is_neither_followed_nor_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, victim) = (dir.path().join("tune-1.json"), dir.path().join("victim"));
+        fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, beside(&file)).unwrap();
+        replace(&Disk, &file, b"new", 0o600).unwrap();
+        assert_eq!((fs::read(&file).unwrap(), fs::read(&victim).unwrap()), (b"new".to_vec(), b"precious".to_vec()));
+        assert!(!file.symlink_metadata().unwrap().is_symlink());
+        // A second name of a file is a name only, too.
+        fs::hard_link(&victim, beside(&file)).unwrap();
+        replace(&Disk, &file, b"newer", 0o600).unwrap();
+        assert_eq!(fs::read(&victim).unwrap(), b"precious");
+        // What a killed process left is named when it goes; a folder in the way is named when it does not.
+        fs::write(beside(&file), "half").unwrap();
+        assert_eq!(sweep(&Disk, dir.path()).unwrap(), [".tune-1.json.wakewatt-new"]);
+        fs::create_dir(beside(&file)).unwrap();
+        let refused = replace(&Disk, &file, b"x", 0o600).unwrap_err();
+        assert!(
+            refused.to_string().contains(".tune-1.json.wakewatt-new: cannot remove what has this name"),
+            "{refused}"
+        );
+        assert_eq!(fs::read(&file).unwrap(), b"newer");
+    }
+
+    #[test]
+    fn a_file_whose_folder_is_gone_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        remove(&Disk, &dir.path().join("gone/tune-1.json")).unwrap();
+        let folder = dir.path().join("open");
+        Disk.make_folder(&folder).unwrap();
+        Disk.close_folder(&folder).unwrap();
+        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
     }
 
     #[test]

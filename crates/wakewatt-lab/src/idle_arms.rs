@@ -145,7 +145,7 @@ impl Arms for IdleArms<'_> {
     fn leave(&mut self) -> Result<(), String> {
         self.held = None;
         match self.transaction.take().map(Transaction::undo) {
-            Some(report) if !report.is_complete() => Err(report.left().join("; ")),
+            Some(report) if !report.remains().is_empty() => Err(report.remains().join("; ")),
             _ => Ok(()),
         }
     }

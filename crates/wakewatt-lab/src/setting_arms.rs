@@ -249,7 +249,7 @@ impl Arms for SettingArms<'_> {
     fn leave(&mut self) -> Result<(), String> {
         self.limits.hold(None)?;
         match self.session.take().map(Session::end) {
-            Some(report) if !report.is_complete() => Err(report.left().join("; ")),
+            Some(report) if !report.remains().is_empty() => Err(report.remains().join("; ")),
             _ => Ok(()),
         }
     }

@@ -138,8 +138,7 @@ impl<'a> StateArms<'a> {
 
     /// Puts everything back; what is left, in words.
     pub fn leave(self) -> Vec<String> {
-        let report = self.transaction.undo();
-        if report.is_complete() { Vec::new() } else { report.left() }
+        self.transaction.undo().remains()
     }
 }
 

@@ -89,7 +89,7 @@ fn arms_write_what_they_say_and_everything_goes_back() {
         ready[2].arm.settings.join("\n").contains("up_threshold = 98 (appears once freq.governor=conservative is set)")
     );
     let held = Rc::new(RefCell::new(None));
-    let owner = Owner { boot_id: machine.boot_id(), pid: 1, pid_start_ticks: None };
+    let owner = Owner { boot_id: machine.boot_id(), pid: 1, ..Owner::default() };
     let limits = Box::new(FakeLimit(held.clone()));
     let kept_in = (&owner, Path::new(STATE), None);
     let mut arms = SettingArms::begin(ready, &host, hands(&machine), kept_in, "test", limits).unwrap();
@@ -127,7 +127,7 @@ fn an_arm_that_the_kernel_refuses_is_taken_out_at_the_rehearsal() {
     machine.on(&format!("{CPU}/cpu1/cpuidle/state2/disable"), Event::Refuse("Operation not permitted".into()));
     let host = Host::read(&machine);
     let (ready, _) = resolve_arms(&host, &plan::parse(PLAN, &profile).unwrap());
-    let owner = Owner { boot_id: machine.boot_id(), pid: 1, pid_start_ticks: None };
+    let owner = Owner { boot_id: machine.boot_id(), pid: 1, ..Owner::default() };
     let limits = Box::new(FakeLimit(Rc::default()));
     let mut arms =
         SettingArms::begin(ready, &host, hands(&machine), (&owner, Path::new(STATE), None), "test", limits).unwrap();

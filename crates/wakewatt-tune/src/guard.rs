@@ -2,19 +2,18 @@
 //!
 //! It is this same program (`wakewatt guard JOURNAL`) in a session of its own, so that neither Ctrl-C nor a kill of
 //! the process group reaches it, holding the read end of a pipe. End of file without the word "done" means that the
-//! parent is gone: it undoes the journal. Should the guard itself be killed, the parent still undoes by itself; should
-//! both die at once, the journal is left on disk, `doctor` names it, and `wakewatt recover` undoes it.
+//! parent is gone: it undoes the journal ([`crate::watch`]). Should the guard itself be killed, the parent still undoes by
+//! itself; should both die at once, the journal is left on disk, `doctor` names it, and `wakewatt recover` undoes it.
+//!
+//! Neither waits for the other without a limit. A guard may be stopped, wedged, or deaf (its end of the pipe closed), and
+//! the parent holds the lock that such a guard would wait for; so one that does not say that it watches, or does not go
+//! when it is dismissed, is killed.
 
-use crate::journal::{Journal, Phase, boot_id};
-use crate::live::ThisMachine;
-use crate::lock::Lock;
-use crate::recovery::{self, Due};
-use crate::undo::UndoReport;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use wakewatt_host::clock::{boottime_ns, sleep_until_boottime};
-use wakewatt_host::store::Disk;
+use std::time::Duration;
+use wakewatt_host::deadline;
 
 /// How to start one: the program, and the words before the journal's path.
 #[derive(Clone, Debug)]
@@ -23,12 +22,15 @@ pub struct GuardCommand {
     pub program: PathBuf,
     /// Normally `["guard"]`.
     pub args: Vec<String>,
+    /// How long it may take to say that it watches, and to go: far more than a busy machine needs.
+    pub patience: Duration,
 }
 
 impl GuardCommand {
     /// This program.
     pub fn this_program() -> std::io::Result<Self> {
-        Ok(GuardCommand { program: std::env::current_exe()?, args: vec!["guard".into()] })
+        let program = std::env::current_exe()?;
+        Ok(GuardCommand { program, args: vec!["guard".into()], patience: Duration::from_secs(30) })
     }
 }
 
@@ -36,6 +38,7 @@ impl GuardCommand {
 #[derive(Debug)]
 pub struct Guard {
     child: Child,
+    patience: Duration,
 }
 
 impl Guard {
@@ -48,85 +51,52 @@ impl Guard {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let mut word = [0u8; 3];
-        let answer = child.stdout.as_mut().map_or(Ok(()), |out| out.read_exact(&mut word));
-        if answer.is_err() || &word != b"on\n" {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(std::io::Error::other("the guard process did not start"));
+        let answer = child.stdout.as_mut().map_or(Ok(()), |out| deadline::expect(out, b"on\n", command.patience));
+        if let Err(why) = answer {
+            deadline::end(&mut child, Duration::ZERO);
+            return Err(std::io::Error::new(why.kind(), format!("the guard process did not start: {why}")));
         }
-        Ok(Guard { child })
+        Ok(Guard { child, patience: command.patience })
     }
 
-    /// All is put back: the guard may go.
-    pub fn dismiss(mut self) {
-        if let Some(mut stdin) = self.child.stdin.take() {
-            let _ = stdin.write_all(b"done\n");
+    /// All is put back, or is to stay: the guard may go. False where it had to be killed: what it did last is not known,
+    /// so what was put back should be looked at once more.
+    #[must_use]
+    pub fn dismiss(mut self) -> bool {
+        let told = self.child.stdin.as_mut().map(|stdin| stdin.write_all(b"done\n"));
+        if let Some(Err(_)) = told {
+            // It cannot hear us. The end of the pipe would tell it to undo; so it goes before that end does.
+            let _ = self.child.kill();
         }
-        let _ = self.child.wait();
+        drop(self.child.stdin.take());
+        deadline::end(&mut self.child, self.patience).is_some_and(|status| status.code().is_some())
     }
 }
 
-/// The guard's own life, called by the hidden command. Returns the report if it had to act.
-pub fn watch(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
-    Journal::load(&Disk, journal_file).map_err(std::io::Error::other)?;
-    // A session of its own: neither Ctrl-C nor a terminal that hangs up takes the guard along.
-    let _ = rustix::process::setsid();
-    std::io::stdout().write_all(b"on\n")?;
-    std::io::stdout().flush()?;
-    let mut word = String::new();
-    let _ = std::io::stdin().read_to_string(&mut word);
-    if word.trim() == "done" {
-        return Ok(None);
-    }
-    // Whoever has the lock may be undoing this very journal; and nobody may begin while we put things back.
-    let _lock = Lock::wait(folder(journal_file)).map_err(std::io::Error::other)?;
-    // Read again: it has grown while we watched. Complete by now, or gone, means there is nothing to take back.
-    let Ok(mut journal) = Journal::load(&Disk, journal_file) else { return Ok(None) };
-    if journal.phase != Phase::Open {
-        return Ok(None);
-    }
-    let machine = ThisMachine::at(&journal.root).map_err(std::io::Error::other)?;
-    recovery::close(machine.hands(), &mut journal, &boot_id(), false).map(Some).map_err(std::io::Error::other)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
 
-/// The state folder a journal lies in.
-fn folder(journal_file: &Path) -> &Path {
-    journal_file.parent().unwrap_or(Path::new("/"))
-}
-
-/// How often a watch for a confirmation looks while the transaction is still being applied.
-const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
-
-/// The other watch: undoes a transaction that nobody confirms. Started before the first write; sleeps while there is time.
-/// Returns the report if it acts.
-pub fn await_confirmation(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
-    let first = Journal::load(&Disk, journal_file).map_err(std::io::Error::other)?;
-    let _ = rustix::process::setsid();
-    std::io::stdout().write_all(b"on\n")?;
-    std::io::stdout().flush()?;
-    loop {
-        // Gone, or another transaction under the same name: ours has ended.
-        let Ok(journal) = Journal::load(&Disk, journal_file) else { return Ok(None) };
-        if (journal.pid, journal.pid_start_ticks) != (first.pid, first.pid_start_ticks) {
-            return Ok(None);
-        }
-        match journal.phase {
-            Phase::Applied => return Ok(None),
-            Phase::Open if journal.is_owner_alive() => std::thread::sleep(LOOK),
-            Phase::Unconfirmed { until_boottime_ns } if until_boottime_ns > boottime_ns() => {
-                sleep_until_boottime(until_boottime_ns);
-            }
-            Phase::Open | Phase::Unconfirmed { .. } => break,
-        }
+    fn guard(script: &str, patience: Duration) -> std::io::Result<Guard> {
+        let args = vec!["-c".into(), script.into(), "guard".into()];
+        Guard::start(&GuardCommand { program: "sh".into(), args, patience }, Path::new("/none"))
     }
-    let _lock = Lock::wait(folder(journal_file)).map_err(std::io::Error::other)?;
-    let Ok(mut journal) = Journal::load(&Disk, journal_file) else { return Ok(None) };
-    let is_same = (journal.pid, journal.pid_start_ticks) == (first.pid, first.pid_start_ticks);
-    let alive = journal.is_owner_alive();
-    if !is_same || !matches!(recovery::due(&journal, &boot_id(), boottime_ns(), alive), Due::Now(_)) {
-        return Ok(None);
+
+    /// Each of these hung the parent for ever.
+    #[test]
+    fn a_guard_that_is_stopped_deaf_or_mute_hangs_nobody() {
+        let (soon, minute) = (Duration::from_millis(300), Duration::from_secs(60));
+        let began = Instant::now();
+        let mute = guard("exec sleep 600", soon).unwrap_err();
+        assert_eq!(mute.kind(), std::io::ErrorKind::TimedOut);
+        assert!(mute.to_string().contains("did not start: said nothing"), "{mute}");
+        assert!(guard("exit 0", minute).unwrap_err().to_string().contains("ended without a word"));
+        // Deaf: the write fails. Where the pipe had been read, it would have been told to undo.
+        assert!(!guard("exec <&-; echo on; exec sleep 600", soon).unwrap().dismiss());
+        assert!(!guard("echo on; kill -STOP $$; exec sleep 600", soon).unwrap().dismiss());
+        assert!(!guard("echo on; read word; exec sleep 600", soon).unwrap().dismiss());
+        assert!(guard("echo on; read word; test \"$word\" = done", minute).unwrap().dismiss());
+        assert!(began.elapsed() < minute * 5, "ended by deadlines, not by their own end");
     }
-    let machine = ThisMachine::at(&journal.root).map_err(std::io::Error::other)?;
-    recovery::close(machine.hands(), &mut journal, &boot_id(), false).map(Some).map_err(std::io::Error::other)
 }

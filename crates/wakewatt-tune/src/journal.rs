@@ -5,6 +5,12 @@
 //! complete. `boot_id` tells whether the machine has booted since: settings in sysfs then start afresh and only files
 //! are left to undo.
 //!
+//! The folder is closed to others and so are the files: they hold what files had in them before, of whatever mode those are.
+//!
+//! The process that made it is known by number, start and PID namespace: the same number may be another process later, and
+//! another process at once in a container that shares the folder. From another namespace nobody can tell whether it
+//! runs ([`OwnerNow::Unseen`]); who holds the lock knows that it is not at work.
+//!
 //! An experiment's journal and one of `tune apply` differ in their [`Phase`] only: the first is undone when its process
 //! ends, the second stays until `tune undo`.
 
@@ -13,7 +19,7 @@ use crate::knob::Stage;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
-use wakewatt_host::store::{self, Disk, Store};
+use wakewatt_host::store::{self, Disk, Store, StoreError};
 
 /// Where journals live on a real machine.
 pub const STATE_DIR: &str = "/var/lib/wakewatt/open";
@@ -97,7 +103,7 @@ pub enum Phase {
 }
 
 /// Which process, in which boot.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Owner {
     /// The running boot; empty where the kernel does not tell.
     pub boot_id: String,
@@ -105,13 +111,34 @@ pub struct Owner {
     pub pid: u32,
     /// When it started, in ticks since boot: a pid may be used again.
     pub pid_start_ticks: Option<u64>,
+    /// The PID namespace that the number belongs to.
+    pub pid_namespace: Option<u64>,
+}
+
+/// What can be said of the process that made a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnerNow {
+    /// It runs.
+    Alive,
+    /// It has ended.
+    Gone,
+    /// Its number belongs to another PID namespace.
+    Unseen,
+}
+
+impl OwnerNow {
+    /// The same for one who may hold the lock: whoever changes settings holds it, so nobody unseen is at it.
+    #[must_use]
+    pub fn seen_with(self, has_lock: bool) -> OwnerNow {
+        if self == OwnerNow::Unseen && has_lock { OwnerNow::Gone } else { self }
+    }
 }
 
 impl Owner {
     /// This process.
     pub fn this_process() -> Owner {
         let pid = std::process::id();
-        Owner { boot_id: boot_id(), pid, pid_start_ticks: start_ticks(pid) }
+        Owner { boot_id: boot_id(), pid, pid_start_ticks: start_ticks(pid), pid_namespace: pid_namespace() }
     }
 }
 
@@ -142,6 +169,9 @@ pub struct Journal {
     pub pid: u32,
     /// When that process started, in ticks since boot.
     pub pid_start_ticks: Option<u64>,
+    /// The PID namespace that its number belongs to; journals of earlier versions do not say.
+    #[serde(default)]
+    pub pid_namespace: Option<u64>,
     /// What for, in words.
     pub purpose: String,
     /// The root the paths are under: `/` but for tests.
@@ -174,10 +204,22 @@ fn open() -> Phase {
 pub struct JournalError {
     path: String,
     what: String,
+    /// It is in its place, or gone from it; only whether that survives a power loss is not known.
+    pub is_in_place: bool,
 }
 
 fn fail(path: &Path, what: impl ToString) -> JournalError {
-    JournalError { path: path.display().to_string(), what: what.to_string() }
+    JournalError { path: path.display().to_string(), what: what.to_string(), is_in_place: false }
+}
+
+fn not_stored(path: &Path, error: StoreError) -> JournalError {
+    JournalError { is_in_place: error.is_in_place, ..fail(path, error.what) }
+}
+
+/// The PID namespace this process is in; none where the kernel does not tell.
+fn pid_namespace() -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self/ns/pid").ok().map(|namespace| namespace.ino())
 }
 
 /// The id of the running boot; empty where the kernel does not tell.
@@ -205,7 +247,8 @@ impl Journal {
         draft: Draft<'_>,
     ) -> Result<Journal, JournalError> {
         let no_change = |e: &dyn std::fmt::Display| format!("cannot keep a journal, so nothing is changed: {e}");
-        store.make_folder(state_dir).map_err(|e| fail(state_dir, no_change(&e.what)))?;
+        let made = store.make_folder(state_dir).and_then(|()| store.close_folder(state_dir));
+        made.map_err(|e| fail(state_dir, no_change(&e.what)))?;
         let taken = store.names(state_dir).map_err(|e| fail(state_dir, no_change(&e.what)))?;
         let number =
             |file: &String| file.strip_prefix(name)?.strip_prefix('-')?.strip_suffix(".json")?.parse::<u32>().ok();
@@ -215,6 +258,7 @@ impl Journal {
             boot_id: owner.boot_id.clone(),
             pid: owner.pid,
             pid_start_ticks: owner.pid_start_ticks,
+            pid_namespace: owner.pid_namespace,
             purpose: draft.purpose.into(),
             root: if draft.root.is_empty() { "/".into() } else { draft.root.into() },
             phase: Phase::Open,
@@ -224,20 +268,33 @@ impl Journal {
             arguments: draft.arguments,
             file: state_dir.join(format!("{name}-{next}.json")),
         };
-        journal.save(store).map_err(|e| fail(&journal.file, no_change(&e.what)))?;
-        Ok(journal)
+        let Err(error) = journal.save(store) else { return Ok(journal) };
+        if !error.is_in_place {
+            return Err(fail(&journal.file, no_change(&error.what)));
+        }
+        // It lies there already. No setting has been written, but that is not "nothing is changed" until it is gone.
+        let end = match journal.finish(store) {
+            Ok(()) => "it was removed again",
+            Err(_) => "it cannot be removed either; wakewatt recover does that",
+        };
+        let why = format!("this journal may not survive a power loss, so no setting is changed; {end}: {}", error.what);
+        Err(JournalError { is_in_place: true, ..fail(&journal.file, why) })
     }
 
     /// Writes it as it is now, durably.
     pub fn save(&self, store: &dyn Store) -> Result<(), JournalError> {
         let bytes = serde_json::to_vec_pretty(self).map_err(|e| fail(&self.file, e))?;
-        // Readable for all: anybody may ask for the status.
-        store::replace(store, &self.file, &bytes, 0o644).map_err(|e| fail(&self.file, e.what))
+        store::replace(store, &self.file, &bytes, 0o600).map_err(|e| not_stored(&self.file, e))
     }
 
     /// Reads one back.
     pub fn load(store: &dyn Store, file: &Path) -> Result<Journal, JournalError> {
-        let bytes = store.load(file).map_err(|e| fail(file, e.what))?.ok_or_else(|| fail(file, "no such journal"))?;
+        Journal::look(store, file)?.ok_or_else(|| fail(file, "no such journal"))
+    }
+
+    /// Reads one back, if it is there.
+    pub fn look(store: &dyn Store, file: &Path) -> Result<Option<Journal>, JournalError> {
+        let Some(bytes) = store.load(file).map_err(|e| fail(file, e.what))? else { return Ok(None) };
         // The version first, so that another version's journal is named as such and not as broken.
         let not_one = |e| {
             fail(
@@ -260,7 +317,7 @@ impl Journal {
         }
         let mut journal: Journal = serde_json::from_value(any).map_err(not_one)?;
         journal.file = file.to_path_buf();
-        Ok(journal)
+        Ok(Some(journal))
     }
 
     /// All journals in a state folder, oldest first, with those that cannot be read.
@@ -285,6 +342,15 @@ impl Journal {
         (all, bad)
     }
 
+    /// An open journal of this boot whose process is not at work any more: what it left would be taken for what was there
+    /// before. The caller holds the lock.
+    pub fn left_behind(store: &dyn Store, state_dir: &Path, boot_id: &str) -> Option<Journal> {
+        let is_left = |j: &Journal| {
+            j.phase == Phase::Open && j.is_of_boot(boot_id) && j.owner_now().seen_with(true) == OwnerNow::Gone
+        };
+        Journal::all(store, state_dir).0.into_iter().find(is_left)
+    }
+
     /// Its file.
     pub fn file(&self) -> &Path {
         &self.file
@@ -296,9 +362,28 @@ impl Journal {
     }
 
     /// Is the process that made it still running? Its own guard, not we, will undo it then.
-    pub fn is_owner_alive(&self) -> bool {
+    pub fn owner_now(&self) -> OwnerNow {
+        if !self.is_of_this_boot() {
+            return OwnerNow::Gone;
+        }
+        if self.pid_namespace.zip(pid_namespace()).is_some_and(|(its, ours)| its != ours) {
+            return OwnerNow::Unseen;
+        }
         let now = start_ticks(self.pid);
-        now.is_some() && (self.pid_start_ticks.is_none() || now == self.pid_start_ticks)
+        let is_alive = now.is_some() && (self.pid_start_ticks.is_none() || now == self.pid_start_ticks);
+        if is_alive { OwnerNow::Alive } else { OwnerNow::Gone }
+    }
+
+    /// Was it left behind by a process that has ended? One that cannot be seen from here is no reason to say so: who then
+    /// asks for the lock hears whether it is at work.
+    pub fn is_owner_alive(&self) -> bool {
+        self.owner_now() != OwnerNow::Gone
+    }
+
+    /// Is it another state of the same journal?
+    pub fn is_of_same_run(&self, other: &Journal) -> bool {
+        let run = |j: &Journal| (j.boot_id.clone(), j.pid_namespace, j.pid, j.pid_start_ticks);
+        run(self) == run(other)
     }
 
     /// Did the machine boot since?
@@ -311,8 +396,11 @@ impl Journal {
         self.boot_id.is_empty() || self.boot_id == boot_id
     }
 
-    /// Done: the file goes.
+    /// Done: the file goes. That a power loss might bring it back does no harm: what it names is put back already.
     pub fn finish(&self, store: &dyn Store) -> Result<(), JournalError> {
-        store::remove(store, &self.file).map_err(|e| fail(&self.file, e.what))
+        match store::remove(store, &self.file) {
+            Err(error) if !error.is_in_place => Err(not_stored(&self.file, error)),
+            _ => Ok(()),
+        }
     }
 }

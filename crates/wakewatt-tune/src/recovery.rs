@@ -3,13 +3,16 @@
 //! A journal still *open* whose process is gone is undone. One that waits for confirmation is undone when its time on
 //! the boot clock has passed, or when the machine has booted since: its settings are gone then, and its files must go
 //! too, because nobody confirmed them. One that is *applied* is nobody's business here.
+//!
+//! Putting back comes first and needs nothing to be written but the settings; whether the journal can then be removed is
+//! said apart ([`UndoReport::kept_journal`]). Done twice it does no harm.
 
 use crate::apply::{Hands, undo_all};
-use crate::journal::{Journal, JournalError, Phase};
+use crate::journal::{Journal, JournalError, OwnerNow, Phase};
 use crate::live::ThisMachine;
 use crate::undo::{UndoReport, Undone};
 use std::path::Path;
-use wakewatt_host::store::Disk;
+use wakewatt_host::store::{self, Disk};
 
 /// What recovery makes of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,13 +24,16 @@ pub enum Due {
 }
 
 /// Is it time to undo this one?
-pub fn due(journal: &Journal, boot_id: &str, boottime_ns: u64, is_owner_alive: bool) -> Due {
+pub fn due(journal: &Journal, boot_id: &str, boottime_ns: u64, owner: OwnerNow) -> Due {
     match journal.phase {
         Phase::Applied => Due::NotYet("applied; wakewatt tune undo takes it back"),
         Phase::Open if !journal.is_of_boot(boot_id) => {
             Due::Now("the machine has booted since, which reset its settings")
         }
-        Phase::Open if is_owner_alive => Due::NotYet("its process still runs"),
+        Phase::Open if owner == OwnerNow::Alive => Due::NotYet("its process still runs"),
+        Phase::Open if owner == OwnerNow::Unseen => {
+            Due::NotYet("its process is of another PID namespace, so without the lock nobody can tell whether it runs")
+        }
         Phase::Open => Due::Now("its process is gone"),
         Phase::Unconfirmed { .. } if !journal.is_of_boot(boot_id) => {
             Due::Now("not confirmed before the machine booted again")
@@ -40,12 +46,9 @@ pub fn due(journal: &Journal, boot_id: &str, boottime_ns: u64, is_owner_alive: b
 }
 
 /// Undoes one and closes its journal, if nothing is left.
-pub fn close(hands: Hands<'_>, journal: &mut Journal, boot_id: &str, is_forced: bool) -> Result<UndoReport, String> {
+pub fn close(hands: Hands<'_>, journal: &mut Journal, boot_id: &str, is_forced: bool) -> UndoReport {
     let report = undo_all(hands, journal, boot_id, is_forced);
-    if report.is_complete() {
-        journal.finish(hands.store).map_err(|e| e.to_string())?;
-    }
-    Ok(report)
+    report.finish(journal, hands.store)
 }
 
 /// What became of one journal.
@@ -57,35 +60,55 @@ pub struct Swept {
     pub why: String,
     /// What the undo did; none where it was left.
     pub report: Option<UndoReport>,
+    /// It was left because nobody can tell whether its run goes on.
+    pub is_doubtful: bool,
 }
 
-/// Looks at every journal of a state folder, the newest first, and undoes what is due. The caller holds the lock, so that
-/// nobody confirms, applies or undoes meanwhile.
+/// How to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// Does the caller hold the lock, so that nobody confirms, applies or undoes meanwhile? Without it only what nobody can
+    /// be at work on is undone.
+    pub has_lock: bool,
+    /// Also overwrite what somebody else has set, and without the lock take an owner that cannot be seen for gone.
+    pub is_forced: bool,
+}
+
+/// Looks at every journal of a state folder, the newest first, and undoes what is due.
 pub fn sweep(
     machine: impl Fn(&Path) -> Result<ThisMachine, String>,
     state_dir: &Path,
     boot_id: &str,
     boottime_ns: u64,
-    is_forced: bool,
+    Manner { has_lock, is_forced }: Manner,
 ) -> (Vec<Swept>, Vec<JournalError>) {
     let (journals, unreadable) = Journal::all(&Disk, state_dir);
     let mut swept = Vec::new();
+    if has_lock {
+        // Nobody writes there now, so these are of killed runs; that they cannot be removed is no reason to stop.
+        let what = |name| format!("{}/{name}", state_dir.display());
+        let removed =
+            |name| Swept { what: what(name), why: "half-written by a killed run; removed".into(), report: None };
+        swept.extend(store::sweep(&Disk, state_dir).unwrap_or_default().into_iter().map(removed));
+    }
     for mut journal in journals.into_iter().rev().filter(|j| j.phase != Phase::Applied) {
         let what = format!("{} ({}, process {})", journal.purpose, journal.id(), journal.pid);
-        let alive = journal.is_owner_alive();
-        let (why, report) = match due(&journal, boot_id, boottime_ns, alive) {
-            Due::NotYet(why) => (why.to_string(), None),
+        let owner = journal.owner_now().seen_with(has_lock || is_forced);
+        let (why, report) = match due(&journal, boot_id, boottime_ns, owner) {
+            Due::NotYet(why) => (format!("{why}; left alone"), None),
             Due::Now(why) => match machine(&journal.root.clone())
-                .and_then(|machine| close(machine.hands(), &mut journal, boot_id, is_forced))
+                .map(|machine| close(machine.hands(), &mut journal, boot_id, is_forced))
             {
                 Ok(report) => (why.to_string(), Some(report)),
                 Err(error) => {
-                    let failed = UndoReport { entries: vec![(journal.id(), Undone::Failed(error))] };
+                    let entries = vec![(journal.id(), Undone::Failed(error))];
+                    let failed = UndoReport { entries, kept_journal: None };
                     (why.to_string(), Some(failed))
                 }
             },
         };
-        swept.push(Swept { what, why, report });
+        let is_doubtful = report.is_none() && owner == OwnerNow::Unseen && journal.phase == Phase::Open;
+        swept.push(Swept { what, why, report, is_doubtful });
     }
     (swept, unreadable)
 }
@@ -100,11 +123,11 @@ mod tests {
     #[test]
     fn only_the_boot_clock_of_the_same_boot_counts() {
         let machine = Memory::new("");
-        let owner = Owner { boot_id: "boot-1".into(), pid: 1, pid_start_ticks: None };
+        let owner = Owner { boot_id: "boot-1".into(), ..Owner::default() };
         let mut journal = Journal::create(&machine, Path::new("/state"), &owner, "tune", Draft::default()).unwrap();
         let mut at = |phase: Phase, boot: &str, now: u64, alive: bool| {
             journal.phase = phase;
-            matches!(due(&journal, boot, now, alive), Due::Now(_))
+            matches!(due(&journal, boot, now, if alive { OwnerNow::Alive } else { OwnerNow::Gone }), Due::Now(_))
         };
         let wait = Phase::Unconfirmed { until_boottime_ns: 60 };
         assert!(!at(wait.clone(), "boot-1", 59, false));

@@ -5,7 +5,7 @@
 
 use crate::apply::Hands;
 use crate::boot::check::{Check, Verdict as BootVerdict, Wanted, check};
-use crate::journal::{Entry, Journal, Phase};
+use crate::journal::{Entry, Journal, OwnerNow, Phase};
 use crate::knob::{Host, Kept, SitesByPath};
 use crate::planning::also_set_by;
 use crate::{knobs, resolve};
@@ -54,6 +54,23 @@ pub enum Verdict {
     ResetByReboot,
     /// A place that appeared after the settings were applied.
     NeverSet,
+    /// A run that has not ended, or was cut short, has changed it.
+    LeftChanged {
+        /// What it held before.
+        before: Option<String>,
+    },
+}
+
+/// Of an open journal: what is known of the run that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Run {
+    /// It is under way.
+    GoesOn,
+    /// It has ended without putting everything back.
+    Ended,
+    /// Its process is of another PID namespace: nobody can tell from here.
+    Unseen,
 }
 
 impl Verdict {
@@ -76,6 +93,10 @@ pub struct TransactionState {
     pub undone_in_s: Option<u64>,
     /// Did the machine boot since?
     pub is_of_this_boot: bool,
+    /// Of an open one: is its run under way?
+    pub run: Option<Run>,
+    /// Commands of an open one that may have been run, and were not taken back.
+    pub commands_left: Vec<String>,
     /// What was asked.
     pub requests: Vec<String>,
     /// Its settings.
@@ -89,6 +110,9 @@ pub struct TransactionState {
 impl TransactionState {
     /// Is everything as asked?
     pub fn is_good(&self) -> bool {
+        if let Some(run) = self.run {
+            return run != Run::Ended;
+        }
         let is_booted_well = self.boot_checks.iter().all(|c| c.verdict != BootVerdict::Broken);
         is_booted_well && self.settings.iter().all(|s| s.verdict.is_good())
     }
@@ -104,12 +128,64 @@ pub fn status(
     kernel_log: Option<&str>,
 ) -> Vec<TransactionState> {
     let host = Host::read(hands.source);
-    let state = |journal| {
+    let state = |journal: &Journal| {
+        if journal.phase == Phase::Open {
+            return open(hands, journal, boot_id);
+        }
         let mut state = one(hands, &host, journal, all, boot_id, boottime_ns);
         boot(hands, journal, boot_id, kernel_log, &mut state);
         state
     };
     all.iter().map(state).collect()
+}
+
+/// One that has not come to its end: what of it stands now. Nothing of it is meant to stay, so nothing is missed.
+fn open(hands: Hands<'_>, journal: &Journal, boot_id: &str) -> TransactionState {
+    let is_of_this_boot = journal.is_of_boot(boot_id);
+    let changed = |entry: &Entry| {
+        let read = hands.sink.read(&entry.path);
+        let is_absent = read.as_ref().is_err_and(|e| e.is_absent);
+        let now = read.as_ref().ok().cloned();
+        if (read.is_ok() || is_absent) && entry.is_before(&now) {
+            return None;
+        }
+        let verdict = match read {
+            Err(error) if error.is_absent => Verdict::Gone(error.what),
+            Err(error) => Verdict::Unknown(error.what),
+            Ok(_) => Verdict::LeftChanged { before: entry.before.clone() },
+        };
+        Some(SettingState {
+            name: entry.name.clone(),
+            path: entry.path.clone(),
+            requested: None,
+            now: now.clone(),
+            requested_shown: None,
+            now_shown: now,
+            effective: None,
+            verdict,
+        })
+    };
+    let run = match journal.owner_now() {
+        _ if !is_of_this_boot => Run::Ended,
+        OwnerNow::Alive => Run::GoesOn,
+        OwnerNow::Gone => Run::Ended,
+        OwnerNow::Unseen => Run::Unseen,
+    };
+    let stands = |e: &&Entry| is_of_this_boot || e.is_durable();
+    let started = journal.commands.iter().filter(|c| c.is_started && !c.undo.is_empty());
+    TransactionState {
+        id: journal.id(),
+        purpose: journal.purpose.clone(),
+        phase: "open".into(),
+        undone_in_s: None,
+        is_of_this_boot,
+        run: Some(run),
+        commands_left: started.map(|c| c.run.join(" ")).collect(),
+        requests: journal.requests.iter().map(ToString::to_string).collect(),
+        settings: journal.entries.iter().filter(stands).filter_map(changed).collect(),
+        waits_for_boot: Vec::new(),
+        boot_checks: Vec::new(),
+    }
 }
 
 /// Kernel parameters: waited for in the boot that planned them, checked in every later one.
@@ -169,6 +245,8 @@ fn one(
         phase: phase.into(),
         undone_in_s,
         is_of_this_boot,
+        run: None,
+        commands_left: Vec::new(),
         requests: journal.requests.iter().map(ToString::to_string).collect(),
         settings,
         waits_for_boot: Vec::new(),

@@ -4,7 +4,7 @@
 //! back and forth between arms stays in one transaction; undo returns to what was found at the start.
 
 use crate::guard::{Guard, GuardCommand};
-use crate::journal::{Draft, Entry, Journal, JournalError, Owner};
+use crate::journal::{Draft, Entry, Journal, JournalError, Owner, boot_id};
 use crate::lock::{Lock, LockError};
 use crate::undo::{UndoReport, undo};
 use std::path::Path;
@@ -28,10 +28,13 @@ pub enum TuneError {
     Journal(#[from] JournalError),
     /// No guard, no change.
     #[error("nothing is changed: {0}")]
-    Guard(std::io::Error),
+    Guard(String),
     /// Somebody else is changing settings, which would be taken for what was there before.
     #[error("nothing is changed: {0}")]
     Lock(#[from] LockError),
+    /// Somebody was killed before everything was put back, which would be taken for what was there before.
+    #[error("nothing is changed: {0}: a killed run left settings changed; undo them first: sudo wakewatt recover")]
+    LeftBehind(String),
     /// The kernel refused.
     #[error(transparent)]
     Sink(#[from] SinkError),
@@ -76,6 +79,9 @@ impl<'a> Transaction<'a> {
         guard: Option<&GuardCommand>,
     ) -> Result<Transaction<'a>, TuneError> {
         let lock = Lock::take(state_dir)?;
+        if let Some(left) = Journal::left_behind(&Disk, state_dir, &boot_id()) {
+            return Err(TuneError::LeftBehind(left.file().display().to_string()));
+        }
         let mut entries = Vec::with_capacity(settings.len());
         for setting in settings {
             let ours = setting.values.iter().cloned().map(Some).collect();
@@ -87,8 +93,8 @@ impl<'a> Transaction<'a> {
         let journal = Journal::create(&Disk, state_dir, &owner, &format!("run-{}", owner.pid), draft)?;
         let guard = match guard.map(|command| Guard::start(command, journal.file())) {
             Some(Err(error)) => {
-                journal.finish(&Disk)?;
-                return Err(TuneError::Guard(error));
+                let left = UndoReport::default().finish(&journal, &Disk).journal_left();
+                return Err(TuneError::Guard(left.map_or(error.to_string(), |left| format!("{error}; {left}"))));
             }
             Some(Ok(guard)) => Some(guard),
             None => None,
@@ -125,12 +131,9 @@ impl<'a> Transaction<'a> {
 
     fn undo_now(&mut self) -> UndoReport {
         self.is_undone = true;
-        let report = undo(self.sink, &self.journal, false);
-        if report.is_complete() {
-            let _ = self.journal.finish(&Disk);
-        }
-        if let Some(guard) = self.guard.take() {
-            guard.dismiss();
+        let mut report = undo(self.sink, &self.journal, false).finish(&self.journal, &Disk);
+        if !self.guard.take().is_none_or(Guard::dismiss) {
+            report.look_again(undo(self.sink, &self.journal, false));
         }
         report
     }
@@ -262,5 +265,27 @@ mod tests {
             assert!(matches!(transaction.set("/sys/c", "3"), Err(TuneError::Undeclared { .. })));
         }
         assert_eq!(state(dir.path()), before);
+    }
+    #[test]
+    fn a_guard_that_is_stopped_or_deaf_keeps_nothing_changed_and_nobody_waiting() {
+        for script in ["echo on; kill -STOP $$; exec sleep 600", "exec <&-; echo on; exec sleep 600"] {
+            let (dir, settings) = machine();
+            let before = state(dir.path());
+            let live = LiveSink::at(dir.path());
+            let guard = GuardCommand {
+                program: "sh".into(),
+                args: vec!["-c".into(), script.into(), "guard".into()],
+                patience: std::time::Duration::from_secs(2),
+            };
+            let folder = dir.path().join("j");
+            let begun = Transaction::begin(&live, dir.path(), &folder, "test", &settings, Some(&guard));
+            // Such a machine may be too busy for a shell to say a word in time; then nothing was begun.
+            let Ok(transaction) = begun else { continue };
+            transaction.set("/sys/a", "1").unwrap();
+            let report = transaction.undo();
+            assert!(report.is_complete() && report.kept_journal.is_none(), "{report:?}");
+            assert_eq!((state(dir.path()), Journal::open_ones(&folder).0.len()), (before, 0), "{script}");
+            assert!(Lock::take(&folder).is_ok(), "the lock is free");
+        }
     }
 }

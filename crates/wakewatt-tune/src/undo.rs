@@ -3,15 +3,18 @@
 //! Compare-and-set: before anything is written, every entry is read, and one whose value is neither ours nor the old
 //! one is left alone (unless forced), but for the boot files of `boot/take_out.rs`, which lose our words only. Then values go back stage by stage (`Stage::undo_rank`), within a stage in
 //! reverse order. One setting may move another (a governor its preference, turbo the limits), so the round is repeated
-//! until all hold or nothing more changes. A file that vanished (its CPU went offline) is reported and stays in the
-//! journal. Running it twice does no harm: what is as before already is not written.
+//! until all hold or nothing more changes. A file that vanished is judged by [`crate::gone`]: with its device the setting
+//! has gone too, and is done with; what is only out of reach (a CPU that went offline) stays in the journal and is said
+//! apart from what failed. Running it twice does no harm: what is as before already is not written.
 
 use crate::boot::take_out::take_out;
-use crate::journal::{Entry, Journal, Phase};
+use crate::gone::{self, Missing};
+use crate::journal::{Entry, Journal, JournalError, Phase};
 use crate::knob::Kept;
 use crate::knobs;
 use std::collections::BTreeMap;
 use wakewatt_host::sink::Sink;
+use wakewatt_host::store::Store;
 
 /// Rounds before giving up; each but the first only writes what an earlier one disturbed.
 const MAX_ROUNDS: usize = 4;
@@ -49,6 +52,10 @@ pub enum Undone {
     Ran,
     /// It held the old value already.
     WasSo,
+    /// It has gone with its device: there is nothing left to put back.
+    Gone(String),
+    /// It is out of reach now and may come back as it went: put back when it does.
+    Away(String),
     /// Somebody else wrote this value since; left alone.
     Foreign(String),
     /// Could not be written or read.
@@ -61,6 +68,8 @@ impl std::fmt::Display for Undone {
             Undone::Restored => f.write_str("put back"),
             Undone::Ran => f.write_str("run"),
             Undone::WasSo => f.write_str("was as before already"),
+            Undone::Gone(why) => write!(f, "nothing left to put back: {why}"),
+            Undone::Away(why) => write!(f, "out of reach: {why}"),
             Undone::Foreign(value) => write!(f, "left alone: somebody else has set it to {value:?} since"),
             Undone::Failed(why) => write!(f, "could not be put back: {why}"),
         }
@@ -72,23 +81,64 @@ impl std::fmt::Display for Undone {
 pub struct UndoReport {
     /// Path and result, in the order they were undone.
     pub entries: Vec<(String, Undone)>,
+    /// Everything is put back, and only the journal that named it could not be removed.
+    pub kept_journal: Option<JournalError>,
 }
 
 impl UndoReport {
-    /// Everything as before?
+    /// Everything as before, or gone?
     pub fn is_complete(&self) -> bool {
-        self.entries.iter().all(|(_, u)| matches!(u, Undone::Restored | Undone::Ran | Undone::WasSo))
+        self.entries.iter().all(|(_, u)| u.is_done())
+    }
+    /// Is nothing left that could be done now? What is out of reach waits, and is in nobody's way.
+    pub fn is_settled(&self) -> bool {
+        self.entries.iter().all(|(_, u)| u.is_done() || matches!(u, Undone::Away(_)))
     }
     /// What is left, one line each.
     pub fn left(&self) -> Vec<String> {
         let line = |(path, undone): &(String, Undone)| match undone {
-            Undone::Restored | Undone::Ran | Undone::WasSo => None,
+            Undone::Restored | Undone::Ran | Undone::WasSo | Undone::Gone(_) => None,
+            Undone::Away(why) => Some(format!("{path}: {why}; then undo it: wakewatt recover")),
             Undone::Foreign(value) => {
                 Some(format!("{path}: somebody else has set it to {value:?} since; left alone (--force overrides)"))
             }
             Undone::Failed(why) => Some(format!("{path}: {why}")),
         };
         self.entries.iter().filter_map(line).collect()
+    }
+    /// The journal that is left though everything is put back, in a sentence.
+    pub fn journal_left(&self) -> Option<String> {
+        let error = self.kept_journal.as_ref()?;
+        Some(format!(
+            "all settings are put back, but their journal could not be removed: {error}; once its folder can be written \
+             to again (findmnt -T shows where it lies, mount -o remount,rw), wakewatt recover removes it"
+        ))
+    }
+    /// Removes the journal where nothing is left of it.
+    #[must_use]
+    pub fn finish(mut self, journal: &Journal, store: &dyn Store) -> UndoReport {
+        if self.is_complete() {
+            self.kept_journal = journal.finish(store).err();
+        }
+        self
+    }
+    /// After a guard that had to be killed, and may have been at work: what a second undo finds wrong counts.
+    pub(crate) fn look_again(&mut self, second: UndoReport) {
+        if !second.is_complete() {
+            self.entries = second.entries;
+        }
+    }
+    /// Both: all that is not as if nothing had been.
+    pub fn remains(&self) -> Vec<String> {
+        let mut lines = self.left();
+        lines.extend(self.journal_left());
+        lines
+    }
+}
+
+impl Undone {
+    fn is_done(&self) -> bool {
+        matches!(self, Undone::Restored | Undone::Ran | Undone::WasSo | Undone::Gone(_))
     }
 }
 
@@ -107,12 +157,14 @@ pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool, is_ope
     order.sort_by_key(|(at, e)| (e.stage.undo_rank(), std::cmp::Reverse(*at)));
     let mut results: BTreeMap<usize, Undone> = BTreeMap::new();
     for (at, entry) in &order {
-        if let Ok(now) = now(sink, entry) {
-            if entry.is_before(&now) || is_untouched(entry) {
+        match now(sink, entry) {
+            Ok(now) if entry.is_before(&now) || is_untouched(entry) => {
                 results.insert(*at, Undone::WasSo);
-            } else if !is_forced && !is_ours(entry, &now, is_open) {
+            }
+            Ok(now) if !is_forced && !is_ours(entry, &now, is_open) => {
                 results.insert(*at, Undone::Foreign(now.unwrap_or_else(|| "(removed)".into())));
             }
+            _ => {}
         }
     }
     let mut patience = Patience::default();
@@ -155,8 +207,19 @@ pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool, is_ope
             break;
         }
     }
+    // At the end only: what is put back may bring a file (a CPU that goes online again, a driver, a governor).
+    for (at, entry) in &order {
+        let is_absent = || !entry.is_durable() && sink.read(&entry.path).is_err_and(|error| error.is_absent);
+        if matches!(results.get(at), Some(Undone::Failed(_))) && is_absent() {
+            match gone::judge(sink, &entry.path) {
+                Missing::Gone(why) => drop(results.insert(*at, Undone::Gone(why))),
+                Missing::Away(why) => drop(results.insert(*at, Undone::Away(why))),
+                Missing::Unknown => {}
+            }
+        }
+    }
     let result = |(at, entry): &(usize, &Entry)| (entry.path.clone(), results.remove(at).unwrap_or(Undone::WasSo));
-    UndoReport { entries: order.iter().map(result).collect() }
+    UndoReport { entries: order.iter().map(result).collect(), kept_journal: None }
 }
 
 /// The entry with what its file shall hold: a boot file that somebody has edited since keeps that, without our words.

@@ -1,6 +1,7 @@
 //! Crash safety, proved on a machine in memory: every operation of apply and of undo fails once, fails for ever, or is
-//! the last one of a killed process or of a machine that loses power. Afterwards the machine is as before, or as
-//! planned, or the journal names what is left; and recovery from the journal, run twice, always ends at one of the two.
+//! the last one of a killed process or of a machine that loses power, or the last before the disk becomes read-only.
+//! Afterwards the machine is as before, or as planned, or the journal names what is left; and recovery from the journal,
+//! run twice, always ends at one of the two. While the disk is read-only the kernel's settings go back all the same.
 //!
 //! `cargo test -p wakewatt-tune --test crash -- --nocapture` prints how many points were tried.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // A test that cannot go on should stop; figures are printed.
@@ -10,6 +11,7 @@ use std::path::Path;
 use wakewatt_host::memory::{DROP_IN, Fault, GENERATED, Memory, cpus};
 use wakewatt_tune::apply::{FileChange, Hands, Order, apply, undo_all};
 use wakewatt_tune::journal::{Journal, Owner, Phase};
+use wakewatt_tune::recovery::close;
 use wakewatt_tune::request::Request;
 
 const STATE: &str = "/var/lib/wakewatt/open";
@@ -28,7 +30,7 @@ fn hands(machine: &Memory) -> Hands<'_> {
 }
 
 fn owner(machine: &Memory) -> Owner {
-    Owner { boot_id: machine.boot_id(), pid: 1, pid_start_ticks: None }
+    Owner { boot_id: machine.boot_id(), pid: 1, ..Owner::default() }
 }
 
 /// What is applied: files that stay where they are, files that come with a governor, files that go with a CPU, a process
@@ -248,4 +250,65 @@ fn our_word_leaves_a_hand_edited_boot_file_whatever_fails() {
         }
     }
     println!("undo of an edited file: {n_undo} operations, each failing, killed and without power");
+}
+
+/// Without the files, which a read-only disk holds fast.
+fn attributes(state: &State) -> State {
+    state.iter().filter(|(path, _)| !path.starts_with("file:")).map(|(p, v)| (p.clone(), v.clone())).collect()
+}
+
+#[test]
+fn a_disk_that_becomes_read_only_keeps_no_setting_changed() {
+    ORDERS.iter().for_each(|requests| read_only_from_any_operation(requests));
+}
+
+fn read_only_from_any_operation(requests: &[&str]) {
+    let order = || order(requests);
+    let whole = machine();
+    let before = whole.snapshot(STATE);
+    whole.heal();
+    apply(hands(&whole), &owner(&whole), Path::new(STATE), &order()).unwrap();
+    let (n_apply, planned) = (whole.n_operations(), whole.snapshot(STATE));
+    let mut n_tried = 0;
+    for at in 0..n_apply {
+        let machine = machine();
+        machine.fail_at(at, Fault::ReadOnly);
+        let end = apply(hands(&machine), &owner(&machine), Path::new(STATE), &order());
+        let is_applied = end.as_ref().is_ok_and(|outcome| outcome.failed.is_none());
+        let expected = attributes(if is_applied { &planned } else { &before });
+        assert_eq!(differences(&expected, &attributes(&machine.snapshot(STATE))), "", "read-only from {at}: {end:?}");
+        // What it says is true: a journal that lies there is told of, and nothing is called complete that is not.
+        if let Ok(outcome) = &end {
+            let told = outcome.failed.as_ref().is_some_and(|(_, report)| !report.remains().is_empty());
+            assert_eq!(n_journals(&machine) == 1, told || is_applied, "read-only from {at}: {end:?}");
+        }
+        // Recovering while nothing can be written changes no setting any more; afterwards it ends at one of the two.
+        if !is_applied {
+            for mut journal in Journal::all(&machine, Path::new(STATE)).0 {
+                let report = close(hands(&machine), &mut journal, &machine.boot_id(), false);
+                assert!(!report.remains().is_empty(), "the journal cannot be gone");
+            }
+            assert_eq!(attributes(&machine.snapshot(STATE)), attributes(&before));
+        }
+        machine.heal();
+        recover(&machine);
+        let expected = if is_applied { &planned } else { &before };
+        assert_eq!(differences(expected, &machine.snapshot(STATE)), "", "healed after read-only from {at}");
+
+        // The process is killed, and whoever recovers finds the disk read-only from its first operation on.
+        let machine = self::machine();
+        machine.fail_at(at, Fault::Kill);
+        let _ = apply(hands(&machine), &owner(&machine), Path::new(STATE), &order());
+        machine.fail_at(0, Fault::ReadOnly);
+        for mut journal in Journal::all(&machine, Path::new(STATE)).0.into_iter().filter(|j| j.phase == Phase::Open) {
+            let report = close(hands(&machine), &mut journal, &machine.boot_id(), false);
+            assert!(!report.remains().is_empty(), "killed at {at}: the journal cannot be gone");
+            let now = attributes(&machine.snapshot(STATE));
+            assert_eq!(differences(&attributes(&before), &now), "", "killed at {at}, recovered read-only");
+        }
+        machine.heal();
+        recover(&machine);
+        n_tried += 2;
+    }
+    println!("read-only disk: {n_apply} operations; tried and survived: {n_tried} remounts and kills");
 }

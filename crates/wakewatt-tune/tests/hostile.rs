@@ -2,13 +2,15 @@
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
 use std::path::Path;
-use wakewatt_host::memory::{Event, Memory};
+use wakewatt_host::memory::{Event, Fault, Memory};
 use wakewatt_host::sink::Sink;
 use wakewatt_tune::apply::{ApplyError, Confirm, Hands, Order, Outcome, SettingResult, apply, undo_all};
-use wakewatt_tune::journal::{Journal, Owner, Phase};
+use wakewatt_tune::forget;
+use wakewatt_tune::journal::{Command, Draft, Entry, Journal, Owner, OwnerNow, Phase};
 use wakewatt_tune::recovery::{self, Due};
 use wakewatt_tune::request::Request;
-use wakewatt_tune::status::{Verdict, status};
+use wakewatt_tune::status::{Run, Verdict, status};
+use wakewatt_tune::undo::Undone;
 
 const STATE: &str = "/var/lib/wakewatt/open";
 const CPU: &str = "/sys/devices/system/cpu";
@@ -43,7 +45,7 @@ fn hands(machine: &Memory) -> Hands<'_> {
 }
 
 fn owner(machine: &Memory) -> Owner {
-    Owner { boot_id: machine.boot_id(), pid: 1, pid_start_ticks: None }
+    Owner { boot_id: machine.boot_id(), pid: 1, ..Owner::default() }
 }
 
 fn order(requests: &[&str]) -> Order<'static> {
@@ -221,10 +223,10 @@ fn a_confirmation_that_never_comes_waits_on_the_boot_clock() {
     assert_eq!(journal.phase, Phase::Unconfirmed { until_boottime_ns: 60 });
     let states = status(hands(&machine), std::slice::from_ref(journal), &machine.boot_id(), 10, None);
     assert_eq!((states[0].phase.as_str(), states[0].undone_in_s), ("unconfirmed", Some(0)));
-    assert!(matches!(recovery::due(journal, &machine.boot_id(), 59, false), Due::NotYet(_)));
-    assert!(matches!(recovery::due(journal, &machine.boot_id(), 60, false), Due::Now(_)));
+    assert!(matches!(recovery::due(journal, &machine.boot_id(), 59, OwnerNow::Gone), Due::NotYet(_)));
+    assert!(matches!(recovery::due(journal, &machine.boot_id(), 60, OwnerNow::Gone), Due::Now(_)));
     let mut journal = journal.clone();
-    assert!(recovery::close(hands(&machine), &mut journal, &machine.boot_id(), false).unwrap().is_complete());
+    assert!(recovery::close(hands(&machine), &mut journal, &machine.boot_id(), false).is_complete());
     assert_eq!((machine.snapshot(STATE), journals(&machine).len()), (before, 0));
     // Without a process that waits nothing is changed at all.
     let none = |_: &Path| Err("no process".to_string());
@@ -263,4 +265,133 @@ fn what_waits_for_nothing_is_refused() {
     // Its CPU is online already, so nothing will appear.
     let refused = run(&machine, &order(&["cpu.online=on", "uncore.max=max"]));
     assert!(matches!(refused, Err(ApplyError::Refused(_))), "{refused:?}");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_said_before_anything_is_changed() {
+    let machine = machine();
+    let before = machine.snapshot(STATE);
+    machine.lose_program("updat-grub");
+    let words = |text: &str| text.split(' ').map(str::to_string).collect::<Vec<_>>();
+    for command in [("updat-grub now", "true"), ("true", "updat-grub back")] {
+        let commands = vec![(words(command.0), words(command.1))];
+        let refused = run(&machine, &Order { commands, ..order(&["idle.state.C6=off"]) });
+        assert!(matches!(&refused, Err(ApplyError::Refused(why)) if why[0].contains("updat-grub")), "{refused:?}");
+        assert_eq!((machine.snapshot(STATE), journals(&machine).len()), (before.clone(), 0));
+    }
+    // Every later change works.
+    assert!(run(&machine, &order(&["idle.state.C6=off"])).unwrap().failed.is_none());
+}
+
+#[test]
+fn a_device_that_vanished_for_good_ends_its_journal_and_one_out_of_reach_does_not() {
+    let text = |cpus: &str| {
+        format!(
+            "//- {CPU}/present\n0-1\n//- {CPU}/online\n{cpus}\n//- /sys/class/nvme\nfolder\n\
+             //- /sys/class/nvme/nvme0/power/pm_qos_latency_tolerance_us\n0\n\
+             //- {CPU}/cpu1/power/pm_qos_resume_latency_us\n0\n"
+        )
+    };
+    let machine = Memory::new(&text("0-1"));
+    let entry = |path: &str| Entry::new(path, Some("100".into()), vec![Some("0".into())]);
+    let entries = vec![
+        entry("/sys/class/nvme/nvme0/power/pm_qos_latency_tolerance_us"),
+        entry(&format!("{CPU}/cpu1/power/pm_qos_resume_latency_us")),
+    ];
+    let draft = Draft { purpose: "test", entries, ..Draft::default() };
+    let mut journal = Journal::create(&machine, Path::new(STATE), &owner(&machine), "tune", draft).unwrap();
+    machine.lose_attributes("/sys/class/nvme/nvme0/");
+    machine.take_offline(1);
+    let report = recovery::close(hands(&machine), &mut journal, &machine.boot_id(), true);
+    let is = |test: fn(&Undone) -> bool| report.entries.iter().filter(|(_, undone)| test(undone)).count();
+    assert_eq!((is(|u| matches!(u, Undone::Gone(_))), is(|u| matches!(u, Undone::Away(_)))), (1, 1), "{report:?}");
+    assert!(report.is_settled() && !report.is_complete());
+    assert!(report.left()[0].contains("may come back with the value it had"), "{:?}", report.left());
+    assert_eq!(journals(&machine).len(), 1, "what may come back stays on disk");
+    machine.bring_online(1);
+    let report = recovery::close(hands(&machine), &mut journal, &machine.boot_id(), false);
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!(journals(&machine).len(), 0, "what has gone keeps no journal");
+    assert_eq!(Sink::read(&machine, &format!("{CPU}/cpu1/power/pm_qos_resume_latency_us")).unwrap(), "100");
+}
+
+#[test]
+fn what_can_never_be_undone_can_be_looked_at_before_it_is_given_up() {
+    let machine = machine();
+    let words = |text: &str| text.split(' ').map(str::to_string).collect::<Vec<_>>();
+    let command = Command { run: words("start it"), undo: words("stop it"), is_started: true };
+    let file = format!("{CPU}/cpu0/cpuidle/state2/disable");
+    let entries = vec![Entry::new(&file, Some("0".into()), vec![Some("1".into())])];
+    let draft = Draft { purpose: "test", entries, commands: vec![command], ..Draft::default() };
+    let mut journal = Journal::create(&machine, Path::new(STATE), &owner(&machine), "run-1", draft).unwrap();
+    machine.meddle(&file, "1");
+    // As a version left it that did not look for its programs: no undo of it will ever be complete.
+    machine.lose_program("stop");
+    let lost = forget::losses(hands(&machine), &journal, &machine.boot_id());
+    assert_eq!(lost.len(), 2);
+    assert!(lost[0].contains("is \"1\", was \"0\" before") && lost[1].contains("stop it was not run"), "{lost:?}");
+    let report = recovery::close(hands(&machine), &mut journal, &machine.boot_id(), true);
+    assert!(report.left()[0].contains("stop: cannot be run"), "{report:?}");
+    assert_eq!(Sink::read(&machine, &file).unwrap(), "0", "the rest is put back");
+    assert_eq!(forget::losses(hands(&machine), &journal, &machine.boot_id()), lost[1..]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_synced_is_not_called_nothing_changed() {
+    // The journal's create: folder, mode, names; then write, sync, rename, and the folder's sync.
+    let whole = machine();
+    whole.heal();
+    let create = |machine: &Memory| {
+        Journal::create(machine, Path::new(STATE), &owner(machine), "tune", Draft::default()).map(|_| ())
+    };
+    create(&whole).unwrap();
+    let last = whole.n_operations() - 1;
+    for (fault, n_left, says) in
+        [(Fault::Once, 0, "it was removed again"), (Fault::Forever, 1, "wakewatt recover does that")]
+    {
+        let machine = machine();
+        machine.fail_at(last, fault);
+        let error = create(&machine).unwrap_err();
+        machine.heal();
+        let words = error.to_string();
+        assert!(error.is_in_place && words.contains(says) && !words.contains("nothing is changed"), "{words}");
+        assert_eq!(journals(&machine).len(), n_left, "{words}");
+    }
+}
+
+#[test]
+fn an_owner_in_another_pid_namespace_is_neither_alive_nor_gone() {
+    let machine = machine();
+    let ours = Owner::this_process();
+    let elsewhere = Owner { pid_namespace: ours.pid_namespace.map(|n| n + 1), ..ours.clone() };
+    let reused = Owner { pid_start_ticks: Some(1), ..ours.clone() };
+    let of = |owner: &Owner| {
+        let journal = Journal::create(&machine, Path::new(STATE), owner, "run-1", Draft::default()).unwrap();
+        Journal::load(&machine, journal.file()).unwrap()
+    };
+    assert!(ours.pid_namespace.is_some(), "this kernel has PID namespaces");
+    assert_eq!(of(&ours).owner_now(), OwnerNow::Alive);
+    assert_eq!(of(&reused).owner_now(), OwnerNow::Gone, "the number is another process's by now");
+    let journal = of(&elsewhere);
+    assert_eq!(journal.owner_now(), OwnerNow::Unseen, "the same number there is another process");
+    let due = |owner| recovery::due(&journal, &ours.boot_id, 0, owner);
+    assert!(matches!(due(journal.owner_now()), Due::NotYet(why) if why.contains("PID namespace")));
+    // Whoever changes settings has the lock: who has it oneself knows that nobody does.
+    assert!(matches!(due(journal.owner_now().seen_with(true)), Due::Now(_)));
+}
+
+#[test]
+fn a_run_that_was_cut_short_is_seen_by_status() {
+    let machine = machine();
+    let file = format!("{CPU}/cpu0/cpuidle/state2/disable");
+    let words = |text: &str| text.split(' ').map(str::to_string).collect::<Vec<_>>();
+    let command = Command { run: words("start it"), undo: words("stop it"), is_started: true };
+    let entries = vec![Entry::new(&file, Some("0".into()), vec![Some("1".into())])];
+    let draft = Draft { purpose: "test", entries, commands: vec![command], ..Draft::default() };
+    Journal::create(&machine, Path::new(STATE), &owner(&machine), "run-1", draft).unwrap();
+    machine.meddle(&file, "1");
+    let states = status(hands(&machine), &journals(&machine), &machine.boot_id(), 0, None);
+    assert_eq!((states[0].run, states[0].is_good()), (Some(Run::Ended), false));
+    assert_eq!(states[0].settings[0].verdict, Verdict::LeftChanged { before: Some("0".into()) });
+    assert_eq!(states[0].commands_left, ["start it"]);
 }

@@ -38,7 +38,7 @@ fn ways() -> Vec<Way> {
 }
 
 fn begin(machine: &Memory) -> Result<Session<'_>, String> {
-    let owner = Owner { boot_id: machine.boot_id(), pid: 1, pid_start_ticks: None };
+    let owner = Owner { boot_id: machine.boot_id(), pid: 1, ..Owner::default() };
     Session::begin(hands(machine), &owner, Path::new(STATE), "test", ways(), None, "").map_err(|e| e.to_string())
 }
 
@@ -124,4 +124,35 @@ fn a_refused_way_is_taken_back_and_the_next_one_works() {
     session.enter(2).unwrap();
     assert!(session.end().is_complete());
     assert_eq!(settings(&machine), before);
+}
+
+#[test]
+fn a_misspelled_command_is_refused_and_one_that_goes_missing_was_not_started() {
+    let machine = machine();
+    let before = settings(&machine);
+    machine.lose_program("start");
+    let refused = begin(&machine).err().unwrap();
+    assert!(refused.contains("nothing is changed: start: no such program"), "{refused}");
+    assert_eq!((settings(&machine), Journal::all(&machine, Path::new(STATE)).0.len()), (before.clone(), 0));
+    // It goes after the session has begun: nothing is to be taken back for it, so the journal does not stay open.
+    let machine = self::machine();
+    let mut session = begin(&machine).unwrap();
+    machine.lose_program("start");
+    assert!(session.enter(5).unwrap_err().contains("cannot be run"));
+    assert!(session.end().is_complete());
+    assert_eq!((settings(&machine), Journal::all(&machine, Path::new(STATE)).0.len()), (before, 0));
+    assert!(machine.ran().is_empty(), "{:?}", machine.ran());
+    assert!(begin(&machine).is_err() && Journal::all(&machine, Path::new(STATE)).0.is_empty());
+}
+
+#[test]
+fn nothing_is_begun_on_what_a_killed_run_has_left() {
+    let machine = machine();
+    let session = begin(&machine).unwrap();
+    std::mem::forget(session);
+    let refused = begin(&machine).err().unwrap();
+    assert!(
+        refused.contains("a killed run left settings changed") && refused.contains("wakewatt recover"),
+        "{refused}"
+    );
 }

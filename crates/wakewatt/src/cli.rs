@@ -288,6 +288,9 @@ pub struct RecoverArgs {
     /// Put back even what somebody else has changed since
     #[arg(long)]
     pub force: bool,
+    /// Show what stays changed if this journal is given up; with --force, give it up: nothing is put back
+    #[arg(long, value_name = "ID")]
+    pub forget: Option<String>,
 }
 
 /// Arguments of the hidden `guard`.

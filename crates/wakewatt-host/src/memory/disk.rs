@@ -1,7 +1,7 @@
 //! The disk of the machine in memory: what is seen, and what a power loss leaves.
 //!
 //! Bytes become durable by `sync`, names by `sync_folder`; nothing does by itself. A write that the process dies at
-//! leaves half of the bytes.
+//! leaves half of the bytes. Once it is read-only (`Fault::ReadOnly`) it is read as before, and everything else fails.
 
 use super::Memory;
 use crate::store::{Store, StoreError};
@@ -26,7 +26,7 @@ impl Memory {
 }
 
 fn struck(path: &Path) -> StoreError {
-    StoreError { path: path.into(), what: "Input/output error".into() }
+    StoreError::new(path, "Input/output error")
 }
 
 impl Store for Memory {
@@ -46,11 +46,17 @@ impl Store for Memory {
         Ok(here.filter_map(|p| Some(p.file_name()?.to_string_lossy().into_owned())).collect())
     }
     fn make_folder(&self, folder: &Path) -> Result<(), StoreError> {
-        if self.state.borrow_mut().is_struck() { Err(struck(folder)) } else { Ok(()) }
+        if self.state.borrow_mut().is_disk_struck() { Err(struck(folder)) } else { Ok(()) }
+    }
+    fn close_folder(&self, folder: &Path) -> Result<(), StoreError> {
+        if self.state.borrow_mut().is_disk_struck() { Err(struck(folder)) } else { Ok(()) }
+    }
+    fn has_folder(&self, _: &Path) -> bool {
+        true
     }
     fn write(&self, path: &Path, bytes: &[u8], _mode: u32) -> Result<(), StoreError> {
         let mut state = self.state.borrow_mut();
-        let is_struck = state.is_struck();
+        let is_struck = state.is_disk_struck();
         if is_struck && !state.is_torn() {
             return Err(struck(path));
         }
@@ -62,7 +68,7 @@ impl Store for Memory {
     }
     fn sync(&self, path: &Path) -> Result<(), StoreError> {
         let mut state = self.state.borrow_mut();
-        if state.is_struck() {
+        if state.is_disk_struck() {
             return Err(struck(path));
         }
         let at = state.names.get(path).copied().ok_or_else(|| struck(path))?;
@@ -71,7 +77,7 @@ impl Store for Memory {
     }
     fn rename(&self, from: &Path, to: &Path) -> Result<(), StoreError> {
         let mut state = self.state.borrow_mut();
-        if state.is_struck() {
+        if state.is_disk_struck() {
             return Err(struck(to));
         }
         let at = state.names.remove(from).ok_or_else(|| struck(from))?;
@@ -80,7 +86,7 @@ impl Store for Memory {
     }
     fn sync_folder(&self, folder: &Path) -> Result<(), StoreError> {
         let mut state = self.state.borrow_mut();
-        if state.is_struck() {
+        if state.is_disk_struck() {
             return Err(struck(folder));
         }
         let is_here = |p: &Path| p.parent() == Some(folder);
@@ -92,7 +98,7 @@ impl Store for Memory {
     }
     fn remove(&self, path: &Path) -> Result<(), StoreError> {
         let mut state = self.state.borrow_mut();
-        if state.is_struck() {
+        if state.is_disk_struck() {
             return Err(struck(path));
         }
         state.names.remove(path);

@@ -28,6 +28,8 @@ pub enum Fault {
     Forever,
     /// The process is killed before it: nothing it does later has an effect. A file being written is left half.
     Kill,
+    /// The disk is read-only from this one on, as after `errors=remount-ro`; the kernel's attributes still work.
+    ReadOnly,
 }
 
 /// What happens when an attribute is written, besides.
@@ -54,6 +56,7 @@ struct State {
     at_boot: BTreeMap<String, String>,
     ran: Vec<String>,
     events: BTreeMap<String, Event>,
+    missing: Vec<String>,
 }
 
 /// See the essay above.
@@ -128,6 +131,14 @@ impl Memory {
     pub fn bring_online(&self, cpu: Cpu) {
         self.state.borrow_mut().switch_cpu(cpu, true);
     }
+    /// There is no such program, from now on.
+    pub fn lose_program(&self, name: &str) {
+        self.state.borrow_mut().missing.push(name.into());
+    }
+    /// A file of the kernel's goes, with its device.
+    pub fn lose_attributes(&self, prefix: &str) {
+        self.state.borrow_mut().attributes.retain(|path, _| !path.starts_with(prefix));
+    }
     /// The commands that were run.
     pub fn ran(&self) -> Vec<String> {
         self.state.borrow().ran.clone()
@@ -146,8 +157,13 @@ impl State {
         match self.fault {
             Some((at, Fault::Once)) => now == at,
             Some((at, Fault::Forever | Fault::Kill)) => now >= at,
-            None => false,
+            Some((_, Fault::ReadOnly)) | None => false,
         }
+    }
+    /// The same for an operation that changes the disk.
+    fn is_disk_struck(&mut self) -> bool {
+        let now = self.n_operations;
+        self.is_struck() || matches!(self.fault, Some((at, Fault::ReadOnly)) if now >= at)
     }
     /// Is this the very write at which the process dies?
     fn is_torn(&self) -> bool {
@@ -355,10 +371,17 @@ pub const GENERATED: &str = "/boot/grub/grub.cfg";
 pub const DROP_IN: &str = "/etc/default/grub.d/zz-wakewatt.cfg";
 
 impl Runner for Memory {
+    fn find(&self, program: &str) -> Result<(), String> {
+        let is_missing = self.state.borrow().missing.iter().any(|name| name == program);
+        if is_missing { Err(format!("{program}: no such program")) } else { Ok(()) }
+    }
     fn run(&self, argv: &[String]) -> Result<(), String> {
         let mut state = self.state.borrow_mut();
-        if state.is_struck() {
+        if state.is_disk_struck() {
             return Err("exit status: 1".into());
+        }
+        if let Some(lost) = state.missing.iter().find(|name| argv.first() == Some(name)) {
+            return Err(format!("{lost}: cannot be run: No such file or directory"));
         }
         state.ran.push(argv.join(" "));
         let drop_in = state.names.get(Path::new(DROP_IN)).map_or(String::new(), |at| text(&state.inodes[*at].seen));

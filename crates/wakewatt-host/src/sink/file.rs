@@ -51,8 +51,7 @@ fn keep_owner(beside: &Path, old: &Metadata, mode: u32) -> Result<(), StoreError
             other => other.and_then(|()| file.set_permissions(Permissions::from_mode(mode))),
         }
     };
-    let fail =
-        |e: std::io::Error| StoreError { path: beside.into(), what: format!("cannot keep owner and group: {e}") };
+    let fail = |e: std::io::Error| StoreError::new(beside, format!("cannot keep owner and group: {e}"));
     change().map_err(fail)
 }
 

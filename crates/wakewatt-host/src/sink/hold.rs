@@ -8,6 +8,8 @@
 
 use super::{SinkError, refuse};
 use crate::{clock, detached};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -115,22 +117,37 @@ fn unit() -> String {
     format!("wakewatt-hold-{}-{}", std::process::id(), clock::boottime_ns())
 }
 
+/// Ends a holder. The process is pinned by a pidfd before it is looked at once more, so that the signal cannot reach
+/// another one that has got its number meanwhile; a holder that is stopped is killed, which loses nothing: the kernel
+/// drops the limit with the process.
 fn stop(pid: u32) -> Result<(), String> {
-    let target = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-    let Some(target) = target else { return Ok(()) };
-    if let Err(e) = rustix::process::kill_process(target, rustix::process::Signal::TERM) {
-        if e != rustix::io::Errno::SRCH {
-            return Err(format!("process {pid} holds the limit and cannot be stopped: {e}"));
+    let is_holding = || living().map(|all| all.iter().any(|(p, _)| *p == pid));
+    let Some(target) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
+    let pinned = match pidfd_open(target, PidfdFlags::empty()) {
+        Ok(fd) => Some(fd),
+        Err(Errno::SRCH) => return Ok(()),
+        // Kernels before 5.3, and filters that know no pidfd: by number, right after the look.
+        Err(_) => None,
+    };
+    for (signal, patience) in [(Signal::TERM, PATIENCE), (Signal::KILL, PATIENCE)] {
+        if !is_holding()? {
+            return Ok(());
+        }
+        let sent = match &pinned {
+            Some(fd) => pidfd_send_signal(fd, signal),
+            None => kill_process(target, signal),
+        };
+        match sent {
+            Ok(()) => {}
+            Err(Errno::SRCH) => return Ok(()),
+            Err(e) => return Err(format!("process {pid} holds the limit and cannot be stopped: {e}")),
+        }
+        let began = Instant::now();
+        while is_holding()? && began.elapsed() < patience {
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
-    let began = Instant::now();
-    while living()?.iter().any(|(p, _)| *p == pid) {
-        if began.elapsed() > PATIENCE {
-            return Err(format!("process {pid} holds the limit and does not end"));
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    Ok(())
+    if is_holding()? { Err(format!("process {pid} holds the limit and does not end, not even killed")) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -159,6 +176,18 @@ mod tests {
         assert_eq!(together(Vec::new()), "none");
         assert_eq!(together(vec!["50us".into(), "20us".into(), "50us".into()]), "20us 50us");
         assert_ne!(unit(), unit());
+    }
+
+    #[test]
+    fn who_is_no_holder_gets_no_signal() {
+        let mut stranger = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        assert_eq!(stop(stranger.id()), Ok(()));
+        let is_unhurt = stranger.try_wait().unwrap().is_none();
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+        assert!(is_unhurt);
+        // Nor anybody when the number is nobody's.
+        assert_eq!(stop(stranger.id()), Ok(()));
     }
 
     #[test]

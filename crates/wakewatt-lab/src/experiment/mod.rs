@@ -180,7 +180,7 @@ pub fn run_on(
     let Runner { mut run, pools, .. } = runner;
     run.after = arms.state();
     if let Err(why) = left {
-        run.stopped_because.push_str(&format!("; not everything could be put back: {why}"));
+        run.stopped_because.push_str(&format!("; not everything is as before: {why}"));
     }
     let has_counted = run.blocks.iter().any(|b| b.is_rejected.is_none());
     if let (false, Err(why)) = (has_counted, failure) {

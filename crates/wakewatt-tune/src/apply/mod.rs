@@ -17,6 +17,7 @@ use crate::resolve::{Change, Resolved, Step, resolve};
 use crate::undo::{Patience, UndoReport, Undone, undo_entries};
 use entries::{add_entries, file_entries};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 use wakewatt_core::source::Source;
 use wakewatt_host::exec::Runner;
@@ -170,6 +171,8 @@ pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_
         let settings = resolved.steps.iter().flat_map(|s| s.changes.iter().map(|c| outcome(s, c))).collect();
         return Ok(Outcome { id: None, settings, left_out, n_refused: resolved.refused.len(), failed: None });
     }
+    // A program that is not there would be found out about with everything else written.
+    find_programs(hands.runner, order.commands.iter().flat_map(|(run, undo)| [run, undo]))?;
     let n_unresolved = resolved.refused.len();
     let mut entries = file_entries(hands.sink, order).map_err(|e| ApplyError::Refused(vec![e.to_string()]))?;
     add_entries(&mut entries, &host, hands.sink, &resolved.steps)
@@ -192,11 +195,11 @@ pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_
     let guard = match (guard, watched) {
         (Ok(guard), Ok(())) => guard,
         (guard, watched) => {
-            journal.finish(hands.store)?;
-            let why = watched.err().or(guard.as_ref().err().map(ToString::to_string)).unwrap_or_default();
-            if let Ok(Some(guard)) = guard {
-                guard.dismiss();
-            }
+            let mut why = watched.err().or(guard.as_ref().err().map(ToString::to_string)).unwrap_or_default();
+            let left = UndoReport::default().finish(&journal, hands.store).journal_left();
+            why.extend(left.map(|left| format!("; {left}")));
+            // Nothing was written, so there is nothing that a guard killed now could have half put back.
+            let _ = guard.ok().flatten().map(Guard::dismiss);
             return Err(ApplyError::Guard(why));
         }
     };
@@ -204,23 +207,25 @@ pub fn apply(hands: Hands<'_>, owner: &Owner, state_dir: &Path, order: &Order<'_
         Work { hands, order, journal: &mut journal, settings: Vec::new(), left_out, patience: Patience::default() };
     let done = work.carry_out(resolved.steps);
     let Work { settings, left_out, .. } = work;
-    let failed = match done {
-        Ok(()) => None,
-        Err(why) => {
-            let report = undo_all(hands, &mut journal, &owner.boot_id, false);
-            if report.is_complete() {
-                let _ = journal.finish(hands.store);
-            }
-            Some((why, report))
-        }
-    };
-    if let Some(guard) = guard {
-        guard.dismiss();
+    let mut failed = done.err().map(|why| {
+        let report = undo_all(hands, &mut journal, &owner.boot_id, false);
+        (why, report.finish(&journal, hands.store))
+    });
+    let is_orderly = guard.is_none_or(Guard::dismiss);
+    if let (false, Some((_, report))) = (is_orderly, &mut failed) {
+        report.look_again(undo_all(hands, &mut journal, &owner.boot_id, false));
     }
     let id = failed.is_none().then(|| journal.id());
     let is_refused = |s: &&SettingOutcome| matches!(s.result, SettingResult::Refused(_)) && !s.is_optional;
     let n_refused = n_unresolved + settings.iter().filter(is_refused).count();
     Ok(Outcome { id, settings, left_out, n_refused, failed })
+}
+
+/// Every program that these commands need.
+fn find_programs<'c>(runner: &dyn Runner, commands: impl Iterator<Item = &'c Vec<String>>) -> Result<(), ApplyError> {
+    let missing: BTreeSet<String> =
+        commands.filter_map(|argv| argv.first()).filter_map(|program| runner.find(program).err()).collect();
+    if missing.is_empty() { Ok(()) } else { Err(ApplyError::Refused(missing.into_iter().collect())) }
 }
 
 /// Undoes everything of a journal: files and commands first, then settings; those only if the machine has not booted

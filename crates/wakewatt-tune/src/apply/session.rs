@@ -10,8 +10,8 @@
 //! The caller holds the lock, as with `apply`.
 
 use super::entries::{add_entries, read_before};
-use super::work::Work;
-use super::{ApplyError, Hands, Order, SettingOutcome};
+use super::work::{Work, start};
+use super::{ApplyError, Hands, Order, SettingOutcome, find_programs};
 use crate::guard::{Guard, GuardCommand};
 use crate::journal::{Command, Draft, Journal, Owner};
 use crate::knob::Host;
@@ -53,6 +53,15 @@ impl<'a> Session<'a> {
         guard: Option<&GuardCommand>,
         root: &str,
     ) -> Result<Session<'a>, ApplyError> {
+        if let Some(left) = Journal::left_behind(hands.store, state_dir, &owner.boot_id) {
+            let file = left.file().display();
+            let why = format!("{file}: a killed run left settings changed; undo them first: sudo wakewatt recover");
+            return Err(ApplyError::Refused(vec![why]));
+        }
+        find_programs(
+            hands.runner,
+            ways.iter().filter_map(|w| w.command.as_ref()).flat_map(|(run, undo)| [run, undo]),
+        )?;
         let host = Host::read(hands.source);
         let (mut entries, mut journaled, mut commands) = (Vec::new(), Vec::new(), Vec::new());
         for way in &ways {
@@ -73,8 +82,9 @@ impl<'a> Session<'a> {
         let guard = match guard.map(|command| Guard::start(command, journal.file())).transpose() {
             Ok(guard) => guard,
             Err(error) => {
-                journal.finish(hands.store)?;
-                return Err(ApplyError::Guard(error.to_string()));
+                let left = UndoReport::default().finish(&journal, hands.store).journal_left();
+                let left = left.map_or(String::new(), |left| format!("; {left}"));
+                return Err(ApplyError::Guard(format!("{error}{left}")));
             }
         };
         let boot_id = owner.boot_id.clone();
@@ -125,9 +135,7 @@ impl<'a> Session<'a> {
         let settings = work.settings;
         self.note_clamps()?;
         if let Some(at) = self.commands.get(way).copied().flatten() {
-            self.journal.commands[at].is_started = true;
-            self.save()?;
-            self.hands.runner.run(&self.journal.commands[at].run)?;
+            start(self.hands, &mut self.journal, at)?;
         }
         Ok(settings)
     }
@@ -171,9 +179,8 @@ impl<'a> Session<'a> {
             report.entries.push((command.undo.join(" "), undone));
         }
         if !report.entries.is_empty() {
-            if let Err(why) = self.save() {
-                report.entries.push((self.journal.id(), Undone::Failed(why)));
-            }
+            // Where this does not reach the disk, a recovery runs the inverse once more, which does no harm.
+            let _ = self.save();
         }
         let entries: Vec<_> = self.journal.entries.iter().collect();
         if self.journal.is_of_boot(&self.boot_id) {
@@ -190,11 +197,9 @@ impl<'a> Session<'a> {
     fn end_now(&mut self) -> UndoReport {
         self.is_ended = true;
         let report = self.back();
-        if report.is_complete() {
-            let _ = self.journal.finish(self.hands.store);
-        }
-        if let Some(guard) = self.guard.take() {
-            guard.dismiss();
+        let mut report = report.finish(&self.journal, self.hands.store);
+        if !self.guard.take().is_none_or(Guard::dismiss) {
+            report.look_again(self.back());
         }
         report
     }

@@ -31,9 +31,7 @@ impl Work<'_> {
             done.map_err(|e| e.to_string())?;
         }
         for at in 0..self.journal.commands.len() {
-            self.journal.commands[at].is_started = true;
-            self.save()?;
-            self.hands.runner.run(&self.journal.commands[at].run)?;
+            start(self.hands, self.journal, at)?;
         }
         if let Some(watch) = self.order.watch {
             watch()?;
@@ -229,6 +227,21 @@ impl Work<'_> {
             true
         });
     }
+}
+
+/// Runs one of the journal's commands, which says so before it does. A program that has gone missing was not started, so
+/// there is nothing to take back for it.
+pub(super) fn start(hands: Hands<'_>, journal: &mut Journal, at: usize) -> Result<(), String> {
+    journal.commands[at].is_started = true;
+    journal.save(hands.store).map_err(|e| e.to_string())?;
+    let command = &mut journal.commands[at];
+    let run = hands.runner.run(&command.run);
+    if run.is_err() && command.run.first().is_some_and(|program| hands.runner.find(program).is_err()) {
+        command.is_started = false;
+        // Where this does not reach the disk the inverse is run once more, which does no harm.
+        let _ = journal.save(hands.store);
+    }
+    run
 }
 
 fn not_kept(now: &str) -> String {

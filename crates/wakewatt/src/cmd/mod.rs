@@ -15,6 +15,7 @@ pub mod report;
 pub mod respond;
 pub mod run;
 pub mod saved;
+mod telling;
 pub mod trace;
 pub mod tune;
 pub mod watch;

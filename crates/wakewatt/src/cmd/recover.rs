@@ -1,63 +1,160 @@
 //! `wakewatt recover` undoes what a killed run left behind; the hidden `wakewatt guard` does so at once when it can.
 
+use super::telling::Telling;
 use crate::cli::{GuardArgs, RecoverArgs};
 use crate::exit::{Code, Failure};
 use crate::output;
 use anyhow::Result;
 use std::path::Path;
-use wakewatt_host::clock;
 use wakewatt_host::store::Disk;
-use wakewatt_tune::guard;
-use wakewatt_tune::journal::{Journal, Phase, STATE_DIR, boot_id};
+use wakewatt_host::{clock, kernel_log};
+use wakewatt_tune::journal::{Journal, JournalError, Phase, STATE_DIR, boot_id};
 use wakewatt_tune::live::ThisMachine;
-use wakewatt_tune::lock::Lock;
-use wakewatt_tune::recovery;
+use wakewatt_tune::lock::{Lock, LockError};
+use wakewatt_tune::recovery::{self, Manner};
+use wakewatt_tune::{forget, watch};
 
 /// Runs it.
 pub fn run(args: &RecoverArgs) -> Result<Code> {
     // Anybody may ask, and looking leaves no trace.
     let (journals, unreadable) = Journal::all(&Disk, Path::new(STATE_DIR));
+    if let (Some(error), false) = (unreadable.first(), rustix::process::geteuid().is_root()) {
+        return Err(Failure::error(Code::Refused, format!("{error}; journals are root's: use sudo")));
+    }
+    if let Some(id) = &args.forget {
+        return give_up(id, args.force, journals, &unreadable);
+    }
     if unreadable.is_empty() && journals.iter().all(|j| j.phase == Phase::Applied) {
         output::print("Nothing to recover: no run left settings changed.\n")?;
         return Ok(Code::Fine);
     }
-    // Waits: whoever changes settings now may be the one whose journal lies open.
-    let _lock = Lock::wait(Path::new(STATE_DIR)).map_err(|e| Failure::error(Code::Refused, e.to_string()))?;
-    let (is_all_done, lines) = sweep(args.force);
-    if lines.is_empty() && is_all_done {
-        output::print("Nothing to recover any more: it was undone meanwhile.\n")?;
+    let lock = lock();
+    let swept = sweep(Manner { has_lock: lock.is_some(), is_forced: args.force });
+    let mut telling = Telling::default();
+    if swept.lines.is_empty() && swept.code() == Code::Fine {
+        telling.line("Nothing to recover any more: it was undone meanwhile.");
     }
-    lines.iter().try_for_each(|line| output::print(&format!("{line}\n")))?;
-    Ok(if is_all_done { Code::Fine } else { Code::NotRestored })
+    swept.lines.iter().for_each(|line| telling.line(line));
+    let code = swept.code();
+    let outcome = match code {
+        Code::Fine => "all settings are put back",
+        Code::BadFile => "all settings are put back; a journal is left",
+        _ => "not everything is put back",
+    };
+    Ok(telling.end(code, outcome))
 }
 
-/// Undoes what is due, under the caller's lock; says whether nothing is left, and what was done. What is left is
-/// complained about.
-pub fn sweep(is_forced: bool) -> (bool, Vec<String>) {
+/// Waits for whoever changes settings now: it may be the one whose journal lies open. None where there can be no lock, which
+/// must not keep settings changed; then only what nobody can be at work on is touched.
+fn lock() -> Option<Lock> {
+    let taken = match Lock::take_to_restore(Path::new(STATE_DIR)) {
+        Err(busy @ LockError::Busy(_)) => {
+            output::remark(&format!("{busy} (waiting)"));
+            Lock::wait_to_restore(Path::new(STATE_DIR))
+        }
+        other => other,
+    };
+    taken.map_err(|error| output::complain(&format!("{error}; settings are put back without it"))).ok()
+}
+
+/// What a sweep came to.
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// What was done, line by line.
+    pub lines: Vec<String>,
+    /// Something stands changed, or a journal cannot be read that may name it.
+    is_left: bool,
+    /// Something is out of reach.
+    is_away: bool,
+    /// A journal could not be removed.
+    is_journal_left: bool,
+}
+
+impl Swept {
+    /// As an exit code.
+    pub fn code(&self) -> Code {
+        match (self.is_left || self.is_away, self.is_journal_left) {
+            (true, _) => Code::NotRestored,
+            (false, true) => Code::BadFile,
+            (false, false) => Code::Fine,
+        }
+    }
+    /// Why nothing new may be begun: what was left would be taken for what was there before. What is out of reach is in
+    /// nobody's way.
+    pub fn in_the_way(&self) -> Option<(Code, &'static str)> {
+        if self.is_left {
+            let why = "an earlier run is not undone yet; see wakewatt recover and wakewatt tune status, and for what \
+                       can never be undone wakewatt recover --forget";
+            return Some((Code::NotRestored, why));
+        }
+        let why = "an earlier run is undone, but its journal is still there and would be undone again later";
+        self.is_journal_left.then_some((Code::BadFile, why))
+    }
+}
+
+/// Undoes what is due. What is left is complained about.
+pub fn sweep(manner: Manner) -> Swept {
     let machine = |root: &Path| ThisMachine::at(root).map_err(|e| e.to_string());
-    let (swept, unreadable) =
-        recovery::sweep(machine, Path::new(STATE_DIR), &boot_id(), clock::boottime_ns(), is_forced);
-    let mut is_all_done = unreadable.is_empty();
+    let (swept, unreadable) = recovery::sweep(machine, Path::new(STATE_DIR), &boot_id(), clock::boottime_ns(), manner);
+    let mut end = Swept { is_left: !unreadable.is_empty(), ..Swept::default() };
     unreadable.iter().for_each(|error| output::complain(&error.to_string()));
-    let mut lines = Vec::new();
     for one in swept {
-        let Some(report) = one.report else {
-            lines.push(format!("{}: {}; left alone", one.what, one.why));
-            continue;
-        };
-        lines.push(format!("{}: {}", one.what, one.why));
-        lines.extend(report.entries.iter().map(|(path, result)| format!("{path}: {result}")));
-        is_all_done &= report.is_complete();
-        report.left().iter().for_each(|line| output::complain(line));
+        end.lines.push(format!("{}: {}", one.what, one.why));
+        end.is_left |= one.is_doubtful;
+        let Some(report) = one.report else { continue };
+        end.lines.extend(report.entries.iter().map(|(path, result)| format!("{path}: {result}")));
+        end.is_left |= !report.is_settled();
+        end.is_away |= !report.is_complete();
+        end.is_journal_left |= report.kept_journal.is_some();
+        report.remains().iter().for_each(|line| output::complain(line));
     }
-    (is_all_done, lines)
+    end
 }
 
-/// The guard process: see [`wakewatt_tune::guard`].
+/// Gives a journal up: shows what that loses, and does it only when told so again.
+fn give_up(id: &str, is_sure: bool, journals: Vec<Journal>, unreadable: &[JournalError]) -> Result<Code> {
+    let Some(journal) = journals.iter().find(|j| j.id() == *id) else {
+        let ids: Vec<String> = journals.iter().map(Journal::id).collect();
+        let mut known = if ids.is_empty() { "there is none".into() } else { format!("there are {}", ids.join(", ")) };
+        // What cannot be read cannot be shown, so it is not ours to throw away.
+        unreadable.iter().for_each(|error| known += &format!("; {error}"));
+        return Err(Failure::error(Code::Usage, format!("{id}: no such journal; {known}")));
+    };
+    let _lock = match Lock::take_to_restore(Path::new(STATE_DIR)) {
+        Err(busy @ LockError::Busy(_)) => return Err(Failure::error(Code::Busy, busy.to_string())),
+        other => other.ok(),
+    };
+    let machine = ThisMachine::at(&journal.root)?;
+    let lost = forget::losses(machine.hands(), journal, &boot_id());
+    let mut telling = Telling::default();
+    telling.line(&format!("{id}: {}", journal.purpose));
+    lost.iter().for_each(|line| telling.line(&format!("  stays so: {line}")));
+    if lost.is_empty() {
+        telling.line("  everything it names is as before");
+    }
+    if !is_sure {
+        telling.line(&format!(
+            "Nothing is forgotten yet. To give this up for good: wakewatt recover --forget {id} --force"
+        ));
+        return Ok(telling.end(Code::Refused, "nothing is forgotten"));
+    }
+    journal.finish(&Disk)?;
+    telling.line("  forgotten; nothing was written to the machine");
+    Ok(telling.end(Code::Fine, "the journal is forgotten"))
+}
+
+/// The guard process: see [`wakewatt_tune::guard`] and [`wakewatt_tune::watch`]. Often nobody hears it, so what is left is
+/// said to the kernel's log as well.
 pub fn guard(args: &GuardArgs) -> Result<Code> {
-    let acted = if args.confirm { guard::await_confirmation(&args.journal)? } else { guard::watch(&args.journal)? };
-    Ok(match acted {
-        Some(report) if !report.is_complete() => Code::NotRestored,
-        _ => Code::Fine,
+    let acted = if args.confirm { watch::await_confirmation(&args.journal)? } else { watch::guard(&args.journal)? };
+    let Some(report) = acted else { return Ok(Code::Fine) };
+    for line in report.remains() {
+        output::complain(&line);
+        kernel_log::say(&line);
+    }
+    Ok(match (report.is_complete(), &report.kept_journal) {
+        (false, _) => Code::NotRestored,
+        (true, Some(_)) => Code::BadFile,
+        (true, None) => Code::Fine,
     })
 }

@@ -30,4 +30,5 @@ mod tmux;
 mod tool;
 mod trace;
 mod tune;
+mod tune_faults;
 mod watch;

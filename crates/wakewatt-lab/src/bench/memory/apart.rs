@@ -92,7 +92,7 @@ impl Process {
     fn start(program: &[OsString]) -> Result<Process, BenchError> {
         let cannot = |why: std::io::Error| BenchError::system("starting a process that measures memory", why);
         let (program, arguments) = program.split_first().ok_or(BenchError::Crashed)?;
-        let mut command = Command::new(program);
+        let mut command = wakewatt_host::environment::users(program).map_err(|why| cannot(std::io::Error::other(why)))?;
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         bind(&mut command, &allowed_cpus().map_err(|why| cannot(why.into()))?, None).map_err(cannot)?;
         let mut child = command.spawn().map_err(cannot)?;

@@ -5,6 +5,7 @@ use super::units::binary;
 use super::{Wish, lock};
 use crate::cli::tune::ApplyArgs;
 use crate::cmd::recover;
+use crate::cmd::telling::Telling;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour};
@@ -24,6 +25,7 @@ use wakewatt_tune::guard::GuardCommand;
 use wakewatt_tune::journal::{Journal, Owner, Phase, STATE_DIR, boot_id};
 use wakewatt_tune::live::ThisMachine;
 use wakewatt_tune::profile::{self, to_toml};
+use wakewatt_tune::recovery::Manner;
 use wakewatt_tune::request::Request;
 use wakewatt_tune::systemd;
 
@@ -60,11 +62,10 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
         forget_earlier_boots();
     }
     // What a killed run has left would be taken for what was there before.
-    let (is_clean, swept) = recover::sweep(false);
-    swept.iter().for_each(|line| output::remark(line));
-    if !is_clean {
-        let why = "nothing is changed: an earlier run is not undone yet; see wakewatt recover and wakewatt tune status";
-        return Err(Failure::error(Code::NotRestored, why));
+    let swept = recover::sweep(Manner { has_lock: true, is_forced: false });
+    swept.lines.iter().for_each(|line| output::remark(line));
+    if let Some((code, why)) = swept.in_the_way() {
+        return Err(Failure::error(code, format!("nothing is changed: {why}")));
     }
     let mut notes = Vec::new();
     let (mut files, mut commands) = (Vec::new(), Vec::new());
@@ -124,19 +125,37 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
         guard: seen.into_inner(),
         notes,
     };
+    let mut telling = Telling::default();
     if args.json {
-        output::print(&output::json("tune-apply", &applied)?)?;
+        telling.text(&output::json("tune-apply", &applied)?);
     } else {
-        output::print(&text(&applied, &outcome, Style { is_on: colour.is_on() }))?;
+        telling.text(&text(&applied, &outcome, Style { is_on: colour.is_on() }));
     }
     applied.not_restored.iter().for_each(|line| output::complain(line));
+    let journal_left = outcome.failed.as_ref().and_then(|(_, report)| report.journal_left());
+    journal_left.iter().for_each(|line| output::complain(line));
     let is_partial = outcome.n_refused > 0;
-    Ok(match (&applied.failed, applied.not_restored.is_empty()) {
+    let code = match (&applied.failed, applied.not_restored.is_empty()) {
         (_, false) => Code::NotRestored,
+        (Some(_), _) if journal_left.is_some() => Code::BadFile,
         (Some(_), _) => Code::Refused,
         (None, _) if is_partial => Code::Partial,
         (None, _) => Code::Fine,
-    })
+    };
+    Ok(telling.end(code, &in_a_sentence(&applied)))
+}
+
+/// For somebody whom the report did not reach.
+fn in_a_sentence(applied: &Applied) -> String {
+    match (&applied.id, &applied.failed) {
+        (Some(id), _) => match applied.confirm_within_s {
+            Some(s) => format!("{id} is applied; it is undone in {s} s unless confirmed: wakewatt tune confirm"),
+            None => format!("{id} is applied and stays; wakewatt tune undo {id} takes it back"),
+        },
+        (None, Some(why)) if applied.not_restored.is_empty() => format!("nothing stays changed: {why}"),
+        (None, Some(why)) => format!("NOT everything could be put back: {why}"),
+        (None, None) => "nothing had to be changed".into(),
+    }
 }
 
 /// The steps of a boot plan as files and commands of a transaction.

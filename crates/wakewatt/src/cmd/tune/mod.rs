@@ -150,9 +150,16 @@ fn lock(is_waiting: bool) -> Result<Lock> {
 
 /// The journals of tune, oldest first; the unreadable are said.
 fn journals() -> (Vec<Journal>, bool) {
-    let (mut journals, bad) = Journal::all(&Disk, Path::new(STATE_DIR));
+    let (mut journals, is_readable) = every_journal();
     journals.retain(|j| j.id().starts_with("tune-"));
-    bad.iter().for_each(|e| crate::output::complain(&e.to_string()));
+    (journals, is_readable)
+}
+
+/// The same with those of experiments, which are open: under way, or cut short.
+fn every_journal() -> (Vec<Journal>, bool) {
+    let (journals, bad) = Journal::all(&Disk, Path::new(STATE_DIR));
+    let hint = if rustix::process::geteuid().is_root() { "" } else { " (journals are root's: use sudo)" };
+    bad.iter().for_each(|e| crate::output::complain(&format!("{e}{hint}")));
     (journals, bad.is_empty())
 }
 

@@ -3,7 +3,7 @@
 //! They look at the same things. `verify` also checks what a boot parameter was to bring about and measures one
 //! wake-up, and both end with 6 when something does not hold.
 
-use super::journals;
+use super::every_journal;
 use crate::cli::tune::StatusArgs;
 use crate::exit::Code;
 use crate::interrupt::Interrupt;
@@ -20,7 +20,7 @@ use wakewatt_host::{clock, kernel_log};
 use wakewatt_tune::boot::check::Verdict as BootVerdict;
 use wakewatt_tune::journal::boot_id;
 use wakewatt_tune::live::ThisMachine;
-use wakewatt_tune::status::{SettingState, TransactionState, Verdict, status};
+use wakewatt_tune::status::{Run, SettingState, TransactionState, Verdict, status};
 
 /// The document of `tune status` and `tune verify`.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -37,7 +37,7 @@ pub struct Statuses {
 
 /// Runs it.
 pub(super) fn run(args: &StatusArgs, colour: Colour, is_verifying: bool) -> Result<Code> {
-    let (all, is_readable) = journals();
+    let (all, is_readable) = every_journal();
     let machine = ThisMachine::new();
     let log = kernel_log::read();
     let mut transactions = status(machine.hands(), &all, &boot_id(), clock::boottime_ns(), log.as_deref().ok());
@@ -59,8 +59,10 @@ pub(super) fn run(args: &StatusArgs, colour: Colour, is_verifying: bool) -> Resu
     } else {
         output::print(&text(&statuses, is_readable, Style { is_on: colour.is_on() }))?;
     }
+    let is_left_behind = statuses.transactions.iter().any(|t| t.run == Some(Run::Ended));
     Ok(match (is_readable, statuses.is_good) {
         (false, _) => Code::BadFile,
+        (true, false) if is_left_behind => Code::NotRestored,
         (true, true) => Code::Fine,
         (true, false) => Code::Drift,
     })
@@ -82,7 +84,13 @@ fn text(statuses: &Statuses, is_readable: bool, style: Style) -> String {
         let when = match (&t.undone_in_s, t.is_of_this_boot) {
             (Some(s), true) => format!("undone in {s} s unless confirmed (wakewatt tune confirm)"),
             (Some(_), false) => "never confirmed, and the machine has booted since (wakewatt recover)".into(),
-            (None, true) if t.phase == "open" => "not complete: its run goes on, or wakewatt recover undoes it".into(),
+            (None, true) if t.run == Some(Run::GoesOn) => "not complete: its run goes on".into(),
+            (None, true) if t.run == Some(Run::Unseen) => {
+                "not complete: its process is of another PID namespace, and only there can be told whether it runs; if \
+                 not, wakewatt recover undoes it"
+                    .into()
+            }
+            (None, true) if t.run.is_some() => "not complete: its run was cut short; wakewatt recover undoes it".into(),
             (None, true) => t.phase.clone(),
             (None, false) => format!("{}, before this boot", t.phase),
         };
@@ -90,6 +98,10 @@ fn text(statuses: &Statuses, is_readable: bool, style: Style) -> String {
         for (line, is_good) in lines(&t.settings) {
             let line = wrap(if is_good { "  " } else { "! " }, "      ", &line, width);
             let _ = writeln!(out, "{}", if is_good { line } else { style.red(&line) });
+        }
+        for command in &t.commands_left {
+            let line = format!("{command}: may have been run, and was not taken back");
+            let _ = writeln!(out, "{}", style.red(&wrap("! ", "      ", &line, width)));
         }
         if !t.waits_for_boot.is_empty() {
             let line = format!("kernel parameters {}: wait for the next boot", t.waits_for_boot.join(" "));
@@ -151,6 +163,9 @@ fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
             Verdict::Unknown(why) => format!("should be {wanted}; cannot tell: {why}"),
             Verdict::Gone(why) => format!("should be {wanted}, cannot be read: {why}"),
             Verdict::ResetByReboot => format!("should be {wanted}, is {now}: a reboot reset it (--persist keeps it)"),
+            Verdict::LeftChanged { before } => {
+                format!("is {now}, was {} before", before.as_deref().unwrap_or("not there"))
+            }
             Verdict::NeverSet => format!("should be {wanted}, is {now}: came online later and was never set"),
         };
         let force = setting.effective.as_ref().map_or(String::new(), |e| format!("; in force: {e}"));
@@ -166,6 +181,7 @@ fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
         if name.starts_with("file ") {
             return (format!("{name} {}", key.1), group[0].verdict.is_good());
         }
+        let name = if name.is_empty() { "setting" } else { name };
         let more = if group.len() > 1 { format!(" and {} more", group.len() - 1) } else { String::new() };
         (format!("{name} {} [{}{more}]", key.1, group[0].path), group[0].verdict.is_good())
     };

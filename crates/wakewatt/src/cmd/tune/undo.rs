@@ -1,55 +1,98 @@
 //! `wakewatt tune undo` and `tune confirm`.
 
-use super::{journals, lock, pick};
+use super::{every_journal, journals, lock, pick};
 use crate::cli::tune::{UndoArgs, WhichArgs};
+use crate::cmd::telling::Telling;
 use crate::exit::{Code, Failure};
 use crate::output;
 use anyhow::Result;
+use std::path::Path;
 use wakewatt_host::clock;
 use wakewatt_host::store::Disk;
-use wakewatt_tune::journal::{Journal, Phase, boot_id};
+use wakewatt_tune::journal::{Journal, OwnerNow, Phase, STATE_DIR, boot_id};
 use wakewatt_tune::live::ThisMachine;
+use wakewatt_tune::lock::{Lock, LockError};
 use wakewatt_tune::recovery::{self, Due};
 
 /// Puts one or all back.
 pub(super) fn run(args: &UndoArgs) -> Result<Code> {
-    let _lock = lock(false)?;
-    let (mut all, is_readable) = journals();
+    let (found, is_readable) = every_journal();
+    if found.is_empty() && is_readable {
+        output::print("Nothing to undo: no settings of wakewatt are applied.\n")?;
+        return Ok(Code::Fine);
+    }
+    let _lock = lock_to_restore(args.force)?;
+    // Again, now that nobody changes them.
+    let (mut all, is_readable) = every_journal();
     let chosen: Vec<Journal> = if args.all {
         all.reverse();
         all
     } else {
+        all.retain(|j| j.id().starts_with("tune-") || args.which.id.is_some());
         pick(all, &args.which)?.into_iter().collect()
     };
-    if chosen.is_empty() && is_readable {
-        output::print("Nothing to undo: no settings of wakewatt are applied.\n")?;
-    }
     let boot_id = boot_id();
-    let mut is_complete = is_readable;
+    let mut telling = Telling::default();
+    let (mut is_complete, mut is_journal_left) = (is_readable, false);
     if let (false, [journal], false) = (args.force, &chosen[..], args.all) {
         refuse_out_of_order(journal)?;
     }
     for mut journal in chosen {
-        output::print(&format!("{}: {}\n", journal.id(), journal.purpose))?;
+        telling.line(&format!("{}: {}", journal.id(), journal.purpose));
+        if journal.phase == Phase::Open && journal.owner_now() == OwnerNow::Alive {
+            telling.line("  its process still runs and will put it back itself; left alone");
+            continue;
+        }
         if !journal.is_of_boot(&boot_id) {
-            output::print("  the machine has booted since, which reset its settings; files are looked at\n")?;
+            telling.line("  the machine has booted since, which reset its settings; files are looked at");
         }
         let machine = ThisMachine::at(&journal.root)?;
-        let report =
-            recovery::close(machine.hands(), &mut journal, &boot_id, args.force).map_err(anyhow::Error::msg)?;
+        let report = recovery::close(machine.hands(), &mut journal, &boot_id, args.force);
         for (path, result) in &report.entries {
-            output::print(&format!("  {path}: {result}\n"))?;
+            telling.line(&format!("  {path}: {result}"));
         }
-        if !report.is_complete() {
+        is_complete &= report.is_complete();
+        is_journal_left |= report.kept_journal.is_some();
+        report.remains().iter().for_each(|line| output::complain(line));
+    }
+    let (left, _) = every_journal();
+    for open in left.iter().filter(|j| j.phase == Phase::Open && j.owner_now() != OwnerNow::Alive) {
+        let lost = format!("{}: {}: still open: wakewatt recover undoes it", open.id(), open.purpose);
+        // What was just put back is no longer changed; that its journal stays has been said.
+        if !is_journal_left {
+            output::complain(&lost);
             is_complete = false;
-            report.left().iter().for_each(|line| output::complain(line));
         }
     }
-    if let Some(left) = journals().0.iter().find(|j| j.entries.iter().any(|e| e.path == BOOT_ENTRY)) {
+    if let Some(left) = left.iter().find(|j| j.entries.iter().any(|e| e.path == BOOT_ENTRY)) {
         let id = left.id();
-        output::print(&format!("{id} sets its settings again at the next boot; wakewatt tune undo {id} ends that\n"))?;
+        telling.line(&format!("{id} sets its settings again at the next boot; wakewatt tune undo {id} ends that"));
     }
-    Ok(if is_complete { Code::Fine } else { Code::NotRestored })
+    let (code, outcome) = match (is_complete, is_journal_left) {
+        (false, _) => (Code::NotRestored, "not everything is put back"),
+        (true, true) => (Code::BadFile, "all settings are put back; a journal is left"),
+        (true, false) => (Code::Fine, "all settings are put back"),
+    };
+    Ok(telling.end(code, outcome))
+}
+
+/// The lock, which a read-only disk still gives. Where it cannot be had at all only `--force` goes on.
+fn lock_to_restore(is_forced: bool) -> Result<Option<Lock>> {
+    match Lock::take_to_restore(Path::new(STATE_DIR)) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(busy @ LockError::Busy(_)) => Err(Failure::error(Code::Busy, busy.to_string())),
+        Err(error) if is_forced => {
+            output::complain(&format!("{error}; going on without it, as --force asks"));
+            Ok(None)
+        }
+        Err(error) => {
+            let why = format!(
+                "{error}; nothing is undone. It needs root; if no other wakewatt is changing settings, --force undoes \
+                 without the lock"
+            );
+            Err(Failure::error(Code::Refused, why))
+        }
+    }
 }
 
 /// The journal's entry for the profile that is applied at boot.
@@ -92,11 +135,18 @@ pub(super) fn confirm(args: &WhichArgs) -> Result<Code> {
         }
         Phase::Unconfirmed { .. } => {}
     }
-    if let Due::Now(why) = recovery::due(&journal, &boot_id(), clock::boottime_ns(), false) {
+    if let Due::Now(why) = recovery::due(&journal, &boot_id(), clock::boottime_ns(), OwnerNow::Gone) {
         return Err(Failure::error(Code::Refused, format!("{id}: too late: {why}; wakewatt recover undoes it")));
     }
     journal.phase = Phase::Applied;
-    journal.save(&Disk)?;
-    output::print(&format!("{id}: kept. wakewatt tune undo {id} takes it back.\n"))?;
-    Ok(Code::Fine)
+    if let Err(error) = journal.save(&Disk) {
+        let what = match error.is_in_place {
+            true => "is kept, but a power loss may forget that, and then undo it",
+            false => "is not confirmed and will be undone when its time is up",
+        };
+        return Err(Failure::error(Code::BadFile, format!("{id} {what}: {error}")));
+    }
+    let mut telling = Telling::default();
+    telling.line(&format!("{id}: kept. wakewatt tune undo {id} takes it back."));
+    Ok(telling.end(Code::Fine, &format!("{id} is kept")))
 }

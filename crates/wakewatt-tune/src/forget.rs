@@ -1,0 +1,37 @@
+//! Giving a journal up: what is lost with it, and removing it without putting anything back.
+//!
+//! The last way out when an undo can never be complete: a program that is not installed any more, a register whose driver
+//! refuses, a file of another version. Nothing is written but the journal's removal, so what is listed here stays as it is.
+
+use crate::apply::Hands;
+use crate::journal::Journal;
+
+/// What stays changed when this journal is forgotten, one line each; empty when everything is as before.
+pub fn losses(hands: Hands<'_>, journal: &Journal, boot_id: &str) -> Vec<String> {
+    let is_same_boot = journal.is_of_boot(boot_id);
+    let mut lines = Vec::new();
+    for entry in journal.entries.iter().filter(|e| is_same_boot || e.is_durable()) {
+        let shown = |value: &Option<String>| match value.as_deref() {
+            None => "not there".to_string(),
+            // A file is shown by its size.
+            Some(text) if entry.is_durable() => format!("a file of {} bytes", text.len()),
+            Some(text) => format!("{text:?}"),
+        };
+        match hands.sink.read(&entry.path) {
+            Ok(now) if entry.is_before(&Some(now.clone())) => {}
+            Ok(now) => {
+                lines.push(format!("{}: is {}, was {} before", entry.path, shown(&Some(now)), shown(&entry.before)));
+            }
+            Err(error) if error.is_absent && entry.is_before(&None) => {}
+            Err(error) => lines.push(format!("{error}; was {} before", shown(&entry.before))),
+        }
+    }
+    for command in journal.commands.iter().filter(|c| c.is_started && !c.undo.is_empty()) {
+        lines.push(format!(
+            "{}: may have been run, and {} was not run to its end since",
+            command.run.join(" "),
+            command.undo.join(" ")
+        ));
+    }
+    lines
+}
