@@ -5,6 +5,7 @@
 
 pub mod live;
 pub mod kept;
+pub mod input;
 pub mod recorded;
 pub mod reaped;
 pub mod recorder;

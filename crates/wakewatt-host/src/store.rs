@@ -3,6 +3,7 @@
 //! The steps are those that POSIX makes a crash-safe replacement of: write beside, fsync the file, rename, fsync the
 //! folder ([`replace`]). They are apart so that a test can fail, or lose power after, each of them.
 
+use crate::input::{self, InputError};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -89,10 +90,11 @@ fn fail(path: &Path, doing: &str, error: &std::io::Error) -> StoreError {
 
 impl Store for Disk {
     fn load(&self, path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-        match fs::read(path) {
+        match input::read(path, input::KEPT) {
             Ok(bytes) => Ok(Some(bytes)),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(fail(path, "read", &e)),
+            Err(InputError::Refused { error, .. }) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(InputError::Refused { error, .. }) => Err(fail(path, "read", &error)),
+            Err(e) => Err(StoreError { path: path.into(), what: format!("cannot be read: {e}") }),
         }
     }
     fn names(&self, folder: &Path) -> Result<Vec<String>, StoreError> {

@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::study::Study;
+use wakewatt_host::input;
 use wakewatt_host::live::Live;
 use wakewatt_host::store::{Disk, Store};
 use wakewatt_lab::plan::{self, Plan};
@@ -62,7 +63,7 @@ fn list() -> Result<Code> {
 fn read(name: &str) -> Result<(Plan, String)> {
     let is_file = name.contains('/') || name.ends_with(".toml");
     let text = if is_file {
-        std::fs::read_to_string(name).with_context(|| format!("{name}: cannot be read"))?
+        input::read_text(Path::new(name), input::PLAN)?
     } else {
         plan::shipped(name).map_err(|why| Failure::error(Code::Usage, why))?.to_string()
     };
@@ -77,7 +78,7 @@ fn parse(name: &str, text: &str, code: Code) -> Result<Plan> {
 fn profile(name: &str) -> Result<Profile, String> {
     let is_file = name.contains('/') || name.ends_with(".toml");
     let text = if is_file {
-        std::fs::read_to_string(name).map_err(|e| format!("profile {name}: cannot be read: {e}"))?
+        input::read_text(Path::new(name), input::PROFILE).map_err(|e| format!("profile {e}"))?
     } else {
         profile::shipped(name)?.to_string()
     };

@@ -15,8 +15,8 @@ use serde::Serialize;
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::path::Path;
-use wakewatt_host::clock;
 use wakewatt_host::store::Disk;
+use wakewatt_host::{clock, input};
 use wakewatt_tune::apply::{ApplyError, Confirm, FileChange, Order, Outcome, SettingOutcome, SettingResult, apply};
 use wakewatt_tune::boot::{BootPlan, TryOnce};
 use wakewatt_tune::guard::GuardCommand;
@@ -175,7 +175,8 @@ fn persist_steps(
 ) -> Result<()> {
     let mut write = |path: &str, text: String| files.push(FileChange { path: format!("file:{path}"), to: Some(text) });
     // What an earlier transaction keeps stays kept, unless this one says otherwise of the same place.
-    let kept = std::fs::read_to_string(systemd::BOOT_PROFILE).ok().and_then(|t| Profile::parse(&t).ok());
+    let kept =
+        input::read_text(Path::new(systemd::BOOT_PROFILE), input::PROFILE).ok().and_then(|t| Profile::parse(&t).ok());
     let kept = kept.unwrap_or_default();
     let is_overruled = |old: &&Request| wish.requests.iter().any(|new| new.name == old.name && new.place == old.place);
     let mut all: Vec<Request> = kept.requests.iter().filter(|old| !is_overruled(old)).cloned().collect();

@@ -15,9 +15,10 @@ pub use status::Statuses;
 use crate::cli::tune::{TuneArgs, Verb, Wanted, WhichArgs};
 use crate::exit::{Code, Failure};
 use crate::output::Colour;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::path::Path;
 use wakewatt_core::source::Source;
+use wakewatt_host::input;
 use wakewatt_host::store::Disk;
 use wakewatt_tune::boot::{self, Argument, BootError, BootPlan};
 use wakewatt_tune::journal::{Journal, STATE_DIR};
@@ -122,7 +123,7 @@ impl Wish {
 fn read_profile(name: &str) -> Result<Profile> {
     let is_file = name.contains('/') || name.ends_with(".toml");
     let text = if is_file {
-        std::fs::read_to_string(name).with_context(|| format!("{name}: cannot be read"))?
+        input::read_text(Path::new(name), input::PROFILE)?
     } else {
         profile::shipped(name).map_err(|why| Failure::error(Code::Usage, why))?.to_string()
     };

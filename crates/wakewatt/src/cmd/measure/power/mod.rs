@@ -19,12 +19,13 @@ use crate::cli::meter::MeterArgs;
 use crate::cmd::trace::command::Traced;
 use crate::exit::{Code, Failure};
 use crate::interrupt::{Interrupt, Wait};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 use std::sync::Arc;
 use wakewatt_core::samples::energy::EnergySample;
 use wakewatt_core::samples::power_model::{self, Modelled};
 use wakewatt_host::clock::monotonic_ns;
+use wakewatt_host::input;
 use wakewatt_host::live::Live;
 use wakewatt_host::power::prometheus::Query;
 use wakewatt_host::power::redfish::Account;
@@ -141,7 +142,7 @@ pub(crate) fn wanted(args: &MeterArgs, machine: &Machine) -> Result<(Wanted, Vec
 /// From the file, else the environment; never from the command line, which everybody can read in /proc.
 fn password(args: &MeterArgs) -> Result<String> {
     let text = match &args.redfish_password_file {
-        Some(file) => std::fs::read_to_string(file).with_context(|| format!("{}: cannot be read", file.display()))?,
+        Some(file) => input::read_text(file, input::PASSWORD)?,
         None => std::env::var(PASSWORD).map_err(|_| {
             let why = format!("no password: set {PASSWORD} or name a file with --redfish-password-file");
             Failure::error(Code::Usage, why)
