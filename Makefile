@@ -12,7 +12,7 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: prove help doctor build test test-busy fmt lint unit doc reference hosts testbed page bench dist install uninstall clean needs v3
+.PHONY: prove help doctor build test test-busy fmt lint unit fuzz deny doc reference hosts testbed page bench dist install uninstall clean needs v3
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
@@ -31,7 +31,7 @@ needs:
 	@$(ENSURE) --optional clang=clang
 	@test -e /usr/include/stdio.h || $(ENSURE) libc-headers=libc6-dev || test -e /usr/include/stdio.h
 
-test: needs fmt lint unit doc reference hosts testbed page ## everything that has to pass before a merge
+test: needs fmt lint unit doc reference deny hosts testbed page ## everything that has to pass before a merge
 	@echo "make test: all passed"
 
 fmt:
@@ -56,6 +56,18 @@ v3: needs ## the system calls' crate built and tested for x86-64-v3, optimised: 
 	@if ! grep -qsw avx2 /proc/cpuinfo || ! grep -qsw fma /proc/cpuinfo; then echo "skipped: this processor is no x86-64-v3 (AVX2, FMA)"; \
 	else CARGO_TARGET_DIR=$(TARGET)/v3 RUSTFLAGS="-C target-feature=+crt-static -C target-cpu=x86-64-v3" \
 	  CARGO_PROFILE_DEV_OPT_LEVEL=2 $(CARGO) test --locked --package wakewatt-host --lib; fi
+
+fuzz: needs ## every reader fuzzed for FUZZ_SECONDS (60) each; the kept inputs are replayed by make test
+	scripts/fuzz.sh $(FUZZ)
+
+# Licences, sources and bans hold without it (cargo xtask licences). cargo-deny takes many minutes to build, so it runs
+# where it is, or with DENY=1, which installs it. Its advisories come from the network.
+deny:
+	@if ! command -v cargo-deny >/dev/null && [ -n "$(DENY)" ]; then $(CARGO) install --quiet --locked cargo-deny; fi
+	@if ! command -v cargo-deny >/dev/null; then echo "skipped: cargo deny is not installed (make deny DENY=1 installs it); licences, sources and bans were checked by cargo xtask licences"; \
+	else $(CARGO) deny --log-level error --all-features check licenses bans sources && \
+	  { $(CARGO) deny --log-level error check advisories || { $(CARGO) deny fetch db >/dev/null 2>&1 && exit 1; \
+	    echo "skipped: the advisories could not be fetched"; }; }; fi
 
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --locked --workspace --no-deps

@@ -1,4 +1,4 @@
-//! The licences of everything that is linked in, against the allow-list of deny.toml; needs no cargo-deny.
+//! The licences, sources and bans of deny.toml for everything that is linked in; needs no cargo-deny.
 //!
 //! An SPDX expression passes when one side of every OR is allowed; both sides of an AND must be. Exceptions
 //! (`WITH …`) must be listed as a whole.
@@ -20,6 +20,8 @@ pub(crate) fn run() -> Result<bool> {
     }
     let output = cargo.output().context("cargo could not be run")?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("cargo metadata failed")?;
+    let banned = names(&deny);
+    let registries = list(&deny, "[sources]", "allow-registry");
     let mut used: BTreeMap<String, usize> = BTreeMap::new();
     let mut is_fine = true;
     for package in metadata["packages"].as_array().into_iter().flatten() {
@@ -29,12 +31,33 @@ pub(crate) fn run() -> Result<bool> {
             println!("{name} {}: {licence} is not allowed by deny.toml", package["version"].as_str().unwrap_or("?"));
             is_fine = false;
         }
+        let source = package["source"].as_str();
+        if let Some(why) = refused(name, source, &banned, &registries) {
+            println!("{name}: {why}");
+            is_fine = false;
+        }
         *used.entry(licence).or_default() += 1;
     }
     for (licence, n) in used {
         println!("{n:4} {licence}");
     }
     Ok(is_fine)
+}
+
+/// Why a package may not be linked in: named by a ban, or from elsewhere than the registries; without a source it is ours.
+fn refused(name: &str, source: Option<&str>, banned: &[String], registries: &[String]) -> Option<String> {
+    if banned.iter().any(|b| b == name) {
+        return Some("banned by deny.toml".into());
+    }
+    let source = source?;
+    let registry = source.strip_prefix("registry+").unwrap_or(source);
+    (!registries.iter().any(|r| r == registry)).then(|| format!("comes from {source}, which deny.toml does not allow"))
+}
+
+/// The names in `deny = [ { name = "…" … } ]`.
+fn names(toml: &str) -> Vec<String> {
+    let table = toml.split("[bans]").nth(1).and_then(|t| t.split("\n[").next()).unwrap_or_default();
+    table.split("name = \"").skip(1).filter_map(|t| t.split('"').next()).map(str::to_string).collect()
 }
 
 /// The strings of `key = [ … ]` in a table of a TOML file.
@@ -80,6 +103,21 @@ fn split<'a>(text: &'a str, operator: &str) -> Vec<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bans_and_sources() {
+        let deny = "[bans]\ndeny = [\n  { name = \"bad\", reason = \"x\" },\n  { name = \"worse\" },\n]\n\n[sources]\n\
+                    allow-registry = [\"https://here\"]\n";
+        let (banned, registries) = (names(deny), list(deny, "[sources]", "allow-registry"));
+        assert_eq!((banned.len(), registries.len()), (2, 1));
+        let check = |name: &str, source: Option<&str>| refused(name, source, &banned, &registries).is_none();
+        assert!(check("good", Some("registry+https://here")) && check("ours", None));
+        assert!(
+            !check("worse", None)
+                && !check("good", Some("git+https://there"))
+                && !check("x", Some("registry+https://y"))
+        );
+    }
 
     #[test]
     fn expressions() {

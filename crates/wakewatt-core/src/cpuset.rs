@@ -1,14 +1,15 @@
 //! Sets of CPUs (or nodes) in the kernel's list notation: `0-3,8,10-11`.
 //!
-//! Kept as sorted, disjoint, inclusive ranges, so that a 576-CPU machine costs one range. Numbers are bounded:
-//! a hostile `0-4294967295` is an error, not a loop.
+//! Kept as sorted, disjoint, inclusive ranges, so that a 576-CPU machine costs one range. Numbers are bounded by what a
+//! kernel can be built for, because every reader goes through a set number by number: a hostile `0-4294967295` is an
+//! error, not a loop.
 
 use crate::units::Cpu;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// The kernel's largest NR_CPUS is 8192; anything far above is not a CPU list.
-const MAX_ID: u32 = 1 << 16;
+/// The largest NR_CPUS a kernel can be built with (x86 MAXSMP, powerpc); nodes and dies are fewer.
+pub const MAX_CPUS: u32 = 8192;
 
 /// A set of CPUs, nodes or other small ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,6 +23,11 @@ impl CpuSet {
 
     /// Parses kernel list notation; an empty or blank text is the empty set (the kernel writes that for "no CPU").
     pub fn parse(text: &str) -> Result<Self, String> {
+        CpuSet::parse_below(text, MAX_CPUS)
+    }
+
+    /// The same for ids of another kind, all below `end`.
+    pub fn parse_below(text: &str, end: u32) -> Result<Self, String> {
         let mut set = CpuSet::new();
         let text = text.trim();
         if text.is_empty() {
@@ -30,7 +36,7 @@ impl CpuSet {
         for part in text.split([',', ' ']).map(str::trim).filter(|p| !p.is_empty()) {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
             let number = |s: &str| {
-                s.parse::<u32>().ok().filter(|n| *n < MAX_ID).ok_or_else(|| format!("\"{part}\" is not a CPU range"))
+                s.parse::<u32>().ok().filter(|n| *n < end).ok_or_else(|| format!("\"{part}\" is not a CPU range"))
             };
             let (low, high) = (number(low)?, number(high)?);
             if low > high {
@@ -54,7 +60,7 @@ impl CpuSet {
         let wrong = || "expected a CPU mask in hexadecimal".to_string();
         let mut ids = Vec::new();
         for (word, digits) in text.trim().rsplit(',').enumerate() {
-            let low = u32::try_from(word).ok().and_then(|w| w.checked_mul(32)).filter(|low| *low < MAX_ID);
+            let low = u32::try_from(word).ok().and_then(|w| w.checked_mul(32)).filter(|low| *low < MAX_CPUS);
             let low = low.ok_or_else(wrong)?;
             let bits = u32::from_str_radix(digits, 16).map_err(|_| wrong())?;
             ids.extend((0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| low + bit));
@@ -193,7 +199,7 @@ mod tests {
 
     #[test]
     fn refuses_nonsense_without_looping() {
-        for text in ["x", "1-", "-1", "5-2", "0-4294967295", "99999999999"] {
+        for text in ["x", "1-", "-1", "5-2", "0-4294967295", "99999999999", "0-8192"] {
             assert!(CpuSet::parse(text).is_err(), "{text}");
         }
     }

@@ -219,6 +219,11 @@ impl<T> PerCpu<T> {
         self.0.iter().find(|g| g.cpus.contains(cpu)).map(|g| &g.fact)
     }
 
+    /// What is known, by CPU: for whoever asks for every CPU, where [`PerCpu::of`] would go through the groups each time.
+    pub fn by_cpu(&self) -> HashMap<Cpu, &T> {
+        self.known().flat_map(|(cpus, value)| cpus.iter().map(move |cpu| (cpu, value))).collect()
+    }
+
     /// Known groups: CPUs and value.
     pub fn known(&self) -> impl Iterator<Item = (&CpuSet, &T)> {
         self.0.iter().filter_map(|g| g.fact.get().map(|v| (&g.cpus, v)))

@@ -138,7 +138,8 @@ impl Tree {
     fn missing_at(&self, path: &str) -> ReadError {
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         match self.folders.get(parent) {
-            Some(Ok(names)) if names.iter().any(|n| n == name) => {
+            // Sorted, as every listing is: a scan of a long one for each of its names would be quadratic.
+            Some(Ok(names)) if names.binary_search_by(|n| n.as_str().cmp(name)).is_ok() => {
                 ReadError::new(ErrorKind::NotRecorded, "not recorded")
             }
             Some(_) => Source::missing(self),

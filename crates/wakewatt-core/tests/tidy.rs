@@ -19,6 +19,7 @@ const BORDERS: &[(&str, &[&str])] = &[
     ("wakewatt-probes", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-tune", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-lab", &["wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"]),
+    ("wakewatt-readers", &["wakewatt", "wakewatt-lab", "wakewatt-tune", "wakewatt-host", "wakewatt-core"]),
     ("wakewatt", &["wakewatt-lab", "wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"]),
 ];
 

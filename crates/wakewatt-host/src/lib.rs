@@ -6,6 +6,7 @@
 mod inside;
 pub mod live;
 pub mod kept;
+pub mod input;
 pub mod recorded;
 pub mod reaped;
 pub mod recorder;

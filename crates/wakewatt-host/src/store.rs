@@ -5,6 +5,7 @@
 //! it came ([`StoreError::is_in_place`]): after the rename the new bytes are there, even if they may not survive a power
 //! loss, and nobody may claim that nothing is changed.
 
+use crate::input::{self, InputError};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -123,10 +124,11 @@ fn fail(path: &Path, doing: &str, error: &std::io::Error) -> StoreError {
 
 impl Store for Disk {
     fn load(&self, path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-        match fs::read(path) {
+        match input::read(path, input::KEPT) {
             Ok(bytes) => Ok(Some(bytes)),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(fail(path, "read", &e)),
+            Err(InputError::Refused { error, .. }) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(InputError::Refused { error, .. }) => Err(fail(path, "read", &error)),
+            Err(e) => Err(StoreError { path: path.into(), what: format!("cannot be read: {e}") }),
         }
     }
     fn names(&self, folder: &Path) -> Result<Vec<String>, StoreError> {

@@ -98,23 +98,35 @@ fn lock(file: &File) -> io::Result<()> {
         .map_err(|_| io::Error::new(io::ErrorKind::ResourceBusy, "another recorder is writing to it"))
 }
 
-/// The whole file; refused above the limit, because it is read into memory.
+/// The whole file; refused above the limit, because it is read into memory. A file with a hole is read up to it: zeros
+/// are no block, so what follows would be damage.
 pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
-    // A FIFO that nobody writes to would keep us waiting.
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    // A FIFO that nobody writes to would keep us waiting, a device may act on being opened.
+    let not_plain = || io::Error::new(io::ErrorKind::InvalidInput, "not a plain file");
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(not_plain());
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
+        return Err(not_plain());
     }
+    let too_long = || io::Error::new(io::ErrorKind::FileTooLarge, format!("longer than {max_bytes} bytes"));
+    let data_ends_at = crate::input::data_ends_at(&file);
     // Nothing large is read into memory before it says that it is ours; what is not ours its reader refuses by name.
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(FIRST).read_to_end(&mut bytes)?;
     if !bytes.starts_with(MAGIC) {
         return Ok(bytes);
     }
-    file.take((max_bytes + 1).saturating_sub(bytes.len() as u64)).read_to_end(&mut bytes)?;
+    if file.metadata()?.len() > max_bytes {
+        return Err(too_long());
+    }
+    // Some of the hole, so that it is told from an unfinished file.
+    let end = data_ends_at.map_or(max_bytes + 1, |at| at.saturating_add(FIRST).min(max_bytes + 1));
+    file.take(end.saturating_sub(bytes.len() as u64)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max_bytes {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("longer than {max_bytes} bytes")));
+        return Err(too_long());
     }
     Ok(bytes)
 }

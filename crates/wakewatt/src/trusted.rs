@@ -5,13 +5,10 @@
 //! else may write it. Looking at one (`tune plan`, `--dry-run`) does no harm and is free; so is what people do as themselves.
 
 use crate::exit::{Code, Failure};
-use anyhow::{Context, Result};
-use std::io::Read;
+use anyhow::Result;
 use std::path::Path;
+use wakewatt_host::input::{self, Kind};
 use wakewatt_host::trust::{Caller, Fault};
-
-/// No plan or profile is larger.
-const MAX_BYTES: u64 = 1 << 20;
 
 /// What the file is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +20,10 @@ pub(crate) enum Use {
 }
 
 /// The text of a file.
-pub(crate) fn text(name: &str, used: Use) -> Result<String> {
+pub(crate) fn text(name: &str, kind: Kind, used: Use) -> Result<String> {
     let is_border = used == Use::Acting && rustix::process::geteuid().is_root();
     if !is_border {
-        return std::fs::read_to_string(name).with_context(|| format!("{name}: cannot be read"));
+        return Ok(input::read_text(Path::new(name), kind)?);
     }
     let file = Caller::this_process().or_behind_sudo().open(Path::new(name)).map_err(|distrust| {
         let code = if matches!(distrust.fault, Fault::Unopened(_)) { Code::BadFile } else { Code::Refused };
@@ -38,10 +35,5 @@ pub(crate) fn text(name: &str, used: Use) -> Result<String> {
         };
         Failure::error(code, format!("{distrust}{advice}"))
     })?;
-    let mut text = String::new();
-    file.take(MAX_BYTES + 1).read_to_string(&mut text).with_context(|| format!("{name}: cannot be read"))?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(Failure::error(Code::BadFile, format!("{name}: larger than 1 MiB, which no plan or profile is")));
-    }
-    Ok(text)
+    Ok(input::text_of(file, Path::new(name), kind)?)
 }

@@ -14,7 +14,10 @@ use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use crate::units::Cpu;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+/// The kernel has ten states at most (CPUIDLE_STATE_MAX); a folder that lists an index far beyond is no idle folder.
+const MAX_STATES: u32 = 64;
 
 /// Idle driver, governor and states.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
@@ -106,24 +109,28 @@ impl Idle {
     pub fn tables(&self) -> Vec<(CpuSet, Vec<TableRow>)> {
         let mut by_cpu: BTreeMap<Cpu, Vec<TableRow>> = BTreeMap::new();
         for state in &self.states {
+            let (latency, residency) = (state.exit_latency_ns.by_cpu(), state.target_residency_ns.by_cpu());
+            let disabled = state.is_disabled.by_cpu();
             for group in &state.name.0 {
                 for cpu in group.cpus.iter() {
                     by_cpu.entry(cpu).or_default().push(TableRow {
                         index: state.index,
                         name: group.fact.get().cloned().unwrap_or_else(|| format!("state{}", state.index)),
-                        exit_latency_ns: state.exit_latency_ns.of(cpu).and_then(Fact::get).copied(),
-                        target_residency_ns: state.target_residency_ns.of(cpu).and_then(Fact::get).copied(),
-                        is_enabled: state.is_disabled.of(cpu).and_then(Fact::get).map(|d| !d),
+                        exit_latency_ns: latency.get(&cpu).map(|ns| **ns),
+                        target_residency_ns: residency.get(&cpu).map(|ns| **ns),
+                        is_enabled: disabled.get(&cpu).map(|d| !**d),
                     });
                 }
             }
         }
         let mut tables: Vec<(CpuSet, Vec<TableRow>)> = Vec::new();
+        let mut known: HashMap<Vec<TableRow>, usize> = HashMap::new();
         for (cpu, table) in by_cpu {
-            match tables.iter_mut().find(|(_, t)| *t == table) {
-                Some((cpus, _)) => cpus.insert(cpu),
-                None => tables.push(([cpu].into_iter().collect(), table)),
-            }
+            let at = *known.entry(table).or_insert_with_key(|table| {
+                tables.push((CpuSet::new(), table.clone()));
+                tables.len() - 1
+            });
+            tables[at].0.insert(cpu);
         }
         tables
     }
@@ -151,7 +158,14 @@ impl Domain for Idle {
             if states.is_empty() && cpus.online.get().is_some_and(|s| s.contains(cpu)) {
                 without.insert(cpu);
             }
-            states.into_iter().for_each(|s| have.entry(s).or_default().push(cpu));
+            for state in states {
+                if state < MAX_STATES {
+                    have.entry(state).or_default().push(cpu);
+                } else {
+                    let why = format!("state{state} is listed, and the kernel has ten states at most");
+                    unlisted_because.get_or_insert_with(|| Gap::malformed(&folder, why));
+                }
+            }
         }
         Idle {
             driver: fact(src, &format!("{ROOT}/cpuidle/current_driver"), parse::word),

@@ -39,8 +39,8 @@ pub(super) fn blocks(text: &str) -> Option<Vec<String>> {
     is_shorter.then_some(out)
 }
 
-/// The text again; an error in words when the lines are not what [`blocks`] writes.
-pub(super) fn unblock(lines: &[&str]) -> Result<String, String> {
+/// The text again, of at most so many bytes; an error in words when the lines are not what [`blocks`] writes.
+pub(super) fn unblock(lines: &[&str], max_bytes: usize) -> Result<String, String> {
     let (mut out, mut before, mut block): (String, Vec<&str>, Vec<&str>) = Default::default();
     for line in lines {
         let copied: Vec<&str> = match line.strip_prefix('^') {
@@ -59,7 +59,7 @@ pub(super) fn unblock(lines: &[&str]) -> Result<String, String> {
                 before = std::mem::take(&mut block);
             }
         }
-        if out.len() > MAX_UNBLOCKED_BYTES {
+        if out.len() > MAX_UNBLOCKED_BYTES.min(max_bytes) {
             return Err("blocks larger than any kernel file".into());
         }
     }

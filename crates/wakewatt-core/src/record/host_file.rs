@@ -16,10 +16,12 @@
 //! /sys/class/net/ list eth0 lo         a folder
 //! /sys/class/net/eth0/device/driver -> ../../bus/virtio/drivers/virtio_net
 //! msr 0x1b0 cpu{0-143} 6
+//! # end                                what is cut at the end of a line would not show otherwise
 //! ```
 //! In paths and names, blank, `%`, `{`, `}` and control characters are written `%20` …
 
 use super::blocks::{blocks, unblock};
+use super::room::Room;
 use crate::cpuset::CpuSet;
 use crate::source::{ErrorKind, Read, ReadError, Tree};
 use crate::visible::is_hidden;
@@ -28,8 +30,10 @@ use std::fmt::Write as _;
 
 /// The version this code writes, and the only one it reads.
 pub const VERSION: u32 = 1;
-/// A file may not describe more files than any real machine has; a hostile one would otherwise fill the memory.
-const MAX_ENTRIES: usize = 2_000_000;
+/// The last line of a whole file; a comment, so that readers that do not know it pass it over.
+const END: &str = "# end";
+/// Numbers in the names of files and folders; CPUs are fewer.
+const MAX_NUMBER: u32 = 1 << 16;
 
 /// Why a `.host` file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -111,7 +115,14 @@ pub fn write(tree: &Tree, comments: &[String]) -> String {
             let _ = writeln!(out, "msr 0x{address:x} cpu{{{cpus}}} {value}");
         }
     }
+    out.push_str(END);
+    out.push('\n');
     out
+}
+
+/// Does the text end as one that was written whole? Files made before there was an end mark do not.
+pub fn has_end(text: &str) -> bool {
+    text.trim_end_matches('\n').lines().next_back() == Some(END)
 }
 
 fn write_group(lines: &mut BTreeMap<(String, u32), String>, template: &str, by_cpu: &BTreeMap<u32, String>) {
@@ -150,7 +161,8 @@ fn template(path: &str) -> Option<(String, u32)> {
         for prefix in ["cpu", "policy"] {
             if let Some(digits) = part.strip_prefix(prefix) {
                 // "cpu007" would not survive the round trip.
-                if let Some(number) = digits.parse::<u32>().ok().filter(|n| n.to_string() == digits && *n < 65536) {
+                if let Some(number) = digits.parse::<u32>().ok().filter(|n| n.to_string() == digits && *n < MAX_NUMBER)
+                {
                     let start = offset + prefix.len();
                     return Some((format!("{}{{}}{}", &path[..start], &path[start + digits.len()..]), number));
                 }
@@ -259,7 +271,7 @@ fn group_names(names: &[String]) -> String {
     for name in names {
         let split = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
         let (stem, digits) = name.split_at(split);
-        match digits.parse::<u32>().ok().filter(|n| n.to_string() == digits && *n < 65536) {
+        match digits.parse::<u32>().ok().filter(|n| n.to_string() == digits && *n < MAX_NUMBER) {
             Some(number) if !stem.is_empty() => cpus.entry(stem).or_default().insert(number),
             _ => plain.push(escape(name)),
         }
@@ -282,7 +294,7 @@ pub fn read(text: &str, name: &str) -> Result<Tree, HostFileError> {
         return Err(HostFileError::Version(version.trim().chars().take(20).collect()));
     }
     let mut tree = Tree { name: name.into(), is_recording: true, ..Tree::default() };
-    let mut n_entries = 0usize;
+    let mut room = Room::of(text.len());
     while let Some((at, line)) = lines.next() {
         if line == "partial" {
             tree.is_partial = true;
@@ -298,43 +310,49 @@ pub fn read(text: &str, name: &str) -> Result<Tree, HostFileError> {
             lines.next();
         }
         let (head, rest) = line.split_once(' ').ok_or_else(|| fail("expected a path and a value"))?;
-        n_entries += 1;
-        if head == "msr" {
-            n_entries += read_msr(&mut tree, rest).ok_or_else(|| fail("expected: msr 0xADDRESS cpu{LIST} VALUE"))?;
-        } else if let Some(names) = rest.strip_prefix("list") {
-            let room = MAX_ENTRIES.saturating_sub(n_entries);
-            let names = expand_names(names, room).ok_or_else(|| fail("bad name in a folder list"))?;
-            let folders = folders(head).ok_or_else(|| fail("bad path or CPU list"))?;
-            n_entries += names.len().saturating_mul(folders.len());
-            if n_entries <= MAX_ENTRIES {
-                tree.folders.extend(folders.into_iter().map(|folder| (folder, Ok(names.clone()))));
-            }
-        } else if head.ends_with('/') && rest.starts_with(": ") {
-            let error = read_error(&rest[2..]).ok_or_else(|| fail("expected absent, denied or failed"))?;
-            let folders = folders(head).ok_or_else(|| fail("bad path or CPU list"))?;
-            n_entries += folders.len();
-            tree.folders.extend(folders.into_iter().map(|folder| (folder, Err(error.clone()))));
-        } else if let Some(target) = rest.strip_prefix("-> ") {
-            let (path, target) = unescape(head).zip(unescape(target)).ok_or_else(|| fail("bad path"))?;
-            tree.links.insert(path, Ok(target));
-        } else if let Some(error) = rest.strip_prefix("->: ") {
-            let error = read_error(error).ok_or_else(|| fail("expected absent, denied or failed"))?;
-            tree.links.insert(unescape(head).ok_or_else(|| fail("bad path"))?, Err(error));
-        } else {
-            let (paths, n) = expand_path(head).ok_or_else(|| fail("bad path or CPU list"))?;
-            n_entries += n;
-            if n_entries <= MAX_ENTRIES {
-                read_file(&mut tree, paths, rest, &body).map_err(|what| fail(&what))?;
-            }
-        }
-        if n_entries > MAX_ENTRIES {
-            return Err(fail("more entries than any machine has"));
-        }
+        read_entry(&mut tree, &mut room, head, rest, &body).map_err(|what| fail(&what))?;
     }
     Ok(tree)
 }
 
-fn read_file(tree: &mut Tree, paths: Vec<String>, rest: &str, body: &[&str]) -> Result<(), String> {
+const BAD_PATH: &str = "bad path or CPU list";
+const BAD_ERROR: &str = "expected absent, denied or failed";
+const TOO_MUCH: &str = "more entries than any machine has";
+
+fn read_entry(tree: &mut Tree, room: &mut Room, head: &str, rest: &str, body: &[&str]) -> Result<(), String> {
+    if head == "msr" {
+        return read_msr(tree, room, rest);
+    }
+    if let Some(names) = rest.strip_prefix("list") {
+        let names = expand_names(names, room)?;
+        let folders = folders(head, room)?;
+        let length = names.iter().map(String::len).sum::<usize>();
+        // What a name costs in a list beside its letters.
+        let each = length.saturating_add(names.len().saturating_mul(size_of::<String>()));
+        let n_entries = names.len().saturating_mul(folders.len());
+        room.take(n_entries, 0).and_then(|()| room.take(folders.len(), each)).ok_or(TOO_MUCH)?;
+        tree.folders.extend(folders.into_iter().map(|folder| (folder, Ok(names.clone()))));
+    } else if head.ends_with('/') && rest.starts_with(": ") {
+        let error = read_error(&rest[2..]).ok_or(BAD_ERROR)?;
+        let folders = folders(head, room)?;
+        room.take(folders.len(), error.detail.len()).ok_or(TOO_MUCH)?;
+        tree.folders.extend(folders.into_iter().map(|folder| (folder, Err(error.clone()))));
+    } else if let Some(target) = rest.strip_prefix("-> ") {
+        let (path, target) = unescape(head).zip(unescape(target)).ok_or("bad path")?;
+        room.take(1, 0).ok_or(TOO_MUCH)?;
+        tree.links.insert(path, Ok(target));
+    } else if let Some(error) = rest.strip_prefix("->: ") {
+        let error = read_error(error).ok_or(BAD_ERROR)?;
+        room.take(1, 0).ok_or(TOO_MUCH)?;
+        tree.links.insert(unescape(head).ok_or("bad path")?, Err(error));
+    } else {
+        let paths = expand_path(head, room)?;
+        read_file(tree, room, paths, rest, body)?;
+    }
+    Ok(())
+}
+
+fn read_file(tree: &mut Tree, room: &mut Room, paths: Vec<String>, rest: &str, body: &[&str]) -> Result<(), String> {
     if let Some(values) = rest.strip_prefix("each ") {
         let values: Vec<&str> = values.split(' ').collect();
         if values.len() != paths.len() {
@@ -354,17 +372,19 @@ fn read_file(tree: &mut Tree, paths: Vec<String>, rest: &str, body: &[&str]) -> 
     } else if rest == "<<-" {
         Ok(body.join("\n").into_bytes())
     } else if rest == "blocks" {
-        Ok(unblock(body)?.into_bytes())
+        Ok(unblock(body, room.bytes())?.into_bytes())
     } else if rest == "hex" {
         let digits = body.concat();
         let pairs = digits.as_bytes().chunks(2);
         let bytes: Option<Vec<u8>> = pairs.map(|p| u8::from_str_radix(std::str::from_utf8(p).ok()?, 16).ok()).collect();
         Ok(bytes.ok_or("bad hex")?)
     } else if let Some(error) = rest.strip_prefix(": ") {
-        Err(read_error(error).ok_or("expected absent, denied or failed")?)
+        Err(read_error(error).ok_or(BAD_ERROR)?)
     } else {
         return Err("expected =, each, <<, hex, list, -> or :".into());
     };
+    let length = content.as_ref().map_or_else(|error| error.detail.len(), Vec::len);
+    room.take(paths.len(), length).ok_or(TOO_MUCH)?;
     for path in paths {
         tree.files.insert(path, content.clone());
     }
@@ -383,48 +403,54 @@ fn read_error(text: &str) -> Option<ReadError> {
     Some(ReadError::new(kind, detail))
 }
 
-fn folders(head: &str) -> Option<Vec<String>> {
-    let (paths, _) = expand_path(head)?;
-    Some(paths.into_iter().map(|p| if p == "/" { p } else { p.trim_end_matches('/').to_string() }).collect())
+fn folders(head: &str, room: &mut Room) -> Result<Vec<String>, String> {
+    let paths = expand_path(head, room)?.into_iter();
+    Ok(paths.map(|p| if p == "/" { p } else { p.trim_end_matches('/').to_string() }).collect())
 }
 
-fn expand_path(head: &str) -> Option<(Vec<String>, usize)> {
-    match head.split_once('{') {
-        None => Some((vec![unescape(head)?], 1)),
-        Some((before, rest)) => {
-            let (list, after) = rest.split_once('}')?;
-            let (before, after) = (unescape(before)?, unescape(after)?);
-            let cpus = CpuSet::parse(list).ok()?;
-            Some((cpus.iter().map(|cpu| format!("{before}{cpu}{after}")).collect(), cpus.len()))
-        }
-    }
+/// The paths or names that one stands for. Room for them is taken before they are made.
+fn expand_path(head: &str, room: &mut Room) -> Result<Vec<String>, String> {
+    let Some((before, rest)) = head.split_once('{') else {
+        room.take(1, head.len()).ok_or(TOO_MUCH)?;
+        return Ok(vec![unescape(head).ok_or(BAD_PATH)?]);
+    };
+    let (list, after) = rest.split_once('}').ok_or(BAD_PATH)?;
+    let (before, after) = unescape(before).zip(unescape(after)).ok_or(BAD_PATH)?;
+    let numbers = CpuSet::parse_below(list, MAX_NUMBER).map_err(|_| BAD_PATH)?;
+    room.take(numbers.len(), head.len()).ok_or(TOO_MUCH)?;
+    Ok(numbers.iter().map(|number| format!("{before}{number}{after}")).collect())
 }
 
-fn expand_names(text: &str, room: usize) -> Option<Vec<String>> {
+fn expand_names(text: &str, room: &mut Room) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for word in text.split_whitespace() {
-        names.extend(expand_path(word)?.0);
-        if names.len() > room {
-            return None;
-        }
+        let n_before = names.len();
+        names.extend(expand_path(word, room)?);
+        room.take_names(names.len() - n_before).ok_or(TOO_MUCH)?;
     }
     names.sort();
-    Some(names)
+    Ok(names)
 }
 
-fn read_msr(tree: &mut Tree, rest: &str) -> Option<usize> {
-    let (address, rest) = rest.split_once(' ')?;
-    let (cpus, value) = rest.split_once(' ')?;
-    let address = u32::from_str_radix(address.strip_prefix("0x")?, 16).ok()?;
-    let cpus = CpuSet::parse(cpus.strip_prefix("cpu{")?.strip_suffix('}')?).ok()?;
-    let value = match value.strip_prefix(": ") {
-        Some(error) => Err(read_error(error)?),
-        None => Ok(u64::from_str_radix(value, 16).ok()?),
+fn read_msr(tree: &mut Tree, room: &mut Room, rest: &str) -> Result<(), String> {
+    let parse = || {
+        let (address, rest) = rest.split_once(' ')?;
+        let (cpus, value) = rest.split_once(' ')?;
+        let address = u32::from_str_radix(address.strip_prefix("0x")?, 16).ok()?;
+        let cpus = CpuSet::parse(cpus.strip_prefix("cpu{")?.strip_suffix('}')?).ok()?;
+        let value = match value.strip_prefix(": ") {
+            Some(error) => Err(read_error(error)?),
+            None => Ok(u64::from_str_radix(value, 16).ok()?),
+        };
+        Some((address, cpus, value))
     };
+    let (address, cpus, value) = parse().ok_or("expected: msr 0xADDRESS cpu{LIST} VALUE")?;
+    let length = value.as_ref().map_or_else(|error| error.detail.len(), |_| 0);
+    room.take(cpus.len(), length).ok_or(TOO_MUCH)?;
     cpus.iter().for_each(|cpu| {
         tree.msrs.insert((address, cpu), value.clone());
     });
-    Some(cpus.len())
+    Ok(())
 }
 
 #[cfg(test)]
@@ -466,6 +492,7 @@ mod tests {
             /sys/cpu{0-8}/usage each 0 1 2 3 4 5 6 7 8
             /sys/driver -> ../x%20y
             msr 0x1b0 cpu{0-1} 6
+            # end
         "#]]
         .assert_eq(&write(&sample(), &["made by a test".into()]));
     }
@@ -480,6 +507,47 @@ mod tests {
         );
         assert_eq!(back.read("/never/asked").unwrap_err().kind, ErrorKind::NotRecorded);
         assert_eq!(back.read("/sys/cpu7").unwrap_err().kind, ErrorKind::Absent, "the folder was listed without it");
+    }
+
+    #[test]
+    fn a_cut_at_the_end_of_a_line_shows() {
+        let whole = write(&sample(), &[]);
+        assert!(has_end(&whole) && has_end(whole.trim_end()));
+        let ends: Vec<usize> = whole.match_indices('\n').map(|(at, _)| at + 1).collect();
+        for end in &ends[..ends.len() - 2] {
+            assert!(!has_end(&whole[..*end]), "{}", &whole[..*end]);
+        }
+    }
+
+    /// What the lines unfold to is counted before it is made; a real machine's groups are far inside.
+    #[test]
+    fn bombs_are_refused_by_their_line() {
+        let states = "/sys/devices/system/cpu/cpu0/cpuidle/ list state{0-65535}\n";
+        let cpu = "/sys/devices/system/cpu";
+        for bomb in [
+            states.to_string(),
+            format!("{cpu}/cpu{{0-8191}}/ list a{{0-99}}\n"),
+            format!("/a{{0-65535}}/b = {}\n", "x".repeat(2000)),
+            format!("/a{{0-9999}}/{} : absent\n", "x".repeat(8000)),
+            format!("/a{{0-9999}}/b/ : denied {}\n", "x".repeat(8000)),
+            "/sys/class/net/ list veth{0-9999}\n/sys/class/block/ list sd{0-9999}\n".into(),
+            format!("/a{{0-65535}}/b{} = 1\n/a{{0-65535}}/c = 1\n/a{{0-65535}}/d = 1\n", "x".repeat(9)),
+        ] {
+            let error = read(&format!("wakewatt-host 1\n{bomb}"), "x").unwrap_err();
+            assert!(matches!(&error, HostFileError::Line { what, .. } if what == TOO_MUCH), "{bomb:.60}: {error}");
+        }
+        let block = format!("{}\n", "x\n".repeat(4000));
+        let bomb = format!("/x blocks\n\t{}\n", (block + &"^4001\n".repeat(4000)).trim_end().replace('\n', "\n\t"));
+        let error = read(&format!("wakewatt-host 1\n{bomb}"), "x").unwrap_err();
+        assert!(error.to_string().contains("blocks larger"), "{error}");
+        // 8192 CPUs, the most a kernel can have, with their states and counters.
+        let usage: Vec<String> = (0..8192).map(|n| (n * 7919).to_string()).collect();
+        let mut real = format!("{cpu}/ list cpu{{0-8191}}\n{cpu}/cpu{{0-8191}}/cpuidle/ list state{{0-4}}\n");
+        for state in 0..5 {
+            real += &format!("{cpu}/cpu{{0-8191}}/cpuidle/state{state}/usage each {}\n", usage.join(" "));
+            real += &format!("{cpu}/cpu{{0-8191}}/cpuidle/state{state}/latency = 290\n");
+        }
+        assert_eq!(read(&format!("wakewatt-host 1\n{real}"), "x").unwrap().files.len(), 81_920);
     }
 
     #[test]

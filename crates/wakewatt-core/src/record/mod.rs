@@ -4,5 +4,6 @@ mod blocks;
 pub mod host_file;
 pub mod mask;
 pub mod msr_text;
+mod room;
 pub mod run_file;
 pub mod wtrace;

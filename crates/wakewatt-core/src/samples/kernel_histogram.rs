@@ -55,7 +55,8 @@ impl KernelHistogram {
     pub fn add(&mut self, ns: u64) {
         self.buckets.resize(N_BUCKETS, 0);
         self.n += 1;
-        self.sum_ns += ns;
+        // A recording may claim any duration.
+        self.sum_ns = self.sum_ns.saturating_add(ns);
         self.max_ns = self.max_ns.max(ns);
         self.buckets[bucket_of(ns)] += 1;
     }
@@ -67,7 +68,7 @@ impl KernelHistogram {
         }
         self.buckets.resize(N_BUCKETS, 0);
         self.n += other.n;
-        self.sum_ns += other.sum_ns;
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
             *mine += theirs;

@@ -7,7 +7,7 @@
 //! looked up by our own [`resolve`](crate::resolve). Answers are cut at 4 MiB. Nothing of a request appears in an error but
 //! its URL.
 
-use crate::resolve;
+use crate::{input, resolve};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -172,7 +172,7 @@ fn authorities(trust: &Trust) -> Result<Vec<Certificate<'static>>, String> {
     let path = trust.ca.clone().or_else(|| stores.into_iter().find(|p| p.exists()));
     let path = path
         .ok_or("no certificates of authorities on this machine; name a file (--ca), or trust blindly (--insecure)")?;
-    let bytes = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let bytes = input::read(&path, input::AUTHORITIES).map_err(|e| e.to_string())?;
     let found: Vec<Certificate<'static>> = parse_pem(&bytes)
         .filter_map(|item| match item {
             Ok(PemItem::Certificate(certificate)) => Some(certificate),

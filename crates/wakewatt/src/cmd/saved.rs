@@ -11,9 +11,10 @@ use anyhow::Result;
 use std::path::Path;
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::record::run_file::{MAX_BYTES, RunFile};
+use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::source::Source;
 use wakewatt_core::visible;
+use wakewatt_host::input;
 
 /// A run that will be saved.
 pub struct Saving {
@@ -68,29 +69,13 @@ impl Saving {
 
 /// Is this path a run file, as far as its first character tells? False where it cannot be read; opening it will say why.
 pub fn is_run(path: &Path) -> bool {
-    use std::io::Read;
-    if !std::fs::metadata(path).is_ok_and(|m| m.is_file()) {
-        return false;
-    }
-    let mut front = [0; 64];
-    let n = std::fs::File::open(path).and_then(|mut f| f.read(&mut front)).unwrap_or(0);
-    RunFile::is_one(&String::from_utf8_lossy(&front[..n]))
+    RunFile::is_one(&String::from_utf8_lossy(&input::front(path, input::RUN).unwrap_or_default()))
 }
 
 /// Reads a run file and its facts.
 pub fn open(path: &Path) -> Result<(RunFile, Evidence)> {
     let fail = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", path.display()));
-    let meta = std::fs::metadata(path)
-        .map_err(|e| fail(format!("{e}; make one with --save FILE of doctor, measure or load")))?;
-    if !meta.is_file() {
-        return Err(fail("not a file; give the FILE of --save".into()));
-    }
-    if meta.len() > MAX_BYTES as u64 {
-        return Err(fail(format!("{} MiB is more than any run file", meta.len() >> 20)));
-    }
-    let bytes = std::fs::read(path).map_err(|e| fail(e.to_string()))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| fail("not a run file: it is not text; make one with --save FILE".into()))?;
+    let text = input::read_text(path, input::RUN)?;
     let run = RunFile::read(&text).map_err(|e| fail(e.to_string()))?;
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let title = clean(&format!("run {name} ({}, {})", run.command, run.made_at));

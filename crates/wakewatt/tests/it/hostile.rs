@@ -239,6 +239,84 @@ fn recordings_that_are_none_say_so() {
     assert_refused(&run(&["inspect", "--host", "/no/such.host"]), 4, "/no/such.host", "No such file", "capture");
 }
 
+/// Every option that takes a file: a pipe, a device, a folder, a sparse and a huge file are refused, none is waited for.
+#[test]
+fn no_option_takes_what_is_not_a_plain_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, at("pipe.toml"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    fs::create_dir(at("folder.toml")).unwrap();
+    // Three times as long as the longest file any option takes; and one that is short enough, and all hole.
+    fs::File::create(at("huge.toml")).unwrap().set_len(3 << 30).unwrap();
+    fs::File::create(at("sparse.toml")).unwrap().set_len(40_000).unwrap();
+    symlink("/dev/zero", at("device.toml")).unwrap();
+    // Words before the file, and after it.
+    let options: &[(&[&str], &[&str])] = &[
+        (&["inspect", "--host"], &[]),
+        (&["doctor", "--no-report", "--host"], &[]),
+        (&["capture", "-o", "-", "--host"], &[]),
+        (&["report"], &["--json"]),
+        (&["compare"], &["live"]),
+        (&["watch", "--once", "--play"], &[]),
+        (&["tune", "plan"], &[]),
+        (&["experiment"], &["--dry-run"]),
+        (&["load", "shop", "--clients", "1", "--url", "http://127.0.0.1:1/", "--mix"], &[]),
+        (&["trace", "info"], &[]),
+        (
+            &["measure", "power", "--redfish", "https://127.0.0.1:1", "--redfish-user", "x", "--redfish-password-file"],
+            &[],
+        ),
+    ];
+    let mut n_checked = 0;
+    for (before, after) in options {
+        for what in ["pipe", "folder", "huge", "sparse", "device"] {
+            // A folder is a tree or a recording to these.
+            let is_taken = what == "folder" && ["compare", "watch"].contains(&before[0]);
+            if is_taken {
+                continue;
+            }
+            let file = at(&format!("{what}.toml"));
+            let said = run(&[*before, &[file.as_str()], *after].concat());
+            assert_eq!(said.code, Some(4), "{before:?} {what}: {said:?}");
+            assert!(said.err.contains(&format!("{what}.toml")), "{before:?} {what}: {said:?}");
+            assert_eq!(said.err.trim_end().lines().count(), 1, "{before:?} {what}: {}", said.err);
+            n_checked += 1;
+        }
+    }
+    assert_eq!(n_checked, options.len() * 5 - 2);
+}
+
+/// The size bombs of `wakewatt-readers/tests/bombs.rs`, through the program.
+#[test]
+fn a_line_that_stands_for_65_536_states_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("bomb.host");
+    fs::write(&file, format!("wakewatt-host 1\n/{CPU}/online = 0\n/{CPU}/cpu0/cpuidle/ list state{{0-65535}}\n"))
+        .unwrap();
+    for command in [&["inspect", "--host"][..], &["doctor", "--no-report", "--host"]] {
+        let said = run(&[command, &[file.to_str().unwrap()]].concat());
+        assert_refused(&said, 4, "bomb.host", "line 3: more entries", "capture");
+    }
+}
+
+/// Cut at the end of a line, a recording is read, and every heading says that it may be cut.
+#[test]
+fn a_recording_without_its_end_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cut.host");
+    let good = fs::read_to_string(host("vm-haltpoll-2cpu")).unwrap();
+    fs::write(&file, good.strip_suffix("# end\n").unwrap()).unwrap();
+    let said = run(&["inspect", "--host", file.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("no end mark; may be cut"), "{}", said.out);
+    fs::write(&file, good).unwrap();
+    let whole = run(&["inspect", "--host", file.to_str().unwrap()]);
+    assert!(!whole.out.contains("may be cut"), "{}", whole.out);
+    let captured = run(&["capture", "-o", "-", "--host", file.to_str().unwrap()]);
+    assert!(captured.out.ends_with("# end\n"), "{}", captured.out);
+}
+
 /// Cut anywhere, a recording is either refused with the line, or read as far as it goes; never a panic.
 #[test]
 fn a_recording_cut_anywhere() {
@@ -330,7 +408,7 @@ fn big_host() -> String {
         }
     }
     let usage: Vec<String> = (0..512u32).map(|n| (n * 7919 % 10_007).to_string()).collect();
-    text.push_str(&format!("{cpu}/cpu{{0-511}}/cpuidle/state2/usage each {}\n", usage.join(" ")));
+    text.push_str(&format!("{cpu}/cpu{{0-511}}/cpuidle/state2/usage each {}\n# end\n", usage.join(" ")));
     text
 }
 

@@ -6,6 +6,7 @@
 //! or the exit (a pair that a timer ended lies just after its deadline).
 
 use super::varint::{put, put_signed, take, take_signed};
+use crate::cpuset::MAX_CPUS;
 use crate::samples::idle_pair::{IdlePair, WakeCause};
 
 // Tag bits.
@@ -140,7 +141,7 @@ fn one(out: &mut Vec<u8>, pair: &IdlePair, context: &mut Context) {
 /// Unpacks; none when the bytes are not what `encode` writes.
 pub(super) fn decode(mut bytes: &[u8], tick_ns: u64) -> Option<Vec<IdlePair>> {
     let rest = &mut bytes;
-    let cpu = u32::try_from(take(rest)?).ok()?;
+    let cpu = u32::try_from(take(rest)?).ok().filter(|cpu| *cpu < MAX_CPUS)?;
     let n = usize::try_from(take(rest)?).ok()?;
     if n > super::PAIRS_PER_BLOCK || n * 3 > rest.len() {
         return None; // the smallest pair has three bytes: never trust a count

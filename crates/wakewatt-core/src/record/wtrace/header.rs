@@ -152,11 +152,4 @@ impl Header {
         }
         marks
     }
-
-    /// The name of a state on a CPU.
-    pub fn state_name(&self, cpu: u32, state: u8) -> String {
-        let has = |t: &&StateTable| crate::cpuset::CpuSet::parse(&t.cpus).is_ok_and(|set| set.contains(cpu));
-        let found = self.tables.iter().find(has).and_then(|t| t.states.iter().find(|s| s.index == u32::from(state)));
-        found.map_or_else(|| format!("state{state}"), |s| s.name.clone())
-    }
 }

@@ -11,6 +11,7 @@ mod block;
 mod header;
 mod reader;
 mod summary;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod varint;
@@ -19,6 +20,7 @@ mod writer;
 pub use header::{Header, Mark, StateTable, TableState};
 pub use reader::{Ending, Item, Reader, WtraceError};
 pub use summary::{PairSummary, RecordedState, Summing};
+pub use tables::Tables;
 pub use writer::Encoder;
 
 /// First line of a file.

@@ -1,6 +1,7 @@
 //! Reads a recording block by block, trusting nothing: the first block that is torn or damaged ends it, and says where.
 
 use super::header::{Header, Mark};
+use super::tables::Tables;
 use super::{FAMILY, MAGIC, MAX_PAYLOAD, block, kind};
 use crate::samples::idle_pair::IdlePair;
 
@@ -112,7 +113,8 @@ impl<'a> Reader<'a> {
         if kind != kind::HEADER {
             return Err(bad("the first block is not one".into()));
         }
-        let header = serde_json::from_slice(payload).map_err(|e| bad(e.to_string()))?;
+        let header: Header = serde_json::from_slice(payload).map_err(|e| bad(e.to_string()))?;
+        Tables::of(&header).map_err(bad)?;
         Ok(Reader { header, bytes, at: MAGIC.len() + length, ending: None })
     }
 

@@ -6,11 +6,12 @@
 //! are 0.2 to 1 us too long, so borderline cases may differ from sysfs.
 
 use super::header::{Header, Mark, TableState};
+use super::tables::Tables;
 use crate::distribution::Distribution;
 use crate::samples::idle_pair::{IdlePair, WakeCause};
 use crate::samples::kernel_histogram::KernelHistogram;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One state.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -54,29 +55,42 @@ pub struct PairSummary {
     pub n_windows: u64,
 }
 
+/// Stays of one state, those above, those below.
+type Counted = (KernelHistogram, u64, u64);
+
 /// Builds a summary pair by pair.
 #[derive(Debug)]
 pub struct Summing<'a> {
-    header: &'a Header,
-    by_state: BTreeMap<(u32, u8), (KernelHistogram, u64, u64)>,
+    tables: Tables<'a>,
+    /// By table and state, not by CPU: a histogram is 2 KiB, and a file can name a CPU with a dozen bytes.
+    by_state: BTreeMap<(Option<usize>, u8), Counted>,
+    cpus: BTreeSet<u32>,
     causes: BTreeMap<WakeCause, u64>,
     summary: PairSummary,
 }
 
 impl<'a> Summing<'a> {
-    /// For pairs of this recording.
+    /// For pairs of this recording. Tables that the reader would have refused count as none.
     pub fn new(header: &'a Header) -> Summing<'a> {
-        Summing { header, by_state: BTreeMap::new(), causes: BTreeMap::new(), summary: PairSummary::default() }
+        Summing {
+            tables: Tables::of(header).unwrap_or_default(),
+            by_state: BTreeMap::new(),
+            cpus: BTreeSet::new(),
+            causes: BTreeMap::new(),
+            summary: PairSummary::default(),
+        }
     }
 
-    /// Adds some.
+    /// Adds pairs of one CPU.
     pub fn pairs(&mut self, pairs: &[IdlePair]) {
         let Some(first) = pairs.first() else { return };
-        let states = self.states_of(first.cpu);
+        let table = self.tables.on(first.cpu);
+        let (number, states) = table.map_or((None, &[][..]), |(at, table)| (Some(at), &table.states[..]));
+        self.cpus.insert(first.cpu);
         for pair in pairs {
-            let (hist, above, below) = self.by_state.entry((pair.cpu, pair.state)).or_default();
+            let (hist, above, below) = self.by_state.entry((number, pair.state)).or_default();
             hist.add(pair.duration_ns);
-            let (is_above, is_below) = missed(&states, pair);
+            let (is_above, is_below) = missed(states, pair);
             *above += u64::from(is_above);
             *below += u64::from(is_below);
             *self.causes.entry(pair.ended_by).or_default() += 1;
@@ -98,17 +112,11 @@ impl<'a> Summing<'a> {
         }
     }
 
-    fn states_of(&self, cpu: u32) -> Vec<TableState> {
-        let has = |cpus: &str| crate::cpuset::CpuSet::parse(cpus).is_ok_and(|set| set.contains(cpu));
-        self.header.tables.iter().find(|t| has(&t.cpus)).map(|t| t.states.clone()).unwrap_or_default()
-    }
-
     /// The numbers.
     pub fn finish(self) -> PairSummary {
-        let mut by_name: BTreeMap<String, (KernelHistogram, u64, u64)> = BTreeMap::new();
-        let cpus: std::collections::BTreeSet<u32> = self.by_state.keys().map(|(cpu, _)| *cpu).collect();
-        for ((cpu, state), (hist, above, below)) in self.by_state {
-            let entry = by_name.entry(self.header.state_name(cpu, state)).or_default();
+        let mut by_name: BTreeMap<String, Counted> = BTreeMap::new();
+        for ((table, state), (hist, above, below)) in self.by_state {
+            let entry = by_name.entry(self.tables.name_in(table, state)).or_default();
             entry.0.merge(&hist);
             entry.1 += above;
             entry.2 += below;
@@ -124,7 +132,7 @@ impl<'a> Summing<'a> {
         PairSummary {
             states: states.collect(),
             ended_by: self.causes.into_iter().collect(),
-            n_cpus: cpus.len() as u64,
+            n_cpus: self.cpus.len() as u64,
             ..self.summary
         }
     }

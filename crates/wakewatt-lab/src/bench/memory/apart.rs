@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -92,7 +92,8 @@ impl Process {
     fn start(program: &[OsString]) -> Result<Process, BenchError> {
         let cannot = |why: std::io::Error| BenchError::system("starting a process that measures memory", why);
         let (program, arguments) = program.split_first().ok_or(BenchError::Crashed)?;
-        let mut command = wakewatt_host::environment::users(program).map_err(|why| cannot(std::io::Error::other(why)))?;
+        let mut command =
+            wakewatt_host::environment::users(program).map_err(|why| cannot(std::io::Error::other(why)))?;
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         bind(&mut command, &allowed_cpus().map_err(|why| cannot(why.into()))?, None).map_err(cannot)?;
         let mut child = command.spawn().map_err(cannot)?;

@@ -33,6 +33,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::study::Study;
+use wakewatt_host::input;
 use wakewatt_host::live::Live;
 use wakewatt_host::place::Folder;
 use wakewatt_host::store::{Disk, Store};
@@ -66,7 +67,7 @@ fn list() -> Result<Code> {
 fn read(name: &str, used: Use) -> Result<(Plan, String)> {
     let is_file = name.contains('/') || name.ends_with(".toml");
     let text = if is_file {
-        trusted::text(name, used)?
+        trusted::text(name, input::PLAN, used)?
     } else {
         plan::shipped(name).map_err(|why| Failure::error(Code::Usage, why))?.to_string()
     };
@@ -92,7 +93,7 @@ fn parse(name: &str, text: &str, code: Code, used: Use) -> Result<Plan> {
 fn profile(name: &str, used: Use) -> Result<Profile> {
     let is_file = name.contains('/') || name.ends_with(".toml");
     let text = if is_file {
-        trusted::text(name, used)?
+        trusted::text(name, input::PROFILE, used)?
     } else {
         profile::shipped(name).map_err(anyhow::Error::msg)?.to_string()
     };

@@ -23,6 +23,7 @@ use wakewatt_core::samples::repeated;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity;
 use wakewatt_host::clock::monotonic_ns;
+use wakewatt_host::input;
 use wakewatt_host::live::Live;
 use wakewatt_lab::load::settings::Watch;
 use wakewatt_lab::load::usage::NO_LOAD_AVERAGE;
@@ -209,7 +210,7 @@ fn spec(args: &ShopArgs, meters: Meters) -> Result<ShopSpec> {
 }
 
 fn mix(path: &Path) -> Result<Mix> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    let text = input::read_text(path, input::MIX)?;
     Mix::parse(&text).map_err(|why| Failure::error(Code::BadFile, format!("{}: {why}", path.display())))
 }
 

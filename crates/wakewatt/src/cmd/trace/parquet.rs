@@ -15,7 +15,7 @@ use parquet::schema::parser::parse_message_type;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
-use wakewatt_core::record::wtrace::{Item, Reader};
+use wakewatt_core::record::wtrace::{Item, Reader, Tables};
 use wakewatt_core::samples::idle_pair::IdlePair;
 
 const SCHEMA: &str = "message idle_intervals {
@@ -44,6 +44,7 @@ pub(super) fn write(reader: &mut Reader<'_>, out: impl Write + Send) -> Result<u
         .set_key_value_metadata(Some(vec![KeyValue::new("wakewatt_header".to_string(), json)]))
         .build();
     let mut file = SerializedFileWriter::new(out, Arc::new(parse_message_type(SCHEMA)?), Arc::new(properties))?;
+    let tables = Tables::of(&header).unwrap_or_default();
     let mut names: BTreeMap<(u32, u8), ByteArray> = BTreeMap::new();
     let mut waiting: Vec<IdlePair> = Vec::new();
     let mut n = 0;
@@ -51,7 +52,7 @@ pub(super) fn write(reader: &mut Reader<'_>, out: impl Write + Send) -> Result<u
         if let Item::Pairs(pairs) = item {
             n += pairs.len();
             for p in &pairs {
-                names.entry((p.cpu, p.state)).or_insert_with(|| text(&header.state_name(p.cpu, p.state)));
+                names.entry((p.cpu, p.state)).or_insert_with(|| text(&tables.state_name(p.cpu, p.state)));
             }
             waiting.extend(pairs);
             if waiting.len() >= ROWS_PER_GROUP {

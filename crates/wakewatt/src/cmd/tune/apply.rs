@@ -17,8 +17,8 @@ use serde::Serialize;
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::path::Path;
-use wakewatt_host::clock;
 use wakewatt_host::store::Disk;
+use wakewatt_host::{clock, input};
 use wakewatt_tune::apply::{ApplyError, Confirm, FileChange, Order, Outcome, SettingOutcome, SettingResult, apply};
 use wakewatt_tune::boot::{BootPlan, TryOnce};
 use wakewatt_tune::guard::GuardCommand;
@@ -195,7 +195,11 @@ fn persist_steps(
 ) -> Result<()> {
     let mut write = |path: &str, text: String| files.push(FileChange { path: format!("file:{path}"), to: Some(text) });
     // What an earlier transaction keeps stays kept, unless this one says otherwise of the same place.
-    let kept = profile::kept(std::fs::read_to_string(systemd::BOOT_PROFILE)).map_err(|why| {
+    let text = input::read_text(Path::new(systemd::BOOT_PROFILE), input::PROFILE).map_err(|error| match error {
+        InputError::Refused { error, .. } => error,
+        other => std::io::Error::other(other),
+    });
+    let kept = profile::kept(text).map_err(|why| {
         Failure::error(Code::Refused, format!("nothing is changed: {}: {why}", systemd::BOOT_PROFILE))
     })?;
     let is_overruled = |old: &&Request| wish.requests.iter().any(|new| new.name == old.name && new.place == old.place);

@@ -19,6 +19,7 @@ use crate::trusted::{self, Use};
 use anyhow::Result;
 use std::path::Path;
 use wakewatt_core::source::Source;
+use wakewatt_host::input;
 use wakewatt_host::store::Disk;
 use wakewatt_tune::boot::{self, Argument, BootError, BootPlan, parameters};
 use wakewatt_tune::journal::{Journal, STATE_DIR};
@@ -130,7 +131,7 @@ impl Wish {
 fn read_profile(name: &str, used: Use) -> Result<Profile> {
     let is_file = name.contains('/') || name.ends_with(".toml");
     let text = if is_file {
-        trusted::text(name, used)?
+        trusted::text(name, input::PROFILE, used)?
     } else {
         profile::shipped(name).map_err(|why| Failure::error(Code::Usage, why))?.to_string()
     };

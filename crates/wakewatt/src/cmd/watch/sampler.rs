@@ -6,6 +6,7 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use anyhow::{Context, Result};
 use std::path::Path;
+use wakewatt_core::cpuset::MAX_CPUS;
 use wakewatt_core::facts::{Cpus, Domain, holders::Holders};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::LatencyLimit;
@@ -14,7 +15,7 @@ use wakewatt_core::watch::recording::{self, Recording};
 use wakewatt_core::watch::{Counters, Layout, Rates, Reading, Sources, discover::discover};
 use wakewatt_host::kept::KeptFiles;
 use wakewatt_host::live::Live;
-use wakewatt_host::{clock, own_usage};
+use wakewatt_host::{clock, input, own_usage};
 
 /// Holders are looked for when the limit changes, and once in this many intervals: it walks all of /proc.
 const HOLDERS_EVERY: u64 = 30;
@@ -160,12 +161,12 @@ impl Player {
         let file = if path.is_dir() { path.join(recording::FILE) } else { path.to_path_buf() };
         let hint =
             || format!("{}: cannot be played; make a recording with: wakewatt watch --record DIR", file.display());
-        let bytes = std::fs::read(&file).with_context(hint)?;
+        let bytes = input::read(&file, input::WATCH)?;
         let text = String::from_utf8_lossy(&bytes);
         let decode = |json: &str| serde_json::from_str(json).map_err(|e| e.to_string());
         let recording = recording::read(&text, decode).with_context(hint)?;
-        // The kernel's own limit is 8192; anything far above is no CPU, and would be given room on the screen.
-        if recording.layout.cpus.iter().any(|c| c.cpu >= 1 << 16) {
+        // Anything above is no CPU, and would be given room on the screen.
+        if recording.layout.cpus.iter().any(|c| c.cpu >= MAX_CPUS) {
             return Err(Failure::error(Code::BadFile, format!("{}: it names impossible CPUs", file.display())));
         }
         if recording.moments.len() < 2 {

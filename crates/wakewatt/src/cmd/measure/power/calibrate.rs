@@ -18,6 +18,7 @@ use wakewatt_core::samples::power_model::{self, Activity, Calibration};
 use wakewatt_core::units::{show_ns, show_uw};
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::clock::monotonic_ns;
+use wakewatt_host::input;
 use wakewatt_host::live::Live;
 use wakewatt_host::power::{self, Machine, Recorder};
 use wakewatt_lab::busy::Busy;
@@ -116,7 +117,7 @@ fn wait(length_ns: u64, interrupt: &Interrupt) -> Result<()> {
 pub(super) fn read(path: &Path) -> Result<Calibration> {
     let bad =
         |why: String| Failure::error(Code::BadFile, format!("{}: {why}; make one with --calibrate", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+    let text = input::read_text(path, input::MODEL)?;
     parse(&text).map_err(bad)
 }
 

@@ -1,0 +1,98 @@
+//! Every reader of bytes that others wrote, as a function of bytes alone: what `fuzz/` feeds and what the tests replay.
+//!
+//! A target reads its input as the program would and goes on as the program would (facts, rules, report), because most of
+//! what a hostile file can do happens behind the parser. It returns nothing: the promise is that it ends, within the
+//! budget of `docs/host-format.md` and its kin, without a panic. Files, processes and the network are left out; how a file
+//! is opened is `wakewatt-host/src/input.rs`. To add one: a function and a line of [`TARGETS`], a folder of seeds under
+//! `fuzz/corpus`, a file under `fuzz/fuzz_targets`.
+
+#[cfg(feature = "whole")]
+mod whole;
+
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::record::run_file::RunFile;
+use wakewatt_core::record::wtrace::{Item, Reader, Summing};
+use wakewatt_core::record::{host_file, mask};
+use wakewatt_core::samples::meters::{dcmi, line, nvidia, prometheus, redfish};
+use wakewatt_core::watch::{Rates, recording};
+
+/// A reader.
+pub type Target = fn(&[u8]);
+
+/// All of them; the name is the folder of its seeds.
+pub const TARGETS: &[(&str, Target)] = &[
+    ("host", host),
+    ("run", run),
+    ("wtrace", wtrace),
+    ("watch", watch),
+    ("meters", meters),
+    #[cfg(feature = "whole")]
+    ("report", whole::report),
+    #[cfg(feature = "whole")]
+    ("profile", whole::profile),
+    #[cfg(feature = "whole")]
+    ("plan", whole::plan),
+    #[cfg(feature = "whole")]
+    ("journal", whole::journal),
+    #[cfg(feature = "whole")]
+    ("boot", whole::boot),
+];
+
+/// The target of that name.
+pub fn target(name: &str) -> Option<Target> {
+    TARGETS.iter().find(|(known, _)| *known == name).map(|(_, target)| *target)
+}
+
+/// `.host`: facts, rows, and the writer.
+pub fn host(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(tree) = host_file::read(&text, "fuzz") else { return };
+    let facts = Snapshot::read(&tree, |_| true);
+    let _ = facts.sheets();
+    let _ = mask::text("/proc/cmdline", &text);
+    let _ = host_file::write(&tree, &[]);
+}
+
+/// Run file: facts, samples, rules.
+pub fn run(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(run) = RunFile::read(&text) else { return };
+    let Ok(evidence) = run.evidence("fuzz") else { return };
+    let _ = wakewatt_core::rules::judge(&evidence);
+}
+
+/// `.wtrace`: pairs and their summary.
+pub fn wtrace(bytes: &[u8]) {
+    let Ok(mut reader) = Reader::new(bytes) else { return };
+    let header = reader.header.clone();
+    let mut summing = Summing::new(&header);
+    for item in reader.by_ref() {
+        match item {
+            Item::Pairs(pairs) => summing.pairs(&pairs),
+            Item::Mark(mark) => summing.mark(&mark),
+        }
+    }
+    let _ = (summing.finish(), reader.ending());
+}
+
+/// Recording of `watch`: the rates of every interval.
+pub fn watch(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let decode = |json: &str| serde_json::from_str(json).map_err(|e| e.to_string());
+    let Ok(found) = recording::read(&text, decode) else { return };
+    for pair in found.moments.windows(2) {
+        let _ = Rates::between(&found.layout, &pair[0], &pair[1]);
+    }
+}
+
+/// What meters answer, each decoder in turn.
+pub fn meters(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let _ = dcmi::decode(bytes);
+    let _ = nvidia::parse(&text);
+    let _ = prometheus::parse(&text);
+    text.lines().for_each(|l| drop(line::parse(l)));
+    if let Ok(document) = serde_json::from_slice(bytes) {
+        let _ = (redfish::members(&document), redfish::readings(&document), redfish::path(&document));
+    }
+}
