@@ -128,7 +128,7 @@ impl Store for Disk {
             Ok(bytes) => Ok(Some(bytes)),
             Err(InputError::Refused { error, .. }) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(InputError::Refused { error, .. }) => Err(fail(path, "read", &error)),
-            Err(e) => Err(StoreError { path: path.into(), what: format!("cannot be read: {e}") }),
+            Err(e) => Err(StoreError::new(path, format!("cannot be read: {e}"))),
         }
     }
     fn names(&self, folder: &Path) -> Result<Vec<String>, StoreError> {
