@@ -38,28 +38,28 @@ held() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$(pidof dd)/status" 
 after() { held >"$1.held"; dmesg | grep -c oom-kill: >"$1.kills"; grep pswpout /proc/vmstat >"$1.swapped"; cut -d' ' -f1 /proc/uptime >"$1.at"; }
 limited() { folder=$1; shift; sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$folder" "$@"; }
 "#;
-const SHORT_MEASURE: &str = "wakewatt measure memory --quick --json";
+/// From one CPU to every node: the others' pairs are the same question, and minutes of emulated time.
+const MATRIX: &str = "taskset 1 wakewatt measure memory --quick --json --part matrix";
 
 fn short() -> String {
-    format!("{SHELL}\nneighbour\nafter begun\nrun memory {SHORT_MEASURE}\nafter memory\n")
+    format!("{SHELL}\nneighbour\nafter begun\nrun memory {MATRIX}\nafter memory\n")
 }
 
 fn script() -> String {
-    let matrix = format!("{SHORT_MEASURE} --part matrix");
     format!(
         "{}\n\
          pool=/sys/devices/system/node/node2/hugepages/hugepages-2048kB\n\
          echo 60 >$pool/nr_hugepages; cat $pool/nr_hugepages >pool.before\n\
-         run hugetlb {matrix}\nafter hugetlb\ncat $pool/free_hugepages >pool.after\necho 0 >$pool/nr_hugepages\n\
+         run hugetlb {MATRIX}\nafter hugetlb\ncat $pool/free_hugepages >pool.after\necho 0 >$pool/nr_hugepages\n\
          mkdir /tmp/v1 && mount -t cgroup -o memory none /tmp/v1 2>v1.mount\n\
          if mkdir /tmp/v1/small; then echo 64M >/tmp/v1/small/memory.limit_in_bytes\n\
-         run v1 limited /tmp/v1/small {matrix}; after v1\nrmdir /tmp/v1/small; umount /tmp/v1; fi\n\
+         run v1 limited /tmp/v1/small {MATRIX}; after v1\nrmdir /tmp/v1/small; umount /tmp/v1; fi\n\
          echo 96M >/sys/block/zram0/disksize && mkswap /dev/zram0 && swapon /dev/zram0; cat /proc/swaps >swaps\n\
-         run swap {matrix}\nafter swap\n\
+         run swap {MATRIX}\nafter swap\n\
          run doctor wakewatt doctor --quick --no-report --json\nafter doctor\n\
          i=0; while [ $i -lt 50 ] && ! echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; do usleep 200000; i=$((i+1)); done\n\
          mkdir /sys/fs/cgroup/small && echo 64M >/sys/fs/cgroup/small/memory.max\n\
-         run v2 limited /sys/fs/cgroup/small {matrix}; after v2\ncat /sys/fs/cgroup/small/memory.events >v2.events\n\
+         run v2 limited /sys/fs/cgroup/small {MATRIX}; after v2\ncat /sys/fs/cgroup/small/memory.events >v2.events\n\
          dmesg >dmesg\n",
         short()
     )
@@ -107,12 +107,13 @@ fn judge_short(inside: &Inside) -> Result<Verdict> {
         format!("memory: node 3 is not refused: {}", memory["not_done"])
     });
     verdict.expect(n_measured(memory, 3) == 0, || "memory: latency of node 3 was measured".into());
-    for node in 0..3 {
+    // Node 0 holds the initramfs, so it has less than the others; whether enough is the kernel's affair.
+    for node in [1, 2] {
         let n = n_measured(memory, node);
-        verdict.expect(n == 4, || format!("memory: node {node} was measured from {n} nodes"));
+        verdict.expect(n == 1, || format!("memory: node {node} was measured {n} times"));
     }
     verdict.counted.push(format!(
-        "memory of three nodes measured, of the full one refused; its neighbour lives ({} to {} s)",
+        "memory of empty nodes measured, of the full one refused; its neighbour lives (at {} to {} s)",
         inside.text("begun.at").trim(),
         inside.text("memory.at").trim()
     ));

@@ -52,7 +52,8 @@ pub fn cell(
         failed("binding", format!("only {:.0} % of the pages lie there", ratio * 100.0));
     }
     let one: CpuSet = [cpu].into_iter().collect();
-    for cpus in [&one, cpus] {
+    // On a node of one CPU one is all.
+    for cpus in [&one, cpus].into_iter().take(cpus.len().min(2)) {
         if stop.load(Ordering::Relaxed) {
             break;
         }
@@ -81,7 +82,6 @@ pub fn cell(
             failed("bandwidth", why);
         }
     }
-    // A node of one CPU: one is all.
     if cpus.len() == 1 {
         cell.all_cpus_bytes_per_s = cell.one_cpu_bytes_per_s;
     }
