@@ -6,9 +6,24 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
-const PLAN: &str = "format = 1\nname = \"x\"\nquestion = \"?\"\n[[arm]]\nname = \"a\"\ncommand = [\"true\"]\nundo_command = [\"true\"]\n\
-                    [[arm]]\nname = \"b\"\ncommand = [\"/no/such\\u001b[2J\"]\nundo_command = [\"true\"]\n[[workload]]\nkind = \"command\"\n\
-                    command = [\"true\"]\n";
+/// No arm of it can be set anywhere, so it ends before anything is changed.
+const PLAN: &str = r#"format = 1
+name = "x"
+question = "?"
+[[arm]]
+name = "a"
+set = ["idle.state.NOPE=off"]
+command = ["true"]
+undo_command = ["true"]
+[[arm]]
+name = "b"
+set = ["idle.state.NOPE=off"]
+command = ["/no/such\u001b[2J"]
+undo_command = ["true"]
+[[workload]]
+kind = "command"
+command = ["true"]
+"#;
 
 fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
