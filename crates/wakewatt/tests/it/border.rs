@@ -39,7 +39,8 @@ fn root_acts_by_no_file_that_others_may_write() {
     let (profile, plan, by_profile) = (dir.path().join("p.toml"), dir.path().join("x.toml"), dir.path().join("y.toml"));
     fs::write(&profile, "format = 1\n[set]\n\"no.such.knob\" = 1\n").unwrap();
     fs::write(&plan, PLAN).unwrap();
-    let line = format!("format = 1\nname = \"y\"\nquestion = \"?\"\n[[arm]]\nname = \"a\"\nprofile = {profile:?}\n");
+    let line = format!("name = \"a\"\nprofile = {profile:?}\n");
+    let line = PLAN.replacen("name = \"a\"\n", &line, 1);
     fs::write(&by_profile, line).unwrap();
     let profile_name = profile.to_str().unwrap();
     let cases: [(&Path, Vec<&str>); 3] = [
