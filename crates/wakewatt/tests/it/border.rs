@@ -6,9 +6,24 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
-const PLAN: &str = "format = 1\nname = \"x\"\nquestion = \"?\"\n[[arm]]\nname = \"a\"\ncommand = [\"true\"]\nundo_command = [\"true\"]\n\
-                    [[arm]]\nname = \"b\"\ncommand = [\"/no/such\\u001b[2J\"]\nundo_command = [\"true\"]\n[[workload]]\nkind = \"command\"\n\
-                    command = [\"true\"]\n";
+/// No arm of it can be set anywhere, so it ends before anything is changed.
+const PLAN: &str = r#"format = 1
+name = "x"
+question = "?"
+[[arm]]
+name = "a"
+set = ["idle.state.NOPE=off"]
+command = ["true"]
+undo_command = ["true"]
+[[arm]]
+name = "b"
+set = ["idle.state.NOPE=off"]
+command = ["/no/such\u001b[2J"]
+undo_command = ["true"]
+[[workload]]
+kind = "command"
+command = ["true"]
+"#;
 
 fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
@@ -24,7 +39,8 @@ fn root_acts_by_no_file_that_others_may_write() {
     let (profile, plan, by_profile) = (dir.path().join("p.toml"), dir.path().join("x.toml"), dir.path().join("y.toml"));
     fs::write(&profile, "format = 1\n[set]\n\"no.such.knob\" = 1\n").unwrap();
     fs::write(&plan, PLAN).unwrap();
-    let line = format!("format = 1\nname = \"y\"\nquestion = \"?\"\n[[arm]]\nname = \"a\"\nprofile = {profile:?}\n");
+    let line = format!("name = \"a\"\nprofile = {profile:?}\n");
+    let line = PLAN.replacen("name = \"a\"\n", &line, 1);
     fs::write(&by_profile, line).unwrap();
     let profile_name = profile.to_str().unwrap();
     let cases: [(&Path, Vec<&str>); 3] = [
