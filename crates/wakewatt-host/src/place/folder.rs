@@ -34,7 +34,7 @@ enum Missing {
 impl Folder {
     /// One that is there.
     pub fn open(path: &Path) -> Result<Folder, PlaceError> {
-        Folder::open_as(path, Who::caller())
+        Folder::open_as(path, path, Who::caller())
     }
 
     /// The same; what is missing is made.
@@ -47,8 +47,9 @@ impl Folder {
         walk(None, path, path, Missing::Ends, Who::caller())?.probe(path)
     }
 
-    pub(super) fn open_as(path: &Path, who: Who) -> Result<Folder, PlaceError> {
-        walk(None, path, path, Missing::Fails, who)
+    /// For somebody; `asked` is for errors.
+    pub(super) fn open_as(path: &Path, asked: &Path, who: Who) -> Result<Folder, PlaceError> {
+        walk(None, path, asked, Missing::Fails, who)
     }
 
     /// One that is named from here, as the text of a link does. `asked` is for errors.

@@ -40,7 +40,7 @@ impl Place {
             return Ok(Place { path: path.into(), target: Target::Open(open) });
         }
         let (parent, name) = split(path, path)?;
-        Place::in_folder(Folder::open_as(parent, who)?, name, path)
+        Place::in_folder(Folder::open_as(parent, path, who)?, name, path)
     }
 
     pub(super) fn in_folder(folder: Folder, name: &OsStr, path: &Path) -> Result<Place, PlaceError> {

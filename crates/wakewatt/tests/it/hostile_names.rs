@@ -156,7 +156,9 @@ fn a_hostile_machine_commands_no_terminal() {
         let text = fs::read_to_string(host(name)).unwrap();
         let tree = host_file::read(&text, name).unwrap();
         let whole = host(name);
-        for how in [How::AllWords, How::Names, How::Paths] {
+        // One machine for the names of vendors, one for the rest: each is some twenty runs.
+        let ways = if name == "sklep0" { &[How::AllWords, How::Paths][..] } else { &[How::Names] };
+        for how in ways.iter().copied() {
             let file = at("evil.host");
             fs::write(&file, host_file::write(&spoil(&tree, how), &[])).unwrap();
             let evil = ["--host", file.as_str()];

@@ -82,7 +82,7 @@ fn a_bad_place_is_found_before_anything_is_measured() {
         &["load", "steps", "--save", "/proc/x.run"],
         &["load", "shop", "--save", "/proc/x.run"],
         &["watch", "--csv", "--record", "/proc/recording"],
-        &["run", "--output", "/proc/none", "--", "touch", touch],
+        &["run", "--per-node", "--output", "/proc/none", "--", "touch", touch],
     ] {
         let mut args: Vec<&str> = args.to_vec();
         let plans = run(&["experiment", "list"]).out;

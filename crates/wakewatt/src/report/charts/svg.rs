@@ -185,7 +185,7 @@ mod tests {
         let mut svg = Svg::new(100.0, 50.0);
         svg.text("t", Anchor::Start, (f64::NAN, 1.25), "</text><script>&\u{0}");
         let out = svg.finish("a", "wide", "<b>", "\"");
-        assert!(out.contains("&lt;/text&gt;&lt;script&gt;&amp; </text>"), "{out}");
+        assert!(out.contains("&lt;/text&gt;&lt;script&gt;&amp;\\x00</text>"), "{out}");
         assert!(!out.contains("<script") && !out.contains("NaN") && !out.contains("http"));
     }
 }
