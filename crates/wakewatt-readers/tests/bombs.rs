@@ -4,6 +4,8 @@
 //! allocated counts, not only the peak: it bounds time as well, and a loaded machine cannot change it. One test, because
 //! the allocator counts for the whole process.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // A test and its helpers.
+
 use cap::Cap;
 use std::alloc::System;
 use wakewatt_readers::target;
