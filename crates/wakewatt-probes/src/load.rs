@@ -5,7 +5,7 @@
 
 use crate::Probe;
 use crate::error::{ProbeError, chain};
-use aya::programs::BtfTracePoint;
+use aya::programs::{BtfTracePoint, Iter};
 use aya::{Btf, Ebpf, EbpfLoader};
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -106,6 +106,29 @@ impl Loaded {
         })?;
         found.attach().map_err(|e| refused(&e))?;
         self.attached.push(program);
+        Ok(())
+    }
+
+    /// Readies a program that the kernel runs on every one of a kind (`task`) when it is told to ([`Loaded::run_over`]).
+    pub(crate) fn ready(&mut self, program: &'static str, kind: &str) -> Result<(), ProbeError> {
+        let refused =
+            |e: &dyn std::error::Error| ProbeError::Refused { what: format!("program {program}"), detail: chain(e) };
+        let found = self.ebpf.program_mut(program).ok_or(ProbeError::NotBuilt)?;
+        let found: &mut Iter = found.try_into().map_err(|e| refused(&e))?;
+        found.load(kind, &self.btf).map_err(|e| refused(&e))
+    }
+
+    /// Runs it over all there are now.
+    pub(crate) fn run_over(&mut self, program: &'static str) -> Result<(), ProbeError> {
+        let refused =
+            |e: &dyn std::error::Error| ProbeError::Refused { what: format!("program {program}"), detail: chain(e) };
+        let found = self.ebpf.program_mut(program).ok_or(ProbeError::NotBuilt)?;
+        let found: &mut Iter = found.try_into().map_err(|e| refused(&e))?;
+        let link = found.attach().map_err(|e| refused(&e))?;
+        let link = found.take_link(link).map_err(|e| refused(&e))?;
+        let mut file = link.into_file().map_err(|e| refused(&e))?;
+        // It says nothing; reading to the end is what makes it run.
+        std::io::copy(&mut file, &mut std::io::sink()).map_err(|e| refused(&e))?;
         Ok(())
     }
 

@@ -45,11 +45,12 @@ impl Default for Tally {
 }
 
 impl Tally {
-    fn entering(&mut self, pace: &impl Pace) {
-        if let Some(left_at_ns) = self.left_at_cpu_ns.take() {
-            self.counted.own_ns += pace.cpu_ns().saturating_sub(left_at_ns);
-            self.counted.n_own += 1;
-        }
+    /// Was there something to look at, which took its time?
+    fn entering(&mut self, pace: &impl Pace) -> bool {
+        let Some(left_at_ns) = self.left_at_cpu_ns.take() else { return false };
+        self.counted.own_ns += pace.cpu_ns().saturating_sub(left_at_ns);
+        self.counted.n_own += 1;
+        true
     }
 
     fn left(&mut self, pace: &impl Pace) {
@@ -81,8 +82,10 @@ pub fn open(pace: &mut impl Pace, plan: Schedule, times: &Times, tally: &mut Tal
         if start_ns >= times.end_at_ns {
             continue;
         }
-        tally.entering(pace);
-        let start_ns = pace.now_ns();
+        // The clock was read just now, unless a system call came between.
+        if tally.entering(pace) {
+            start_ns = pace.now_ns();
+        }
         pace.work();
         let done_ns = pace.now_ns();
         tally.left(pace);

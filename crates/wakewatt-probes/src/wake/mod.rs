@@ -10,7 +10,7 @@ pub use pairs::{IdleRecord, RecordFlags};
 use crate::histogram::RawHistogram;
 use crate::load::{Global, Loaded};
 use crate::{Probe, ProbeError, namespace, symbols};
-use aya::maps::{Array, HashMap, PerCpuArray, RingBuf};
+use aya::maps::{Array, HashMap, PerCpuArray, PerCpuValues, RingBuf};
 use std::collections::BTreeMap;
 use wakewatt_core::samples::wakes::{Counted, CpuCounters, ProcessCounters, WakeCounters};
 
@@ -20,6 +20,11 @@ pub const PROBE: Probe = Probe {
     help: "wake-up latency by the idle state left, timer lateness, idle intervals",
     object: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/wake.bpf.o")),
 };
+
+/// Makes room for the wakings of tasks that are there.
+const OLD_TASKS: &str = "on_old_task";
+/// A pass over many tasks may be refused memory for some; each leaves fewer.
+const PASSES: usize = 32;
 
 /// Entries of the map of processes.
 const MOST_PROCESSES: usize = 8192;
@@ -86,7 +91,7 @@ struct RawCpu {
     has_stay: u32,
     is_synced: u32,
     random: u32,
-    unused: u32,
+    n_refused: u32,
     n_busy: u64,
     n_unclassed: u64,
     n_own: u64,
@@ -123,11 +128,25 @@ pub struct WakeProbe {
     records: Option<RingBuf<aya::maps::MapData>>,
     n_slots: u32,
     gaps: Vec<String>,
+    /// Is room for a task's waking made before it is woken?
+    is_ahead: bool,
+    /// Until the last reading, on all CPUs.
+    n_unclassed: u64,
 }
 
 impl WakeProbe {
     /// Loads and attaches.
     pub fn attach(spec: &Spec) -> Result<WakeProbe, ProbeError> {
+        // Elsewhere than in the first PID namespace the iterator would see too few tasks.
+        let is_ahead = namespace::has_kernel_process_ids() && is_before_6_4(&release());
+        match WakeProbe::attach_with(spec, is_ahead) {
+            // What this kernel lacks for that it may not need for the rest.
+            Err(_) if is_ahead => WakeProbe::attach_with(spec, false),
+            done => done,
+        }
+    }
+
+    fn attach_with(spec: &Spec, is_ahead: bool) -> Result<WakeProbe, ProbeError> {
         let n_slots = spec.n_states.clamp(1, 16) + 1;
         let tick = spec.record_bytes.and_then(|_| symbols::address_of(&["tick_nohz_handler", "tick_sched_timer"]));
         let (filter, cgroup, level) = match &spec.scope {
@@ -143,6 +162,7 @@ impl WakeProbe {
             Global::U32("filter_cgroup_level", level),
             Global::U8("is_recording", u8::from(spec.record_bytes.is_some())),
             Global::U8("is_empty", u8::from(spec.is_empty)),
+            Global::U8("is_making_room", u8::from(!is_ahead)),
             Global::U32("n_slots", n_slots),
             Global::U32("polling_state", spec.polling_state.unwrap_or(0xffff)),
             Global::U64("tick_function", tick.unwrap_or(0)),
@@ -166,6 +186,12 @@ impl WakeProbe {
                     gaps.push(format!("processes that end, whose ids may be used again: {why}"));
                 }
             }
+        }
+        if is_ahead {
+            // Who is born from now on, then who is there already: nobody falls between.
+            loaded.attach("on_new_task", "sched_process_fork")?;
+            loaded.ready(OLD_TASKS, "task")?;
+            make_room(&mut loaded)?;
         }
         for (program, tracepoint) in [
             ("on_waking", "sched_waking"),
@@ -197,7 +223,7 @@ impl WakeProbe {
             let map = loaded.ebpf.take_map("pairs").ok_or(ProbeError::NotBuilt)?;
             records = Some(RingBuf::try_from(map).map_err(|e| refused("ring buffer", &e))?);
         }
-        Ok(WakeProbe { loaded, records, n_slots, gaps })
+        Ok(WakeProbe { loaded, records, n_slots, gaps, is_ahead, n_unclassed: 0 })
     }
 
     /// What could not be attached, and what is missing for it.
@@ -217,12 +243,21 @@ impl WakeProbe {
         map.remove(&tgid).map_err(|e| refused("map followed", &e))
     }
 
-    /// Reads every counter. The time is taken by the caller, who owns the clock.
-    pub fn read(&self, at_ns: u64) -> Result<WakeCounters, ProbeError> {
+    /// Reads every counter. The time is taken by the caller, who owns the clock. Where wake-ups could not be classed,
+    /// because there was no memory for a task's, another try is made to find some.
+    pub fn read(&mut self, at_ns: u64) -> Result<WakeCounters, ProbeError> {
+        let counters = self.counters(at_ns)?;
+        let n_unclassed = counters.cpus.iter().map(|cpu| cpu.n_unclassed).sum();
+        if self.is_ahead && n_unclassed > self.n_unclassed {
+            self.n_unclassed = n_unclassed;
+            make_room(&mut self.loaded)?;
+        }
+        Ok(counters)
+    }
+
+    fn counters(&self, at_ns: u64) -> Result<WakeCounters, ProbeError> {
         let map = |name: &str| self.loaded.ebpf.map(name).ok_or(ProbeError::NotBuilt);
-        let states: PerCpuArray<_, RawCpu> =
-            PerCpuArray::try_from(map("cpus")?).map_err(|e| refused("map cpus", &e))?;
-        let state = states.get(&0, 0).map_err(|e| refused("map cpus", &e))?;
+        let state = cpus(&self.loaded)?;
         let mut cpus: Vec<CpuCounters> = Vec::with_capacity(state.len());
         for (cpu, raw) in state.iter().enumerate() {
             cpus.push(CpuCounters {
@@ -303,6 +338,39 @@ impl WakeProbe {
     }
 }
 
+fn release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+/// Up to 6.3 making a task's storage is a kmalloc, which must not happen under the scheduler's locks.
+fn is_before_6_4(release: &str) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < (6, 4)
+}
+
+fn cpus(loaded: &Loaded) -> Result<PerCpuValues<RawCpu>, ProbeError> {
+    let map = loaded.ebpf.map("cpus").ok_or(ProbeError::NotBuilt)?;
+    let map: PerCpuArray<_, RawCpu> = PerCpuArray::try_from(map).map_err(|e| refused("map cpus", &e))?;
+    map.get(&0, 0).map_err(|e| refused("map cpus", &e))
+}
+
+/// Passes over all tasks until none is refused its room. What is still missing then shows as wake-ups not classed.
+fn make_room(loaded: &mut Loaded) -> Result<(), ProbeError> {
+    let n_refused = |loaded: &Loaded| -> Result<u64, ProbeError> {
+        Ok(cpus(loaded)?.iter().map(|cpu| u64::from(cpu.n_refused)).sum())
+    };
+    let mut before = n_refused(loaded)?;
+    for _ in 0..PASSES {
+        loaded.run_over(OLD_TASKS)?;
+        let after = n_refused(loaded)?;
+        if after == before {
+            break;
+        }
+        before = after;
+    }
+    Ok(())
+}
+
 /// The smallest ring buffer there can be: 64 KiB on some arm64 kernels.
 fn page_bytes() -> u32 {
     u32::try_from(rustix::param::page_size()).unwrap_or(65_536)
@@ -321,5 +389,24 @@ fn refused(what: &str, error: &dyn std::error::Error) -> ProbeError {
 impl std::fmt::Debug for WakeProbe {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WakeProbe").field("loaded", &self.loaded).field("gaps", &self.gaps).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_that_allocate_under_the_schedulers_locks_are_known_by_their_release() {
+        for (release, is_old) in [
+            ("5.15.0-91-generic", true),
+            ("6.1.0-53-amd64", true),
+            ("6.3.13", true),
+            ("6.4.0", false),
+            ("6.18.44", false),
+            ("7.0", false),
+        ] {
+            assert_eq!(is_before_6_4(release), is_old, "{release}");
+        }
     }
 }

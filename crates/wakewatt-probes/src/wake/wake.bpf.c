@@ -7,7 +7,9 @@
 //                       meanwhile, because the task may run elsewhere than the waker thought
 //  hrtimer_expire_entry how late a timer was, and whether the CPU had left its state by then
 //  sched_migrate_task   a task that waited in another CPU's queue was not kept waiting by an idle state of this one
-//  sched_process_fork   follows the children of a traced command; sched_process_free forgets them
+//  sched_process_fork   makes room for the new task's waking (before 6.4); follows the children of a traced command
+//  sched_process_free   forgets them
+//  iter/task            makes that room for the tasks that are already there (before 6.4)
 //
 // Four wake classes, because the exit latency is not always inside waking -> switch:
 //  remote      woken from another CPU while this one was in the state: the exit is inside
@@ -21,6 +23,9 @@
 // just entering (the waking is a little older than the entry) pays the entry and the exit: that is `remote`.
 // With `is_recording` also one record per idle pair goes to a ring buffer, without waking its reader.
 //
+// Before 6.4 room for a task's waking is not made while it is woken: sched_waking and sched_wakeup_new run with the task's,
+// or the run queue's, lock held, and the kernel allocates there with kmalloc, which may wake kswapd: it would want the
+// same lock. A fork and the iterator hold none. From 6.4 on it comes from lists of the allocator for eBPF.
 // Nothing here loops, and nothing is keyed by process id on the hot path. Per-CPU arrays and task storage need no locks.
 // The hot path is sched_waking and sched_switch between tasks: storage, one clock reading, a count.
 #include "cells.h"
@@ -43,6 +48,7 @@ const volatile u32 filter = FILTER_NONE;
 const volatile u64 filter_cgroup = 0;
 const volatile u32 filter_cgroup_level = 0;
 const volatile bool is_recording = 0;
+const volatile bool is_making_room = 0;	    // while waking: from 6.4 on
 const volatile bool is_empty = 0;	    // only to measure what being attached costs
 const volatile u32 polling_state = 0xffff;  // index of the state that spins
 const volatile u64 tick_function = 0;	    // address of the tick's timer function; 0 when hidden
@@ -62,7 +68,8 @@ struct cpu_state {
 	u32 is_stopped, is_first;
 	u32 has_stay;  // a state was entered since a task ran here
 	u32 is_synced; // a task was seen to come or go here, so is_stopped is known
-	u32 random, unused;
+	u32 random;
+	u32 n_refused; // rooms there was no memory for at once
 	u64 n_busy;
 	u64 n_unclassed, n_own, n_lost, n_early, n_self_woken_idle;
 };
@@ -292,7 +299,7 @@ int on_cpu_idle(u64 *ctx)
 INLINE void woken(struct task_struct *task)
 {
 	struct cpu_state *cpu;
-	struct wake *wake = task_storage_get(&wakes, task, 0, STORAGE_CREATE);
+	struct wake *wake = task_storage_get(&wakes, task, 0, is_making_room ? STORAGE_CREATE : 0);
 	if (!wake) {
 		cpu = here();
 		if (cpu)
@@ -321,6 +328,34 @@ SEC("tp_btf/sched_wakeup_new")
 int on_wakeup_new(u64 *ctx)
 {
 	woken((void *)ctx[0]);
+	return 0;
+}
+
+INLINE void make_room(struct task_struct *task)
+{
+	struct cpu_state *cpu;
+	if (task_storage_get(&wakes, task, 0, STORAGE_CREATE))
+		return;
+	cpu = here();
+	if (cpu)
+		cpu->n_refused++;
+}
+
+// In the context of the parent, without a lock, before the child is first woken.
+SEC("tp_btf/sched_process_fork")
+int on_new_task(u64 *ctx)
+{
+	make_room((void *)ctx[1]);
+	return 0;
+}
+
+// Read by the loader, in its own context. Where there is no memory its wake-ups are counted as unclassed, until the next.
+SEC("iter/task")
+int on_old_task(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[1];
+	if (task)
+		make_room(task);
 	return 0;
 }
 

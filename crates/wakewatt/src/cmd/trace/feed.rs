@@ -26,7 +26,7 @@ impl WakeFeed {
         let names = Names::of(&facts);
         let (n_states, polling_state) = (names.n_states(), names.polling());
         let spec = Spec { scope: Scope::Machine, n_states, polling_state, record_bytes: None, is_empty: false };
-        let probe = WakeProbe::attach(&spec).map_err(super::refused)?;
+        let mut probe = WakeProbe::attach(&spec).map_err(super::refused)?;
         let last = probe.read(monotonic_ns()).map_err(super::refused)?;
         Ok(WakeFeed { probe, names, last })
     }

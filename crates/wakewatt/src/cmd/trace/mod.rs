@@ -178,7 +178,7 @@ impl Session {
         };
         let hardware =
             if wanted.is_hardware { hardware::Baseline::read(src, &cpus) } else { hardware::Baseline::none() };
-        let probe = WakeProbe::attach(&spec).map_err(refused)?;
+        let mut probe = WakeProbe::attach(&spec).map_err(refused)?;
         let entered = IdleBaseline::read(src, &cpus);
         let start_at_ns = monotonic_ns();
         let start = probe.read(start_at_ns).map_err(refused)?;
