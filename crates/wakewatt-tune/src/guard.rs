@@ -38,7 +38,7 @@ impl GuardCommand {
 #[derive(Debug)]
 pub struct Guard {
     child: Child,
-    patience: Duration,
+    pub(crate) patience: Duration,
 }
 
 impl Guard {
@@ -93,9 +93,15 @@ mod tests {
         assert!(mute.to_string().contains("did not start: said nothing"), "{mute}");
         assert!(guard("exit 0", minute).unwrap_err().to_string().contains("ended without a word"));
         // Deaf: the write fails. Where the pipe had been read, it would have been told to undo.
-        assert!(!guard("exec <&-; echo on; exec sleep 600", soon).unwrap().dismiss());
-        assert!(!guard("echo on; kill -STOP $$; exec sleep 600", soon).unwrap().dismiss());
-        assert!(!guard("echo on; read word; exec sleep 600", soon).unwrap().dismiss());
+        for script in [
+            "exec <&-; echo on; exec sleep 600",
+            "echo on; kill -STOP $$; exec sleep 600",
+            "echo on; read word; exec sleep 600",
+        ] {
+            let mut guard = guard(script, minute).unwrap();
+            guard.patience = soon;
+            assert!(!guard.dismiss(), "{script}");
+        }
         assert!(guard("echo on; read word; test \"$word\" = done", minute).unwrap().dismiss());
         assert!(began.elapsed() < minute * 5, "ended by deadlines, not by their own end");
     }

@@ -291,7 +291,12 @@ fn read_only_from_any_operation(requests: &[&str]) {
             assert_eq!(attributes(&machine.snapshot(STATE)), attributes(&before));
         }
         machine.heal();
-        recover(&machine);
+        // Struck between the journal's last rename and its folder's sync it reads "applied": then it is `tune undo` that
+        // takes the files back, which a read-only disk held fast.
+        for mut journal in Journal::all(&machine, Path::new(STATE)).0.into_iter().filter(|_| !is_applied) {
+            let report = close(hands(&machine), &mut journal, &machine.boot_id(), false);
+            assert!(report.remains().is_empty(), "{:?}", report.remains());
+        }
         let expected = if is_applied { &planned } else { &before };
         assert_eq!(differences(expected, &machine.snapshot(STATE)), "", "healed after read-only from {at}");
 
