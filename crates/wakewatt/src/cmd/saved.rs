@@ -18,7 +18,7 @@ use wakewatt_core::source::Source;
 pub struct Saving {
     file: PathBuf,
     command: String,
-    host: String,
+    host: capture::Made,
 }
 
 /// Takes the facts, if a file was asked for. `command` is the command without its options: `measure disk`.
@@ -36,7 +36,7 @@ pub fn start(file: Option<&Path>, command: &str, src: &dyn Source) -> Result<Opt
         let text = format!("--save {}: {why}; nothing was measured, name another file", file.display());
         return Err(Failure::error(Code::BadFile, text));
     }
-    Ok(Some(Saving { file: file.into(), command: command.into(), host: capture::text(src, false) }))
+    Ok(Some(Saving { file: file.into(), command: command.into(), host: capture::made(src, false) }))
 }
 
 /// The one line for a command that measures nothing before: facts and samples at once.
@@ -48,7 +48,7 @@ impl Saving {
     /// Writes the file.
     pub fn finish(&self, evidence: &Evidence) -> Result<()> {
         let made_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let run = RunFile::of(evidence, self.host.clone(), &self.command, made_at);
+        let run = RunFile::of(evidence, self.host.text.clone(), self.host.names.clone(), &self.command, made_at)?;
         let text = output::json("run", &run)?;
         let name = self.file.display();
         RunFile::read(&text).map_err(|e| {

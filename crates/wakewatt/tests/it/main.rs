@@ -13,6 +13,7 @@ mod icmp;
 mod live;
 mod load;
 mod load_kept;
+mod masking;
 mod matrix;
 mod measure;
 mod recording;
