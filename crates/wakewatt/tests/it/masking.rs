@@ -35,7 +35,7 @@ const LEFT_ALONE: &[&str] = &[
     "/proc/sys/kernel/osrelease",
     "/proc/sys/kernel/version",
     "/dev/cpu",
-    "ethtool:eth0",
+    "ethtool:",
 ];
 
 /// A machine whose owner named everything after a bird.
