@@ -124,7 +124,15 @@ impl Domain for Dmi {
             Err(error) => Fact::Gap(Gap::from_read(TABLE, error)),
             Ok(_) => {
                 let found = structures.iter().filter(|s| s.kind == 17);
-                Fact::Known(found.map(|s| decode_dimm(s, is_poweredge)).collect())
+                let mut all: Vec<Dimm> = found.map(|s| decode_dimm(s, is_poweredge)).collect();
+                if let (true, Some(product)) = (is_poweredge, product_name.get()) {
+                    let slots: Vec<Option<&str>> = all.iter().map(|d| d.slot.as_deref()).collect();
+                    let channels = place::poweredge(product, &slots);
+                    all.iter_mut().zip(channels).for_each(|(dimm, channel)| {
+                        dimm.channel = channel.or(dimm.channel.take());
+                    });
+                }
+                Fact::Known(all)
             }
         };
         Dmi {

@@ -5,10 +5,13 @@
 //! kept as they are. Members that a reader does not know are ignored, members that a file lacks are empty; another
 //! version is refused. Described in docs/run-format.md. Touching the disk is the caller's business.
 //!
-//! What a person named is not all kept: peers on the network become `peer-1` …, and the words behind a command are left
-//! out. Paths that were read from and titles of loads stay.
+//! What people named is masked as in a capture, and with the capture's own names (run_file/private.rs). What somebody wrote
+//! into a plan stays: its name and question, the ids and titles of its arms. Runs are joined on those.
+
+mod private;
 
 use super::host_file::{self, HostFileError};
+use super::mask::Names;
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::samples::busy::QuietWait;
@@ -137,8 +140,15 @@ pub struct RunFile {
 }
 
 impl RunFile {
-    /// From what is known and the facts as text. The facts in `evidence` are not kept: the text is.
-    pub fn of(evidence: &Evidence, host: String, command: &str, made_at: String) -> RunFile {
+    /// From what is known, the facts as text and the names that were masked in it. The facts in `evidence` are not kept:
+    /// the text is.
+    pub fn of(
+        evidence: &Evidence,
+        host: String,
+        mut names: Names,
+        command: &str,
+        made_at: String,
+    ) -> Result<RunFile, RunFileError> {
         // Every field by name, so that a new kind of sample is not forgotten here.
         let Evidence {
             facts: _,
@@ -163,7 +173,7 @@ impl RunFile {
             quiet_wait,
             not_done,
         } = evidence.clone();
-        let mut run = RunFile {
+        let run = RunFile {
             made_at,
             command: command.into(),
             host,
@@ -188,26 +198,12 @@ impl RunFile {
             quiet_wait,
             not_done,
         };
-        run.mask_peers();
-        run
+        run.masked(&mut names)
     }
 
-    /// The same peer keeps the same name, so that two samples of one run stay comparable.
-    fn mask_peers(&mut self) {
-        let mut known: Vec<String> = Vec::new();
-        let peers = self.network.iter_mut().map(|s| &mut s.peer).chain(self.icmp.iter_mut().map(|s| &mut s.peer));
-        for peer in peers.filter(|p| *p != "loopback") {
-            let at = known.iter().position(|k| k == peer).unwrap_or_else(|| {
-                known.push(peer.clone());
-                known.len() - 1
-            });
-            *peer = format!("peer-{}", at + 1);
-        }
-        for line in &mut self.not_done {
-            for (at, peer) in known.iter().enumerate() {
-                *line = line.replace(peer.as_str(), &format!("peer-{}", at + 1));
-            }
-        }
+    /// The same without what people named; `names` are those that were masked already.
+    pub fn masked(self, names: &mut Names) -> Result<RunFile, RunFileError> {
+        private::mask(self, names)
     }
 
     /// Back to evidence; the facts are read again. `name` is what the facts call their origin.

@@ -8,7 +8,7 @@
 //! Procedure and formulas: MEASURE.md section 5.2, after the public material on SPECpower_ssj2008 (SPEC's run rules are
 //! longer; nothing here is a SPEC result).
 
-use super::energy::EnergySample;
+use super::energy::{EnergySample, NoInterval};
 use super::experiment::Better;
 use super::timeline::Change;
 use super::{IdleDelta, Window};
@@ -193,6 +193,14 @@ impl Level {
         Some(self.energy.as_ref()?.chosen()?.total.as_ref()?.mean_uw).filter(|uw| *uw > 0)
     }
 
+    /// Half width of the 95 % interval of those watts, or why there is none; none without watts, or from a file that does
+    /// not say.
+    pub fn half_width_uw(&self) -> Option<Result<u64, NoInterval>> {
+        self.mean_uw()?;
+        let total = self.energy.as_ref()?.chosen()?.total.as_ref()?;
+        total.uncertainty_uw.map(Ok).or(total.no_interval.map(Err))
+    }
+
     /// What a command printed, else operations per second.
     pub fn achieved(&self) -> f64 {
         self.figure.map_or(self.per_s, |figure| figure.value)
@@ -354,13 +362,8 @@ mod tests {
 
     fn level(ask: Ask, per_s: f64, watts: Option<u64>) -> Level {
         let meter = |w: u64| {
-            let total = Total {
-                covers: "wall".into(),
-                of: vec!["x".into()],
-                mean_uw: w * 1_000_000,
-                energy_uj: None,
-                without: vec![],
-            };
+            let total =
+                Total { covers: "wall".into(), of: vec!["x".into()], mean_uw: w * 1_000_000, ..Total::default() };
             let meter =
                 MeterSample { label: Label::Measured, total: Some(total), ..MeterSample::unavailable("hwmon", "") };
             EnergySample { chosen: Some("hwmon".into()), meters: vec![meter], ..EnergySample::default() }

@@ -122,6 +122,7 @@ pub fn level(
         disturbances,
         is_invalid: Vec::new(),
     };
+    level.disturbances.extend(rules::silences(level.energy.as_ref()));
     level.is_invalid = rules::broken(
         &level,
         &Beside {

@@ -10,7 +10,7 @@
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::energy::{EnergySample, Sense};
 use wakewatt_core::samples::load::{Ask, Level};
-use wakewatt_core::units::three_digits;
+use wakewatt_core::units::{show_ns, three_digits};
 
 /// Of the capacity.
 const RATE_RATIO: f64 = 0.02;
@@ -90,6 +90,21 @@ pub fn environment(energy: Option<&EnergySample>, beside: &Beside) -> Vec<String
     }
     out.extend(beside.foreign_ratio.filter(|had| *had > FOREIGN_RATIO).map(|had| others(had, FOREIGN_RATIO)));
     out
+}
+
+/// When the quoted meter was silent, for people: every silence, also those too short to spoil the level.
+pub fn silences(energy: Option<&EnergySample>) -> Vec<String> {
+    let Some((energy, meter)) = energy.and_then(|e| Some((e, e.chosen()?))) else { return Vec::new() };
+    let Some(total) = &meter.total else { return Vec::new() };
+    let after = |at_ns: u64| show_ns(at_ns.saturating_sub(energy.window.start_at_ns));
+    let of = meter.channels.iter().filter(|c| total.of.contains(&c.channel.name) && !c.silences.is_empty());
+    of.map(|channel| {
+        let when: Vec<String> =
+            channel.silences.iter().map(|s| format!("{} to {}", after(s.start_at_ns), after(s.end_at_ns))).collect();
+        let name = channel.channel.name.escape_debug();
+        format!("the meter ({}, {name}) said nothing from {}; watts are of the rest", meter.meter, when.join(", "))
+    })
+    .collect()
 }
 
 fn rate(level: &Level, target: f64, capacity: f64, out: &mut Vec<String>) {
@@ -261,6 +276,9 @@ pub(super) mod tests {
         assert_eq!(n_broken(&valid), 0);
         valid.energy = Some(energy(5));
         assert!(broken(&valid, &Beside::default())[0].contains("silent for 6.0 %"));
+        let said = silences(valid.energy.as_ref());
+        assert!(said.len() == 1 && said[0].contains("said nothing from 9"), "{said:?}");
+        assert_eq!(silences(Some(&energy(0))), Vec::<String>::new());
         let warm = |last| Witness {
             name: "coretemp Package id 0".into(),
             sense: Sense::Temperature,

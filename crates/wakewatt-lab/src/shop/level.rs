@@ -16,7 +16,7 @@ use super::client::{Failure, Generator, Pace, Tally, client_spec};
 use super::rules::broken_rules;
 use super::usage::{CpuOf, Usage, Used};
 use crate::bench::IdleBaseline;
-use crate::load::rules::{Beside, environment};
+use crate::load::rules::{Beside, environment, silences};
 use crate::load::usage::{load_average, n_smis};
 use crate::meters::Meters;
 use crate::noise::NoiseCounters;
@@ -270,6 +270,7 @@ impl Shop {
         if server.is_none() && self.cpu_of != CpuOf::Unknown {
             level.disturbances.push("the server did not say what CPU time it used".into());
         }
+        level.disturbances.extend(silences(level.energy.as_ref()));
         if around.is_interrupted {
             let part = show_ns(level.window.length_ns());
             level.is_invalid.push(format!("interrupted after {part} of {}", show_ns(phases_ns[2])));

@@ -5,8 +5,9 @@ use crate::exit::Code;
 use crate::output;
 use anyhow::Result;
 use std::collections::BTreeSet;
-use wakewatt_core::facts::{Snapshot, dmi, holders};
-use wakewatt_core::record::{host_file, mask};
+use wakewatt_core::facts::{Snapshot, holders};
+use wakewatt_core::record::host_file;
+use wakewatt_core::record::mask::{self, Names};
 use wakewatt_core::source::{ErrorKind, ReadError, Source, Tree};
 use wakewatt_host::recorder::Recorder;
 use wakewatt_tune::knob::Host;
@@ -15,8 +16,11 @@ use wakewatt_tune::knobs::KNOBS;
 /// Runs it.
 pub fn run(args: &CaptureArgs) -> Result<Code> {
     let source = super::open(&args.from)?;
-    let text = text(&*source, args.unmasked);
+    let Made { text, names } = made(&*source, args.unmasked);
     output::write_bytes(&args.output, text.as_bytes())?;
+    if let Some(said) = names.said() {
+        output::remark(&format!("masked: {said}"));
+    }
     if args.output.as_os_str() != "-" {
         output::remark(&format!(
             "wrote {} ({} KiB); read it with: wakewatt inspect --host {0}",
@@ -27,8 +31,22 @@ pub fn run(args: &CaptureArgs) -> Result<Code> {
     Ok(Code::Fine)
 }
 
+/// A capture, and what was masked in it.
+#[derive(Default)]
+pub struct Made {
+    /// The `.host` text.
+    pub text: String,
+    /// The names that were replaced; none in an unmasked one.
+    pub names: Names,
+}
+
 /// The `.host` text of a source.
 pub fn text(source: &dyn Source, is_unmasked: bool) -> String {
+    made(source, is_unmasked).text
+}
+
+/// The same, with what was masked.
+pub fn made(source: &dyn Source, is_unmasked: bool) -> Made {
     let recorder = Recorder::new(source);
     // Reading the facts is the recording; the facts themselves are not needed.
     let _ = Snapshot::read(&recorder, |_| true);
@@ -40,27 +58,14 @@ pub fn text(source: &dyn Source, is_unmasked: bool) -> String {
     let mut tree = recorder.into_tree();
     drop_processes(&mut tree);
     let mut comments = vec![format!("made by wakewatt {}", env!("CARGO_PKG_VERSION"))];
+    let mut names = Names::default();
     if is_unmasked {
         comments.push("UNMASKED: holds addresses and names, do not share".into());
     } else {
         comments.push("serial numbers, addresses and names are masked".into());
-        mask_tree(&mut tree);
+        names = mask::tree(&mut tree);
     }
-    host_file::write(&tree, &comments)
-}
-
-fn mask_tree(tree: &mut Tree) {
-    for (path, content) in &mut tree.files {
-        let Ok(bytes) = content else { continue };
-        if path == dmi::TABLE {
-            *bytes = dmi::mask_tables(bytes);
-        } else if let Ok(text) = std::str::from_utf8(bytes) {
-            let masked = mask::text(path, text);
-            if masked != text {
-                *bytes = masked.into_bytes();
-            }
-        }
-    }
+    Made { text: host_file::write(&tree, &comments), names }
 }
 
 /// Which processes run, and what they have open, is nobody's business but for those that hold a latency limit or are

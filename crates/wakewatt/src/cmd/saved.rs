@@ -20,7 +20,7 @@ use wakewatt_host::input;
 pub struct Saving {
     outlet: Outlet,
     command: String,
-    host: String,
+    host: capture::Made,
 }
 
 /// Takes the facts, if a file was asked for. `command` is the command without its options: `measure disk`.
@@ -31,7 +31,7 @@ pub fn start(file: Option<&Path>, command: &str, src: &dyn Source) -> Result<Opt
     }
     let outlet = Outlet::open(file, "--save")
         .map_err(|why| Failure::error(Code::BadFile, format!("{why}; nothing was measured")))?;
-    Ok(Some(Saving { outlet, command: command.into(), host: capture::text(src, false) }))
+    Ok(Some(Saving { outlet, command: command.into(), host: capture::made(src, false) }))
 }
 
 /// The one line for a command that measures nothing before: facts and samples at once.
@@ -43,7 +43,7 @@ impl Saving {
     /// Writes the file.
     pub fn finish(&self, evidence: &Evidence) -> Result<()> {
         let made_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let run = RunFile::of(evidence, self.host.clone(), &self.command, made_at);
+        let run = RunFile::of(evidence, self.host.text.clone(), self.host.names.clone(), &self.command, made_at)?;
         let text = output::json("run", &run)?;
         let name = self.outlet.path().display();
         RunFile::read(&text).map_err(|e| {

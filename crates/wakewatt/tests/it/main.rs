@@ -16,6 +16,7 @@ mod icmp;
 mod live;
 mod load;
 mod load_kept;
+mod masking;
 mod matrix;
 mod measure;
 mod outputs;

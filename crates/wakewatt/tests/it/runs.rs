@@ -5,6 +5,7 @@ use crate::tool::{Said, host, run, said, wakewatt};
 use std::fs;
 use std::path::Path;
 use wakewatt::report::sample;
+use wakewatt_core::record::mask::Names;
 use wakewatt_core::record::run_file::RunFile;
 
 fn text(path: &Path) -> &str {
@@ -15,7 +16,7 @@ fn text(path: &Path) -> &str {
 fn made_up(name: &str, file: &Path) -> String {
     let (_, report) = sample::all().into_iter().find(|(n, _)| *n == name).unwrap();
     let facts = fs::read_to_string(host("sklep0")).unwrap();
-    let run = RunFile::of(&report.evidence, facts, "doctor", "2026-11-21T09:00:00Z".into());
+    let run = RunFile::of(&report.evidence, facts, Names::default(), "doctor", "2026-11-21T09:00:00Z".into()).unwrap();
     let document = wakewatt::output::json("run", &run).unwrap();
     fs::write(file, &document).unwrap();
     document

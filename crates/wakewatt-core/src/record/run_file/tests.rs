@@ -45,7 +45,7 @@ fn network(peer: &str) -> NetworkSample {
 }
 
 fn run(evidence: &Evidence) -> RunFile {
-    RunFile::of(evidence, HOST.into(), "measure wakeup", "2026-11-21T09:00:00Z".into())
+    RunFile::of(evidence, HOST.into(), Names::default(), "measure wakeup", "2026-11-21T09:00:00Z".into()).unwrap()
 }
 
 /// As the command writes it: the envelope first.

@@ -16,7 +16,10 @@
 //! `uncertainty_uw` is about how the load varied while it was read.
 
 pub mod counter;
+mod interval;
 pub mod series;
+
+pub use interval::NoInterval;
 
 use super::{Label, Window};
 use serde::{Deserialize, Serialize};
@@ -107,6 +110,9 @@ pub struct ChannelSample {
     pub n: u64,
     /// Silences: readings more than 2.5 intervals apart. A power meter's are not integrated.
     pub n_gaps: u64,
+    /// When it was silent and its power is not known, the longest of them; never of a counter that went on counting.
+    #[serde(default)]
+    pub silences: Vec<Window>,
     /// Readings that failed.
     pub n_failed: u64,
     /// Readings refused: negative, zero among others, or absurd.
@@ -128,7 +134,7 @@ pub struct ChannelSample {
 }
 
 /// The sum of a meter's channels that may be added.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Total {
     /// What it covers: "wall", "package + dram".
     pub covers: String,
@@ -136,6 +142,12 @@ pub struct Total {
     pub of: Vec<String>,
     /// Mean power.
     pub mean_uw: u64,
+    /// Half width of the 95 % interval of the mean, from how it varied; the meter's own error is not in it.
+    #[serde(default)]
+    pub uncertainty_uw: Option<u64>,
+    /// Why there is none.
+    #[serde(default)]
+    pub no_interval: Option<NoInterval>,
     /// Energy, where every channel has one.
     pub energy_uj: Option<u64>,
     /// Channels that belong to it and gave nothing: then it is too low.
@@ -254,7 +266,13 @@ fn total(channels: &[ChannelSample]) -> Option<Total> {
     let words: Vec<&str> =
         group.iter().filter(|g| of.iter().any(|c| c.channel.covers == **g)).map(|g| g.word()).collect();
     let names = |all: &[&ChannelSample]| all.iter().map(|c| c.channel.name.clone()).collect();
+    let (uncertainty_uw, no_interval) = match interval::of(&of) {
+        Ok(uw) => (Some(uw), None),
+        Err(why) => (None, Some(why)),
+    };
     Some(Total {
+        uncertainty_uw,
+        no_interval,
         covers: words.join(" + "),
         mean_uw: of.iter().filter_map(|c| c.mean_uw).sum(),
         energy_uj: of.iter().map(|c| c.energy_uj).sum(),

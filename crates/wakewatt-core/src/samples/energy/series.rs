@@ -16,6 +16,8 @@ use crate::samples::{Label, Window};
 const SHORTEST_FOR_DEAD_NS: u64 = 50_000_000;
 /// So many readings, all equal, and no others: a frozen or a very slow meter, or a load steadier than its steps.
 const N_FROZEN: usize = 5;
+/// A meter that answers every third time has thousands; these are for people.
+const MAX_SILENCES: usize = 16;
 /// Batches for the interval of the mean.
 const MAX_BATCHES: usize = 10;
 /// Student's t at 97.5 %, by degrees of freedom from 3 on.
@@ -96,6 +98,7 @@ impl Series {
             covered_ns: 0,
             n: 0,
             n_gaps: 0,
+            silences: Vec::new(),
             n_failed: self.n_failed,
             n_rejected: self.n_disordered,
             n_resets: 0,
@@ -120,6 +123,7 @@ impl Series {
         self.doubt(window.end_at_ns, &mut out);
         out.window.start_at_ns = out.window.start_at_ns.max(window.start_at_ns);
         out.window.end_at_ns = out.window.end_at_ns.min(window.end_at_ns).max(out.window.start_at_ns);
+        out.silences = silences(&out.silences, window);
         let inside: Vec<Stretch> = stretches.iter().filter_map(|s| s.within(window)).collect();
         self.fill(&inside, &mut out);
         out
@@ -161,6 +165,7 @@ impl Series {
             let length_ns = pair[1].0 - pair[0].0;
             if is_gap(length_ns, nominal_ns) {
                 out.n_gaps += 1;
+                out.silences.push(Window { start_at_ns: pair[0].0, end_at_ns: pair[1].0 });
                 continue;
             }
             let mean_uw = (pair[0].1 as f64 + pair[1].1 as f64) / 2.0;
@@ -218,6 +223,7 @@ impl Series {
                 out.label = Label::Measured;
                 if n_still >= 3 && last - at_ns >= SHORTEST_FOR_DEAD_NS {
                     stretches.truncate(stretches.len() - n_still);
+                    out.silences.push(Window { start_at_ns: at_ns, end_at_ns: last });
                     out.doubts.push(format!("it stopped moving {} before the end", seconds(last - at_ns)));
                 }
             }
@@ -231,6 +237,7 @@ impl Series {
     fn doubt(&self, end_at_ns: u64, out: &mut ChannelSample) {
         let silent_ns = end_at_ns.saturating_sub(out.window.end_at_ns);
         if silent_ns > self.nominal_ns().max(1).saturating_mul(3) {
+            out.silences.push(Window { start_at_ns: out.window.end_at_ns, end_at_ns });
             out.doubts.push(format!("it gave nothing in the last {}", seconds(silent_ns)));
         }
         let mut count = |n: u64, what: &str| {
@@ -260,6 +267,19 @@ impl Series {
             out.doubts.push(format!("only {share} % of the window is covered; energy is of that part"));
         }
     }
+}
+
+/// What of them lies in the window, the longest first if there are too many, and then in order.
+fn silences(all: &[Window], window: Window) -> Vec<Window> {
+    let clipped = all.iter().map(|s| Window {
+        start_at_ns: s.start_at_ns.max(window.start_at_ns),
+        end_at_ns: s.end_at_ns.min(window.end_at_ns),
+    });
+    let mut inside: Vec<Window> = clipped.filter(|s| s.end_at_ns > s.start_at_ns).collect();
+    inside.sort_by_key(|s| std::cmp::Reverse(s.length_ns()));
+    inside.truncate(MAX_SILENCES);
+    inside.sort_by_key(|s| s.start_at_ns);
+    inside
 }
 
 fn is_gap(length_ns: u64, nominal_ns: u64) -> bool {

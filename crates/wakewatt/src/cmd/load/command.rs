@@ -164,6 +164,7 @@ fn one(
     let cpu_ns = ended.user_ns.saturating_add(ended.system_ns);
     let noise = NoiseCounters::read(src, cpus, cpu_ns).since(&noise, window.length_ns().max(1));
     let code = ended.status.code().or_else(|| Some(128 + ended.status.signal()?)).unwrap_or(255);
+    let notes = [noise.notes, wakewatt_lab::load::rules::silences(Some(&energy))].concat();
     let level = Level {
         ask: Ask::Run,
         phases_ns: [0, 0, window.length_ns(), 0],
@@ -185,7 +186,7 @@ fn one(
         load_average: load_average(src, window.length_ns()),
         idle: idle.since(src),
         energy: (energy.chosen.is_some() || !energy.witnesses.is_empty()).then_some(energy),
-        disturbances: noise.notes,
+        disturbances: notes,
         is_invalid: Vec::new(),
     };
     let output = output.map(|o| o.finish(Duration::from_secs(1))).unwrap_or_default();

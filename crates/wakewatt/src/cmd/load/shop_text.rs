@@ -55,7 +55,7 @@ pub(super) fn asked(ask: Ask) -> String {
 fn table(out: &mut String, done: &ShopRun) {
     let _ = writeln!(
         out,
-        "{:<16} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>11} {:>6} {:>5} {:>5} {:>8} {:>8}",
+        "{:<16} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>11} {:>6} {:>5} {:>5} {:>16} {:>8}",
         "",
         "answered",
         "failed",
@@ -78,7 +78,7 @@ fn table(out: &mut String, done: &ShopRun) {
             level.system_ns_per_op().zip(level.cpu_ns_per_op()).map_or("-".into(), |(k, all)| per_cent(k / all));
         let _ = writeln!(
             out,
-            "{:<16} {:>6}/s {:>7} {:>7} {:>7} {:>7} {:>7} {:>11} {:>6} {:>5} {:>5} {:>8} {:>8}",
+            "{:<16} {:>6}/s {:>7} {:>7} {:>7} {:>7} {:>7} {:>11} {:>6} {:>5} {:>5} {:>16} {:>8}",
             asked(level.ask) + mark,
             three_digits(level.per_s),
             level.n_failed,
@@ -90,9 +90,12 @@ fn table(out: &mut String, done: &ShopRun) {
             kernel,
             level.busy_ratio().map_or("-".into(), per_cent),
             level.load_average.map_or("-".into(), |l| format!("{l:.1}")),
-            level.mean_uw().map_or("-".into(), |uw| format!("{:.1}", uw as f64 / 1e6)),
+            super::text::watts(level),
             level.per_joule().map_or("-".into(), three_digits),
         );
+    }
+    if let Some(why) = super::text::no_interval(&done.run) {
+        let _ = writeln!(out, "  {why}");
     }
     for level in &done.run.levels {
         let name = asked(level.ask);

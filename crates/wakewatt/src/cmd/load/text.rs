@@ -17,6 +17,9 @@ pub(super) fn text(loaded: &Loaded) -> String {
     for (name, value) in &run.settings {
         let _ = writeln!(out, "{name}: {}", value.escape_debug());
     }
+    if let Some(why) = no_interval(run) {
+        let _ = writeln!(out, "note: {why}");
+    }
     for remark in &run.remarks {
         let _ = writeln!(out, "note: {remark}");
     }
@@ -47,7 +50,7 @@ fn steps(out: &mut String, run: &LoadRun, overall: Option<&Overall>) {
     }
     let _ = writeln!(
         out,
-        "\n{:>11} {:>9} {:>9} {:>8} {:>8} {:>8} {:>5} {:>6} {:>8} {:>8}  {:<14}",
+        "\n{:>11} {:>9} {:>9} {:>8} {:>8} {:>8} {:>5} {:>6} {:>16} {:>8}  {:<14}",
         "level", "target/s", "done/s", "p50", "p99", "p99.9", "busy", "kernel", "watts", "per W", "asleep in"
     );
     for level in &run.levels {
@@ -76,7 +79,7 @@ fn line(level: &Level) -> String {
     };
     let is_idle = level.ask == Ask::Idle;
     format!(
-        "{:>11} {:>9} {:>9} {:>8} {:>8} {:>8} {:>5} {:>6} {:>8} {:>8}  {:<14}",
+        "{:>11} {:>9} {:>9} {:>8} {:>8} {:>8} {:>5} {:>6} {:>16} {:>8}  {:<14}",
         name(level.ask),
         level.target_per_s.map_or("-".into(), rate),
         if is_idle { "-".into() } else { rate(level.per_s) },
@@ -85,10 +88,28 @@ fn line(level: &Level) -> String {
         at(0.999),
         percent(level.busy_ratio()),
         percent(kernel()),
-        level.mean_uw().map_or("-".into(), show_uw),
+        watts(level),
         level.per_joule().filter(|_| !is_idle).map_or("-".into(), rate),
         asleep(level)
     )
+}
+
+/// Mean watts and half of their interval; `±?` where there is none.
+pub(super) fn watts(level: &Level) -> String {
+    let half = match level.half_width_uw() {
+        Some(Ok(uw)) => format!(" ±{}", show_uw(uw)),
+        Some(Err(_)) => " ±?".into(),
+        None => String::new(),
+    };
+    level.mean_uw().map_or("-".into(), |uw| format!("{}{half}", show_uw(uw)))
+}
+
+/// Why levels have no interval: each reason once.
+pub(super) fn no_interval(run: &LoadRun) -> Option<String> {
+    let mut whys: Vec<String> = run.levels.iter().filter_map(|l| l.half_width_uw()?.err()).map(|w| w.words()).collect();
+    whys.sort();
+    whys.dedup();
+    (!whys.is_empty()).then(|| format!("±? means no interval of the watts: {}.", whys.join("; ")))
 }
 
 /// The idle state that held the CPUs longest, and its share of their time.
@@ -150,19 +171,19 @@ fn command(out: &mut String, run: &LoadRun) {
     let _ = writeln!(out, "Load, measured: {n} {} of {:?}\n", if n == 1 { "run" } else { "runs" }, run.title);
     let _ = writeln!(
         out,
-        "{:>5} {:>10} {:>10} {:>10} {:>5} {:>8} {:>10} {:>10}",
+        "{:>5} {:>10} {:>10} {:>10} {:>5} {:>16} {:>10} {:>10}",
         "run", "wall", "CPU", "kernel", "busy", "watts", "figure", "per W"
     );
     for (nth, level) in run.levels.iter().enumerate() {
         let _ = writeln!(
             out,
-            "{:>5} {:>10} {:>10} {:>10} {:>5} {:>8} {:>10} {:>10}",
+            "{:>5} {:>10} {:>10} {:>10} {:>5} {:>16} {:>10} {:>10}",
             nth + 1,
             show_ns(level.window.length_ns()),
             show_ns(level.cpu_ns),
             show_ns(level.system_ns),
             level.busy_ratio().map_or("-".into(), |r| format!("{:.0} %", r * 100.0)),
-            level.mean_uw().map_or("-".into(), show_uw),
+            watts(level),
             rate(level.achieved()),
             level.per_joule().map_or("-".into(), rate)
         );

@@ -217,6 +217,7 @@ fn load(evidence: &Evidence) -> Table {
         "cpu_ns",
         "system_ns",
         "mean_uw",
+        "half_width_uw",
     ];
     let tail = ["invalid_because"];
     let mut table = Table::new("load", &[&head, LATENCY, WINDOW, &tail].concat());
@@ -229,9 +230,8 @@ fn load(evidence: &Evidence) -> Table {
                 [level.n_planned, level.n_done, level.n_failed, level.cpu_ns, level.system_ns].map(|v| v.to_string());
             let latency = level.latency.as_ref().map_or(vec![String::new(); LATENCY.len()], latency);
             let tail = vec![level.is_invalid.join("; ")];
-            table
-                .rows
-                .push([head, n.to_vec(), vec![or(level.mean_uw())], latency, window(&level.window), tail].concat());
+            let watts = vec![or(level.mean_uw()), or(level.half_width_uw().and_then(Result::ok))];
+            table.rows.push([head, n.to_vec(), watts, latency, window(&level.window), tail].concat());
         }
     }
     table

@@ -167,8 +167,8 @@ fn meter(watts: f64) -> EnergySample {
         covers: "wall".into(),
         of: vec!["PSU1 input".into()],
         mean_uw: (watts * 1e6) as u64,
-        energy_uj: None,
-        without: Vec::new(),
+        uncertainty_uw: Some((watts * 6e3) as u64),
+        ..Total::default()
     };
     let meter = MeterSample { label: Label::Measured, total: Some(total), ..MeterSample::unavailable("hwmon", "") };
     EnergySample { chosen: Some("hwmon".into()), meters: vec![meter], ..EnergySample::default() }

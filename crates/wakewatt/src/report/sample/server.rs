@@ -282,6 +282,7 @@ pub(super) fn energy() -> EnergySample {
         covered_ns: 60_000_000_000,
         n: 60,
         n_gaps: 0,
+        silences: Vec::new(),
         n_failed: 0,
         n_rejected: 0,
         n_resets: 0,

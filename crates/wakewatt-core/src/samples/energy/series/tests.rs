@@ -38,6 +38,7 @@ fn a_gap_of_a_power_meter_is_not_integrated_and_a_counter_keeps_it() {
     let out = series(Kind::Power, &points).summary(12 * S);
     assert_eq!((out.n_gaps, out.covered_ns, out.energy_uj), (1, 2 * S, Some(200_000_000)));
     assert!(out.doubts.iter().any(|d| d.contains("only 16 %")), "{:?}", out.doubts);
+    assert_eq!(out.silences, [Window { start_at_ns: S, end_at_ns: 11 * S }]);
     let points = [(0, 0), (S, 100 * W), (11 * S, 1100 * W), (12 * S, 1200 * W)];
     let out = series(Kind::Energy { range_uj: None }, &points).summary(12 * S);
     assert_eq!((out.n_gaps, out.covered_ns, out.mean_uw), (1, 12 * S, Some(100_000_000)));
@@ -138,4 +139,19 @@ fn energy_outside_the_window_is_cut_off() {
         let out = series(kind, &points).within(window);
         assert_eq!((out.energy_uj, out.covered_ns, out.window), (Some(200_000_000), 2 * S, window));
     }
+}
+
+#[test]
+fn a_silence_has_a_beginning_and_an_end_inside_the_window() {
+    let mut points: Vec<(u64, i64)> = (0..=10).map(|s| (s * S, 100 * W)).collect();
+    points.extend((20..=22).map(|s| (s * S, 100 * W)));
+    let series = series(Kind::Power, &points);
+    let at = |from: u64, to: u64| Window { start_at_ns: from * S, end_at_ns: to * S };
+    assert_eq!(series.within(at(5, 15)).silences, [at(10, 15)], "the part of it that the window has");
+    assert_eq!(series.within(at(0, 40)).silences, [at(10, 20), at(22, 40)], "it fell silent and stayed so");
+    assert_eq!(series.within(at(0, 9)).silences, []);
+    // A counter keeps what nobody read.
+    let counted: Vec<(u64, i64)> =
+        points.iter().map(|(at, _)| (*at, i64::try_from(at / S).unwrap() * 100 * W)).collect();
+    assert_eq!(self::series(Kind::Energy { range_uj: None }, &counted).within(at(0, 22)).silences, []);
 }

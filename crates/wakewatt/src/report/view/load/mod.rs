@@ -191,6 +191,11 @@ fn watts(level: &Level) -> Option<f64> {
     level.mean_uw().map(|uw| uw as f64 / 1e6)
 }
 
+/// Half of the interval of a level's watts.
+fn half_watts(level: &Level) -> Option<f64> {
+    level.half_width_uw()?.ok().map(|uw| uw as f64 / 1e6)
+}
+
 /// The more, the better.
 fn worth(level: &Level) -> f64 {
     let is_lower = level.figure.is_some_and(|f| f.better == Better::Lower);

@@ -7,14 +7,18 @@ use super::super::super::charts::plot::Point;
 use super::super::super::data::Show;
 use super::super::section::Section;
 use super::rate::plot;
-use super::{Runs, ask, watts, why};
+use super::{Runs, ask, half_watts, watts, why};
 use wakewatt_core::samples::load::{Ask, Kind, Level, kwh_per_year};
 
 /// Draws all of it that a meter allows.
 pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
-    let power = |level: &Level| Some((watts(level)?, None));
+    let power = |level: &Level| {
+        let (mean, half) = (watts(level)?, half_watts(level));
+        Some((mean, half.map(|half| (mean - half, mean + half))))
+    };
     let y = AxisSpec::new("mean power", Show::Watts, Scale::Fit);
-    let caption = "Mean over the recorded part of each level. The axis does not begin at zero.";
+    let caption = "Mean over the recorded part of each level, with the 95 % interval from how it varied, where there were \
+                   readings enough; the meter's own error is not in it. The axis does not begin at zero.";
     out.draw(format!("{}-watts", runs.id), "Power", caption, &plot(runs, "Power at each level", y, power));
     let (title, what) = match runs.kind {
         Kind::Shop => ("Requests per joule", "requests a second and watt"),

@@ -3,7 +3,7 @@
 use super::super::super::data::{Cell, Data, Show};
 use super::super::Table;
 use super::super::section::{Section, table_if_any};
-use super::{Runs, ask, watts, why};
+use super::{Runs, ask, half_watts, watts, why};
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::load::Kind;
 
@@ -79,6 +79,7 @@ fn levels(runs: &Runs<'_>) -> Data {
         ("kernel per operation", Show::Ns),
         ("load average", Show::Number),
         ("power", Show::Watts),
+        ("power ±", Show::Watts),
         ("per joule", Show::PerJoule),
     ]);
     for r in &runs.all {
@@ -94,7 +95,7 @@ fn levels(runs: &Runs<'_>) -> Data {
             row.extend([0.5, 0.9, 0.99, 0.999].map(|q| quantile(l.latency.as_ref(), q)));
             let numbers = [l.busy_ratio(), l.cpu_ns_per_op(), l.system_ns_per_op(), l.load_average];
             row.extend(numbers.map(Cell::of));
-            row.extend([watts(l), l.per_joule()].map(Cell::of));
+            row.extend([watts(l), half_watts(l), l.per_joule()].map(Cell::of));
             data.rows.push(row);
         }
     }

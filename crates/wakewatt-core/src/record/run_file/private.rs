@@ -1,0 +1,85 @@
+//! What a run file must not say: the names that people gave, in members made for them and in free text.
+//!
+//! First the members that hold a name and nothing else (a peer, a path, a process, the command line of a load): each is
+//! renamed and remembered. Then every other text of the document, sentence by sentence, by those names, by the names that
+//! the capture of the facts replaced, and by form (record/mask/prose.rs). A text without a blank is a word of the format
+//! (an id, a metric, a state), on which runs are joined: in it only forms are looked for, never names.
+
+use super::{RunFile, RunFileError};
+use crate::record::mask::{Kind, Names};
+use crate::samples::disk::DiskTarget;
+use crate::samples::load;
+use serde_json::Value;
+
+/// Masks the run.
+pub(super) fn mask(mut run: RunFile, names: &mut Names) -> Result<RunFile, RunFileError> {
+    members(&mut run, names);
+    // The facts are masked already, by the same names.
+    let host = std::mem::take(&mut run.host);
+    let command = run.command.clone();
+    let mut value = serde_json::to_value(&run).map_err(|e| RunFileError::Damaged(super::short(&e.to_string())))?;
+    texts(&mut value, names);
+    let mut masked: RunFile = serde_json::from_value(value).map_err(|e| super::broken(&e))?;
+    (masked.host, masked.command) = (host, command);
+    Ok(masked)
+}
+
+fn members(run: &mut RunFile, names: &mut Names) {
+    let peers = run.network.iter_mut().map(|s| &mut s.peer).chain(run.icmp.iter_mut().map(|s| &mut s.peer));
+    for peer in peers.filter(|p| *p != "loopback") {
+        let new = names.of(Kind::Host, peer);
+        // The address alone may stand in a sentence, too.
+        if let Some((host, _)) = peer.rsplit_once(':').filter(|(host, _)| !host.is_empty()) {
+            names.alias(Kind::Host, host, &new);
+        }
+        *peer = new;
+    }
+    for sample in &mut run.disk {
+        target(&mut sample.target, names);
+    }
+    for run in run.load.iter_mut().filter(|run| run.kind == load::Kind::Command) {
+        run.title = names.command(&run.title);
+    }
+    if let Some(trace) = &mut run.trace {
+        for row in &mut trace.processes {
+            row.name = names.process(&row.name);
+        }
+        trace.scope = scope(&trace.scope, names);
+    }
+    if let Some(folder) = run.conclusions.as_mut().and_then(|c| c.run_dir.as_mut()) {
+        *folder = names.path_in_text(folder);
+    }
+}
+
+fn target(target: &mut DiskTarget, names: &mut Names) {
+    target.path = names.path_in_text(&target.path);
+    if let Some(device) = &mut target.device {
+        *device = names.disk(device);
+    }
+}
+
+/// `process 7 (name)`, `cgroup /path`, `command name`, `whole machine`.
+fn scope(scope: &str, names: &mut Names) -> String {
+    if let Some(path) = scope.strip_prefix("cgroup ") {
+        return format!("cgroup {}", names.cgroup(path));
+    }
+    if let Some(words) = scope.strip_prefix("command ") {
+        return format!("command {}", names.process(words));
+    }
+    match scope.strip_prefix("process ").and_then(|rest| rest.strip_suffix(')')?.split_once(" (")) {
+        Some((pid, name)) => format!("process {pid} ({})", names.process(name)),
+        None => scope.to_string(),
+    }
+}
+
+/// Every text below a value.
+fn texts(value: &mut Value, names: &mut Names) {
+    match value {
+        Value::String(text) if text.contains(char::is_whitespace) => *text = names.prose(text),
+        Value::String(text) if text.contains(['/', '@', ':']) || text.len() >= 15 => *text = names.form(text),
+        Value::Array(all) => all.iter_mut().for_each(|v| texts(v, names)),
+        // Keys of a map may be names of the format only.
+        Value::Object(all) => all.values_mut().for_each(|v| texts(v, names)),
+        _ => {}
+    }
+}
