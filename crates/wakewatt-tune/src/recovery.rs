@@ -87,8 +87,12 @@ pub fn sweep(
     if has_lock {
         // Nobody writes there now, so these are of killed runs; that they cannot be removed is no reason to stop.
         let what = |name| format!("{}/{name}", state_dir.display());
-        let removed =
-            |name| Swept { what: what(name), why: "half-written by a killed run; removed".into(), report: None };
+        let removed = |name| Swept {
+            what: what(name),
+            why: "half-written by a killed run; removed".into(),
+            report: None,
+            is_doubtful: false,
+        };
         swept.extend(store::sweep(&Disk, state_dir).unwrap_or_default().into_iter().map(removed));
     }
     for mut journal in journals.into_iter().rev().filter(|j| j.phase != Phase::Applied) {
