@@ -74,6 +74,7 @@ fn documents_with_an_experiment_are_valid() {
         let document = Document {
             verdict: &verdict.sentence,
             how_sure: &verdict.how_sure,
+            busy: verdict.busy.as_deref(),
             warnings: &verdict.warnings,
             rulings: &report.rulings,
             evidence: &report.evidence,

@@ -204,12 +204,13 @@ fn a_full_disk_ends_the_recording_not_the_watching() {
 fn a_recording_ends_at_its_limit_and_watching_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("r");
-    let args = ["watch", "--json", "--count", "40", "--interval", "100ms", "--record-limit", "40KiB", "--record"];
-    let said = run(&[&args[..], &[folder.to_str().unwrap()]].concat());
+    let args = ["watch", "--json", "--count", "40", "--interval", "100ms", "--record-limit", "8KiB", "--record"];
+    tree(dir.path(), 1000);
+    let said = run(&[&args[..], &[folder.to_str().unwrap(), "--sysroot", dir.path().to_str().unwrap()]].concat());
     assert_eq!((said.code, said.out.lines().count()), (Some(0), 40), "{}", said.err);
-    assert!(said.err.contains("limit of 40") && said.err.contains("watching goes on"), "{}", said.err);
+    assert!(said.err.contains("limit of 8") && said.err.contains("watching goes on"), "{}", said.err);
     let file = fs::read_to_string(folder.join("counters.watch")).unwrap();
-    assert!(file.len() <= 40 << 10 && file.lines().last().unwrap().contains("--record-limit"), "{}", file.len());
+    assert!(file.len() <= 8 << 10 && file.lines().last().unwrap().contains("--record-limit"), "{}", file.len());
     let played = run(&["watch", "--json", "--play", folder.to_str().unwrap()]);
     assert!(played.code == Some(0) && !played.err.contains("cut off"), "{}", played.err);
 }
