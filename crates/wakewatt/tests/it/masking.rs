@@ -201,7 +201,10 @@ fn no_canary_survives_a_run_file() {
             trace.scope = format!("process 7 ({WORD})");
             trace.processes.iter_mut().for_each(|p| p.name = WORD.into());
         }
-        salted.not_done.push(format!("tcp to {WORD}.example:7117: refused; /{WORD}/with blank {WORD}: gone"));
+        // A path with blanks is known only from the member that holds it.
+        if !salted.disk.is_empty() {
+            salted.not_done.push(format!("tcp to {WORD}.example:7117: refused; /{WORD}/with blank {WORD}: gone"));
+        }
         let masked = salted.masked(&mut Names::default()).unwrap();
         let text = serde_json::to_string_pretty(&masked).unwrap();
         for line in text.lines() {

@@ -156,8 +156,9 @@ pub(super) fn membership(text: &str, names: &mut Names) -> String {
         let controllers: Vec<String> = controllers
             .split(',')
             .map(|c| match c.strip_prefix("name=") {
-                Some(name) if !GROUPS.contains(&name) => format!("name={}", names.of(Kind::Cgroup, name)),
-                _ => component(c, names),
+                Some(name) if GROUPS.contains(&name) => c.to_string(),
+                Some(name) => format!("name={}", names.of(Kind::Cgroup, name)),
+                None => component(c, names),
             })
             .collect();
         let number: String = number.chars().filter(char::is_ascii_digit).collect();
@@ -196,8 +197,12 @@ mod tests {
 
     #[test]
     fn a_membership_keeps_its_form() {
-        let text = "9:name=acme:/\n8:cpu,cpuacct:/docker/0123abcd\n0::/system.slice/acme.service\nacme\n";
+        let text =
+            "10:name=systemd:/\n9:name=acme:/\n8:cpu,cpuacct:/docker/0123abcd\n0::/system.slice/acme.service\nacme\n";
         let masked = membership(text, &mut Names::default());
-        assert_eq!(masked, "9:name=masked1:/\n8:cpu,cpuacct:/docker/masked2\n0::/system.slice/masked1.service\n\n");
+        assert_eq!(
+            masked,
+            "10:name=systemd:/\n9:name=masked1:/\n8:cpu,cpuacct:/docker/masked2\n0::/system.slice/masked1.service\n\n"
+        );
     }
 }
