@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::samples::study::{Skipped, StudyHost};
 use wakewatt_host::place::Folder;
+use wakewatt_host::trust::{Caller, Distrust, Fault, TrustedFolder};
 
 const FORMAT: u32 = 2;
 const PLAN: &str = "plan.toml";

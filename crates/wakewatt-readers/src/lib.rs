@@ -46,10 +46,10 @@ pub fn target(name: &str) -> Option<Target> {
 /// `.host`: facts, rows, and the writer.
 pub fn host(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let Ok(tree) = host_file::read(&text, "fuzz") else { return };
+    let Ok(mut tree) = host_file::read(&text, "fuzz") else { return };
     let facts = Snapshot::read(&tree, |_| true);
     let _ = facts.sheets();
-    let _ = mask::text("/proc/cmdline", &text);
+    let _ = mask::tree(&mut tree);
     let _ = host_file::write(&tree, &[]);
 }
 

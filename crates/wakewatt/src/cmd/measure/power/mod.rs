@@ -25,7 +25,6 @@ use std::sync::Arc;
 use wakewatt_core::samples::energy::EnergySample;
 use wakewatt_core::samples::power_model::{self, Modelled};
 use wakewatt_host::clock::monotonic_ns;
-use wakewatt_host::input;
 use wakewatt_host::live::Live;
 use wakewatt_host::power::prometheus::Query;
 use wakewatt_host::power::redfish::Account;
