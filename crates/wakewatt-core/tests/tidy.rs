@@ -33,6 +33,8 @@ const WRITERS: &[&str] = &[
     "crates/wakewatt-host/src/store",
     "crates/wakewatt-host/src/sink/",
     "crates/wakewatt-host/src/disk/made.rs",
+    "crates/wakewatt-host/src/oom.rs",
+    "crates/wakewatt-lab/src/shop/server/home.rs",
     "crates/wakewatt-lab/src/shop/server/sqlite.rs",
     "crates/wakewatt-tune/src/lock.rs",
     "crates/wakewatt-tune/src/systemd",

@@ -1,4 +1,5 @@
-//! Commands of a user's, shown before they run: a plan may be somebody else's, and what it runs, runs as the caller.
+//! Commands of a plan, shown before they run: a plan may be somebody else's, and what it runs, runs as the caller. What a
+//! person has typed as part of the command line (`load -- CMD`, `--meter-cmd`) is not said again.
 
 use crate::output;
 use std::ffi::OsStr;

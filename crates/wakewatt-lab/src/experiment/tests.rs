@@ -152,7 +152,7 @@ fn a_failure_anywhere_puts_back_what_was_set() {
         assert_eq!(run.primary().unwrap().verdict, Verdict::Higher);
     }
     let (_, run) = experiment(Fake { is_stuck: true, ..Fake::default() }, 5.0, 1000, false);
-    assert!(run.unwrap().stopped_because.contains("could be put back: stuck"));
+    assert!(run.unwrap().stopped_because.contains("as before: stuck"));
 }
 
 mod families {

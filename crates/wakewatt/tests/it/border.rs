@@ -81,8 +81,6 @@ fn a_plan_shows_its_commands_before_they_run() {
     let shown = run(&["experiment", plan.to_str().unwrap(), "--run-dir", folder.to_str().unwrap()]);
     let line = "Runs, for arm b, to enter it: '/no/such\\u{1b}[2J'";
     assert!(shown.err.contains(line) && shown.err.contains("Runs, for the workload of each block: true"), "{shown:?}");
-    let load = run(&["load", "--", "/no/such/program"]);
-    assert!(load.err.starts_with("Runs, for the load: /no/such/program\n"), "{load:?}");
 }
 
 #[test]

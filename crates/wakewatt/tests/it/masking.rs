@@ -210,7 +210,7 @@ fn no_canary_survives_a_run_file() {
         for line in text.lines() {
             assert!(!line.contains(WORD) && !line.contains("10.9.8.7") && !line.contains("0a0b0c"), "{name}: {line}");
         }
-        assert!(n > 0, "{name} has no sentence");
+        assert!(n > 0 || name == "empty", "{name} has no sentence");
         // What is masked stays as it is.
         assert_eq!(masked.clone().masked(&mut Names::default()).unwrap(), masked, "{name}");
     }

@@ -87,7 +87,7 @@ fn nobody_there_is_3_and_wrong_words_are_2_or_4() {
         (&["--database", "postgres://u:secret@127.0.0.1/x"], 2, "--database-password-file"),
         (&["--database", "host=127.0.0.1 user=u password=secret"], 2, "--database-password-file"),
         (&["--database", "postgres://u@127.0.0.1/x", "--database-password-file", "/etc/hosts"], 4, "chmod 600"),
-        (&["--database", "postgres://u@127.0.0.1/x", "--database-password-file", "/dev/null"], 4, "no regular file"),
+        (&["--database", "postgres://u@127.0.0.1/x", "--database-password-file", "/dev/null"], 4, "no plain file"),
         (&["--in", "/proc"], 3, "--in"),
         (&["--cpus", "4000"], 3, "4000"),
         (&["--url", "http://127.0.0.1:1/", "--mix", "/no/such.toml"], 4, "cannot be read"),

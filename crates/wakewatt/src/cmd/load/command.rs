@@ -38,7 +38,6 @@ const LOOK_NS: u64 = 1_100_000_000;
 
 /// Runs it.
 pub(super) fn run(args: &CommandArgs) -> Result<End> {
-    crate::commands::announce("the load", &args.command);
     let usage = |text: &str| Failure::error(Code::Usage, text);
     if args.command.is_empty() {
         return Err(usage("say what to load: `load steps`, or a command after --, such as: load -- ./benchmark"));

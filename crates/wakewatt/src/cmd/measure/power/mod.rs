@@ -122,9 +122,6 @@ pub(crate) fn wanted(args: &MeterArgs, machine: &Machine) -> Result<(Wanted, Vec
         (args.meter_cmd.is_some(), power::command::NAME),
     ];
     let named = named.into_iter().filter(|(is_named, _)| *is_named).map(|(_, name)| name.to_string());
-    if let Some(command) = &args.meter_cmd {
-        crate::commands::announce("its watts", &["sh", "-c", command.as_str()]);
-    }
     let preferred: Vec<String> = args.meter.iter().cloned().chain(named).collect();
     let wanted = Wanted {
         machine: Some(Arc::clone(machine)),
