@@ -2,7 +2,7 @@
 //!
 //! Reading is one open, one read, one close per sysfs file: a sysfs attribute comes whole in its first read, so the
 //! read that would only return "end of file" is saved; /proc files are read to the end. Nothing here writes, loads a
-//! module or opens a file for writing. In a tree (`--sysroot`) every path is resolved inside that root ([`inside`]), so
+//! module or opens a file for writing. In a tree (`--sysroot`) every path is resolved inside that root (`inside.rs`), so
 //! absolute and circular links neither escape nor hang, also where openat2 is forbidden; FIFOs do not block.
 
 use crate::{ethtool, inside};
