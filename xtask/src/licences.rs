@@ -20,7 +20,8 @@ pub(crate) fn run() -> Result<bool> {
     }
     let output = cargo.output().context("cargo could not be run")?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("cargo metadata failed")?;
-    let banned = names(&deny);
+    let banned = bans(&deny);
+    let users = users(&metadata);
     let registries = list(&deny, "[sources]", "allow-registry");
     let mut used: BTreeMap<String, usize> = BTreeMap::new();
     let mut is_fine = true;
@@ -32,7 +33,8 @@ pub(crate) fn run() -> Result<bool> {
             is_fine = false;
         }
         let source = package["source"].as_str();
-        if let Some(why) = refused(name, source, &banned, &registries) {
+        let asked_by = users.get(name).map(Vec::as_slice).unwrap_or_default();
+        if let Some(why) = refused((name, asked_by), source, &banned, &registries) {
             println!("{name}: {why}");
             is_fine = false;
         }
@@ -44,9 +46,16 @@ pub(crate) fn run() -> Result<bool> {
     Ok(is_fine)
 }
 
-/// Why a package may not be linked in: named by a ban, or from elsewhere than the registries; without a source it is ours.
-fn refused(name: &str, source: Option<&str>, banned: &[String], registries: &[String]) -> Option<String> {
-    if banned.iter().any(|b| b == name) {
+/// Why a package may not be linked in: named by a ban that does not excuse all who ask for it, or from elsewhere than the
+/// registries; without a source it is ours.
+fn refused(
+    (name, asked_by): (&str, &[String]),
+    source: Option<&str>,
+    banned: &[Ban],
+    registries: &[String],
+) -> Option<String> {
+    let is_excused = |ban: &Ban| !ban.wrappers.is_empty() && asked_by.iter().all(|user| ban.wrappers.contains(user));
+    if banned.iter().any(|ban| ban.name == name && !is_excused(ban)) {
         return Some("banned by deny.toml".into());
     }
     let source = source?;
@@ -54,10 +63,39 @@ fn refused(name: &str, source: Option<&str>, banned: &[String], registries: &[St
     (!registries.iter().any(|r| r == registry)).then(|| format!("comes from {source}, which deny.toml does not allow"))
 }
 
-/// The names in `deny = [ { name = "…" … } ]`.
-fn names(toml: &str) -> Vec<String> {
+/// A crate that may not be linked in, but below these.
+#[derive(Debug, PartialEq)]
+struct Ban {
+    name: String,
+    wrappers: Vec<String>,
+}
+
+/// `deny = [ { name = "…", wrappers = ["…"] … } ]`, one a line.
+fn bans(toml: &str) -> Vec<Ban> {
     let table = toml.split("[bans]").nth(1).and_then(|t| t.split("\n[").next()).unwrap_or_default();
-    table.split("name = \"").skip(1).filter_map(|t| t.split('"').next()).map(str::to_string).collect()
+    let quoted = |text: &str| text.split('"').skip(1).step_by(2).map(str::to_string).collect::<Vec<_>>();
+    let ban = |line: &str| {
+        let name = quoted(line.split_once("name = ")?.1).into_iter().next()?;
+        let wrappers = line.split_once("wrappers = [").and_then(|(_, rest)| rest.split(']').next()).map(quoted);
+        Some(Ban { name, wrappers: wrappers.unwrap_or_default() })
+    };
+    table.lines().filter(|line| line.trim_start().starts_with('{')).filter_map(ban).collect()
+}
+
+/// Who asks for each package, by name.
+fn users(metadata: &serde_json::Value) -> BTreeMap<String, Vec<String>> {
+    let texts = |value: &serde_json::Value, key: &str| value[key].as_str().unwrap_or_default().to_string();
+    let all = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let names: BTreeMap<String, String> =
+        all(&metadata["packages"]).iter().map(|package| (texts(package, "id"), texts(package, "name"))).collect();
+    let name_of = |id: &str| names.get(id).cloned().unwrap_or_else(|| id.to_string());
+    let mut users: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for node in all(&metadata["resolve"]["nodes"]) {
+        for used in all(&node["dependencies"]) {
+            users.entry(name_of(used.as_str().unwrap_or_default())).or_default().push(name_of(&texts(&node, "id")));
+        }
+    }
+    users
 }
 
 /// The strings of `key = [ … ]` in a table of a TOML file.
@@ -106,16 +144,16 @@ mod tests {
 
     #[test]
     fn bans_and_sources() {
-        let deny = "[bans]\ndeny = [\n  { name = \"bad\", reason = \"x\" },\n  { name = \"worse\" },\n]\n\n[sources]\n\
+        let deny = "[bans]\ndeny = [\n  { name = \"bad\", reason = \"x\" },\n  { name = \"worse\", wrappers = [\"user\"] },\n]\n\n[sources]\n\
                     allow-registry = [\"https://here\"]\n";
-        let (banned, registries) = (names(deny), list(deny, "[sources]", "allow-registry"));
+        let (banned, registries) = (bans(deny), list(deny, "[sources]", "allow-registry"));
         assert_eq!((banned.len(), registries.len()), (2, 1));
-        let check = |name: &str, source: Option<&str>| refused(name, source, &banned, &registries).is_none();
+        let check = |name: &str, source: Option<&str>| refused((name, &[]), source, &banned, &registries).is_none();
+        let asked_by = |user: &str| refused(("worse", &[user.to_string()]), None, &banned, &registries).is_none();
+        assert!(asked_by("user") && !asked_by("another"));
         assert!(check("good", Some("registry+https://here")) && check("ours", None));
         assert!(
-            !check("worse", None)
-                && !check("good", Some("git+https://there"))
-                && !check("x", Some("registry+https://y"))
+            !check("bad", None) && !check("good", Some("git+https://there")) && !check("x", Some("registry+https://y"))
         );
     }
 
