@@ -22,7 +22,7 @@ pub(super) const STEPS: &[Step] = &[
         memory,
     ),
     step("measure wakeup --duration 200ms --cpu 3 --json", 0, &[], wakeup),
-    step("measure network --duration 300ms --json", 0, &[], network),
+    step("measure network --duration 3s --json", 0, &[], network),
     step(
         "run --per-node --json -- sh -c 'x=$(head -c 4000000 /dev/zero | tr \"\\000\" x); sleep 2; echo ${#x}'",
         0,
