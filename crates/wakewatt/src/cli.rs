@@ -19,6 +19,7 @@ use crate::output::Colour;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use wakewatt_core::units::{parse_bytes, parse_ns};
+use wakewatt_lab::quiet;
 
 /// Weighs wake-up latency against watts: finds what idle states, frequency and memory wiring cost on this machine.
 #[derive(Debug, Parser)]
@@ -272,7 +273,7 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "WEIGHT", value_parser = ["problem", "risk", "note"])]
     pub fail_on: Option<String>,
     /// Wait for a quiet spell first, at most this long; then measure all the same and say so
-    #[arg(long, value_name = "TIME", value_parser = parse_ns, conflicts_with_all = ["host", "sysroot"])]
+    #[arg(long, value_name = "TIME", value_parser = parse_wait_ns, conflicts_with_all = ["host", "sysroot"])]
     pub wait_quiet: Option<u64>,
     /// Seed of the randomised order; from the clock when not given
     #[arg(long, value_name = "NUMBER")]
@@ -280,6 +281,17 @@ pub struct DoctorArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub from: From,
+}
+
+/// A shorter wait than a quiet spell takes could never end well.
+fn parse_wait_ns(text: &str) -> Result<u64, String> {
+    let least_ns = quiet::LOOK_NS * quiet::SPELL as u64;
+    match parse_ns(text)? {
+        ns if ns < least_ns => {
+            Err(format!("a quiet spell takes {} s, so give {0} s or more", least_ns / 1_000_000_000))
+        }
+        ns => Ok(ns),
+    }
 }
 
 /// Arguments of `recover`.

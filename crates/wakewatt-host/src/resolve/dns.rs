@@ -3,6 +3,7 @@
 //! Messages are simple-dns's. An answer counts if it comes from the server that was asked (the socket is connected), carries
 //! our number and repeats our question (RFC 5452); any other is passed over, and the wait goes on. The number comes from the
 //! kernel's generator, the port is a fresh one of the kernel's choice for every question. Aliases are followed eight deep.
+//! There are servers that drop or refuse questions for AAAA: where A gave addresses, these count.
 
 use super::config::Config;
 use simple_dns::rdata::RData;
@@ -27,11 +28,20 @@ enum Said {
     Cut,
 }
 
-/// Every address of a name; none if the servers say that there is none. An error: nobody could say.
-pub(super) fn addresses(name: &str, config: &Config, until: Instant) -> Result<Vec<IpAddr>, String> {
-    let mut all = Vec::new();
-    for kind in [TYPE::A, TYPE::AAAA] {
-        all.extend(of_kind(name, kind, config, until)?);
+/// Every address of a name; none if the servers say that there is none. An error: nobody could say. Once there are IPv4
+/// addresses, others are waited for no longer than `patience_for_more`.
+pub(super) fn addresses(
+    name: &str,
+    config: &Config,
+    until: Instant,
+    patience_for_more: Duration,
+) -> Result<Vec<IpAddr>, String> {
+    let mut all = of_kind(name, TYPE::A, config, until)?;
+    let until = if all.is_empty() { until } else { until.min(Instant::now() + patience_for_more) };
+    match of_kind(name, TYPE::AAAA, config, until) {
+        Ok(more) => all.extend(more),
+        Err(why) if all.is_empty() => return Err(why),
+        Err(_) => {}
     }
     all.truncate(MAX_ADDRESSES);
     Ok(all)

@@ -25,6 +25,8 @@ use std::time::{Duration, Instant};
 
 /// All that one name may cost.
 const DEADLINE: Duration = Duration::from_secs(10);
+/// A name server that answers one question answers another as fast, or does not mean to.
+const PATIENCE_FOR_MORE: Duration = Duration::from_secs(1);
 
 /// Why a name has no address.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -83,11 +85,19 @@ pub struct Resolver {
     /// The servers' port.
     port: u16,
     deadline: Duration,
+    /// For IPv6 addresses, once there are others.
+    patience_for_more: Duration,
 }
 
 impl Default for Resolver {
     fn default() -> Resolver {
-        Resolver { hosts: "/etc/hosts".into(), config: "/etc/resolv.conf".into(), port: 53, deadline: DEADLINE }
+        Resolver {
+            hosts: "/etc/hosts".into(),
+            config: "/etc/resolv.conf".into(),
+            port: 53,
+            deadline: DEADLINE,
+            patience_for_more: PATIENCE_FOR_MORE,
+        }
     }
 }
 
@@ -140,11 +150,8 @@ impl Resolver {
         let config = Config::read(&self.config, self.port);
         let until = Instant::now() + self.deadline;
         for candidate in config.candidates(name) {
-            let found = dns::addresses(&candidate, &config, until).map_err(|why| ResolveError::NoAnswer {
-                host: name.into(),
-                why,
-                config: self.config.clone(),
-            })?;
+            let found = dns::addresses(&candidate, &config, until, self.patience_for_more)
+                .map_err(|why| ResolveError::NoAnswer { host: name.into(), why, config: self.config.clone() })?;
             if !found.is_empty() {
                 return Ok(found.into_iter().map(|ip| SocketAddr::new(ip, 0)).collect());
             }

@@ -65,6 +65,7 @@ impl Served {
             config: folder.path().join("resolv.conf"),
             port,
             deadline: Duration::from_secs(60),
+            patience_for_more: Duration::from_secs(60),
         };
         Served { resolver, log, _folder: folder }
     }
@@ -181,6 +182,26 @@ fn a_server_that_fails_ends_the_search_and_says_so() {
     let start = Instant::now();
     assert!(matches!(hurried.find("db.example"), Err(ResolveError::NoAnswer { .. })));
     assert!(start.elapsed() < Duration::from_secs(25), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_question_for_more_that_fails_or_is_dropped_takes_nothing_away() {
+    let refuses: Does = |is_tcp, name, kind, question| match kind {
+        TYPE::A => honest(is_tcp, name, kind, question),
+        _ => vec![answer(question, &[], RCODE::ServerFailure)],
+    };
+    let served = Served::by(refuses, "", "");
+    assert_eq!(served.find("db.example").unwrap(), ["127.0.0.2:80"]);
+    let drops: Does = |is_tcp, name, kind, question| match kind {
+        TYPE::A => honest(is_tcp, name, kind, question),
+        _ => Vec::new(),
+    };
+    // Waiting for it as for the first would use up the deadline.
+    let mut served = Served::by(drops, "options timeout:30 attempts:5", "");
+    served.resolver.patience_for_more = Duration::from_millis(100);
+    let start = Instant::now();
+    assert_eq!(served.find("db.example").unwrap(), ["127.0.0.2:80"]);
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
 #[test]

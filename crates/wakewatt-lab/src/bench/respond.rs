@@ -4,15 +4,15 @@
 //! nothing. It binds to loopback unless told otherwise, since whoever reaches the port can make this CPU work. TCP
 //! serves several connections, each in a thread of its own, so that nobody waits for a slow client: one that sends
 //! nothing for 30 s is closed, one that takes more than a second for a request once begun, and one that does not read its
-//! replies. More than the limit are closed at once.
+//! replies. More than the limit are closed at once, also more than a few from one address: nobody holds every place.
 
 use super::wire::{Direction, LENGTH, Message};
 use super::*;
 use std::io::{ErrorKind, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use wakewatt_core::samples::Scheduling;
@@ -27,6 +27,8 @@ const SILENT_LIMIT_NS: u64 = 30_000_000_000;
 const PIECE_LIMIT_NS: u64 = 1_000_000_000;
 /// Connections at a time. A measurement needs one.
 const MOST_CONNECTIONS: usize = 16;
+/// Of these, from one address.
+const MOST_OF_ONE: usize = 4;
 
 /// How to respond.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +61,10 @@ pub struct Responder {
 impl Responder {
     /// Binds and answers from two threads.
     pub fn start(spec: &RespondSpec) -> Result<Responder, BenchError> {
+        Responder::with_limit(spec, SILENT_LIMIT_NS)
+    }
+
+    fn with_limit(spec: &RespondSpec, silent_limit_ns: u64) -> Result<Responder, BenchError> {
         if let Some(cpu) = spec.cpu {
             check_cpu(cpu)?;
         }
@@ -74,7 +80,7 @@ impl Responder {
             Responder { address, scheduling: Scheduling::Other("not started".into()), stop, threads: Vec::new() };
         responder.spawn(spec, ready.clone(), move |cpu, stop| serve_udp(&udp, cpu, stop))?;
         let connection = spec.clone();
-        responder.spawn(spec, ready, move |_, stop| serve_tcp(&tcp, &connection, stop))?;
+        responder.spawn(spec, ready, move |_, stop| serve_tcp(&tcp, &connection, silent_limit_ns, stop))?;
         for _ in 0..2 {
             responder.scheduling = is_ready
                 .recv()
@@ -172,26 +178,54 @@ fn serve_udp(socket: &UdpSocket, cpu: Option<Cpu>, stop: &AtomicBool) {
     }
 }
 
-fn serve_tcp(listener: &TcpListener, spec: &RespondSpec, stop: &AtomicBool) {
-    let n_open = AtomicUsize::new(0);
+/// Who is connected.
+#[derive(Debug, Default)]
+struct Places(Mutex<Vec<IpAddr>>);
+
+impl Places {
+    /// A place, if there is one for this peer; dropping it gives it back.
+    fn take(&self, peer: IpAddr) -> Option<Place<'_>> {
+        let peer = peer.to_canonical();
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let n_own = taken.iter().filter(|other| **other == peer).count();
+        (taken.len() < MOST_CONNECTIONS && n_own < MOST_OF_ONE).then(|| {
+            taken.push(peer);
+            Place { places: self, peer }
+        })
+    }
+}
+
+struct Place<'a> {
+    places: &'a Places,
+    peer: IpAddr,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut taken = self.places.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = taken.iter().position(|other| *other == self.peer) {
+            taken.swap_remove(at);
+        }
+    }
+}
+
+fn serve_tcp(listener: &TcpListener, spec: &RespondSpec, silent_limit_ns: u64, stop: &AtomicBool) {
+    let places = Places::default();
     std::thread::scope(|scope| {
         while !stop.load(Ordering::Relaxed) {
             match listener.accept() {
-                // Closed at once: one more thread would be the price of knocking.
-                Ok(_) if n_open.load(Ordering::Relaxed) >= MOST_CONNECTIONS => {}
-                Ok((stream, _)) => {
-                    n_open.fetch_add(1, Ordering::Relaxed);
-                    let serve = || {
+                Ok((stream, peer)) => {
+                    // Closed at once: one more thread would be the price of knocking.
+                    let Some(place) = places.take(peer.ip()) else { continue };
+                    let serve = move || {
                         // As the responder itself is pinned and scheduled; refused there, it was said so at the start.
                         if let Ok(_thread) = MeasuringThread::enter(spec.cpu, spec.fifo_priority) {
-                            let _ = serve_connection(stream, spec.cpu, stop);
+                            let _ = serve_connection(stream, spec.cpu, silent_limit_ns, stop);
                         }
-                        n_open.fetch_sub(1, Ordering::Relaxed);
+                        drop(place);
                     };
-                    let name = std::thread::Builder::new().name("wakewatt-respond".into());
-                    if name.spawn_scoped(scope, serve).is_err() {
-                        n_open.fetch_sub(1, Ordering::Relaxed);
-                    }
+                    // Without a thread the connection and its place are dropped with what it would have run.
+                    let _ = std::thread::Builder::new().name("wakewatt-respond".into()).spawn_scoped(scope, serve);
                 }
                 // Nobody there: look again soon. A connection waits at most this long, before anything is measured.
                 Err(_) => drop(sleep::sleep_until(clock::monotonic_ns() + 20_000_000)),
@@ -200,7 +234,12 @@ fn serve_tcp(listener: &TcpListener, spec: &RespondSpec, stop: &AtomicBool) {
     });
 }
 
-fn serve_connection(mut stream: TcpStream, cpu: Option<Cpu>, stop: &AtomicBool) -> std::io::Result<()> {
+fn serve_connection(
+    mut stream: TcpStream,
+    cpu: Option<Cpu>,
+    silent_limit_ns: u64,
+    stop: &AtomicBool,
+) -> std::io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(STOP_LOOK))?;
@@ -211,7 +250,7 @@ fn serve_connection(mut stream: TcpStream, cpu: Option<Cpu>, stop: &AtomicBool) 
     let (mut heard_at_ns, mut begun_at_ns) = (clock::monotonic_ns(), 0);
     while !stop.load(Ordering::Relaxed) {
         let is_late = |now_ns: u64| match n_filled {
-            0 => now_ns - heard_at_ns > SILENT_LIMIT_NS,
+            0 => now_ns - heard_at_ns > silent_limit_ns,
             _ => now_ns - begun_at_ns > PIECE_LIMIT_NS,
         };
         if is_late(clock::monotonic_ns()) {
@@ -259,16 +298,19 @@ mod tests {
     }
 
     fn is_answered(stream: &mut TcpStream) -> bool {
-        stream.write_all(&Message::request(1, 1).encode()).unwrap();
+        // Who is hung up on may learn it while writing.
+        let is_written = stream.write_all(&Message::request(1, 1).encode()).is_ok();
         let mut reply = [0; LENGTH];
-        stream.read_exact(&mut reply).is_ok()
+        is_written
+            && stream.read_exact(&mut reply).is_ok()
             && Message::decode(&reply).is_some_and(|m| m.direction == Direction::Reply)
     }
 
     #[test]
     fn silent_and_slow_clients_hold_nobody_up() {
         let spec = RespondSpec { fifo_priority: None, ..RespondSpec::loopback(None) };
-        let responder = Responder::start(&spec).unwrap();
+        // Nobody waits for the limit of silence here, however slow the machine.
+        let responder = Responder::with_limit(&spec, u64::MAX).unwrap();
         // One says nothing, one stops in the middle, one sends and never reads.
         let silent = connected(responder.address());
         let mut slow = connected(responder.address());
@@ -288,21 +330,37 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_limit_are_closed_and_places_come_free() {
+    fn more_than_the_limit_of_one_address_are_closed_and_places_come_free() {
         let spec = RespondSpec { fifo_priority: None, ..RespondSpec::loopback(None) };
         let responder = Responder::start(&spec).unwrap();
-        let mut all: Vec<TcpStream> = (0..MOST_CONNECTIONS).map(|_| connected(responder.address())).collect();
+        let mut all: Vec<TcpStream> = (0..MOST_OF_ONE).map(|_| connected(responder.address())).collect();
         assert!(all.iter_mut().all(is_answered));
-        assert_eq!(connected(responder.address()).read(&mut [0; 1]).unwrap_or(0), 0, "closed");
+        assert!(!is_answered(&mut connected(responder.address())), "closed");
         drop(all);
         let start = std::time::Instant::now();
-        let is_free = || {
-            let mut stream = connected(responder.address());
-            let _ = stream.write_all(&Message::request(1, 1).encode());
-            matches!(stream.read(&mut [0; LENGTH]), Ok(n) if n > 0)
-        };
-        while !is_free() {
+        while !is_answered(&mut connected(responder.address())) {
             assert!(start.elapsed() < PATIENCE, "no place came free");
         }
+    }
+
+    #[test]
+    fn silence_ends_at_the_limit() {
+        let spec = RespondSpec { fifo_priority: None, ..RespondSpec::loopback(None) };
+        let responder = Responder::with_limit(&spec, 1).unwrap();
+        assert_eq!(connected(responder.address()).read(&mut [0; 1]).unwrap(), 0);
+    }
+
+    #[test]
+    fn one_address_holds_few_places_and_all_together_no_more_than_there_are() {
+        let places = Places::default();
+        let peer = |n: usize| IpAddr::from([192, 0, 2, u8::try_from(n).unwrap()]);
+        let mapped: IpAddr = "::ffff:192.0.2.1".parse().unwrap();
+        let mut own: Vec<Place<'_>> = (0..MOST_OF_ONE).filter_map(|_| places.take(peer(1))).collect();
+        assert_eq!(own.len(), MOST_OF_ONE);
+        assert!(places.take(peer(1)).is_none() && places.take(mapped).is_none());
+        let others: Vec<Place<'_>> = (2..100).filter_map(|n| places.take(peer(n))).collect();
+        assert_eq!(others.len(), MOST_CONNECTIONS - MOST_OF_ONE);
+        own.pop();
+        assert!(places.take(peer(1)).is_some());
     }
 }

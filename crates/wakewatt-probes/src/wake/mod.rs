@@ -138,12 +138,15 @@ impl WakeProbe {
     /// Loads and attaches.
     pub fn attach(spec: &Spec) -> Result<WakeProbe, ProbeError> {
         // Elsewhere than in the first PID namespace the iterator would see too few tasks.
-        let is_ahead = namespace::has_kernel_process_ids() && is_before_6_4(&release());
-        match WakeProbe::attach_with(spec, is_ahead) {
+        let is_old = is_before_6_4(&release());
+        let is_ahead = is_old && namespace::has_kernel_process_ids();
+        let (mut probe, refused) = match WakeProbe::attach_with(spec, is_ahead) {
             // What this kernel lacks for that it may not need for the rest.
-            Err(_) if is_ahead => WakeProbe::attach_with(spec, false),
-            done => done,
-        }
+            Err(why) if is_ahead => (WakeProbe::attach_with(spec, false)?, Some(why)),
+            done => (done?, None),
+        };
+        probe.gaps.extend(room_gap(is_old, probe.is_ahead, refused.as_ref()));
+        Ok(probe)
     }
 
     fn attach_with(spec: &Spec, is_ahead: bool) -> Result<WakeProbe, ProbeError> {
@@ -343,6 +346,19 @@ fn release() -> String {
 }
 
 /// Up to 6.3 making a task's storage is a kmalloc, which must not happen under the scheduler's locks.
+/// What is to be known where room is made under the scheduler's locks though the kernel is too old for it.
+fn room_gap(is_old: bool, is_ahead: bool, refused: Option<&ProbeError>) -> Option<String> {
+    let why = match refused {
+        _ if !is_old || is_ahead => return None,
+        Some(why) => why.to_string(),
+        None => "inside a PID namespace it sees too few of them".into(),
+    };
+    Some(format!(
+        "wake-ups without taking memory under the scheduler's locks, which before Linux 6.4 can make the kernel wait for its \
+         own lock: the iterator over tasks cannot be used: {why}"
+    ))
+}
+
 fn is_before_6_4(release: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u32>().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < (6, 4)
@@ -408,5 +424,14 @@ mod tests {
         ] {
             assert_eq!(is_before_6_4(release), is_old, "{release}");
         }
+    }
+
+    #[test]
+    fn memory_taken_under_locks_of_an_old_kernel_is_said() {
+        assert_eq!(room_gap(false, false, None), None);
+        assert_eq!(room_gap(true, true, None), None);
+        assert!(room_gap(true, false, None).is_some_and(|gap| gap.contains("PID namespace")));
+        let gap = room_gap(true, false, Some(&ProbeError::NotBuilt)).unwrap();
+        assert!(gap.contains("6.4") && gap.contains(&ProbeError::NotBuilt.to_string()), "{gap}");
     }
 }

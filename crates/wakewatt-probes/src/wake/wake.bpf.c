@@ -25,7 +25,8 @@
 //
 // Before 6.4 room for a task's waking is not made while it is woken: sched_waking and sched_wakeup_new run with the task's,
 // or the run queue's, lock held, and the kernel allocates there with kmalloc, which may wake kswapd: it would want the
-// same lock. A fork and the iterator hold none. From 6.4 on it comes from lists of the allocator for eBPF.
+// same lock. A fork and the iterator hold none. Where the iterator cannot be used (refused, or a PID namespace) it is made
+// there all the same, and the trace says so. From 6.4 on it comes from lists of the allocator for eBPF.
 // Nothing here loops, and nothing is keyed by process id on the hot path. Per-CPU arrays and task storage need no locks.
 // The hot path is sched_waking and sched_switch between tasks: storage, one clock reading, a count.
 #include "cells.h"
@@ -48,7 +49,7 @@ const volatile u32 filter = FILTER_NONE;
 const volatile u64 filter_cgroup = 0;
 const volatile u32 filter_cgroup_level = 0;
 const volatile bool is_recording = 0;
-const volatile bool is_making_room = 0;	    // while waking: from 6.4 on
+const volatile bool is_making_room = 0;	    // while waking: from 6.4 on, or without the iterator
 const volatile bool is_empty = 0;	    // only to measure what being attached costs
 const volatile u32 polling_state = 0xffff;  // index of the state that spins
 const volatile u64 tick_function = 0;	    // address of the tick's timer function; 0 when hidden

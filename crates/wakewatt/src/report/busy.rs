@@ -5,11 +5,12 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::busy::{Busy, QuietWait, Taken, WaitEnd};
 use wakewatt_core::samples::experiment::ExperimentRun;
 
-/// The line; none for a quiet machine.
+/// The line; none where no run was made on a busy machine.
 pub(super) fn line(evidence: &Evidence, runs: &[&ExperimentRun]) -> Option<String> {
-    let busy = Busy::during(runs).map(|busy| {
+    let disturbed: Vec<&ExperimentRun> = runs.iter().copied().filter(|run| Busy::during(&[run]).is_some()).collect();
+    let busy = Busy::during(&disturbed).map(|busy| {
         format!(
-            "The machine was busy: {} of {} blocks were disturbed ({}). An effect is stated by the near end of its interval",
+            "The machine was busy: {} of {} blocks were disturbed ({})",
             busy.n_disturbed,
             busy.n_blocks,
             shares("up to ", busy.most_steal_ratio, busy.most_foreign_ratio)
@@ -23,6 +24,8 @@ pub(super) fn line(evidence: &Evidence, runs: &[&ExperimentRun]) -> Option<Strin
         (Some(busy), Some(waited)) => format!("{busy}. {waited}"),
     };
     let advice = match evidence.quiet_wait {
+        // An experiment over settings has no such option.
+        None if evidence.conclusions.is_some() => "Repeat it when the machine is quiet.",
         Some(_) => "Repeat it at a quieter hour.",
         None => "Repeat it when it is quiet: wakewatt doctor --wait-quiet 10min waits for that.",
     };

@@ -131,7 +131,11 @@ fn of_run(run: &ExperimentRun) -> Verdict {
         Some(but) => format!("{core}; but {but}."),
         None => format!("{core}."),
     };
-    Verdict { kind, sentence, how_sure: how_sure(run, effect), busy: None, warnings }
+    let mut how_sure = how_sure(run, effect);
+    if matches!(kind, Kind::Slower | Kind::Faster) && Busy::during(&[run]).is_some() {
+        how_sure += " On a busy machine the effect is stated by the near end of its interval.";
+    }
+    Verdict { kind, sentence, how_sure, busy: None, warnings }
 }
 
 /// `interval 4.6–5.9 at 95 % over all looks, 10 rounds, 34 us against 6.5 us`.
@@ -515,6 +519,7 @@ mod tests {
         let low = ratio(run.effects[0].ratio_low);
         let verdict = report.verdict();
         assert!(verdict.sentence.contains(&format!("takes at least {low} times as long")), "{}", verdict.sentence);
+        assert!(verdict.how_sure.contains("near end of its interval"), "{}", verdict.how_sure);
         let line = verdict.busy.unwrap();
         for part in
             [&format!("{n} of {n} blocks were disturbed") as &str, "took up to 30 %", "up to 12 %", "--wait-quiet"]
@@ -530,6 +535,27 @@ mod tests {
             assert!(at.is_some_and(|at| at < sure), "{name}");
         }
         assert!(report.to_text(crate::report::text::Style::default()).lines().all(|l| l.chars().count() <= 80));
+    }
+
+    #[test]
+    fn one_busy_run_is_told_and_a_bound_only_where_one_is_stated() {
+        let taken = Some(Taken { steal_ratio: 0.3, foreign_ratio: None });
+        // A short busy run beside a long quiet one.
+        let mut report = sample::two_arms();
+        let mut quiet = report.evidence.experiment.clone().unwrap();
+        let busy = report.evidence.experiment.as_mut().unwrap();
+        busy.blocks.iter_mut().for_each(|b| b.taken = taken);
+        quiet.blocks.iter_mut().for_each(|b| b.taken = Some(Taken::default()));
+        quiet.blocks = [quiet.blocks.clone(), quiet.blocks.clone()].concat();
+        let line = super::busy::line(&report.evidence, &[&quiet, report.evidence.experiment.as_ref().unwrap()]);
+        assert!(line.is_some_and(|line| line.contains("The machine was busy") && !line.contains("near end")));
+        // No bound is stated of what is undecided, and a study has no option to wait with.
+        let mut report = sample::undecided();
+        report.evidence.experiment.as_mut().unwrap().blocks.iter_mut().for_each(|b| b.taken = taken);
+        assert!(!report.verdict().how_sure.contains("near end"));
+        report.evidence.conclusions = Some(Default::default());
+        let line = report.verdict().busy.unwrap();
+        assert!(line.contains("busy") && !line.contains("--wait-quiet") && !line.contains("near end"), "{line}");
     }
 
     #[test]

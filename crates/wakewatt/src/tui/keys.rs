@@ -30,6 +30,20 @@ enum Found {
 }
 
 impl Decoder {
+    /// Is there an Escape that may be the key or begin a sequence?
+    pub(super) fn is_waiting(&self) -> bool {
+        self.rest == [ESC]
+    }
+
+    /// Nothing followed: an Escape that stood last was the key.
+    pub(super) fn pause(&mut self) -> Vec<Event> {
+        if !self.is_waiting() {
+            return Vec::new();
+        }
+        self.rest.clear();
+        key(KeyCode::Esc).into_iter().collect()
+    }
+
     /// The keys in what was read.
     pub(super) fn keys(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut all = std::mem::take(&mut self.rest);
@@ -58,9 +72,10 @@ fn key(code: KeyCode) -> Option<Event> {
 
 fn first(bytes: &[u8]) -> Found {
     let event = match bytes[0] {
-        // Escape alone is the key; before anything else it begins a sequence, or says that Alt was held.
+        // Escape alone is the key, once nothing follows; before anything else it begins a sequence, or says that Alt was held.
         ESC => match bytes.get(1) {
-            None | Some(&ESC) => key(KeyCode::Esc),
+            None => return Found::Unfinished,
+            Some(&ESC) => key(KeyCode::Esc),
             Some(b'[') => return control_sequence(bytes),
             Some(b'O') => match bytes.get(2) {
                 None => return Found::Unfinished,
@@ -170,7 +185,13 @@ mod tests {
             });
             words.collect::<Vec<_>>().join(" ")
         };
-        words(Decoder::default().keys(bytes))
+        let mut decoder = Decoder::default();
+        let mut whole = decoder.keys(bytes);
+        whole.extend(decoder.pause());
+        let mut pieces: Vec<Event> = bytes.iter().flat_map(|byte| decoder.keys(&[*byte])).collect();
+        pieces.extend(decoder.pause());
+        assert_eq!(whole, pieces, "{bytes:?} byte by byte");
+        words(whole)
     }
 
     #[test]
@@ -195,6 +216,10 @@ mod tests {
     #[test]
     fn a_sequence_in_pieces_is_one_key_and_rubbish_ends() {
         let mut decoder = Decoder::default();
+        assert_eq!((decoder.keys(b"\x1b"), decoder.is_waiting()), (vec![], true));
+        assert_eq!(decoder.keys(b"[A"), [Event::Key(KeyCode::Up)]);
+        assert_eq!(decoder.keys(b"\x1b"), []);
+        assert_eq!((decoder.pause(), decoder.pause()), (vec![Event::Key(KeyCode::Esc)], vec![]));
         assert_eq!(decoder.keys(b"\x1b["), []);
         assert_eq!(decoder.keys(b"1;2A\xe2\x82"), [Event::Key(KeyCode::Up)]);
         assert_eq!(decoder.keys(b"\xac"), [Event::Key(KeyCode::Char('\u{20ac}'))]);

@@ -33,6 +33,8 @@ use wakewatt_host::clock;
 
 /// Length of the first interval.
 const FIRST_NS: u64 = 300_000_000;
+/// The rest of a sequence comes with its Escape, or within this over a slow line.
+const ESCAPE_NS: u64 = 50_000_000;
 
 /// Runs the screen until its user ends it.
 pub fn run(
@@ -66,15 +68,17 @@ pub fn run(
             return Err(if gone::is_gone(rustix::stdio::stdout()) { gone::error() } else { error.into() });
         }
         let left_ns = due_ns.saturating_sub(clock::monotonic_ns());
+        // Whether an Escape was the key shows when nothing follows it.
+        let left_ns = if screen.is_waiting() { left_ns.min(ESCAPE_NS) } else { left_ns };
         let woken = wait.wait_for(Some(screen.input()), Some(rustix::stdio::stdout()), left_ns);
         // A signal counts before any key: it may have come because the terminal went.
         if interrupt.is_set() {
             return Ok(Code::Interrupted);
         }
         match woken {
-            Woken::Time => {}
+            Woken::Time if !screen.is_waiting() => {}
             Woken::Gone => return Err(gone::error()),
-            Woken::Signal | Woken::Input => match screen.heard() {
+            Woken::Time | Woken::Signal | Woken::Input => match screen.heard() {
                 Heard::Gone => return Err(gone::error()),
                 Heard::Keys(keys) => effects.extend(keys.into_iter().filter_map(|key| update(&mut state, key))),
             },

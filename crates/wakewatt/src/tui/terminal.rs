@@ -103,6 +103,11 @@ impl Screen {
         self.tty.as_ref().map_or(rustix::stdio::stdin(), AsFd::as_fd)
     }
 
+    /// Must be looked again soon whether an Escape was a key?
+    pub(super) fn is_waiting(&self) -> bool {
+        self.decoder.is_waiting()
+    }
+
     /// What has been pressed, without waiting for it: one look, one read.
     pub(super) fn heard(&mut self) -> Heard {
         let mut bytes = [0u8; 1024];
@@ -117,7 +122,7 @@ impl Screen {
             return Heard::Gone;
         }
         if !seen.contains(PollFlags::IN) {
-            return Heard::Keys(Vec::new());
+            return Heard::Keys(self.decoder.pause());
         }
         match rustix::io::read(self.input(), &mut bytes) {
             Ok(0) => {

@@ -32,7 +32,7 @@ fn mode(path: &Path, mode: u32) {
 #[test]
 fn root_acts_by_no_file_that_others_may_write() {
     if !is_root() {
-        eprintln!("SKIPPED root_acts_by_no_file_that_others_may_write: only root is refused");
+        crate::live::skipped("root_acts_by_no_file_that_others_may_write", "only root is refused");
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -161,7 +161,7 @@ fn salt(value: &mut serde_json::Value, n: &mut usize) {
         serde_json::Value::String(text) if text.contains(' ') => {
             *n += 1;
             text.push_str(&format!(
-                " /home/{WORD}/x, http://{WORD}/y?{WORD}#{WORD} {WORD}@{WORD}.example {WORD}.example:80 (/dev/mapper/{WORD}) \
+                " /home/{WORD}/x, http://{WORD}url/y?{WORD}#{WORD} {WORD}@{WORD}.example {WORD}.example:80 (/dev/mapper/{WORD}) \
                  /sys/fs/cgroup/{WORD}/cpu.max /sys/class/net/{WORD}/mtu 10.9.8.7 enx0a0b0c0d0e0f --file=/srv/{WORD}"
             ));
         }
@@ -173,6 +173,7 @@ fn salt(value: &mut serde_json::Value, n: &mut usize) {
 
 #[test]
 fn no_canary_survives_a_run_file() {
+    let mut n_meters = 0;
     for (name, report) in sample::all() {
         let run = RunFile::of(
             &report.evidence,
@@ -197,6 +198,20 @@ fn no_canary_survives_a_run_file() {
             load.kind = wakewatt_core::samples::load::Kind::Command;
             load.title = format!("/opt/{WORD}/{WORD} --password {WORD}");
         }
+        let of_load = salted.load.iter_mut().flat_map(|l| &mut l.levels).filter_map(|l| l.energy.as_mut());
+        let energy = salted.energy.iter_mut().chain(of_load);
+        for meter in energy.flat_map(|e| &mut e.meters) {
+            n_meters += 1;
+            meter.meter = "command".into();
+            let line = format!("{WORD}_TOKEN={WORD}; echo 5 # {WORD}");
+            meter.channels.iter_mut().for_each(|c| c.channel.name = line.clone());
+            let totals = meter.total.iter_mut();
+            totals.for_each(|t| (t.of, t.without) = (vec![line.clone()], vec![line.clone()]));
+        }
+        // A host is known only from its URL, which may come later, or from the resolver's words.
+        for text in ["no address for {}bmc1: none", "{}bmc2.corp did not answer", "meter https://{}bmc2.corp/x"] {
+            salted.chosen_because.push(text.replace("{}", WORD));
+        }
         if let Some(trace) = &mut salted.trace {
             trace.scope = format!("process 7 ({WORD})");
             trace.processes.iter_mut().for_each(|p| p.name = WORD.into());
@@ -214,6 +229,7 @@ fn no_canary_survives_a_run_file() {
         // What is masked stays as it is.
         assert_eq!(masked.clone().masked(&mut Names::default()).unwrap(), masked, "{name}");
     }
+    assert!(n_meters > 0, "no sample has a meter");
 }
 
 #[test]

@@ -16,13 +16,32 @@ pub fn addresses(text: &str) -> String {
         if is_token(c) {
             token.push(c);
         } else {
-            out.push_str(mask_token(&token, out.ends_with("//")));
+            push_masked(&mut out, &token);
             token.clear();
             out.push(c);
         }
     }
-    out.push_str(mask_token(&token, out.ends_with("//")));
+    push_masked(&mut out, &token);
     out
+}
+
+/// What ends a sentence or a clause may stand behind an address, or belong to it (`fe80::`).
+fn push_masked(out: &mut String, token: &str) {
+    const MARKS: [char; 4] = ['.', ':', '-', '_'];
+    let is_after_slashes = out.ends_with("//");
+    let bare = token.trim_end_matches(MARKS);
+    let mut part = if is_after_slashes || is_ipv4(bare) { bare } else { token };
+    loop {
+        let masked = mask_token(part, is_after_slashes);
+        match part.strip_suffix(MARKS) {
+            Some(shorter) if masked == part => part = shorter,
+            _ => {
+                out.push_str(masked);
+                out.push_str(&token[part.len()..]);
+                return;
+            }
+        }
+    }
 }
 
 fn mask_token(token: &str, is_after_slashes: bool) -> &str {
@@ -75,8 +94,13 @@ mod tests {
         let cases = [
             ("192.168.1.20", "0.0.0.0"),
             ("10.0.0.1:8080 up", "0.0.0.0 up"),
-            ("mac 52:54:00:12:34:56.", "mac 52:54:00:12:34:56."),
+            ("mac 52:54:00:12:34:56.", "mac 00:00:00:00:00:00."),
             ("mac 52:54:00:12:34:56 ok", "mac 00:00:00:00:00:00 ok"),
+            ("10.1.2.3. Then 10.1.2.3: no, 10.0.0.1:80: no", "0.0.0.0. Then 0.0.0.0: no, 0.0.0.0: no"),
+            ("fe80::aa:1: no", "::: no"),
+            ("fe80:: and fe80::. and ::", ":: and ::. and ::"),
+            ("http://dystopia. http://peer-1.", "http://host. http://peer-1."),
+            ("12:34:56: 1.2.3. a:: x- 0000:3b:00.0:", "12:34:56: 1.2.3. :: x- 0000:3b:00.0:"),
             ("fe80::1:2:3:4", "::"),
             ("at fe80::1 now", "at :: now"),
             ("12:34:56 0-3:2", "12:34:56 0-3:2"),
@@ -88,8 +112,9 @@ mod tests {
                 "MWAIT 0x20 0000:3b:00.0 6.18.8-200.fc43.x86_64 1.2.3",
             ),
         ];
-        for (before, after) in cases.into_iter().filter(|(b, _)| !b.ends_with('.')) {
+        for (before, after) in cases {
             assert_eq!(addresses(before), after);
+            assert_eq!(addresses(after), after, "masking twice changes nothing");
         }
     }
 }

@@ -144,7 +144,10 @@ pub(super) fn is_plain(value: &str) -> bool {
     let is_known = |word: &str| {
         let lower = word.to_ascii_lowercase();
         let stem = lower.trim_end_matches(|c: char| c.is_ascii_digit());
-        let is_state = stem.len() <= 1 || (lower.starts_with('c') && lower.len() <= 4);
+        // A state: C6, C1E.
+        let state = lower.strip_prefix('c').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let is_state = stem.len() <= 1
+            || state.is_some_and(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()).len() <= 1);
         VALUES.contains(&lower.as_str()) || VALUES.contains(&stem) || (is_state && lower.len() <= 4)
     };
     let mut words = value.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
@@ -169,7 +172,7 @@ mod tests {
              isolcpus=domain,managed_irq,2-5 console=ttyS0,115200n8 nosmt=force\n"
         );
         for line in [
-            "intel_idle.table=C1:1:3,C6:50:100",
+            "intel_idle.table=C1:1:3,C6:50:100,c1e:2:4",
             "pcie_aspm.policy=powersave",
             "idle=nomwait ",
             "mitigations=auto,nosmt",
@@ -183,9 +186,9 @@ mod tests {
         let line = "BOOTIF=01-aa-bb-cc-dd-ee-ff sshpw=geheim inst.sshpw=geheim systemd.machine_id=0123456789abcdef0123456789abcdef \
                     systemd.unit=geheim.target rd.luks.name=7a3b=geheim rd.route=10.0.0.0/8:192.168.7.1:geheim0 user=geheim \
                     geheim geheim.max=1 intel_idle.geheim=geheim idle=geheim BOOT_IMAGE=/geheim/vmlinuz-geheim \
-                    dyndbg=\"file geheim +p\" BOOT_IMAGE=/boot/vmlinuz-6.1.0-9 isolcpus=10.0.0.1 -- geheim";
+                    dyndbg=\"file geheim +p\" BOOT_IMAGE=/boot/vmlinuz-6.1.0-9 isolcpus=10.0.0.1 isolcpus=corp idle=c3po -- geheim";
         let once = masked(line);
-        for secret in ["geheim", "aa-bb", "7a3b", "10.0.0", "192.168", "01234"] {
+        for secret in ["geheim", "aa-bb", "7a3b", "10.0.0", "192.168", "01234", "corp", "c3po"] {
             assert!(!once.contains(secret), "{secret} in {once}");
         }
         assert!(once.contains("idle=masked") && once.contains("BOOT_IMAGE=vmlinuz-6.1.0-9"), "{once}");

@@ -338,17 +338,8 @@ fn process(text: &str, names: &mut Names) -> String {
 
 /// The same for a bare name.
 fn known_process(name: &str, names: &mut Names) -> String {
-    const PROGRAMS: &[&str] = &[
-        "wakewatt",
-        "cyclictest",
-        "systemd",
-        "powertop",
-        "turbostat",
-        "pipewire",
-        "pulseaudio",
-        "swapper",
-        "kthreadd",
-    ];
+    const PROGRAMS: &[&str] =
+        &["wakewatt", "cyclictest", "systemd", "powertop", "turbostat", "pipewire", "pulseaudio", "kthreadd"];
     const KERNEL: &[&str] = &[
         "kworker",
         "ksoftirqd",
@@ -369,7 +360,8 @@ fn known_process(name: &str, names: &mut Names) -> String {
     let front = name.split('/').next().unwrap_or(name);
     let is_kernels = KERNEL.contains(&front)
         && name.chars().skip(front.len()).all(|c| c.is_ascii_digit() || matches!(c, '/' | ':' | 'u' | 'H'));
-    if PROGRAMS.contains(&front) || is_kernels || holders::DAEMONS.iter().any(|d| d.comm == name) {
+    let is_idle = front == "swapper" && name[front.len()..].chars().all(|c| c.is_ascii_digit() || c == '/');
+    if PROGRAMS.contains(&name) || is_idle || is_kernels || holders::DAEMONS.iter().any(|d| d.comm == name) {
         name.to_string()
     } else {
         names.of(Kind::Process, name)

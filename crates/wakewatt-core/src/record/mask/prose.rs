@@ -44,6 +44,30 @@ impl Names {
         plain
     }
 
+    /// Remembers the bare hosts of a text's URLs, and the one that had no address.
+    pub(crate) fn learn_hosts(&mut self, text: &str) {
+        for token in text.split(is_border) {
+            if let Some((_, rest)) = token.trim_end_matches(['.', ':', '!', '?']).split_once("://") {
+                let new = self.of(Kind::Host, rest);
+                self.learn_host(url_host(rest), &new);
+            }
+        }
+        for rest in text.split(NO_ADDRESS).skip(1) {
+            let host = rest.split(is_border).next().unwrap_or_default().trim_end_matches([':', '.', '!', '?']);
+            let new = self.of(Kind::Host, host);
+            self.learn_host(host, &new);
+        }
+    }
+
+    fn learn_host(&mut self, host: &str, new: &str) {
+        // An address is known by its form; everybody has a localhost.
+        let is_own = !host.is_empty() && !is_replacement(host) && host != "localhost" && addresses(host) == host;
+        if is_own {
+            self.alias(Kind::Host, host, new);
+            self.alias(Kind::Host, &host.to_ascii_lowercase(), new);
+        }
+    }
+
     fn token(&mut self, token: &str) -> String {
         if let Some((scheme, rest)) = token.split_once("://") {
             return format!("{scheme}://{}", self.of(Kind::Host, rest));
@@ -91,9 +115,22 @@ impl Names {
         super::cgroups::path(path, self)
     }
 
-    /// A command line: the program's name, and how many words followed.
+    /// A command line: the program's name, and how many words followed. What is set for it (`TOKEN=…`) is left out, and
+    /// the line is known wherever it stands in a sentence.
     pub fn command(&mut self, line: &str) -> String {
-        let (program, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
+        let mut left = line.trim();
+        while let Some((_, rest)) = left.split_once(char::is_whitespace).filter(|(word, _)| is_assignment(word)) {
+            left = rest.trim_start();
+        }
+        let new = if left.is_empty() || is_assignment(left) { "masked".into() } else { self.program(left) };
+        if new != line.trim() {
+            self.alias(Kind::Process, line.trim(), &new);
+        }
+        new
+    }
+
+    fn program(&mut self, line: &str) -> String {
+        let (program, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let program = self.process(program.rsplit('/').next().unwrap_or(program));
         let is_counted =
             rest.strip_prefix('(').and_then(|r| r.strip_suffix(" words)")).is_some_and(|n| n.parse::<u32>().is_ok());
@@ -122,6 +159,29 @@ impl Names {
         let new = self.of(Kind::Path, path);
         if new.starts_with('/') { new } else { format!("/{new}") }
     }
+}
+
+/// What resolvers say (wakewatt-host/src/resolve).
+const NO_ADDRESS: &str = "no address for ";
+
+/// The host of a URL without its scheme.
+fn url_host(rest: &str) -> &str {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let place = authority.rsplit('@').next().unwrap_or_default();
+    match place.strip_prefix('[') {
+        Some(number) => number.split(']').next().unwrap_or_default(),
+        None => place.split(':').next().unwrap_or_default(),
+    }
+}
+
+/// `TOKEN=value`, as a shell takes it before a command.
+fn is_assignment(word: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    word.split_once('=').is_some_and(|(name, _)| is_name(name))
 }
 
 fn is_border(c: char) -> bool {
@@ -153,11 +213,39 @@ mod tests {
                 "freq.governor=performance of cpu.max in /sys/fs/cgroup/masked1/cpu.max",
             ),
             ("/dev/nvme0n1 and /dev/mapper/vault, ops/s and 1/2", "/dev/nvme0n1 and /masked-path-2, ops/s and 1/2"),
+            ("name server 2001:db8::53: did not answer, nor 10.1.2.3.", "name server ::: did not answer, nor 0.0.0.0."),
             ("state C1, 3.5 us at 10:00, 2026-11-21T09:00:00Z", "state C1, 3.5 us at 10:00, 2026-11-21T09:00:00Z"),
         ];
         for (before, after) in cases {
             assert_eq!(names.prose(before), after);
             assert_eq!(names.prose(after), after, "masking twice changes nothing");
         }
+    }
+
+    #[test]
+    fn what_is_set_for_a_command_is_left_out_and_its_line_is_known() {
+        let mut names = Names::default();
+        for (line, new) in [
+            ("TOKEN=geheim; A_1='x y' /opt/geheim/meter --key geheim", "process-1 (3 words)"),
+            ("cyclictest -q", "cyclictest (1 words)"),
+            ("TOKEN=geheim", "masked"),
+        ] {
+            assert_eq!(names.command(line).replace("process-2", "process-1"), new);
+            assert_eq!(names.command(new), new, "masking twice changes nothing");
+            assert!(!names.prose(&format!("the command {line} ended")).contains("geheim"));
+        }
+    }
+
+    #[test]
+    fn a_host_is_known_from_its_url_and_from_the_word_after_no_address_for() {
+        let mut names = Names::default();
+        let text = "redfish: no address for box: not in /etc/hosts";
+        for text in ["meter https://u:p@Bmc7:8443/redfish/v1#0", "see http://[::1]:8/ and http://localhost/x", text] {
+            names.learn_hosts(text);
+        }
+        assert_eq!(names.prose("bmc7, Bmc7 and localhost"), "peer-1, peer-1 and localhost");
+        assert_eq!(names.prose(text), "redfish: no address for peer-4: not in /masked-path-1");
+        names.learn_hosts("no address for peer-4: no");
+        assert_eq!(names.prose("peer-4"), "peer-4");
     }
 }

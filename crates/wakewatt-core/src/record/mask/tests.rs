@@ -49,6 +49,17 @@ const TEXT: &str = "
     //- /sys/geheim/broken!failed
 ";
 
+#[test]
+fn a_program_is_known_by_its_whole_name() {
+    let mut names = Names::default();
+    for name in ["systemd", "swapper", "swapper/11", "kworker/0:1H", "wakewatt"] {
+        assert_eq!(known_process(name, &mut names), name);
+    }
+    for name in ["systemd/geheim", "swapper/geheim", "wakewatt/geheim"] {
+        assert!(!known_process(name, &mut names).contains("geheim"), "{name}");
+    }
+}
+
 fn every_text(tree: &Tree) -> String {
     format!("{:?} {:?} {:?} {}", tree.folders, tree.links, tree.files.keys(), {
         let texts = tree.files.values().filter_map(|f| f.as_ref().ok());

@@ -8,6 +8,7 @@
 use super::{RunFile, RunFileError};
 use crate::record::mask::{Kind, Names};
 use crate::samples::disk::DiskTarget;
+use crate::samples::energy::EnergySample;
 use crate::samples::load;
 use serde_json::Value;
 
@@ -18,6 +19,7 @@ pub(super) fn mask(mut run: RunFile, names: &mut Names) -> Result<RunFile, RunFi
     let host = std::mem::take(&mut run.host);
     let command = run.command.clone();
     let mut value = serde_json::to_value(&run).map_err(|e| RunFileError::Damaged(super::short(&e.to_string())))?;
+    learn(&value, names);
     texts(&mut value, names);
     let mut masked: RunFile = serde_json::from_value(value).map_err(|e| super::broken(&e))?;
     (masked.host, masked.command) = (host, command);
@@ -39,6 +41,10 @@ fn members(run: &mut RunFile, names: &mut Names) {
     }
     for run in run.load.iter_mut().filter(|run| run.kind == load::Kind::Command) {
         run.title = names.command(&run.title);
+    }
+    let of_load = run.load.iter_mut().flat_map(|run| &mut run.levels).filter_map(|level| level.energy.as_mut());
+    for energy in run.energy.iter_mut().chain(of_load) {
+        meters(energy, names);
     }
     if let Some(trace) = &mut run.trace {
         for row in &mut trace.processes {
@@ -69,6 +75,26 @@ fn scope(scope: &str, names: &mut Names) -> String {
     match scope.strip_prefix("process ").and_then(|rest| rest.strip_suffix(')')?.split_once(" (")) {
         Some((pid, name)) => format!("process {pid} ({})", names.process(name)),
         None => scope.to_string(),
+    }
+}
+
+/// A user's own meter is called by its command line, which may hold a secret.
+fn meters(energy: &mut EnergySample, names: &mut Names) {
+    for meter in energy.meters.iter_mut().filter(|m| m.meter == "command") {
+        let totals = meter.total.iter_mut().flat_map(|total| total.of.iter_mut().chain(&mut total.without));
+        for name in meter.channels.iter_mut().map(|c| &mut c.channel.name).chain(totals) {
+            *name = names.command(name);
+        }
+    }
+}
+
+/// Hosts that some text gives away stand bare in others, perhaps before it.
+fn learn(value: &Value, names: &mut Names) {
+    match value {
+        Value::String(text) => names.learn_hosts(text),
+        Value::Array(all) => all.iter().for_each(|v| learn(v, names)),
+        Value::Object(all) => all.values().for_each(|v| learn(v, names)),
+        _ => {}
     }
 }
 
