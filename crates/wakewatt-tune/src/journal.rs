@@ -342,15 +342,6 @@ impl Journal {
         (all, bad)
     }
 
-    /// An open journal of this boot whose process is not at work any more: what it left would be taken for what was there
-    /// before. The caller holds the lock.
-    pub fn left_behind(store: &dyn Store, state_dir: &Path, boot_id: &str) -> Option<Journal> {
-        let is_left = |j: &Journal| {
-            j.phase == Phase::Open && j.is_of_boot(boot_id) && j.owner_now().seen_with(true) == OwnerNow::Gone
-        };
-        Journal::all(store, state_dir).0.into_iter().find(is_left)
-    }
-
     /// Its file.
     pub fn file(&self) -> &Path {
         &self.file
