@@ -208,6 +208,13 @@ pub struct JournalError {
     pub is_in_place: bool,
 }
 
+impl JournalError {
+    /// The file, or the folder, that it is about.
+    pub fn file(&self) -> &Path {
+        Path::new(&self.path)
+    }
+}
+
 fn fail(path: &Path, what: impl ToString) -> JournalError {
     JournalError { path: path.display().to_string(), what: what.to_string(), is_in_place: false }
 }
