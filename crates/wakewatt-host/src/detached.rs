@@ -29,6 +29,8 @@ pub fn start(argv: &[String], unit: &str, description: &str) -> Result<(), Strin
         return match done {
             Ok(Some(status)) if status.success() => Ok(()),
             Ok(None) => {
+                // The manager may have taken the order all the same, and carry it out later.
+                stop(unit);
                 Err(format!("systemd-run did not answer within {} s (systemctl status {unit})", PATIENCE.as_secs()))
             }
             _ => Err(format!("systemd-run could not start {} (journalctl -u {unit})", argv.join(" "))),
@@ -50,4 +52,16 @@ pub fn start(argv: &[String], unit: &str, description: &str) -> Result<(), Strin
     deadline::end(&mut child, PATIENCE);
     let why = if words.is_empty() { answer.to_string() } else { words };
     Err(format!("{} did not start: {why}", argv.join(" ")))
+}
+
+/// Ends a service that may be on its way; who does not answer is not waited for.
+fn stop(unit: &str) {
+    let Ok(mut command) = environment::system("systemctl") else { return };
+    let _ = command
+        .args(["--quiet", "--no-ask-password", "stop", "--", unit])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map(|mut child| deadline::end(&mut child, PATIENCE));
 }

@@ -1,7 +1,16 @@
 //! Other people's programs, run to their end: what boot loaders need (`update-grub`, `grubby`).
 
-use crate::{environment, program};
+use crate::{deadline, environment, program};
+use rustix::fs::MemfdFlags;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::process::Stdio;
+use std::time::Duration;
+
+/// Far longer than an initramfs or a menu takes on a slow disk. Who hangs on a dead one must not keep settings changed.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// More of its last words than anybody reads.
+const MAX_WORDS: u64 = 1 << 20;
 
 /// Runs commands.
 pub trait Runner {
@@ -21,21 +30,39 @@ impl Runner for Programs {
     }
 
     fn run(&self, argv: &[String]) -> Result<(), String> {
-        let Some((name, arguments)) = argv.split_first() else { return Ok(()) };
-        let output = environment::system(name)
-            .map_err(|e| format!("{name}: cannot be run: {e}"))?
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|e| format!("{name}: cannot be run: {e}"))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let words = String::from_utf8_lossy(&output.stderr);
-        let last: Vec<&str> = words.lines().rev().filter(|l| !l.trim().is_empty()).take(3).collect();
-        let last: Vec<&str> = last.into_iter().rev().collect();
-        Err(format!("{}: {}: {}", argv.join(" "), output.status, last.join(" / ")))
+        run_within(argv, PATIENCE)
     }
+}
+
+fn run_within(argv: &[String], patience: Duration) -> Result<(), String> {
+    let Some((name, arguments)) = argv.split_first() else { return Ok(()) };
+    let cannot = |e: &dyn std::fmt::Display| format!("{name}: cannot be run: {e}");
+    // Not a pipe: a full one would stop the program, and one that its own children keep open would stop us.
+    let mut said = memory_file().map_err(|e| cannot(&e))?;
+    let mut child = environment::system(name)
+        .map_err(|e| cannot(&e))?
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(said.try_clone().map_err(|e| cannot(&e))?)
+        .spawn()
+        .map_err(|e| cannot(&e))?;
+    let Some(status) = deadline::end(&mut child, patience) else {
+        return Err(format!("{}: has not ended within {} s and was killed", argv.join(" "), patience.as_secs()));
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let mut words = Vec::new();
+    let _ = said.rewind().and_then(|()| said.take(MAX_WORDS).read_to_end(&mut words));
+    let words = String::from_utf8_lossy(&words);
+    let last: Vec<&str> = words.lines().rev().filter(|l| !l.trim().is_empty()).take(3).collect();
+    let last: Vec<&str> = last.into_iter().rev().collect();
+    Err(format!("{}: {status}: {}", argv.join(" "), last.join(" / ")))
+}
+
+fn memory_file() -> io::Result<File> {
+    Ok(File::from(rustix::fs::memfd_create("words", MemfdFlags::CLOEXEC)?))
 }
 
 #[cfg(test)]
@@ -48,6 +75,8 @@ mod tests {
         assert_eq!(Programs.run(&argv(&["true"])), Ok(()));
         let error = Programs.run(&argv(&["sh", "-c", "echo first >&2; echo last >&2; exit 3"])).unwrap_err();
         assert!(error.contains("exit status: 3") && error.ends_with("first / last"), "{error}");
+        let hung = run_within(&argv(&["sh", "-c", "exec sleep 600"]), Duration::from_millis(200)).unwrap_err();
+        assert!(hung.contains("has not ended within"), "{hung}");
         assert_eq!((Programs.find("sh"), Programs.find("/bin/sh")), (Ok(()), Ok(())));
         assert!(Programs.find("no-such-program").unwrap_err().contains("not found in "));
         assert!(Programs.find("/etc").is_err() && Programs.find("/etc/passwd").is_err());

@@ -53,9 +53,6 @@ pub const MIX: Kind = Kind { what: "mix of pages", max_bytes: 1 << 20, hint: "le
 /// Certificates of authorities: a distribution's whole store is 250 KiB.
 pub const AUTHORITIES: Kind =
     Kind { what: "file of certificates", max_bytes: 16 << 20, hint: "name a file in PEM with --ca" };
-/// A password.
-pub const PASSWORD: Kind =
-    Kind { what: "password file", max_bytes: 64 << 10, hint: "name a file whose first line is the password" };
 /// What wakewatt keeps for itself: journals, and a run folder, whose blocks grow for hours.
 pub const KEPT: Kind = Kind { what: "file of wakewatt's own", max_bytes: 1 << 30, hint: "look who wrote it" };
 /// A power model.
@@ -147,6 +144,12 @@ pub fn read(path: &Path, kind: Kind) -> Result<Vec<u8>, InputError> {
     bytes_of(open(path, kind)?, path, kind)
 }
 
+/// The bytes of a file that is open already.
+pub fn look_and_read(file: File, path: &Path, kind: Kind) -> Result<Vec<u8>, InputError> {
+    look(&file, path, kind)?;
+    bytes_of(file, path, kind)
+}
+
 fn bytes_of(file: File, path: &Path, kind: Kind) -> Result<Vec<u8>, InputError> {
     let refused = |error: io::Error| InputError::Refused { path: path.into(), kind, error };
     let mut bytes = Vec::new();
@@ -172,8 +175,7 @@ pub fn read_text(path: &Path, kind: Kind) -> Result<String, InputError> {
 
 /// The text of a file that is open already, because its owner was looked at.
 pub fn text_of(file: File, path: &Path, kind: Kind) -> Result<String, InputError> {
-    look(&file, path, kind)?;
-    String::from_utf8(bytes_of(file, path, kind)?).map_err(|_| InputError::NotText { path: path.into(), kind })
+    String::from_utf8(look_and_read(file, path, kind)?).map_err(|_| InputError::NotText { path: path.into(), kind })
 }
 
 fn check(path: &Path, kind: Kind, found: Found) -> Result<(), InputError> {

@@ -7,6 +7,7 @@ mod inside;
 pub mod live;
 pub mod kept;
 pub mod input;
+pub mod authorities;
 pub mod recorded;
 pub mod reaped;
 pub mod recorder;

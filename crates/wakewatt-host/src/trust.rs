@@ -89,6 +89,11 @@ impl Caller {
     /// Opens a file for reading that a person has named; links on the way are that person's business.
     pub fn open(&self, path: &Path) -> Result<File, Distrust> {
         let distrust = |fault| Distrust { path: path.into(), fault };
+        // Before opening: a tape rewinds and a watchdog starts when it is opened.
+        let found = rustix::fs::stat(path).map_err(|e| distrust(Fault::Unopened(e)))?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+            return Err(distrust(Fault::NoFile));
+        }
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| distrust(Fault::Unopened(e)))?;
         self.look(&fd, FileType::RegularFile).map_err(distrust)?;
@@ -173,6 +178,9 @@ mod tests {
         assert!(matches!(fault("none"), Err(Fault::Unopened(_))));
         assert!(caller.open(&at("link")).is_ok(), "a person may name a link");
         assert_eq!(caller.open(&at("pipe")).map(drop).map_err(|d| d.fault), Err(Fault::NoFile));
+        // Opening a socket fails with another fault, so this one was not opened.
+        let _listening = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        assert_eq!(caller.open(&at("socket")).map(drop).map_err(|d| d.fault), Err(Fault::NoFile));
         symlink(dir.path(), at("way")).unwrap();
         assert_eq!(caller.open_folder(&at("way")).map(drop).map_err(|d| d.fault), Err(Fault::Link));
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).unwrap();

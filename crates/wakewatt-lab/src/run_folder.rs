@@ -11,10 +11,11 @@ use crate::experiment::{Calibrated, KeptBlock};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::samples::study::{Skipped, StudyHost};
+use wakewatt_host::input;
 use wakewatt_host::place::Folder;
 use wakewatt_host::trust::{Caller, Distrust, Fault, TrustedFolder};
 
@@ -141,10 +142,8 @@ impl RunFolder {
         };
         let trusted = Caller::this_process().open_folder(path).map_err(distrusted)?;
         let read = |name: &str| -> Result<Vec<u8>, RunFolderError> {
-            let mut bytes = Vec::new();
-            let mut file = trusted.open(name, OFlags::RDONLY).map_err(distrusted)?;
-            file.read_to_end(&mut bytes).map_err(|e| fail(&path.join(name), "read", &e))?;
-            Ok(bytes)
+            let file = trusted.open(name, OFlags::RDONLY).map_err(distrusted)?;
+            input::look_and_read(file, &path.join(name), input::KEPT).map_err(|e| RunFolderError::Bad(e.to_string()))
         };
         let head: Head = serde_json::from_slice(&read(HEAD)?).map_err(|e| fail(&path.join(HEAD), "read", &e))?;
         if head.format != FORMAT {

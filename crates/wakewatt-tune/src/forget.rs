@@ -2,9 +2,11 @@
 //!
 //! The last way out when an undo can never be complete: a program that is not installed any more, a register whose driver
 //! refuses, a file of another version. Nothing is written but the journal's removal, so what is listed here stays as it is.
+//! Of a file that cannot be read as a journal nothing can be listed; it is named by its file.
 
 use crate::apply::Hands;
-use crate::journal::Journal;
+use crate::journal::{Journal, JournalError};
+use wakewatt_host::store::{self, Store, StoreError};
 
 /// What stays changed when this journal is forgotten, one line each; empty when everything is as before.
 pub fn losses(hands: Hands<'_>, journal: &Journal, boot_id: &str) -> Vec<String> {
@@ -34,4 +36,34 @@ pub fn losses(hands: Hands<'_>, journal: &Journal, boot_id: &str) -> Vec<String>
         ));
     }
     lines
+}
+
+/// The file of this name among those that could not be read.
+pub fn unreadable<'e>(errors: &'e [JournalError], id: &str) -> Option<&'e JournalError> {
+    let name = format!("{id}.json");
+    errors.iter().find(|error| error.file().file_name().is_some_and(|file| *file == *name))
+}
+
+/// Removes such a file.
+pub fn remove(store: &dyn Store, unreadable: &JournalError) -> Result<(), StoreError> {
+    store::remove(store, unreadable.file()).or_else(|error| if error.is_in_place { Ok(()) } else { Err(error) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use wakewatt_host::memory::Memory;
+
+    #[test]
+    fn a_file_of_another_version_is_forgotten_by_its_name() {
+        let machine = Memory::new("");
+        machine.put_file("/state/open/tune-1.json", "{\"format\":99}");
+        machine.put_file("/state/open/tune-2.json", "{\"format\":99}");
+        let unread = || Journal::all(&machine, Path::new("/state/open")).1;
+        let errors = unread();
+        assert!(unreadable(&errors, "open").is_none() && unreadable(&errors, "../open/tune-1").is_none());
+        remove(&machine, unreadable(&errors, "tune-1").unwrap()).unwrap();
+        assert!(unread().len() == 1 && unreadable(&unread(), "tune-2").is_some());
+    }
 }

@@ -208,6 +208,13 @@ pub struct JournalError {
     pub is_in_place: bool,
 }
 
+impl JournalError {
+    /// The file, or the folder, that it is about.
+    pub fn file(&self) -> &Path {
+        Path::new(&self.path)
+    }
+}
+
 fn fail(path: &Path, what: impl ToString) -> JournalError {
     JournalError { path: path.display().to_string(), what: what.to_string(), is_in_place: false }
 }
@@ -340,15 +347,6 @@ impl Journal {
         let (mut all, bad) = Journal::all(&Disk, state_dir);
         all.retain(|j| j.phase == Phase::Open);
         (all, bad)
-    }
-
-    /// An open journal of this boot whose process is not at work any more: what it left would be taken for what was there
-    /// before. The caller holds the lock.
-    pub fn left_behind(store: &dyn Store, state_dir: &Path, boot_id: &str) -> Option<Journal> {
-        let is_left = |j: &Journal| {
-            j.phase == Phase::Open && j.is_of_boot(boot_id) && j.owner_now().seen_with(true) == OwnerNow::Gone
-        };
-        Journal::all(store, state_dir).0.into_iter().find(is_left)
     }
 
     /// Its file.

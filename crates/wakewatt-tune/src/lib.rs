@@ -21,6 +21,7 @@ pub mod journal;
 pub mod lock;
 pub mod gone;
 pub mod undo;
+pub mod left;
 pub mod guard;
 pub mod transaction;
 pub mod apply;

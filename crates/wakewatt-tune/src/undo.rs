@@ -240,7 +240,7 @@ fn aimed(sink: &dyn Sink, entry: &Entry, is_forced: bool) -> Entry {
 }
 
 /// It was so before, so whatever is there now is not our doing.
-fn is_untouched(entry: &Entry) -> bool {
+pub(crate) fn is_untouched(entry: &Entry) -> bool {
     !entry.ours.is_empty() && entry.ours.iter().all(|o| *o == entry.before)
 }
 
@@ -262,7 +262,7 @@ fn is_ours(entry: &Entry, now: &Option<String>, is_open: bool) -> bool {
 }
 
 /// The value now; none where the file is not there and was not there before either.
-fn now(sink: &dyn Sink, entry: &Entry) -> Result<Option<String>, String> {
+pub(crate) fn now(sink: &dyn Sink, entry: &Entry) -> Result<Option<String>, String> {
     match sink.read(&entry.path) {
         Ok(value) => Ok(Some(value)),
         Err(error)

@@ -7,7 +7,7 @@ use std::path::Path;
 use wakewatt_host::memory::{Fault, Memory, cpus};
 use wakewatt_tune::apply::session::{Session, Way};
 use wakewatt_tune::apply::{Hands, undo_all};
-use wakewatt_tune::journal::{Journal, Owner, Phase};
+use wakewatt_tune::journal::{Draft, Entry, Journal, Owner, Phase};
 use wakewatt_tune::request::Request;
 
 const STATE: &str = "/var/lib/wakewatt/open";
@@ -155,4 +155,29 @@ fn nothing_is_begun_on_what_a_killed_run_has_left() {
         refused.contains("a killed run left settings changed") && refused.contains("wakewatt recover"),
         "{refused}"
     );
+}
+
+/// Entries of a killed run: as before, and on an interface that has gone.
+#[test]
+fn what_is_out_of_reach_is_in_nobodys_way_and_what_stands_changed_is() {
+    let machine = machine();
+    let governor = format!("{CPU}/cpufreq/policy0/scaling_governor");
+    let entry = |path: &str, before: &str| Entry::new(path, Some(before.into()), vec![Some("7".into())]);
+    let found = value(&machine, "policy0/scaling_governor").unwrap();
+    let owner = Owner { boot_id: machine.boot_id(), pid: 1, ..Owner::default() };
+    let refusal = |entries: Vec<Entry>| {
+        let draft = Draft { purpose: "killed", entries, ..Draft::default() };
+        let journal = Journal::create(&machine, Path::new(STATE), &owner, "run-1", draft).unwrap();
+        let begun = begin(&machine).map(|session| assert!(session.end().is_complete()));
+        journal.finish(&machine).unwrap();
+        begun.err().unwrap_or_default()
+    };
+    let away = || entry("ethtool:gone0/rx-usecs", "3");
+    assert_eq!(refusal(vec![entry(&governor, &found), away()]), "");
+    let why = refusal(vec![entry(&governor, "another"), away()]);
+    assert!(why.contains("wakewatt recover --forget run-1-1"), "{why}");
+    // All is as before: recovery can remove the journal, which would be undone again later.
+    assert!(refusal(vec![entry(&governor, &found)]).contains("recover"));
+    // Nobody knows what has become of a register.
+    assert!(refusal(vec![entry("msr:0x1b0@0/3:0", "3"), away()]).contains("recover"));
 }

@@ -16,7 +16,7 @@ fn shown(argv: &[impl AsRef<OsStr>]) -> String {
         let word = word.as_ref().to_string_lossy().into_owned();
         match !word.is_empty() && word.chars().all(is_plain) {
             true => word,
-            false => format!("'{}'", escaped(&word)),
+            false => format!("'{}'", escaped(&word).replace('\'', "'\\''")),
         }
     };
     argv.iter().map(|w| word(w)).collect::<Vec<_>>().join(" ")
@@ -34,6 +34,7 @@ mod tests {
     #[test]
     fn no_word_reaches_the_terminal_raw() {
         assert_eq!(shown(&["sh", "-c", "echo \"a b\" > /tmp/x"]), "sh -c 'echo \"a b\" > /tmp/x'");
+        assert_eq!(shown(&["echo", "it's"]), "echo 'it'\\''s'");
         assert_eq!(shown(&["a\u{1b}[2J", "", "\u{202e}b\n"]), "'a\\u{1b}[2J' '' '\\u{202e}b\\n'");
     }
 }

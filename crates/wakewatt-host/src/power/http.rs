@@ -7,7 +7,7 @@
 //! looked up by our own [`resolve`](crate::resolve). Answers are cut at 4 MiB. Nothing of a request appears in an error but
 //! its URL.
 
-use crate::{input, resolve};
+use crate::{authorities, resolve};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,9 +19,6 @@ use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 /// A BMC over TLS may take seconds.
 const DEADLINE: Duration = Duration::from_secs(5);
 const MAX_BODY: u64 = 4 << 20;
-/// Debian and SUSE, Fedora, old SUSE.
-const STORES: &[&str] =
-    &["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
 
 /// Whom to believe.
 #[derive(Clone, Debug, Default)]
@@ -114,7 +111,7 @@ impl Http {
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .disable_verification(trust.is_insecure);
         if url.starts_with("https://") && !trust.is_insecure {
-            tls = tls.root_certs(RootCerts::Specific(Arc::new(authorities(trust)?)));
+            tls = tls.root_certs(RootCerts::Specific(Arc::new(believed(trust)?)));
         } else {
             tls = tls.root_certs(RootCerts::Specific(Arc::new(Vec::new())));
         }
@@ -167,12 +164,10 @@ fn answer(url: &str, response: Result<ureq::http::Response<ureq::Body>, ureq::Er
     Ok(Answer { text, token, location })
 }
 
-fn authorities(trust: &Trust) -> Result<Vec<Certificate<'static>>, String> {
-    let stores = STORES.iter().map(PathBuf::from);
-    let path = trust.ca.clone().or_else(|| stores.into_iter().find(|p| p.exists()));
-    let path = path
+fn believed(trust: &Trust) -> Result<Vec<Certificate<'static>>, String> {
+    let (path, bytes) = authorities::read(trust.ca.as_deref())
+        .map_err(|e| e.to_string())?
         .ok_or("no certificates of authorities on this machine; name a file (--ca), or trust blindly (--insecure)")?;
-    let bytes = input::read(&path, input::AUTHORITIES).map_err(|e| e.to_string())?;
     let found: Vec<Certificate<'static>> = parse_pem(&bytes)
         .filter_map(|item| match item {
             Ok(PemItem::Certificate(certificate)) => Some(certificate),

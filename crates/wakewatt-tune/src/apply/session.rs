@@ -15,6 +15,7 @@ use super::{ApplyError, Hands, Order, SettingOutcome, find_programs};
 use crate::guard::{Guard, GuardCommand};
 use crate::journal::{Command, Draft, Journal, Owner};
 use crate::knob::Host;
+use crate::left;
 use crate::request::Request;
 use crate::resolve::resolve;
 use crate::undo::{Patience, UndoReport, Undone, undo_entries};
@@ -53,10 +54,8 @@ impl<'a> Session<'a> {
         guard: Option<&GuardCommand>,
         root: &str,
     ) -> Result<Session<'a>, ApplyError> {
-        if let Some(left) = Journal::left_behind(hands.store, state_dir, &owner.boot_id) {
-            let file = left.file().display();
-            let why = format!("{file}: a killed run left settings changed; undo them first: sudo wakewatt recover");
-            return Err(ApplyError::Refused(vec![why]));
+        if let Some(left) = left::in_the_way(hands.sink, hands.store, state_dir, &owner.boot_id, true) {
+            return Err(ApplyError::Refused(vec![left::in_words(&left)]));
         }
         find_programs(
             hands.runner,

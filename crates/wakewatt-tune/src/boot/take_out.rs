@@ -41,7 +41,7 @@ pub(crate) fn take_out(path: &str, before: Option<&str>, ours: Option<&str>, now
             for line in added.into_iter().filter(|l| !l.trim().is_empty()) {
                 match lines(&text).filter(|l| *l == line).count() {
                     0 => words.extend(words_of(line, kind)),
-                    1 => text = text.split_inclusive('\n').filter(|l| l.trim_end_matches('\n') != line).collect(),
+                    1 => text = text.split_inclusive('\n').filter(|l| l.trim_end_matches(END) != line).collect(),
                     _ => return None,
                 }
             }
@@ -65,8 +65,11 @@ pub(crate) fn take_out(path: &str, before: Option<&str>, ours: Option<&str>, now
     Some((!(is_ours_alone && text.trim().is_empty())).then_some(text))
 }
 
+/// How a line may end, also in an editor of another system.
+const END: [char; 2] = ['\r', '\n'];
+
 fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.lines()
+    text.split_terminator('\n').map(|line| line.trim_end_matches(END))
 }
 
 /// What `after` has more than `before`; none if it lacks something.
@@ -154,7 +157,7 @@ fn without_idle_assignments(text: &str, was: &str) -> String {
                 && (value == format!("${name}") || value == format!("${{{name}}}"))
         })
     };
-    let is_new = |line: &&str| !lines(was).any(|l| l == line.trim_end_matches('\n'));
+    let is_new = |line: &&str| !lines(was).any(|l| l == line.trim_end_matches(END));
     if !text.lines().any(is_idle) {
         return text.to_string();
     }
@@ -240,5 +243,6 @@ mod tests {
         assert_eq!(out("# why\n# Written by wakewatt\nloader x\nadded idle=poll\n"), Some(Some("# why\n".into())));
         assert_eq!(out("loader x\nadded idle=poll\n\n"), Some(None));
         assert_eq!(out("loader x\nadded idle=poll nosmt\n"), None);
+        assert_eq!(out("# why\r\nloader x\r\nadded idle=poll\r\n"), Some(Some("# why\r\n".into())));
     }
 }

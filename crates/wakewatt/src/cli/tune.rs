@@ -35,7 +35,7 @@ pub enum Verb {
     #[command(before_help = "Example:\n  sudo wakewatt tune confirm")]
     Confirm(WhichArgs),
     /// Show what was applied and whether it still holds
-    #[command(before_help = "Example:\n  wakewatt tune status")]
+    #[command(before_help = "Example:\n  sudo wakewatt tune status")]
     Status(StatusArgs),
     /// Check every setting, also after a reboot and on CPUs that came online later; ends with 6 if one does not hold
     #[command(before_help = "Example:\n  sudo wakewatt tune verify")]

@@ -12,10 +12,12 @@ use wakewatt_core::source::Source;
 use wakewatt_core::stats::sequential::Looks;
 use wakewatt_host::clock;
 use wakewatt_host::sink::LiveSink;
+use wakewatt_host::store::Disk;
 use wakewatt_lab::experiment::{self, Around, Clock, Design, Moment, Workload};
 use wakewatt_lab::idle_arms::IdleArms;
 use wakewatt_tune::guard::GuardCommand;
-use wakewatt_tune::journal::{Journal, STATE_DIR};
+use wakewatt_tune::journal::{STATE_DIR, boot_id};
+use wakewatt_tune::left;
 
 /// The clocks of this machine.
 pub(crate) struct RealClock;
@@ -57,14 +59,10 @@ pub(crate) fn run(
     if facts.idle.states.is_empty() {
         return Err("this machine has no idle driver, so the kernel offers no setting to turn (/sys/devices/system/cpu/cpu0/cpuidle is missing)".into());
     }
-    let (open, _) = Journal::open_ones(Path::new(STATE_DIR));
-    if let Some(journal) = open.iter().find(|j| j.is_of_this_boot() && !j.is_owner_alive()) {
-        return Err(format!(
-            "a killed run left settings changed ({}); undo them first: sudo wakewatt recover",
-            journal.file().display()
-        ));
-    }
     let sink = LiveSink::this_machine();
+    if let Some(journal) = left::in_the_way(&sink, &Disk, Path::new(STATE_DIR), &boot_id(), false) {
+        return Err(left::in_words(&journal));
+    }
     let guard = GuardCommand::this_program().map_err(|e| e.to_string())?;
     let mut arms = IdleArms::prepare(facts, &workload.cpus(), &sink, Path::new(STATE_DIR), Some(&guard))?;
     let seed = plan.seed.unwrap_or_else(seed_of_now);

@@ -113,17 +113,16 @@ pub fn sweep(manner: Manner) -> Swept {
 
 /// Gives a journal up: shows what that loses, and does it only when told so again.
 fn give_up(id: &str, is_sure: bool, journals: Vec<Journal>, unreadable: &[JournalError]) -> Result<Code> {
+    if let Some(error) = forget::unreadable(unreadable, id) {
+        return give_up_unread(id, is_sure, error);
+    }
     let Some(journal) = journals.iter().find(|j| j.id() == *id) else {
         let ids: Vec<String> = journals.iter().map(Journal::id).collect();
         let mut known = if ids.is_empty() { "there is none".into() } else { format!("there are {}", ids.join(", ")) };
-        // What cannot be read cannot be shown, so it is not ours to throw away.
         unreadable.iter().for_each(|error| known += &format!("; {error}"));
         return Err(Failure::error(Code::Usage, format!("{id}: no such journal; {known}")));
     };
-    let _lock = match Lock::take_to_restore(Path::new(STATE_DIR)) {
-        Err(busy @ LockError::Busy(_)) => return Err(Failure::error(Code::Busy, busy.to_string())),
-        other => other.ok(),
-    };
+    let _lock = lock_unless_busy()?;
     let machine = ThisMachine::at(&journal.root)?;
     let lost = forget::losses(machine.hands(), journal, &boot_id());
     let mut telling = Telling::default();
@@ -133,14 +132,40 @@ fn give_up(id: &str, is_sure: bool, journals: Vec<Journal>, unreadable: &[Journa
         telling.line("  everything it names is as before");
     }
     if !is_sure {
-        telling.line(&format!(
-            "Nothing is forgotten yet. To give this up for good: wakewatt recover --forget {id} --force"
-        ));
-        return Ok(telling.end(Code::Refused, "nothing is forgotten"));
+        return Ok(not_yet(telling, id));
     }
     journal.finish(&Disk)?;
     telling.line("  forgotten; nothing was written to the machine");
     Ok(telling.end(Code::Fine, "the journal is forgotten"))
+}
+
+/// The same for a file that cannot be read as a journal.
+fn give_up_unread(id: &str, is_sure: bool, error: &JournalError) -> Result<Code> {
+    let _lock = lock_unless_busy()?;
+    let mut telling = Telling::default();
+    telling.line(&error.to_string());
+    telling.line("  nothing can be shown of it: what it names may still be changed, and stays so");
+    if !is_sure {
+        return Ok(not_yet(telling, id));
+    }
+    forget::remove(&Disk, error)
+        .map_err(|e| Failure::error(Code::BadFile, format!("{}: {e}", error.file().display())))?;
+    telling.line("  forgotten; nothing was written to the machine");
+    Ok(telling.end(Code::Fine, "the journal is forgotten"))
+}
+
+fn not_yet(mut telling: Telling, id: &str) -> Code {
+    telling
+        .line(&format!("Nothing is forgotten yet. To give this up for good: wakewatt recover --forget {id} --force"));
+    telling.end(Code::Refused, "nothing is forgotten")
+}
+
+/// None where there can be no lock.
+fn lock_unless_busy() -> Result<Option<Lock>> {
+    match Lock::take_to_restore(Path::new(STATE_DIR)) {
+        Err(busy @ LockError::Busy(_)) => Err(Failure::error(Code::Busy, busy.to_string())),
+        other => Ok(other.ok()),
+    }
 }
 
 /// The guard process: see [`wakewatt_tune::guard`] and [`wakewatt_tune::watch`]. Often nobody hears it, so what is left is

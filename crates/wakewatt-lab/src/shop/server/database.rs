@@ -15,16 +15,13 @@ use rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use std::future::Future;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::TlsConnector;
-
-/// As the meters' in wakewatt-host: Debian and SUSE, Fedora, old SUSE.
-const STORES: &[&str] =
-    &["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
+use wakewatt_host::authorities;
 
 /// A connection string that is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -96,9 +93,7 @@ pub(super) struct Tls(TlsConnector);
 impl Tls {
     pub(super) fn new(ca: Option<&Path>) -> Result<Tls, String> {
         let mut roots = RootCertStore::empty();
-        let stores = STORES.iter().map(PathBuf::from);
-        if let Some(path) = ca.map(Path::to_path_buf).or_else(|| stores.into_iter().find(|p| p.exists())) {
-            let bytes = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        if let Some((path, bytes)) = authorities::read(ca).map_err(|e| e.to_string())? {
             roots.add_parsable_certificates(CertificateDer::pem_slice_iter(&bytes).flatten());
             if ca.is_some() && roots.is_empty() {
                 return Err(format!("{}: holds no certificate", path.display()));

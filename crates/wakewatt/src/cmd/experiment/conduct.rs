@@ -19,6 +19,7 @@ use wakewatt_core::stats::paired::{Judge, log_ratios};
 use wakewatt_core::stats::sequential::Looks;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
+use wakewatt_host::store::Disk;
 use wakewatt_lab::experiment::{self, Arms, Around, Design, History, KeptBlock, Moment, Rule, Workload, loads, pairs};
 use wakewatt_lab::plan::Plan;
 use wakewatt_lab::run_folder::{Head, RunFolder};
@@ -26,9 +27,10 @@ use wakewatt_lab::setting_arms::{DeviceLimit, ReadyArm, SettingArms, resolve_arm
 use wakewatt_lab::study::{About, study};
 use wakewatt_lab::workloads::{Composite, WattMeter};
 use wakewatt_tune::guard::GuardCommand;
-use wakewatt_tune::journal::{Journal, Owner, STATE_DIR};
+use wakewatt_tune::journal::{Owner, STATE_DIR, boot_id};
 use wakewatt_tune::knob::Host;
 use wakewatt_tune::knobs::qos_global;
+use wakewatt_tune::left;
 use wakewatt_tune::live::ThisMachine;
 use wakewatt_tune::lock::{Lock, LockError};
 
@@ -57,15 +59,12 @@ fn refused(code: Code) -> impl Fn(String) -> anyhow::Error {
 /// Runs it.
 pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     let Conduct { plan, text, seed, meters, folder, earlier, interrupt } = conduct;
-    let (open, _) = Journal::open_ones(Path::new(STATE_DIR));
-    if let Some(journal) = open.iter().find(|j| j.is_of_this_boot() && !j.is_owner_alive()) {
-        let file = journal.file().display();
-        let why = format!("a killed run left settings changed ({file}); undo them first: sudo wakewatt recover");
-        return Err(Failure::error(Code::Refused, why));
-    }
-    let _locks = locks()?;
     let machine = ThisMachine::new();
     let hands = machine.hands();
+    if let Some(journal) = left::in_the_way(hands.sink, &Disk, Path::new(STATE_DIR), &boot_id(), false) {
+        return Err(Failure::error(Code::Refused, left::in_words(&journal)));
+    }
+    let _locks = locks()?;
     let host = Host::read(hands.source);
     let facts = Snapshot::read(hands.source, |_| true);
     let (ready, mut skipped) = resolve_arms(&host, plan);

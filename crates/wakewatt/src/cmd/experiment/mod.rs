@@ -37,6 +37,7 @@ use wakewatt_host::input;
 use wakewatt_host::live::Live;
 use wakewatt_host::place::Folder;
 use wakewatt_host::store::{Disk, Store};
+use wakewatt_host::trust::Caller;
 use wakewatt_lab::plan::{self, Plan, PlanKind};
 use wakewatt_lab::run_folder::{RunFolder, RunFolderError};
 use wakewatt_tune::journal::STATE_DIR;
@@ -115,6 +116,11 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
     let page = args.show.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
     let folder = args.run_dir.clone().unwrap_or_else(|| default_folder(&plan.name));
     Folder::check(&folder).map_err(|why| Failure::error(Code::BadFile, format!("--run-dir {why}; nothing was run")))?;
+    if folder.exists() {
+        // Now, and not when all is calibrated.
+        let ours = Caller::this_process().open_folder(&folder).map(drop);
+        ours.map_err(|why| Failure::error(Code::Refused, format!("--run-dir {why}; nothing was run")))?;
+    }
     announce(&plan);
     let saving = saved::start(args.show.save.as_deref(), "experiment", &Live::this_machine())?;
     let interrupt = Interrupt::listen()?;

@@ -23,10 +23,12 @@ use wakewatt_core::source::Source;
 use wakewatt_core::units::{Cpu, show_ns, three_digits};
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::sink::LiveSink;
+use wakewatt_host::store::Disk;
 use wakewatt_lab::state_arms::{StateArms, StateArmsError, table_of};
 use wakewatt_lab::state_cost::{ROUNDS, StateCostSpec, state_costs};
 use wakewatt_tune::guard::GuardCommand;
-use wakewatt_tune::journal::{Journal, STATE_DIR};
+use wakewatt_tune::journal::{STATE_DIR, boot_id};
+use wakewatt_tune::left;
 
 /// Kinds when none are named: one the hardware may foresee, one it cannot, and one as a request wakes a server.
 const KINDS: [WakeKind; 3] = [WakeKind::Timer, WakeKind::Ipi, WakeKind::Futex];
@@ -100,12 +102,9 @@ fn of_cpu(
 ) -> Result<StateCosts> {
     let could_not = |why: String| Failure::error(Code::CouldNotMeasure, why);
     let states = wanted(&table_of(facts, cpu), &args.state, cpu, not_done).map_err(could_not)?;
-    let (open, _) = Journal::open_ones(Path::new(STATE_DIR));
-    if let Some(journal) = open.iter().find(|j| j.is_of_this_boot() && !j.is_owner_alive()) {
-        return Err(could_not(format!(
-            "a killed run left settings changed ({}); undo them first: sudo wakewatt recover",
-            journal.file().display()
-        )));
+    let sink = LiveSink::this_machine();
+    if let Some(journal) = left::in_the_way(&sink, &Disk, Path::new(STATE_DIR), &boot_id(), false) {
+        return Err(could_not(left::in_words(&journal)));
     }
     let mut core = facts.topology.siblings_of(cpu).unwrap_or_default();
     core.insert(cpu);
@@ -124,7 +123,6 @@ fn of_cpu(
         duration_ns,
         seed: args.seed.unwrap_or_else(from_time),
     };
-    let sink = LiveSink::this_machine();
     let guard = GuardCommand::this_program().context("cannot find this program to guard itself")?;
     let arms = StateArms::prepare(facts, cpu, &core, states, &sink, Path::new(STATE_DIR), Some(&guard));
     let arms = arms.map_err(|e| match e {

@@ -10,6 +10,7 @@ use std::path::Path;
 use wakewatt_host::clock;
 use wakewatt_host::store::Disk;
 use wakewatt_tune::journal::{Journal, OwnerNow, Phase, STATE_DIR, boot_id};
+use wakewatt_tune::left;
 use wakewatt_tune::live::ThisMachine;
 use wakewatt_tune::lock::{Lock, LockError};
 use wakewatt_tune::recovery::{self, Due};
@@ -33,7 +34,8 @@ pub(super) fn run(args: &UndoArgs) -> Result<Code> {
     };
     let boot_id = boot_id();
     let mut telling = Telling::default();
-    let (mut is_complete, mut is_journal_left) = (is_readable, false);
+    let mut is_complete = is_readable;
+    let mut kept: Vec<String> = Vec::new();
     if let (false, [journal], false) = (args.force, &chosen[..], args.all) {
         refuse_out_of_order(journal)?;
     }
@@ -41,6 +43,7 @@ pub(super) fn run(args: &UndoArgs) -> Result<Code> {
         telling.line(&format!("{}: {}", journal.id(), journal.purpose));
         if journal.phase == Phase::Open && journal.owner_now() == OwnerNow::Alive {
             telling.line("  its process still runs and will put it back itself; left alone");
+            is_complete = false;
             continue;
         }
         if !journal.is_of_boot(&boot_id) {
@@ -52,23 +55,29 @@ pub(super) fn run(args: &UndoArgs) -> Result<Code> {
             telling.line(&format!("  {path}: {result}"));
         }
         is_complete &= report.is_complete();
-        is_journal_left |= report.kept_journal.is_some();
+        kept.extend(report.kept_journal.is_some().then(|| journal.id()));
         report.remains().iter().for_each(|line| output::complain(line));
     }
     let (left, _) = every_journal();
     for open in left.iter().filter(|j| j.phase == Phase::Open && j.owner_now() != OwnerNow::Alive) {
-        let lost = format!("{}: {}: still open: wakewatt recover undoes it", open.id(), open.purpose);
+        let id = open.id();
         // What was just put back is no longer changed; that its journal stays has been said.
-        if !is_journal_left {
-            output::complain(&lost);
-            is_complete = false;
+        if kept.contains(&id) {
+            continue;
         }
+        let is_waiting = |machine: ThisMachine| left::is_waiting(machine.hands().sink, open);
+        if open.is_of_boot(&boot_id) && ThisMachine::at(&open.root).is_ok_and(is_waiting) {
+            telling.line(&format!("{id} waits for what is out of reach; wakewatt recover --forget {id} gives it up"));
+            continue;
+        }
+        output::complain(&format!("{id}: {}: still open: wakewatt recover undoes it", open.purpose));
+        is_complete = false;
     }
     if let Some(left) = left.iter().find(|j| j.entries.iter().any(|e| e.path == BOOT_ENTRY)) {
         let id = left.id();
         telling.line(&format!("{id} sets its settings again at the next boot; wakewatt tune undo {id} ends that"));
     }
-    let (code, outcome) = match (is_complete, is_journal_left) {
+    let (code, outcome) = match (is_complete, !kept.is_empty()) {
         (false, _) => (Code::NotRestored, "not everything is put back"),
         (true, true) => (Code::BadFile, "all settings are put back; a journal is left"),
         (true, false) => (Code::Fine, "all settings are put back"),
