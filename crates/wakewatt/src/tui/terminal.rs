@@ -17,6 +17,7 @@ use rustix::termios::{OptionalActions, SpecialCodeIndex, tcgetattr, tcgetwinsize
 use std::io::{IsTerminal, Stdout};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a terminal without a size gets: a serial line does not know its own.
 const USUAL_SIZE: (u16, u16) = (80, 24);
@@ -68,6 +69,7 @@ impl Screen {
             Some(OwnedFd::from(file))
         };
         terminal::enable_raw_mode().context("the terminal does not give single keys")?;
+        IS_TAKEN.store(true, Ordering::Relaxed);
         let mut out = std::io::stdout();
         let (width, height) = size().unwrap_or(USUAL_SIZE);
         let options = TerminalOptions { viewport: Viewport::Fixed(Rect::new(0, 0, width, height)) };
@@ -163,8 +165,17 @@ impl Drop for Screen {
     }
 }
 
+/// Is the screen ours? Given back twice (a panic, then the drop) it would clear what is not.
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+
 fn give_back() {
-    // Each is harmless where it was not taken. Nothing can be done about a terminal that is gone.
-    let _ = execute!(std::io::stdout(), DisableMouseCapture, terminal::LeaveAlternateScreen, cursor::Show);
+    // Nothing can be done about a terminal that is gone.
+    if IS_TAKEN.swap(false, Ordering::Relaxed) {
+        let mut out = std::io::stdout();
+        // Empty and from the top: tmux may keep lines of a screen that was resized, and show them among the shell's.
+        let _ = execute!(out, DisableMouseCapture, cursor::MoveTo(0, 0), clear());
+        let _ = execute!(out, terminal::LeaveAlternateScreen, cursor::Show);
+    }
+    // Harmless where it was not taken.
     let _ = terminal::disable_raw_mode();
 }
