@@ -159,36 +159,38 @@ impl Cgroups {
     }
 }
 
+/// Front words of the kernel's own files in a group.
+pub(crate) const CONTROLLERS: &[&str] = &[
+    "cgroup",
+    "cpu",
+    "cpuacct",
+    "cpuset",
+    "memory",
+    "io",
+    "pids",
+    "hugetlb",
+    "rdma",
+    "misc",
+    "irq",
+    "devices",
+    "freezer",
+    "blkio",
+    "net_cls",
+    "net_prio",
+    "perf_event",
+    "dmem",
+    "debug",
+];
+
 /// The kernel's own files in a group have a controller's name before the first dot.
 fn is_group_name(name: &str) -> bool {
-    const OWN: &[&str] = &[
-        "cgroup",
-        "cpu",
-        "cpuacct",
-        "cpuset",
-        "memory",
-        "io",
-        "pids",
-        "hugetlb",
-        "rdma",
-        "misc",
-        "irq",
-        "devices",
-        "freezer",
-        "blkio",
-        "net_cls",
-        "net_prio",
-        "perf_event",
-        "dmem",
-        "debug",
-    ];
     if matches!(name, "tasks" | "notify_on_release" | "release_agent") {
         return false;
     }
     match name.split_once('.') {
         None => true,
         Some((_, "slice" | "service" | "scope")) => true,
-        Some((front, _)) => !OWN.contains(&front),
+        Some((front, _)) => !CONTROLLERS.contains(&front),
     }
 }
 

@@ -7,6 +7,7 @@
 //! (`.scope`); the rest is renamed.
 
 use super::names::{Kind, Names, is_replacement};
+use crate::facts::cgroup::CONTROLLERS;
 
 /// Groups, and services that nearly every machine has.
 #[rustfmt::skip]
@@ -57,29 +58,6 @@ const FRONTS: &[&str] = &[
 
 /// Kinds of units.
 const UNITS: &[&str] = &["slice", "scope", "service", "mount", "socket", "swap", "partition"];
-
-/// Front words of the kernel's own files in a group.
-const CONTROLLERS: &[&str] = &[
-    "cgroup",
-    "cpu",
-    "cpuacct",
-    "cpuset",
-    "memory",
-    "io",
-    "pids",
-    "hugetlb",
-    "rdma",
-    "misc",
-    "irq",
-    "devices",
-    "freezer",
-    "blkio",
-    "net_cls",
-    "net_prio",
-    "perf_event",
-    "dmem",
-    "debug",
-];
 
 /// Words that the kernel's files are made of, behind the controller's name.
 #[rustfmt::skip]
