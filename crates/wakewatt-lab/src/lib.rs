@@ -4,6 +4,7 @@
 //! changed through wakewatt-tune only.
 #![forbid(unsafe_code)]
 
+pub mod context;
 pub mod bench;
 pub mod busy;
 pub mod noise;

@@ -2,7 +2,7 @@
 //!
 //! SIGHUP comes when a terminal closes, but only to those whose terminal it is; a wait therefore also says when the
 //! files it was given have lost their other end. Who was started with SIGHUP ignored (`nohup`) goes on without the
-//! terminal.
+//! terminal. The lab is lent the flag and a clock whose sleeps end with a signal.
 
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,29 +10,43 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use wakewatt_core::source::Source;
+use wakewatt_lab::context::{Lab, MachineClock, Tell};
 
-/// The flag; clones share it.
+/// The flag, and a clock whose sleeps end when it is set; clones share both.
 #[derive(Clone, Debug, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt {
+    flag: Arc<AtomicBool>,
+    clock: Arc<MachineClock>,
+}
 
 impl Interrupt {
     /// From now on these signals set the flag instead of ending the process.
     pub fn listen() -> Result<Interrupt> {
         let flag = Arc::new(AtomicBool::new(false));
+        let (pipe, end) = UnixStream::pair().context("cannot make a pipe for signals")?;
         for signal in ends() {
             signal_hook::flag::register(signal, Arc::clone(&flag)).context("cannot catch signals")?;
+            // After the flag: who is woken by it finds that set.
+            let end = end.try_clone().context("cannot make a pipe for signals")?;
+            signal_hook::low_level::pipe::register(signal, end).context("cannot catch signals")?;
         }
-        Ok(Interrupt(flag))
+        Ok(Interrupt { flag, clock: Arc::new(MachineClock::woken_by(pipe.into())) })
+    }
+
+    /// What a verb of the lab is lent.
+    pub fn lab<'a>(&'a self, src: &'a dyn Source, tell: &'a dyn Tell) -> Lab<'a> {
+        Lab { src, stop: &self.flag, tell, clock: &*self.clock }
     }
 
     /// Has one come?
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed)
     }
 
     /// For the probes.
     pub fn flag(&self) -> &AtomicBool {
-        &self.0
+        &self.flag
     }
 }
 

@@ -1,7 +1,9 @@
 //! A progress bar on standard error for anything over a second; nothing at all when that is not a terminal.
 
+use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use wakewatt_core::visible::line;
+use wakewatt_lab::context::Tell;
 
 /// Thousandths of the whole job.
 const WHOLE: u64 = 1000;
@@ -27,6 +29,20 @@ impl Progress {
         let position = (share.clamp(0.0, 1.0) * WHOLE as f64) as u64;
         self.0.set_position(position);
         self.0.set_message(line(message).into_owned());
+    }
+}
+
+impl Tell for Progress {
+    fn progress(&self, share: f64, words: &str) {
+        self.set(share, words);
+    }
+
+    fn remark(&self, line: &str) {
+        output::remark(line);
+    }
+
+    fn complain(&self, line: &str) {
+        output::complain(line);
     }
 }
 

@@ -15,8 +15,9 @@ mod parts;
 mod tests;
 
 pub use judging::{Standing, by_round, level, pairs, standing};
-pub use parts::{Arms, Calibrated, Clock, Workload, Yield};
+pub use parts::{Arms, Calibrated, Workload, Yield};
 
+use crate::context::Clock;
 use crate::noise::{Limits, NoiseCounters};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What an experiment is made of, as traits: settings, something to measure, clocks. Tests have their own, without a machine.
+//! What an experiment is made of, as traits: settings and something to measure. Tests have their own, without a machine.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -76,17 +76,5 @@ pub trait Workload {
     /// Does it keep CPUs busy from other processes? Then busy CPUs are no sign of somebody else.
     fn is_busy(&self) -> bool {
         false
-    }
-}
-
-/// The clocks, so that tests need not wait.
-pub trait Clock {
-    /// CLOCK_MONOTONIC.
-    fn now_ns(&self) -> u64;
-    /// CPU time of this process.
-    fn own_cpu_ns(&self) -> u64;
-    /// The wall clock; it measures nothing, its steps are told.
-    fn wall_ns(&self) -> u64 {
-        self.now_ns()
     }
 }

@@ -1,6 +1,7 @@
 //! The runner against a machine in memory: order, rejected blocks, looks, failures, and that all is put back.
 
 use super::*;
+use rustix::fd::BorrowedFd;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use wakewatt_core::cpuset::CpuSet;
@@ -80,6 +81,7 @@ impl Clock for FakeClock {
     fn own_cpu_ns(&self) -> u64 {
         0
     }
+    fn sleep_until(&self, _: u64, _: &[BorrowedFd<'_>]) {}
 }
 
 fn experiment(fake: Fake, ratio: f64, budget_s: u64, stop: bool) -> (Rc<Fake>, Result<ExperimentRun, String>) {
@@ -159,6 +161,7 @@ mod families {
     //! Several arms judged together, blocks that are kept, and runs that go on.
 
     use super::super::*;
+    use rustix::fd::BorrowedFd;
     use std::cell::{Cell, RefCell};
     use std::rc::Rc;
     use wakewatt_core::cpuset::CpuSet;
@@ -238,6 +241,7 @@ mod families {
         fn own_cpu_ns(&self) -> u64 {
             0
         }
+        fn sleep_until(&self, _: u64, _: &[BorrowedFd<'_>]) {}
         fn wall_ns(&self) -> u64 {
             self.0.now_ns.get() + self.0.wall_step_ns.get()
         }

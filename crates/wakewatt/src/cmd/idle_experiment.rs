@@ -10,29 +10,14 @@ use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::experiment::ExperimentRun;
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::sequential::Looks;
-use wakewatt_host::clock;
 use wakewatt_host::sink::LiveSink;
 use wakewatt_host::store::Disk;
-use wakewatt_lab::experiment::{self, Around, Clock, Design, Moment, Workload};
+use wakewatt_lab::context::MachineClock;
+use wakewatt_lab::experiment::{self, Around, Design, Moment, Workload};
 use wakewatt_lab::idle_arms::IdleArms;
 use wakewatt_tune::guard::GuardCommand;
 use wakewatt_tune::journal::{STATE_DIR, boot_id};
 use wakewatt_tune::left;
-
-/// The clocks of this machine.
-pub(crate) struct RealClock;
-
-impl Clock for RealClock {
-    fn now_ns(&self) -> u64 {
-        clock::monotonic_ns()
-    }
-    fn own_cpu_ns(&self) -> u64 {
-        clock::own_cpu_ns()
-    }
-    fn wall_ns(&self) -> u64 {
-        clock::realtime_ns()
-    }
-}
 
 /// How long, how often, in which order.
 pub(crate) struct Plan {
@@ -69,7 +54,7 @@ pub(crate) fn run(
     let design = Design { warmup_ns: plan.warmup_ns, budget_ns: plan.budget_ns, ..Design::new(plan.looks, seed) };
     let bar = Progress::start(plan.title);
     let progress = |moment: &Moment, _: &ExperimentRun| bar.set(moment.share, &moment.words);
-    let around = Around { src, clock: &RealClock, stop: interrupt.flag(), progress: &progress };
+    let around = Around { src, clock: &MachineClock::default(), stop: interrupt.flag(), progress: &progress };
     experiment::run(&mut arms, workload, &design, around)
 }
 

@@ -3,7 +3,6 @@
 use super::measured::{self, Grounds, Watts};
 use super::sentences;
 use crate::cli::meter::MeterArgs;
-use crate::cmd::idle_experiment::RealClock;
 use crate::cmd::load;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -20,6 +19,7 @@ use wakewatt_core::stats::sequential::Looks;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::store::Disk;
+use wakewatt_lab::context::MachineClock;
 use wakewatt_lab::experiment::{self, Arms, Around, Design, History, KeptBlock, Moment, Rule, Workload, loads, pairs};
 use wakewatt_lab::plan::Plan;
 use wakewatt_lab::run_folder::{Head, RunFolder};
@@ -144,7 +144,8 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     crate::output::remark(&format!("Kept in {}", kept.path().display()));
     let bar = RefCell::new(Progress::start(&plan.name));
     let progress = |moment: &Moment, run: &ExperimentRun| bar.borrow().set(moment.share, &words(moment, run));
-    let around = Around { src: hands.source, clock: &RealClock, stop: interrupt.flag(), progress: &progress };
+    let around =
+        Around { src: hands.source, clock: &MachineClock::default(), stop: interrupt.flag(), progress: &progress };
     let mut blocks = done.clone();
     let mut keep = |block: &KeptBlock| {
         blocks.push(block.clone());
