@@ -35,7 +35,7 @@ enum Chore {
     Hosts(hosts::Args),
     /// Write a synthetic machine of about 50,000 files, for the speed test
     GenHost(gen_host::Args),
-    /// Measure what DESIGN.md section 8 promises, beside the peers that are installed
+    /// Measure what docs/goals.md promises, beside the peers that are installed
     Bench(bench::Args),
     /// Write docs/ref from the code; --check fails when it is stale
     #[command(alias = "bless")]

@@ -1,7 +1,7 @@
 //! What a wake-up latency limit means on this host's idle table.
 //!
 //! The kernel lets an idle state be entered if its exit latency is at most the limit, and if none fits it enters state
-//! 0 all the same: POLL on x86, where the CPU then spins (KNOBS.md 4). A number of microseconds is therefore not a
+//! 0 all the same: POLL on x86, where the CPU then spins (docs/knobs/idle.md). A number of microseconds is therefore not a
 //! setting but a question to the table: with C1E at 4us and C6 at 170us, 50us and 169us are one and the same. Hybrid
 //! machines have several tables and get several answers. Claims only: what a state costs here is measured elsewhere.
 

@@ -17,7 +17,7 @@ use crate::samples::wakeup::{WakeKind, WakeupSample};
 use crate::units::show_ns;
 use serde::Serialize;
 
-/// What a cross-CPU wake-up takes where nobody sleeps (MEASURE 3.3 and the journals: 3 to 5 us); no gain goes below.
+/// What a cross-CPU wake-up takes where nobody sleeps (docs/journal: 3 to 5 us); no gain goes below.
 const AWAKE_NS: f64 = 4_000.0;
 /// The pause of doctor's wake-ups, where none was measured.
 const PAUSE_NS: u64 = 1_000_000;

@@ -86,11 +86,15 @@ fn top() -> PathBuf {
 }
 
 fn walk(folder: &Path, out: &mut Vec<PathBuf>) {
+    walk_for(folder, "rs", out);
+}
+
+fn walk_for(folder: &Path, ending: &str, out: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() && entry.file_name() != "target" {
-            walk(&path, out);
-        } else if path.extension().is_some_and(|e| e == "rs") {
+            walk_for(&path, ending, out);
+        } else if path.extension().is_some_and(|e| e == ending) {
             out.push(path);
         }
     }
@@ -299,4 +303,52 @@ fn unsafe_stands_behind_the_door_to_the_os() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Words that name a page: letters, digits and what stands in paths, ending in `.md`.
+fn pages_in(line: &str) -> Vec<&str> {
+    let is_path = |c: char| c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-');
+    let words = line.split(|c| !is_path(c)).map(|w| w.trim_end_matches('.'));
+    words.filter(|w| w.strip_suffix(".md").is_some_and(|name| name.ends_with(char::is_alphanumeric))).collect()
+}
+
+#[test]
+fn a_comment_cites_only_pages_of_this_repository() {
+    let (mut wrong, mut n_cited) = (Vec::new(), 0);
+    let is_there = |path: &str, page: &str| {
+        let beside = Path::new(path).parent().unwrap_or(Path::new("")).join(page);
+        [PathBuf::from(page), beside, Path::new("docs").join(page)].iter().any(|p| top().join(p).is_file())
+    };
+    for (path, text) in house() {
+        for line in text.lines().filter(|l| l.trim_start().starts_with("//")) {
+            for page in pages_in(line) {
+                n_cited += 1;
+                if !is_there(&path, page) {
+                    wrong.push(format!("{path}: {page}"));
+                }
+            }
+        }
+    }
+    let mut pages = Vec::new();
+    walk_for(&top().join("docs"), "md", &mut pages);
+    pages.extend(
+        fs::read_dir(top()).unwrap().flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "md")),
+    );
+    for page in pages {
+        let path = page.strip_prefix(top()).unwrap().display().to_string();
+        for target in fs::read_to_string(&page).unwrap().split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if target.ends_with(".md") && !target.contains(':') {
+                n_cited += 1;
+                if !is_there(&path, target) {
+                    wrong.push(format!("{path}: {target}"));
+                }
+            }
+        }
+    }
+    assert!(n_cited > 50, "the search finds nothing");
+    assert!(
+        wrong.is_empty(),
+        "a reader does not have these pages; write them, or cite what there is:\n{}",
+        wrong.join("\n")
+    );
 }

@@ -1,11 +1,12 @@
 //! Memory whose page size and node are known: what a memory measurement stands on.
 //!
-//! A latency without its page size is half a number: on one machine the same chase took 108 or 197 ns (MEASURE 2.5). So
-//! a region is asked for with 2 MB pages (MAP_HUGETLB, else transparent ones by madvise) or with base pages only, and
-//! afterwards /proc/self/smaps is asked what was really given. The same for nodes: mbind says where pages should lie,
-//! move_pages (without a target it only asks) says where they do. Everything is populated before it is handed out, so no
-//! page fault falls into a measurement; by MADV_POPULATE_WRITE, since a touch of a reserved page that the bound node's
-//! pool or the cgroup's limit does not have would be SIGBUS, and this is an error (madvise(2), since Linux 5.14).
+//! A latency without its page size is half a number: on one machine the same chase took 108 or 197 ns
+//! (docs/methods/memory.md). So a region is asked for with 2 MB pages (MAP_HUGETLB, else transparent ones by madvise)
+//! or with base pages only, and afterwards /proc/self/smaps is asked what was really given. The same for nodes: mbind
+//! says where pages should lie, move_pages (without a target it only asks) says where they do. Everything is populated
+//! before it is handed out, so no page fault falls into a measurement; by MADV_POPULATE_WRITE, since a touch of a
+//! reserved page that the bound node's pool or the cgroup's limit does not have would be SIGBUS, and this is an error
+//! (madvise(2), since Linux 5.14).
 
 use std::io;
 use std::ptr::NonNull;

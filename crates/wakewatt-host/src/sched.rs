@@ -1,9 +1,10 @@
 //! The state of a measuring thread: pinned, real-time where allowed, timers exact, memory locked.
 //!
-//! Timer slack of SCHED_OTHER adds 50 us to every sleep (MEASURE 2.9), so it is set to 1 ns; the kernel ignores slack
-//! for SCHED_FIFO. What is refused is said in [`Scheduling::Other`], because then the numbers include the run queue.
-//! All is put back on drop, the scheduling to what it was before: policy, priority, nice value and whether children
-//! inherit it (a container runtime or `chrt` may have chosen them). Memory is locked for the process while at least one measuring thread lives.
+//! Timer slack of SCHED_OTHER adds 50 us to every sleep (docs/methods/README.md), so it is set to 1 ns; the kernel
+//! ignores slack for SCHED_FIFO. What is refused is said in [`Scheduling::Other`], because then the numbers include the
+//! run queue. All is put back on drop, the scheduling to what it was before: policy, priority, nice value and whether
+//! children inherit it (a container runtime or `chrt` may have chosen them). Memory is locked for the process while at
+//! least one measuring thread lives.
 
 use crate::affinity::Pinned;
 use rustix::io;

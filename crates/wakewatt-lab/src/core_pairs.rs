@@ -4,9 +4,9 @@
 //! nearly four hours. Above a limit each nearness keeps an equal share of it, chosen by a seeded shuffle: the rare near pairs
 //! all stay, the many far ones are sampled, and the summary says how many of how many.
 //!
-//! Pairs are measured in random order by the same seed (MEASURE 2.7), so that what drifts, the clock above all, does not
-//! look like structure of the matrix. Between two pairs all sleep: the kernel lets real-time threads have 0.95 s of each
-//! second of a CPU and takes it away after that, in the middle of a batch.
+//! Pairs are measured in random order by the same seed (docs/methods/cores-and-clock.md), so that what drifts, the
+//! clock above all, does not look like structure of the matrix. Between two pairs all sleep: the kernel lets real-time
+//! threads have 0.95 s of each second of a CPU and takes it away after that, in the middle of a batch.
 
 use crate::bench::{BenchError, hand_over};
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 //! A slice is one state and one kind for a fraction of the time; slices of all rounds are pooled, and the median of each
 //! round is kept so that the extra over the floor is paired (see [`wakewatt_core::samples::state_cost`]). Idle counters
 //! around each slice tell whether the state was really entered. The timer class flatters deep states, whose hardware may
-//! start to wake before the timer; the interrupt and the futex come unannounced (MEASURE 2.1).
+//! start to wake before the timer; the interrupt and the futex come unannounced (docs/methods/idle-states.md).
 
 use crate::bench::{self, BenchError, RemoteKind, RemoteSpec, TimerSpec, WakeupSlice};
 use crate::state_arms::StateArms;

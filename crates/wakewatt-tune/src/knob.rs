@@ -63,7 +63,7 @@ impl Stage {
         self == Stage::Limits
     }
     /// The order of undoing: backwards, but the frequency group forwards, because there too a later file only takes
-    /// its old value under the old driver, governor and turbo setting (KNOBS.md 3: "governor before EPP").
+    /// its old value under the old driver, governor and turbo setting (docs/knobs/README.md).
     pub fn undo_rank(self) -> u8 {
         match self {
             Stage::Boot => 0,

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what DESIGN.md section 8 promises, measured here and now beside the peers that are installed.
+//! `cargo xtask bench`: what docs/goals.md promises, measured here and now beside the peers that are installed.
 //!
 //! Always a ratio in one run, alternating, so that a slow or busy machine slows both sides. One file per measurement;
 //! to add one: write the file, add a line to `ALL`. `--save` keeps table and raw numbers under bench/runs.

@@ -4,7 +4,7 @@
 //! half round trips unless told `--full-rtt`. Ours takes kernel receive stamps on both sides, which sockperf does not; that
 //! is in the ratio. The goal is judged with both CPUs kept awake (/dev/cpu_dma_latency held at 0): whether a CPU has time to
 //! fall asleep between two messages hangs on a microsecond of either program's own work, so without that the two
-//! programs measure different waits (MEASURE 3.2: bimodal). The row without it is shown beside, with no promise.
+//! programs measure different waits (docs/methods/network.md: bimodal). The row without it is shown beside, with no promise.
 
 use super::versus::{self, CSV_HEAD, all_met};
 use super::wakeup::last_allowed_cpu;

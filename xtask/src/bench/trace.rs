@@ -197,7 +197,7 @@ fn recorder(binary: &Path) -> Result<Measured> {
     let row = Row {
         what: "trace --record: bytes of one event",
         ours: format!("{each:.1} ({n:.0} idle intervals in 5 s, {lost:.0} lost, {cpu_ms:.0} ms of CPU time)"),
-        peer: "perf.data 121 (OBSERVE.md 3.2)".into(),
+        peer: "perf.data 121 (docs/goals.md)".into(),
         goal: "a few bytes",
         is_met: Some(each < 8.0 && lost == 0.0),
     };

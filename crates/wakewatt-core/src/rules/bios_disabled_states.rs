@@ -1,7 +1,7 @@
 //! Is an idle state off only by default?
 //!
 //! `stateN/default_status` (kernel 5.6) says `disabled` where the driver registered a state switched off: on servers a
-//! native state that the BIOS does not list in _CST (KNOBS.md 4, `use_acpi`). "C6 off in the BIOS" is thus only a
+//! native state that the BIOS does not list in _CST (docs/knobs/idle.md, `use_acpi`). "C6 off in the BIOS" is thus only a
 //! default: root can write 0 to `disable`. Both directions are worth knowing: states that could be had, and states
 //! that somebody switched on against the BIOS.
 

@@ -1,6 +1,6 @@
 //! May the firmware turn a request for C6 into C1?
 //!
-//! `cpuidle/intel_c1_demotion` (kernels after 6.12, Sapphire Rapids and later; KNOBS.md 4). With demotion on, the
+//! `cpuidle/intel_c1_demotion` (kernels after 6.12, Sapphire Rapids and later). With demotion on, the
 //! kernel's counters say C6 while the core was in C1: usage and time are what was asked, not what was reached. It
 //! lowers latency and costs watts. Older kernels have no file; MSR 0xE2 bits 26 and 28 say the same there.
 

@@ -1,7 +1,7 @@
 //! Does a container hide part of the machine?
 //!
 //! Runtimes put empty mounts over `/sys/devices/virtual/powercap` and `/sys/firmware` (Moby since GHSA-jq35-85cj-fj4p;
-//! OBSERVE.md 2.3), make /sys read-only, and show only the own processes and control group. Then "nobody holds a
+//! docs/events.md), make /sys read-only, and show only the own processes and control group. Then "nobody holds a
 //! limit" and "no quota" are said about the container, not about the host.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};

@@ -3,8 +3,8 @@
 //! The cause of cases K0 (mean request time 191 ms against 85 ms with C1), K2 and K3. Looks at the deepest idle state
 //! that is enabled and allowed by the limits in force. If the idle experiment ran, only its verdict counts: a claimed
 //! latency is a worst case, an interval is a measurement, and "no difference" acquits. Without it the cost is
-//! predicted from the claimed exit latency (`cpuidle/stateN/latency`, KNOBS.md 4). In a guest the claim says nothing:
-//! halting costs what the hypervisor makes of it (MEASURE.md 3.4: claimed 1us, measured 10 to 30us), so without an
+//! predicted from the claimed exit latency (`cpuidle/stateN/latency`). In a guest the claim says nothing:
+//! halting costs what the hypervisor makes of it (claimed 1us, measured 10 to 30us), so without an
 //! experiment the rule cannot tell. The experiment's arms are read in their order (shallow sleep, no sleep): the first
 //! that was faster is the remedy, and with limits lifted it says what the limits in force already save.
 

@@ -2,7 +2,7 @@
 //!
 //! The cause of case K3 (random reads 10 % slower under a new kernel, which reached C6 more often; gone with
 //! `intel_idle.max_cstate=1`). At depth 1 the CPU sleeps in every read and the answer pays for waking it: 43 to 46 % of a
-//! read on the development VM (MEASURE.md 3.7). Only an experiment says how much; counters alone say that it slept. The
+//! read on the development VM (docs/methods/disk.md). Only an experiment says how much; counters alone say that it slept. The
 //! arms are read in their order (shallow sleep, no sleep): the first that was faster is the remedy.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};

@@ -1,8 +1,9 @@
 //! Does the energy performance bias lean to power, and did the kernel set it?
 //!
 //! `cpuN/power/energy_perf_bias`, 0 performance to 15 power. At boot the kernel turns a firmware 0 into 6 ("Set to
-//! 'normal'" in the log), which undoes "maximum performance" in the BIOS (KNOBS.md 4). With hardware-managed P-states
-//! the energy preference decides about the clock and the bias about little else, so 6 and 7 are notes.
+//! 'normal'" in the log), which undoes "maximum performance" in the BIOS (docs/knobs/frequency.md). With
+//! hardware-managed P-states the energy preference decides about the clock and the bias about little else, so 6 and 7
+//! are notes.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::evidence::Evidence;

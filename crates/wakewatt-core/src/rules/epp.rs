@@ -2,7 +2,7 @@
 //!
 //! `energy_performance_preference` (HWP and amd-pstate-epp): power and balance_power make the hardware slow to raise the
 //! clock; balance_performance is the usual default of servers and a note only. Under governor performance the driver
-//! forces `performance`; a write then fails with EBUSY, so the governor comes first (KNOBS.md 4).
+//! forces `performance`; a write then fails with EBUSY, so the governor comes first (docs/knobs/frequency.md).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::evidence::Evidence;

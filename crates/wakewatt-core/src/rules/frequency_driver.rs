@@ -2,8 +2,8 @@
 //!
 //! intel_pstate in passive mode calls itself intel_cpufreq and takes generic governors; EPYC servers run acpi-cpufreq
 //! with a few steps although CPPC offers the whole range, because amd_pstate is not loaded there by default
-//! (KNOBS.md 4). Neither is a fault; both explain why knobs are missing. On ProLiant and Oracle machines the firmware
-//! may keep the P-states for itself.
+//! (docs/knobs/frequency.md). Neither is a fault; both explain why knobs are missing. On ProLiant and Oracle machines
+//! the firmware may keep the P-states for itself.
 
 use super::governor::is_autonomous;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};

@@ -1,10 +1,10 @@
 //! Does the frequency governor let the clock fall, or hold it down?
 //!
-//! Cases K0 (the clock dropped from 2.1 GHz to 1.0) and K4. The same word means different things (KNOBS.md 4): under
-//! intel_pstate and amd-pstate-epp, `powersave` is the driver's own algorithm and the energy preference decides, see
-//! rule.epp; under every other driver it is the lowest frequency for ever. ondemand, conservative and schedutil raise
-//! the clock after the load has come: a short request after a pause is served at a low clock. Where doctor turned the
-//! governor, only what that showed counts ([`experiment`]).
+//! Cases K0 (the clock dropped from 2.1 GHz to 1.0) and K4. The same word means different things
+//! (docs/knobs/frequency.md): under intel_pstate and amd-pstate-epp, `powersave` is the driver's own algorithm and the
+//! energy preference decides, see rule.epp; under every other driver it is the lowest frequency for ever. ondemand,
+//! conservative and schedutil raise the clock after the load has come: a short request after a pause is served at a low
+//! clock. Where doctor turned the governor, only what that showed counts ([`experiment`]).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, percent};
 use crate::choice::frequency_run;

@@ -2,7 +2,7 @@
 //!
 //! Case K4: conservative with its defaults (up 80, down 20, steps of 5 %) lost requests that the tuned one (98/95)
 //! kept. `powersave_bias` above 0 makes ondemand ask for less than is needed, `freq_step` 0 freezes conservative
-//! (GOVERNORS.md 6.5, 6.6). Only tunables of a governor that is in charge count.
+//! (docs/governors.md). Only tunables of a governor that is in charge count.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;

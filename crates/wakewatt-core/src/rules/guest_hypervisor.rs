@@ -1,7 +1,7 @@
 //! Is this a guest, and what can only its host change?
 //!
 //! In a guest the cost of a halt is an exit to the hypervisor and back; clock speed, the host's idle states and which
-//! physical CPU runs are not the guest's to set (OBSERVE.md 2.5, DESIGN.md 6). Some clouds do give C-state control, so
+//! physical CPU runs are not the guest's to set (docs/events.md). Some clouds do give C-state control, so
 //! nothing is concluded about idle states: reading them does that.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};

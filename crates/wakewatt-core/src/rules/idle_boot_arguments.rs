@@ -1,7 +1,7 @@
 //! Was the machine booted with an argument that decides about idle?
 //!
 //! `idle=poll` spins, `idle=halt` leaves only HLT and no driver, `idle=nomwait` keeps intel_idle away, `cpuidle.off`
-//! makes latency limits void, `nohz=off` keeps the tick and brings ladder (KNOBS.md 4). They are often inherited from
+//! makes latency limits void, `nohz=off` keeps the tick and brings ladder (docs/knobs/idle.md). They are often inherited from
 //! an old tuning guide.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};

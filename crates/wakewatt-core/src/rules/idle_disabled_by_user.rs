@@ -2,7 +2,7 @@
 //!
 //! `stateN/disable` is 1 though `default_status` says enabled. Disabled on some CPUs only, the same work costs
 //! different amounts on different CPUs; indexes differ between hosts, so scripts disable the wrong state
-//! (scylladb#30500, KNOBS.md 6). Before kernel 5.6 there is no default to compare with.
+//! (scylladb#30500, docs/knobs/README.md). Before kernel 5.6 there is no default to compare with.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::cpuset::CpuSet;

@@ -1,6 +1,6 @@
 //! Does the idle driver refuse what the governor asks for?
 //!
-//! `stateN/rejected` (kernel 5.10) counts entries the driver refused (OBSERVE.md 2.3): on Arm the firmware says no, on
+//! `stateN/rejected` (kernel 5.10) counts entries the driver refused (docs/events.md): on Arm the firmware says no, on
 //! x86 an interrupt was already pending. A few are normal; more than one in a hundred means that a state is offered
 //! and cannot be had, and that the governor learns nothing from it.
 

@@ -1,7 +1,7 @@
 //! Do the CPUs have different idle tables?
 //!
 //! Normal on hybrid machines; elsewhere a sign of mixed firmware or of a driver that failed on some CPUs. A tool that
-//! reads CPU 0's table and writes it to all (KNOBS.md 3, TuneD's `cstate.*`) is then wrong on the others.
+//! reads CPU 0's table and writes it to all (TuneD's `cstate.*`: docs/knobs/daemons.md) is then wrong on the others.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::cpuset::CpuSet;

@@ -1,7 +1,7 @@
 //! Did `intel_idle.max_cstate=0` bring the deep states back through acpi_idle?
 //!
 //! 0 does not mean "no sleep": it keeps intel_idle from loading, and acpi_idle takes over with the states of the BIOS
-//! (KNOBS.md 4; it happened in sonic-buildimage#6051). `processor.max_cstate` must then limit acpi_idle.
+//! (docs/knobs/idle.md; it happened in sonic-buildimage#6051). `processor.max_cstate` must then limit acpi_idle.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::budget::{self, DEEP_NS};

@@ -4,7 +4,7 @@
 //! idle drivers, governors and timers, with the first version; stable kernels got some of them by patch number. A
 //! version is a reason to suspect, not a proof, and distributions backport: so this is a note, and the way to check is
 //! to compare captures from before and after the upgrade. Sources: differences of the kernel's own files between the
-//! versions (GOVERNORS.md 0 to 4, KNOBS.md 4).
+//! versions (docs/governors.md, docs/knobs/idle.md).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;

@@ -1,7 +1,7 @@
 //! Is the ladder governor in charge?
 //!
 //! ladder climbs one state at a time and judges by the last sleep only; it was made for periodic ticks and outranks
-//! menu only when the kernel was booted with nohz=off (KNOBS.md 4, GOVERNORS.md 5.1: a sleep shorter than the exit
+//! menu only when the kernel was booted with nohz=off (docs/governors.md: a sleep shorter than the exit
 //! latency even counts as a long one). On a tickless server it is nearly always a leftover.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};

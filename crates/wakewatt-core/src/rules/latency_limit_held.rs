@@ -1,7 +1,7 @@
 //! Who holds a global wake-up latency limit?
 //!
 //! `/dev/cpu_dma_latency` holds as long as a process keeps it open; the kernel names nobody, so the holders topic walks
-//! `/proc/*/fd`. No other tool names the holder (KNOBS.md 1). A limit of 2000 s is the default and none. This is a
+//! `/proc/*/fd`. No other tool names the holder. A limit of 2000 s is the default and none. This is a
 //! note: a limit is usually meant, but it explains results that do not repeat after the holder ends.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};

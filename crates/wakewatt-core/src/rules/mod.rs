@@ -348,7 +348,7 @@ mod known_kernel_changes;
 
 pub use known_kernel_changes::{Change, between as kernel_changes_between};
 
-/// Every rule, in the order of DESIGN.md 3: idle, frequency, memory, look-alikes, neighbourhood, kernel.
+/// Every rule, in the order of docs/ref/rules.md: idle, frequency, memory, look-alikes, neighbourhood, kernel.
 pub const RULES: &[&dyn Rule] = &[
     &deep_idle_vs_latency::DeepIdleVsLatency,
     &disk_sleep::DiskSleep,

@@ -1,7 +1,7 @@
 //! Is there no idle driver?
 //!
 //! `cpuidle/current_driver` says `none`: the kernel runs the architecture's own idle routine (HLT on x86), counts
-//! nothing, and ignores every latency limit (OBSERVE.md 2.3, KNOBS.md 4). Common in guests; on metal a boot argument
+//! nothing, and ignores every latency limit (docs/events.md, docs/knobs/idle.md). Common in guests; on metal a boot argument
 //! or a missing module. A file that is not there proves nothing (a partial recording, a masked container).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};

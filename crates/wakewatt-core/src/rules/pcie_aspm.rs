@@ -1,7 +1,8 @@
 //! May the PCI link of a network card or an NVMe disk sleep?
 //!
 //! ASPM L1 costs microseconds, L1.2 tens of microseconds to leave (`device/link/*_aspm`, `pcie_aspm/parameters/policy`;
-//! KNOBS.md 4), a look-alike of a slow CPU. `pcie_aspm=off` on the command line leaves the firmware's setting as it is.
+//! docs/knobs/devices.md), a look-alike of a slow CPU. `pcie_aspm=off` on the command line leaves the firmware's
+//! setting as it is.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;

@@ -1,7 +1,7 @@
 //! Does a CPU carry a wake-up limit that nobody owns?
 //!
 //! `cpuN/power/pm_qos_resume_latency_us` is one request shared by all of user space; it stays after its writer has
-//! ended, and its zero is inverted: `0` is no limit, `n/a` is zero latency (KNOBS.md 4). Users write 0 to mean "fast"
+//! ended, and its zero is inverted: `0` is no limit, `n/a` is zero latency (docs/knobs/idle.md). Users write 0 to mean "fast"
 //! and get the opposite. Limits that differ between CPUs make the same work cost different amounts on them.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};

@@ -2,7 +2,7 @@
 //!
 //! A limit below C1's own exit latency leaves only POLL: the CPU spins at full power and takes turbo headroom from its
 //! neighbours. C1 claims 1us on Ice Lake and 2us on Skylake, so a limit of 1us sleeps on one and spins on the other
-//! (KNOBS.md 4). The per-CPU file spells zero latency `n/a` and no limit `0`. A limit of zero may be meant; a small
+//! (docs/knobs/idle.md). The per-CPU file spells zero latency `n/a` and no limit `0`. A limit of zero may be meant; a small
 //! number that happens to exclude C1 hardly ever is. Without a polling state in the table (Arm) nothing can spin.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, limit_word, on_cpus, would_poll};

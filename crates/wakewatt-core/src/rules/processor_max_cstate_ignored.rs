@@ -1,6 +1,6 @@
 //! Is `processor.max_cstate` set where it does nothing?
 //!
-//! The parameter limits acpi_idle only; intel_idle does not look at it (KNOBS.md 4, case K0: both arguments were
+//! The parameter limits acpi_idle only; intel_idle does not look at it (docs/knobs/idle.md, case K0: both arguments were
 //! needed). Somebody meant to limit sleep and did not.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};

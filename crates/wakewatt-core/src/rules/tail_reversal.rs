@@ -1,6 +1,6 @@
 //! Does not sleeping help the median and hurt the tail?
 //!
-//! Seen in guests (MEASURE.md 3.1: median 17us against 29us, p99.9 610us against 276us): a virtual CPU that spins uses
+//! Seen in guests (with cyclictest: median 17us against 29us, p99.9 610us against 276us): a virtual CPU that spins uses
 //! up its share, and the host takes it away at the wrong moment. Only the experiment can tell: it compares the effects
 //! on the same arm at the median and at p99 or p99.9. An effect counts when its interval excludes 1.
 

@@ -1,7 +1,8 @@
 //! Do daemons run that turn the same knobs?
 //!
-//! Two of them undo each other silently (KNOBS.md 2: tuned#394, auto-cpufreq#463), and one of them undoes what is set
-//! by hand. "tuned is active" is not enough: the finding says which knobs overlap. Names come from /proc/PID/comm.
+//! Two of them undo each other silently (tuned#394, auto-cpufreq#463: docs/knobs/daemons.md), and one of them undoes
+//! what is set by hand. "tuned is active" is not enough: the finding says which knobs overlap. Names come from
+//! /proc/PID/comm.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;

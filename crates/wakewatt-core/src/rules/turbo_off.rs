@@ -2,7 +2,7 @@
 //!
 //! `intel_pstate/no_turbo`, `cpufreq/boost` or `policyN/boost`. Cost predicted from CPPC (nominal against highest level)
 //! or from base against maximum frequency; with all cores busy turbo gives less. Off in the BIOS, the switch stays off
-//! whatever is written (KNOBS.md 4).
+//! whatever is written (docs/knobs/frequency.md).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, percent};
 use crate::cpuset::CpuSet;

@@ -1,8 +1,9 @@
 //! May the uncore clock fall, or is it held down?
 //!
-//! The mesh, the L3 and the memory path have a clock of their own (`intel_uncore_frequency`); on a mostly idle socket it
-//! falls to the lower limit, and sparse requests find it there. A limit below what the firmware chose at boot was set
-//! by somebody. On Xeon 6 the efficiency floor (`elc_floor_freq_khz`) is the knob for the idle case (KNOBS.md 4).
+//! The mesh, the L3 and the memory path have a clock of their own (`intel_uncore_frequency`); on a mostly idle socket
+//! it falls to the lower limit, and sparse requests find it there. A limit below what the firmware chose at boot was
+//! set by somebody. On Xeon 6 the efficiency floor (`elc_floor_freq_khz`) is the knob for the idle case
+//! (docs/knobs/power-and-uncore.md).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, khz_word, percent};
 use crate::evidence::Evidence;

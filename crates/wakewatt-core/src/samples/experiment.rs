@@ -1,7 +1,7 @@
 //! The record of an experiment: arms, blocks in the order they ran, effects with their intervals, and what was restored.
 //!
 //! The unit is the block (one setting held while measuring), never the single sample: samples within a block are
-//! correlated, and pooling them proves anything (MEASURE 5.3).
+//! correlated, and pooling them proves anything (docs/methods/statistics.md).
 
 use super::busy::Taken;
 use super::{IdleDelta, Window};

@@ -1,6 +1,6 @@
 //! One pass of the idle loop: a state was selected, entered and left. The unit of a recording and of replay.
 //!
-//! Everything a governor saw when it chose (GOVERNORS.md 1.12) and what came of it. Read from the tick's own structure at
+//! Everything a governor saw when it chose (docs/governors.md) and what came of it. Read from the tick's own structure at
 //! the moment of entry, not rebuilt from timer events: `docs/journal/2026-11-21-idle-recording.md` compares the two. What
 //! could not be read is none.
 

@@ -5,7 +5,7 @@
 //! one thing. Latency is counted from the planned start (no coordinated omission). A level that broke a rule is kept and
 //! says why it is invalid. Watts come from a meter or are absent, never 0; figures per watt exist only where both do.
 //!
-//! Procedure and formulas: MEASURE.md section 5.2, after the public material on SPECpower_ssj2008 (SPEC's run rules are
+//! Procedure and formulas: docs/methods/load.md, after the public material on SPECpower_ssj2008 (SPEC's run rules are
 //! longer; nothing here is a SPEC result).
 
 use super::energy::{EnergySample, NoInterval};

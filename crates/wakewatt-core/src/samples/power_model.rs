@@ -1,6 +1,6 @@
 //! Watts where nothing measures them: a model, labelled as one everywhere.
 //!
-//! The wall's power as a sum (GOVERNORS.md 9.1): a base that never sleeps (platform, uncore, memory), and per CPU what it
+//! The wall's power as a sum (docs/methods/power.md): a base that never sleeps (platform, uncore, memory), and per CPU what it
 //! takes awake, which grows with frequency times the square of the voltage (taken as the cube of the frequency ratio),
 //! in a shallow idle state, and in a deep one (next to nothing, so it has no term). Four numbers ([`Parameters`]), linear, so
 //! that they can be fitted to a meter by least squares ([`calibrate`]).
@@ -154,7 +154,7 @@ const LEFT_OUT: [&[usize]; 4] = [&[], &[2], &[3], &[2, 3]];
 const NAMES: [&str; 4] = ["base", "awake", "frequency", "shallow idle"];
 
 /// Fits the numbers to windows in which a meter worked. Windows must differ: idle, shallow only, one and all CPUs busy, at the
-/// lowest and the highest frequency (GOVERNORS.md 9.3). Of the numbers that cannot be told apart, or come out negative,
+/// lowest and the highest frequency (docs/methods/power.md). Of the numbers that cannot be told apart, or come out negative,
 /// which no machine is, as few as possible are left out; where not even base and awake can, that is an error.
 pub fn calibrate(windows: &[(Activity, f64)], covers: &str) -> Result<Calibration, String> {
     if windows.len() < 6 {
@@ -234,7 +234,7 @@ mod tests {
         Activity { n_cpus: 8.0, awake, awake_cubed: awake * ratio.powi(3), shallow }
     }
 
-    /// The calibration of GOVERNORS.md 9.3, in steps.
+    /// The calibration of docs/methods/power.md, in steps.
     fn steps() -> Vec<Activity> {
         vec![
             activity(0.1, 0.4, 0.1),

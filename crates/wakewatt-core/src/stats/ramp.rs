@@ -1,10 +1,10 @@
 //! From slow to full speed: what a series of fixed-work times says about the way there.
 //!
 //! Times become logarithms, so that a step is a ratio; disturbed quanta are dropped; levels are found by
-//! [`change`](super::change). Full speed is the median of the second half. The ramp is what stands at the very start: the
-//! leading levels more than 5 % below full speed (MEASURE 2.8). Slow levels later are no ramp but a neighbour at work, such
-//! as an SMT sibling of a guest's CPU that belongs to somebody else. Where the ramp fills half of the series, the clock
-//! may still change, and the time is a lower bound.
+//! [`change`](super::change). Full speed is the median of the second half. The ramp is what stands at the very start:
+//! the leading levels more than 5 % below full speed (docs/methods/cores-and-clock.md). Slow levels later are no ramp
+//! but a neighbour at work, such as an SMT sibling of a guest's CPU that belongs to somebody else. Where the ramp fills
+//! half of the series, the clock may still change, and the time is a lower bound.
 
 use super::change::{is_spike, noise, segments};
 use super::middle::median;

@@ -186,7 +186,8 @@ mod tests {
         (0..n_experiments).filter(|seed| one(*seed)).count() as u64
     }
 
-    /// Between-round noise of two blocks with a CV of 8 % each, and sometimes a spoilt block, as measured in MEASURE 3.
+    /// Between-round noise of two blocks with a CV of 8 % each, and sometimes a spoilt block, as measured
+    /// (docs/methods/statistics.md).
     fn noisy(random: &mut Random) -> f64 {
         let spoilt = if random.below(20) == 0 { 4.0 } else { 1.0 };
         0.08 * std::f64::consts::SQRT_2 * random.normal() * spoilt
@@ -218,7 +219,7 @@ mod tests {
         assert_eq!(Looks::quick().decide(16, &[], 1), Decision::Stop(StopReason::LastLook));
     }
 
-    /// The acceptance test of MEASURE 6: 1000 A/A experiments with stopping, at most 6.4 % call a difference.
+    /// What docs/methods/statistics.md promises: 1000 A/A experiments with stopping, at most 6.4 % call a difference.
     #[test]
     fn a_thousand_experiments_on_nothing_rarely_find_something() {
         let n = n_proven(&Looks::standard(), 1000, noisy);

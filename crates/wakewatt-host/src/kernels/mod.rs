@@ -1,10 +1,10 @@
 //! The four inner loops of a bandwidth measurement, each for every vector width the processor has.
 //!
 //! They are written in assembly on purpose. A compiler turns a plain copy into memcpy, which picks non-temporal stores
-//! by itself for long ranges, and so a "copy" of one program is 55 % faster than that of another (MEASURE 2.6: STREAM
-//! compiled by GCC 23.1 GB/s, likwid's copy 13.8 GB/s). Here the store type is what the name says. A normal store reads
-//! its line first (write-allocate), so a copy moves three bytes for every two that are counted; a non-temporal one does
-//! not. Bytes are counted as STREAM and likwid-bench do, without the write-allocate.
+//! by itself for long ranges, and so a "copy" of one program is 55 % faster than that of another
+//! (docs/methods/memory.md: STREAM compiled by GCC 23.1 GB/s, likwid's copy 13.8 GB/s). Here the store type is what the
+//! name says. A normal store reads its line first (write-allocate), so a copy moves three bytes for every two that are
+//! counted; a non-temporal one does not. Bytes are counted as STREAM and likwid-bench do, without the write-allocate.
 
 #[cfg(target_arch = "aarch64")]
 mod arm;

@@ -1,9 +1,10 @@
 //! Power meters: one file per kind, behind one trait, in the order in which they are chosen.
 //!
-//! The order is DESIGN.md's: RAPL through powercap, RAPL through perf, hwmon, IPMI DCMI, Redfish, NVML, a Prometheus query,
-//! a command of the user. What a user names goes before what is found. A meter only says values with the time at which
-//! they were true ([`Say`]); what they come to is `wakewatt_core::samples::energy`'s business, and who reads when is
-//! [`recorder`]'s. Finding a meter loads no module, writes no file and sends nothing to a network that was not named.
+//! The order (docs/methods/power.md): RAPL through powercap, RAPL through perf, hwmon, IPMI DCMI, Redfish, NVML, a
+//! Prometheus query, a command of the user. What a user names goes before what is found. A meter only says values with
+//! the time at which they were true ([`Say`]); what they come to is `wakewatt_core::samples::energy`'s business, and
+//! who reads when is [`recorder`]'s. Finding a meter loads no module, writes no file and sends nothing to a network
+//! that was not named.
 //!
 //! A meter that cannot be used is not an error but a row that says why. Presence is no proof: only the readings tell
 //! whether a counter moves.

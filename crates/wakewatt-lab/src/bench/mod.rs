@@ -1,6 +1,6 @@
 //! The probes. To add one: write the file, add one line to [`BENCHES`].
 //!
-//! All share these rules (MEASURE 2.9, 2.11): threads pinned, SCHED_FIFO if allowed and said so if not, memory locked,
+//! All share these rules (docs/methods/README.md): threads pinned, SCHED_FIFO if allowed and said so if not, memory locked,
 //! timer slack 1 ns, warm-up discarded, no allocation and no input or output inside the loop, plans on an absolute
 //! schedule, late starts counted from the plan. A stop flag ends each within 100 ms; what was measured by then is
 //! returned. A probe blocks its caller, who keeps the [`wakewatt_core::source::Source`]: threads never see it.

@@ -1,6 +1,6 @@
 //! A round trip at a low, planned rate, split into requester, responder and the rest.
 //!
-//! Only stamps of one host are subtracted from each other, so no clocks are synchronised (MEASURE 2.3): requester =
+//! Only stamps of one host are subtracted from each other, so no clocks are synchronised (docs/methods/network.md): requester =
 //! user receive - kernel receive here; responder = user send - kernel receive there; wire and stack = round trip -
 //! both. The split needs software receive stamps on both sides; a sample with a stamp missing or a clock that jumped
 //! is in the round trip and not in the split.

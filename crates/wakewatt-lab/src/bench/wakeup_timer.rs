@@ -1,9 +1,10 @@
 //! Timer wake-up: a thread sleeps until an absolute time on its own CPU. Planned time to running, as cyclictest does.
 //!
-//! The plan is an absolute schedule. Where cyclictest drops the wake-ups it slept through ("overruns"), they are counted
-//! here from their planned time, so one stall of 5 ms weighs as the five wake-ups it spoilt (no coordinated omission).
-//! A timer flatters deep idle states: hardware that knows its own timer may start waking early (MEASURE 2.1); compare
-//! with the remote wake-up. With a random gap the idle governor cannot learn the period.
+//! The plan is an absolute schedule. Where cyclictest drops the wake-ups it slept through ("overruns"), they are
+//! counted here from their planned time, so one stall of 5 ms weighs as the five wake-ups it spoilt (no coordinated
+//! omission). A timer flatters deep idle states: hardware that knows its own timer may start waking early
+//! (docs/methods/wakeups.md); compare with the remote wake-up. With a random gap the idle governor cannot learn the
+//! period.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! What the machine can do: transactions one after another on every CPU, until two intervals agree.
 //!
 //! At least three intervals (the first warms clocks and caches and is usually lower), at most ten; the capacity is the mean of
-//! the last two, and they must differ by less than 2 % (MEASURE.md 5.2). Where ten do not agree, the run goes on and
+//! the last two, and they must differ by less than 2 %. Where ten do not agree, the run goes on and
 //! says so: its 100 % is then no better known than they differ.
 
 use super::Tell;

@@ -3,7 +3,7 @@
 //! The question is case K4's: how much work, how late and at how many watts, from 100 % to active idle, under the settings in
 //! force. The procedure is that of SPECpower_ssj2008 as its public material tells it (three calibration intervals or more,
 //! the mean of the last two; levels from 100 % down; ramp, record, ramp; then active idle), the design and the code are our
-//! own, and no number of it is a SPEC result (MEASURE.md section 5.1 and 5.2).
+//! own, and no number of it is a SPEC result (docs/methods/load.md).
 //!
 //! A transaction is a fixed amount of work ([`work`]), sized once so that it takes the time asked for at full speed: where
 //! the clock drops, it takes longer, and that shows. Arrivals are a plan made beforehand ([`schedule`]): nothing that

@@ -1,11 +1,11 @@
-//! When a level does not count: the rules of MEASURE.md 5.2, item 6. A level that breaks one is kept and says which.
+//! When a level does not count (docs/methods/load.md). A level that breaks one of these rules is kept and says which.
 //!
-//! The rate that was done lies within 2 % of capacity of the rate that was planned, and within four standard deviations of a
-//! Poisson count (beyond that it is not chance); at 100 % it may fall short by 2.5 %, because a queue that is always full
-//! and a machine that is calibrated to 2 % cannot do better. Everything planned was done. The quoted meter was not silent
-//! for more than 1 % of the window (and an interval at its edges), no temperature drifted by more than 2 degrees, the hypervisor took nothing to speak of,
-//! nothing was throttled, the firmware did not interrupt (where its counter can be read), and other
-//! processes had at most 2 % of the CPUs (5.2, item 1, where it refuses to begin).
+//! The rate that was done lies within 2 % of capacity of the rate that was planned, and within four standard deviations
+//! of a Poisson count (beyond that it is not chance); at 100 % it may fall short by 2.5 %, because a queue that is
+//! always full and a machine that is calibrated to 2 % cannot do better. Everything planned was done. The quoted meter
+//! was not silent for more than 1 % of the window (and an interval at its edges), no temperature drifted by more than 2
+//! degrees, the hypervisor took nothing to speak of, nothing was throttled, the firmware did not interrupt (where its
+//! counter can be read), and other processes had at most 2 % of the CPUs.
 
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::energy::{EnergySample, Sense};

@@ -3,7 +3,7 @@
 //! `t[k+1] = t[k] + Exp(rate)`. Even pacing would let the idle governor predict every sleep; independent users come in
 //! bursts. The plan knows nothing of what has been done, so it cannot be moved by it. Every thread has a stream of its own:
 //! Poisson streams add up to one, so so many threads at their shares of a rate are the whole rate. The same seed gives the
-//! same arrivals, which is how two settings are compared under the same load (common random numbers, MEASURE.md 5.2).
+//! same arrivals, which is how two settings are compared under the same load (common random numbers, docs/methods/load.md).
 
 use wakewatt_core::stats::random::Random;
 

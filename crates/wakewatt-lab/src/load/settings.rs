@@ -1,7 +1,7 @@
 //! The power settings in force while a load ran: without them its numbers compare to nothing.
 //!
-//! Who sets the clock and who the sleep, within which limits, and who holds a latency limit (two incidents of MEASURE.md
-//! 2.11: a limit left behind by something else meant that "default" was not the default). Read before the first level and
+//! Who sets the clock and who the sleep, within which limits, and who holds a latency limit (a limit left behind by
+//! something else once meant that "default" was not the default: docs/methods/README.md). Read before the first level and
 //! after each ([`Watch`]), never inside a recorded window; what differs is kept with the moment. A setting that was changed
 //! and put back between two readings is not seen.
 

@@ -3,7 +3,7 @@
 //! Case K4: 500, 1000 and 2000 clients of a shop (web, application, database), requests per second, latency, watts; case K0:
 //! the same requests cost one core on one node and three on another. The shop here is small and real: axum, and SQLite or
 //! PostgreSQL, in a process of its own; clients that think and have sessions; or a shop of the user's by its URL. Every
-//! latency counts from the planned start. Method: MEASURE.md section 5, after the public descriptions of SPECpower and
+//! latency counts from the planned start. Method: docs/methods/load.md, after the public descriptions of SPECpower and
 //! TPC-W; nothing here is a result of either.
 //!
 //! Async code stays inside this folder: thousands of connections are what it is for. A `Shop` is started once, then asked

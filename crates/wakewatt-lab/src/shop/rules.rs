@@ -1,6 +1,6 @@
 //! What makes a level invalid: failures, clients that were too slow themselves, a rate that was not reached.
 //!
-//! After MEASURE.md section 5.2. An invalid level is shown and marked, never dropped.
+//! The reasons are in docs/methods/load.md. An invalid level is shown and marked, never dropped.
 
 use super::level::GeneratorUse;
 use wakewatt_core::distribution::Distribution;

@@ -2,8 +2,8 @@
 //!
 //! With intel_pstate or amd-pstate in active mode the only two words are `performance` and `powersave`, and they mean
 //! algorithms of the driver, not of cpufreq (admin-guide/pm/intel_pstate.rst). Under `performance` both write the
-//! energy preference 0; going back, intel_pstate restores the earlier one and amd-pstate keeps 0 (KNOBS.md 4), so the
-//! preference is listed under `moves` and put back too.
+//! energy preference 0; going back, intel_pstate restores the earlier one and amd-pstate keeps 0
+//! (docs/knobs/frequency.md), so the preference is listed under `moves` and put back too.
 
 use super::per_policy;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};

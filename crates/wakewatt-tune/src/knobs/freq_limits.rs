@@ -1,8 +1,9 @@
 //! The lowest and highest frequency of each policy: `scaling_min_freq`, `scaling_max_freq`, in kHz.
 //!
 //! These are requests (freq QoS): the write is accepted and clamped later by the driver, by turbo off, by perf_pct, by
-//! the firmware's `_PPC` and by heat, so that what reads back may differ legally (KNOBS.md 4): it is lower then, or one
-//! of the driver's steps away. Anything higher was written by somebody, and is neither kept nor ours to undo.
+//! the firmware's `_PPC` and by heat, so that what reads back may differ legally (docs/knobs/frequency.md): it is lower
+//! then, or one of the driver's steps away. Anything higher was written by somebody, and is neither kept nor ours to
+//! undo.
 
 use super::per_policy;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};

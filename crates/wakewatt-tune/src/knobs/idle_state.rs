@@ -1,9 +1,9 @@
 //! One idle state of one CPU on or off: `cpuN/cpuidle/stateM/disable`, named by the state (`idle.state.C6`).
 //!
 //! Indexes differ between CPUs and BIOS settings, so the name is what the user types and it is looked up on every CPU
-//! (KNOBS.md 6: a script that disabled "state 3" hit the wrong one). Traps: under the ladder governor a disabled light
-//! state hides the deeper ones; with all states disabled state 0 is still used; a driver reload resets everything
-//! (admin-guide/pm/cpuidle.rst, ABI/testing/sysfs-devices-system-cpu). A latency limit is the gentler way.
+//! (a script that disabled "state 3" hit the wrong one: docs/knobs/README.md). Traps: under the ladder governor a
+//! disabled light state hides the deeper ones; with all states disabled state 0 is still used; a driver reload resets
+//! everything (admin-guide/pm/cpuidle.rst, ABI/testing/sysfs-devices-system-cpu). A latency limit is the gentler way.
 
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;

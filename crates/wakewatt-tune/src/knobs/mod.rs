@@ -35,7 +35,7 @@ mod uncore_domains;
 pub mod uncore_elc;
 pub mod uncore_limits;
 
-/// Every knob, in the order of KNOBS.md 4: idle, frequency, uncore, CPUs, power, devices, memory.
+/// Every knob, in the order of docs/ref/knobs.md: idle, frequency, uncore, CPUs, power, devices, memory.
 pub const KNOBS: &[&dyn Knob] = &[
     &qos_limit::GlobalLatency,
     &qos_limit::CpuLatency,

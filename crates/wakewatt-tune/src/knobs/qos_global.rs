@@ -1,7 +1,7 @@
 //! The global latency limit: `/dev/cpu_dma_latency`, in force while its file descriptor is open.
 //!
 //! Four raw bytes (s32 microseconds) are written, never text: the kernel parses text as hexadecimal and takes any
-//! 4-byte text for binary (KNOBS.md 4). There is nothing to undo and nothing to journal: however this process ends, the
+//! 4-byte text for binary (docs/knobs/idle.md). There is nothing to undo and nothing to journal: however this process ends, the
 //! kernel drops the request. An advisory lock on the device keeps two wakewatts from experimenting at once.
 
 use rustix::fs::{FlockOperation, Mode, OFlags};

@@ -3,7 +3,7 @@
 //! The two files give the number 0 opposite meanings (`units.rs`), so people never say it. A limit below the exit
 //! latency of the shallowest sleeping state leaves only POLL: every idle CPU spins, turbo headroom is gone. 1us does that
 //! on Skylake-SP (C1: 2us) and not on Ice Lake-SP (C1: 1us), so a number that comes to polling is refused unless the word
-//! is `poll` (KNOBS.md 4). What is in force is the smallest of all requests, other people's included, resolved against
+//! is `poll` (docs/knobs/idle.md). What is in force is the smallest of all requests, other people's included, resolved against
 //! the idle table. Sources: Documentation/power/pm_qos_interface.rst, ABI/testing/sysfs-devices-power.
 
 use super::one_file;

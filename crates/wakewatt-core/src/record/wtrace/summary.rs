@@ -168,7 +168,7 @@ mod tests {
             is_polling: index == 0,
             is_enabled: Some(true),
         };
-        // GOVERNORS.md 0.2, table ACPI4.
+        // What acpi_idle makes of _CST latencies 1, 41 and 100 us (docs/governors.md).
         let rows = [("POLL", 0, 0), ("C1", 1, 2), ("C2", 41, 82), ("C3", 100, 200)];
         let states = rows.into_iter().enumerate().map(state).collect();
         Header { tables: vec![StateTable { cpus: "0-1".into(), states }], ..Header::default() }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn misses_are_counted_as_the_kernel_counts_them() {
-        // GOVERNORS.md 1.11: the worked examples a, b and c.
+        // By hand: 60 us in C2 (41/82); 350 us in C2, then C3 (200) fitted; 84 us in C1, then C2 fitted.
         let states = &header().tables[0].states;
         let said =
             |state: u8, us: u64| missed(states, &IdlePair { state, duration_ns: us * 1000, ..IdlePair::default() });

@@ -11,7 +11,7 @@
 //! never added, and a part (`core` inside `package-0`) is never added to its whole. Joules of different meters are not
 //! comparable.
 //!
-//! Source: MEASURE.md section 2 (order of meters, pitfalls), Documentation/power/powercap/powercap.rst,
+//! Source: docs/methods/power.md, Documentation/power/powercap/powercap.rst,
 //! Documentation/hwmon/sysfs-interface.rst. Not here: the accuracy of a meter itself, which only its maker knows;
 //! `uncertainty_uw` is about how the load varied while it was read.
 

@@ -1,12 +1,13 @@
 //! The readings of one channel, and what they come to.
 //!
 //! Power is integrated by trapezoid between neighbouring readings, an energy counter by differences. Neighbours farther
-//! apart than 2.5 intervals (the planned one, or the meter's own median where that is longer) are a gap: nobody knows what a power meter would have said in it, so it is not
-//! integrated, while a counter has kept it. Zero watts from a machine that runs is no reading; zeros throughout are a
-//! dead meter. A counter that moved and then stands still for 3 intervals has stopped: from there on it covers nothing.
+//! apart than 2.5 intervals (the planned one, or the meter's own median where that is longer) are a gap: nobody knows
+//! what a power meter would have said in it, so it is not integrated, while a counter has kept it. Zero watts from a
+//! machine that runs is no reading; zeros throughout are a dead meter. A counter that moved and then stands still for 3
+//! intervals has stopped: from there on it covers nothing.
 //!
 //! The interval of the mean comes from batches (at most 10 equal stretches of the window, Student's t), because
-//! neighbouring readings are correlated and a per-sample error would be far too small (MEASURE.md section 5.3).
+//! neighbouring readings are correlated and a per-sample error would be far too small (docs/methods/power.md).
 
 use super::counter::step;
 use super::{Channel, ChannelSample, Kind, MOST_UW};

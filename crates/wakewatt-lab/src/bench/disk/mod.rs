@@ -1,7 +1,7 @@
 //! Disk reads: how long one takes, at queue depth 1 and deeper, one after the other or at planned times.
 //!
 //! At depth 1 the reading CPU has nothing to do until the disk answers and goes to sleep; the answer then pays for
-//! waking it. On the development VM 43 to 46 % of "disk latency" was that (MEASURE 3.7). At low planned rates the
+//! waking it. On the development VM 43 to 46 % of "disk latency" was that (docs/methods/disk.md). At low planned rates the
 //! interrupt's CPU sleeps deeper and a read takes longer than at high ones (axboe/fio #1394). Latency is taken as fio
 //! takes `lat`: before the submitting system call to the reading thread having the data.
 

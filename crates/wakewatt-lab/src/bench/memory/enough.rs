@@ -1,6 +1,6 @@
 //! How large must a working set be to lie in memory for certain, and arrays to pass through it?
 //!
-//! Defaults of 100 and 256 MB lie inside large caches (MEASURE 2.5), and then load, matrix and the price of random
+//! Defaults of 100 and 256 MB lie inside large caches (docs/methods/memory.md), and then load, matrix and the price of random
 //! placement tell of a cache. Four times the last level before memory is enough. Where that level ends is best seen in a
 //! curve that settles; but a curve that stops short settles on the cache, so it counts only if it went to four times what
 //! the machine reports. Without such a curve the report itself counts, times four, and without a report 2 GiB. Guests are

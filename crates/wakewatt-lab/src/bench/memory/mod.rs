@@ -1,4 +1,4 @@
-//! Memory: latency against working set, under load, bandwidth, and all of it between nodes (MEASURE 2.5 and 2.6).
+//! Memory: latency against working set, under load, bandwidth, and all of it between nodes (docs/methods/memory.md).
 //!
 //! Threads are pinned but stay SCHED_OTHER: a real-time thread that computes without a pause is stopped by the kernel
 //! for 50 ms of each second. Memory is not locked, because it is touched beforehand and the machine has no reason to

@@ -1,7 +1,7 @@
 //! Load: rate, latency, CPU time and watts, level by level, for one run or several side by side (one for each governor).
 //!
 //! A level that broke a rule is hollow in every figure, with its reason in the table. Without a meter there is no figure of
-//! watts but a sentence that says so. SPECpower-like figures follow MEASURE.md section 5.2; nothing here is a SPEC result.
+//! watts but a sentence that says so. The figures are those of docs/methods/load.md; nothing here is a SPEC result.
 
 use super::super::data::Show;
 use super::super::words;
