@@ -12,7 +12,7 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: prove help doctor build test test-busy fmt lint unit fuzz deny doc reference hosts testbed page bench dist install uninstall clean needs v3
+.PHONY: prove help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench dist install uninstall clean needs v3
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
@@ -31,8 +31,8 @@ needs:
 	@$(ENSURE) --optional clang=clang
 	@test -e /usr/include/stdio.h || $(ENSURE) libc-headers=libc6-dev || test -e /usr/include/stdio.h
 
-test: needs fmt lint unit doc reference deny hosts testbed page ## everything that has to pass before a merge
-	@echo "make test: all passed"
+test: needs ## everything that has to pass before a merge; says at the end what each stage took and what was skipped
+	@CARGO="$(CARGO)" MAKE="$(MAKE)" scripts/stages.sh fmt lint unit doc reference deny hosts testbed page
 
 fmt:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || { echo "rustfmt is missing; install it: rustup component add rustfmt" >&2; exit 1; }
@@ -44,12 +44,15 @@ lint:
 
 unit: needs
 	@$(ENSURE) --optional tmux=tmux
-	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; set -o pipefail; \
-	{ $(CARGO) test --locked --workspace 2>&1 1>&3 | tee "$$log" >&2; } 3>&1 || exit 1; \
-	if grep -q '^SKIPPED ' "$$log"; then echo "skipped by the tests:"; sed -n 's/^SKIPPED /  /p' "$$log" | sort -u; fi
+	@$(ENSURE) --optional strace=strace openssl=openssl cpio=cpio
+	$(CARGO) test --locked --workspace
 
 test-busy: needs ## the unit suites on a machine that has no time for them: thrice beside busy loops, once under nice
 	@CARGO="$(CARGO)" scripts/busy.sh
+
+live: needs ## the tests that disturb this machine for minutes, turn its settings and put them back (root)
+	@$(ENSURE) --optional bpftool=bpftool setpriv=util-linux
+	WAKEWATT_LIVE=1 $(CARGO) test --locked --workspace --test it -- --test-threads=1 live:: ::live_ gone:: trace:: recording:: icmp::
 
 # RUSTFLAGS replaces the flags of .cargo/config.toml, so the static C library is asked for again.
 v3: needs ## the system calls' crate built and tested for x86-64-v3, optimised: inline assembly must leave wide registers alone

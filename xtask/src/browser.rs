@@ -163,6 +163,7 @@ fn ensure_file(path: &PathBuf) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wakewatt_testing::{Lacks, skipped};
 
     #[test]
     fn a_call_in_the_log_is_seen() {
@@ -176,8 +177,7 @@ mod tests {
     #[test]
     fn every_synthetic_report_opens_prints_fits_and_calls_nobody() {
         if !is_installed() {
-            eprintln!("skipped: chromium is not installed");
-            return;
+            return skipped("every_synthetic_report_opens_prints_fits_and_calls_nobody", Lacks::Program("chromium"), "no browser");
         }
         let folder = std::env::var("WAKEWATT_PICTURES").map(PathBuf::from);
         let temporary = tempfile::tempdir().unwrap();
@@ -198,8 +198,7 @@ mod tests {
     #[test]
     fn a_page_that_is_too_wide_or_calls_out_is_caught() {
         if !is_installed() {
-            eprintln!("skipped: chromium is not installed");
-            return;
+            return skipped("a_page_that_is_too_wide_or_calls_out_is_caught", Lacks::Program("chromium"), "no browser");
         }
         let folder = tempfile::tempdir().unwrap();
         let page = folder.path().join("page.html");

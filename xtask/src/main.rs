@@ -16,6 +16,7 @@ mod hosts;
 mod licences;
 mod reference;
 mod screenshot;
+mod skips;
 mod testbed;
 
 use clap::{Parser, Subcommand};
@@ -50,6 +51,8 @@ enum Chore {
     Screenshot(screenshot::Args),
     /// Let Debian's own GRUB make a grub.cfg from the planned drop-in, and look at it (root)
     BootTree(boot_tree::Args),
+    /// List what a test run skipped, and fail where this machine could have run it
+    Skips(skips::Args),
     /// Check the licences of all dependencies against deny.toml
     Licences,
     /// Boot a real kernel on an emulated machine of our choosing and run a command in it
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Chore::Fixtures(args) => fixtures::run(&args),
         Chore::Screenshot(args) => screenshot::run(&args),
         Chore::BootTree(args) => boot_tree::run(&args),
+        Chore::Skips(args) => skips::run(&args),
         Chore::Licences => licences::run(),
         // The only chore whose exit code is another program's, so 125 says that it is not.
         Chore::Testbed(args) => match testbed::run(&args) {

@@ -143,6 +143,7 @@ fn set_fifo(priority: u8) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wakewatt_testing::{Lacks, skipped};
 
     #[test]
     fn scheduling_is_put_back_as_it_was_found() {
@@ -162,7 +163,8 @@ mod tests {
             was_fifo
         });
         if !tried.join().unwrap() {
-            println!("skipped: SCHED_FIFO is not allowed here, so nothing had to be put back");
+            let test = "a_real_time_thread_is_put_back";
+            skipped(test, Lacks::Here, "SCHED_FIFO is not allowed here, so nothing had to be put back");
         }
         // A real-time thread that somebody else has made stays one.
         std::thread::spawn(|| {

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 use wakewatt_core::samples::kernel_histogram::bucket_of;
+use wakewatt_testing::{Lacks, skipped};
 
 const PROGRAM: &str = r#"
 extern int printf(const char *, ...);
@@ -16,8 +17,8 @@ int main(int n, char **v) { for (int i = 1; i < n; i++) printf("%u\n", bucket_of
 fn both_sides_put_every_value_into_the_same_bucket() {
     let compiler = ["clang", "cc", "gcc"].into_iter().find(|c| Command::new(c).arg("--version").output().is_ok());
     let Some(compiler) = compiler else {
-        eprintln!("skipped: no C compiler");
-        return;
+        let test = "both_sides_put_every_value_into_the_same_bucket";
+        return skipped(test, Lacks::Program("cc"), "no C compiler");
     };
     let folder = tempfile::tempdir().unwrap();
     let (source, program) = (folder.path().join("b.c"), folder.path().join("b"));

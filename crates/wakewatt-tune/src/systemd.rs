@@ -175,6 +175,7 @@ fn fault(uid: u32, mode: u32, is_link: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wakewatt_testing::{Lacks, skipped};
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
     use std::process::Command;
 
@@ -198,8 +199,9 @@ mod tests {
         // Only root can make a safe place, and only where the folders above are safe.
         let safe = Path::new("/var/lib");
         let Some(dir) = tempfile::tempdir_in(safe).ok().filter(|d| unsafe_path(d.path()).is_none()) else {
-            eprintln!("skipped: no safe folder here");
-            return;
+            let test = "every_folder_above_counts_and_so_does_a_link";
+            let lacks = if rustix::process::geteuid().is_root() { Lacks::Here } else { Lacks::Root };
+            return skipped(test, lacks, "no folder that only root may write to");
         };
         let folder = dir.path().join("bin");
         std::fs::create_dir(&folder).unwrap();
@@ -273,8 +275,8 @@ mod tests {
         }
         // Without the man pages and the manager of this machine; only where systemd is installed.
         let Ok(output) = Command::new("systemd-analyze").args(["verify", "--man=no"]).args(&files).output() else {
-            eprintln!("skipped: systemd-analyze is not here");
-            return;
+            let test = "systemd_itself_finds_no_fault";
+            return skipped(test, Lacks::Program("systemd-analyze"), "nobody to verify units with");
         };
         let words = String::from_utf8_lossy(&output.stderr);
         let ours: Vec<&str> = words.lines().filter(|l| l.contains("wakewatt")).collect();

@@ -7,6 +7,7 @@ use wakewatt_host::live::Live;
 use wakewatt_host::sink::{LiveSink, Sink};
 use wakewatt_tune::knob::{Host, Knob, Site};
 use wakewatt_tune::knobs::find;
+use wakewatt_testing::{Lacks, skipped};
 
 /// Puts a file back, whatever happens.
 struct Back<'a> {
@@ -54,8 +55,7 @@ fn turn(host: &Host<'_>, sink: &LiveSink, knob: &dyn Knob, site: &Site, word: &s
 #[test]
 fn knobs_of_this_machine() {
     if std::env::var("WAKEWATT_LIVE").as_deref() != Ok("1") {
-        println!("skipped: needs WAKEWATT_LIVE=1 and root");
-        return;
+        return skipped("knobs_of_this_machine", Lacks::Live, "needs WAKEWATT_LIVE=1 and root");
     }
     let (live, sink) = (Live::this_machine(), LiveSink::this_machine());
     let host = Host::read(&live);

@@ -104,6 +104,7 @@ impl Archive {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wakewatt_testing::{Lacks, skipped};
 
     #[test]
     fn entries_are_headed_and_padded() {
@@ -123,10 +124,7 @@ mod tests {
     #[test]
     fn cpio_reads_it() {
         let Some(_) = crate::bench::installed("cpio") else {
-            // Past the capture of the test harness.
-            use std::io::Write;
-            let _ = writeln!(std::io::stderr().lock(), "SKIPPED cpio_reads_it: no cpio to read the archive with");
-            return;
+            return skipped("cpio_reads_it", Lacks::Program("cpio"), "no cpio to read the archive with");
         };
         let folder = tempfile::tempdir().unwrap();
         let mut archive = Archive::default();

@@ -2,7 +2,9 @@
 //!
 //! QEMU must not outlive this process, however that ends: it is started through `setpriv --pdeathsig`, it has its own
 //! process group so that Ctrl-C reaches only us, and it is killed and waited for before the working folder goes.
-//! A kernel that panics powers off (`panic=-1`, `-no-reboot`); a machine that says nothing more meets the time-out.
+//! A kernel that panics powers off (`panic=-1`, `-no-reboot`); a machine that says nothing more meets the time-out. A kernel
+//! that locks up before its first program runs is booted again: QEMU's threads now and then lose an interrupt between
+//! emulated CPUs there, which says nothing about wakewatt.
 
 use super::board::{self, Board};
 use super::guest::{self, Inside, Results};
@@ -62,6 +64,9 @@ pub(super) struct Ran {
     pub wall: Duration,
 }
 
+/// A machine that locks up so often has a reason.
+const MAX_BOOTS: usize = 3;
+
 /// Runs it.
 pub(super) fn run(job: &Job) -> Result<Ran> {
     let interrupted = interrupted()?;
@@ -76,8 +81,9 @@ pub(super) fn run(job: &Job) -> Result<Ran> {
     let args = arguments(job, board, &kernel, work.path())?;
     let mut echo =
         [Echo::open(&job.out.join("stdout"), job.is_echoed), Echo::open(&job.out.join("stderr"), job.is_echoed)];
-    let started = Instant::now();
+    let mut started = Instant::now();
     let mut qemu = Qemu::start(board, &args, job.out)?;
+    let mut n_boots = 1;
     let cut_short = loop {
         let status = qemu.0.try_wait()?;
         repeat(&mut echo);
@@ -92,6 +98,14 @@ pub(super) fn run(job: &Job) -> Result<Ran> {
         }
         if started.elapsed() > job.timeout {
             break Some(Ending::Late);
+        }
+        if n_boots < MAX_BOOTS && is_locked_up_at_boot(&work.path().join("results"), &job.out.join("console.log")) {
+            let _ = writeln!(std::io::stderr(), "testbed: the kernel locked up while it booted; booting again");
+            drop(qemu);
+            n_boots += 1;
+            // Its complaint must not be read again before QEMU opens the file anew.
+            std::fs::remove_file(job.out.join("console.log"))?;
+            (started, qemu) = (Instant::now(), Qemu::start(board, &args, job.out)?);
         }
         std::thread::sleep(Duration::from_millis(20));
     };
@@ -118,6 +132,12 @@ fn interrupted() -> Result<&'static AtomicBool> {
         }
     }
     Ok(FLAG.get_or_init(Arc::default))
+}
+
+/// Nothing has come back yet, not even that it booted, and the kernel complains of a CPU that does not go on.
+fn is_locked_up_at_boot(results: &Path, console: &Path) -> bool {
+    let is_booted = std::fs::metadata(results).is_ok_and(|meta| meta.len() > 0);
+    !is_booted && std::fs::read(console).is_ok_and(|log| String::from_utf8_lossy(&log).contains("soft lockup"))
 }
 
 /// A folder for this run, removed with the value; one whose run was killed before it could is removed here.
@@ -257,4 +277,24 @@ fn tail(path: &Path) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let last = lines.iter().skip(lines.len().saturating_sub(15)).fold(String::new(), |text, line| text + line + "\n");
     format!("{last}(all of it: {})", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn only_a_lock_up_before_the_first_record_boots_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (results, console) = (folder.path().join("results"), folder.path().join("console.log"));
+        assert!(!is_locked_up_at_boot(&results, &console), "QEMU has not begun");
+        std::fs::write(&results, "").unwrap();
+        std::fs::write(&console, "[    1.7] clocksource: Switched\n").unwrap();
+        assert!(!is_locked_up_at_boot(&results, &console), "it is booting");
+        std::fs::write(&console, "[   29.1] watchdog: BUG: soft lockup - CPU#1 stuck for 26s!\n").unwrap();
+        assert!(is_locked_up_at_boot(&results, &console));
+        std::fs::write(&results, "boot 3.10\n").unwrap();
+        assert!(!is_locked_up_at_boot(&results, &console), "a finding, or a busy host: not to be hidden");
+    }
 }

@@ -136,6 +136,7 @@ narrow!("0", "16", "32", "48", "64", "80", "96", "112", "128", "144", "160", "17
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wakewatt_testing::{Lacks, skipped};
     use std::arch::x86_64::{__m256d, _mm256_loadu_pd, _mm256_storeu_pd};
     use std::hint::black_box;
 
@@ -158,13 +159,8 @@ mod tests {
     #[test]
     fn a_loop_leaves_the_callers_wide_registers_alone() {
         if !std::arch::is_x86_feature_detected!("avx2") {
-            // Past the capture of the test harness.
-            use std::io::Write;
-            let _ = writeln!(
-                std::io::stderr().lock(),
-                "SKIPPED a_loop_leaves_the_callers_wide_registers_alone: this processor has no AVX2"
-            );
-            return;
+            let test = "a_loop_leaves_the_callers_wide_registers_alone";
+            return skipped(test, Lacks::Here, "this processor has no AVX2");
         }
         let values: [[f64; 4]; 8] =
             black_box(std::array::from_fn(|i| std::array::from_fn(|j| (10 * i + j) as f64 + 1.0)));

@@ -5,6 +5,7 @@ use crate::tool::{NOBODY, PROGRAM, fixtures, is_root, run, said, wakewatt};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
+use wakewatt_testing::{Lacks, skipped};
 
 /// No arm of it can be set anywhere, so it ends before anything is changed.
 const PLAN: &str = r#"format = 1
@@ -32,7 +33,7 @@ fn mode(path: &Path, mode: u32) {
 #[test]
 fn root_acts_by_no_file_that_others_may_write() {
     if !is_root() {
-        crate::live::skipped("root_acts_by_no_file_that_others_may_write", "only root is refused");
+        skipped("root_acts_by_no_file_that_others_may_write", Lacks::Root, "only root is refused");
         return;
     }
     let dir = tempfile::tempdir().unwrap();

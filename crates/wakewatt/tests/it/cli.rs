@@ -4,6 +4,7 @@ use crate::tool::{ForNobody, Said, host, run, said, wakewatt};
 use std::fs;
 use std::io::Read;
 use std::process::Stdio;
+use wakewatt_testing::{Lacks, skipped};
 
 /// Every path of subcommands that is shown, such as `["measure", "wakeup"]`.
 fn commands() -> Vec<Vec<String>> {
@@ -105,7 +106,7 @@ fn no_color_is_respected_on_a_terminal() {
         command.stdin(Stdio::null()).output().ok().map(|o| String::from_utf8_lossy(&o.stdout).into_owned())
     };
     let Some(plain) = on_terminal(&[("TERM", "xterm"), ("NO_COLOR", "1")]) else {
-        return crate::live::skipped("no_color_is_respected_on_a_terminal", "script (bsdutils) is not installed");
+        return skipped("no_color_is_respected_on_a_terminal", Lacks::Program("script"), "script (bsdutils) is not installed");
     };
     assert!(plain.contains("Latency limits") && !plain.contains('\u{1b}'), "{plain}");
     assert!(on_terminal(&[("TERM", "xterm")]).unwrap().contains("\u{1b}[1m"));

@@ -3,12 +3,13 @@
 //! Live, as in `live.rs`, and only with two CPUs, `ip`, and eBPF. RPS steers what arrives in each namespace to its CPU, so
 //! that a request wakes the responder's and a reply the requester's.
 
-use crate::live::{Limited, machine, skipped};
+use crate::live::{Limited, machine};
 use crate::schemas::{assert_valid, validator};
 use crate::tool::{PROGRAM, said, wakewatt};
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use wakewatt_testing::{Lacks, skipped};
 
 /// One of the two: namespace, device, address, CPU.
 struct Host {
@@ -137,14 +138,14 @@ fn a_slow_ping_is_blamed_on_the_cpu_that_halts() {
     let state = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state1");
     let limit = |cpu: u32| wakewatt_core::facts::pm_qos::cpu_limit_path(cpu);
     if !(0..2).all(|cpu| std::fs::exists(state(cpu)).unwrap() && std::fs::exists(limit(cpu)).unwrap()) {
-        return skipped(test, "needs two CPUs with two idle states and latency limits of their own");
+        return skipped(test, Lacks::Here, "needs two CPUs with two idle states and latency limits of their own");
     }
     let _cable = match Cable::lay() {
         Ok(cable) => cable,
-        Err(why) => return skipped(test, &why),
+        Err(why) => return skipped(test, Lacks::Here, &why),
     };
     if let Err(why) = wakewatt_probes::check(&wakewatt_probes::icmp::PROBE) {
-        return skipped(test, &why.to_string());
+        return skipped(test, Lacks::Here, &why.to_string());
     }
     let _a_polls = Limited::set(A.cpu, "n/a");
 
@@ -156,7 +157,7 @@ fn a_slow_ping_is_blamed_on_the_cpu_that_halts() {
         halts(&there).then_some((there, answers))
     });
     let Some((there, answers)) = found else {
-        return skipped(test, "other work kept CPU 1 from halting, in eight tries");
+        return skipped(test, Lacks::Quiet, "other work kept CPU 1 from halting, in eight tries");
     };
     let back = ping(&B, &A);
 
@@ -188,7 +189,7 @@ fn a_pulled_cable_leaves_what_was_measured() {
     let Some(_machine) = machine(test) else { return };
     let _cable = match Cable::lay() {
         Ok(cable) => cable,
-        Err(why) => return skipped(test, &why),
+        Err(why) => return skipped(test, Lacks::Here, &why),
     };
     let args = ["measure", "network", "--icmp", "--peer", B.address, "--duration", "20s", "--json"];
     let ping = on(&A, &args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

@@ -16,13 +16,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use wakewatt_core::units::LatencyLimit;
+use wakewatt_testing::{Lacks, skipped};
 use wakewatt_tune::journal::STATE_DIR;
 use wakewatt_tune::knobs::qos_global::GlobalLimit;
-
-/// Says so past the capture of the test harness: a test that did not run must not look as if it had.
-pub fn skipped(test: &str, why: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "SKIPPED {test}: {why}");
-}
 
 /// One live test at a time; they all disturb the same machine. The file keeps out those of another checkout.
 static MACHINE: Mutex<()> = Mutex::new(());
@@ -35,7 +31,8 @@ pub fn machine(test: &str) -> Option<(MutexGuard<'static, ()>, fs::File)> {
         file.lock().unwrap();
         return Some((here, file));
     }
-    skipped(test, "needs WAKEWATT_LIVE=1 and root");
+    let lacks = if is_root() { Lacks::Live } else { Lacks::Root };
+    skipped(test, lacks, "needs WAKEWATT_LIVE=1 and root");
     None
 }
 
@@ -211,7 +208,7 @@ fn wait_for_lifted(doctor: &Running) -> u32 {
 fn a_limit_found_is_an_arm_and_survives_kill_9() {
     let Some(_machine) = machine("a_limit_found_is_an_arm_and_survives_kill_9") else { return };
     if !limit_file(1).exists() {
-        return skipped("a_limit_found_is_an_arm_and_survives_kill_9", "CPU 1 has no latency limit file");
+        return skipped("a_limit_found_is_an_arm_and_survives_kill_9", Lacks::Here, "CPU 1 has no latency limit file");
     }
     let untouched = state();
     let limited = Limited::set(1, "30");
@@ -308,7 +305,7 @@ fn one_idle_state_at_a_time_is_put_back_killed_or_not() {
     let test = "one_idle_state_at_a_time_is_put_back_killed_or_not";
     let Some(_machine) = machine(test) else { return };
     if !Path::new("/sys/devices/system/cpu/cpu0/cpuidle/state1").exists() {
-        return skipped(test, "this machine has no idle driver");
+        return skipped(test, Lacks::Here, "this machine has no idle driver");
     }
     let (before, found) = (state(), idle_settings());
     let done = said(&mut wakewatt(&["measure", "idle", "--duration", "600ms", "--json"]));
@@ -375,7 +372,7 @@ fn a_round_trip_to_another_host() {
     let Some(_machine) = machine("a_round_trip_to_another_host") else { return };
     let _hosts = match TwoHosts::make() {
         Ok(hosts) => hosts,
-        Err(why) => return skipped("a_round_trip_to_another_host", &why),
+        Err(why) => return skipped("a_round_trip_to_another_host", Lacks::Here, &why),
     };
     let peer = "10.217.0.2:7117";
     // Nobody answers yet: it says so, in time, with the code for it.
@@ -405,7 +402,7 @@ fn measuring_idle_states_waits_for_nobody_and_says_who_is_in_the_way() {
     let test = "measuring_idle_states_waits_for_nobody_and_says_who_is_in_the_way";
     let Some(_machine) = machine(test) else { return };
     if !Path::new("/sys/devices/system/cpu/cpu0/cpuidle/state1").exists() {
-        return skipped(test, "this machine has no idle driver");
+        return skipped(test, Lacks::Here, "this machine has no idle driver");
     }
     let (before, found) = (state(), idle_settings());
     let mut command = wakewatt(&["measure", "idle", "--duration", "20s", "--json"]);

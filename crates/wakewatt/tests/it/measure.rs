@@ -10,6 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
+use wakewatt_testing::{Lacks, skipped};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -141,7 +142,7 @@ fn can_bind() -> bool {
 #[test]
 fn the_worst_copys_code_is_returned_and_the_document_says_the_rest() {
     if !can_bind() {
-        return crate::live::skipped("the_worst_copys_code…", "a command cannot be bound to a node here");
+        return skipped("the_worst_copys_code…", Lacks::Here, "a command cannot be bound to a node here");
     }
     let ended = said(
         wakewatt(&["run", "--per-node", "--json", "--", "sh", "-c", "echo hello; exit 7"]).env("PATH", "/usr/bin:/bin"),
@@ -165,7 +166,7 @@ fn the_worst_copys_code_is_returned_and_the_document_says_the_rest() {
 #[test]
 fn copies_end_with_their_starter_however_it_ends() {
     if !can_bind() {
-        return crate::live::skipped("copies_end_with_their_starter…", "a command cannot be bound to a node here");
+        return skipped("copies_end_with_their_starter…", Lacks::Here, "a command cannot be bound to a node here");
     }
     for (signal, code) in [(Signal::INT, Some(130)), (Signal::TERM, Some(143)), (Signal::KILL, None)] {
         let folder = tempfile::tempdir().unwrap();

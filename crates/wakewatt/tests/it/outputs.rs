@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 use std::path::Path;
 use std::process::Stdio;
+use wakewatt_testing::{Lacks, skipped};
 
 /// A folder of another user's with a link at every default name, and the file of root's that they lead to.
 fn theirs(dir: &Path, names: &[&str]) -> std::path::PathBuf {
@@ -23,7 +24,7 @@ fn theirs(dir: &Path, names: &[&str]) -> std::path::PathBuf {
 #[test]
 fn root_writes_through_no_link_in_a_users_folder() {
     if !is_root() {
-        return crate::live::skipped("root_writes_through_no_link_in_a_users_folder", "needs root");
+        return skipped("root_writes_through_no_link_in_a_users_folder", Lacks::Root, "needs root");
     }
     let dir = tempfile::tempdir().unwrap();
     let recorded = host("sklep0");

@@ -1,7 +1,7 @@
 //! Recordings of idle intervals: what kills, full disks and storms leave of them, whether their numbers agree with the
 //! kernel's own, and files that are none. The live ones as in `live.rs`.
 
-use crate::live::{machine, skipped};
+use crate::live::machine;
 use crate::matrix;
 use crate::schemas::{assert_valid, validator};
 use crate::tool::{PROGRAM, Said, fixtures, run, said, wait_until, wakewatt};
@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use wakewatt_core::record::wtrace::{Item, Reader};
 use wakewatt_core::samples::idle_pair::{IdlePair, WakeCause};
+use wakewatt_testing::{Lacks, skipped};
 
 fn fixture() -> PathBuf {
     fixtures().join("traces/vm-haltpoll-6.18.wtrace")
@@ -87,9 +88,9 @@ fn a_full_disk_ends_the_recording_and_not_the_trace() {
     );
     let _storm = Storm::of(6, Duration::from_micros(100));
     let output = Command::new("unshare").args(["-m", "/bin/sh", "-c", &script]).stdin(Stdio::null()).output();
-    let Ok(output) = output else { return skipped(test, "unshare is not installed") };
+    let Ok(output) = output else { return skipped(test, Lacks::Program("unshare"), "unshare is not installed") };
     if output.status.code() == Some(99) {
-        return skipped(test, &String::from_utf8_lossy(&output.stderr));
+        return skipped(test, Lacks::Here, &String::from_utf8_lossy(&output.stderr));
     }
     let out = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<&str> = out.lines().collect();
@@ -97,7 +98,7 @@ fn a_full_disk_ends_the_recording_and_not_the_trace() {
     let traced = assert_valid(&validator("trace"), "trace", lines[0]);
     let remarks = traced["remarks"].to_string();
     if remarks.contains("recorded ") {
-        return skipped(test, &format!("other work kept the CPUs from idling, so the disk did not fill: {remarks}"));
+        return skipped(test, Lacks::Quiet, &format!("other work kept the CPUs from idling, so the disk did not fill: {remarks}"));
     }
     assert!(remarks.contains("recording stopped early") && remarks.contains("No space left"), "{remarks}");
     assert_eq!(lines[1], "code 4", "an output could not be written");
@@ -140,7 +141,7 @@ fn the_size_allowed_is_kept() {
     trace.signal(Signal::TERM);
     let said = trace.end();
     if !is_full {
-        return skipped("the_size_allowed_is_kept", &format!("only {} bytes in 80 s", length()));
+        return skipped("the_size_allowed_is_kept", Lacks::Quiet, &format!("only {} bytes in 80 s", length()));
     }
     assert!(length() <= (1 << 20) + 300, "{}", length());
     assert!(said.out.contains("reached the size allowed") && said.out.contains("--record-mib"), "{}", said.err);
@@ -174,7 +175,7 @@ fn an_overrun_is_counted_and_breaks_nothing() {
     let n_lost = traced["missed"]["n_lost"].as_u64().unwrap();
     let info = info(&file);
     if n_lost == 0 {
-        return skipped(test, &format!("the storm made only {} idle intervals", info["summary"]["n_pairs"]));
+        return skipped(test, Lacks::Quiet, &format!("the storm made only {} idle intervals", info["summary"]["n_pairs"]));
     }
     say(&format!("{test}: {n_lost} lost beside {} kept", info["summary"]["n_pairs"]));
     assert!(
@@ -255,7 +256,7 @@ fn intervals_agree_with_sysfs_and_with_their_timers() {
         assert!(at(50) < 500.0, "typically late by {} us", at(50));
     }
     if worst.is_empty() {
-        return skipped("intervals_agree_with_sysfs_and_with_their_timers", "other work kept the CPUs from idling");
+        return skipped("intervals_agree_with_sysfs_and_with_their_timers", Lacks::Quiet, "other work kept the CPUs from idling");
     }
     worst.sort_by(f64::total_cmp);
     say(&format!(

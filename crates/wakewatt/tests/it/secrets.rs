@@ -4,6 +4,7 @@ use crate::tool::{PROGRAM, Said, run, said, wakewatt};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
+use wakewatt_testing::{Lacks, skipped};
 
 /// A password that is nowhere else.
 const PASSWORD: &str = "k4n4r1e-vogel";
@@ -36,8 +37,9 @@ fn a_name_is_looked_up_without_the_machines_libraries() {
         &["load", "shop", "--database", "postgres://u@nosuch.wakewatt.invalid/x", "--quick"],
     ] {
         let Some(text) = touched(words) else {
-            return crate::live::skipped(
+            return skipped(
                 "a_name_is_looked_up_without_the_machines_libraries",
+                if std::path::Path::new("/usr/bin/strace").exists() { Lacks::Here } else { Lacks::Program("strace") },
                 "no strace, or no namespaces for it",
             );
         };

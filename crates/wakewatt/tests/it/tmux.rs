@@ -2,11 +2,11 @@
 //!
 //! Skipped aloud where tmux is not installed. Each test has a tmux server of its own and ends only that.
 
-use crate::live::skipped;
 use crate::tool::{PROGRAM, wait_until};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use wakewatt_testing::{Lacks, skipped};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -19,7 +19,7 @@ impl Tmux {
     fn start(test: &str, width: u16, height: u16) -> Option<Tmux> {
         let has_tmux = Command::new("tmux").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
         if !has_tmux.is_ok_and(|s| s.success()) {
-            skipped(test, "tmux is not installed");
+            skipped(test, Lacks::Program("tmux"), "tmux is not installed");
             return None;
         }
         let tmux = Tmux { socket: tempfile::tempdir().unwrap() };

@@ -3,7 +3,7 @@
 //! Live, as in `live.rs`. Whether anything stays attached is asked of the kernel: the ids of the programs a running trace
 //! holds are read from its `fdinfo`, and afterwards nobody may hold one of them.
 
-use crate::live::{machine, skipped};
+use crate::live::machine;
 use crate::schemas::{assert_valid, validator};
 use crate::tool::{ForNobody, PROGRAM, Said, said, wait_until, wakewatt};
 use rustix::process::{Pid, Signal, kill_process};
@@ -16,6 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use wakewatt_testing::{Lacks, skipped};
 
 /// Says a figure past the harness.
 pub fn say(text: &str) {
@@ -87,7 +88,7 @@ pub fn assert_detached(ids: &BTreeSet<u64>) {
     assert!(!ids.is_empty() && wait_until(Duration::from_secs(120), || !held()), "still held: {ids:?}");
     let known = |id: &u64| Command::new("bpftool").args(["prog", "show", "id", &id.to_string()]).output();
     if known(&0).is_err() {
-        return skipped("the kernel's own list of programs", "bpftool is not installed");
+        return skipped("the kernel's own list of programs", Lacks::Program("bpftool"), "bpftool is not installed");
     }
     // The kernel frees them a moment after the last descriptor is closed.
     let is_gone = || ids.iter().all(|id| !known(id).unwrap().status.success());
@@ -242,12 +243,12 @@ fn a_cgroup_is_traced_with_what_is_below_it_until_it_vanishes() {
     let Some(_machine) = machine(test) else { return };
     let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
     let Some(root) = roots.iter().map(Path::new).find(|r| r.join("cgroup.controllers").exists()) else {
-        return skipped(test, "no cgroup version 2 is mounted");
+        return skipped(test, Lacks::Here, "no cgroup version 2 is mounted");
     };
     let outer = Group(root.join("wakewatt-test"));
     let inner = Group(outer.0.join("inner"));
     if let Err(why) = fs::create_dir(&outer.0).and_then(|()| fs::create_dir(&inner.0)) {
-        return skipped(test, &format!("{}: {why}", inner.0.display()));
+        return skipped(test, Lacks::Here, &format!("{}: {why}", inner.0.display()));
     }
     let enter =
         format!("echo $$ > {}/cgroup.procs; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done", inner.0.display());
@@ -339,10 +340,10 @@ fn one_capability_is_named_alone_and_both_suffice() {
         command.args(["--inh-caps", &sets, "--bounding-set", &sets, PROGRAM, "trace", "--for", "300ms"]);
         command.stdin(Stdio::null()).output().ok()
     };
-    let Some(lacking) = with("+bpf") else { return skipped(test, "setpriv is not installed") };
+    let Some(lacking) = with("+bpf") else { return skipped(test, Lacks::Program("setpriv"), "setpriv is not installed") };
     let err = String::from_utf8_lossy(&lacking.stderr).into_owned();
     if err.contains("setpriv:") {
-        return skipped(test, &format!("setpriv knows no such capability: {err}"));
+        return skipped(test, Lacks::Here, &format!("setpriv knows no such capability: {err}"));
     }
     assert!(lacking.status.code() == Some(3) && err.contains("CAP_PERFMON is missing"), "{err}");
     let both = with("+bpf,+perfmon").unwrap();
@@ -454,7 +455,7 @@ fn attribution_explains_a_round_trip() {
     let test = "attribution_explains_a_round_trip";
     let Some(_machine) = machine(test) else { return };
     if std::thread::available_parallelism().unwrap().get() < 2 {
-        return skipped(test, "needs two CPUs");
+        return skipped(test, Lacks::Here, "needs two CPUs");
     }
     let mut ratios: Vec<f64> = Vec::new();
     for _ in 0..8 {
@@ -468,7 +469,7 @@ fn attribution_explains_a_round_trip() {
         }
     }
     if ratios.len() < 3 {
-        return skipped(test, "other work kept the CPUs from idling, in eight tries");
+        return skipped(test, Lacks::Quiet, "other work kept the CPUs from idling, in eight tries");
     }
     ratios.sort_by(f64::total_cmp);
     assert!((ratios[1] - 1.0).abs() <= 0.15, "attributed / measured: {ratios:?}");

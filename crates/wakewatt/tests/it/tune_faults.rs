@@ -3,7 +3,7 @@
 //! Most of it runs on a made-up tree: a journal names its own root, and a mount namespace holds a state folder of its own,
 //! so nothing of this machine is touched. That needs root. What needs the kernel's own files is live, as in `tune.rs`.
 
-use crate::live::{machine, skipped};
+use crate::live::machine;
 use crate::tool::{PROGRAM, Said, is_root, said, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use wakewatt_host::store::Disk;
 use wakewatt_tune::journal::{self, Draft, Entry, Journal, Owner, STATE_DIR};
+use wakewatt_testing::{Lacks, skipped};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const LIMIT: &str = "/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us";
@@ -26,7 +27,7 @@ impl Cut {
     /// None where namespaces cannot be made.
     fn new(test: &str, owner: &Owner, commands: Vec<journal::Command>) -> Option<Cut> {
         if !is_root() {
-            skipped(test, "needs root for a mount namespace");
+            skipped(test, Lacks::Root, "needs root for a mount namespace");
             return None;
         }
         fs::create_dir_all(STATE).unwrap();

@@ -1,6 +1,5 @@
 //! `watch` as a stream: valid documents, numbers that add up, recordings that survive, faults that are told.
 
-use crate::live::skipped;
 use crate::schemas::{assert_valid, validator};
 use crate::tool::{hosts, is_root, run, said, wait_until, wakewatt};
 use serde_json::Value;
@@ -9,6 +8,7 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
+use wakewatt_testing::{Lacks, skipped};
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -167,7 +167,7 @@ fn sigterm_ends_a_stream_and_its_recording() {
 #[test]
 fn a_full_disk_ends_the_recording_not_the_watching() {
     if !is_root() {
-        return skipped("a_full_disk_ends_the_recording_not_the_watching", "needs root to mount a small tmpfs");
+        return skipped("a_full_disk_ends_the_recording_not_the_watching", Lacks::Root, "needs root to mount a small tmpfs");
     }
     let dir = tempfile::tempdir().unwrap();
     let mount = std::process::Command::new("mount")
@@ -176,7 +176,7 @@ fn a_full_disk_ends_the_recording_not_the_watching() {
         .stderr(Stdio::null())
         .status();
     if !mount.is_ok_and(|s| s.success()) {
-        return skipped("a_full_disk_ends_the_recording_not_the_watching", "a tmpfs cannot be mounted");
+        return skipped("a_full_disk_ends_the_recording_not_the_watching", Lacks::Here, "a tmpfs cannot be mounted");
     }
     let folder = dir.path().join("r");
     let said = said(&mut wakewatt(&[

@@ -22,7 +22,8 @@ pub(in super::super) const SHORT: Proof =
 const HELD_MIB: u64 = 150;
 
 /// `neighbour`: a process in a cpuset of node 3 that has touched its memory and waits. `after STEP`: what came of it.
-/// `limited FOLDER CMD…`: in the memory cgroup of that folder.
+/// `limited FOLDER CMD…`: in the memory cgroup of that folder. What it says is written by another process: pages of a file in
+/// memory would keep the group alive after its folder has gone, and its controller from the other hierarchy.
 const SHELL: &str = r#"
 neighbour() {
   echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
@@ -36,7 +37,8 @@ neighbour() {
 }
 held() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$(pidof dd)/status" 2>/dev/null | grep . || echo 0; }
 after() { held >"$1.held"; dmesg | grep -c oom-kill: >"$1.kills"; grep pswpout /proc/vmstat >"$1.swapped"; cut -d' ' -f1 /proc/uptime >"$1.at"; }
-limited() { folder=$1; shift; sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$folder" "$@"; }
+limited() { folder=$1; shift; sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$folder" "$@" 2>&1 | cat; }
+set -o pipefail
 "#;
 /// From one CPU to every node: the others' pairs are the same question, and minutes of emulated time.
 const MATRIX: &str = "taskset 1 wakewatt measure memory --quick --json --part matrix";
@@ -57,7 +59,7 @@ fn script() -> String {
          echo 96M >/sys/block/zram0/disksize && mkswap /dev/zram0 && swapon /dev/zram0; cat /proc/swaps >swaps\n\
          run swap {MATRIX}\nafter swap\n\
          run doctor wakewatt doctor --quick --no-report --json\nafter doctor\n\
-         i=0; while [ $i -lt 50 ] && ! echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; do usleep 200000; i=$((i+1)); done\n\
+         i=0; while [ $i -lt 100 ] && ! echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; do echo 3 >/proc/sys/vm/drop_caches; usleep 200000; i=$((i+1)); done\n\
          mkdir /sys/fs/cgroup/small && echo 64M >/sys/fs/cgroup/small/memory.max\n\
          run v2 limited /sys/fs/cgroup/small {MATRIX}; after v2\ncat /sys/fs/cgroup/small/memory.events >v2.events\n\
          dmesg >dmesg\n",

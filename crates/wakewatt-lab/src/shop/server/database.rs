@@ -166,6 +166,7 @@ impl AsyncWrite for Sealed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wakewatt_testing::{Lacks, skipped};
 
     #[test]
     fn a_password_in_the_string_is_refused_and_not_repeated() {
@@ -258,13 +259,8 @@ mod tests {
     fn a_password_goes_through_tls_and_only_to_who_is_believed() {
         let dir = tempfile::tempdir().unwrap();
         let Some(server) = certificate(dir.path()) else {
-            // Past the capture of the test harness.
-            use std::io::Write;
-            let _ = writeln!(
-                std::io::stderr().lock(),
-                "SKIPPED a_password_goes_through_tls_and_only_to_who_is_believed: no openssl to make a certificate"
-            );
-            return;
+            let test = "a_password_goes_through_tls_and_only_to_who_is_believed";
+            return skipped(test, Lacks::Program("openssl"), "no openssl to make a certificate");
         };
         let connect = |ca: Option<&Path>, host: &str| {
             let (port, told) = stub(Arc::clone(&server));
