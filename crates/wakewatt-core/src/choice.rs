@@ -148,6 +148,7 @@ fn words(ns: f64) -> String {
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
+    use crate::samples::ended::Ended;
     use crate::samples::experiment::{Arm, Effect, Metric, Verdict};
 
     /// The frequency experiment as it could have ended.
@@ -172,7 +173,7 @@ pub(crate) mod testing {
             }],
             metrics: vec![metric],
             seed: 1,
-            stopped_because: "narrow".into(),
+            ended: Ended::enough("narrow"),
             ..ExperimentRun::default()
         }
     }

@@ -10,6 +10,7 @@ use crate::samples::icmp::IcmpSample;
 use crate::samples::load::LoadRun;
 use crate::samples::memory::MemorySample;
 use crate::samples::network::NetworkSample;
+use crate::samples::not_done::NotDone;
 use crate::samples::speed::SpeedSample;
 use crate::samples::state_cost::StateCosts;
 use crate::samples::study::Conclusions;
@@ -64,7 +65,7 @@ pub struct Evidence {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet_wait: Option<QuietWait>,
     /// What was not looked at, and why: "experiment: needs root".
-    pub not_done: Vec<String>,
+    pub not_done: Vec<NotDone>,
 }
 
 impl Evidence {

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::cores::{CoresSample, HandOver, Nearness, NearnessSummary, Neighbourhood};
+use wakewatt_core::samples::not_done::NotDone;
 use wakewatt_core::samples::{Scheduling, Window};
 use wakewatt_core::stats::middle::middle;
 use wakewatt_core::stats::random::Random;
@@ -75,7 +76,7 @@ pub fn cores(
     cpus: &CpuSet,
     pairs: &Pairs,
     stop: &AtomicBool,
-    not_done: &mut Vec<String>,
+    not_done: &mut Vec<NotDone>,
     progress: &dyn Fn(f64, &str),
 ) -> Result<CoresSample, BenchError> {
     let start_at_ns = monotonic_ns();
@@ -108,7 +109,7 @@ pub fn cores(
             Err(why) => {
                 // A CPU that cannot be used fails in every pair; ten lines say enough.
                 if not_done.len() < 10 {
-                    not_done.push(format!("CPU {from_cpu} and CPU {to_cpu}: {why}"));
+                    not_done.push(NotDone::named(format!("CPU {from_cpu} and CPU {to_cpu}"), why.to_string()));
                 }
                 last_error = Some(why);
             }

@@ -86,11 +86,7 @@ impl Meters {
         if seen.chosen.is_some() {
             return None;
         }
-        // What nobody named is not worth a word; what is there and does not work is.
-        let why = seen.meters.iter().map(|m| (m, m.why.as_deref().unwrap_or("no total")));
-        let why =
-            why.filter(|(_, why)| !why.starts_with("not asked for")).map(|(m, why)| format!("{} ({why})", m.meter));
-        let why = why.collect::<Vec<_>>().join("; ");
+        let why = seen.in_vain();
         let what = "watts are absent, because no meter of this machine works";
         Some(if why.is_empty() { what.into() } else { format!("{what}: {why}") })
     }
@@ -119,13 +115,14 @@ impl Meters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wakewatt_core::samples::energy::MeterSample;
+    use wakewatt_core::samples::energy::{MeterGap, MeterSample};
 
     #[test]
     fn only_what_works_is_read_again() {
         let mut meters = Meters::new(Wanted::default(), &[], &[], 1_000_000_000);
         let silent = |name, why| MeterSample::unavailable(name, why);
-        let both = vec![silent("ipmi", "no BMC"), silent("redfish", "not asked for; give --redfish URL")];
+        let not_asked = MeterGap::NotAskedFor("--redfish URL".into());
+        let both = vec![silent("ipmi", "no BMC".into()), silent("redfish", not_asked)];
         let dead = EnergySample { meters: both, ..EnergySample::default() };
         let remark = meters.keep(&dead).unwrap();
         assert!(remark.ends_with("works: ipmi (no BMC)"), "{remark}");

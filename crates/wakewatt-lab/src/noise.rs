@@ -8,6 +8,7 @@
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::load::{CpuTime, between, cpu_times};
 use wakewatt_core::samples::busy::{FOREIGN_RATIO, STEAL_RATIO, Taken};
+use wakewatt_core::samples::rejection::Rejection;
 use wakewatt_core::source::Source;
 
 /// Above this share the block does not count.
@@ -65,14 +66,15 @@ impl Noise {
     }
 
     /// Why the window does not count, if so. Where the workload itself keeps the CPUs busy, busy ones say nothing.
-    pub fn spoilt(&self, limits: &Limits, is_busy: bool) -> Option<String> {
+    pub fn spoilt(&self, limits: &Limits, is_busy: bool) -> Option<Rejection> {
         if !is_busy && self.foreign_ratio > limits.foreign_ratio {
-            let percent = self.foreign_ratio * 100.0;
-            Some(format!("other processes kept the CPUs {percent:.0} % busy, so they hardly slept"))
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share above the limit")]
+            let percent = (self.foreign_ratio * 100.0).round() as u32;
+            Some(Rejection::Busy { percent })
         } else if self.steal_ratio > limits.steal_ratio {
-            Some(format!("the hypervisor took {:.1} % of the measured CPUs' time", self.steal_ratio * 100.0))
+            Some(format!("the hypervisor took {:.1} % of the measured CPUs' time", self.steal_ratio * 100.0).into())
         } else if limits.is_throttling_spoilt && self.n_throttles > 0 {
-            Some(format!("thermal throttling, {} times", self.n_throttles))
+            Some(format!("thermal throttling, {} times", self.n_throttles).into())
         } else {
             None
         }
@@ -163,12 +165,14 @@ mod tests {
         assert!((taken.steal_ratio - 0.025).abs() < 1e-9 && taken.is_disturbing(), "{taken:?}");
         assert_eq!(noise.clone().without_others().taken().foreign_ratio, None);
         let strict = Limits { steal_ratio: 0.01, is_throttling_spoilt: true, ..limits };
-        assert!(noise.spoilt(&strict, false).unwrap().contains("hypervisor took 2.5 %"));
-        assert!(noise.spoilt(&Limits { steal_ratio: 1.0, ..strict }, false).unwrap().contains("throttling, 2"));
+        assert!(noise.spoilt(&strict, false).unwrap().to_string().contains("hypervisor took 2.5 %"));
+        assert!(
+            noise.spoilt(&Limits { steal_ratio: 1.0, ..strict }, false).unwrap().to_string().contains("throttling, 2")
+        );
         assert_eq!(before.since(&before, 1_000_000_000), Noise::default());
         let busy = read("//- /proc/stat\ncpu0 200 0 0 0 0 0 0 0 0 0\ncpu1 90 0 0 0 0 0 0 0 0 0\n");
         let busy = busy.since(&before, 1_000_000_000);
-        assert!(busy.spoilt(&limits, false).unwrap().contains("95 % busy"));
+        assert!(busy.spoilt(&limits, false).unwrap().to_string().contains("95 % busy"));
         assert_eq!(busy.spoilt(&limits, true), None);
     }
 

@@ -237,7 +237,7 @@ mod tests {
             values: vec![Some(0.1 + 0.2), None],
             disturbances: vec![],
             taken: None,
-            is_rejected: None,
+            rejected: None,
             idle: vec![],
         };
         KeptBlock { block, latencies: vec![("w".into(), "w".into(), vec![(5, 2)])], levels: vec![], spent_ns: 7 }

@@ -12,6 +12,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_core::samples::Window;
+use wakewatt_core::samples::not_done::NotDone;
 use wakewatt_core::samples::state_cost::{MIN_ENTERED_RATIO, StateCost, StateCosts, StateWake};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::source::Source;
@@ -57,7 +58,7 @@ pub fn state_costs(
     facts: &Snapshot,
     src: &dyn Source,
     stop: &AtomicBool,
-    not_done: &mut Vec<String>,
+    not_done: &mut Vec<NotDone>,
     progress: &dyn Fn(f64, &str),
 ) -> StateCosts {
     let n_states = arms.states().len();
@@ -93,7 +94,7 @@ pub fn state_costs(
                     Err(_) if stop.load(Ordering::Relaxed) => break 'rounds,
                     // A kind that does not work here is said once, by the caller's `not_done`.
                     Err(why) => {
-                        let line = format!("{} wake-up: {why}", kind.word());
+                        let line = NotDone::named(format!("{} wake-up", kind.word()), why.to_string());
                         pool.round_p50_ns.push(0);
                         if !not_done.contains(&line) {
                             not_done.push(line);

@@ -37,8 +37,7 @@ pub fn study(about: About<'_>, design: &Design, mut run: ExperimentRun) -> Study
         Rule::AllArms { margin_ratio } => margin_ratio,
         Rule::EachArm => about.plan.margin_ratio,
     };
-    let is_final =
-        !run.stopped_because.starts_with("it was interrupted") && !run.stopped_because.starts_with("it failed");
+    let is_final = run.ended.is_final();
     let level = level(&run, design);
     let mut comparisons = Vec::new();
     for is_primary in [true, false] {
@@ -123,13 +122,12 @@ fn against_itself(run: &ExperimentRun, metric: usize) -> Option<AaNoise> {
     })
 }
 
-/// Rejected blocks by arm and reason; figures within a reason differ, so its first words decide.
+/// Rejected blocks by arm and reason, whatever figures the reason has.
 fn rejected(run: &ExperimentRun) -> Vec<Rejected> {
-    let key = |text: &str| text.split(|c: char| c.is_ascii_digit()).next().unwrap_or("").to_string();
     let mut all: Vec<Rejected> = Vec::new();
     for block in &run.blocks {
-        let Some(why) = &block.is_rejected else { continue };
-        match all.iter_mut().find(|r| r.arm == block.arm && key(&r.why) == key(why)) {
+        let Some(why) = &block.rejected else { continue };
+        match all.iter_mut().find(|r| r.arm == block.arm && r.why.is_like(why)) {
             Some(same) => same.n += 1,
             None => all.push(Rejected { arm: block.arm.clone(), why: why.clone(), n: 1 }),
         }
@@ -175,8 +173,8 @@ fn what_to_know(
     }
     for arm in &run.arms {
         let blocks = || run.blocks.iter().filter(|b| b.arm == arm.id);
-        let (n, n_bad) = (blocks().count(), blocks().filter(|b| b.is_rejected.is_some()).count());
-        let n_all = run.blocks.iter().filter(|b| b.is_rejected.is_some()).count();
+        let (n, n_bad) = (blocks().count(), blocks().filter(|b| b.rejected.is_some()).count());
+        let n_all = run.blocks.iter().filter(|b| b.rejected.is_some()).count();
         let (others, others_bad) = (run.blocks.len().saturating_sub(n), n_all.saturating_sub(n_bad));
         // What strikes all arms alike is the host's noise, not the arm's doing.
         let is_own = n_bad * others > 2 * others_bad * n;

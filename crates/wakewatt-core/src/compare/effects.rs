@@ -107,7 +107,7 @@ fn interval(ratio: f64, low: f64, high: f64) -> String {
 fn rounds(run: &ExperimentRun, effect: &Effect) -> Vec<f64> {
     let Some(at) = run.metrics.iter().position(|m| m.id == effect.metric) else { return Vec::new() };
     let value = |round: usize, arm: &str| {
-        let block = run.blocks.iter().find(|b| b.round == round && b.arm == arm && b.is_rejected.is_none())?;
+        let block = run.blocks.iter().find(|b| b.round == round && b.arm == arm && b.rejected.is_none())?;
         (*block.values.get(at)?).filter(|v| v.is_finite() && *v > 0.0)
     };
     let mut numbers: Vec<usize> = run.blocks.iter().map(|b| b.round).collect();

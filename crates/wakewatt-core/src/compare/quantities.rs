@@ -197,7 +197,7 @@ fn load(all: &mut Vec<Quantity>, run: &LoadRun) {
     let work = run.work_units.map_or(String::new(), |n| format!(".{n} units"));
     // Levels before a change and after it are not one quantity; the report draws them over time.
     let n_levels = if run.changes.is_empty() { run.levels.len() } else { 0 };
-    for level in run.levels.iter().take(n_levels).filter(|l| l.is_invalid.is_empty()) {
+    for level in run.levels.iter().take(n_levels).filter(|l| l.broken_rules.is_empty()) {
         let at = match level.ask {
             Ask::Share(share) => format!("{:.0} % load", share * 100.0),
             Ask::Idle => "active idle".into(),
@@ -232,7 +232,7 @@ fn load(all: &mut Vec<Quantity>, run: &LoadRun) {
 fn as_found(all: &mut Vec<Quantity>, name: &str, run: &ExperimentRun) {
     let Some(baseline) = run.arms.first() else { return };
     for (at, metric) in run.metrics.iter().enumerate() {
-        let counted = run.blocks.iter().filter(|b| b.arm == baseline.id && b.is_rejected.is_none());
+        let counted = run.blocks.iter().filter(|b| b.arm == baseline.id && b.rejected.is_none());
         let windows: Vec<f64> = counted.filter_map(|b| *b.values.get(at)?).collect();
         let id = format!("blocks.{name}.{}", metric.id);
         let title = format!("{}, as found, in the experiment's blocks", metric.title);

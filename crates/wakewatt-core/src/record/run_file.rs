@@ -23,6 +23,7 @@ use crate::samples::icmp::IcmpSample;
 use crate::samples::load::LoadRun;
 use crate::samples::memory::MemorySample;
 use crate::samples::network::NetworkSample;
+use crate::samples::not_done::NotDone;
 use crate::samples::speed::SpeedSample;
 use crate::samples::state_cost::StateCosts;
 use crate::samples::study::Conclusions;
@@ -136,7 +137,7 @@ pub struct RunFile {
     pub quiet_wait: Option<QuietWait>,
     /// See [`Evidence::not_done`].
     #[serde(default)]
-    pub not_done: Vec<String>,
+    pub not_done: Vec<NotDone>,
 }
 
 impl RunFile {

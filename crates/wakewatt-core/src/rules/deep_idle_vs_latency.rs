@@ -138,7 +138,7 @@ impl DeepIdleVsLatency {
         let mut finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
             .on("/sys/devices/system/cpu/cpu*/cpuidle/state*/latency", deepest);
         if let Some(run) = evidence.idle_experiment() {
-            let text = format!("it ran and gave no effect: {}", run.stopped_because);
+            let text = format!("it ran and gave no effect: {}", run.ended);
             finding = finding.on("experiment", text);
         }
         if qos.global.get().is_none() {
@@ -205,6 +205,7 @@ fn deepest_ns(resolution: &Resolution) -> u64 {
 mod tests {
     use super::super::testing::{ask, evidence, haltpoll, icx, idle, line};
     use super::*;
+    use crate::samples::ended::Ended;
     use crate::samples::experiment::{Arm, Metric};
     use crate::samples::study::Conclusions;
 
@@ -229,7 +230,7 @@ mod tests {
                 verdict,
             }],
             seed: 1,
-            stopped_because: "narrow".into(),
+            ended: Ended::enough("narrow"),
             ..ExperimentRun::default()
         }
     }

@@ -116,6 +116,7 @@ mod tests {
     use super::*;
     use crate::distribution::Distribution;
     use crate::samples::disk::{DiskAccess, DiskEngine, DiskSample, DiskTarget, DiskTargetKind};
+    use crate::samples::ended::Ended;
     use crate::samples::experiment::{Arm, Metric};
     use crate::samples::{IdleDelta, Scheduling, StateDelta, Window};
 
@@ -144,7 +145,7 @@ mod tests {
             pooled: Vec::new(),
             seed: 1,
             warmup_ns: 0,
-            stopped_because: String::new(),
+            ended: Ended::default(),
             before: Vec::new(),
             after: Vec::new(),
         }

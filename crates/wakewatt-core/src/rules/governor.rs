@@ -97,7 +97,7 @@ impl Rule for Governor {
             .on(PATH, words.join(", "))
             .on(PATH.replace("governor", "driver"), driver);
         if let Some(run) = run {
-            let nothing = || format!("it ran and gave no effect: {}", run.stopped_because);
+            let nothing = || format!("it ran and gave no effect: {}", run.ended);
             finding = finding.on("experiment", experiment::undecided(evidence, run).unwrap_or_else(nothing));
         }
         to_performance(finding, evidence).remedy(REMEDY, PRICE, VERIFY).yes()

@@ -83,6 +83,7 @@ impl Rule for TailReversal {
 mod tests {
     use super::super::testing::{ask, line};
     use super::*;
+    use crate::samples::ended::Ended;
     use crate::samples::experiment::ExperimentRun;
 
     fn effect(metric: &str, verdict: Verdict, ratio: f64) -> Effect {
@@ -111,7 +112,7 @@ mod tests {
             pooled: Vec::new(),
             seed: 1,
             warmup_ns: 0,
-            stopped_because: String::new(),
+            ended: Ended::default(),
             before: Vec::new(),
             after: Vec::new(),
         };

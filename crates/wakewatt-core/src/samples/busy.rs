@@ -100,7 +100,7 @@ mod tests {
             values: vec![],
             disturbances: vec![],
             taken: *taken,
-            is_rejected: None,
+            rejected: None,
             idle: vec![],
         };
         ExperimentRun { blocks: taken.iter().map(block).collect(), ..ExperimentRun::default() }

@@ -4,6 +4,8 @@
 //! correlated, and pooling them proves anything (docs/methods/statistics.md).
 
 use super::busy::Taken;
+use super::ended::Ended;
+use super::rejection::Rejection;
 use super::{IdleDelta, Window};
 use crate::distribution::Distribution;
 use crate::units::three_digits;
@@ -102,7 +104,8 @@ pub struct Block {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<Taken>,
     /// Why it does not count, if so: e.g. the idle counters contradict the setting.
-    pub is_rejected: Option<String>,
+    #[serde(rename = "is_rejected")]
+    pub rejected: Option<Rejection>,
     /// Idle counters meanwhile.
     pub idle: Vec<IdleDelta>,
 }
@@ -182,7 +185,8 @@ pub struct ExperimentRun {
     /// Discarded warm-up before each block.
     pub warmup_ns: u64,
     /// Why it ended: interval narrow enough, budget spent, interrupted.
-    pub stopped_because: String,
+    #[serde(rename = "stopped_because")]
+    pub ended: Ended,
     /// Settings before and after, path and value: equal when all was put back.
     pub before: Vec<(String, String)>,
     /// See `before`.

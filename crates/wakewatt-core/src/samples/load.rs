@@ -8,6 +8,7 @@
 //! Procedure and formulas: docs/methods/load.md, after the public material on SPECpower_ssj2008 (SPEC's run rules are
 //! longer; nothing here is a SPEC result).
 
+use super::broken_rule::BrokenRule;
 use super::energy::{EnergySample, NoInterval};
 use super::experiment::Better;
 use super::timeline::Change;
@@ -184,7 +185,8 @@ pub struct Level {
     /// What may have spoiled it.
     pub disturbances: Vec<String>,
     /// The rules it broke; empty means valid.
-    pub is_invalid: Vec<String>,
+    #[serde(rename = "is_invalid")]
+    pub broken_rules: Vec<BrokenRule>,
 }
 
 impl Level {
@@ -322,7 +324,7 @@ impl LoadRun {
             idle_fraction: full.zip(idle).map(|(full, idle)| idle as f64 / full as f64),
             proportionality: self.proportionality(),
             is_partial: !self.has_all_levels(),
-            n_invalid: self.levels.iter().filter(|l| !l.is_invalid.is_empty()).count(),
+            n_invalid: self.levels.iter().filter(|l| !l.broken_rules.is_empty()).count(),
         })
     }
 

@@ -1,8 +1,10 @@
 //! Samples: what wakewatt measured. Every one carries its acquisition window, its size and how it was taken.
 
+pub mod broken_rule;
 pub mod disk;
 pub mod busy;
 pub mod cores;
+pub mod ended;
 pub mod energy;
 pub mod experiment;
 pub mod idle_pair;
@@ -11,17 +13,20 @@ pub mod kernel_histogram;
 pub mod load;
 pub mod memory;
 pub mod network;
+pub mod not_done;
 pub mod numa_maps;
 pub mod speed;
 pub mod state_cost;
 pub mod study;
 pub mod meters;
 pub mod power_model;
+pub mod rejection;
 pub mod repeated;
 pub mod timeline;
 pub mod traced;
 pub mod wakes;
 pub mod work;
+mod worded;
 pub mod wakeup;
 
 use serde::{Deserialize, Serialize};

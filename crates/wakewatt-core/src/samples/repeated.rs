@@ -38,9 +38,10 @@ pub fn timelines(run: &LoadRun) -> Vec<Timeline> {
     let timeline = |(title, unit, value): &Quantity| {
         let moment = |level: &&Level| {
             let (value, interval) = value(level)?;
-            let why: Vec<String> = level.is_invalid.iter().cloned().chain(changed_in(run, level)).collect();
-            let is_invalid = (!why.is_empty()).then(|| why.join("; "));
-            Some(Moment { window: level.window, series: series(level.ask), value, interval, is_invalid })
+            let why: Vec<String> =
+                level.broken_rules.iter().map(ToString::to_string).chain(changed_in(run, level)).collect();
+            let invalid_because = (!why.is_empty()).then(|| why.join("; "));
+            Some(Moment { window: level.window, series: series(level.ask), value, interval, invalid_because })
         };
         let moments: Vec<Moment> = levels.iter().filter_map(moment).collect();
         let title = (*title).to_string();
@@ -118,7 +119,7 @@ mod tests {
         let levels = (0..8).map(|n| level(n, ask(n), if n < 4 { 85_000_000 } else { 40_000_000 }));
         let change = Change { at_ns: 41 * S, within_ns: 6 * S, what: "governor: ondemand -> performance".into() };
         let mut run = LoadRun { levels: levels.collect(), changes: vec![change.clone()], ..LoadRun::default() };
-        run.levels[7].is_invalid.push("rate missed".into());
+        run.levels[7].broken_rules.push("rate missed".into());
         let all = timelines(&run);
         let titles: Vec<&str> = all.iter().map(|t| t.title.as_str()).collect();
         assert_eq!(titles, ["median latency", "operations per second", "CPU time per operation"], "no meter, no watts");
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!(latency.moments.len(), 8);
         let names: Vec<&str> = latency.moments.iter().map(|m| m.series.as_str()).take(2).collect();
         assert_eq!(names, ["500 clients", "active idle"]);
-        let not: Vec<usize> = (0..8).filter(|n| latency.moments[*n].is_invalid.is_some()).collect();
+        let not: Vec<usize> = (0..8).filter(|n| latency.moments[*n].invalid_because.is_some()).collect();
         assert_eq!(not, [3, 7], "around the change, and what broke a rule: {latency:?}");
         assert!(latency.moments[0].interval.is_some() && latency.moments[0].value > latency.moments[6].value);
         assert_eq!(all[1].moments.len(), 4, "active idle has no rate");

@@ -7,6 +7,7 @@
 
 use super::experiment::{Effect, ExperimentRun};
 use super::load::LoadRun;
+use super::rejection::Rejection;
 use serde::{Deserialize, Serialize};
 
 /// An arm or workload that did not take part.
@@ -67,7 +68,7 @@ pub struct Rejected {
     /// The arm.
     pub arm: String,
     /// Why, as the first of them said it.
-    pub why: String,
+    pub why: Rejection,
     /// How many.
     pub n: usize,
 }

@@ -19,7 +19,8 @@ pub struct Moment {
     /// Its interval, where there is one.
     pub interval: Option<(f64, f64)>,
     /// Why it does not count, if so.
-    pub is_invalid: Option<String>,
+    #[serde(rename = "invalid_because")]
+    pub invalid_because: Option<String>,
 }
 
 /// Something was changed.

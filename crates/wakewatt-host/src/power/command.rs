@@ -7,6 +7,7 @@
 use super::subprocess::{MAX_LINES, Next, Program};
 use super::{Meter, Say, Wanted};
 use crate::clock::monotonic_ns;
+use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::samples::meters::line;
 
@@ -22,8 +23,8 @@ struct UserCommand {
 }
 
 /// Takes the command; whether it works its first reading tells.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
-    let text = wanted.command.clone().ok_or("not asked for; give --meter-cmd CMD")?;
+pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
+    let text = wanted.command.clone().ok_or_else(|| MeterGap::NotAskedFor("--meter-cmd CMD".into()))?;
     Ok(Box::new(UserCommand { text, program: None }))
 }
 

@@ -9,6 +9,7 @@
 use super::{Machine, Meter, Say, Wanted, number_in, stamped};
 use wakewatt_core::facts::sensors::{Chip, Sensors};
 use wakewatt_core::facts::{Cpus, Domain};
+use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 
 /// Its word.
@@ -28,7 +29,7 @@ struct Hwmon {
 }
 
 /// Finds the channels.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
+pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
     let machine = super::machine(wanted)?;
     let sensors = Sensors::read(machine.as_ref(), &Cpus::default());
     let channels: Vec<Channel> = sensors.chips.iter().flat_map(of_chip).collect();
@@ -36,8 +37,8 @@ pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
         return Ok(Box::new(Hwmon { machine, channels }));
     }
     Err(match (sensors.none_because, sensors.chips.len()) {
-        (Some(gap), _) => gap.to_string(),
-        (None, n) => format!("none of {n} hwmon chips measures power"),
+        (Some(gap), _) => gap.to_string().into(),
+        (None, n) => format!("none of {n} hwmon chips measures power").into(),
     })
 }
 

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use std::io;
+use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::samples::meters::dcmi;
 
@@ -74,9 +75,9 @@ struct Ipmi {
 }
 
 /// Opens the device and asks once: a BMC without DCMI is no meter.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
+pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
     if !wanted.has_devices {
-        return Err("not asked for".into());
+        return Err(MeterGap::NotAskedFor(String::new()));
     }
     let mut why = "/dev/ipmi0: no such file: no BMC, or the module ipmi_devintf is not loaded".to_string();
     for path in DEVICES {
@@ -90,7 +91,7 @@ pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
             Err(error) => why = format!("{path}: {error}"),
         }
     }
-    Err(why)
+    Err(why.into())
 }
 
 impl Ipmi {

@@ -30,6 +30,7 @@ pub use recorder::Recorder;
 use crate::clock::monotonic_ns;
 use std::sync::Arc;
 use wakewatt_core::samples::energy::Channel;
+use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::source::Source;
 
 /// Takes one value of a channel (by index): when it was true (CLOCK_MONOTONIC), and microwatts, or a counter's microjoules.
@@ -78,7 +79,7 @@ pub struct Kind {
     /// Its word.
     pub name: &'static str,
     /// Finds it, or says why there is none.
-    pub find: fn(&Wanted) -> Result<Box<dyn Meter>, String>,
+    pub find: fn(&Wanted) -> Result<Box<dyn Meter>, MeterGap>,
 }
 
 /// Every kind, in the order in which they are chosen.
@@ -94,7 +95,7 @@ pub const METERS: &[Kind] = &[
 ];
 
 /// A kind, and what was found of it.
-pub type Found = (&'static str, Result<Box<dyn Meter>, String>);
+pub type Found = (&'static str, Result<Box<dyn Meter>, MeterGap>);
 
 /// Looks for all kinds, or only for those named.
 pub fn find(wanted: &Wanted, only: &[String]) -> Vec<Found> {

@@ -7,6 +7,7 @@
 use super::subprocess::{Next, Program};
 use super::{Meter, Say, Wanted, stamped};
 use crate::clock::monotonic_ns;
+use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::samples::meters::nvidia::{Card, FIELDS, parse};
 
@@ -22,7 +23,7 @@ struct Nvml {
 }
 
 /// Asks once.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
+pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
     let program = wanted.nvidia_smi.clone().unwrap_or_else(|| "nvidia-smi".into());
     let cards = ask(&program)?;
     if cards.is_empty() { Err("nvidia-smi lists no card".into()) } else { Ok(Box::new(Nvml { program, cards })) }

@@ -9,6 +9,7 @@ use super::{Machine, Meter, Say, Wanted, stamped};
 use crate::ipi::RemoteCounter;
 use wakewatt_core::facts::power::Power;
 use wakewatt_core::facts::{Cpus, Domain};
+use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::source::Source;
 
@@ -32,7 +33,7 @@ struct Perf {
 }
 
 /// Opens every event on every CPU of the mask.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
+pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
     let machine = super::machine(wanted)?;
     let mut out = Perf { events: Vec::new() };
     let mut why = None;
@@ -43,8 +44,8 @@ pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
         }
     }
     match (out.events.is_empty(), why) {
-        (true, Some(why)) => Err(format!("{why} (CAP_PERFMON or perf_event_paranoid of 0 is needed)")),
-        (true, None) => Err(format!("{PMU}: no event of energy")),
+        (true, Some(why)) => Err(format!("{why} (CAP_PERFMON or perf_event_paranoid of 0 is needed)").into()),
+        (true, None) => Err(format!("{PMU}: no event of energy").into()),
         (false, _) => Ok(Box::new(out)),
     }
 }

@@ -9,6 +9,7 @@
 use super::{Machine, Meter, Say, Wanted, number_in, stamped};
 use wakewatt_core::facts::power::{Power, Zone};
 use wakewatt_core::facts::{Cpus, Domain};
+use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind, counter};
 
 /// Its word.
@@ -22,7 +23,7 @@ struct Powercap {
 }
 
 /// Finds the zones.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
+pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
     let machine = super::machine(wanted)?;
     let power = Power::read(machine.as_ref(), &Cpus::default());
     if power.is_masked() {
@@ -35,13 +36,13 @@ pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
     let zones = if first.is_empty() { twins } else { first };
     if zones.is_empty() {
         return Err(match power.none_because {
-            Some(gap) => gap.to_string(),
+            Some(gap) => gap.to_string().into(),
             None => "no zone of powercap counts energy".into(),
         });
     }
     let refused = |zone: &&Zone| zone.energy_uj.gap().map(ToString::to_string);
     if let (true, Some(why)) = (zones.iter().all(|z| !z.energy_uj.is_known()), zones.iter().find_map(refused)) {
-        return Err(format!("{why} (only root may read it)"));
+        return Err(format!("{why} (only root may read it)").into());
     }
     let channels = zones.iter().map(|zone| channel(zone, &power.zones)).collect();
     Ok(Box::new(Powercap { machine, channels }))

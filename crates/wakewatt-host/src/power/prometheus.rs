@@ -6,6 +6,7 @@
 
 use super::http::{Http, Trust, check_url};
 use super::{Meter, Say, Wanted, stamped};
+use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::samples::meters::prometheus::{Sampled, parse};
 
@@ -28,8 +29,8 @@ struct Prometheus {
 }
 
 /// Asks once, to learn which series there are.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
-    let asked = wanted.prometheus.as_ref().ok_or("not asked for; give --prometheus URL --query Q")?;
+pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
+    let asked = wanted.prometheus.as_ref().ok_or_else(|| MeterGap::NotAskedFor("--prometheus URL --query Q".into()))?;
     let base = check_url(&asked.url)?;
     let url = format!("{base}/api/v1/query?query={}", escaped(&asked.query));
     let mut meter = Prometheus { http: client(base, &wanted.trust)?, url, names: Vec::new() };

@@ -11,6 +11,7 @@ use crate::clock::monotonic_ns;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::series::Series;
 use wakewatt_core::samples::energy::{EnergySample, MeterSample};
 use wakewatt_core::samples::{Label, Window};
@@ -120,7 +121,7 @@ impl Running {
     }
 }
 
-fn unavailable(name: &str, why: String) -> Box<MeterSample> {
+fn unavailable(name: &str, why: impl Into<MeterGap>) -> Box<MeterSample> {
     Box::new(MeterSample::unavailable(name, why))
 }
 

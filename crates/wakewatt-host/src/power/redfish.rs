@@ -10,6 +10,7 @@ use super::http::{Exposed, Http, basic, check_exposed, check_url};
 use super::{Meter, Say, Wanted, stamped};
 use crate::secret::Secret;
 use serde_json::Value;
+use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::samples::meters::redfish::{CHASSIS, Reading, SESSIONS, members, path, readings};
 
@@ -58,9 +59,9 @@ struct Redfish {
 }
 
 /// Walks every BMC.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, String> {
+pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
     if wanted.redfish.urls.is_empty() {
-        return Err("not asked for; give --redfish URL".into());
+        return Err(MeterGap::NotAskedFor("--redfish URL".into()));
     }
     wanted.redfish.check().map_err(|why| why.to_string())?;
     let mut out = Redfish { bmcs: Vec::new(), channels: Vec::new(), places: Vec::new() };

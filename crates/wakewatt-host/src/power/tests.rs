@@ -5,6 +5,7 @@ use crate::live::Live;
 use std::path::Path;
 use std::time::Duration;
 use wakewatt_core::samples::Label;
+use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Covers, EnergySample, MeterSample, Sense};
 use wakewatt_core::source::Tree;
 
@@ -18,7 +19,7 @@ fn on(root: &Path) -> Wanted {
     Wanted { machine: Some(Arc::new(Live::sysroot(root).unwrap())), ..Wanted::default() }
 }
 
-fn found(wanted: &Wanted, name: &str) -> Result<Box<dyn Meter>, String> {
+fn found(wanted: &Wanted, name: &str) -> Result<Box<dyn Meter>, MeterGap> {
     find(wanted, &[name.to_string()]).pop().unwrap().1
 }
 
@@ -90,13 +91,13 @@ fn powercap_wraps_adds_no_part_and_finds_the_dead() {
 fn powercap_says_why_not() {
     let denied = Tree::from_text(&format!("//- {ZONE}/name\npackage-0\n//- {ZONE}/energy_uj!denied\n"));
     let wanted = Wanted { machine: Some(Arc::new(denied)), ..Wanted::default() };
-    assert!(found(&wanted, "powercap").err().unwrap().contains("only root"));
+    assert!(found(&wanted, "powercap").err().unwrap().to_string().contains("only root"));
     let none = Wanted { machine: Some(Arc::new(Tree::default())), ..Wanted::default() };
-    assert!(found(&none, "powercap").err().unwrap().contains("/sys/class/powercap"));
+    assert!(found(&none, "powercap").err().unwrap().to_string().contains("/sys/class/powercap"));
     let mut masked = Tree::default();
     masked.folders.insert("/sys/class/powercap".into(), Ok(vec!["intel-rapl:0".into()]));
     let masked = Wanted { machine: Some(Arc::new(masked)), ..Wanted::default() };
-    assert!(found(&masked, "powercap").err().unwrap().contains("container"));
+    assert!(found(&masked, "powercap").err().unwrap().to_string().contains("container"));
 }
 
 #[test]
@@ -193,7 +194,7 @@ fn a_command_that_fails_is_no_zero() {
         let sample = of_command(text, 50);
         let command = meter(&sample, "command");
         assert_eq!((command.label, sample.chosen.as_ref()), (Label::Unavailable, None), "{text}");
-        assert!(command.why.as_ref().unwrap().contains(word), "{text}: {command:?}");
+        assert!(command.why.as_ref().unwrap().to_string().contains(word), "{text}: {command:?}");
     }
     let dead = of_command("echo 0", 100);
     assert_eq!(meter(&dead, "command").label, Label::PresentButDead);
@@ -207,7 +208,7 @@ fn every_kind_is_listed_once_and_says_why_it_is_not_there() {
     assert_eq!(names.len(), METERS.len());
     for (name, found) in find(&Wanted { machine: Some(Arc::new(Tree::default())), ..Wanted::default() }, &[]) {
         if let Err(why) = found {
-            assert!(!why.is_empty(), "{name}");
+            assert!(!why.to_string().is_empty(), "{name}");
         }
     }
 }
@@ -233,6 +234,6 @@ fn cards_are_asked_through_their_tool_and_never_quoted_for_the_machine() {
         [("echo No devices were found", "No devices"), ("echo broken >&2; exit 9", "exit status: 9"), (":", "no card")]
     {
         let why = found(&tool(text), "nvml").err().unwrap();
-        assert!(why.contains(word), "{text}: {why}");
+        assert!(why.to_string().contains(word), "{text}: {why}");
     }
 }

@@ -11,7 +11,7 @@ pub use wakewatt_core::stats::family::Standing;
 /// The value of a metric in the block of a round that counted.
 fn value(run: &ExperimentRun, round: usize, arm: &str, metric: usize) -> Option<f64> {
     let is_it =
-        |b: &&wakewatt_core::samples::experiment::Block| b.round == round && b.arm == arm && b.is_rejected.is_none();
+        |b: &&wakewatt_core::samples::experiment::Block| b.round == round && b.arm == arm && b.rejected.is_none();
     let found = run.blocks.iter().find(is_it)?.values.get(metric).copied().flatten();
     found.filter(|v| v.is_finite() && *v > 0.0)
 }
@@ -174,7 +174,9 @@ fn adjust_families(run: &ExperimentRun, judge: &Judge, effects: &mut [Effect]) {
 mod tests {
     use super::*;
     use wakewatt_core::samples::Window;
+    use wakewatt_core::samples::ended::Ended;
     use wakewatt_core::samples::experiment::{Arm, Block, Metric, Verdict};
+    use wakewatt_core::samples::rejection::Rejection;
 
     #[test]
     fn what_the_stop_calls_proven_the_verdicts_do_too_when_an_arm_is_often_rejected() {
@@ -186,7 +188,7 @@ mod tests {
             values: vec![Some(value)],
             disturbances: vec![],
             taken: None,
-            is_rejected: is_bad.then(|| "spoilt".into()),
+            rejected: is_bad.then(|| Rejection::Said("spoilt".into())),
             idle: vec![],
         };
         let rounds = (0..12).flat_map(|round| {
@@ -203,7 +205,7 @@ mod tests {
             pooled: vec![],
             seed: 5,
             warmup_ns: 0,
-            stopped_because: String::new(),
+            ended: Ended::default(),
             before: vec![],
             after: vec![],
         };

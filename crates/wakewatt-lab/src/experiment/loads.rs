@@ -61,7 +61,7 @@ fn setting(words: &str) -> (String, String) {
 /// The counted block whose primary value stands in the middle (of an even number the lower), or the last where none has one.
 fn drawn<'a>(blocks: &'a [KeptBlock], arm: &str) -> Option<(&'a KeptBlock, String)> {
     let primary = |k: &KeptBlock| k.block.values.first().copied().flatten();
-    let counted = || blocks.iter().filter(|k| k.block.arm == arm && k.block.is_rejected.is_none());
+    let counted = || blocks.iter().filter(|k| k.block.arm == arm && k.block.rejected.is_none());
     let mut all: Vec<&KeptBlock> = counted().filter(|k| primary(k).is_some()).collect();
     all.sort_by(|a, b| primary(a).partial_cmp(&primary(b)).unwrap_or(Ordering::Equal));
     match all.len().checked_sub(1).and_then(|last| all.get(last / 2)) {
@@ -78,7 +78,7 @@ mod tests {
     use wakewatt_core::samples::experiment::Block;
     use wakewatt_core::samples::load::{Ask, Level};
 
-    fn block(round: usize, arm: &str, value: Option<f64>, is_rejected: Option<&str>) -> KeptBlock {
+    fn block(round: usize, arm: &str, value: Option<f64>, rejected: Option<&str>) -> KeptBlock {
         let level = Level { ask: Ask::Share(0.5), per_s: round as f64, ..Level::default() };
         KeptBlock {
             block: Block {
@@ -88,7 +88,7 @@ mod tests {
                 values: vec![value],
                 disturbances: vec![],
                 taken: None,
-                is_rejected: is_rejected.map(Into::into),
+                rejected: rejected.map(|why| why.to_string().into()),
                 idle: vec![],
             },
             latencies: vec![],

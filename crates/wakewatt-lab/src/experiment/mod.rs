@@ -25,8 +25,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::distribution::{Distribution, histogram};
 use wakewatt_core::samples::Window;
+use wakewatt_core::samples::ended::{Ended, How};
 use wakewatt_core::samples::experiment::{Block, ExperimentRun, PooledArm};
 use wakewatt_core::samples::load::Level;
+use wakewatt_core::samples::rejection::Rejection;
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::random::Random;
 use wakewatt_core::stats::sequential::Looks;
@@ -158,7 +160,7 @@ pub fn run_on(
         pooled: Vec::new(),
         seed: design.seed,
         warmup_ns: design.warmup_ns,
-        stopped_because: String::new(),
+        ended: Ended::default(),
         before: arms.found(),
         after: Vec::new(),
     };
@@ -181,9 +183,9 @@ pub fn run_on(
     let Runner { mut run, pools, .. } = runner;
     run.after = arms.state();
     if let Err(why) = left {
-        run.stopped_because.push_str(&format!("; not everything is as before: {why}"));
+        run.ended.not_put_back = Some(why);
     }
-    let has_counted = run.blocks.iter().any(|b| b.is_rejected.is_none());
+    let has_counted = run.blocks.iter().any(|b| b.rejected.is_none());
     if let (false, Err(why)) = (has_counted, failure) {
         return Err(why);
     }
@@ -249,18 +251,18 @@ impl Runner<'_> {
         for round in 0.. {
             for slot in self.order(&mut random, round) {
                 if let Err(why) = self.slot(arms, workload, round, slot) {
-                    self.run.stopped_because = format!("it failed: {why}");
+                    self.run.ended = How::Failed(why.clone()).into();
                     return Err(why);
                 }
                 if self.around.stop.load(Ordering::Relaxed) {
-                    self.run.stopped_because = "it was interrupted".into();
+                    self.run.ended = How::Interrupted.into();
                     return Ok(());
                 }
             }
             // Kept blocks are judged by the time that was spent when they ran.
             let spent_ns = if self.done.is_empty() { self.spent_ns() } else { 0 };
             if let Some(why) = judging::enough(&self.run, self.design, round + 1, spent_ns) {
-                self.run.stopped_because = why;
+                self.run.ended = Ended::enough(why);
                 break;
             }
         }
@@ -306,7 +308,7 @@ impl Runner<'_> {
     }
 
     fn take(&mut self, kept: KeptBlock) {
-        if kept.block.is_rejected.is_none() && kept.block.arm != AGAIN {
+        if kept.block.rejected.is_none() && kept.block.arm != AGAIN {
             for (what, title, counts) in kept.latencies {
                 let pool = self.pools.entry((kept.block.arm.clone(), what)).or_insert_with(|| (title, histogram()));
                 counts.into_iter().for_each(|(value, n)| pool.1.saturating_record_n(value, n));
@@ -340,9 +342,9 @@ impl Runner<'_> {
         let measured = workload.measure(stop)?;
         let end_at_ns = clock.now_ns();
         let noise_after = NoiseCounters::read(src, &cpus, clock.own_cpu_ns());
-        let is_cut = stop.load(Ordering::Relaxed).then(|| "interrupted before its end".to_string());
+        let is_cut = stop.load(Ordering::Relaxed).then_some(Rejection::Interrupted);
         let noise = noise_after.since(&noise_before, end_at_ns - start_at_ns);
-        let contradiction = || arms.contradiction(index, &measured.idle);
+        let contradiction = || arms.contradiction(index, &measured.idle).map(Rejection::Said);
         let mut disturbances = measured.disturbances;
         let limits = self.design.limits;
         let spoilt = noise.spoilt(&limits, workload.is_busy());
@@ -363,7 +365,7 @@ impl Runner<'_> {
             arm: id.to_string(),
             window: Window { start_at_ns, end_at_ns },
             values: measured.values,
-            is_rejected: is_cut.or(measured.is_invalid).or_else(contradiction).or(spoilt),
+            rejected: is_cut.or(measured.rejected).or_else(contradiction).or(spoilt),
             disturbances,
             taken,
             idle: measured.idle,
@@ -384,7 +386,7 @@ fn refused(round: usize, id: &str, at_ns: u64, n_metrics: usize, why: &str) -> B
         arm: id.to_string(),
         window: Window { start_at_ns: at_ns, end_at_ns: at_ns },
         values: vec![None; n_metrics],
-        is_rejected: Some(format!("the arm could not be set, tried twice: {why}")),
+        rejected: Some(Rejection::NotSet(why.into())),
         disturbances: Vec::new(),
         taken: None,
         idle: Vec::new(),

@@ -7,6 +7,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::IdleDelta;
 use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::samples::load::Level;
+use wakewatt_core::samples::rejection::Rejection;
 
 /// The settings under test. Leaving must restore what was found, and dropping must too.
 pub trait Arms {
@@ -38,7 +39,7 @@ pub struct Yield {
     /// What the workload itself saw that may have spoiled the block.
     pub disturbances: Vec<String>,
     /// The workload's own reason why the block does not count.
-    pub is_invalid: Option<String>,
+    pub rejected: Option<Rejection>,
     /// Levels of the workloads that are loads, by the workload's id.
     pub levels: Vec<(String, Level)>,
 }

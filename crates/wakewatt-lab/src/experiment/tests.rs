@@ -98,7 +98,7 @@ fn experiment(fake: Fake, ratio: f64, budget_s: u64, stop: bool) -> (Rc<Fake>, R
 fn a_five_fold_effect_is_proven_at_the_first_look_and_all_is_put_back() {
     let (fake, run) = experiment(Fake::default(), 5.0, 1000, false);
     let run = run.unwrap();
-    assert_eq!(run.blocks.len(), 12, "{}", run.stopped_because);
+    assert_eq!(run.blocks.len(), 12, "{}", run.ended);
     let effect = run.primary().unwrap();
     assert_eq!(effect.verdict, Verdict::Higher);
     assert!(effect.ratio_low > 4.5 && effect.ratio_high < 5.5, "{effect:?}");
@@ -115,7 +115,7 @@ fn rounds_that_do_not_count_delay_the_look_and_do_not_spend_it() {
     let run = run.unwrap();
     let effect = run.primary().unwrap();
     assert!(run.blocks.len() > 12, "some rounds did not count");
-    assert_eq!((effect.n_pairs, effect.verdict), (6, Verdict::Higher), "{}", run.stopped_because);
+    assert_eq!((effect.n_pairs, effect.verdict), (6, Verdict::Higher), "{}", run.ended);
 }
 
 #[test]
@@ -128,12 +128,12 @@ fn no_effect_is_not_called_one() {
 fn a_spent_budget_and_an_interrupt_end_it_without_a_claim() {
     let (_, run) = experiment(Fake::default(), 5.0, 7, false);
     let run = run.unwrap();
-    assert!(run.stopped_because.contains("budget"), "{}", run.stopped_because);
+    assert!(run.ended.to_string().contains("budget"), "{}", run.ended);
     assert_eq!(run.primary().unwrap().verdict, Verdict::Undecided, "three rounds prove nothing");
     let (fake, run) = experiment(Fake::default(), 5.0, 1000, true);
     let run = run.unwrap();
-    assert!(run.stopped_because.contains("interrupted") && run.is_restored() && fake.setting.get() == 0);
-    assert!(run.blocks.iter().all(|b| b.is_rejected.is_some()), "a cut block does not count");
+    assert!(run.ended.how == How::Interrupted && run.is_restored() && fake.setting.get() == 0);
+    assert!(run.blocks.iter().all(|b| b.rejected.is_some()), "a cut block does not count");
 }
 
 #[test]
@@ -146,15 +146,18 @@ fn a_failure_anywhere_puts_back_what_was_set() {
         // Once is overcome, and twice is one block.
         let (_, run) = failing(1);
         let run = run.unwrap();
-        assert!(run.blocks.iter().all(|b| b.is_rejected.is_none()), "{}", run.stopped_because);
+        assert!(run.blocks.iter().all(|b| b.rejected.is_none()), "{}", run.ended);
         let (_, run) = failing(2);
         let run = run.unwrap();
-        let refused: Vec<&String> = run.blocks.iter().filter_map(|b| b.is_rejected.as_ref()).collect();
-        assert!(refused.len() == 1 && refused[0].contains("the kernel refused"), "{refused:?}");
+        let refused: Vec<&Rejection> = run.blocks.iter().filter_map(|b| b.rejected.as_ref()).collect();
+        assert!(
+            refused.len() == 1 && matches!(refused[0], Rejection::NotSet(why) if why.contains("the kernel refused")),
+            "{refused:?}"
+        );
         assert_eq!(run.primary().unwrap().verdict, Verdict::Higher);
     }
     let (_, run) = experiment(Fake { is_stuck: true, ..Fake::default() }, 5.0, 1000, false);
-    assert!(run.unwrap().stopped_because.contains("as before: stuck"));
+    assert!(run.unwrap().ended.not_put_back.as_deref() == Some("stuck"));
 }
 
 mod families {
@@ -292,13 +295,13 @@ mod families {
         assert!(fake.left.get() && whole.is_restored());
         let again = whole.blocks.iter().filter(|b| b.arm == AGAIN);
         assert_eq!(again.clone().count(), again.clone().filter(|b| b.round % 2 == 1).count());
-        assert!(again.count() >= 4 && whole.blocks.iter().any(|b| b.is_rejected.is_some()));
-        assert_eq!(whole.effects[0].verdict, Verdict::Higher, "{}", whole.stopped_because);
+        assert!(again.count() >= 4 && whole.blocks.iter().any(|b| b.rejected.is_some()));
+        assert_eq!(whole.effects[0].verdict, Verdict::Higher, "{}", whole.ended);
         assert!(!matches!(whole.effects[1].verdict, Verdict::Higher | Verdict::Lower));
         for cut in [0, 1, 4, 7, 13, 20] {
             let (fake, kept, first) = part(&design, vec![], Some(cut), None);
             assert!(fake.left.get(), "settings go back");
-            assert!(first.unwrap().stopped_because.contains("interrupted"));
+            assert!(first.unwrap().ended.how == How::Interrupted);
             assert_eq!(kept.len() as u64, cut, "the cut block is not kept");
             let (_, kept, second) = part(&design, kept, None, None);
             let mut second = second.unwrap();
@@ -319,7 +322,11 @@ mod families {
     fn a_block_that_cannot_be_kept_ends_the_run_and_the_settings_go_back() {
         let (fake, kept, run) = part(&design(&[8]), vec![], None, Some(5));
         let run = run.unwrap();
-        assert!(run.stopped_because.contains("No space left") && fake.left.get() && run.is_restored());
+        assert!(
+            matches!(&run.ended.how, How::Failed(why) if why.contains("No space left"))
+                && fake.left.get()
+                && run.is_restored()
+        );
         assert_eq!((kept.len(), run.blocks.len()), (5, 6));
         let mut other = kept;
         other.swap(0, 4);
@@ -343,6 +350,6 @@ mod families {
         let told: Vec<usize> =
             run.blocks.iter().enumerate().filter(|(_, b)| !b.disturbances.is_empty()).map(|(at, _)| at).collect();
         assert_eq!(told, [3]);
-        assert!(run.blocks[3].disturbances[0].contains("set by +60.0 s") && run.blocks[3].is_rejected.is_none());
+        assert!(run.blocks[3].disturbances[0].contains("set by +60.0 s") && run.blocks[3].rejected.is_none());
     }
 }

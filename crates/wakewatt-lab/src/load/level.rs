@@ -120,10 +120,10 @@ pub fn level(
         idle,
         energy,
         disturbances,
-        is_invalid: Vec::new(),
+        broken_rules: Vec::new(),
     };
     level.disturbances.extend(rules::silences(level.energy.as_ref()));
-    level.is_invalid = rules::broken(
+    level.broken_rules = rules::broken(
         &level,
         &Beside {
             capacity_per_s: engine.capacity_per_s(),

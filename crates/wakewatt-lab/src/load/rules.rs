@@ -8,6 +8,7 @@
 //! counter can be read), and other processes had at most 2 % of the CPUs.
 
 use wakewatt_core::samples::Label;
+use wakewatt_core::samples::broken_rule::BrokenRule;
 use wakewatt_core::samples::energy::{EnergySample, Sense};
 use wakewatt_core::samples::load::{Ask, Level};
 use wakewatt_core::units::{show_ns, three_digits};
@@ -51,20 +52,24 @@ pub fn is_saturated(ask: Ask) -> bool {
 /// What the surroundings did to a level, and not the settings the load ran under: it says nothing about them. Heat, and slowing
 /// down for it, may be the settings' doing, and how much the hypervisor may take is for whoever asks to say, as is how much
 /// other processes may: `foreign_ratio`, of the CPUs' time.
-pub fn by_surroundings(level: &Level, foreign_ratio: f64) -> Vec<String> {
-    let words = ["the firmware interrupted", "was silent for"];
-    let is_theirs = |why: &&String| words.iter().any(|words| why.contains(words));
+pub fn by_surroundings(level: &Level, foreign_ratio: f64) -> Vec<BrokenRule> {
     let had = level.foreign_ratio.filter(|had| *had > foreign_ratio);
-    level.is_invalid.iter().filter(is_theirs).cloned().chain(had.map(|had| others(had, foreign_ratio))).collect()
+    level
+        .broken_rules
+        .iter()
+        .filter(|rule| rule.is_by_surroundings())
+        .cloned()
+        .chain(had.map(|had| others(had, foreign_ratio)))
+        .collect()
 }
 
-fn others(had_ratio: f64, limit_ratio: f64) -> String {
+fn others(had_ratio: f64, limit_ratio: f64) -> BrokenRule {
     let (had, limit) = (had_ratio * 100.0, limit_ratio * 100.0);
-    format!("other processes used at least {had:.1} % of the CPUs' time ({} % are allowed)", three_digits(limit))
+    format!("other processes used at least {had:.1} % of the CPUs' time ({} % are allowed)", three_digits(limit)).into()
 }
 
 /// The rules a level broke; none: valid.
-pub fn broken(level: &Level, beside: &Beside) -> Vec<String> {
+pub fn broken(level: &Level, beside: &Beside) -> Vec<BrokenRule> {
     let mut out = Vec::new();
     if let Some(target) = level.target_per_s.filter(|t| *t > 0.0) {
         rate(level, target, beside.capacity_per_s.unwrap_or(target), &mut out);
@@ -74,19 +79,19 @@ pub fn broken(level: &Level, beside: &Beside) -> Vec<String> {
 }
 
 /// The part of the rules that is about the machine and its meters, whatever made the load.
-pub fn environment(energy: Option<&EnergySample>, beside: &Beside) -> Vec<String> {
+pub fn environment(energy: Option<&EnergySample>, beside: &Beside) -> Vec<BrokenRule> {
     let mut out = Vec::new();
     if let Some(energy) = energy {
         meters(energy, &mut out);
     }
     if beside.steal_ratio > STEAL_RATIO {
-        out.push(format!("the hypervisor took {:.1} % of the CPUs' time", beside.steal_ratio * 100.0));
+        out.push(format!("the hypervisor took {:.1} % of the CPUs' time", beside.steal_ratio * 100.0).into());
     }
     if beside.n_throttles > 0 {
-        out.push(format!("cores slowed down for their heat, {} times", beside.n_throttles));
+        out.push(format!("cores slowed down for their heat, {} times", beside.n_throttles).into());
     }
     if beside.n_smis > 0 {
-        out.push(format!("the firmware interrupted {} times (SMI)", beside.n_smis));
+        out.push(BrokenRule::FirmwareInterrupted { n: beside.n_smis });
     }
     out.extend(beside.foreign_ratio.filter(|had| *had > FOREIGN_RATIO).map(|had| others(had, FOREIGN_RATIO)));
     out
@@ -107,7 +112,7 @@ pub fn silences(energy: Option<&EnergySample>) -> Vec<String> {
     .collect()
 }
 
-fn rate(level: &Level, target: f64, capacity: f64, out: &mut Vec<String>) {
+fn rate(level: &Level, target: f64, capacity: f64, out: &mut Vec<BrokenRule>) {
     let seconds = level.window.length_ns() as f64 / 1e9;
     let (expected, off) = (target * seconds, level.per_s - target);
     let sigma_per_s = expected.max(1.0).sqrt() / seconds.max(1e-9);
@@ -126,25 +131,26 @@ fn rate(level: &Level, target: f64, capacity: f64, out: &mut Vec<String>) {
                 "; with so few transactions that may be chance: give a longer --interval or a shorter --service",
             );
         }
-        out.push(why);
+        out.push(why.into());
     }
     // A full queue finishes what the machine can, not what was planned; there only the plan is Poisson.
     let counted_per_s = if is_saturated { level.n_planned as f64 / seconds.max(1e-9) } else { level.per_s };
     if (counted_per_s - target).abs() > SIGMAS * sigma_per_s {
         let what = if is_saturated { "planned" } else { "done" };
         let sigmas = (counted_per_s - target).abs() / sigma_per_s;
-        out.push(format!("what was {what} is {sigmas:.1} standard deviations from what was asked for: no chance"));
+        out.push(
+            format!("what was {what} is {sigmas:.1} standard deviations from what was asked for: no chance").into(),
+        );
     }
     if level.n_done < level.n_planned && !is_saturated {
         let left = level.n_planned - level.n_done;
-        out.push(format!(
-            "{left} of {} planned were not begun before the level's end: the queue grew",
-            level.n_planned
-        ));
+        let why =
+            format!("{left} of {} planned were not begun before the level's end: the queue grew", level.n_planned);
+        out.push(why.into());
     }
 }
 
-fn meters(energy: &EnergySample, out: &mut Vec<String>) {
+fn meters(energy: &EnergySample, out: &mut Vec<BrokenRule>) {
     let window_ns = energy.window.length_ns() as f64;
     if let Some((meter, total)) = energy.chosen().and_then(|m| Some((m, m.total.as_ref()?))) {
         let counted =
@@ -154,13 +160,19 @@ fn meters(energy: &EnergySample, out: &mut Vec<String>) {
         // The first and the last reading may each lie half an interval inside the window.
         let edges = energy.interval_ns as f64 / window_ns.max(1.0);
         if silent > SILENT_RATIO + edges {
-            out.push(format!("the meter ({}) was silent for {:.1} % of the window", meter.meter, silent * 100.0));
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share above the limit, at most 1"
+            )]
+            let permille = (silent * 1e3).round() as u32;
+            out.push(BrokenRule::MeterSilent { meter: meter.meter.clone(), permille });
         }
     }
     for witness in energy.witnesses.iter().filter(|w| w.sense == Sense::Temperature) {
         let drift_mc = witness.last.abs_diff(witness.first);
         if drift_mc > DRIFT_MC {
-            out.push(format!("{} drifted by {:.1} degrees", witness.name.escape_debug(), drift_mc as f64 / 1e3));
+            out.push(format!("{} drifted by {:.1} degrees", witness.name.escape_debug(), drift_mc as f64 / 1e3).into());
         }
     }
 }
@@ -200,13 +212,15 @@ pub(super) mod tests {
     fn the_surroundings_are_told_from_what_the_settings_did() {
         let beside = Beside { n_smis: 2, foreign_ratio: Some(0.5), ..Beside::default() };
         let mut level = Level { foreign_ratio: Some(0.5), ..level(Ask::Share(0.5), 500.0, 100.0) };
-        level.is_invalid = broken(&level, &beside);
+        level.broken_rules = broken(&level, &beside);
         let all = by_surroundings(&level, FOREIGN_RATIO);
         assert_eq!(all.len(), 2, "{all:?}");
-        assert!(level.is_invalid.len() > 2 && all.iter().all(|why| level.is_invalid.contains(why)), "and the rate");
+        assert!(level.broken_rules.len() > 2 && all.iter().all(|why| level.broken_rules.contains(why)), "and the rate");
         assert_eq!(by_surroundings(&level, 0.5).len(), 1, "as much as they may");
         assert!(
-            by_surroundings(&level, 0.499)[1].ends_with("used at least 50.0 % of the CPUs' time (49.9 % are allowed)")
+            by_surroundings(&level, 0.499)[1]
+                .to_string()
+                .ends_with("used at least 50.0 % of the CPUs' time (49.9 % are allowed)")
         );
         level.foreign_ratio = None;
         assert_eq!(by_surroundings(&level, 0.0).len(), 1, "nobody knows, so nobody is blamed");
@@ -225,7 +239,7 @@ pub(super) mod tests {
         let mut few = level(Ask::Share(0.5), 500.0, 525.0);
         few.window.end_at_ns = S;
         let why = broken(&few, &Beside { capacity_per_s: Some(1000.0), ..Beside::default() });
-        assert!(why.len() == 1 && why[0].contains("may be chance"), "{why:?}");
+        assert!(why.len() == 1 && why[0].to_string().contains("may be chance"), "{why:?}");
         let mut idle = level(Ask::Idle, 0.0, 0.0);
         idle.target_per_s = None;
         assert_eq!(n_broken(&idle), 0);
@@ -235,9 +249,9 @@ pub(super) mod tests {
     fn a_queue_that_grew_is_told_but_at_100_percent_it_must() {
         let mut slow = level(Ask::Share(0.9), 900.0, 900.0);
         slow.n_done -= 5;
-        assert!(broken(&slow, &Beside::default())[0].starts_with("5 of 90000 planned were not begun"));
+        assert!(broken(&slow, &Beside::default())[0].to_string().starts_with("5 of 90000 planned were not begun"));
         slow.ask = Ask::Share(1.0);
-        assert_eq!(broken(&slow, &Beside::default()), Vec::<String>::new());
+        assert_eq!(broken(&slow, &Beside::default()), []);
     }
 
     #[test]
@@ -245,9 +259,9 @@ pub(super) mod tests {
         let beside =
             Beside { capacity_per_s: None, steal_ratio: 0.006, n_throttles: 2, n_smis: 1, foreign_ratio: Some(0.021) };
         let why = broken(&level(Ask::Rate(500.0), 500.0, 500.0), &beside);
-        assert!(why.len() == 4 && why[3].contains("used at least 2.1 %"), "{why:?}");
+        assert!(why.len() == 4 && why[3].to_string().contains("used at least 2.1 %"), "{why:?}");
         let still = Beside { foreign_ratio: Some(0.02), ..Beside::default() };
-        assert_eq!(broken(&level(Ask::Rate(500.0), 500.0, 500.0), &still), Vec::<String>::new());
+        assert_eq!(broken(&level(Ask::Rate(500.0), 500.0, 500.0), &still), []);
     }
 
     /// One reading a second of a meter that says 100 W, with a hole.
@@ -275,7 +289,7 @@ pub(super) mod tests {
         );
         assert_eq!(n_broken(&valid), 0);
         valid.energy = Some(energy(5));
-        assert!(broken(&valid, &Beside::default())[0].contains("silent for 6.0 %"));
+        assert!(broken(&valid, &Beside::default())[0].to_string().contains("silent for 6.0 %"));
         let said = silences(valid.energy.as_ref());
         assert!(said.len() == 1 && said[0].contains("said nothing from 9"), "{said:?}");
         assert_eq!(silences(Some(&energy(0))), Vec::<String>::new());
@@ -290,6 +304,6 @@ pub(super) mod tests {
         };
         valid.energy = Some(EnergySample { witnesses: vec![warm(42_000), warm(42_500)], ..energy(0) });
         let why = broken(&valid, &Beside::default());
-        assert!(why.len() == 1 && why[0].contains("drifted by 2.5 degrees"), "{why:?}");
+        assert!(why.len() == 1 && why[0].to_string().contains("drifted by 2.5 degrees"), "{why:?}");
     }
 }

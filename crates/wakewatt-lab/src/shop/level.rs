@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Window;
+use wakewatt_core::samples::broken_rule::BrokenRule;
 use wakewatt_core::samples::energy::EnergySample;
 use wakewatt_core::samples::load::{Ask, Length, Level};
 use wakewatt_core::source::Source;
@@ -258,7 +259,7 @@ impl Shop {
             idle: around.idle,
             energy: around.energy,
             disturbances: around.notes,
-            is_invalid: Vec::new(),
+            broken_rules: Vec::new(),
         };
         let generator = GeneratorUse {
             n_threads,
@@ -273,10 +274,12 @@ impl Shop {
         level.disturbances.extend(silences(level.energy.as_ref()));
         if around.is_interrupted {
             let part = show_ns(level.window.length_ns());
-            level.is_invalid.push(format!("interrupted after {part} of {}", show_ns(phases_ns[2])));
+            level.broken_rules.push(format!("interrupted after {part} of {}", show_ns(phases_ns[2])).into());
         }
-        level.is_invalid.extend(broken_rules(&level, &generator, around.n_client_cpus));
-        level.is_invalid.extend(environment(level.energy.as_ref(), &around.beside));
+        level
+            .broken_rules
+            .extend(broken_rules(&level, &generator, around.n_client_cpus).into_iter().map(BrokenRule::Said));
+        level.broken_rules.extend(environment(level.energy.as_ref(), &around.beside));
         Ran { level, generator }
     }
 }
@@ -349,7 +352,11 @@ mod tests {
         assert!(level.n_planned > 0 && level.n_done > 0 && level.per_s > 0.0, "{level:?}");
         assert_eq!(level.n_planned, level.n_done + level.n_failed);
         assert_eq!(level.foreign_ratio, None, "a server that somebody else has started may run anywhere");
-        assert!(level.is_invalid.iter().all(|why| !why.contains("other processes")), "{:?}", level.is_invalid);
+        assert!(
+            level.broken_rules.iter().all(|why| !why.to_string().contains("other processes")),
+            "{:?}",
+            level.broken_rules
+        );
         assert_eq!((level.parts.len(), level.window.length_ns(), level.energy.is_none()), (7, phases[2], true));
         assert!(level.cpu_ns > 0 && ran.generator.late.n == level.n_planned);
         let run = |phases| shop.ran(Ask::Rate(40.0), phases, &stop, &src).unwrap();
@@ -359,7 +366,7 @@ mod tests {
         assert!(rate.level.target_per_s == Some(40.0) && n_planned >= 3, "{n_planned}");
         assert!((n_planned as f64) < most, "{n_planned} of {most}");
         let idle = shop.level(Ask::Idle, PHASES, &stop, &src).unwrap();
-        assert_eq!((idle.n_planned, idle.latency, idle.is_invalid), (0, None, vec![]));
+        assert_eq!((idle.n_planned, idle.latency, idle.broken_rules), (0, None, vec![]));
         assert!(shop.level(Ask::Share(0.5), PHASES, &stop, &src).is_err());
         assert!(shop.level(Ask::Clients(11), PHASES, &stop, &src).unwrap_err().contains("ulimit"));
         assert!(shop.level(Ask::Rate(f64::NAN), PHASES, &stop, &src).is_err());
@@ -408,7 +415,11 @@ mod tests {
                 _ => before_ms *= 2,
             }
         };
-        assert!(level.is_invalid[0].contains("interrupted after") && level.n_done > 0, "{:?}", level.is_invalid);
+        assert!(
+            level.broken_rules[0].to_string().contains("interrupted after") && level.n_done > 0,
+            "{:?}",
+            level.broken_rules
+        );
         assert_eq!(shop.level(Ask::Clients(3), PHASES, &stop, &src).unwrap_err(), "interrupted");
     }
 }

@@ -143,14 +143,15 @@ impl Workload for CommandWorkload {
         let not_above_0 = named.find_map(|((m, _), value)| Some((m.id.clone(), value.filter(|v| *v <= 0.0)?)));
         if wall_ns > self.longest_ns {
             let limit = show_ns(self.longest_ns);
-            result.is_invalid = Some(format!("the command was ended after {limit}, longer than a block may take"));
+            result.rejected = Some(format!("the command was ended after {limit}, longer than a block may take").into());
         } else if !status.success() {
             let last = texts[1].lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("").trim().to_string();
-            result.is_invalid = Some(format!("the command ended with {status}: {last}"));
+            result.rejected = Some(format!("the command ended with {status}: {last}").into());
         } else if let Some(((metric, _), _)) = missing {
-            result.is_invalid = Some(format!("the command's output holds no {} ({})", metric.id, metric.regex));
+            result.rejected = Some(format!("the command's output holds no {} ({})", metric.id, metric.regex).into());
         } else if let Some((id, value)) = not_above_0 {
-            result.is_invalid = Some(format!("the command printed {id} {value}; only numbers above 0 have a ratio"));
+            result.rejected =
+                Some(format!("the command printed {id} {value}; only numbers above 0 have a ratio").into());
         }
         Ok(result)
     }
@@ -173,10 +174,16 @@ mod tests {
     #[test]
     fn the_last_number_counts_and_a_failure_makes_the_block_not_count() {
         let good = run("echo score: 3; echo score: 1,234.5; echo noise >&2");
-        assert_eq!((good.values[0], good.is_invalid), (Some(1234.5), None));
+        assert_eq!((good.values[0], good.rejected), (Some(1234.5), None));
         assert!(good.values[1].is_some_and(|ns| ns > 0.0));
-        assert!(run("echo score: 3; echo broken >&2; exit 4").is_invalid.unwrap().contains("exit status: 4: broken"));
-        assert!(run("true").is_invalid.unwrap().contains("holds no score"));
+        assert!(
+            run("echo score: 3; echo broken >&2; exit 4")
+                .rejected
+                .unwrap()
+                .to_string()
+                .contains("exit status: 4: broken")
+        );
+        assert!(run("true").rejected.unwrap().to_string().contains("holds no score"));
         let missing =
             CommandWorkload::new(vec!["/no/such".into()], &[], CpuSet::new()).unwrap().measure(&AtomicBool::new(false));
         assert!(missing.unwrap_err().contains("could not be started"));
@@ -184,20 +191,22 @@ mod tests {
 
     #[test]
     fn a_comma_for_a_point_and_a_zero_are_told() {
-        assert!(run("echo score: 12,5").is_invalid.unwrap().contains("holds no score"), "not 125");
-        assert!(run("echo score: 0").is_invalid.unwrap().contains("printed score 0"));
+        assert!(run("echo score: 12,5").rejected.unwrap().to_string().contains("holds no score"), "not 125");
+        assert!(run("echo score: 0").rejected.unwrap().to_string().contains("printed score 0"));
     }
 
     #[test]
     fn neither_what_it_leaves_behind_nor_a_command_that_hangs_is_waited_for() {
         let start_ns = monotonic_ns();
         let left = run("echo score: 3; sleep 60 &");
-        assert_eq!((left.values[0], left.is_invalid), (Some(3.0), None));
+        assert_eq!((left.values[0], left.rejected), (Some(3.0), None));
         assert!(monotonic_ns() - start_ns < 50_000_000_000);
         let argv = ["sh", "-c", "sleep 600"].map(str::to_string).to_vec();
         let mut hangs = CommandWorkload::new(argv, &[], CpuSet::new()).unwrap();
         hangs.longest_ns = 100_000_000;
-        assert!(hangs.measure(&AtomicBool::new(false)).unwrap().is_invalid.unwrap().contains("ended after 100"));
+        assert!(
+            hangs.measure(&AtomicBool::new(false)).unwrap().rejected.unwrap().to_string().contains("ended after 100")
+        );
         assert!(monotonic_ns() - start_ns < 300_000_000_000);
     }
 

@@ -158,8 +158,9 @@ impl<S: LevelSource> Workload for LevelWorkload<S> {
                 all.latencies.push((self.id(ask), title, Some(counted(latency))));
             }
             let spoilt = by_surroundings(&level, self.foreign_ratio).into_iter().next();
-            all.is_invalid = all.is_invalid.or(spoilt.map(|why| format!("{}: {why}", words(ask))));
-            let notes = level.disturbances.iter().chain(&level.is_invalid);
+            all.rejected = all.rejected.or(spoilt.map(|why| format!("{}: {why}", words(ask)).into()));
+            let rules = level.broken_rules.iter().map(ToString::to_string);
+            let notes = level.disturbances.iter().cloned().chain(rules);
             all.disturbances.extend(notes.map(|note| format!("{}: {note}", words(ask))));
             all.idle.extend(level.idle.iter().cloned());
             all.levels.push((self.source.id().into(), level));
@@ -188,6 +189,7 @@ fn counted(latency: &Distribution) -> Histogram<u64> {
 mod tests {
     use super::*;
     use wakewatt_core::samples::Window;
+    use wakewatt_core::samples::broken_rule::BrokenRule;
 
     struct Fake {
         max_per_s: Option<f64>,
@@ -230,8 +232,8 @@ mod tests {
                 latency: (ask != Ask::Idle).then(|| Distribution::from_ns((0..2000).map(|i| 1000 + i))),
                 cpu_ns: 5_000_000,
                 system_ns: 1_000_000,
-                is_invalid: match () {
-                    () if self.has_smis => vec!["fell short".into(), "the firmware interrupted 3 times (SMI)".into()],
+                broken_rules: match () {
+                    () if self.has_smis => vec!["fell short".into(), BrokenRule::FirmwareInterrupted { n: 3 }],
                     () if share > 0.9 => vec!["fell short".into()],
                     () => vec![],
                 },
@@ -267,11 +269,11 @@ mod tests {
         assert!(value("steps.50.p50").is_some_and(|ns| (1990.0..2010.0).contains(&ns)));
         assert_eq!((value("steps.idle.watts"), value("steps.100.per-joule")), (None, None));
         assert_eq!(measured.disturbances, ["at 100 %: fell short"], "noted, and kept");
-        assert_eq!(measured.is_invalid, None);
+        assert_eq!(measured.rejected, None);
         assert_eq!(measured.latencies.len(), 2);
         load.source.has_smis = true;
-        let why = load.measure(&stop).unwrap().is_invalid;
-        assert_eq!(why.as_deref(), Some("at 100 %: the firmware interrupted 3 times (SMI)"), "no arm's own result");
+        let why = load.measure(&stop).unwrap().rejected.unwrap().to_string();
+        assert_eq!(why, "at 100 %: the firmware interrupted 3 times (SMI)", "no arm's own result");
     }
 
     #[test]
@@ -279,11 +281,11 @@ mod tests {
         let stop = AtomicBool::new(false);
         let spoilt = |others, limit| {
             let fake = Fake { max_per_s: Some(1.0), drawn_from: vec![], has_smis: false, others };
-            LevelWorkload::new(fake, vec![Ask::Share(0.5)], 1, 10, limit).measure(&stop).unwrap().is_invalid
+            LevelWorkload::new(fake, vec![Ask::Share(0.5)], 1, 10, limit).measure(&stop).unwrap().rejected
         };
         assert_eq!(spoilt(Some(0.3), 0.5), None, "more than a level may have in `load`, less than the plan says");
         assert_eq!(spoilt(None, 0.0), None, "unknown is no reason");
-        let why = spoilt(Some(0.3), 0.1).unwrap();
+        let why = spoilt(Some(0.3), 0.1).unwrap().to_string();
         assert_eq!(why, "at 50 %: other processes used at least 30.0 % of the CPUs' time (10 % are allowed)");
     }
 }

@@ -173,7 +173,7 @@ impl Workload for Composite<'_> {
             all.levels.extend(measured.levels.into_iter().map(|(id, level)| (format!("{prefix}{id}"), level)));
             all.idle.append(&mut measured.idle);
             all.disturbances.append(&mut measured.disturbances);
-            all.is_invalid = all.is_invalid.or(measured.is_invalid);
+            all.rejected = all.rejected.or(measured.rejected);
         }
         all.values = vec![None; values.len()];
         for (place, value) in self.places.iter().zip(values) {

@@ -21,6 +21,7 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::rules::{Answer, Ruling, Weight, judge};
 use wakewatt_core::samples::network::Transport;
+use wakewatt_core::samples::not_done::{NotDone, Step, Why};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::source::Source;
 use wakewatt_core::units::show_ns;
@@ -127,8 +128,8 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     if src.is_live() {
         measure(args, start_at_ns, &*src, &mut evidence, &interrupt);
     } else {
-        evidence.not_done.push("measurements: this is a recorded host".into());
-        evidence.not_done.push("experiment: this is a recorded host".into());
+        evidence.not_done.push(NotDone::new(Step::Measurements, Why::RecordedHost));
+        evidence.not_done.push(NotDone::new(Step::Experiment, Why::RecordedHost));
     }
     let rulings = judge(&evidence);
     let report = Report::new(
@@ -169,14 +170,15 @@ fn measure(args: &DoctorArgs, start_at_ns: u64, src: &dyn Source, evidence: &mut
     let allowed = match allowed_cpus() {
         Ok(allowed) => allowed,
         Err(why) => {
-            return evidence.not_done.push(format!("measurements: cannot ask which CPUs this process may use: {why}"));
+            let why = format!("cannot ask which CPUs this process may use: {why}");
+            return evidence.not_done.push(NotDone::new(Step::Measurements, why));
         }
     };
     // Its time is its own: what doctor measures gets all of what it was promised.
     let start_at_ns = start_at_ns + quiet::wait(args.wait_quiet, &allowed, src, evidence, interrupt);
     let times = if args.quick { QUICK } else { FULL };
     let Some(cpu) = pick::sleeper(&allowed) else {
-        return evidence.not_done.push("measurements: this process may use no CPU".into());
+        return evidence.not_done.push(NotDone::new(Step::Measurements, "this process may use no CPU"));
     };
     let work = bench::WorkWatch::start(src, &allowed);
     trace(args, times, src, evidence, interrupt);
@@ -185,8 +187,8 @@ fn measure(args: &DoctorArgs, start_at_ns: u64, src: &dyn Source, evidence: &mut
     probes(cpu, &allowed, times, src, evidence, interrupt);
     memory(&allowed, src, evidence, interrupt);
     match (args.read_only, args.quick) {
-        (true, _) => evidence.not_done.push("disk: --read-only writes no file to read from".into()),
-        (_, true) => evidence.not_done.push("disk: not with --quick; wakewatt measure disk does it alone".into()),
+        (true, _) => left_out(evidence, Step::Disk, Why::ReadOnly("writes no file to read from".into())),
+        (_, true) => left_out(evidence, Step::Disk, Why::Quick("wakewatt measure disk does it alone".into())),
         _ if interrupt.is_set() => {}
         _ => disk::run(args.seed, cpu, src, evidence, interrupt),
     }
@@ -194,31 +196,34 @@ fn measure(args: &DoctorArgs, start_at_ns: u64, src: &dyn Source, evidence: &mut
         states::speed_after_idle(cpu, evidence, interrupt);
     }
     if args.read_only {
-        evidence
-            .not_done
-            .push("experiment: --read-only changes nothing; without it doctor proves or disproves the cost".into());
+        let why = "changes nothing; without it doctor proves or disproves the cost";
+        left_out(evidence, Step::Experiment, Why::ReadOnly(why.into()));
     } else if !interrupt.is_set() {
         states::idle_states(cpu, &allowed, times.is_quick, src, evidence, interrupt);
         match times.with_the_rest(monotonic_ns().saturating_sub(start_at_ns)) {
             Ok(times) => chosen::run(args.seed, cpu, &allowed, times, src, evidence, interrupt),
-            Err(why) => evidence.not_done.push(format!("experiment: {why}")),
+            Err(why) => left_out(evidence, Step::Experiment, why.into()),
         }
     }
     if interrupt.is_set() {
-        evidence.not_done.push("the rest: interrupted".into());
+        left_out(evidence, Step::Rest, Why::Interrupted);
     }
+}
+
+fn left_out(evidence: &mut Evidence, step: Step, why: Why) {
+    evidence.not_done.push(NotDone { step, why });
 }
 
 /// The machine's own wake-ups, before any of ours.
 fn trace(args: &DoctorArgs, times: Times, src: &dyn Source, evidence: &mut Evidence, interrupt: &Interrupt) {
     if args.read_only {
-        return evidence.not_done.push("wake-ups by idle state: --read-only loads no eBPF program".into());
+        return left_out(evidence, Step::Trace, Why::ReadOnly("loads no eBPF program".into()));
     }
     let progress = Progress::start("doctor");
     progress.set(0.0, "tracing the machine's own wake-ups");
     match super::trace::of_machine(src, times.trace_ns, interrupt) {
         Ok(traced) => evidence.trace = Some(traced),
-        Err(why) => evidence.not_done.push(format!("wake-ups by idle state: {why:#}")),
+        Err(why) => left_out(evidence, Step::Trace, format!("{why:#}").into()),
     }
 }
 
@@ -229,7 +234,7 @@ fn own_work(work: Result<bench::WorkWatch, bench::BenchError>, src: &dyn Source,
             std::thread::sleep(Duration::from_nanos(MIN_WORK_NS.saturating_sub(watch.length_ns())));
             evidence.work = Some(watch.stop(src));
         }
-        Err(why) => evidence.not_done.push(format!("instructions per cycle: {why}")),
+        Err(why) => left_out(evidence, Step::OwnWork, why.to_string().into()),
     }
 }
 
@@ -244,15 +249,15 @@ fn probes(cpu: u32, allowed: &CpuSet, times: Times, src: &dyn Source, evidence: 
         progress.set(at as f64 / 6.0, &format!("measuring as found: {} wake-up", kind.word()));
         match one_wakeup(kind, cpu, from_cpu, GAP_NS, times.probe_ns, src, interrupt) {
             Ok(sample) => evidence.wakeups.push(sample),
-            Err(why) => evidence.not_done.push(format!("{} wake-up: {why}", kind.word())),
+            Err(why) => evidence.not_done.push(NotDone::named(format!("{} wake-up", kind.word()), why.to_string())),
         }
     }
     let Some(from_cpu) = from_cpu else {
-        return evidence.not_done.push("network: a round trip over loopback needs two CPUs".into());
+        return left_out(evidence, Step::Network, "a round trip over loopback needs two CPUs".into());
     };
     let responder = match Responder::start(&RespondSpec::loopback(Some(cpu))) {
         Ok(responder) => responder,
-        Err(why) => return evidence.not_done.push(format!("network: {why}")),
+        Err(why) => return left_out(evidence, Step::Network, why.to_string().into()),
     };
     for (at, transport) in [Transport::Udp, Transport::Tcp].into_iter().enumerate() {
         if interrupt.is_set() {
@@ -269,7 +274,9 @@ fn probes(cpu: u32, allowed: &CpuSet, times: Times, src: &dyn Source, evidence: 
                 slice.sample.peer = "loopback".into();
                 evidence.network.push(slice.sample);
             }
-            Err(why) => evidence.not_done.push(format!("{} round trip: {why}", transport.word())),
+            Err(why) => {
+                evidence.not_done.push(NotDone::named(format!("{} round trip", transport.word()), why.to_string()));
+            }
         }
     }
 }
@@ -282,13 +289,17 @@ fn memory(allowed: &CpuSet, src: &dyn Source, evidence: &mut Evidence, interrupt
     }
     let nodes = super::measure::nodes_of(src, allowed);
     if nodes.with_cpus.len() * nodes.with_memory.len() > MAX_CELLS {
-        return evidence.not_done.push("memory: too many pairs of nodes for this run; wakewatt measure memory".into());
+        return left_out(
+            evidence,
+            Step::Memory,
+            "too many pairs of nodes for this run; wakewatt measure memory".into(),
+        );
     }
     let progress = Progress::start("doctor");
     progress.set(0.9, "measuring as found: memory");
     match super::measure::as_found(allowed, src, interrupt) {
         Ok(sample) => evidence.memory = Some(sample),
-        Err(why) => evidence.not_done.push(format!("memory: {why}")),
+        Err(why) => left_out(evidence, Step::Memory, why.to_string().into()),
     }
 }
 

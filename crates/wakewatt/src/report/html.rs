@@ -70,6 +70,7 @@ mod tests {
     use super::super::sample;
     use super::*;
     use wakewatt_core::facts::Snapshot;
+    use wakewatt_core::samples::not_done::{NotDone, Step};
     use wakewatt_core::source::Tree;
 
     /// Elements that never close.
@@ -142,7 +143,7 @@ mod tests {
         report.evidence.facts = facts;
         report.title = evil.into();
         report.host_sheets = report.evidence.facts.sheets();
-        report.evidence.not_done.push(evil.into());
+        report.evidence.not_done.push(NotDone::new(Step::Unnamed, evil));
         let run = report.evidence.experiment.as_mut().unwrap();
         run.arms[1].title = evil.into();
         run.arms[0].id = evil.into();
@@ -159,7 +160,7 @@ mod tests {
     #[test]
     fn a_long_list_folds_and_settings_left_behind_are_shouted() {
         let mut report = sample::two_arms();
-        report.evidence.not_done = (0..40).map(|i| format!("thing {i}: not there")).collect();
+        report.evidence.not_done = (0..40).map(|i| NotDone::named(format!("thing {i}"), "not there")).collect();
         report.evidence.experiment.as_mut().unwrap().after[1].1 = "n/a".into();
         let html = render(&report).unwrap();
         assert!(html.contains("more</summary>") && html.contains("Thing 39"), "all are there");

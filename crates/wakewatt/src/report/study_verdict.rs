@@ -25,7 +25,7 @@ pub(super) fn of(run: &ExperimentRun, conclusions: &Conclusions, warnings: Vec<S
         () => Kind::Undecided,
     };
     let sentence = match &conclusions.sentences[..] {
-        [] => format!("Undecided: the experiment ended ({}) before anything could be compared.", run.stopped_because),
+        [] => format!("Undecided: the experiment ended ({}) before anything could be compared.", run.ended),
         few if few.len() <= N_TOLD => few.join(" "),
         many => {
             // How many times better than the baseline.
@@ -49,7 +49,7 @@ pub(super) fn of(run: &ExperimentRun, conclusions: &Conclusions, warnings: Vec<S
 
 fn how_sure(run: &ExperimentRun, conclusions: &Conclusions) -> String {
     let n_rounds = run.blocks.iter().map(|b| b.round + 1).max().unwrap_or(0);
-    let n_bad = run.blocks.iter().filter(|b| b.is_rejected.is_some()).count();
+    let n_bad = run.blocks.iter().filter(|b| b.rejected.is_some()).count();
     let sure = (1.0 - conclusions.level) * 100.0;
     let intervals = match conclusions.is_final {
         true => format!("Each interval holds at {sure:.1} %, so that all declared looks together hold at 95 %"),
@@ -59,7 +59,7 @@ fn how_sure(run: &ExperimentRun, conclusions: &Conclusions) -> String {
         "{intervals}; arms in an order drawn at random in each of {}; {n_bad} of {} blocks thrown away; it ended because {}.",
         plural(n_rounds, "round"),
         run.blocks.len(),
-        run.stopped_because
+        run.ended
     )
 }
 

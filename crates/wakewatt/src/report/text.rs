@@ -136,11 +136,12 @@ impl Paper {
 mod tests {
     use super::super::sample;
     use super::*;
+    use wakewatt_core::samples::not_done::{NotDone, Step};
 
     #[test]
     fn it_fits_the_width_and_has_no_colour_unless_told() {
         for (name, mut report) in sample::all() {
-            report.evidence.not_done.push("evil \u{1b}[31m device".into());
+            report.evidence.not_done.push(NotDone::new(Step::Unnamed, "evil \u{1b}[31m device"));
             for width in [60, 80, 120] {
                 let text = render(&report, Style { width, is_coloured: false });
                 let longest = text.lines().filter(|l| !l.contains('/')).map(|l| l.chars().count()).max().unwrap_or(0);

@@ -12,7 +12,10 @@ use super::{busy, study_verdict};
 use wakewatt_core::choice::{self, Subject};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::busy::Busy;
-use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Verdict as Word};
+use wakewatt_core::samples::ended::How;
+use wakewatt_core::samples::experiment::{Block, Effect, ExperimentRun, Verdict as Word};
+use wakewatt_core::samples::not_done::Step;
+use wakewatt_core::samples::rejection::Rejection;
 
 /// Within this of 1 an effect is not worth a change; the same bound as `samples::experiment::Verdict`.
 const NO_DIFFERENCE: f64 = 1.05;
@@ -65,11 +68,10 @@ pub struct Verdict {
 
 /// Why no round was complete decides what to do about it.
 fn what_would_help(run: &ExperimentRun) -> &'static str {
-    let is_rejected_for =
-        |word: &str| run.blocks.iter().any(|b| b.is_rejected.as_ref().is_some_and(|r| r.contains(word)));
-    if run.stopped_because.contains("interrupted") {
+    let is_busy = |b: &Block| matches!(b.rejected, Some(Rejection::Busy { .. }));
+    if run.ended.how == How::Interrupted {
         "it was interrupted: run it again and let it end"
-    } else if is_rejected_for("busy") {
+    } else if run.blocks.iter().any(is_busy) {
         "other work kept the CPUs busy: run it again when the machine is quieter"
     } else {
         "run it again with a larger time budget"
@@ -114,7 +116,7 @@ fn of_run(run: &ExperimentRun) -> Verdict {
             kind: Kind::Undecided,
             sentence: format!(
                 "Undecided: the experiment ended ({}) before one round was complete in both arms.",
-                run.stopped_because
+                run.ended
             ),
             how_sure: format!("Nothing can be said from this run; {}.", what_would_help(run)),
             busy: None,
@@ -306,8 +308,8 @@ fn how_sure(run: &ExperimentRun, effect: &Effect) -> String {
         super::words::p_value(effect.p_value)
     ));
     parts.push("the order of the arms was drawn at random in every round".into());
-    let rejected = run.blocks.iter().filter(|b| b.is_rejected.is_some()).count();
-    let disturbed = run.blocks.iter().filter(|b| b.is_rejected.is_none() && !b.disturbances.is_empty()).count();
+    let rejected = run.blocks.iter().filter(|b| b.rejected.is_some()).count();
+    let disturbed = run.blocks.iter().filter(|b| b.rejected.is_none() && !b.disturbances.is_empty()).count();
     parts.push(match (rejected, disturbed) {
         (0, 0) => "no block was disturbed or thrown away".to_string(),
         (r, d) => format!("{} of {} blocks thrown away, {d} disturbed but kept", r, run.blocks.len()),
@@ -323,7 +325,7 @@ fn warnings(run: &ExperimentRun) -> Vec<String> {
                 .to_string(),
         );
     }
-    let rejected = run.blocks.iter().filter(|b| b.is_rejected.is_some()).count();
+    let rejected = run.blocks.iter().filter(|b| b.rejected.is_some()).count();
     if rejected * 4 > run.blocks.len() {
         let share = percent(rejected as f64 / run.blocks.len() as f64);
         warnings.push(format!("{share} of the blocks were thrown away; the reasons stand in the block table."));
@@ -332,8 +334,8 @@ fn warnings(run: &ExperimentRun) -> Vec<String> {
 }
 
 fn without_experiment(evidence: &Evidence) -> Verdict {
-    let why = evidence.not_done.iter().find_map(|note| note.strip_prefix("experiment:").map(str::trim));
-    let why = why.unwrap_or("it was not asked for");
+    let not_done = evidence.not_done.iter().find(|n| n.step == Step::Experiment);
+    let why = not_done.map_or("it was not asked for".to_string(), |n| n.why.to_string());
     let as_found = evidence.wakeups.iter().find_map(|s| Some((s, s.latency.p50_ns()?)));
     let sentence = match as_found {
         Some((sample, p50_ns)) => format!(
@@ -365,7 +367,7 @@ pub(super) fn counted<'a>(
     let at = run.metrics.iter().position(|m| m.id == metric);
     run.blocks
         .iter()
-        .filter(move |b| b.arm == arm && b.is_rejected.is_none())
+        .filter(move |b| b.arm == arm && b.rejected.is_none())
         .filter_map(move |b| Some((b.round, b.values.get(at?).copied().flatten()?)))
 }
 
@@ -379,14 +381,14 @@ pub(super) fn pairs(run: &ExperimentRun, effect: &Effect) -> Vec<(f64, f64)> {
 
 /// Did the CPUs really sleep in this arm? Without counters the claim "sleeping" is not made.
 fn sleeps(run: &ExperimentRun, arm: &str) -> bool {
-    let blocks = run.blocks.iter().filter(|b| b.arm == arm && b.is_rejected.is_none());
+    let blocks = run.blocks.iter().filter(|b| b.arm == arm && b.rejected.is_none());
     blocks.flat_map(|b| &b.idle).flat_map(|d| &d.states).any(|s| s.name != "POLL" && s.n_usage > 0 && s.time_ns > 0)
 }
 
 /// The state that took at least 95 % of an arm's idle entries, by the kernel's counters.
 fn slept_in(run: &ExperimentRun, arm: &str) -> Option<String> {
     let mut entries: Vec<(&str, u64)> = Vec::new();
-    let blocks = run.blocks.iter().filter(|b| b.arm == arm && b.is_rejected.is_none());
+    let blocks = run.blocks.iter().filter(|b| b.arm == arm && b.rejected.is_none());
     for state in blocks.flat_map(|b| &b.idle).flat_map(|d| &d.states) {
         match entries.iter_mut().find(|(name, _)| *name == state.name) {
             Some((_, n)) => *n = n.saturating_add(state.n_usage),

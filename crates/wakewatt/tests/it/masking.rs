@@ -9,6 +9,7 @@ use wakewatt::cmd::capture;
 use wakewatt::report::sample;
 use wakewatt_core::record::mask::{KEPT_ARGUMENTS, Names};
 use wakewatt_core::record::run_file::RunFile;
+use wakewatt_core::samples::not_done::NotDone;
 use wakewatt_core::source::{Read, Source, Tree};
 use wakewatt_host::recorded;
 
@@ -218,7 +219,9 @@ fn no_canary_survives_a_run_file() {
         }
         // A path with blanks is known only from the member that holds it.
         if !salted.disk.is_empty() {
-            salted.not_done.push(format!("tcp to {WORD}.example:7117: refused; /{WORD}/with blank {WORD}: gone"));
+            salted
+                .not_done
+                .push(NotDone::read(&format!("tcp to {WORD}.example:7117: refused; /{WORD}/with blank {WORD}: gone")));
         }
         let masked = salted.masked(&mut Names::default()).unwrap();
         let text = serde_json::to_string_pretty(&masked).unwrap();

@@ -5,6 +5,7 @@ use crate::compare::quantities;
 use crate::distribution::Distribution;
 use crate::facts::Snapshot;
 use crate::samples::disk::{DiskAccess, DiskEngine, DiskSample, DiskTarget, DiskTargetKind};
+use crate::samples::ended::Ended;
 use crate::samples::experiment::{Arm, Block, ExperimentRun, Metric};
 use crate::samples::memory::{Bandwidth, MemorySample, PageWish, Traffic};
 use crate::samples::study::Conclusions;
@@ -254,7 +255,7 @@ fn experiment(default_ns: f64, poll_ns: f64, n_rounds: u32, seed: u64) -> Experi
                 values: vec![Some(value)],
                 disturbances: vec![],
                 taken: None,
-                is_rejected: None,
+                rejected: None,
                 idle: vec![],
             });
         }
@@ -269,7 +270,7 @@ fn experiment(default_ns: f64, poll_ns: f64, n_rounds: u32, seed: u64) -> Experi
         pooled: vec![],
         seed,
         warmup_ns: 0,
-        stopped_because: String::new(),
+        ended: Ended::default(),
         before: vec![],
         after: vec![],
     }

@@ -60,7 +60,7 @@ fn evidence() -> Evidence {
     Evidence {
         wakeups: vec![wakeup(WakeKind::Timer, (1..2000).collect(), 1)],
         network: vec![network("loopback"), network("db7.example:7117"), network("10.1.2.3:7117")],
-        not_done: vec!["tcp round trip to db7.example:7117: refused".into()],
+        not_done: vec![NotDone::named("tcp round trip to db7.example:7117", "refused")],
         ..Evidence::default()
     }
 }
@@ -83,7 +83,7 @@ fn peers_are_masked_wherever_they_stand() {
     let back = RunFile::read(&text).unwrap();
     let peers: Vec<&str> = back.network.iter().map(|s| s.peer.as_str()).collect();
     assert_eq!(peers, ["loopback", "peer-1", "peer-2"]);
-    assert_eq!(back.not_done, ["tcp round trip to peer-1: refused"]);
+    assert_eq!(back.not_done, [NotDone::named("tcp round trip to peer-1", "refused")]);
 }
 
 #[test]
@@ -146,7 +146,7 @@ proptest! {
     fn a_wakeup_survives(latencies in prop::collection::vec(1u64..10_000_000_000, 0..60), cpu in any::<u32>(), word in "\\PC{0,12}") {
         let mut sample = wakeup(WakeKind::Eventfd, latencies, cpu);
         sample.scheduling = Scheduling::Other(word.clone());
-        let run = RunFile { not_done: vec![word], ..run(&Evidence { wakeups: vec![sample], ..Evidence::default() }) };
+        let run = RunFile { not_done: vec![NotDone::read(&word)], ..run(&Evidence { wakeups: vec![sample], ..Evidence::default() }) };
         prop_assert_eq!(RunFile::read(&written(&run)).unwrap(), run);
     }
 

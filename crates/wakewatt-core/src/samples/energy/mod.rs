@@ -16,9 +16,11 @@
 //! `uncertainty_uw` is about how the load varied while it was read.
 
 pub mod counter;
+mod gap;
 mod interval;
 pub mod series;
 
+pub use gap::MeterGap;
 pub use interval::NoInterval;
 
 use super::{Label, Window};
@@ -162,7 +164,7 @@ pub struct MeterSample {
     /// measured if any channel is, else why not.
     pub label: Label,
     /// Why there is no number; none when there is one.
-    pub why: Option<String>,
+    pub why: Option<MeterGap>,
     /// What a reading disturbs.
     pub reach: Option<String>,
     /// What one reading of all its channels takes: the median.
@@ -223,11 +225,21 @@ impl EnergySample {
     pub fn chosen(&self) -> Option<&MeterSample> {
         self.meters.iter().find(|m| Some(&m.meter) == self.chosen.as_ref())
     }
+
+    /// Meters that are there, or were named, and do not work, as `hwmon (no channel)`. What nobody named is not worth a
+    /// word.
+    pub fn in_vain(&self) -> String {
+        let said = self.meters.iter().filter_map(|m| match m.why.as_ref()? {
+            MeterGap::NotAskedFor(_) => None,
+            MeterGap::Said(why) => Some(format!("{} ({why})", m.meter)),
+        });
+        said.collect::<Vec<_>>().join("; ")
+    }
 }
 
 impl MeterSample {
     /// A meter that cannot be read.
-    pub fn unavailable(meter: &str, why: impl Into<String>) -> MeterSample {
+    pub fn unavailable(meter: &str, why: impl Into<MeterGap>) -> MeterSample {
         MeterSample {
             meter: meter.into(),
             label: Label::Unavailable,
@@ -244,8 +256,8 @@ impl MeterSample {
         let has = |label: Label| channels.iter().find(|c| c.label == label);
         let (label, why) = match (has(Label::Measured), has(Label::PresentButDead), channels.first()) {
             (Some(_), _, _) => (Label::Measured, None),
-            (_, Some(dead), _) => (Label::PresentButDead, dead.why.clone()),
-            (_, _, Some(first)) => (Label::Unavailable, first.why.clone()),
+            (_, Some(dead), _) => (Label::PresentButDead, dead.why.clone().map(MeterGap::Said)),
+            (_, _, Some(first)) => (Label::Unavailable, first.why.clone().map(MeterGap::Said)),
             _ => (Label::Unavailable, Some("it has no channel".into())),
         };
         let total = total(&channels);
@@ -317,7 +329,7 @@ mod tests {
     fn a_meter_of_dead_channels_is_dead() {
         let meter = MeterSample::of("perf", "nothing", None, vec![channel("psys", Covers::Platform, false, 0)]);
         assert_eq!((meter.label, meter.total), (Label::PresentButDead, None));
-        assert!(meter.why.unwrap().contains("constant zero"));
+        assert!(meter.why.unwrap().to_string().contains("constant zero"));
         let none = MeterSample::of("hwmon", "nothing", None, Vec::new());
         assert_eq!(none.label, Label::Unavailable);
     }

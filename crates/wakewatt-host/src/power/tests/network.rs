@@ -71,7 +71,7 @@ fn prometheus_that_does_not_answer_says_why() {
     ] {
         let (url, _) = serve(move |_, _| (status.into(), text.into()));
         let why = found(&prometheus(&url), "prometheus").err().unwrap();
-        assert!(why.contains(word), "{status}: {why}");
+        assert!(why.to_string().contains(word), "{status}: {why}");
     }
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert!(found(&prometheus(&format!("http://{closed}")), "prometheus").is_err());
@@ -81,7 +81,7 @@ fn prometheus_that_does_not_answer_says_why() {
         ok("")
     });
     let why = found(&prometheus(&url), "prometheus").err().unwrap();
-    assert!(why.contains("timeout") && start.elapsed() < Duration::from_secs(90), "{why}");
+    assert!(why.to_string().contains("timeout") && start.elapsed() < Duration::from_secs(90), "{why}");
 }
 
 fn bmc(request: &str) -> (String, String) {
@@ -151,9 +151,11 @@ fn redfish_that_refuses_says_so_without_the_password() {
     ] {
         let (url, _) = serve(move |_, _| (status.into(), text.into()));
         let why = found(&redfish(&url), "redfish").err().unwrap();
-        assert!(why.contains(word) && !why.contains("secret"), "{status}: {why}");
+        assert!(why.to_string().contains(word) && !why.to_string().contains("secret"), "{status}: {why}");
     }
-    assert!(found(&redfish("https://u:x@localhost"), "redfish").err().unwrap().contains("no user or password"));
+    assert!(
+        found(&redfish("https://u:x@localhost"), "redfish").err().unwrap().to_string().contains("no user or password")
+    );
 }
 
 #[test]
@@ -162,7 +164,7 @@ fn a_redirect_takes_no_password_elsewhere() {
     let (url, log) =
         serve(move |_, _| (format!("302 Found\r\nLocation: {elsewhere}/redfish/v1/Chassis"), String::new()));
     let why = found(&redfish(&url), "redfish").err().unwrap();
-    assert!(why.contains("302") && why.contains("not followed"), "{why}");
+    assert!(why.to_string().contains("302") && why.to_string().contains("not followed"), "{why}");
     assert_eq!((log.lock().unwrap().len(), seen.lock().unwrap().len()), (1, 0));
 }
 
@@ -170,7 +172,7 @@ fn a_redirect_takes_no_password_elsewhere() {
 fn a_password_is_not_sent_in_the_clear_unless_told_to() {
     // Nothing is sent, and no name looked up: it ends before.
     let why = found(&redfish("http://bmc.invalid"), "redfish").err().unwrap();
-    assert!(why.contains("unencrypted") && why.contains("--plain-http-password"), "{why}");
+    assert!(why.to_string().contains("unencrypted") && why.to_string().contains("--plain-http-password"), "{why}");
     let mut account = redfish("http://bmc.invalid").redfish;
     assert!(account.check().is_err() && !format!("{account:?}").contains("secret"));
     account.is_plain_allowed = true;

@@ -9,6 +9,7 @@ use crate::interrupt::Interrupt;
 use wakewatt_core::choice::{self, Candidate, Subject};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::source::Source;
 
 /// Part of the time that the first of several gets.
@@ -73,11 +74,8 @@ pub(super) fn run(
     let worthy: Vec<&Candidate> = others.iter().filter(|c| c.at_stake_ns >= SMALL_NS && !times.is_quick).collect();
     for left in others.iter().filter(|c| !worthy.contains(c)) {
         let why = if times.is_quick { "--quick has time for one" } else { "too little is at stake" };
-        evidence.not_done.push(format!(
-            "experiment on {}: {why}; {}; wakewatt experiment does it alone",
-            word(left.subject),
-            left.because
-        ));
+        let why = format!("{why}; {}; wakewatt experiment does it alone", left.because);
+        evidence.not_done.push(NotDone::named(format!("experiment on {}", word(left.subject)), why));
     }
     let first_ratio = if worthy.is_empty() { 1.0 } else { FIRST_RATIO };
     let rest_ratio = (1.0 - first_ratio) / worthy.len().max(1) as f64;
@@ -95,7 +93,10 @@ pub(super) fn run(
                 let (plan, budget_ns) = frequency_plan(times.experiment_ns);
                 match crate::cmd::experiment::for_doctor(&plan, budget_ns, seed, interrupt) {
                     Ok(study) => evidence.experiments.push(study.run),
-                    Err(why) => evidence.not_done.push(format!("experiment: on the frequency governor: {why:#}")),
+                    Err(why) => {
+                        let why = format!("on the frequency governor: {why:#}");
+                        evidence.not_done.push(NotDone::new(Step::Experiment, why));
+                    }
                 }
             }
         }

@@ -10,6 +10,7 @@ use crate::progress::Progress;
 use std::path::{Path, PathBuf};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::disk::{DiskEngine, DiskTarget, DiskTargetKind};
+use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::sequential::Looks;
 use wakewatt_host::disk::target::Target;
@@ -31,7 +32,7 @@ pub(super) fn run(seed: Option<u64>, cpu: u32, src: &dyn Source, evidence: &mut 
     let seed = seed.unwrap_or_else(seed_of_now);
     let (target, about) = match open(seed, src, interrupt) {
         Ok(opened) => opened,
-        Err(why) => return evidence.not_done.push(format!("disk: {why}")),
+        Err(why) => return evidence.not_done.push(NotDone::new(Step::Disk, why.to_string())),
     };
     let spec = DiskSpec::on(DiskEngine::Psync, cpu, SAMPLE_NS, seed);
     {
@@ -39,7 +40,7 @@ pub(super) fn run(seed: Option<u64>, cpu: u32, src: &dyn Source, evidence: &mut 
         progress.set(0.9, "measuring as found: disk reads");
         match bench::disk(&spec, &target, about.clone(), interrupt.flag(), src) {
             Ok(slice) => evidence.disk.push(slice.sample),
-            Err(why) => return evidence.not_done.push(format!("disk: {why}")),
+            Err(why) => return evidence.not_done.push(NotDone::new(Step::Disk, why.to_string())),
         }
     }
     if interrupt.is_set() {
@@ -51,7 +52,7 @@ pub(super) fn run(seed: Option<u64>, cpu: u32, src: &dyn Source, evidence: &mut 
     let plan = Plan { title: "disk experiment", warmup_ns, budget_ns, looks: Looks::quick(), seed: Some(seed) };
     match idle_experiment::run(&mut workload, plan, &evidence.facts, src, interrupt) {
         Ok(run) => evidence.disk_experiment = Some(run),
-        Err(why) => evidence.not_done.push(format!("disk experiment: {why}")),
+        Err(why) => evidence.not_done.push(NotDone::new(Step::DiskExperiment, why)),
     }
 }
 

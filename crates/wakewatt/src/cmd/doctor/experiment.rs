@@ -6,6 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::pick;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::sequential::Looks;
 use wakewatt_lab::wake_workload::WakeWorkload;
@@ -22,7 +23,7 @@ pub(super) fn run(
 ) {
     match attempt(seed, cpu, allowed, times, src, evidence, interrupt) {
         Ok(run) => evidence.experiment = Some(run),
-        Err(why) => evidence.not_done.push(format!("experiment: {why}")),
+        Err(why) => evidence.not_done.push(NotDone::new(Step::Experiment, why)),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::report::busy;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::busy::{QuietWait, WaitEnd};
+use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::show_ns;
 use wakewatt_lab::quiet::{self, ThisMachine};
@@ -31,7 +32,8 @@ pub(super) fn wait(
     };
     output::remark(&word(&waited));
     if waited.end == WaitEnd::Unknown {
-        evidence.not_done.push("waiting for a quiet spell: /proc/stat does not say how busy the CPUs are".into());
+        let why = "/proc/stat does not say how busy the CPUs are";
+        evidence.not_done.push(NotDone::new(Step::QuietWait, why));
     }
     evidence.quiet_wait = Some(waited);
     waited.waited_ns

@@ -9,6 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::not_done::{NotDone, Step, Why};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::Cpu;
 use wakewatt_lab::bench::{SpeedSpec, speed};
@@ -22,7 +23,7 @@ pub(super) fn speed_after_idle(cpu: Cpu, evidence: &mut Evidence, interrupt: &In
     let spec = SpeedSpec { idle: vec![(MS, 12), (100 * MS, 8)], has_vector: false, ..SpeedSpec::on(cpu) };
     match speed(&spec, interrupt.flag()) {
         Ok(sample) => evidence.speed.push(sample),
-        Err(why) => evidence.not_done.push(format!("speed after idle: {why}")),
+        Err(why) => evidence.not_done.push(NotDone::new(Step::SpeedAfterIdle, why.to_string())),
     }
 }
 
@@ -36,10 +37,11 @@ pub(super) fn idle_states(
     interrupt: &Interrupt,
 ) {
     if is_quick {
-        return evidence.not_done.push("cost of each idle state: not with --quick; wakewatt measure idle".into());
+        let why = Why::Quick("wakewatt measure idle".into());
+        return evidence.not_done.push(NotDone::new(Step::IdleStateCosts, why));
     }
     match idle::short(cpu, allowed, &evidence.facts, src, interrupt, &mut evidence.not_done) {
         Ok(costs) => evidence.idle_states.push(costs),
-        Err(why) => evidence.not_done.push(format!("cost of each idle state: {why:#}")),
+        Err(why) => evidence.not_done.push(NotDone::new(Step::IdleStateCosts, format!("{why:#}"))),
     }
 }

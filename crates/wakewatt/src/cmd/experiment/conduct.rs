@@ -223,9 +223,9 @@ const FEW_BLOCKS: usize = 4;
 /// Arm, time left, and the primary estimate so far.
 fn words(moment: &Moment, run: &ExperimentRun) -> String {
     let left = format!("{}, at most {} left", moment.words, show_ns(moment.left_ns / 1_000_000_000 * 1_000_000_000));
-    let first_why = || run.blocks.iter().find_map(|b| b.is_rejected.as_deref());
+    let first_why = || run.blocks.iter().find_map(|b| b.rejected.as_ref());
     // Who waits for hours must hear of it early.
-    let none_counts = run.blocks.len() >= FEW_BLOCKS && run.blocks.iter().all(|b| b.is_rejected.is_some());
+    let none_counts = run.blocks.len() >= FEW_BLOCKS && run.blocks.iter().all(|b| b.rejected.is_some());
     if let (true, Some(why)) = (none_counts, first_why()) {
         return format!("{left}; NO block counted so far: {why}");
     }

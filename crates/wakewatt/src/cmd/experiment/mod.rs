@@ -32,6 +32,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::ended::How;
 use wakewatt_core::samples::study::Study;
 use wakewatt_host::input;
 use wakewatt_host::live::Live;
@@ -246,7 +247,7 @@ fn code(study: &Study, is_interrupted: bool) -> Code {
         Code::NotRestored
     } else if is_interrupted {
         Code::Interrupted
-    } else if study.run.stopped_because.starts_with("it failed") {
+    } else if matches!(study.run.ended.how, How::Failed(_)) {
         Code::CouldNotMeasure
     } else {
         Code::Fine

@@ -4,6 +4,7 @@
 //! say whether …". Only what the adjusted tests allow is said: without a verdict no direction, without a meter no watts,
 //! and between two looks nothing at all.
 
+use wakewatt_core::samples::ended::How;
 use wakewatt_core::samples::experiment::{Better, Effect, Metric, Unit, Verdict};
 use wakewatt_core::samples::study::{Comparison, Study};
 use wakewatt_core::units::three_digits;
@@ -39,7 +40,7 @@ fn sentence(study: &Study, arm: &str) -> String {
             primary.title,
             three_digits(1.0 / effect.ratio),
             blocks(effect.n_pairs),
-            if study.run.stopped_because.starts_with("it was") { "interrupted;" } else { "it failed;" },
+            if study.run.ended.how == How::Interrupted { "interrupted;" } else { "it failed;" },
         );
     }
     let (mut said, mut unknown) = (vec![main_clause(study, primary, comparison)], Vec::new());
@@ -231,7 +232,7 @@ mod tests {
             pooled: vec![],
             seed: 1,
             warmup_ns: 0,
-            stopped_because: "it was interrupted".into(),
+            ended: How::Interrupted.into(),
             before: vec![],
             after: vec![],
         };

@@ -33,11 +33,7 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
     say(
         "\n",
         "",
-        &format!(
-            "It ended because {}; {} blocks in {n_rounds} rounds.",
-            study.run.stopped_because,
-            study.run.blocks.len()
-        ),
+        &format!("It ended because {}; {} blocks in {n_rounds} rounds.", study.run.ended, study.run.blocks.len()),
     );
     let Some((primary, _)) = study.run.metrics.split_first() else { return out };
     say("\n", "", &style.bold("Baseline over arm, and baseline less arm"));

@@ -186,7 +186,7 @@ fn one(
         idle: idle.since(src),
         energy: (energy.chosen.is_some() || !energy.witnesses.is_empty()).then_some(energy),
         disturbances: notes,
-        is_invalid: Vec::new(),
+        broken_rules: Vec::new(),
     };
     let output = output.map(|o| o.finish(Duration::from_secs(1))).unwrap_or_default();
     Ok((level, u8::try_from(code & 0xff).unwrap_or(255), output))

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::load::{Ask, Length, LoadRun};
+use wakewatt_core::samples::not_done::NotDone;
 use wakewatt_core::samples::repeated;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity;
@@ -47,7 +48,7 @@ pub struct ShopRun {
     /// The shop.
     pub shop: About,
     /// What could not be done, and why.
-    pub not_done: Vec<String>,
+    pub not_done: Vec<NotDone>,
 }
 
 /// What was asked, and by whom.
@@ -106,7 +107,7 @@ pub fn run(args: &ShopArgs) -> Result<Code> {
                 done.shop.clients.push(ran.generator);
                 done.run.changes.extend(watch.iter_mut().flat_map(|watch| watch.look(&src, monotonic_ns())));
             }
-            Err(why) => done.not_done.push(format!("{}: {why}", shop_text::asked(*ask))),
+            Err(why) => done.not_done.push(NotDone::named(shop_text::asked(*ask), why)),
         }
         if interrupt.is_set() || !done.not_done.is_empty() {
             break;

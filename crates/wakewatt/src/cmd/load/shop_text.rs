@@ -71,7 +71,7 @@ fn table(out: &mut String, done: &ShopRun) {
         "req/s/W"
     );
     for level in &done.run.levels {
-        let mark = if level.is_invalid.is_empty() { "" } else { " !" };
+        let mark = if level.broken_rules.is_empty() { "" } else { " !" };
         let q = |q| quantile(level.latency.as_ref(), q);
         let cpu = level.cpu_ns_per_op().map_or("-".into(), ns);
         let kernel =
@@ -99,7 +99,7 @@ fn table(out: &mut String, done: &ShopRun) {
     }
     for level in &done.run.levels {
         let name = asked(level.ask);
-        for why in &level.is_invalid {
+        for why in &level.broken_rules {
             let _ = writeln!(out, "  ! {name}: {why}");
         }
         for what in &level.disturbances {
@@ -189,7 +189,7 @@ fn summary(out: &mut String, done: &ShopRun) {
         }
         out.push('.');
     }
-    let n_invalid = done.run.levels.iter().filter(|l| !l.is_invalid.is_empty()).count();
+    let n_invalid = done.run.levels.iter().filter(|l| !l.broken_rules.is_empty()).count();
     if n_invalid > 0 {
         let _ = write!(out, " {n_invalid} of {} levels broke a rule (!): do not quote them.", done.run.levels.len());
     }

@@ -55,7 +55,7 @@ fn steps(out: &mut String, run: &LoadRun, overall: Option<&Overall>) {
     );
     for level in &run.levels {
         let _ = writeln!(out, "{}", line(level).trim_end());
-        level.is_invalid.iter().for_each(|why| _ = writeln!(out, "{:>11} INVALID: {why}", ""));
+        level.broken_rules.iter().for_each(|why| _ = writeln!(out, "{:>11} INVALID: {why}", ""));
         level.disturbances.iter().for_each(|what| _ = writeln!(out, "{:>11} {what}", ""));
     }
     let _ = writeln!(out, "\n{}", sentence(run, overall));
@@ -136,7 +136,7 @@ fn sentence(run: &LoadRun, overall: Option<&Overall>) -> String {
             .into();
     }
     let Some(all) = overall else {
-        return match run.levels.iter().filter(|l| !l.is_invalid.is_empty()).count() {
+        return match run.levels.iter().filter(|l| !l.broken_rules.is_empty()).count() {
             0 => "No level was a share of what the machine can do, so there is no score.".into(),
             n => format!("No level was a share of what the machine can do, so there is no score; {n} are invalid."),
         };
@@ -264,7 +264,7 @@ mod tests {
         assert!(said.contains("active idle draws 50 % of full load, energy proportionality 0.50."), "{said}");
         assert!(said.contains("C6 40 %") && said.contains("50 %   10 %"), "{said}");
         let mut run = LoadRun { levels: levels([Some(200), None, Some(100)]), ..run };
-        run.levels[1].is_invalid.push("the meter was silent".into());
+        run.levels[1].broken_rules.push("the meter was silent".into());
         let said = shown(run);
         assert!(
             said.contains("watts are unmeasured, so there is no score per watt. 1 of 3 levels are invalid"),

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::Scheduling;
 use wakewatt_core::samples::cores::{CoresSample, Neighbourhood};
+use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::middle::median;
 use wakewatt_core::units::{Cpu, three_digits};
@@ -41,16 +42,19 @@ pub(super) fn run(args: &CoresArgs, src: &dyn Source, interrupt: &Interrupt) -> 
     let mut measured = Measured::default();
     let (n, n_all) = pairs.count();
     if n < n_all {
-        measured.not_done.push(format!(
+        let why = format!(
             "{} of {n_all} ordered pairs were left out, chosen at random within each class; raise --pairs or name CPUs with --cpu",
             n_all - n
-        ));
+        );
+        measured.not_done.push(NotDone::new(Step::Unnamed, why));
     }
     let progress = Progress::start("measure cores");
     let show = |share: f64, words: &str| progress.set(share, words);
     match cores(&cpus, &pairs, interrupt.flag(), &mut measured.not_done, &show) {
         Ok(sample) => measured.cores.push(sample),
-        Err(why) if measured.not_done.is_empty() => measured.not_done.push(why.to_string()),
+        Err(why) if measured.not_done.is_empty() => {
+            measured.not_done.push(NotDone::new(Step::Unnamed, why.to_string()))
+        }
         Err(_) => {}
     }
     Ok(measured)

@@ -12,6 +12,7 @@ use std::path::Path;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::disk::{DiskAccess, DiskEngine, DiskTarget, DiskTargetKind};
+use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::sequential::Looks;
 use wakewatt_core::units::{Cpu, show_bytes};
@@ -57,7 +58,7 @@ pub(super) fn run(args: &DiskArgs, src: &dyn Source, interrupt: &Interrupt) -> R
         let spec = spec(engine, depth.copied().unwrap_or(1));
         match experiment(args, spec, &target, about, src, interrupt) {
             Ok(run) => measured.disk_experiment = Some(run),
-            Err(why) => measured.not_done.push(format!("experiment: {why}")),
+            Err(why) => measured.not_done.push(NotDone::new(Step::Experiment, why.to_string())),
         }
         return Ok(measured);
     }
@@ -73,7 +74,10 @@ pub(super) fn run(args: &DiskArgs, src: &dyn Source, interrupt: &Interrupt) -> R
                 slice.sample.remarks.clone_from(&remarks);
                 measured.disk.push(slice.sample);
             }
-            Err(why) => measured.not_done.push(format!("{} at depth {}: {why}", spec.engine.word(), spec.depth)),
+            Err(why) => {
+                let step = format!("{} at depth {}", spec.engine.word(), spec.depth);
+                measured.not_done.push(NotDone::named(step, why.to_string()));
+            }
         }
     }
     Ok(measured)
@@ -170,7 +174,7 @@ fn engines(
     args: &DiskArgs,
     src: &dyn Source,
     remarks: &mut Vec<String>,
-    not_done: &mut Vec<String>,
+    not_done: &mut Vec<NotDone>,
 ) -> Vec<DiskEngine> {
     let is_wanted =
         |e: DiskEngine| args.engine.is_empty() && !args.experiment || args.engine.iter().any(|w| w == e.word());
@@ -183,11 +187,11 @@ fn engines(
             "1" | "2" => "kernel.io_uring_disabled forbids it; root may set it to 0 with sysctl",
             _ => "a container's system call filter (seccomp) forbids it, or the kernel lacks it",
         };
-        let said = format!("io_uring: {why}; {because}");
+        let said = format!("{why}; {because}");
         if engines.is_empty() {
-            remarks.push(format!("{said}; measured with psync instead"));
+            remarks.push(format!("io_uring: {said}; measured with psync instead"));
         } else {
-            not_done.push(said);
+            not_done.push(NotDone::named("io_uring", said));
         }
     }
     if engines.is_empty() {

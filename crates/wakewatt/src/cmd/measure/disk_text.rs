@@ -121,15 +121,9 @@ pub(super) fn experiment(out: &mut String, run: &ExperimentRun) {
     for pooled in &run.pooled {
         let _ = writeln!(out, "{:<20} {}", arm(run, &pooled.arm), columns(&pooled.latency));
     }
-    let rejected = run.blocks.iter().filter(|b| b.is_rejected.is_some()).count();
-    let _ = writeln!(
-        out,
-        "\n{} blocks, {rejected} not counted; {}; seed {}",
-        run.blocks.len(),
-        run.stopped_because,
-        run.seed
-    );
-    if let Some(why) = run.blocks.iter().find_map(|b| b.is_rejected.as_ref()) {
+    let rejected = run.blocks.iter().filter(|b| b.rejected.is_some()).count();
+    let _ = writeln!(out, "\n{} blocks, {rejected} not counted; {}; seed {}", run.blocks.len(), run.ended, run.seed);
+    if let Some(why) = run.blocks.iter().find_map(|b| b.rejected.as_ref()) {
         let _ = writeln!(out, "the first that was not counted: {why}");
     }
     let back = if run.is_restored() { "everything was put back" } else { "NOT everything was put back" };

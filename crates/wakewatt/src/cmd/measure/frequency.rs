@@ -8,6 +8,7 @@ use crate::pick;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
+use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::samples::speed::{AfterIdle, Median, SpeedSample};
 use wakewatt_core::units::{show_khz, show_ns, three_digits};
 use wakewatt_host::affinity::allowed_cpus;
@@ -21,7 +22,8 @@ pub(super) fn run(args: &FrequencyArgs, interrupt: &Interrupt) -> Result<Measure
     let cpus = pick::spread(&cpus, super::MAX_CPUS);
     let mut measured = Measured::default();
     if let Some(asked) = args.cpu.as_ref().filter(|asked| asked.len() > cpus.len()) {
-        measured.not_done.push(format!("only CPUs {cpus} of {asked} were measured; name fewer with --cpu"));
+        let why = format!("only CPUs {cpus} of {asked} were measured; name fewer with --cpu");
+        measured.not_done.push(NotDone::new(Step::Unnamed, why));
     }
     if args.work < 1_000_000 || args.work > 1_000_000_000 {
         let why = format!("--work {}: choose from 1ms to 1s", show_ns(args.work));
@@ -36,7 +38,7 @@ pub(super) fn run(args: &FrequencyArgs, interrupt: &Interrupt) -> Result<Measure
         let spec = SpeedSpec { work_ns: args.work, has_vector: !args.no_vector, ..SpeedSpec::on(cpu) };
         match speed(&spec, interrupt.flag()) {
             Ok(sample) => measured.speed.push(sample),
-            Err(why) => measured.not_done.push(format!("speed of CPU {cpu}: {why}")),
+            Err(why) => measured.not_done.push(NotDone::named(format!("speed of CPU {cpu}"), why.to_string())),
         }
     }
     Ok(measured)

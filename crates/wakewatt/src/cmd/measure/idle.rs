@@ -17,6 +17,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::idle::TableRow;
 use wakewatt_core::samples::Scheduling;
+use wakewatt_core::samples::not_done::NotDone;
 use wakewatt_core::samples::state_cost::{Extra, StateCost, StateCosts, StateWake};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::source::Source;
@@ -74,7 +75,7 @@ pub fn short(
     facts: &Snapshot,
     src: &dyn Source,
     interrupt: &Interrupt,
-    not_done: &mut Vec<String>,
+    not_done: &mut Vec<NotDone>,
 ) -> Result<StateCosts> {
     let n_states = table_of(facts, cpu).len().max(1) as u64;
     let args = IdleCostArgs {
@@ -98,7 +99,7 @@ fn of_cpu(
     facts: &Snapshot,
     src: &dyn Source,
     interrupt: &Interrupt,
-    not_done: &mut Vec<String>,
+    not_done: &mut Vec<NotDone>,
 ) -> Result<StateCosts> {
     let could_not = |why: String| Failure::error(Code::CouldNotMeasure, why);
     let states = wanted(&table_of(facts, cpu), &args.state, cpu, not_done).map_err(could_not)?;
@@ -136,7 +137,12 @@ fn of_cpu(
 }
 
 /// The rows to measure: those named, or all that are not disabled.
-fn wanted(table: &[TableRow], names: &[String], cpu: Cpu, not_done: &mut Vec<String>) -> Result<Vec<TableRow>, String> {
+fn wanted(
+    table: &[TableRow],
+    names: &[String],
+    cpu: Cpu,
+    not_done: &mut Vec<NotDone>,
+) -> Result<Vec<TableRow>, String> {
     if table.is_empty() {
         return Err(format!(
             "CPU {cpu} has no idle states (/sys/devices/system/cpu/cpu{cpu}/cpuidle is missing: no idle driver); \
@@ -154,7 +160,8 @@ fn wanted(table: &[TableRow], names: &[String], cpu: Cpu, not_done: &mut Vec<Str
         return Ok(table.iter().filter(is_named).cloned().collect());
     }
     for row in table.iter().filter(|row| row.is_enabled == Some(false)) {
-        not_done.push(format!("{}: it was found disabled; name it with --state to measure it nevertheless", row.name));
+        let why = "it was found disabled; name it with --state to measure it nevertheless";
+        not_done.push(NotDone::named(row.name.clone(), why));
     }
     let states: Vec<TableRow> = table.iter().filter(|row| row.is_enabled != Some(false)).cloned().collect();
     if states.is_empty() { Err(format!("all idle states of CPU {cpu} are disabled")) } else { Ok(states) }

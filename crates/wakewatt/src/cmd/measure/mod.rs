@@ -31,6 +31,7 @@ use wakewatt_core::samples::experiment::ExperimentRun;
 use wakewatt_core::samples::icmp::IcmpSample;
 use wakewatt_core::samples::memory::MemorySample;
 use wakewatt_core::samples::network::{NetworkSample, Transport};
+use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::samples::speed::SpeedSample;
 use wakewatt_core::samples::state_cost::StateCosts;
 use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
@@ -68,7 +69,7 @@ pub struct Measured {
     /// Watts and joules.
     pub power: Vec<power::PowerSample>,
     /// What could not be measured, and why.
-    pub not_done: Vec<String>,
+    pub not_done: Vec<NotDone>,
 }
 
 /// Runs it.
@@ -189,7 +190,8 @@ fn wakeup(args: &WakeupArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<
     let mut measured = Measured::default();
     let cpus = args.cpu.clone().unwrap_or_else(|| pick::spread(&allowed, MAX_CPUS));
     if args.cpu.is_none() && cpus.len() < allowed.len() {
-        measured.not_done.push(format!("only CPUs {cpus} of {allowed} were measured; name others with --cpu"));
+        let why = format!("only CPUs {cpus} of {allowed} were measured; name others with --cpu");
+        measured.not_done.push(NotDone::new(Step::Unnamed, why));
     }
     let is_wanted = |kind: &WakeKind| {
         (args.kind.is_empty() && *kind != WakeKind::Pipe) || args.kind.iter().any(|k| k == kind.word())
@@ -205,7 +207,10 @@ fn wakeup(args: &WakeupArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<
         let from_cpu = args.from.or_else(|| pick::partner(&topology, &allowed, *cpu));
         match one_wakeup(*kind, *cpu, from_cpu, args.gap, args.duration, src, interrupt) {
             Ok(sample) => measured.wakeups.push(sample),
-            Err(why) => measured.not_done.push(format!("{} wake-up of CPU {cpu}: {why}", kind.word())),
+            Err(why) => {
+                let step = format!("{} wake-up of CPU {cpu}", kind.word());
+                measured.not_done.push(NotDone::named(step, why.to_string()));
+            }
         }
     }
     Ok(measured)
@@ -245,7 +250,7 @@ fn network(args: &NetworkArgs, src: &dyn Source, interrupt: &Interrupt) -> Resul
     if args.icmp {
         match icmp::ping(args, cpu, src, interrupt)? {
             Ok(sample) => measured.icmp.push(sample),
-            Err(why) => measured.not_done.push(why),
+            Err(why) => measured.not_done.push(NotDone::new(Step::Unnamed, why)),
         }
         return Ok(measured);
     }
@@ -275,7 +280,10 @@ fn network(args: &NetworkArgs, src: &dyn Source, interrupt: &Interrupt) -> Resul
         };
         match bench::round_trip(&spec, interrupt.flag(), src) {
             Ok(slice) => measured.network.push(NetworkSample { peer: name.clone(), ..slice.sample }),
-            Err(why) => measured.not_done.push(format!("{} round trip to {name}: {why}", transport.word())),
+            Err(why) => {
+                let step = format!("{} round trip to {name}", transport.word());
+                measured.not_done.push(NotDone::named(step, why.to_string()));
+            }
         }
     }
     Ok(measured)

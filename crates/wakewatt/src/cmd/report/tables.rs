@@ -229,7 +229,7 @@ fn load(evidence: &Evidence) -> Table {
             let n =
                 [level.n_planned, level.n_done, level.n_failed, level.cpu_ns, level.system_ns].map(|v| v.to_string());
             let latency = level.latency.as_ref().map_or(vec![String::new(); LATENCY.len()], latency);
-            let tail = vec![level.is_invalid.join("; ")];
+            let tail = vec![level.broken_rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")];
             let watts = vec![or(level.mean_uw()), or(level.half_width_uw().and_then(Result::ok))];
             table.rows.push([head, n.to_vec(), watts, latency, window(&level.window), tail].concat());
         }
@@ -245,7 +245,7 @@ fn power(evidence: &Evidence) -> Table {
             let is_chosen = sample.chosen.as_ref() == Some(&m.meter);
             let total = m.total.as_ref();
             let covers = total.map_or(String::new(), |t| t.covers.clone());
-            let numbers = vec![or(total.map(|t| t.mean_uw)), or(total.and_then(|t| t.energy_uj)), or(m.why.clone())];
+            let numbers = vec![or(total.map(|t| t.mean_uw)), or(total.and_then(|t| t.energy_uj)), or(m.why.as_ref())];
             [vec![m.meter.clone(), is_chosen.to_string(), covers], numbers, window(&sample.window)].concat()
         }));
     }
@@ -264,7 +264,7 @@ fn blocks(name: &'static str, run: &ExperimentRun) -> Table {
     let mut table = Table::new(name, &[&head, WINDOW].concat());
     table.columns.extend(run.metrics.iter().map(|m| format!("{}{}", m.id, unit(m.unit))));
     for block in &run.blocks {
-        let head = vec![block.round.to_string(), block.arm.clone(), or(block.is_rejected.clone())];
+        let head = vec![block.round.to_string(), block.arm.clone(), or(block.rejected.as_ref())];
         let values = (0..run.metrics.len()).map(|at| or(block.values.get(at).copied().flatten()));
         table.rows.push([head, window(&block.window), values.collect()].concat());
     }

@@ -17,7 +17,7 @@ pub(in crate::report) struct Bar {
     /// Its length.
     pub(in crate::report) value: f64,
     /// Why it does not count.
-    pub(in crate::report) is_invalid: Option<String>,
+    pub(in crate::report) invalid_because: Option<String>,
 }
 
 /// The figure.
@@ -91,7 +91,7 @@ impl Chart for Bars {
             }
             for bar in bars {
                 let arm = arm_class(bar.series);
-                let kind = if bar.is_invalid.is_some() { "empty" } else { "bar" };
+                let kind = if bar.invalid_because.is_some() { "empty" } else { "bar" };
                 svg.rect(&format!("{kind} a{arm}"), (left, y + 2.0), (x.at(bar.value) - left, THICK - 4.0));
                 let value = self.x.show.text(bar.value);
                 svg.text(&format!("value a{arm}"), Anchor::Start, (x.at(bar.value) + 6.0, y + 13.0), &value);
@@ -111,7 +111,7 @@ impl Chart for Bars {
         for (name, bars) in &self.groups {
             let mut row: Vec<Cell> = vec![name.clone().into()];
             row.extend((0..names.len()).map(|i| Cell::of(bars.iter().find(|b| b.series == i).map(|b| b.value))));
-            let why: Vec<String> = bars.iter().filter_map(|b| b.is_invalid.clone()).collect();
+            let why: Vec<String> = bars.iter().filter_map(|b| b.invalid_because.clone()).collect();
             row.push(why.join("; ").into());
             data.rows.push(row);
         }

@@ -20,7 +20,7 @@ pub(in crate::report) struct Point {
     /// Its 95 % interval.
     pub(in crate::report) interval: Option<(f64, f64)>,
     /// Why it does not count.
-    pub(in crate::report) is_invalid: Option<String>,
+    pub(in crate::report) invalid_because: Option<String>,
 }
 
 /// A line.
@@ -108,7 +108,7 @@ impl Plot {
     fn draw_series(&self, svg: &mut Svg, series: &Series, (x, y): (&Axis, &Axis)) {
         let at = |p: &Point| (x.at(p.x), y.at(p.y));
         let class = series.style.class();
-        let line: Vec<(f64, f64)> = series.points.iter().filter(|p| p.is_invalid.is_none()).map(at).collect();
+        let line: Vec<(f64, f64)> = series.points.iter().filter(|p| p.invalid_because.is_none()).map(at).collect();
         let Style::Arm(index) = series.style else {
             svg.path("ideal", &line, false);
             return;
@@ -121,7 +121,7 @@ impl Plot {
             if let Some((low, high)) = point.interval {
                 svg.line(&format!("whisker {class}"), (px, y.at(low)), (px, y.at(high)));
             }
-            let mark = if point.is_invalid.is_some() { "hollow" } else { "mark" };
+            let mark = if point.invalid_because.is_some() { "hollow" } else { "mark" };
             let r = if series.points.len() > 30 { 2.4 } else { 4.2 };
             svg.mark(&format!("{mark} {class}"), arm_class(index), (px, py), r);
         }
@@ -226,7 +226,7 @@ impl Chart for Plot {
                     let interval = point.and_then(|p| p.interval);
                     row.extend([interval.map(|i| i.0).into(), interval.map(|i| i.1).into()]);
                 }
-                why.extend(point.and_then(|p| p.is_invalid.as_ref()).map(|w| format!("{}: {w}", series.name)));
+                why.extend(point.and_then(|p| p.invalid_because.as_ref()).map(|w| format!("{}: {w}", series.name)));
             }
             row.push(why.join("; ").into());
             data.rows.push(row);
@@ -245,7 +245,7 @@ impl Plot {
         data.columns.extend([("high".to_string(), self.y.show), ("does not count because".to_string(), Show::Text)]);
         for series in &self.series {
             for p in &series.points {
-                let why = p.is_invalid.clone().unwrap_or_default();
+                let why = p.invalid_because.clone().unwrap_or_default();
                 let (low, high) = (p.interval.map(|i| i.0), p.interval.map(|i| i.1));
                 data.rows.push(vec![
                     series.name.clone().into(),

@@ -41,7 +41,7 @@ fn charts() -> Vec<Box<dyn Chart>> {
                         x: if i % 2 == 0 { *y } else { i as f64 },
                         y: *y,
                         interval: Some((*y, f64::NAN)).filter(|_| i % 2 == 0).or(Some((y - 1.0, y + 1.0))),
-                        is_invalid: (i % 3 == 0).then(|| EVIL.to_string()),
+                        invalid_because: (i % 3 == 0).then(|| EVIL.to_string()),
                     };
                     values.iter().enumerate().map(point).collect::<Vec<_>>()
                 };
@@ -74,7 +74,7 @@ fn charts() -> Vec<Box<dyn Chart>> {
         bars.series = vec![EVIL.into(), EVIL.into()];
         let mut columns = Columns { title: EVIL.into(), panels: Vec::new() };
         for value in values.iter().take(40) {
-            bars.add(EVIL, [0, 9].map(|series| Bar { series, value: *value, is_invalid: None }));
+            bars.add(EVIL, [0, 9].map(|series| Bar { series, value: *value, invalid_because: None }));
         }
         let cpus = (0u32..).zip(&values);
         let cpus = cpus.map(|(cpu, v)| Column { cpu, busy_ratio: *v, system_ratio: v / 2.0 }).collect::<Vec<_>>();
@@ -119,7 +119,8 @@ fn n_numbers(data: &Data) -> usize {
 fn a_table_has_every_drawn_point_and_no_other() {
     let spec = |show, scale| AxisSpec::new("axis", show, scale);
     let mut plot = Plot::new("t", spec(Show::Count, Scale::Zero), spec(Show::Ns, Scale::Log));
-    let point = |(x, y): (f64, f64)| Point { x, y, is_invalid: (y > 50.0).then(|| "too far".into()), interval: None };
+    let point =
+        |(x, y): (f64, f64)| Point { x, y, invalid_because: (y > 50.0).then(|| "too far".into()), interval: None };
     plot.add("a", Style::Arm(0), [(1.0, 10.0), (2.0, 0.0), (3.0, 90.0)].map(point));
     plot.add("b", Style::Arm(1), [(1.0, 20.0), (4.0, f64::NAN)].map(point));
     let svg = plot.one("x", "wide", 760.0);
@@ -128,8 +129,8 @@ fn a_table_has_every_drawn_point_and_no_other() {
     assert_eq!(table.heads, ["axis", "a", "b", "does not count because"]);
     assert_eq!(table.rows, [["1", "10 ns", "20 ns", "–"], ["3", "90 ns", "–", "a: too far"]]);
     let mut bars = Bars::new("t", "what", "watts", Show::Watts);
-    bars.add("x", [3.0, f64::NAN].map(|value| Bar { series: 0, value, is_invalid: None }));
-    bars.add("y", [-3.0].map(|value| Bar { series: 0, value, is_invalid: None }));
+    bars.add("x", [3.0, f64::NAN].map(|value| Bar { series: 0, value, invalid_because: None }));
+    bars.add("y", [-3.0].map(|value| Bar { series: 0, value, invalid_because: None }));
     assert_eq!(bars.one("x", "wide", 760.0).matches("class=\"bar a0\"").count(), 1);
     assert_eq!(bars.data().table("t").rows, [["x", "3 W"]]);
 }

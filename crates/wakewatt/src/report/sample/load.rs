@@ -139,7 +139,7 @@ fn level(g: &Governor, dice: &mut Dice, ask: Ask, start_ms: u64, capacity: f64) 
         idle: Vec::new(),
         energy: Some(meter(watts)),
         disturbances: Vec::new(),
-        is_invalid: if g.name == "powersave" && share > 0.95 {
+        broken_rules: if g.name == "powersave" && share > 0.95 {
             vec!["the queue had no steady state".into()]
         } else {
             Vec::new()

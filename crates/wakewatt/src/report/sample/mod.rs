@@ -12,7 +12,9 @@ use wakewatt_core::facts::Snapshot;
 use wakewatt_core::plan::{Plan, Step};
 use wakewatt_core::rules::{Answer, Basis, Confidence, Cost, Finding, Ruling, Weight};
 use wakewatt_core::samples::busy::Taken;
+use wakewatt_core::samples::ended::Ended;
 use wakewatt_core::samples::experiment::{Arm, Block, Effect, ExperimentRun, Metric, PooledArm, Verdict};
+use wakewatt_core::samples::not_done::{self, NotDone};
 use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
 use wakewatt_core::samples::{IdleDelta, Scheduling, StateDelta, Window};
 use wakewatt_core::source::Tree;
@@ -112,7 +114,7 @@ pub fn governor() -> Report {
     run.before = vec![("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor".into(), "ondemand".into())];
     run.after = run.before.clone();
     let mut report = report("governor turned", SERVER, None);
-    report.evidence.not_done.retain(|note| !note.starts_with("experiment:"));
+    report.evidence.not_done.retain(|n| n.step != not_done::Step::Experiment);
     report.evidence.experiments = vec![run];
     let policy: String = [
         ("affected_cpus", "0 1"),
@@ -200,9 +202,9 @@ pub fn all() -> Vec<(&'static str, Report)> {
 
 fn report(name: &str, states: &[(&str, u64, u64)], experiment: Option<ExperimentRun>) -> Report {
     let mut dice = Dice(7);
-    let mut not_done = vec!["trace: needs CAP_BPF and CAP_PERFMON".to_string()];
+    let mut not_done = vec![NotDone::named("trace", "needs CAP_BPF and CAP_PERFMON")];
     if experiment.is_none() {
-        not_done.push("experiment: needs root, and --read-only was asked for".into());
+        not_done.push(NotDone::new(not_done::Step::Experiment, "needs root, and --read-only was asked for"));
     }
     let wakeups = [(WakeKind::Timer, None, 29_400.0), (WakeKind::Eventfd, Some(0), 33_200.0)]
         .into_iter()
@@ -274,7 +276,7 @@ fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
                 values: vec![latency.p50_ns().map(|v| v as f64), latency.p99_ns().map(|v| v as f64)],
                 disturbances: if blocks.len() == 7 { vec!["steal 0.6 %".into()] } else { Vec::new() },
                 taken: Some(Taken { steal_ratio: 0.001, foreign_ratio: Some(0.01) }),
-                is_rejected: None,
+                rejected: None,
                 idle: vec![idle(shape.state, 0), idle(shape.state, 1)],
             });
         }
@@ -299,7 +301,7 @@ fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
             .collect(),
         seed: 0x5eed,
         warmup_ns: 500_000_000,
-        stopped_because: "the interval of the primary metric was narrow enough".into(),
+        ended: Ended::enough("the interval of the primary metric was narrow enough"),
         before: settings(),
         after: settings(),
     };

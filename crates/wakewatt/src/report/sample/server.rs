@@ -342,14 +342,14 @@ pub(super) fn timeline() -> Timeline {
                 85.0
             };
             let value = ms * 1e6 * factor * (1.0 + 0.05 * dice.normal());
-            let is_invalid = (i == 20).then(|| "the change was under way".to_string());
+            let invalid_because = (i == 20).then(|| "the change was under way".to_string());
             let interval = (i % 6 == 0).then_some((value * 0.95, value * 1.06));
             moments.push(Moment {
                 window: window(i * 60_000, 60_000),
                 series: series.into(),
                 value,
                 interval,
-                is_invalid,
+                invalid_because,
             });
         }
     }

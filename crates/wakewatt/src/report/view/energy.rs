@@ -33,12 +33,9 @@ pub(super) fn section(samples: &[EnergySample]) -> Option<Section> {
     (!out.is_empty()).then_some(out)
 }
 
-/// What nobody named is not worth a word; what is there and does not work is.
 fn why_none(sample: &EnergySample) -> String {
-    let said = sample.meters.iter().filter_map(|m| Some((m, m.why.as_deref()?)));
-    let said = said.filter(|(_, why)| !why.starts_with("not asked for"));
-    let all: Vec<String> = said.map(|(m, why)| format!("{} ({why})", m.meter)).collect();
-    if all.is_empty() { String::new() } else { format!(": {}", all.join("; ")) }
+    let why = sample.in_vain();
+    if why.is_empty() { why } else { format!(": {why}") }
 }
 
 fn meters(at: usize, sample: &EnergySample, out: &mut Section) {
@@ -68,7 +65,7 @@ fn meters(at: usize, sample: &EnergySample, out: &mut Section) {
         let chosen = if Some(&meter.meter) == sample.chosen.as_ref() { " (quoted)" } else { "" };
         let name = format!("{}{chosen}", meter.meter);
         if meter.channels.is_empty() {
-            let why = meter.why.clone().unwrap_or_default();
+            let why = meter.why.as_ref().map(ToString::to_string).unwrap_or_default();
             data.rows.push(vec![name.into(), "–".into(), "–".into(), label_word(meter.label).into(), why.into()]);
             continue;
         }

@@ -72,7 +72,7 @@ pub(super) fn section(run: &ExperimentRun, id: &str, title: &str, zero_at_ns: u6
     out.tables = vec![v.effects];
     out.folded = vec![v.pooled, v.blocks, v.changed].into_iter().filter(|t| !t.rows.is_empty()).collect();
     let restored = if v.is_restored { "Everything was put back." } else { "NOT everything was put back." };
-    out.intro.push(format!("{restored} It ended because {}.", run.stopped_because));
+    out.intro.push(format!("{restored} It ended because {}.", run.ended));
     for effect in run.effects.iter().take(4) {
         let unit = metric(run, &effect.metric).unit;
         let interval = words::ratio_interval(effect.ratio_low, effect.ratio_high);
@@ -206,7 +206,7 @@ fn rounds_figure(run: &ExperimentRun, id: &str, index: usize, metric: &Metric) -
     for block in &run.blocks {
         let Some(value) = block.values.get(index).copied().flatten() else { continue };
         let place = dots.iter().filter(|d| d.round == block.round).count();
-        let is_counted = block.is_rejected.is_none();
+        let is_counted = block.rejected.is_none();
         dots.push(rounds::Dot { round: block.round, place, index: arm_index(run, &block.arm), value, is_counted });
     }
     let arms: Vec<String> = run.arms.iter().map(|a| a.id.clone()).collect();
@@ -303,7 +303,7 @@ fn blocks(run: &ExperimentRun, zero_at_ns: u64) -> Table {
     names.extend(run.metrics.iter().map(|m| m.title.clone()));
     let rows = run.blocks.iter().map(|b| {
         let mut remarks = b.disturbances.clone();
-        remarks.extend(b.is_rejected.iter().map(|why| format!("thrown away: {why}")));
+        remarks.extend(b.rejected.iter().map(|why| format!("thrown away: {why}")));
         let remarks = if remarks.is_empty() { "–".into() } else { remarks.join("; ") };
         let mut row = vec![(b.round + 1).to_string(), b.arm.clone(), words::window(&b.window, zero_at_ns), remarks];
         let value = |(i, metric): (usize, &Metric)| {

@@ -84,7 +84,7 @@ fn measured(run: &ExperimentRun, state: &str) -> Vec<String> {
 
 fn usage(run: &ExperimentRun, arm: &str, state: &str) -> Option<Use> {
     let (mut time_ns, mut n_usage, mut n_all, mut window_ns) = (0u64, 0u64, 0u64, 0u64);
-    for block in run.blocks.iter().filter(|b| b.arm == arm && b.is_rejected.is_none()) {
+    for block in run.blocks.iter().filter(|b| b.arm == arm && b.rejected.is_none()) {
         for cpu in &block.idle {
             window_ns = window_ns.saturating_add(block.window.length_ns());
             for delta in &cpu.states {

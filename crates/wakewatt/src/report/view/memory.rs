@@ -123,7 +123,7 @@ fn bandwidth(sample: &MemorySample, out: &mut Section) {
                     .reduce(f64::max)
             };
             let found = [PageWish::Huge, PageWish::Base].into_iter().enumerate();
-            let found = found.filter_map(|(series, p)| Some(Bar { series, value: best(p)?, is_invalid: None }));
+            let found = found.filter_map(|(series, p)| Some(Bar { series, value: best(p)?, invalid_because: None }));
             let cpus = if *n_cpus == 1 { "1 CPU".to_string() } else { format!("{n_cpus} CPUs") };
             bars.add(format!("{}, {cpus}", traffic.word()), found);
         }

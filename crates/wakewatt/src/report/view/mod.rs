@@ -272,7 +272,7 @@ fn chosen(evidence: &Evidence) -> String {
 
 /// What was not done, then every file that is there and could not be used.
 fn not_seen(report: &Report) -> Vec<String> {
-    let mut all: Vec<String> = report.evidence.not_done.clone();
+    let mut all: Vec<String> = report.evidence.not_done.iter().map(ToString::to_string).collect();
     for sample in &report.evidence.network {
         if let Err(why) = &sample.split {
             all.push(format!("split of the {} round trip: {why}", sample.transport.word()));

@@ -149,7 +149,7 @@ pub(super) fn method(evidence: &Evidence, zero_at_ns: u64) -> Vec<(String, Strin
                 words::ns(run.warmup_ns as f64),
                 words::ns(end.saturating_sub(start) as f64),
                 run.seed,
-                run.stopped_because
+                run.ended
             ),
         );
         for arm in &run.arms {

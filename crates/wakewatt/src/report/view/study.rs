@@ -102,7 +102,7 @@ fn rejected(conclusions: &Conclusions) -> Table {
     Table {
         caption: "Blocks that did not count".into(),
         heads: heads(&["arm", "why", "blocks"]),
-        rows: conclusions.rejected.iter().map(|r| vec![r.arm.clone(), r.why.clone(), r.n.to_string()]).collect(),
+        rows: conclusions.rejected.iter().map(|r| vec![r.arm.clone(), r.why.to_string(), r.n.to_string()]).collect(),
         n_text_columns: 2,
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn section(evidence: &Evidence) -> Option<Section> {
                 x: f64::midpoint(since(m.window.start_at_ns), since(m.window.end_at_ns)),
                 y: m.value * scale,
                 interval: m.interval.map(|(low, high)| (low * scale, high * scale)),
-                is_invalid: m.is_invalid.clone(),
+                invalid_because: m.invalid_because.clone(),
             };
             let own = timeline.moments.iter().filter(|m| m.series == **name);
             plot.add(*name, Style::Arm(index), own.map(point));

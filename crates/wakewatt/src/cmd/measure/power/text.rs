@@ -54,7 +54,12 @@ pub(in crate::cmd::measure) fn text(out: &mut String, power: &PowerSample) {
     let not_there = sample.meters.iter().filter(|m| m.label != Label::Measured);
     for m in not_there {
         let state = if m.label == Label::PresentButDead { "dead" } else { "unavailable" };
-        let _ = writeln!(out, "{:<11} {state}: {}", m.meter, m.why.as_deref().unwrap_or("no reason known"));
+        let _ = writeln!(
+            out,
+            "{:<11} {state}: {}",
+            m.meter,
+            m.why.as_ref().map_or("no reason known".to_string(), ToString::to_string)
+        );
     }
 }
 

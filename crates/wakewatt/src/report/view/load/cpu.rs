@@ -32,7 +32,7 @@ fn load_average(runs: &Runs<'_>, out: &mut Section) {
     chart.is_cloud = true;
     for r in &runs.all {
         let point =
-            |l: &Level| Some(Point { x: l.busy_ratio()?, y: l.load_average?, interval: None, is_invalid: why(l) });
+            |l: &Level| Some(Point { x: l.busy_ratio()?, y: l.load_average?, interval: None, invalid_because: why(l) });
         chart.add(r.name.clone(), Style::Arm(r.index), r.run.levels.iter().filter_map(point));
     }
     let n_cpus = runs.all.iter().flat_map(|r| &r.run.levels).map(|l| l.cpus.len()).max().unwrap_or(0);

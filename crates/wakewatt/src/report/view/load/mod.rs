@@ -184,7 +184,8 @@ fn ask(level: &Level, at: usize) -> String {
 
 /// Why a level does not count.
 fn why(level: &Level) -> Option<String> {
-    (!level.is_invalid.is_empty()).then(|| level.is_invalid.join("; "))
+    (!level.broken_rules.is_empty())
+        .then(|| level.broken_rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }
 
 fn watts(level: &Level) -> Option<f64> {
@@ -204,7 +205,7 @@ fn worth(level: &Level) -> f64 {
 
 fn lines(runs: &Runs<'_>, out: &mut Section) {
     for r in &runs.all {
-        let counts = |l: &&Level| l.is_invalid.is_empty() || r.run.levels.iter().all(|l| !l.is_invalid.is_empty());
+        let counts = |l: &&Level| l.broken_rules.is_empty() || r.run.levels.iter().all(|l| !l.broken_rules.is_empty());
         let Some(top) = r.run.levels.iter().filter(counts).max_by(|a, b| worth(a).total_cmp(&worth(b))) else {
             continue;
         };
@@ -222,7 +223,7 @@ fn lines(runs: &Runs<'_>, out: &mut Section) {
             (Some(w), _) => line += &format!(", {}", Show::Watts.text(w)),
             _ => {}
         }
-        let n_invalid = r.run.levels.iter().filter(|l| !l.is_invalid.is_empty()).count();
+        let n_invalid = r.run.levels.iter().filter(|l| !l.broken_rules.is_empty()).count();
         if n_invalid > 0 {
             line += &format!("; {} invalid", words::plural(n_invalid, "level"));
         }

@@ -40,7 +40,7 @@ fn proportionality(runs: &Runs<'_>, out: &mut Section) {
     for r in &runs.all {
         let Some(full) = r.run.at_share(1.0).and_then(watts) else { continue };
         let point = |(at, level): (usize, &Level)| {
-            Some(Point { x: runs.x(level, at), y: watts(level)? / full, is_invalid: why(level), interval: None })
+            Some(Point { x: runs.x(level, at), y: watts(level)? / full, invalid_because: why(level), interval: None })
         };
         chart.add(r.name.clone(), Style::Arm(r.index), r.run.levels.iter().enumerate().filter_map(point));
     }
@@ -81,7 +81,7 @@ fn awake(runs: &Runs<'_>, out: &mut Section) {
             let least = (0..runs.all.len()).filter_map(|k| level(k, a)?.mean_uw()).min()?;
             let here = level(i, a)?;
             let more_uw = here.mean_uw()?.saturating_sub(least) as f64;
-            Some(Bar { series, value: kwh_per_year(more_uw), is_invalid: why(here) })
+            Some(Bar { series, value: kwh_per_year(more_uw), invalid_because: why(here) })
         };
         bars.add(r.name.clone(), asks.iter().enumerate().filter_map(bar));
     }

@@ -20,7 +20,7 @@ pub(super) fn plot(runs: &Runs<'_>, title: &str, y: AxisSpec, value: impl Fn(&Le
     for r in &runs.all {
         let point = |(at, level): (usize, &Level)| {
             let (y, interval) = value(level)?;
-            Some(Point { x: runs.x(level, at), y, interval, is_invalid: why(level) })
+            Some(Point { x: runs.x(level, at), y, interval, invalid_because: why(level) })
         };
         plot.add(r.name.clone(), Style::Arm(r.index), r.run.levels.iter().enumerate().filter_map(point));
     }

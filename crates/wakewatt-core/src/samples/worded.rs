@@ -1,0 +1,41 @@
+//! Reasons are types in the program and sentences in documents: this is the door between the two.
+//!
+//! Documents have always said reasons as plain text, and people read them there. So a reason writes itself as its sentence
+//! (`Display`) and is read back by `read`, which knows the sentences that something decides on and keeps every other as
+//! it stands. Nothing else in the program looks at the wording.
+
+/// Makes a type with `Display` and `read(&str) -> Self` a plain string in documents and in their schema.
+macro_rules! worded {
+    ($type:ty) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <String as serde::Deserialize>::deserialize(deserializer).map(|text| <$type>::read(&text))
+            }
+        }
+
+        impl schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                String::schema_name()
+            }
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                String::json_schema(generator)
+            }
+        }
+    };
+}
+
+pub(crate) use worded;
+
+/// What stands between two fixed parts of a sentence.
+pub(crate) fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    text.strip_prefix(before)?.strip_suffix(after)
+}
