@@ -5,7 +5,11 @@
 #![forbid(unsafe_code)]
 
 pub mod context;
+pub mod refusal;
+pub mod running;
 pub mod bench;
+pub mod watch;
+pub mod trace;
 pub mod busy;
 pub mod noise;
 pub mod quiet;

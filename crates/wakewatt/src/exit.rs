@@ -1,6 +1,7 @@
 //! Exit codes. They are a promise: scripts branch on them.
 
 use std::process::ExitCode;
+use wakewatt_lab::refusal::Refusal;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,5 +93,19 @@ impl Failure {
 
 /// The code of an error: its own, or "bad file", which is what remains once arguments parsed.
 pub fn code_of(error: &anyhow::Error) -> Code {
-    error.chain().find_map(|c| c.downcast_ref::<Failure>()).map_or(Code::BadFile, |f| f.code)
+    let of = |c: &(dyn std::error::Error + 'static)| match c.downcast_ref::<Failure>() {
+        Some(failure) => Some(failure.code),
+        None => c.downcast_ref::<Refusal>().map(code_of_refusal),
+    };
+    error.chain().find_map(of).unwrap_or(Code::BadFile)
+}
+
+fn code_of_refusal(refusal: &Refusal) -> Code {
+    match refusal {
+        Refusal::Asked(_) => Code::Usage,
+        Refusal::Unavailable(_) => Code::CouldNotMeasure,
+        Refusal::File(_) => Code::BadFile,
+        Refusal::Busy(_) => Code::Busy,
+        Refusal::Stopped(_) => Code::Interrupted,
+    }
 }

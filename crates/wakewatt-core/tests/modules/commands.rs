@@ -26,8 +26,6 @@ const LONG: &[&str] = &[
     "measure/mod.rs",
     "report/tables.rs",
     "run/mod.rs",
-    "trace/mod.rs",
-    "trace/record.rs",
     "tune/apply.rs",
     "watch/csv.rs",
 ];
@@ -39,7 +37,6 @@ const LATERAL: &[(&str, &str)] = &[
     ("doctor", "idle_experiment"),
     ("doctor", "measure"),
     ("doctor", "saved"),
-    ("doctor", "trace"),
     ("experiment", "idle_experiment"),
     ("experiment", "load"),
     ("experiment", "measure"),
@@ -50,19 +47,15 @@ const LATERAL: &[(&str, &str)] = &[
     ("measure", "icmp"),
     ("measure", "idle_experiment"),
     ("measure", "saved"),
-    ("measure", "trace"),
-    ("measure", "watch"),
     ("recover", "telling"),
     ("report", "doctor"),
     ("report", "saved"),
     ("respond", "icmp"),
     ("run", "measure"),
     ("saved", "capture"),
-    ("trace", "watch"),
     ("tune", "measure"),
     ("tune", "recover"),
     ("tune", "telling"),
-    ("watch", "trace"),
 ];
 
 #[test]

@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 
 /// Circles that are left, to be mended and struck out: the crate and folder, and who goes round.
 const KNOWN: &[(&str, &str)] = &[
-    ("wakewatt", "cmd tui"),
     ("wakewatt-core/compare", "effects runs"),
     ("wakewatt-core/samples", "busy experiment"),
     ("wakewatt-core/watch", "document summary"),
@@ -25,12 +24,10 @@ const KNOWN: &[(&str, &str)] = &[
     ("wakewatt-lab/shop", "level rules"),
     ("wakewatt-tune", "journal knob knobs left transaction undo words"),
     ("wakewatt-tune/boot", "argument parameters plan"),
-    ("wakewatt/cmd", "trace watch"),
     ("wakewatt/cmd/load", "shop shop_text"),
     ("wakewatt/report", "charts data html trace view"),
     ("wakewatt/report", "study_verdict verdict"),
     ("wakewatt/report/view", "experiment samples"),
-    ("wakewatt/tui", "state view"),
     ("xtask/hosts", "host_text raw"),
     ("xtask/testbed", "arm board guest kernel machine run wakewatt x86"),
     ("xtask/testbed", "live two_nodes"),

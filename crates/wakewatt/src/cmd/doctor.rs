@@ -28,6 +28,7 @@ use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_lab::bench::{self, NetworkSpec, RespondSpec, Responder};
+use wakewatt_lab::trace::of_machine;
 
 mod chosen;
 mod disk;
@@ -221,7 +222,7 @@ fn trace(args: &DoctorArgs, times: Times, src: &dyn Source, evidence: &mut Evide
     }
     let progress = Progress::start("doctor");
     progress.set(0.0, "tracing the machine's own wake-ups");
-    match super::trace::of_machine(src, times.trace_ns, interrupt) {
+    match of_machine(interrupt.lab(src, &progress), times.trace_ns) {
         Ok(traced) => evidence.trace = Some(traced),
         Err(why) => left_out(evidence, Step::Trace, format!("{why:#}").into()),
     }

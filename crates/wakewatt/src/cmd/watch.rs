@@ -5,8 +5,6 @@
 //! other CPU; see `wakewatt_core::watch::layout`.
 
 pub mod csv;
-pub mod recorder;
-pub mod sampler;
 pub mod text;
 mod stream;
 
@@ -14,21 +12,17 @@ use crate::cli::WatchArgs;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::Colour;
+use crate::progress::Progress;
 use crate::tui;
 use anyhow::Result;
-use sampler::{Feed, Player, Sampler};
 use std::io::IsTerminal;
 use wakewatt_core::watch::{LatencyRow, Sources};
-
-/// Where wake-up latency by idle state comes from, when something traces.
-pub trait LatencyFeed {
-    /// The rows so far, or why there are none.
-    fn rows(&mut self) -> Result<Vec<LatencyRow>, String>;
-}
+use wakewatt_lab::trace::WakeFeed;
+use wakewatt_lab::watch::{Feed, LatencyFeed, Place, Player, Sampler};
 
 /// Nothing traces.
 #[derive(Debug)]
-pub struct NoTracing;
+struct NoTracing;
 
 impl LatencyFeed for NoTracing {
     fn rows(&mut self) -> Result<Vec<LatencyRow>, String> {
@@ -45,7 +39,7 @@ pub fn run(args: &WatchArgs, colour: Colour) -> Result<Code> {
     }
     // Asked for, because it loads eBPF programs: watching alone loads nothing.
     let mut latency: Box<dyn LatencyFeed> = match args.trace {
-        true => Box::new(super::trace::WakeFeed::attach(&wakewatt_host::live::Live::this_machine())?),
+        true => Box::new(WakeFeed::attach(&wakewatt_host::live::Live::this_machine())?),
         false => Box::new(NoTracing),
     };
     let mut feed = open(args)?;
@@ -67,14 +61,19 @@ pub fn run(args: &WatchArgs, colour: Colour) -> Result<Code> {
 /// The moments the user named.
 fn open(args: &WatchArgs) -> Result<Feed> {
     if let Some(folder) = &args.play {
-        return Ok(Feed::Play(Box::new(Player::open(folder)?)));
+        return Ok(Feed::Play(Box::new(Player::open(folder, &Progress::start("watch"))?)));
     }
     let sources = match args.sources.as_str() {
         "package" => Sources::Package,
         "all" => Sources::All,
         _ => Sources::Quiet,
     };
-    let mut sampler = Sampler::open(&args.from, sources)?;
+    let place = match (&args.from.host, &args.from.sysroot) {
+        (Some(file), _) => Place::Recorded(file),
+        (_, Some(folder)) => Place::Tree(folder),
+        _ => Place::Here,
+    };
+    let mut sampler = Sampler::open(place, sources)?;
     if sampler.layout.cpus.is_empty() {
         let why = "no CPU could be found: /sys and /proc are both masked, or the recording holds neither";
         return Err(Failure::error(Code::CouldNotMeasure, why));

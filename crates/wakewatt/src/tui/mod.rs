@@ -5,6 +5,7 @@
 //! its own CPU once per interval and no more.
 
 pub mod words;
+pub mod areas;
 pub mod filter;
 pub mod rows;
 pub mod history;
@@ -17,8 +18,6 @@ mod terminal;
 pub(crate) mod sample;
 
 use crate::cli::WatchArgs;
-use crate::cmd::watch::LatencyFeed;
-use crate::cmd::watch::sampler::{Feed, Player};
 use crate::exit::{Code, Failure};
 use crate::gone;
 use crate::interrupt::{Interrupt, Wait, Woken};
@@ -30,6 +29,7 @@ use state::{Look, Play, State};
 use terminal::{Heard, Screen, size};
 use update::{Effect, Event, update};
 use wakewatt_host::clock;
+use wakewatt_lab::watch::{Feed, LatencyFeed, Player};
 
 /// Length of the first interval.
 const FIRST_NS: u64 = 300_000_000;

@@ -1,10 +1,10 @@
 //! What the screen knows. Pure data: [`update`](super::update::update) changes it, `view` draws it, neither touches
 //! anything else.
 
+use super::areas::Areas;
 use super::filter::Filter;
 use super::history::History;
 use super::rows::{GroupBy, Key, Row, Sort, rows};
-use super::view::areas;
 use std::collections::BTreeSet;
 use wakewatt_core::watch::{LatencyRow, Layout, Rates};
 
@@ -165,9 +165,15 @@ impl State {
         self.keep_in_sight();
     }
 
+    /// Where things go on this screen.
+    pub fn areas(&self) -> Areas {
+        let n_states = self.rates.as_ref().map_or(0, |r| r.states.len());
+        Areas::on(self.size, n_states + self.latency.as_ref().map_or(0, Vec::len))
+    }
+
     /// Lines of the table that fit.
     pub fn page(&self) -> usize {
-        usize::from(areas(self).table.height.saturating_sub(1)).max(1)
+        usize::from(self.areas().table.height.saturating_sub(1)).max(1)
     }
 
     /// Mark and window stay inside the rows.

@@ -3,6 +3,7 @@
 use ratatui::buffer::Buffer;
 use wakewatt_core::units::{LatencyLimit, three_digits};
 use wakewatt_core::visible::is_hidden;
+use wakewatt_core::watch::layout::SensorKind;
 use wakewatt_core::watch::{Reading, Why};
 
 /// A missing number in a narrow column: a dash where there is nothing to have, a word where there is.
@@ -75,6 +76,15 @@ pub fn limit(limit: LatencyLimit) -> String {
 pub fn clock(wall_at_ns: u64) -> String {
     let s = wall_at_ns / 1_000_000_000 % 86_400;
     format!("{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
+}
+
+/// What a sensor says, in its kind's unit.
+pub fn sensor_value(kind: SensorKind, value: i64) -> String {
+    match kind {
+        SensorKind::Temperature => celsius(value),
+        SensorKind::Fan => format!("{value} rpm"),
+        SensorKind::Power => watts(value as f64),
+    }
 }
 
 /// Foreign text: control characters would move the cursor. A column keeps its width, so each becomes one letter.

@@ -1,6 +1,5 @@
 //! `trace info` and `trace export`: what can be done with a recording.
 
-use super::record::MAX_READ;
 use crate::cli::trace::{ExportArgs, InfoArgs};
 use crate::exit::{Code, Failure};
 use crate::output;
@@ -12,6 +11,7 @@ use std::path::Path;
 use wakewatt_core::record::wtrace::{Ending, Header, Item, Mark, PairSummary, Reader, Summing};
 use wakewatt_core::units::{show_bytes, show_ns};
 use wakewatt_host::{place::Place, wtrace_file};
+use wakewatt_lab::trace::MAX_READ;
 
 /// The document of `trace info`.
 #[derive(Debug, serde::Serialize, schemars::JsonSchema)]

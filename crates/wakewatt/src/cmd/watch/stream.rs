@@ -1,7 +1,6 @@
 //! Without a screen: text once, or JSON or CSV per interval, for scripts and for terminals that cannot draw.
 
-use super::sampler::Feed;
-use super::{LatencyFeed, csv, text};
+use super::{csv, text};
 use crate::cli::WatchArgs;
 use crate::exit::Code;
 use crate::gone;
@@ -12,6 +11,7 @@ use anyhow::Result;
 use std::io::{ErrorKind, IsTerminal};
 use wakewatt_core::watch::Rates;
 use wakewatt_host::clock;
+use wakewatt_lab::watch::{Feed, LatencyFeed};
 
 /// Runs it.
 pub(super) fn run(

@@ -2,12 +2,11 @@
 
 use crate::tui::filter::Filter;
 use crate::tui::rows::{GroupBy, Sort, rows};
-use crate::tui::words::{self, cell, count, percent, spelled};
+use crate::tui::words::{self, cell, count, percent, sensor_value, spelled};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use wakewatt_core::units::show_ns;
 use wakewatt_core::watch::Rates;
-use wakewatt_core::watch::layout::SensorKind;
 
 /// The page.
 pub fn page(rates: &Rates, group: GroupBy, sort: Sort) -> String {
@@ -168,14 +167,5 @@ fn power(out: &mut String, rates: &Rates) {
             words::escaped(&format!("{} {}", sensor.chip, sensor.label)),
             spelled(sensor.value, |v| sensor_value(sensor.kind, v))
         );
-    }
-}
-
-/// In the kind's unit.
-pub fn sensor_value(kind: SensorKind, value: i64) -> String {
-    match kind {
-        SensorKind::Temperature => words::celsius(value),
-        SensorKind::Fan => format!("{value} rpm"),
-        SensorKind::Power => words::watts(value as f64),
     }
 }

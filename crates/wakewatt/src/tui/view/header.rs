@@ -197,7 +197,7 @@ fn legend(state: &State, rates: &Rates, width: usize) -> Line<'static> {
 pub(super) fn tabs(state: &State, frame: &mut Frame<'_>, area: Rect) {
     let line = if state.look.is_unicode { "─" } else { "-" };
     let mut spans = vec![Span::styled(line.to_string(), dim(state))];
-    let is_small = !super::is_large(state);
+    let is_small = state.areas().middle.is_none();
     for (panel, name) in [(Panel::Cpus, "CPUs"), (Panel::Idle, "idle states"), (Panel::Heat, "power and heat")] {
         if is_small || panel == Panel::Cpus {
             let is_here = state.panel == panel;

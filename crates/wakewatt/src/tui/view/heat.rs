@@ -1,9 +1,8 @@
 //! Watts, temperatures, throttling, fans; and what is not to be had, with the reason in words.
 
 use super::{alarm, dim, strong};
-use crate::cmd::watch::text::sensor_value;
 use crate::tui::state::State;
-use crate::tui::words::{self, count, spelled};
+use crate::tui::words::{self, count, sensor_value, spelled};
 use ratatui::text::{Line, Span};
 use std::collections::BTreeMap;
 use wakewatt_core::watch::layout::SensorKind;

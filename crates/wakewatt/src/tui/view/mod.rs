@@ -12,58 +12,13 @@ mod idle;
 
 use super::state::{Panel, State};
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 
 /// The smallest screen.
 pub const SMALLEST: (u16, u16) = (80, 24);
-/// From here on all panels are shown at once.
-const LARGE: (u16, u16) = (140, 36);
-const OVERVIEW_LINES: u16 = 6;
-
-/// Where things go.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Areas {
-    header: Rect,
-    overview: Rect,
-    /// Both panels side by side, on a large screen.
-    middle: Option<(Rect, Rect)>,
-    tabs: Rect,
-    /// The table with its heading; on a small screen the panel that was chosen.
-    pub table: Rect,
-    footer: Rect,
-}
-
-/// Is there room for all panels?
-fn is_large(state: &State) -> bool {
-    state.size.0 >= LARGE.0 && state.size.1 >= LARGE.1
-}
-
-/// Where things go on this screen.
-pub fn areas(state: &State) -> Areas {
-    let all = Rect::new(0, 0, state.size.0, state.size.1);
-    let middle_lines = if is_large(state) {
-        let n_states = state.rates.as_ref().map_or(0, |r| r.states.len());
-        let n_latency = state.latency.as_ref().map_or(0, Vec::len);
-        u16::try_from(n_states + n_latency + 6).unwrap_or(u16::MAX).clamp(9, 18).min(state.size.1 / 3)
-    } else {
-        0
-    };
-    let [header, overview, middle, tabs, table, footer] = Layout::vertical([
-        Constraint::Length(2),
-        Constraint::Length(OVERVIEW_LINES),
-        Constraint::Length(middle_lines),
-        Constraint::Length(1),
-        Constraint::Min(1),
-        Constraint::Length(1),
-    ])
-    .areas(all);
-    let [left, right] = Layout::horizontal([Constraint::Percentage(56), Constraint::Percentage(44)]).areas(middle);
-    Areas { header, overview, middle: is_large(state).then_some((left, right)), tabs, table, footer }
-}
-
 /// Draws everything.
 pub fn draw(state: &State, frame: &mut Frame<'_>) {
     let (width, height) = state.size;
@@ -76,7 +31,7 @@ pub fn draw(state: &State, frame: &mut Frame<'_>) {
         frame.render_widget(wrapped, frame.area());
         return;
     }
-    let areas = areas(state);
+    let areas = state.areas();
     header::draw(state, frame, areas.header);
     header::overview(state, frame, areas.overview);
     if let Some((left, right)) = areas.middle {

@@ -6,16 +6,15 @@ use wakewatt_core::samples::power_model::Activity;
 use wakewatt_core::units::Cpu;
 use wakewatt_core::watch::{Layout, Rates, Sources};
 
-use crate::cli::From;
-use crate::cmd::watch::sampler::Sampler;
 use wakewatt_host::live::Live;
+use wakewatt_lab::watch::{Place, Sampler};
 
 /// A state that wakes within this is shallow: C1 and C1E are, C6 is not.
 const SHALLOW_NS: u64 = 20_000;
 
 /// Counts from now on; none where the counters cannot be read.
 pub(super) fn start() -> Option<Sampler> {
-    let mut sampler = Sampler::open(&From::default(), Sources::Quiet).ok()?;
+    let mut sampler = Sampler::open(Place::Here, Sources::Quiet).ok()?;
     sampler.take();
     Some(sampler)
 }

@@ -16,9 +16,8 @@ pub(super) use text::text;
 
 use crate::cli::PowerArgs;
 use crate::cli::meter::MeterArgs;
-use crate::cmd::trace::command::Traced;
 use crate::exit::{Code, Failure};
-use crate::interrupt::{Interrupt, Wait};
+use crate::interrupt::Interrupt;
 use anyhow::Result;
 use serde::Serialize;
 use std::sync::Arc;
@@ -30,6 +29,8 @@ use wakewatt_host::power::prometheus::Query;
 use wakewatt_host::power::redfish::Account;
 use wakewatt_host::power::{self, Machine, Recorder, Trust, Wanted};
 use wakewatt_host::secret::Secret;
+use wakewatt_lab::context::Unheard;
+use wakewatt_lab::running::Running;
 
 /// Without a command.
 const DEFAULT_NS: u64 = 10_000_000_000;
@@ -65,16 +66,14 @@ pub(super) fn run(args: &PowerArgs, interrupt: &Interrupt) -> Result<PowerSample
     let model = args.model.as_deref().map(calibrate::read).transpose()?;
     let (wanted, preferred) = wanted(&args.meters, &machine)?;
     let found = power::find(&wanted, &args.meters.meter);
-    let wait = Wait::listen()?;
+    let src = Live::this_machine();
+    let lab = interrupt.lab(&src, &Unheard);
     let recorder = Recorder::start(found, Some(machine), args.interval, &preferred);
     let sampler = activity::start();
     let start_at_ns = monotonic_ns();
     let command = match args.command.is_empty() {
         true => None,
-        false => Some(
-            Traced::start(&args.command)
-                .map_err(|e| Failure::error(Code::Usage, format!("{e:#}; the command comes after --")))?,
-        ),
+        false => Some(Running::start(&args.command)?),
     };
     let end_at_ns = match (args.for_ns, &command) {
         (Some(ns), _) => start_at_ns.saturating_add(ns),
@@ -82,11 +81,13 @@ pub(super) fn run(args: &PowerArgs, interrupt: &Interrupt) -> Result<PowerSample
         (None, None) => start_at_ns + DEFAULT_NS,
     };
     let command = match command {
-        Some(command) => Some(follow(command, &wait, interrupt, start_at_ns)),
+        Some(mut command) => {
+            let exit_code = command.wait(lab);
+            let wall_ns = monotonic_ns().saturating_sub(start_at_ns);
+            Some(CommandRun { program: command.name().to_string(), exit_code, wall_ns })
+        }
         None => {
-            while !interrupt.is_set() && monotonic_ns() < end_at_ns {
-                wait.wait(end_at_ns.saturating_sub(monotonic_ns()));
-            }
+            lab.wait_until(end_at_ns);
             None
         }
     };
@@ -99,19 +100,6 @@ pub(super) fn run(args: &PowerArgs, interrupt: &Interrupt) -> Result<PowerSample
         }
     };
     Ok(PowerSample { sample, command, modelled })
-}
-
-fn follow(mut command: Traced, wait: &Wait, interrupt: &Interrupt, start_at_ns: u64) -> CommandRun {
-    loop {
-        if let Some(exit_code) = command.ended() {
-            let wall_ns = monotonic_ns().saturating_sub(start_at_ns);
-            return CommandRun { program: command.name().to_string(), exit_code, wall_ns };
-        }
-        if interrupt.is_set() {
-            command.terminate();
-        }
-        wait.wait_for(Some(command.fd()), None, 1_000_000_000);
-    }
 }
 
 /// What the command line says about meters, and those it names, which are quoted before others.

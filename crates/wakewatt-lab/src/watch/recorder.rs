@@ -4,8 +4,7 @@
 //! A moment that could not be written whole is cut off again, so the file ends with a whole line; without its `end` line
 //! it is known to be incomplete.
 
-use crate::exit::{Code, Failure};
-use anyhow::{Context, Result};
+use crate::refusal::Refusal;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -34,21 +33,22 @@ const END_BYTES: u64 = 200;
 
 impl Recorder {
     /// Starts one; a folder that already holds one is left alone.
-    pub fn create(folder: &Path, layout: &Layout, limit_bytes: u64) -> Result<Recorder> {
-        let hint = || format!("{}: cannot record there; name another folder", folder.display());
+    pub fn create(folder: &Path, layout: &Layout, limit_bytes: u64) -> Result<Recorder, Refusal> {
+        let cannot = |why: &dyn std::fmt::Display| {
+            Refusal::File(format!("{}: cannot record there; name another folder: {why}", folder.display()))
+        };
         let bad = |why: PlaceError| match why {
             PlaceError::Exists { path } => {
-                let why = format!("{path} exists already and is not overwritten; name another folder");
-                Failure::error(Code::BadFile, why)
+                Refusal::File(format!("{path} exists already and is not overwritten; name another folder"))
             }
-            other => Failure::error(Code::BadFile, other.to_string()),
+            other => Refusal::File(other.to_string()),
         };
         let place = Folder::make(folder).and_then(|folder| folder.place(FILE)).map_err(bad)?;
         let (file, path) = (place.create_new().map_err(bad)?, place.path().to_path_buf());
         let mut recorder =
             Recorder { path, file, n_bytes: 0, limit_bytes, is_ended: false, n_moments: 0, trouble: None };
-        let first = serde_json::to_string(&Line::Layout(Box::new(layout.clone())))?;
-        recorder.append(&format!("{MAGIC}\n{}", seal(&first))).with_context(hint)?;
+        let first = serde_json::to_string(&Line::Layout(Box::new(layout.clone()))).map_err(|e| cannot(&e))?;
+        recorder.append(&format!("{MAGIC}\n{}", seal(&first))).map_err(|e| cannot(&e))?;
         Ok(recorder)
     }
 
@@ -97,18 +97,19 @@ impl Recorder {
     }
 
     /// Writes the end; an error when the recording is not whole.
-    pub fn finish(mut self, why: &str) -> Result<()> {
+    pub fn finish(mut self, why: &str) -> Result<(), Refusal> {
         if self.is_ended {
             return Ok(());
         }
         if let Some(trouble) = self.trouble {
-            return Err(Failure::error(Code::BadFile, trouble));
+            return Err(Refusal::File(trouble));
         }
-        let end = seal(&serde_json::to_string(&Line::End(why.into()))?);
-        let ended = self.append(&end).and_then(|()| self.file.sync_all());
-        ended.with_context(|| {
+        let end = serde_json::to_string(&Line::End(why.into())).map_err(std::io::Error::other);
+        let ended = end.and_then(|json| self.append(&seal(&json))).and_then(|()| self.file.sync_all());
+        ended.map_err(|error| {
             let _ = self.file.set_len(self.n_bytes);
-            format!("{}: the end could not be written, so it will be taken for incomplete", self.path.display())
+            let name = self.path.display();
+            Refusal::File(format!("{name}: the end could not be written, so it will be taken for incomplete: {error}"))
         })
     }
 }

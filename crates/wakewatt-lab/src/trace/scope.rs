@@ -1,9 +1,8 @@
-//! Whose wake-ups: arguments to what the probe understands, checked while a mistake can still be explained.
+//! Whose wake-ups: what was asked to what the probe understands, checked while a mistake can still be explained.
 
+use super::Whose;
 use super::watched::{self, Watched};
-use crate::cli::trace::TraceArgs;
-use crate::exit::{Code, Failure};
-use anyhow::Result;
+use crate::refusal::Refusal;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use wakewatt_probes::namespace;
@@ -12,47 +11,49 @@ use wakewatt_probes::wake::Scope;
 const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// The scope, its name for people, and what to watch for its end.
-pub(super) fn of(args: &TraceArgs) -> Result<(Scope, String, Watched)> {
-    if !args.pid.is_empty() {
-        // Opened before it is looked at, so that both are the same process.
-        let open = |pid: &u32| Some((*pid, watched::process(*pid)?));
-        let opened = args.pid.iter().filter_map(open).collect();
-        let names: Result<Vec<String>> = args.pid.iter().map(|pid| process(*pid)).collect();
-        let scope = Scope::Processes { tgids: args.pid.clone(), is_following: false };
-        return Ok((scope, names?.join(", "), Watched::new(opened, None)?));
+pub(super) fn of(whose: &Whose) -> Result<(Scope, String, Watched), Refusal> {
+    let nobody = || Watched::new(Vec::new(), None);
+    match whose {
+        Whose::Machine => Ok((Scope::Machine, "whole machine".into(), nobody())),
+        Whose::Processes(pids) => {
+            // Opened before it is looked at, so that both are the same process.
+            let opened = pids.iter().filter_map(|pid| Some((*pid, watched::process(*pid)?))).collect();
+            let names: Result<Vec<String>, Refusal> = pids.iter().map(|pid| process(*pid)).collect();
+            let scope = Scope::Processes { tgids: pids.clone(), is_following: false };
+            Ok((scope, names?.join(", "), Watched::new(opened, None)))
+        }
+        Whose::Cgroup(path) => {
+            let (scope, name, folder) = cgroup(path)?;
+            Ok((scope, name, Watched::new(Vec::new(), Some(folder))))
+        }
+        Whose::Command(words) => {
+            let program = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
+            // The command's id is not known yet: forks of this process are followed while it starts.
+            let scope = Scope::Processes { tgids: vec![std::process::id()], is_following: true };
+            Ok((scope, format!("command {program}"), nobody()))
+        }
     }
-    if let Some(path) = &args.cgroup {
-        let (scope, name, folder) = cgroup(path)?;
-        return Ok((scope, name, Watched::new(Vec::new(), Some(folder))?));
-    }
-    let nobody = Watched::new(Vec::new(), None)?;
-    if let Some(program) = args.command.first() {
-        // The command's id is not known yet: forks of this process are followed while it starts.
-        let scope = Scope::Processes { tgids: vec![std::process::id()], is_following: true };
-        return Ok((scope, format!("command {}", program.to_string_lossy()), nobody));
-    }
-    Ok((Scope::Machine, "whole machine".into(), nobody))
 }
 
 /// The kernel's own process ids are what the probe sees; inside a PID namespace ours are others.
-pub(super) fn same_process_ids(scope: &Scope) -> Result<()> {
+pub(super) fn same_process_ids(scope: &Scope) -> Result<(), Refusal> {
     if matches!(scope, Scope::Processes { .. }) && !namespace::has_kernel_process_ids() {
-        return Err(Failure::error(
-            Code::CouldNotMeasure,
-            "/proc/self/ns/pid: inside a PID namespace process ids are not the kernel's; run with the host's (hostPID)",
+        return Err(Refusal::Unavailable(
+            "/proc/self/ns/pid: inside a PID namespace process ids are not the kernel's; run with the host's (hostPID)"
+                .into(),
         ));
     }
     if matches!(scope, Scope::Cgroup { .. }) && !namespace::has_kernel_cgroup_paths() {
-        return Err(Failure::error(
-            Code::CouldNotMeasure,
-            "/proc/self/ns/cgroup: inside a cgroup namespace paths do not start at the kernel's root; run with the host's",
+        return Err(Refusal::Unavailable(
+            "/proc/self/ns/cgroup: inside a cgroup namespace paths do not start at the kernel's root; run with the host's"
+                .into(),
         ));
     }
     Ok(())
 }
 
-fn process(pid: u32) -> Result<String> {
-    let wrong = |why: String| Failure::error(Code::Usage, format!("--pid {pid}: {why}"));
+fn process(pid: u32) -> Result<String, Refusal> {
+    let wrong = |why: String| Refusal::Asked(format!("--pid {pid}: {why}"));
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))
         .map_err(|_| wrong("no such process (it may have ended)".into()))?;
     let field = |key: &str| status.lines().find_map(|l| l.strip_prefix(key)).map(|v| v.trim().to_string());
@@ -64,8 +65,8 @@ fn process(pid: u32) -> Result<String> {
     }
 }
 
-fn cgroup(given: &Path) -> Result<(Scope, String, PathBuf)> {
-    let wrong = |why: String| Failure::error(Code::Usage, format!("--cgroup {}: {why}", given.display()));
+fn cgroup(given: &Path) -> Result<(Scope, String, PathBuf), Refusal> {
+    let wrong = |why: String| Refusal::Asked(format!("--cgroup {}: {why}", given.display()));
     let root = root()
         .ok_or_else(|| wrong(format!("no cgroup version 2 hierarchy is mounted under {CGROUPS}; use --pid instead")))?;
     let candidates = [given.to_path_buf(), root.join(given.strip_prefix("/").unwrap_or(given))];

@@ -1,18 +1,15 @@
-//! Whoever is traced may be gone before the trace is: a process exits, a cgroup is removed. And how the trace sleeps.
+//! Whoever is traced may be gone before the trace is: a process exits, a cgroup is removed.
 //!
 //! A process is watched through its pidfd, so its exit ends the waiting at once and no second process that gets the same
 //! id is ever counted. A cgroup is looked for at each window's end. When nobody is left the trace ends, says so, and
-//! shows what it has. Sleeping is one poll on all of these and on a pipe that the signals write to: a flag alone could be
-//! set between looking at it and going to sleep.
+//! shows what it has. Sleeping is one poll on all of these, on the command, and on what signals write to.
 
-use anyhow::{Context, Result};
+use crate::context::Clock;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use wakewatt_host::clock::monotonic_ns;
 
 /// What is watched.
 #[derive(Debug)]
@@ -20,7 +17,6 @@ pub(super) struct Watched {
     processes: Vec<(u32, OwnedFd)>,
     cgroup: Option<PathBuf>,
     gone: Vec<String>,
-    signals: UnixStream,
 }
 
 /// Opens a process so that its end is noticed; none when there is no such process.
@@ -31,22 +27,14 @@ pub(super) fn process(pid: u32) -> Option<OwnedFd> {
 
 impl Watched {
     /// Of these processes, or of the cgroup in this folder.
-    pub(super) fn new(processes: Vec<(u32, OwnedFd)>, cgroup: Option<PathBuf>) -> Result<Watched> {
-        let (signals, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-            let end = writer.try_clone().context("cannot make a pipe for signals")?;
-            signal_hook::low_level::pipe::register(signal, end).context("cannot catch signals")?;
-        }
-        Ok(Watched { processes, cgroup, gone: Vec::new(), signals })
+    pub(super) fn new(processes: Vec<(u32, OwnedFd)>, cgroup: Option<PathBuf>) -> Watched {
+        Watched { processes, cgroup, gone: Vec::new() }
     }
 
     /// Sleeps until the time, a signal, the end of a watched process, or of the command.
-    pub(super) fn sleep_until(&self, at_ns: u64, command: Option<BorrowedFd<'_>>) {
+    pub(super) fn sleep_until(&self, clock: &dyn Clock, at_ns: u64, command: Option<BorrowedFd<'_>>) {
         let processes = self.processes.iter().map(|(_, fd)| fd.as_fd());
-        let all: Vec<BorrowedFd<'_>> = processes.chain([self.signals.as_fd()]).chain(command).collect();
-        sleep_until(at_ns, &all);
-        // Emptied, so that the next sleep is one; who set the flag does not matter here.
-        let _ = rustix::net::recv(&self.signals, &mut [0u8; 16], rustix::net::RecvFlags::DONTWAIT);
+        clock.sleep_until(at_ns, &processes.chain(command).collect::<Vec<_>>());
     }
 
     /// Processes that have ended since the last call.
@@ -74,35 +62,21 @@ impl Watched {
 
 const ZERO: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// Sleeps until the time, a signal, or until one of these can be read.
-pub(super) fn sleep_until(at_ns: u64, fds: &[BorrowedFd<'_>]) {
-    let left = at_ns.saturating_sub(monotonic_ns());
-    if left == 0 {
-        return;
-    }
-    let timeout = rustix::time::Timespec {
-        tv_sec: i64::try_from(left / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(left % 1_000_000_000).unwrap_or(0),
-    };
-    let mut all: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-    // EINTR is what a signal is for here.
-    let _ = poll(&mut all, Some(&timeout));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::MachineClock;
 
     #[test]
     fn who_ends_is_noticed_at_once_and_said() {
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let pid = child.id();
-        let mut watched = Watched::new(vec![(pid, process(pid).unwrap())], None).unwrap();
+        let mut watched = Watched::new(vec![(pid, process(pid).unwrap())], None);
         assert!(watched.ended().is_empty() && !watched.gone().1);
         child.kill().unwrap();
-        let start = monotonic_ns();
-        watched.sleep_until(start + 600_000_000_000, None);
-        assert!(monotonic_ns() - start < 300_000_000_000);
+        let (clock, start_ns) = (MachineClock::default(), MachineClock::default().now_ns());
+        watched.sleep_until(&clock, start_ns + 600_000_000_000, None);
+        assert!(clock.now_ns() - start_ns < 300_000_000_000);
         assert_eq!(watched.ended(), [pid]);
         assert_eq!(watched.gone(), (&[format!("process {pid} ended")][..], true));
         child.wait().unwrap();
@@ -112,7 +86,7 @@ mod tests {
     #[test]
     fn a_removed_cgroup_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
-        let mut watched = Watched::new(Vec::new(), Some(folder.path().to_path_buf())).unwrap();
+        let mut watched = Watched::new(Vec::new(), Some(folder.path().to_path_buf()));
         watched.look();
         assert!(!watched.gone().1);
         drop(folder);

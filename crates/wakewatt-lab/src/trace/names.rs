@@ -2,7 +2,13 @@
 
 use std::collections::BTreeMap;
 use wakewatt_core::facts::Snapshot;
+use wakewatt_core::source::Source;
 use wakewatt_core::units::LatencyLimit;
+
+/// What governors look at.
+pub(super) fn settings(src: &dyn Source) -> Snapshot {
+    Snapshot::read(src, |topic| matches!(topic, "idle" | "qos"))
+}
 
 /// Names by (CPU, index).
 #[derive(Clone, Debug, Default)]

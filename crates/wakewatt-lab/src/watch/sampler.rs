@@ -1,48 +1,51 @@
-//! Where moments come from: the machine, a tree, a recorded host, or a recording being played.
+//! Reads moments off a machine, a tree or a recorded host, and makes rates of two.
 
 use super::recorder::Recorder;
-use crate::cli::From;
-use crate::exit::{Code, Failure};
-use crate::output;
-use anyhow::{Context, Result};
+use crate::refusal::Refusal;
 use std::path::Path;
-use wakewatt_core::cpuset::MAX_CPUS;
 use wakewatt_core::facts::{Cpus, Domain, holders::Holders};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_core::watch::counters::{Clocks, FromSource, Reader};
-use wakewatt_core::watch::recording::{self, Recording};
 use wakewatt_core::watch::{Counters, Layout, Rates, Reading, Sources, discover::discover};
 use wakewatt_host::kept::KeptFiles;
 use wakewatt_host::live::Live;
-use wakewatt_host::{clock, input, own_usage};
+use wakewatt_host::{clock, own_usage, recorded};
 
 /// Holders are looked for when the limit changes, and once in this many intervals: it walks all of /proc.
 const HOLDERS_EVERY: u64 = 30;
 
-/// Moments.
-pub enum Feed {
-    /// As they happen.
-    Live(Box<Sampler>),
-    /// As they happened.
-    Play(Box<Player>),
+/// What is watched.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'a> {
+    /// This machine.
+    Here,
+    /// A tree that holds sys/ and proc/.
+    Tree(&'a Path),
+    /// A recorded host.
+    Recorded(&'a Path),
 }
 
-impl Feed {
-    /// What there is to watch.
-    pub fn layout(&self) -> &Layout {
-        match self {
-            Feed::Live(sampler) => &sampler.layout,
-            Feed::Play(player) => &player.recording.layout,
-        }
+impl Place<'_> {
+    fn source(self) -> Result<Box<dyn Source>, Refusal> {
+        let bad = |why: String| Refusal::File(why);
+        Ok(match self {
+            Place::Here => Box::new(Live::this_machine()),
+            Place::Tree(folder) => Box::new(Live::sysroot(folder).map_err(|e| bad(e.to_string()))?),
+            Place::Recorded(file) => Box::new(recorded::open(file).map_err(|e| bad(e.to_string()))?),
+        })
     }
 
-    /// Ends a recording; an error when it is not whole.
-    pub fn finish(&mut self, why: &str) -> Result<()> {
-        match self {
-            Feed::Live(sampler) => sampler.recorder.take().map_or(Ok(()), |r| r.finish(why)),
-            Feed::Play(_) => Ok(()),
-        }
+    /// Its files kept open, so that a moment costs no path walks.
+    fn reader(self, n_files: usize) -> Result<Box<dyn Reader>, Refusal> {
+        let bad = |why: String| Refusal::File(why);
+        Ok(match self {
+            Place::Here => Box::new(KeptFiles::new(Live::this_machine(), n_files)),
+            Place::Tree(folder) => {
+                Box::new(KeptFiles::new(Live::sysroot(folder).map_err(|e| bad(e.to_string()))?, n_files))
+            }
+            Place::Recorded(_) => Box::new(FromSource::new(self.source()?)),
+        })
     }
 }
 
@@ -63,18 +66,13 @@ pub struct Sampler {
 
 impl Sampler {
     /// Looks at the machine, tree or recorded host.
-    pub fn open(from: &From, sources: Sources) -> Result<Sampler> {
-        let source = crate::cmd::open(from)?;
+    pub fn open(place: Place<'_>, sources: Sources) -> Result<Sampler, Refusal> {
+        let source = place.source()?;
         let layout = discover(&*source, sources);
-        let n_files = layout.files.len();
-        let reader: Box<dyn Reader> = match (&from.host, &from.sysroot) {
-            (Some(_), _) => Box::new(FromSource::new(crate::cmd::open(from)?)),
-            (_, Some(folder)) => Box::new(KeptFiles::new(Live::sysroot(folder)?, n_files)),
-            _ => Box::new(KeptFiles::new(Live::this_machine(), n_files)),
-        };
+        let reader = place.reader(layout.files.len())?;
         Ok(Sampler {
             layout,
-            is_still: from.host.is_some(),
+            is_still: matches!(place, Place::Recorded(_)),
             recorder: None,
             reader,
             source,
@@ -85,7 +83,7 @@ impl Sampler {
     }
 
     /// From now on writes every moment into a folder, up to so many bytes.
-    pub fn record(&mut self, folder: &Path, limit_bytes: u64) -> Result<()> {
+    pub fn record(&mut self, folder: &Path, limit_bytes: u64) -> Result<(), Refusal> {
         self.recorder = Some(Recorder::create(folder, &self.layout, limit_bytes)?);
         Ok(())
     }
@@ -146,54 +144,5 @@ impl Sampler {
             };
         }
         self.holders_of = limit;
-    }
-}
-
-/// Plays a recording.
-pub struct Player {
-    /// All of it.
-    pub recording: Recording,
-}
-
-impl Player {
-    /// Reads `DIR/counters.watch`, or the file itself.
-    pub fn open(path: &Path) -> Result<Player> {
-        let file = if path.is_dir() { path.join(recording::FILE) } else { path.to_path_buf() };
-        let hint =
-            || format!("{}: cannot be played; make a recording with: wakewatt watch --record DIR", file.display());
-        let bytes = input::read(&file, input::WATCH)?;
-        let text = String::from_utf8_lossy(&bytes);
-        let decode = |json: &str| serde_json::from_str(json).map_err(|e| e.to_string());
-        let recording = recording::read(&text, decode).with_context(hint)?;
-        // Anything above is no CPU, and would be given room on the screen.
-        if recording.layout.cpus.iter().any(|c| c.cpu >= MAX_CPUS) {
-            return Err(Failure::error(Code::BadFile, format!("{}: it names impossible CPUs", file.display())));
-        }
-        if recording.moments.len() < 2 {
-            let n = recording.moments.len();
-            let why = format!("{}: holds {n} moments; a rate needs two", file.display());
-            return Err(Failure::error(Code::BadFile, why));
-        }
-        if let Some(trouble) = &recording.trouble {
-            output::remark(&format!("{}: {trouble}", file.display()));
-        } else if recording.end.is_none() {
-            output::remark(&format!(
-                "{}: it was cut off (no end line); all {} whole moments are here",
-                file.display(),
-                recording.moments.len()
-            ));
-        }
-        Ok(Player { recording })
-    }
-
-    /// Intervals in it.
-    pub fn n_intervals(&self) -> usize {
-        self.recording.moments.len() - 1
-    }
-
-    /// One interval.
-    pub fn rates(&self, at: usize) -> Option<Rates> {
-        let (then, now) = (self.recording.moments.get(at)?, self.recording.moments.get(at + 1)?);
-        Some(Rates::between(&self.recording.layout, then, now))
     }
 }

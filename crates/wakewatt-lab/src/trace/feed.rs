@@ -1,8 +1,9 @@
 //! Wake-up latency for `watch --trace`: what the probe counted since it was last asked.
 
-use super::names::Names;
-use crate::cmd::watch::LatencyFeed;
-use anyhow::Result;
+use super::names::{Names, settings};
+use super::refused;
+use crate::refusal::Refusal;
+use crate::watch::LatencyFeed;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::traced::rows;
 use wakewatt_core::samples::wakes::WakeCounters;
@@ -13,7 +14,7 @@ use wakewatt_probes::wake::{Scope, Spec, WakeProbe};
 
 /// An attached probe and its last reading.
 #[derive(Debug)]
-pub(crate) struct WakeFeed {
+pub struct WakeFeed {
     probe: WakeProbe,
     names: Names,
     last: WakeCounters,
@@ -21,13 +22,13 @@ pub(crate) struct WakeFeed {
 
 impl WakeFeed {
     /// Attaches.
-    pub(crate) fn attach(src: &dyn Source) -> Result<WakeFeed> {
-        let facts: Snapshot = super::settings(src);
+    pub fn attach(src: &dyn Source) -> Result<WakeFeed, Refusal> {
+        let facts: Snapshot = settings(src);
         let names = Names::of(&facts);
         let (n_states, polling_state) = (names.n_states(), names.polling());
         let spec = Spec { scope: Scope::Machine, n_states, polling_state, record_bytes: None, is_empty: false };
-        let mut probe = WakeProbe::attach(&spec).map_err(super::refused)?;
-        let last = probe.read(monotonic_ns()).map_err(super::refused)?;
+        let mut probe = WakeProbe::attach(&spec).map_err(refused)?;
+        let last = probe.read(monotonic_ns()).map_err(refused)?;
         Ok(WakeFeed { probe, names, last })
     }
 }

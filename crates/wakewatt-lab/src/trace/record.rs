@@ -4,30 +4,27 @@
 //! encoder. At a window's end the blocks go to the file with a mark that says how much was lost. A file error ends the
 //! recording, not the trace: it is said once, marked in the file if that still works, and the histograms go on.
 
-use crate::cli::trace::RecordArgs;
-use crate::exit::{Code, Failure};
-use crate::output;
-use anyhow::Result;
-use std::path::Path;
-use std::time::SystemTime;
+use super::header::{now_s, pair_of, settings_of};
+use super::{RecordPlan, refused};
+use crate::context::Lab;
+use crate::refusal::Refusal;
 use wakewatt_core::facts::Snapshot;
-use wakewatt_core::record::wtrace::{Encoder, Ending, Header, Mark, Reader, StateTable, TableState};
-use wakewatt_core::samples::idle_pair::{IdlePair, WakeCause};
+use wakewatt_core::record::wtrace::{Encoder, Ending, Header, Mark, Reader};
 use wakewatt_core::units::show_bytes;
-use wakewatt_host::clock::monotonic_ns;
-use wakewatt_host::kernel_config;
 use wakewatt_host::wtrace_file::{self, RecordError, WtraceFile};
-use wakewatt_probes::wake::{IdleRecord, WakeProbe};
+use wakewatt_probes::wake::WakeProbe;
 
 /// How often the ring buffer is emptied: 128 CPUs at 4000 stays a second fill 3 MB in this time.
 pub(super) const DRAIN_NS: u64 = 100_000_000;
 const RING_BYTES_PER_CPU: u32 = 64 * 1024;
 const MIB: u64 = 1024 * 1024;
+
 /// A recording is read whole; this is beyond what `--record-mib` usually allows.
-pub(super) const MAX_READ: u64 = 4096 * MIB;
+pub const MAX_READ: u64 = 4096 * MIB;
 
 /// A recording under way.
-pub(super) struct Recorder {
+pub(super) struct Recorder<'a> {
+    lab: Lab<'a>,
     file: WtraceFile,
     encoder: Encoder,
     every: u64,
@@ -45,12 +42,13 @@ pub(super) fn ring_bytes(n_cpus: u32) -> u32 {
     (n_cpus.max(16).saturating_mul(RING_BYTES_PER_CPU)).next_power_of_two().min(64 * 1024 * 1024)
 }
 
-impl Recorder {
+impl<'a> Recorder<'a> {
     /// Creates or continues the file. `gaps` is what the probe could not attach.
-    pub(super) fn start(args: &RecordArgs, path: &Path, header: Header) -> Result<Recorder> {
-        let bad = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", path.display()));
-        let max_bytes = args.record_mib.saturating_mul(MIB);
-        let (mut file, encoder, first) = if args.resume {
+    pub(super) fn start(plan: &RecordPlan, header: Header, lab: Lab<'a>) -> Result<Recorder<'a>, Refusal> {
+        let path = &plan.path;
+        let bad = |why: String| Refusal::File(format!("{}: {why}", path.display()));
+        let max_bytes = plan.max_mib.saturating_mul(MIB);
+        let (mut file, encoder, first) = if plan.is_resumed {
             let bytes = wtrace_file::read(path, MAX_READ).map_err(|e| bad(e.to_string()))?;
             let mut reader = Reader::new(&bytes).map_err(|e| bad(e.to_string()))?;
             reader.by_ref().for_each(drop);
@@ -69,7 +67,7 @@ impl Recorder {
             let mut mark = encoder.mark(&Mark::Resumed { at_s: now_s(), is_same_boot });
             // All of them anew: what they were when the recording ended is spread over its marks.
             let unknown = Header { governor: None, limits: Vec::new(), tables: Vec::new(), ..header.clone() };
-            for change in unknown.settings_changed(&header, monotonic_ns()) {
+            for change in unknown.settings_changed(&header, lab.clock.now_ns()) {
                 mark.extend(encoder.mark(&change));
             }
             if reader.good_bytes() + mark.len() as u64 > max_bytes {
@@ -84,15 +82,16 @@ impl Recorder {
                 }
                 _ => e.to_string(),
             };
-            let file = WtraceFile::create(path, args.force, max_bytes).map_err(|e| bad(hint(e)))?;
+            let file = WtraceFile::create(path, plan.is_overwriting, max_bytes).map_err(|e| bad(hint(e)))?;
             let (encoder, first) = Encoder::start(&header);
             (file, encoder, first)
         };
-        file.append(&first).map_err(|e| Failure::error(Code::BadFile, e.to_string()))?;
+        file.append(&first).map_err(|e| Refusal::File(e.to_string()))?;
         Ok(Recorder {
+            lab,
             file,
             encoder,
-            every: args.record_every,
+            every: plan.every,
             window: 0,
             is_open: false,
             n_lost: 0,
@@ -114,7 +113,7 @@ impl Recorder {
     }
 
     /// Opens the next window, if it is one to be recorded.
-    pub(super) fn open(&mut self, probe: &mut WakeProbe, at_ns: u64) -> Result<()> {
+    pub(super) fn open(&mut self, probe: &mut WakeProbe, at_ns: u64) -> Result<(), Refusal> {
         let is_wanted = self.window.is_multiple_of(self.every) && !self.file.is_stopped();
         self.window += 1;
         if is_wanted {
@@ -122,7 +121,7 @@ impl Recorder {
             self.append(&mark);
         }
         self.is_open = is_wanted;
-        probe.record(is_wanted).map_err(super::refused)
+        probe.record(is_wanted).map_err(refused)
     }
 
     /// Takes what the ring buffer holds.
@@ -147,7 +146,7 @@ impl Recorder {
         match self.file.append(blocks) {
             Err(why) => {
                 // Now, not at the end: that may be hours away.
-                output::complain(&format!("{why}; tracing goes on"));
+                self.lab.tell.complain(&format!("{why}; tracing goes on"));
                 self.is_refused = matches!(why, RecordError::Refused { .. });
                 self.complaint = Some(why.to_string());
             }
@@ -186,113 +185,12 @@ impl Recorder {
     }
 }
 
-fn now_s() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs())
-}
-
-/// The probe's record as core knows it: relative to the idle loop's reference time.
-fn pair_of(record: &IdleRecord) -> IdlePair {
-    let flags = record.flags;
-    let from_reference = |at_ns: i64| at_ns.wrapping_sub(record.reference_at_ns.cast_signed());
-    IdlePair {
-        cpu: record.cpu,
-        enter_at_ns: record.enter_at_ns,
-        duration_ns: record.exit_at_ns.saturating_sub(record.enter_at_ns),
-        state: record.state,
-        sleep_length_ns: flags.has_sleep_length.then(|| from_reference(record.sleep_until_ns)),
-        next_event_ns: flags.has_timers.then(|| from_reference(record.next_event_at_ns)),
-        entry_lag_ns: flags.has_timers.then(|| record.enter_at_ns.saturating_sub(record.reference_at_ns)),
-        is_tick_stopped: flags.has_timers.then_some(flags.is_stopped),
-        is_first: flags.is_first,
-        ended_by: WakeCause::of(record.cause),
-        is_tick_fired: flags.has_timers.then_some(flags.is_tick_fired),
-        n_iowait: flags.has_iowait.then_some(record.n_iowait),
-    }
-}
-
-/// What the file says about this machine.
-pub(super) fn header(facts: &Snapshot, n_cpus: u32, args: &RecordArgs, window_ns: u64, gaps: &[String]) -> Header {
-    let uname = rustix::system::uname();
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
-    let header = Header {
-        wakewatt: env!("CARGO_PKG_VERSION").into(),
-        created_at_s: now_s(),
-        boot: boot.map(|b| b.trim().to_string()),
-        kernel: uname.release().to_string_lossy().into_owned(),
-        arch: uname.machine().to_string_lossy().into_owned(),
-        tick_ns: kernel_config::tick_hz().map(|hz| (1_000_000_000 + hz / 2) / hz),
-        n_cpus,
-        sources: vec![
-            "stays: power:cpu_idle".into(),
-            "next event, sleep length, tick: the tick's own structure at entry (struct tick_sched), tick_stop, hrtimer events"
-                .into(),
-            "iowait: the run queue's own count at entry".into(),
-        ],
-        gaps: gaps.to_vec(),
-        window_ns,
-        every_window: args.record_every,
-        ..Header::default()
-    };
-    settings_of(facts, header)
-}
-
-/// The same header with what governors look at as it is now.
-fn settings_of(facts: &Snapshot, header: Header) -> Header {
-    let idle = &facts.idle;
-    let tables = idle.tables().into_iter().map(|(cpus, rows)| StateTable {
-        cpus: cpus.to_string(),
-        states: rows
-            .iter()
-            .map(|r| TableState {
-                index: r.index,
-                name: r.name.clone(),
-                exit_latency_ns: r.exit_latency_ns,
-                target_residency_ns: r.target_residency_ns,
-                is_polling: r.is_polling(),
-                is_enabled: r.is_enabled,
-            })
-            .collect(),
-    });
-    let mut limits: Vec<(String, String)> = Vec::new();
-    limits.extend(facts.qos.global.get().map(|l| ("all".to_string(), l.to_string())));
-    limits.extend(facts.qos.per_cpu.known().map(|(cpus, l)| (cpus.to_string(), l.to_string())));
-    Header {
-        driver: idle.driver.get().cloned(),
-        governor: idle.governor.get().cloned(),
-        tables: tables.collect(),
-        limits,
-        ..header
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn times_become_relative_and_unknown_stays_unknown() {
-        let mut record = IdleRecord {
-            cpu: 3,
-            enter_at_ns: 1_000,
-            exit_at_ns: 5_000,
-            reference_at_ns: 900,
-            next_event_at_ns: 850,
-            sleep_until_ns: 4_900,
-            n_iowait: 2,
-            state: 1,
-            flags: Default::default(),
-            cause: 4,
-        };
-        let bare = pair_of(&record);
-        assert_eq!(
-            (bare.duration_ns, bare.next_event_ns, bare.sleep_length_ns, bare.n_iowait),
-            (4_000, None, None, None)
-        );
-        assert_eq!((bare.is_tick_stopped, bare.ended_by), (None, WakeCause::RemoteWake));
-        record.flags.has_timers = true;
-        record.flags.has_sleep_length = true;
-        let full = pair_of(&record);
-        assert_eq!((full.next_event_ns, full.sleep_length_ns, full.entry_lag_ns), (Some(-50), Some(4_000), Some(100)));
+    fn the_ring_grows_with_the_machine_and_not_for_ever() {
         assert_eq!((ring_bytes(2), ring_bytes(512), ring_bytes(4096)), (1 << 20, 32 << 20, 64 << 20));
     }
 }
