@@ -177,7 +177,11 @@ mod tests {
     #[test]
     fn every_synthetic_report_opens_prints_fits_and_calls_nobody() {
         if !is_installed() {
-            return skipped("every_synthetic_report_opens_prints_fits_and_calls_nobody", Lacks::Program("chromium"), "no browser");
+            return skipped(
+                "every_synthetic_report_opens_prints_fits_and_calls_nobody",
+                Lacks::Program("chromium"),
+                "no browser",
+            );
         }
         let folder = std::env::var("WAKEWATT_PICTURES").map(PathBuf::from);
         let temporary = tempfile::tempdir().unwrap();

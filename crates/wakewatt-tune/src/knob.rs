@@ -10,13 +10,12 @@
 //! that shows its choices, `[chosen] other`), `partition:FOLDER` (a cgroup that takes CPUs away from everybody else),
 //! `file:PATH` (a whole regular file).
 
-use crate::{knobs, words};
+pub use crate::site::{Site, Valid, text};
+use crate::words;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
-use wakewatt_core::source::{Read, Source};
-use wakewatt_core::units::show_khz;
+use wakewatt_core::source::Source;
 
 /// When a knob is turned: from first to last. What lies later may depend on what lies earlier.
 #[derive(
@@ -146,104 +145,6 @@ pub struct About {
     pub source: &'static str,
 }
 
-/// The values a site takes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Valid {
-    /// One of these words.
-    Words(Vec<String>),
-    /// A frequency in this range; `min` and `max` are words for its ends.
-    Khz {
-        /// Lowest.
-        min: u64,
-        /// Highest.
-        max: u64,
-    },
-    /// A whole number in this range; `min` and `max` are words for its ends.
-    Number {
-        /// Lowest.
-        min: u64,
-        /// Highest.
-        max: u64,
-    },
-    /// `on` or `off`, written as these texts.
-    Switch {
-        /// Text for on.
-        on: String,
-        /// Text for off.
-        off: String,
-    },
-    /// The knob itself decides; this says how.
-    Text(String),
-}
-
-impl Valid {
-    /// A switch whose file says 1 for on.
-    pub fn one_is_on() -> Valid {
-        Valid::Switch { on: "1".into(), off: "0".into() }
-    }
-    /// A switch whose file says 1 for off.
-    pub fn one_is_off() -> Valid {
-        Valid::Switch { on: "0".into(), off: "1".into() }
-    }
-}
-
-impl std::fmt::Display for Valid {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Valid::Words(words) => f.write_str(&words.join(", ")),
-            Valid::Khz { min, max } => write!(f, "{} to {}, min, max", show_khz(*min), show_khz(*max)),
-            Valid::Number { min, max } => write!(f, "{min} to {max}"),
-            Valid::Switch { .. } => f.write_str("on, off"),
-            Valid::Text(how) => f.write_str(how),
-        }
-    }
-}
-
-/// One place where a knob can be turned.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Site {
-    /// The setting's full name, `idle.state.C6`.
-    pub name: String,
-    /// Which one it is: `cpu3`, `policy0`, `eth0`, `machine`.
-    pub place: String,
-    /// The CPUs it reaches; empty for what is no matter of CPUs.
-    pub cpus: CpuSet,
-    /// The file (or scheme, see above).
-    pub path: String,
-    /// The text there now.
-    pub now: Option<String>,
-    /// Why there is none.
-    pub unread: Option<String>,
-    /// What it takes.
-    pub valid: Valid,
-    /// The hardware is known to refuse it here, and why.
-    pub refusal: Option<String>,
-}
-
-impl Site {
-    /// A site at a file, with the value read there.
-    pub fn at(
-        source: &dyn Source,
-        name: &str,
-        place: impl Into<String>,
-        cpus: CpuSet,
-        path: String,
-        valid: Valid,
-    ) -> Site {
-        let (now, unread) = match text(source, &path) {
-            Ok(now) => (Some(now), None),
-            Err(error) => (None, Some(error.detail)),
-        };
-        Site { name: name.into(), place: place.into(), cpus, path, now, unread, valid, refusal: None }
-    }
-}
-
-/// The text of an attribute, without the end of its line.
-pub fn text(source: &dyn Source, path: &str) -> Read<String> {
-    source.read(path).map(|bytes| String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_string())
-}
-
 /// The host a knob looks at.
 pub struct Host<'a> {
     /// Where files are read.
@@ -272,24 +173,6 @@ impl<'a> Host<'a> {
     /// Is the file there?
     pub fn has(&self, path: &str) -> bool {
         self.source.read(path).is_ok()
-    }
-}
-
-/// Sites found by their path, each knob asked once: asking means reading a file per CPU.
-#[derive(Default)]
-pub struct SitesByPath {
-    known: BTreeMap<&'static str, BTreeMap<String, Site>>,
-}
-
-impl SitesByPath {
-    /// The knob of a setting, and its site at this path.
-    pub fn find(&mut self, host: &Host<'_>, name: &str, path: &str) -> Option<(&'static dyn Knob, &Site)> {
-        let knob = knobs::find(name)?;
-        let sites = self.known.entry(knob.about().id).or_insert_with(|| {
-            let sites = knob.sites(host).unwrap_or_default();
-            sites.into_iter().map(|site| (site.path.clone(), site)).collect()
-        });
-        sites.get(path).map(|site| (knob, site))
     }
 }
 

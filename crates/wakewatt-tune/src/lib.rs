@@ -9,9 +9,11 @@
 #![forbid(unsafe_code)]
 
 pub mod nearest;
-pub mod knob;
+pub mod site;
 pub mod words;
+pub mod knob;
 pub mod knobs;
+pub mod sites;
 pub mod request;
 pub mod profile;
 pub mod resolve;

@@ -6,8 +6,9 @@
 use crate::apply::Hands;
 use crate::boot::check::{Check, Verdict as BootVerdict, Wanted, check};
 use crate::journal::{Entry, Journal, OwnerNow, Phase};
-use crate::knob::{Host, Kept, SitesByPath};
+use crate::knob::{Host, Kept};
 use crate::planning::also_set_by;
+use crate::sites::SitesByPath;
 use crate::{knobs, resolve};
 use serde::Serialize;
 use std::collections::BTreeSet;

@@ -175,9 +175,9 @@ fn fault(uid: u32, mode: u32, is_link: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wakewatt_testing::{Lacks, skipped};
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
     use std::process::Command;
+    use wakewatt_testing::{Lacks, skipped};
 
     #[test]
     fn what_others_may_write_is_no_file_for_root() {

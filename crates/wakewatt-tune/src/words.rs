@@ -1,6 +1,6 @@
 //! Words and texts: what a person says of a setting, and what the file says, for the forms that most knobs have.
 
-use crate::knob::{Site, Valid};
+use crate::site::{Site, Valid};
 use wakewatt_core::units::show_khz;
 
 /// What most knobs do with a word.

@@ -5,9 +5,9 @@
 
 use wakewatt_host::live::Live;
 use wakewatt_host::sink::{LiveSink, Sink};
+use wakewatt_testing::{Lacks, skipped};
 use wakewatt_tune::knob::{Host, Knob, Site};
 use wakewatt_tune::knobs::find;
-use wakewatt_testing::{Lacks, skipped};
 
 /// Puts a file back, whatever happens.
 struct Back<'a> {

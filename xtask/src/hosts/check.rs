@@ -1,7 +1,8 @@
 //! Compares every value of `inspect --json` with the raw text: the same, a gap where there is none, and nothing lost.
 
+use super::content::Content;
 use super::expect::{self, Shape};
-use super::raw::{Content, Raw};
+use super::raw::Raw;
 use super::tables::{self, Column, Named};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

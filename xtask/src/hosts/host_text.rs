@@ -2,7 +2,7 @@
 //!
 //! It knows values, errors and `each`; folder lists and registers are not compared and are skipped.
 
-use super::raw::Content;
+use super::content::Content;
 use std::collections::BTreeMap;
 
 /// Parses the text; a line it does not understand is skipped, as it can then only be missed, not misread.

@@ -7,6 +7,7 @@
 mod check;
 mod expect;
 pub(crate) mod find;
+mod content;
 mod host_text;
 mod raw;
 mod tables;

@@ -3,23 +3,11 @@
 //! A folder is walked with `std::fs`; a `.host` file is read by the small parser in `host_text`. Both become one map
 //! from the machine's path to what is there. Nothing is interpreted here; `expect` does that.
 
+use super::content::Content;
 use super::host_text;
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-
-/// What lies at a path.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Content {
-    /// Bytes.
-    Bytes(Vec<u8>),
-    /// There, but it gave an error (denied, unreadable).
-    Error,
-    /// Recorded as not there.
-    Absent,
-    /// A symbolic link.
-    Link(String),
-}
 
 /// A recorded machine.
 #[derive(Debug, Default)]

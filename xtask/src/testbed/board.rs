@@ -1,10 +1,10 @@
 //! The border between the testbed and an architecture: what a board has to answer.
 //!
 //! One file or folder per architecture (`x86`, `arm`). Everything else, the kernel package, the initramfs, the results and
-//! the running, is common. To add an architecture: a variant of `Arch`, an implementation of `Board`, a line in `of`.
+//! the running, is common. To add an architecture: a variant of `Arch`, an implementation of `Board`, a line in `boards`.
 
 use super::kernel::Kernel;
-use super::machine::{Arch, Idle, Machine};
+use super::machine::{Idle, Machine};
 use anyhow::Result;
 use std::path::Path;
 
@@ -45,10 +45,7 @@ pub(crate) trait Board {
     fn qemu_args(&self, machine: &Machine, kernel: &Kernel, work_dir: &Path) -> Result<Vec<String>>;
 }
 
-/// The board of an architecture.
-pub(crate) fn of(arch: Arch) -> &'static dyn Board {
-    match arch {
-        Arch::X86 => &super::x86::Pc,
-        Arch::Arm => &super::arm::Virt,
-    }
+/// A path inside a QEMU option, where a comma ends the value unless doubled.
+pub(super) fn escaped(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
 }

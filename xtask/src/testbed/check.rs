@@ -5,7 +5,7 @@
 
 use super::machine::Machine;
 use super::run::{self, Ending, Job};
-use super::{board, expect, kernel, package, wakewatt};
+use super::{boards, expect, kernel, package, wakewatt};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ pub(super) fn check(files: &[PathBuf], binary: Option<&Path>, is_strict: bool) -
     for path in files {
         let machine = Machine::read(path)?;
         // A binary that was named is one for this host; machines of other architectures take what is built for them.
-        let binary = binary.filter(|_| board::of(machine.arch).debian_arch() == kernel::host_arch());
+        let binary = binary.filter(|_| boards::of(machine.arch).debian_arch() == kernel::host_arch());
         if let Some(why) = unavailable(&machine, binary) {
             println!("{:24} skipped: {why}", machine.name);
             is_right &= !is_strict;
@@ -52,7 +52,7 @@ pub(super) fn check(files: &[PathBuf], binary: Option<&Path>, is_strict: bool) -
 
 /// Why this machine cannot be booted here, if so.
 pub(super) fn unavailable(machine: &Machine, binary: Option<&Path>) -> Option<String> {
-    let board = board::of(machine.arch);
+    let board = boards::of(machine.arch);
     let missing = board.programs().into_iter().find(|(program, _)| crate::bench::installed(program).is_none());
     if let Some((program, package)) = missing {
         return Some(format!("{program} is missing (Debian package {package})"));
@@ -61,7 +61,7 @@ pub(super) fn unavailable(machine: &Machine, binary: Option<&Path>) -> Option<St
         let arch = board.debian_arch();
         return Some(format!("dpkg does not know {arch} (sudo dpkg --add-architecture {arch} && sudo apt-get update)"));
     }
-    if let Err(error) = kernel::get(board, &machine.kernel) {
+    if let Err(error) = kernel::get(board.debian_arch(), &machine.kernel) {
         return Some(format!("no kernel: {error:#}"));
     }
     if binary.is_some() {

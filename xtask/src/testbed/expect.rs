@@ -3,7 +3,7 @@
 //! Pure: file and document in, sentences out. Compared is what the file gives by number or name; what it leaves out is the
 //! kernel's choice. Memory per node is not compared, since the kernel keeps some for itself.
 
-use super::board;
+use super::boards;
 use super::machine::Machine;
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ impl Check<'_> {
         if machine.idle.is_empty() {
             return;
         }
-        let board = board::of(machine.arch);
+        let board = boards::of(machine.arch);
         let idle = &self.inspect["idle"];
         if let Some(driver) = board.idle_driver() {
             self.same("idle driver", &idle["driver"]["value"], &json!(driver));
@@ -97,7 +97,7 @@ impl Check<'_> {
             }
             return;
         };
-        if let Some(driver) = board::of(machine.arch).cpufreq_driver() {
+        if let Some(driver) = boards::of(machine.arch).cpufreq_driver() {
             self.same_everywhere("cpufreq driver", &policies["driver"], &json!(driver));
         }
         let khz: Vec<u64> = machine.pstate.iter().map(|state| u64::from(state.mhz) * 1000).collect();

@@ -4,7 +4,6 @@
 //! for a newer one. Signed and unsigned packages hold the same kernel; the signed one is preferred because every Debian
 //! mirror has it. Cloud and real-time flavours are left out: they lack drivers the machines need.
 
-use super::board::Board;
 use super::package;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -22,14 +21,13 @@ pub(crate) struct Kernel {
     pub busybox: PathBuf,
 }
 
-/// Gets the kernel of a series or version.
-pub(crate) fn get(board: &dyn Board, wanted: &str) -> Result<Kernel> {
+/// Gets the kernel of a series or version for an architecture, as Debian names that.
+pub(crate) fn get(arch: &str, wanted: &str) -> Result<Kernel> {
     let cache = super::cache()?.join("packages");
     std::fs::create_dir_all(&cache).with_context(|| format!("{}: not writable", cache.display()))?;
     // One at a time, or two runs would fetch the same package.
     let lock = std::fs::File::create(cache.join(".lock"))?;
     lock.lock().context("target/testbed/packages/.lock: cannot be locked")?;
-    let arch = board.debian_arch();
     let suffix = if arch == host_arch() { String::new() } else { format!(":{arch}") };
     let tree = kernel_tree(wanted, arch, &suffix, &cache)?;
     let busybox = package::get(&format!("busybox-static{suffix}"), &cache)?.join("bin/busybox");

@@ -9,9 +9,9 @@
 use super::check::unavailable;
 use super::machine::Machine;
 use super::run::{self, Ending, Job};
+use super::step::Step;
 use super::{prove, two_nodes, wakewatt};
 use anyhow::{Result, bail};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,20 +20,6 @@ const LIMIT: Duration = Duration::from_secs(400);
 const FOLDER: &str = "/tmp/live";
 /// Said where the trace's count of requests and the kernel's count of entries are far apart.
 const DOUBT: &str = "the driver went elsewhere";
-
-/// A command, and what is expected of it.
-pub(super) struct Step {
-    /// Arguments of wakewatt, as a shell reads them; in the folder above.
-    pub words: &'static str,
-    /// The exit code.
-    pub code: u8,
-    /// What standard output or error must hold.
-    pub says: &'static [&'static str],
-    /// Whether every idle state has to be named.
-    pub names_states: bool,
-    /// What is wrong with the document on standard output.
-    pub json: Option<fn(&Value) -> Vec<String>>,
-}
 
 const fn step(words: &'static str, says: &'static [&'static str], names_states: bool) -> Step {
     Step { words, code: 0, says, names_states, json: None }

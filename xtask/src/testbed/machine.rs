@@ -5,9 +5,8 @@
 //! misspelt one would otherwise boot a machine that its author did not describe. Left out: everything the kernel finds by
 //! itself; such things go into `qemu_args` until two machines need them.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde::Deserialize;
-use std::path::Path;
 use wakewatt_core::cpuset::CpuSet;
 
 /// A machine to be built.
@@ -150,31 +149,13 @@ pub(crate) struct Dimm {
 }
 
 impl Machine {
-    /// Reads and checks a file.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| {
-            format!("{}: not readable; `cargo xtask testbed list` names the machines", path.display())
-        })?;
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        Self::parse(&name, &text).with_context(|| format!("{}", path.display()))
-    }
-
-    /// The same from text.
-    pub(crate) fn parse(name: &str, text: &str) -> Result<Self> {
-        let mut machine: Self = toml::from_str(text)?;
-        machine.name = name.to_string();
-        machine.check()?;
-        super::board::of(machine.arch).check(&machine)?;
-        Ok(machine)
-    }
-
     /// Number of CPUs.
     pub(crate) fn n_cpus(&self) -> u32 {
         self.cpus.sockets * self.cpus.cores * self.cpus.threads
     }
 
     /// Rules that hold for every architecture.
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         let Cpus { sockets, cores, threads } = self.cpus;
         if [sockets, cores, threads].contains(&0) || u64::from(sockets) * u64::from(cores) * u64::from(threads) > 255 {
             bail!("cpus: {sockets} x {cores} x {threads} CPUs; give 1 to 255 in all");

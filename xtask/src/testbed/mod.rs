@@ -7,6 +7,7 @@
 mod arm;
 mod attribution;
 mod board;
+mod boards;
 mod check;
 mod expect;
 mod guest;
@@ -18,6 +19,7 @@ mod modules;
 mod package;
 mod prove;
 mod run;
+mod step;
 mod two_nodes;
 mod wakewatt;
 mod x86;
@@ -154,7 +156,7 @@ fn run_command(args: &RunArgs) -> Result<ExitCode> {
     let machine = Machine::read(&machine_file(&args.machine))?;
     let wakewatt = wakewatt::find(machine.arch, args.binary.as_deref())?;
     if wakewatt.is_none() {
-        let triple = board::of(machine.arch).triple();
+        let triple = boards::of(machine.arch).triple();
         eprintln!(
             "testbed: no wakewatt for {triple} is built, so none goes inside; cargo build -p wakewatt, or --binary"
         );

@@ -6,7 +6,8 @@
 //! that locks up before its first program runs is booted again: QEMU's threads now and then lose an interrupt between
 //! emulated CPUs there, which says nothing about wakewatt.
 
-use super::board::{self, Board};
+use super::board::{Board, escaped};
+use super::boards;
 use super::guest::{self, Inside, Results};
 use super::kernel::{self, Kernel};
 use super::machine::Machine;
@@ -70,8 +71,8 @@ const MAX_BOOTS: usize = 3;
 /// Runs it.
 pub(super) fn run(job: &Job) -> Result<Ran> {
     let interrupted = interrupted()?;
-    let board = board::of(job.machine.arch);
-    let kernel = kernel::get(board, &job.machine.kernel)?;
+    let board = boards::of(job.machine.arch);
+    let kernel = kernel::get(board.debian_arch(), &job.machine.kernel)?;
     let work = work_folder(&super::cache()?)?;
     let lock = File::create(job.out.join(".lock")).with_context(|| format!("{}: not writable", job.out.display()))?;
     if lock.try_lock().is_err() {
@@ -180,11 +181,6 @@ fn arguments(job: &Job, board: &dyn Board, kernel: &Kernel, work: &Path) -> Resu
     }
     args.extend(job.machine.qemu_args.iter().cloned());
     Ok(args)
-}
-
-/// A path inside a QEMU option, where a comma ends the value unless doubled.
-pub(super) fn escaped(path: &Path) -> String {
-    path.display().to_string().replace(',', ",,")
 }
 
 /// The process; killed and waited for when it is dropped.

@@ -5,7 +5,7 @@
 //! no meter and a management controller without DCMI, so how that is told is looked at too. `doctor` is left out: it takes
 //! two minutes here.
 
-use super::live::Step;
+use super::step::Step;
 use serde_json::Value;
 
 const fn step(words: &'static str, code: u8, says: &'static [&'static str], json: fn(&Value) -> Vec<String>) -> Step {

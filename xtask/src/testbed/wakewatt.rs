@@ -1,6 +1,6 @@
 //! The wakewatt that goes inside: found among the builds, or given.
 
-use super::board;
+use super::boards;
 use super::machine::Arch;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub(super) fn find(arch: Arch, given: Option<&Path>) -> Result<Option<PathBuf>> 
         }
         return Ok(Some(given.to_path_buf()));
     }
-    let triple = board::of(arch).triple();
+    let triple = boards::of(arch).triple();
     let target = super::target();
     let built = ["release", "debug"].map(|profile| target.join(triple).join(profile).join("wakewatt"));
     let age = |path: &PathBuf| std::fs::metadata(path).and_then(|m| m.modified()).ok();
@@ -45,7 +45,7 @@ pub(super) fn made(arch: Arch, given: Option<&Path>) -> Result<PathBuf> {
 pub(super) fn stripped(binary: &Path, arch: Arch, work_dir: &Path) -> Result<PathBuf> {
     let place = work_dir.join("wakewatt");
     // Debian's names: x86_64-linux-gnu-strip, aarch64-linux-gnu-strip.
-    let strip = format!("{}-strip", board::of(arch).triple().replace("-unknown", ""));
+    let strip = format!("{}-strip", boards::of(arch).triple().replace("-unknown", ""));
     let status = Command::new(strip).arg("-o").arg(&place).arg(binary).stderr(Stdio::null()).status();
     // No strip for that architecture: the whole file does as well.
     if !status.is_ok_and(|status| status.success()) {

@@ -20,17 +20,11 @@ const KNOWN: &[(&str, &str)] = &[
     ("wakewatt-core/compare", "effects runs"),
     ("wakewatt-core/samples", "busy experiment"),
     ("wakewatt-core/watch", "document summary"),
-    ("wakewatt-host/place", "draft folder target"),
-    ("wakewatt-lab/shop", "level rules"),
-    ("wakewatt-tune", "journal knob knobs left transaction undo words"),
-    ("wakewatt-tune/boot", "argument parameters plan"),
+    ("wakewatt-tune", "knobs left transaction undo"),
     ("wakewatt/cmd/load", "shop shop_text"),
     ("wakewatt/report", "charts data html trace view"),
     ("wakewatt/report", "study_verdict verdict"),
     ("wakewatt/report/view", "experiment samples"),
-    ("xtask/hosts", "host_text raw"),
-    ("xtask/testbed", "arm board guest kernel machine run wakewatt x86"),
-    ("xtask/testbed", "live two_nodes"),
 ];
 
 fn top() -> PathBuf {

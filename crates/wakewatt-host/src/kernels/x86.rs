@@ -136,9 +136,9 @@ narrow!("0", "16", "32", "48", "64", "80", "96", "112", "128", "144", "160", "17
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wakewatt_testing::{Lacks, skipped};
     use std::arch::x86_64::{__m256d, _mm256_loadu_pd, _mm256_storeu_pd};
     use std::hint::black_box;
+    use wakewatt_testing::{Lacks, skipped};
 
     /// What eight registers of 256 bits hold after a loop that ran while they were in use. Only an optimised build keeps
     /// them in registers: `make v3`.

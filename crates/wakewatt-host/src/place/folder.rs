@@ -1,7 +1,7 @@
 //! A folder, reached step by step and kept open: what is renamed on the way afterwards no longer matters.
 
 use super::trust::Who;
-use super::{Place, PlaceError, shown, temporary_name};
+use super::{PlaceError, shown, temporary_name};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, readlinkat, unlinkat};
 use rustix::io::Errno;
@@ -62,11 +62,10 @@ impl Folder {
         &self.path
     }
 
-    /// A file in it.
-    pub fn place(&self, name: &str) -> Result<Place, PlaceError> {
+    /// The same folder, open once more.
+    pub(super) fn again(&self) -> Result<Folder, PlaceError> {
         let fd = self.fd.try_clone().map_err(|e| PlaceError::system(&self.path, "open it", e))?;
-        let folder = Folder { fd, path: self.path.clone(), who: self.who };
-        Place::in_folder(folder, OsStr::new(name), &self.path.join(name))
+        Ok(Folder { fd, path: self.path.clone(), who: self.who })
     }
 
     /// Can files be made here? One is, without a name where the file system can do that.

@@ -29,6 +29,13 @@ enum Target {
     Open(OwnedFd),
 }
 
+impl Folder {
+    /// A file in it.
+    pub fn place(&self, name: &str) -> Result<Place, PlaceError> {
+        Place::in_folder(self.again()?, OsStr::new(name), &self.path().join(name))
+    }
+}
+
 impl Place {
     /// Looks at it; nothing is made yet.
     pub fn of(path: &Path) -> Result<Place, PlaceError> {

@@ -14,16 +14,14 @@
 use super::Shop;
 use super::client::{Failure, Generator, Pace, Tally, client_spec};
 use super::rules::broken_rules;
-use super::usage::{CpuOf, Usage, Used};
+use super::usage::{CpuOf, GeneratorUse, Usage, Used};
 use crate::bench::IdleBaseline;
 use crate::load::rules::{Beside, environment, silences};
 use crate::load::usage::{load_average, n_smis};
 use crate::meters::Meters;
 use crate::noise::NoiseCounters;
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::broken_rule::BrokenRule;
 use wakewatt_core::samples::energy::EnergySample;
@@ -44,21 +42,6 @@ pub fn default_phases(length: Length) -> [u64; 4] {
         Length::SpecLike => [s(10), s(30), s(240), s(30)],
         _ => [s(5), s(10), s(60), s(5)],
     }
-}
-
-/// What the clients themselves did in a level.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct GeneratorUse {
-    /// Their threads.
-    pub n_threads: u32,
-    /// CPU time of this program in the window, meters included; none where the kernel does not say.
-    pub cpu_ns: Option<u64>,
-    /// The part of it in the kernel.
-    pub system_ns: Option<u64>,
-    /// From the planned to the real start of requests.
-    pub late: Distribution,
-    /// Failures by kind, in words.
-    pub failures: Vec<(String, u64)>,
 }
 
 /// A level, and what the clients did.

@@ -18,8 +18,8 @@ pub mod server;
 pub mod target;
 pub mod usage;
 
-pub use level::{GeneratorUse, Ran, default_phases};
-pub use usage::CpuOf;
+pub use level::{Ran, default_phases};
+pub use usage::{CpuOf, GeneratorUse};
 
 use crate::load::settings::settings;
 use crate::meters::Meters;

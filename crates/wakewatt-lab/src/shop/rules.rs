@@ -2,7 +2,7 @@
 //!
 //! The reasons are in docs/methods/load.md. An invalid level is shown and marked, never dropped.
 
-use super::level::GeneratorUse;
+use super::usage::GeneratorUse;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::load::{Ask, Level};
 use wakewatt_core::units::show_ns;

@@ -12,11 +12,27 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::distribution::Distribution;
 use wakewatt_core::facts::load::parse_stat;
 use wakewatt_core::samples::load::CpuUse;
 use wakewatt_core::source::Source;
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::own_usage;
+
+/// What the clients themselves did in a level.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct GeneratorUse {
+    /// Their threads.
+    pub n_threads: u32,
+    /// CPU time of this program in the window, meters included; none where the kernel does not say.
+    pub cpu_ns: Option<u64>,
+    /// The part of it in the kernel.
+    pub system_ns: Option<u64>,
+    /// From the planned to the real start of requests.
+    pub late: Distribution,
+    /// Failures by kind, in words.
+    pub failures: Vec<(String, u64)>,
+}
 
 /// Whose CPU time is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -3,10 +3,11 @@
 use super::entries::{add_entries, read_before};
 use super::{Hands, Order, SettingOutcome, SettingResult, outcome};
 use crate::journal::{Journal, Phase};
-use crate::knob::{Host, Kept, SitesByPath, Stage};
+use crate::knob::{Host, Kept, Stage};
 use crate::knobs;
 use crate::request::Place;
 use crate::resolve::{self, Change, Step};
+use crate::sites::SitesByPath;
 use crate::undo::Patience;
 
 /// An application under way.

@@ -14,6 +14,18 @@ pub(crate) use wakewatt_core::facts::boot::is_same_name;
 /// No parameter of the kernel's own list is longer, and the whole line has 2048 bytes on x86.
 const MAX_LENGTH: usize = 256;
 
+/// Parameters that decide whether the machine boots, or that belong to another tool: refused by name.
+const NOT_OURS: &[(&str, &str)] = &[
+    ("root", "decides whether the machine boots; not set here"),
+    ("init", "decides whether the machine boots; not set here"),
+    ("rdinit", "decides whether the machine boots; not set here"),
+    ("initrd", "belongs to the boot loader; not set here"),
+    ("BOOT_IMAGE", "belongs to the boot loader; not set here"),
+    ("isolcpus", "partitions the machine, which is no power setting; set it with TuneD or by hand"),
+    ("nohz_full", "partitions the machine, which is no power setting; set it with TuneD or by hand"),
+    ("rcu_nocbs", "partitions the machine, which is no power setting; set it with TuneD or by hand"),
+];
+
 /// A kernel parameter that holds no character with a meaning to a shell, to GRUB or to the kernel's own splitting.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -53,7 +65,7 @@ impl Argument {
                  digits and . _ - , : / + @ = can"
             )));
         }
-        if let Some(why) = super::parameters::why_not_ours(key) {
+        if let Some(why) = why_not_ours(key) {
             return Err(fail(why.into()));
         }
         Ok(Argument { key: key.into(), value: value.map(Into::into) })
@@ -84,6 +96,11 @@ impl Argument {
         let (key, value) = split_word(word);
         self.has_name(key) && self.value() == value
     }
+}
+
+/// Why a parameter is refused, if it is.
+fn why_not_ours(key: &str) -> Option<&'static str> {
+    NOT_OURS.iter().find(|(k, _)| is_same_name(k, key)).map(|(_, why)| *why)
 }
 
 fn is_key_character(c: char) -> bool {

@@ -113,18 +113,6 @@ pub const PARAMETERS: &[Parameter] = &[
         "an NVMe disk may use power states up to this exit latency; 0 allows none", ""),
 ];
 
-/// Parameters that decide whether the machine boots, or that belong to another tool: refused by name.
-const NOT_OURS: &[(&str, &str)] = &[
-    ("root", "decides whether the machine boots; not set here"),
-    ("init", "decides whether the machine boots; not set here"),
-    ("rdinit", "decides whether the machine boots; not set here"),
-    ("initrd", "belongs to the boot loader; not set here"),
-    ("BOOT_IMAGE", "belongs to the boot loader; not set here"),
-    ("isolcpus", "partitions the machine, which is no power setting; set it with TuneD or by hand"),
-    ("nohz_full", "partitions the machine, which is no power setting; set it with TuneD or by hand"),
-    ("rcu_nocbs", "partitions the machine, which is no power setting; set it with TuneD or by hand"),
-];
-
 /// What is known about a parameter.
 pub fn known(key: &str) -> Option<&'static Parameter> {
     PARAMETERS.iter().find(|p| is_same_name(p.key, key))
@@ -142,11 +130,6 @@ pub fn allow(arguments: &[Argument], is_any_taken: bool) -> Result<(), BootError
         true => Ok(()),
         false => Err(BootError::UnknownParameters { words: argument::join(unknown) }),
     }
-}
-
-/// Why a parameter is refused, if it is.
-pub(crate) fn why_not_ours(key: &str) -> Option<&'static str> {
-    NOT_OURS.iter().find(|(k, _)| is_same_name(k, key)).map(|(_, why)| *why)
 }
 
 /// Traps of a combination, for the notes of a plan.

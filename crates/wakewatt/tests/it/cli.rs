@@ -106,7 +106,11 @@ fn no_color_is_respected_on_a_terminal() {
         command.stdin(Stdio::null()).output().ok().map(|o| String::from_utf8_lossy(&o.stdout).into_owned())
     };
     let Some(plain) = on_terminal(&[("TERM", "xterm"), ("NO_COLOR", "1")]) else {
-        return skipped("no_color_is_respected_on_a_terminal", Lacks::Program("script"), "script (bsdutils) is not installed");
+        return skipped(
+            "no_color_is_respected_on_a_terminal",
+            Lacks::Program("script"),
+            "script (bsdutils) is not installed",
+        );
     };
     assert!(plain.contains("Latency limits") && !plain.contains('\u{1b}'), "{plain}");
     assert!(on_terminal(&[("TERM", "xterm")]).unwrap().contains("\u{1b}[1m"));

@@ -98,7 +98,11 @@ fn a_full_disk_ends_the_recording_and_not_the_trace() {
     let traced = assert_valid(&validator("trace"), "trace", lines[0]);
     let remarks = traced["remarks"].to_string();
     if remarks.contains("recorded ") {
-        return skipped(test, Lacks::Quiet, &format!("other work kept the CPUs from idling, so the disk did not fill: {remarks}"));
+        return skipped(
+            test,
+            Lacks::Quiet,
+            &format!("other work kept the CPUs from idling, so the disk did not fill: {remarks}"),
+        );
     }
     assert!(remarks.contains("recording stopped early") && remarks.contains("No space left"), "{remarks}");
     assert_eq!(lines[1], "code 4", "an output could not be written");
@@ -175,7 +179,11 @@ fn an_overrun_is_counted_and_breaks_nothing() {
     let n_lost = traced["missed"]["n_lost"].as_u64().unwrap();
     let info = info(&file);
     if n_lost == 0 {
-        return skipped(test, Lacks::Quiet, &format!("the storm made only {} idle intervals", info["summary"]["n_pairs"]));
+        return skipped(
+            test,
+            Lacks::Quiet,
+            &format!("the storm made only {} idle intervals", info["summary"]["n_pairs"]),
+        );
     }
     say(&format!("{test}: {n_lost} lost beside {} kept", info["summary"]["n_pairs"]));
     assert!(
@@ -256,7 +264,11 @@ fn intervals_agree_with_sysfs_and_with_their_timers() {
         assert!(at(50) < 500.0, "typically late by {} us", at(50));
     }
     if worst.is_empty() {
-        return skipped("intervals_agree_with_sysfs_and_with_their_timers", Lacks::Quiet, "other work kept the CPUs from idling");
+        return skipped(
+            "intervals_agree_with_sysfs_and_with_their_timers",
+            Lacks::Quiet,
+            "other work kept the CPUs from idling",
+        );
     }
     worst.sort_by(f64::total_cmp);
     say(&format!(

@@ -340,7 +340,9 @@ fn one_capability_is_named_alone_and_both_suffice() {
         command.args(["--inh-caps", &sets, "--bounding-set", &sets, PROGRAM, "trace", "--for", "300ms"]);
         command.stdin(Stdio::null()).output().ok()
     };
-    let Some(lacking) = with("+bpf") else { return skipped(test, Lacks::Program("setpriv"), "setpriv is not installed") };
+    let Some(lacking) = with("+bpf") else {
+        return skipped(test, Lacks::Program("setpriv"), "setpriv is not installed");
+    };
     let err = String::from_utf8_lossy(&lacking.stderr).into_owned();
     if err.contains("setpriv:") {
         return skipped(test, Lacks::Here, &format!("setpriv knows no such capability: {err}"));

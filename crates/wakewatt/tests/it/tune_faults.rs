@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use wakewatt_host::store::Disk;
-use wakewatt_tune::journal::{self, Draft, Entry, Journal, Owner, STATE_DIR};
 use wakewatt_testing::{Lacks, skipped};
+use wakewatt_tune::journal::{self, Draft, Entry, Journal, Owner, STATE_DIR};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const LIMIT: &str = "/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us";

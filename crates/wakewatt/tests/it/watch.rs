@@ -167,7 +167,11 @@ fn sigterm_ends_a_stream_and_its_recording() {
 #[test]
 fn a_full_disk_ends_the_recording_not_the_watching() {
     if !is_root() {
-        return skipped("a_full_disk_ends_the_recording_not_the_watching", Lacks::Root, "needs root to mount a small tmpfs");
+        return skipped(
+            "a_full_disk_ends_the_recording_not_the_watching",
+            Lacks::Root,
+            "needs root to mount a small tmpfs",
+        );
     }
     let dir = tempfile::tempdir().unwrap();
     let mount = std::process::Command::new("mount")

@@ -7,7 +7,7 @@ mod acpi;
 mod numa;
 mod smbios;
 
-use crate::testbed::board::Board;
+use crate::testbed::board::{Board, escaped};
 use crate::testbed::kernel::Kernel;
 use crate::testbed::machine::{Idle, Machine};
 use anyhow::{Context, Result};
@@ -73,13 +73,13 @@ impl Board for Pc {
         if let Some(text) = acpi::ssdt(machine) {
             let table = acpi::compile(&text, work_dir)?;
             args.extend(["-device".into(), "pc-testdev".into()]);
-            args.extend(["-acpitable".into(), format!("file={}", crate::testbed::run::escaped(&table))]);
+            args.extend(["-acpitable".into(), format!("file={}", escaped(&table))]);
         }
         // One file each: QEMU counts a file as one record, and the kernel drops what lies beyond the count.
         for (number, record) in smbios::records(&machine.dimm).iter().enumerate() {
             let file = work_dir.join(format!("dimm{number}.bin"));
             std::fs::write(&file, record).with_context(|| format!("{}: not writable", file.display()))?;
-            args.extend(["-smbios".into(), format!("file={}", crate::testbed::run::escaped(&file))]);
+            args.extend(["-smbios".into(), format!("file={}", escaped(&file))]);
         }
         args.extend(numa::args(machine));
         if machine.has_bmc {

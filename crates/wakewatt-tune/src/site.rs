@@ -1,0 +1,104 @@
+//! One place where a knob can be turned, and the values the kernel takes there.
+
+use serde::Serialize;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::source::{Read, Source};
+use wakewatt_core::units::show_khz;
+
+/// The values a site takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Valid {
+    /// One of these words.
+    Words(Vec<String>),
+    /// A frequency in this range; `min` and `max` are words for its ends.
+    Khz {
+        /// Lowest.
+        min: u64,
+        /// Highest.
+        max: u64,
+    },
+    /// A whole number in this range; `min` and `max` are words for its ends.
+    Number {
+        /// Lowest.
+        min: u64,
+        /// Highest.
+        max: u64,
+    },
+    /// `on` or `off`, written as these texts.
+    Switch {
+        /// Text for on.
+        on: String,
+        /// Text for off.
+        off: String,
+    },
+    /// The knob itself decides; this says how.
+    Text(String),
+}
+
+impl Valid {
+    /// A switch whose file says 1 for on.
+    pub fn one_is_on() -> Valid {
+        Valid::Switch { on: "1".into(), off: "0".into() }
+    }
+    /// A switch whose file says 1 for off.
+    pub fn one_is_off() -> Valid {
+        Valid::Switch { on: "0".into(), off: "1".into() }
+    }
+}
+
+impl std::fmt::Display for Valid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Valid::Words(words) => f.write_str(&words.join(", ")),
+            Valid::Khz { min, max } => write!(f, "{} to {}, min, max", show_khz(*min), show_khz(*max)),
+            Valid::Number { min, max } => write!(f, "{min} to {max}"),
+            Valid::Switch { .. } => f.write_str("on, off"),
+            Valid::Text(how) => f.write_str(how),
+        }
+    }
+}
+
+/// One place where a knob can be turned.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Site {
+    /// The setting's full name, `idle.state.C6`.
+    pub name: String,
+    /// Which one it is: `cpu3`, `policy0`, `eth0`, `machine`.
+    pub place: String,
+    /// The CPUs it reaches; empty for what is no matter of CPUs.
+    pub cpus: CpuSet,
+    /// The file (or scheme, see above).
+    pub path: String,
+    /// The text there now.
+    pub now: Option<String>,
+    /// Why there is none.
+    pub unread: Option<String>,
+    /// What it takes.
+    pub valid: Valid,
+    /// The hardware is known to refuse it here, and why.
+    pub refusal: Option<String>,
+}
+
+impl Site {
+    /// A site at a file, with the value read there.
+    pub fn at(
+        source: &dyn Source,
+        name: &str,
+        place: impl Into<String>,
+        cpus: CpuSet,
+        path: String,
+        valid: Valid,
+    ) -> Site {
+        let (now, unread) = match text(source, &path) {
+            Ok(now) => (Some(now), None),
+            Err(error) => (None, Some(error.detail)),
+        };
+        Site { name: name.into(), place: place.into(), cpus, path, now, unread, valid, refusal: None }
+    }
+}
+
+/// The text of an attribute, without the end of its line.
+pub fn text(source: &dyn Source, path: &str) -> Read<String> {
+    source.read(path).map(|bytes| String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_string())
+}
