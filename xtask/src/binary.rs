@@ -26,18 +26,27 @@ pub(crate) struct Outcome {
     pub code: Option<i32>,
 }
 
+/// How it is built (Cargo.toml).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// What tests run; shares what they have built.
+    Dev,
+    /// What packages hold and published figures are taken of.
+    Dist,
+}
+
 /// Builds the binary in the given profile and says where it lies.
-pub(crate) fn build(is_release: bool) -> Result<PathBuf> {
-    built(cargo(is_release))
+pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
+    built(cargo(profile))
 }
 
 /// The command that builds it; a target or a compiler may be added.
-pub(crate) fn cargo(is_release: bool) -> Command {
+pub(crate) fn cargo(profile: Profile) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--locked", "--package", "wakewatt", "--bin", "wakewatt"]);
     cargo.args(["--message-format", "json-render-diagnostics"]).current_dir(crate::repository());
-    if is_release {
-        cargo.arg("--release");
+    if profile == Profile::Dist {
+        cargo.args(["--profile", "dist"]);
     }
     cargo
 }

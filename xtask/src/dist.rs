@@ -19,7 +19,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let binary = match &args.bin {
         Some(binary) => binary.clone(),
-        None => crate::binary::build(true)?,
+        None => crate::binary::build(crate::binary::Profile::Dist)?,
     };
     let folder = |name: &str| -> Result<PathBuf> {
         let folder = args.dir.join(name);

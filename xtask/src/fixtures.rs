@@ -25,7 +25,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let binary = match &args.bin {
         Some(binary) => binary.clone(),
-        None => binary::build(false)?,
+        None => binary::build(binary::Profile::Dev)?,
     };
     std::fs::create_dir_all(&args.to)?;
     let scratch = tempfile::tempdir()?;

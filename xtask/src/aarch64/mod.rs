@@ -11,6 +11,7 @@
 mod debian;
 mod elf;
 
+use crate::binary::Profile;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,9 +27,9 @@ const LINKER_VARIABLE: &str = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER";
 /// Arguments of `build-aarch64`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Optimised and stripped, as it is shipped; else the debug profile, which is built sooner and runs slower
+    /// Optimised and stripped, as packages hold it; else the debug profile, which is built sooner and runs slower
     #[arg(long)]
-    release: bool,
+    dist: bool,
     /// The compiler; the first that works when not given
     #[arg(long)]
     with: Option<Way>,
@@ -47,7 +48,7 @@ pub(crate) enum Way {
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    println!("{}", build(args.release, args.with)?.display());
+    println!("{}", build(if args.dist { Profile::Dist } else { Profile::Dev }, args.with)?.display());
     Ok(true)
 }
 
@@ -60,10 +61,10 @@ pub(crate) fn need_tools() -> Result<()> {
 }
 
 /// Builds the binary and says where it lies; the way and the size go to standard error.
-pub(crate) fn build(is_release: bool, wanted: Option<Way>) -> Result<PathBuf> {
+pub(crate) fn build(profile: Profile, wanted: Option<Way>) -> Result<PathBuf> {
     let started = Instant::now();
     let (way, compiler) = compiler(wanted)?;
-    let mut cargo = crate::binary::cargo(is_release);
+    let mut cargo = crate::binary::cargo(profile);
     cargo.args(["--target", TARGET]);
     if way != Way::Native {
         need_cross_gcc()?;

@@ -84,7 +84,7 @@ const ALL: &[(&str, Measure)] = &[
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let binary = match &args.bin {
         Some(binary) => binary.clone(),
-        None => crate::binary::build(true)?,
+        None => crate::binary::build(crate::binary::Profile::Dist)?,
     };
     let mut table = String::from("| what | wakewatt | peer | goal | met |\n|---|---|---|---|---|\n");
     print!("{table}");

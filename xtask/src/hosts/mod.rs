@@ -75,7 +75,7 @@ struct Bench<'a> {
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let binary = match &args.bin {
         Some(binary) => binary.clone(),
-        None => binary::build(false)?,
+        None => binary::build(binary::Profile::Dev)?,
     };
     let scratch = tempfile::tempdir()?;
     let hosts = find::hosts(&args.dir, scratch.path())?;

@@ -16,7 +16,7 @@ pub(super) fn find(arch: Arch, given: Option<&Path>) -> Result<Option<PathBuf>> 
     }
     let triple = boards::of(arch).triple();
     let target = super::target();
-    let built = ["release", "debug"].map(|profile| target.join(triple).join(profile).join("wakewatt"));
+    let built = ["dist", "release", "debug"].map(|profile| target.join(triple).join(profile).join("wakewatt"));
     let age = |path: &PathBuf| std::fs::metadata(path).and_then(|m| m.modified()).ok();
     Ok(built.into_iter().filter(|path| age(path).is_some()).max_by_key(age))
 }
@@ -36,8 +36,8 @@ pub(super) fn can_be_made(arch: Arch) -> Result<()> {
 pub(super) fn made(arch: Arch, given: Option<&Path>) -> Result<PathBuf> {
     match (given, arch) {
         (Some(_), _) => find(arch, given)?.context("not there"),
-        (None, Arch::Arm) => crate::aarch64::build(false, None),
-        (None, Arch::X86) => crate::binary::build(false),
+        (None, Arch::Arm) => crate::aarch64::build(crate::binary::Profile::Dev, None),
+        (None, Arch::X86) => crate::binary::build(crate::binary::Profile::Dev),
     }
 }
 

@@ -44,6 +44,7 @@ const PROOFS: &[Proof] = &[
     boot_max_cstate::PROOF,
     deep_idle::PROOF,
     full_node::PROOF,
+    full_node::PROOF_OF_VERSION_2,
     hostile::PROOF,
     undo_exact::PROOF,
     kill_everywhere::PROOF,
