@@ -101,7 +101,8 @@ page:
 	  echo "skipped: the report was not looked at in a browser (Debian package chromium)"; \
 	elif ! ls fixtures/hosts/*.host >/dev/null 2>&1; then echo "skipped: no recorded host to make a report of"; \
 	else set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
-	  $(CARGO) run --quiet --locked --package wakewatt -- doctor --read-only --host "$$(ls fixtures/hosts/*.host | head -1)" --output "$$folder/report.html" >/dev/null; \
+	  $(CARGO) build --quiet --locked --workspace --bin wakewatt; \
+	  $(TARGET)/$(TRIPLE)/debug/wakewatt doctor --read-only --host "$$(ls fixtures/hosts/*.host | head -1)" --output "$$folder/report.html" >/dev/null; \
 	  $(CARGO) xtask screenshot "$$folder/report.html" "$$folder"; fi
 
 bench: needs ## the promised numbers, beside the peers that are installed

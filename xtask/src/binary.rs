@@ -43,11 +43,13 @@ pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
 /// The command that builds it; a target or a compiler may be added.
 pub(crate) fn cargo(profile: Profile) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--locked", "--package", "wakewatt", "--bin", "wakewatt"]);
+    cargo.args(["build", "--quiet", "--locked", "--bin", "wakewatt"]);
     cargo.args(["--message-format", "json-render-diagnostics"]).current_dir(crate::repository());
-    if profile == Profile::Dist {
-        cargo.args(["--profile", "dist"]);
-    }
+    match profile {
+        // The features of the whole workspace, so that what the tests have built is used again.
+        Profile::Dev => cargo.arg("--workspace"),
+        Profile::Dist => cargo.args(["--package", "wakewatt", "--profile", "dist"]),
+    };
     cargo
 }
 

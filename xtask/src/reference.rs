@@ -60,7 +60,9 @@ fn pages() -> Result<BTreeMap<String, String>> {
     let plan = serde_json::to_string_pretty(&wakewatt::schema::experiment_file())? + "\n";
     pages.insert("schema/experiment-file.v1.json".to_string(), plan);
     for published in wakewatt::schema::SCHEMAS {
-        let text = serde_json::to_string_pretty(&wakewatt::schema::document(published))? + "\n";
+        let schema = wakewatt::schema::document(published);
+        jsonschema::meta::validate(&schema).map_err(|e| anyhow::anyhow!("{}: no schema: {e}", published.name))?;
+        let text = serde_json::to_string_pretty(&schema)? + "\n";
         pages.insert(format!("schema/{}.v1.json", published.name), text);
     }
     Ok(pages)

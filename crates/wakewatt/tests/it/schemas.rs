@@ -15,7 +15,7 @@ pub fn validator(command: &str) -> Validator {
 pub fn assert_valid(validator: &Validator, what: &str, text: &str) -> Value {
     let document: Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{what}: not JSON: {e}"));
     let errors: Vec<String> =
-        validator.iter_errors(&document).take(5).map(|e| format!("{}: {e}", e.instance_path)).collect();
+        validator.iter_errors(&document).take(5).map(|e| format!("{}: {e}", e.instance_path())).collect();
     let short = |e: &String| e.chars().take(400).collect::<String>();
     assert!(errors.is_empty(), "{what}: {:#?}", errors.iter().map(short).collect::<Vec<_>>());
     document
