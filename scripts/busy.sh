@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The unit suites on a machine that has no time for them: three times beside twice as many busy loops as CPUs, and once
-# under nice -n 19 beside the same. A test that fails here asserts luck with the clock. What was skipped is listed at the end.
+# under nice -n 19 (without the loops: beside them it would get a hundredth of a CPU). A test that fails here asserts luck
+# with the clock. What was skipped is listed at the end.
 #
 # usage: scripts/busy.sh [ARGUMENT OF CARGO TEST…]
 set -u -o pipefail
@@ -8,11 +9,15 @@ cargo="${CARGO:-cargo}"
 loops=()
 log="$(mktemp)"
 
-# Only loops that this script started, by their number, however it ends.
-clean() {
+# Only loops that this script started, by their number.
+quiet() {
     local loop
     for loop in "${loops[@]}"; do kill "$loop" 2>/dev/null; done
     wait 2>/dev/null
+    loops=()
+}
+clean() {
+    quiet
     rm -f "$log"
 }
 trap clean EXIT
@@ -34,7 +39,8 @@ failed=0
 for run in 1 2 3 nice; do
     if [ "$run" = nice ]; then
         before=(nice -n 19)
-        words="under nice -n 19 beside $n busy loops"
+        words="under nice -n 19"
+        quiet
     else
         before=()
         words="beside $n busy loops, $run of 3"
