@@ -19,7 +19,7 @@ pub const DEEP_NS: u64 = 20_000;
 /// A state with its claimed exit latency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Claim {
-    /// C1E …
+    /// Name of the idle state: C1E.
     pub name: String,
     /// As the driver or the firmware claims it.
     pub exit_latency_ns: u64,
@@ -35,7 +35,7 @@ impl fmt::Display for Claim {
 /// "50us -> C1E (4us); C6 (170us) excluded; 51-169us would be the same".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Resolution {
-    /// The question.
+    /// The limit that was asked for.
     pub limit: LatencyLimit,
     /// The CPUs it holds for.
     pub cpus: CpuSet,

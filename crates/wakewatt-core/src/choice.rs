@@ -43,14 +43,14 @@ pub fn frequency_run(evidence: &Evidence) -> Option<&ExperimentRun> {
 pub enum Subject {
     /// How deep idle CPUs may sleep.
     Idle,
-    /// The frequency governor.
+    /// The frequency governor, turned between arms.
     Frequency,
 }
 
 /// One experiment that could be run.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Candidate {
-    /// What it turns.
+    /// What an experiment about it would turn.
     pub subject: Subject,
     /// At most this much of a request could be won, by what was measured or claimed.
     pub at_stake_ns: f64,

@@ -14,35 +14,35 @@ pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
 /// A quantile with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Quantile {
-    /// 0.99 for p99.
+    /// Which quantile, 0 to 1: 0.99 for the 99th percentile.
     pub q: f64,
-    /// The estimate.
+    /// The estimate: so many of the samples took at most this long.
     pub value_ns: u64,
     /// Lower end of the 95 % interval, from independent samples; real samples are correlated, so take it as a minimum width.
     pub low_ns: u64,
-    /// Upper end.
+    /// Upper end of the 95 % interval.
     pub high_ns: u64,
 }
 
 /// So many samples up to this value (and above the bucket before).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Bucket {
-    /// Upper edge, inclusive.
+    /// Upper edge of the bucket, inclusive; the lower one is the edge of the bucket before.
     pub upto_ns: u64,
-    /// Samples in it.
+    /// How many samples fell into the bucket.
     pub n: u64,
 }
 
 /// A measured latency distribution.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Distribution {
-    /// Samples.
+    /// How many samples were counted.
     pub n: u64,
-    /// Smallest.
+    /// The shortest sample.
     pub min_ns: u64,
-    /// Mean.
+    /// Arithmetic mean of all samples.
     pub mean_ns: f64,
-    /// Largest.
+    /// The longest sample. With few samples it says little about the tail.
     pub max_ns: u64,
     /// Quantiles the sample size supports.
     pub quantiles: Vec<Quantile>,

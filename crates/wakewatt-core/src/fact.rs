@@ -50,7 +50,7 @@ pub struct Gap {
     pub kind: GapKind,
     /// The file or register that was asked for.
     pub path: String,
-    /// In words.
+    /// Why it could not be read, in words.
     pub reason: String,
 }
 
@@ -156,9 +156,9 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for Fact<T> {
 /// CPUs that share one fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Group<T> {
-    /// The CPUs.
+    /// The CPUs that share the fact.
     pub cpus: CpuSet,
-    /// What they share.
+    /// What these CPUs have in common.
     #[serde(flatten)]
     pub fact: Fact<T>,
 }

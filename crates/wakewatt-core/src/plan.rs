@@ -23,7 +23,7 @@ pub struct Step {
     pub to: String,
     /// The file or parameter that shows it.
     pub path: String,
-    /// Why.
+    /// Why the setting is advised.
     pub reason: String,
 }
 
@@ -34,7 +34,7 @@ pub struct Commands {
     pub look: String,
     /// Makes the changes. Settings go back by themselves unless confirmed; a kernel parameter waits for the next boot.
     pub apply: String,
-    /// Takes them back.
+    /// The line that takes the settings back.
     pub undo: String,
 }
 

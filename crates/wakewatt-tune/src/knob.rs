@@ -37,17 +37,17 @@ pub enum Stage {
     Limits,
     /// Energy-performance preference, refused under some governors.
     Preference,
-    /// Energy-performance bias.
+    /// Energy-performance bias (EPB).
     Bias,
-    /// Uncore frequency.
+    /// Limits of the uncore frequency.
     Uncore,
-    /// Power limits.
+    /// Power limits (RAPL).
     Power,
     /// Idle states and their governor.
     Idle,
-    /// Latency limits.
+    /// Latency limits (PM QoS).
     Latency,
-    /// Devices and interrupts.
+    /// Links, disks, network cards and interrupts.
     Devices,
     /// Where tasks run and memory lies.
     Placement,
@@ -88,9 +88,9 @@ impl Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// The whole machine.
+    /// Acts on the whole machine.
     Machine,
-    /// A package (socket).
+    /// Acts on a package (socket).
     Package,
     /// A die or uncore domain.
     Die,
@@ -98,9 +98,9 @@ pub enum Scope {
     Policy,
     /// A core with its SMT siblings.
     Core,
-    /// One CPU.
+    /// Acts on one CPU.
     Cpu,
-    /// A device.
+    /// Acts on a device.
     Device,
 }
 

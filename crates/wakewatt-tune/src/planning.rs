@@ -14,12 +14,12 @@ use wakewatt_core::units::LatencyLimit;
 /// One step, with what must be known about its knob.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PlannedStep {
-    /// The changes.
+    /// The request, and the changes it comes to.
     #[serde(flatten)]
     pub step: Step,
     /// The knob in words.
     pub title: String,
-    /// What it costs.
+    /// What the setting costs, in words.
     pub price: String,
     /// What can go wrong.
     pub risk: String,
@@ -36,11 +36,11 @@ pub struct PlannedStep {
 pub struct PlannedBoot {
     /// The boot loader, and the path or fact that says it is this one.
     pub loader: String,
-    /// Kernel parameters.
+    /// The kernel parameters to be added.
     pub arguments: Vec<String>,
     /// Those of them that wakewatt does not know, and plans only because --any-boot-argument was given.
     pub unknown: Vec<String>,
-    /// Files, in order.
+    /// The files to be written, in their order.
     pub files: Vec<PlannedFile>,
     /// Commands, in order, after the files.
     pub commands: Vec<String>,
@@ -53,7 +53,7 @@ pub struct PlannedBoot {
 /// One file that changes whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct PlannedFile {
-    /// The file.
+    /// The file to be written.
     pub path: String,
     /// Its text now; none: it is not there.
     pub before: Option<String>,
@@ -89,9 +89,9 @@ impl PlannedBoot {
 /// A plan for a host.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TunePlan {
-    /// Which host.
+    /// Which host the plan is for: this one, or a recording.
     pub origin: String,
-    /// What for.
+    /// What the settings are for: a profile's name, or the command line.
     pub purpose: String,
     /// What the latency budgets come to: which idle states stay, per kind of CPU.
     pub budget: Vec<String>,

@@ -43,9 +43,9 @@ pub struct Profile {
 #[schemars(deny_unknown_fields)]
 #[allow(dead_code)] // Its fields are the published schema and nothing else.
 pub struct ProfileFile {
-    /// Always 1.
+    /// Version of the format: always 1.
     format: u32,
-    /// Its name.
+    /// Name of the profile.
     name: Option<String>,
     /// What it is for.
     about: Option<String>,
@@ -68,9 +68,9 @@ pub struct ProfileFile {
 struct ScopeFile {
     /// A CPU list: `0-7,16`.
     cpus: Option<String>,
-    /// A package number.
+    /// The CPUs of this package (socket).
     package: Option<u32>,
-    /// A NUMA node.
+    /// The CPUs of this memory node.
     node: Option<u32>,
     /// A cgroup below /sys/fs/cgroup.
     cgroup: Option<String>,
@@ -91,7 +91,7 @@ enum SettingFile {
         to: String,
         /// `cpus:0-3`, `package:0`, `node:1`, `cgroup:PATH`, or a name such as `eth0`.
         at: Option<String>,
-        /// Why.
+        /// Why it is set; shown in the plan.
         reason: Option<String>,
         /// Go on without where it cannot be set.
         optional: Option<bool>,
@@ -103,7 +103,7 @@ enum SettingFile {
 #[schemars(deny_unknown_fields)]
 #[allow(dead_code)]
 struct BootFile {
-    /// Kernel parameters: `processor.max_cstate=1`.
+    /// Kernel parameters to be added: `processor.max_cstate=1`.
     arguments: Vec<String>,
 }
 

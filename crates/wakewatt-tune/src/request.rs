@@ -66,7 +66,7 @@ impl fmt::Display for Place {
 pub struct Request {
     /// The setting's full name.
     pub name: String,
-    /// Where.
+    /// Where it is to be set: everywhere, or on some CPUs or devices.
     #[serde(default)]
     pub place: Place,
     /// The values to try, in turn.

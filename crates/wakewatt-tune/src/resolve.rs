@@ -18,7 +18,7 @@ pub struct Change {
     pub place: String,
     /// The CPUs it reaches.
     pub cpus: CpuSet,
-    /// The file.
+    /// The file to be written.
     pub path: String,
     /// The text there now; none where it could not be read.
     pub before: Option<String>,
@@ -40,9 +40,9 @@ impl Change {
 /// What one request comes to.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Step {
-    /// What was asked.
+    /// The setting as it was asked for.
     pub request: Request,
-    /// The knob's id.
+    /// Id of the knob.
     pub knob: String,
     /// Its place in the order.
     pub stage: Stage,

@@ -16,9 +16,9 @@ use std::collections::BTreeSet;
 /// One setting now.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SettingState {
-    /// The setting's name.
+    /// The setting's name: `freq.governor`.
     pub name: String,
-    /// The file.
+    /// The file it lives in.
     pub path: String,
     /// What was asked for.
     pub requested: Option<String>,
@@ -30,7 +30,7 @@ pub struct SettingState {
     pub now_shown: Option<String>,
     /// What is in force, where that differs from the file.
     pub effective: Option<String>,
-    /// The verdict.
+    /// Does the setting hold?
     pub verdict: Verdict,
 }
 
@@ -38,7 +38,7 @@ pub struct SettingState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// As asked.
+    /// It is as asked.
     Holds,
     /// The kernel made something legal of it.
     Clamped(String),
@@ -84,11 +84,11 @@ impl Verdict {
 /// One transaction now.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TransactionState {
-    /// Its name.
+    /// Name of the transaction: `tune-1`.
     pub id: String,
-    /// What for.
+    /// What the settings are for.
     pub purpose: String,
-    /// `open`, `unconfirmed`, `applied`.
+    /// How far it has come: `open`, `unconfirmed` or `applied`.
     pub phase: String,
     /// Seconds until it undoes itself.
     pub undone_in_s: Option<u64>,
@@ -98,9 +98,9 @@ pub struct TransactionState {
     pub run: Option<Run>,
     /// Commands of an open one that may have been run, and were not taken back.
     pub commands_left: Vec<String>,
-    /// What was asked.
+    /// The settings as they were asked for.
     pub requests: Vec<String>,
-    /// Its settings.
+    /// Each setting with what is there now.
     pub settings: Vec<SettingState>,
     /// Kernel parameters that wait for the next boot; empty once it came.
     pub waits_for_boot: Vec<String>,

@@ -14,23 +14,23 @@ use serde::Serialize;
 /// One metric under one arm in both experiments.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct EffectDifference {
-    /// The metric's id.
+    /// Id of the metric.
     pub metric: String,
-    /// For people.
+    /// Name of the metric for people.
     pub title: String,
     /// The arm compared with.
     pub baseline: String,
-    /// The arm.
+    /// Id of the arm whose effect is compared.
     pub arm: String,
     /// Baseline over arm in the first run.
     pub a_ratio: f64,
-    /// In the second.
+    /// The effect in the second run, as a ratio.
     pub b_ratio: f64,
     /// The second over the first.
     pub ratio: f64,
-    /// 95 % interval.
+    /// Lower end of the 95 % interval of the second effect over the first.
     pub ratio_low: f64,
-    /// Its upper end.
+    /// Upper end of that interval.
     pub ratio_high: f64,
     /// Permutation test over rounds; none where the rounds are too few and the interval comes from the two effects' own.
     pub p_value: Option<f64>,
@@ -38,7 +38,7 @@ pub struct EffectDifference {
     pub n_rounds: [usize; 2],
     /// `higher`: the effect is larger in the second run.
     pub verdict: Verdict,
-    /// In words.
+    /// The difference in a sentence.
     pub sentence: String,
 }
 

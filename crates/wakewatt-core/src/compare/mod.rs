@@ -23,9 +23,9 @@ use std::collections::BTreeMap;
 pub struct Difference {
     /// The rows' id, or `predicted.…`.
     pub id: String,
-    /// The topic.
+    /// The topic of `inspect` the row belongs to.
     pub topic: String,
-    /// For people.
+    /// Name of the row for people.
     pub label: String,
     /// The value on each host, in the order given.
     pub values: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Predicted {
     pub latency_ns: Option<u64>,
     /// Best over worst minus one, where it is speed.
     pub speed_ratio: Option<f64>,
-    /// In words.
+    /// The prediction in words.
     pub text: String,
 }
 
@@ -49,9 +49,9 @@ pub struct Predicted {
 pub struct Comparison {
     /// The hosts, as they name themselves.
     pub hosts: Vec<String>,
-    /// Ranked.
+    /// What differs, the largest predicted effect first.
     pub differences: Vec<Difference>,
-    /// Rows that agree.
+    /// How many rows are the same in both.
     pub n_equal: usize,
     /// Rows that could not be compared, because a host does not record them or would not tell.
     pub n_unknown: usize,

@@ -19,15 +19,15 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// Latency, CPU time.
+    /// Latency or CPU time, in nanoseconds.
     Nanoseconds,
-    /// Operations.
+    /// Operations per second.
     PerSecond,
-    /// Bandwidth.
+    /// Bandwidth, in bytes per second.
     BytesPerSecond,
-    /// Power.
+    /// Power, in microwatts.
     Microwatts,
-    /// Work per energy.
+    /// Work per energy: operations per joule.
     PerJoule,
     /// Whatever a user's benchmark prints.
     Number,
@@ -69,7 +69,7 @@ pub struct Quantity {
     pub id: String,
     /// wakeup, network, disk, memory, load, power …
     pub kind: String,
-    /// For people.
+    /// Name of the quantity for people.
     pub title: String,
     /// What the numbers are in.
     pub measure: Measure,
@@ -80,7 +80,7 @@ pub struct Quantity {
     /// 95 % interval of one window from its samples alone, of two or three windows from the lowest end to the highest; none
     /// where there is none, or more windows.
     pub low: Option<f64>,
-    /// See `low`.
+    /// Upper end of the interval; see `low`.
     pub high: Option<f64>,
     /// The value of each window.
     pub windows: Vec<f64>,

@@ -16,11 +16,11 @@ const MOVED_RATIO: f64 = 0.05;
 /// One state's share of the idle time.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StateShare {
-    /// Name.
+    /// Name of the idle state.
     pub name: String,
     /// In the first run.
     pub a_ratio: f64,
-    /// In the second.
+    /// Its share of idle time in the second run, 0 to 1.
     pub b_ratio: f64,
 }
 

@@ -36,18 +36,18 @@ pub enum Basis {
     Windows,
     /// The samples of one window on each side, or of two or three from the lowest end to the highest.
     FewWindows,
-    /// Single numbers.
+    /// Single numbers, of which nobody knows how they scatter.
     NoInterval,
 }
 
 /// One quantity that both runs measured.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SampleDifference {
-    /// See [`Quantity::id`].
+    /// Id of the quantity, see [`Quantity::id`].
     pub id: String,
     /// wakeup, network, disk, memory, load …
     pub kind: String,
-    /// For people.
+    /// Name of the quantity for people.
     pub title: String,
     /// What the numbers are in.
     pub measure: Measure,
@@ -55,15 +55,15 @@ pub struct SampleDifference {
     pub better: Better,
     /// In the first run.
     pub a: f64,
-    /// In the second.
+    /// The value in the second run, in the quantity's unit.
     pub b: f64,
     /// The second over the first.
     pub ratio: f64,
     /// 95 % interval; none where there is only a number.
     pub ratio_low: Option<f64>,
-    /// Its upper end.
+    /// Upper end of the ratio's interval; none where there is no interval.
     pub ratio_high: Option<f64>,
-    /// Second minus first.
+    /// Second minus first, in the quantity's unit.
     pub difference: f64,
     /// Did the whole middle of the distribution move by the same? None where it is not known or nothing moved.
     pub is_steady: Option<bool>,
@@ -75,7 +75,7 @@ pub struct SampleDifference {
     pub n_windows: [usize; 2],
     /// `higher`: the second run's value is higher. About the runs, not about a setting.
     pub verdict: Verdict,
-    /// In words.
+    /// The difference in a sentence.
     pub sentence: String,
 }
 

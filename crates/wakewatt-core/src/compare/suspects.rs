@@ -14,9 +14,9 @@ use serde::Serialize;
 /// Something that differs and is known to matter.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Suspect {
-    /// What differs.
+    /// What differs between the runs and could explain it.
     pub what: String,
-    /// In both runs.
+    /// Its value in the first and in the second run.
     pub values: [String; 2],
     /// What it could do.
     pub why: String,

@@ -118,7 +118,7 @@ pub fn is_same_name(a: &str, b: &str) -> bool {
 pub struct Setting {
     /// The module, or `sysctl`.
     pub module: String,
-    /// The parameter.
+    /// Name of the parameter.
     pub name: String,
     /// As the kernel prints it.
     pub value: Fact<String>,

@@ -33,9 +33,9 @@ pub struct Cache {
     pub index: u32,
     /// 1, 2, 3 …
     pub level: Fact<u64>,
-    /// Data, Instruction, Unified.
+    /// What it caches: Data, Instruction or Unified.
     pub kind: Fact<String>,
-    /// Capacity.
+    /// Capacity of one such cache, in bytes.
     pub size_bytes: Fact<u64>,
     /// The CPUs that share it; where that is unreadable, the one CPU it was read on.
     pub cpus: CpuSet,

@@ -36,11 +36,11 @@ pub struct Cgroups {
 /// One group.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct CgroupLimit {
-    /// Its folder.
+    /// Folder of the control group.
     pub path: String,
     /// CPU time per period; none inside means no quota.
     pub quota_ns: Fact<Option<u64>>,
-    /// The period.
+    /// Length of a period, in nanoseconds.
     pub period_ns: Fact<u64>,
     /// Periods in which it wanted to run.
     pub n_periods: Fact<u64>,

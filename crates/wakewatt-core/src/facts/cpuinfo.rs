@@ -48,19 +48,19 @@ pub const FLAGS: &[(&str, &str)] = &[
 pub struct Processor {
     /// GenuineIntel, AuthenticAMD, HygonGenuine … (x86).
     pub vendor: Option<String>,
-    /// x86 family.
+    /// Family as CPUID gives it; x86 only.
     pub family: Option<u64>,
-    /// x86 model.
+    /// Model number as CPUID gives it; x86 only.
     pub model: Option<u64>,
-    /// x86 stepping.
+    /// Stepping (revision of the chip); x86 only.
     pub stepping: Option<u64>,
-    /// Microcode revision.
+    /// Revision of the microcode that is loaded.
     pub microcode: Option<u64>,
-    /// Marketing name.
+    /// The name it is sold under.
     pub name: Option<String>,
     /// Arm: who designed it (0x41 is Arm Ltd).
     pub implementer: Option<u64>,
-    /// Arm: which core.
+    /// Which core design, by its maker's number; Arm only.
     pub part: Option<u64>,
     /// Arm: revision within the part.
     pub revision: Option<u64>,

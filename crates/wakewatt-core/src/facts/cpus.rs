@@ -15,9 +15,9 @@ pub const ROOT: &str = "/sys/devices/system/cpu";
 /// The machine's CPUs.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Cpus {
-    /// Plugged in.
+    /// CPUs that are plugged in, running or not.
     pub present: Fact<CpuSet>,
-    /// Running now.
+    /// CPUs that run now.
     pub online: Fact<CpuSet>,
     /// Present and not online; `cpuN/online` is 0 for them.
     pub offline: CpuSet,

@@ -30,13 +30,13 @@ const ID: &str = "/sys/class/dmi/id";
 pub struct Dmi {
     /// Who built the machine.
     pub system_vendor: Fact<String>,
-    /// Its model.
+    /// Model of the machine, as its maker wrote it into the firmware.
     pub product_name: Fact<String>,
-    /// Its board.
+    /// Model of the main board.
     pub board_name: Fact<String>,
-    /// Firmware version.
+    /// Version of the firmware.
     pub bios_version: Fact<String>,
-    /// Firmware date.
+    /// Date of the firmware, as its maker writes it.
     pub bios_date: Fact<String>,
     /// Version of the standard, e.g. 3.2.
     pub smbios_version: Fact<String>,
@@ -44,7 +44,7 @@ pub struct Dmi {
     pub dimms: Fact<Vec<Dimm>>,
     /// Memory arrays (boards' sets of slots) that are system memory.
     pub arrays: Vec<MemoryArray>,
-    /// Processor sockets.
+    /// The processor sockets, empty ones included.
     pub processors: Vec<DmiProcessor>,
     /// The table is damaged: the above is what could be read.
     pub damage: Option<Gap>,
@@ -53,15 +53,15 @@ pub struct Dmi {
 /// The modules of one channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct ChannelPopulation {
-    /// Socket, where known.
+    /// The socket the channel belongs to, where that can be told.
     pub socket: Option<String>,
-    /// Channel.
+    /// Name of the memory channel.
     pub channel: String,
-    /// Slots it has.
+    /// How many slots the channel has.
     pub n_slots: u64,
     /// Slots that hold a module.
     pub n_populated: u64,
-    /// Memory on it.
+    /// Bytes of memory on the channel.
     pub size_bytes: u64,
 }
 

@@ -86,20 +86,20 @@ pub struct Holders {
 /// A process that holds one of the files open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Holder {
-    /// Process number.
+    /// Number of the process.
     pub pid: u32,
     /// Its name, cut at 15 characters by the kernel; none if it could not be read.
     pub comm: Option<String>,
-    /// The file.
+    /// The file it holds open.
     pub path: String,
 }
 
 /// A daemon that runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct RunningDaemon {
-    /// Process number.
+    /// Number of the process.
     pub pid: u32,
-    /// Its full name.
+    /// Full name of the daemon.
     pub name: String,
     /// What it may change.
     pub overlaps: Vec<String>,

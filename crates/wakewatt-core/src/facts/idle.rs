@@ -32,7 +32,7 @@ pub struct Idle {
     pub is_c1_demotion_on: Fact<bool>,
     /// haltpoll: how long a guest polls before HLT.
     pub guest_halt_poll_ns: Fact<u64>,
-    /// States by index.
+    /// The states by index, as the CPUs have them.
     pub states: Vec<IdleState>,
     /// Running CPUs that have no idle state at all.
     pub cpus_without_states: CpuSet,
@@ -57,7 +57,7 @@ pub struct IdleState {
     pub is_disabled: PerCpu<bool>,
     /// Enabled when the driver registered it?
     pub is_enabled_by_default: PerCpu<bool>,
-    /// Times entered.
+    /// How many times the state was entered since boot.
     pub n_usage: PerCpu<u64>,
     /// Time spent (whole microseconds in the kernel).
     pub time_ns: PerCpu<u64>,
@@ -85,9 +85,9 @@ impl IdleState {
 /// One row of a CPU's idle table, as rules want it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema)]
 pub struct TableRow {
-    /// Index.
+    /// Index of the state.
     pub index: u32,
-    /// Name.
+    /// Name of the state, as the driver calls it.
     pub name: String,
     /// Claimed exit latency; none where unreadable.
     pub exit_latency_ns: Option<u64>,

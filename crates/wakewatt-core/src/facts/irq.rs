@@ -45,7 +45,7 @@ pub struct IrqLine {
 /// Where one interrupt may go.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct IrqRoute {
-    /// As set.
+    /// The CPUs it may go to, as set.
     pub allowed: Fact<CpuSet>,
     /// As routed by the hardware.
     pub effective: Fact<CpuSet>,
@@ -61,7 +61,7 @@ impl IrqRoute {
 /// All interrupts of one device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct IrqDevice {
-    /// `eth0`, `nvme0` …
+    /// Name of the device: `eth0`, `nvme0` …
     pub device: String,
     /// How many interrupts it has that fired at least once.
     pub n_active: u64,
@@ -69,7 +69,7 @@ pub struct IrqDevice {
     pub n_irqs: u64,
     /// The numbers of those that were raised.
     pub active: Vec<u32>,
-    /// Times, together.
+    /// How many times its interrupts were raised since boot, together.
     pub n_total: u64,
     /// CPUs they are routed to; falls back to the CPUs that were hit.
     pub cpus: CpuSet,

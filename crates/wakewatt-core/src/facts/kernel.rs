@@ -18,9 +18,9 @@ const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 /// A kernel version without its distribution suffix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
 pub struct KernelVersion {
-    /// 6 of 6.12.3.
+    /// First number: 6 of 6.12.3.
     pub major: u32,
-    /// 12 of 6.12.3.
+    /// Second number: 12 of 6.12.3.
     pub minor: u32,
     /// 3 of 6.12.3; 0 where not given.
     pub patch: u32,
@@ -68,7 +68,7 @@ impl fmt::Display for KernelVersion {
 pub struct Kernel {
     /// As `uname -r` says it.
     pub release: Fact<String>,
-    /// Its comparable front.
+    /// The numbers at the front of the release, which can be compared.
     pub version: Fact<KernelVersion>,
     /// The build's own words: `#1 SMP PREEMPT_DYNAMIC …`.
     pub build: Fact<String>,

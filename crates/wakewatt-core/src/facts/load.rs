@@ -20,43 +20,43 @@ const TICK_NS: u64 = 10_000_000;
 /// Load, CPU time and pressure.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Load {
-    /// /proc/loadavg.
+    /// Load averages, from /proc/loadavg.
     pub average: Fact<LoadAverage>,
     /// How long the machine is up.
     pub uptime_ns: Fact<u64>,
-    /// /proc/stat.
+    /// CPU time since boot, from /proc/stat.
     pub stat: Fact<Stat>,
     /// Waiting for a CPU.
     pub cpu_pressure: Fact<Pressure>,
-    /// Waiting for memory.
+    /// How long tasks waited for memory, from /proc/pressure.
     pub memory_pressure: Fact<Pressure>,
-    /// Waiting for I/O.
+    /// How long tasks waited for input and output, from /proc/pressure.
     pub io_pressure: Fact<Pressure>,
 }
 
 /// Tasks that run or want to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LoadAverage {
-    /// Over one minute.
+    /// Tasks running or waiting, averaged over one minute.
     pub over_1min: f64,
-    /// Over five.
+    /// The same over five minutes.
     pub over_5min: f64,
-    /// Over fifteen.
+    /// The same over fifteen minutes.
     pub over_15min: f64,
     /// Runnable at this instant.
     pub n_runnable: u64,
-    /// Tasks in all.
+    /// How many tasks there are.
     pub n_tasks: u64,
 }
 
 /// What /proc/stat counts since boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Stat {
-    /// All CPUs together.
+    /// Time of all CPUs added up.
     pub total: CpuTime,
     /// Each CPU that is online.
     pub cpus: Vec<CpuTime>,
-    /// Context switches.
+    /// How many context switches there were since boot.
     pub n_context_switches: Option<u64>,
     /// Runnable at this instant.
     pub n_running: Option<u64>,
@@ -73,15 +73,15 @@ pub struct CpuTime {
     pub user_ns: u64,
     /// User mode at low priority.
     pub nice_ns: u64,
-    /// The kernel.
+    /// Time in the kernel, interrupts apart.
     pub system_ns: u64,
-    /// Idle.
+    /// Time with nothing to do.
     pub idle_ns: u64,
     /// Idle while a task of this CPU waits for I/O; not reliable per CPU (proc(5)).
     pub iowait_ns: u64,
-    /// Interrupts.
+    /// Time in interrupt handlers.
     pub irq_ns: u64,
-    /// Soft interrupts.
+    /// Time in soft interrupts.
     pub softirq_ns: u64,
     /// Taken by the hypervisor.
     pub steal_ns: u64,
@@ -145,7 +145,7 @@ pub struct PressureLine {
     pub over_60s_ratio: f64,
     /// Share of the last five minutes.
     pub over_300s_ratio: f64,
-    /// Waited since boot.
+    /// Time that was waited since boot, in nanoseconds.
     pub total_ns: u64,
 }
 

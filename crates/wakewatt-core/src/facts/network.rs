@@ -31,21 +31,21 @@ pub struct Network {
 /// One interface.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Interface {
-    /// eth0, ens1f0 …
+    /// Name of the interface: eth0, ens1f0 …
     pub name: String,
     /// Has a device behind it: not a bridge, bond, tunnel or veth.
     pub is_physical: bool,
-    /// The kernel driver.
+    /// Name of its kernel driver.
     pub driver: Fact<String>,
     /// up, down, dormant, unknown …
     pub state: Fact<String>,
     /// Megabits per second; a gap while the link is down.
     pub speed_mbit: Fact<u64>,
-    /// Largest packet.
+    /// Largest packet, in bytes.
     pub mtu_bytes: Fact<u64>,
-    /// Receive queues.
+    /// How many receive queues it has.
     pub n_rx_queues: Fact<u64>,
-    /// Transmit queues.
+    /// How many transmit queues it has.
     pub n_tx_queues: Fact<u64>,
     /// CPUs that receive packet steering may wake, over all queues; empty = off.
     pub rps_cpus: Fact<CpuSet>,
@@ -55,9 +55,9 @@ pub struct Interface {
     pub n_defer_hard_irqs: Fact<u64>,
     /// How long polling may hold packets back.
     pub gro_flush_timeout_ns: Fact<u64>,
-    /// Interrupt coalescing.
+    /// How long it holds interrupts back.
     pub coalesce: Fact<Coalesce>,
-    /// Its PCI link.
+    /// Power management of its PCI Express link.
     pub pcie: PcieLink,
 }
 

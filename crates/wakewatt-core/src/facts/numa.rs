@@ -21,7 +21,7 @@ pub const ROOT: &str = "/sys/devices/system/node";
 pub struct Numa {
     /// Nodes the kernel is prepared for.
     pub possible: Fact<CpuSet>,
-    /// Nodes in use.
+    /// The nodes in use.
     pub online: Fact<CpuSet>,
     /// Nodes that have CPUs.
     pub has_cpu: Fact<CpuSet>,
@@ -40,7 +40,7 @@ pub struct Numa {
 /// One node.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct NumaNode {
-    /// Its number.
+    /// Number of the node.
     pub id: u32,
     /// Its CPUs; empty for a node of memory alone.
     pub cpus: Fact<CpuSet>,
@@ -48,7 +48,7 @@ pub struct NumaNode {
     pub distances: Fact<Vec<u64>>,
     /// Memory of the node.
     pub total_bytes: Fact<u64>,
-    /// Of which free.
+    /// Memory of the node that is free.
     pub free_bytes: Fact<u64>,
     /// Pages allocated here since boot.
     pub allocations: Fact<NumaAllocations>,
@@ -63,7 +63,7 @@ pub struct NumaAllocations {
     pub n_miss: Option<u64>,
     /// Wanted here, got elsewhere.
     pub n_foreign: Option<u64>,
-    /// Interleaved as wanted.
+    /// Pages that were to be interleaved onto this node and were.
     pub n_interleave_hit: Option<u64>,
     /// By a process running on this node.
     pub n_local: Option<u64>,

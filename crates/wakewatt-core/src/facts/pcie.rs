@@ -12,11 +12,11 @@ use serde::Serialize;
 /// Link states of one device that the kernel may use now.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct PcieLink {
-    /// L0s: microseconds.
+    /// May the link rest in L0s, which takes microseconds to leave?
     pub is_l0s_on: Fact<bool>,
     /// L1: a few microseconds.
     pub is_l1_on: Fact<bool>,
-    /// L1.1 sub-state.
+    /// May the link rest in the L1.1 sub-state?
     pub is_l1_1_on: Fact<bool>,
     /// L1.2 sub-state: tens of microseconds.
     pub is_l1_2_on: Fact<bool>,

@@ -40,13 +40,13 @@ pub struct Zone {
     pub name: Fact<String>,
     /// Energy so far; root only, wraps.
     pub energy_uj: Fact<u64>,
-    /// Where it wraps.
+    /// The value at which the counter starts again at zero.
     pub max_energy_range_uj: Fact<u64>,
     /// Power now, where the zone measures power instead (dtpm).
     pub power_uw: Fact<u64>,
     /// Are the limits in force?
     pub is_enabled: Fact<bool>,
-    /// The limits.
+    /// The power limits of the zone.
     pub constraints: Vec<Constraint>,
 }
 
@@ -55,9 +55,9 @@ pub struct Zone {
 pub struct Constraint {
     /// The N of constraint_N.
     pub index: u32,
-    /// long_term, short_term, peak_power.
+    /// Its name: long_term, short_term or peak_power.
     pub name: Fact<String>,
-    /// The limit.
+    /// The limit in microwatts.
     pub limit_uw: Fact<u64>,
     /// The largest the zone is made for.
     pub max_uw: Fact<u64>,

@@ -22,7 +22,7 @@ const MANY: usize = 8;
 /// All chips.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Sensors {
-    /// By hwmon number.
+    /// The sensor chips by their hwmon number.
     pub chips: Vec<Chip>,
     /// Why there are none, when there are none.
     pub none_because: Option<Gap>,
@@ -35,13 +35,13 @@ pub struct Chip {
     pub number: u32,
     /// coretemp, k10temp, power_meter …
     pub name: Fact<String>,
-    /// Temperatures.
+    /// Its temperature sensors.
     pub temperatures: Vec<Temperature>,
-    /// Fans.
+    /// Its fan sensors.
     pub fans: Vec<Fan>,
-    /// Power meters.
+    /// Its power meters.
     pub powers: Vec<PowerMeter>,
-    /// Energy counters.
+    /// Its energy counters.
     pub energies: Vec<EnergyMeter>,
 }
 
@@ -52,7 +52,7 @@ pub struct Temperature {
     pub index: u32,
     /// "Package id 0", "Core 3", "Tctl".
     pub label: Fact<String>,
-    /// Now.
+    /// Present temperature, in milli-degrees Celsius.
     pub now_mc: Fact<i64>,
     /// Where cooling goes to its limit.
     pub max_mc: Fact<i64>,
@@ -67,7 +67,7 @@ pub struct Fan {
     pub index: u32,
     /// What it is called.
     pub label: Fact<String>,
-    /// Revolutions per minute.
+    /// Present speed, in revolutions per minute.
     pub now_rpm: Fact<u64>,
 }
 
@@ -78,7 +78,7 @@ pub struct PowerMeter {
     pub index: u32,
     /// What it is called.
     pub label: Fact<String>,
-    /// Now.
+    /// Present power, in microwatts.
     pub now_uw: Fact<u64>,
     /// Averaged over the meter's own interval.
     pub average_uw: Fact<u64>,
@@ -93,7 +93,7 @@ pub struct EnergyMeter {
     pub index: u32,
     /// What it is called.
     pub label: Fact<String>,
-    /// So far.
+    /// Energy counted so far, in microjoules.
     pub energy_uj: Fact<u64>,
 }
 

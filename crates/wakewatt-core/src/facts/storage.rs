@@ -18,7 +18,7 @@ use serde::Serialize;
 pub struct Storage {
     /// Block devices without loop, ram, zram and device-mapper ones.
     pub disks: Vec<Disk>,
-    /// NVMe controllers.
+    /// The NVMe controllers.
     pub nvme: Vec<Nvme>,
     /// The kernel's default limit for NVMe power states; 0 turns them off.
     pub nvme_default_max_latency_ns: Fact<u64>,
@@ -29,7 +29,7 @@ pub struct Storage {
 /// One block device.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Disk {
-    /// sda, nvme0n1 …
+    /// Name of the disk: sda, nvme0n1 …
     pub name: String,
     /// none, mq-deadline, bfq, kyber.
     pub scheduler: Fact<String>,
@@ -46,15 +46,15 @@ pub struct Disk {
 /// One NVMe controller.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Nvme {
-    /// nvme0 …
+    /// Name of the controller: nvme0 …
     pub name: String,
-    /// The model's name.
+    /// Model, as its maker wrote it.
     pub model: Fact<String>,
     /// live, resetting, dead …
     pub state: Fact<String>,
     /// The wake-up latency the host tolerates; poll = no power states.
     pub latency_tolerance: Fact<LatencyLimit>,
-    /// Its PCI link.
+    /// Power management of its PCI Express link.
     pub pcie: PcieLink,
 }
 

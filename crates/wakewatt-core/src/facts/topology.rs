@@ -24,7 +24,7 @@ pub use super::cpuinfo::Processor;
 /// Packages, cores, siblings.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Topology {
-    /// Socket number.
+    /// Number of the package (socket) of each CPU.
     pub package_id: PerCpu<u32>,
     /// Die number, unique inside the package.
     pub die_id: PerCpu<u32>,
@@ -46,7 +46,7 @@ pub struct Topology {
     pub smt_control: Fact<String>,
     /// Does any core run two CPUs now?
     pub is_smt_active: Fact<bool>,
-    /// Vendor, model, microcode.
+    /// Vendor, model and microcode of each CPU.
     pub processor: PerCpu<Processor>,
     /// Those of [`cpuinfo::FLAGS`] that /proc/cpuinfo lists.
     pub flags: PerCpu<Vec<String>>,
@@ -57,7 +57,7 @@ pub struct Topology {
 pub struct Kind {
     /// The kernel's word: core, atom, lowpower.
     pub name: String,
-    /// Its CPUs.
+    /// The CPUs of this kind.
     pub cpus: CpuSet,
 }
 

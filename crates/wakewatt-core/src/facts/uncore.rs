@@ -15,7 +15,7 @@ use serde::Serialize;
 /// All uncore domains.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Uncore {
-    /// By folder name.
+    /// The domains by the name of their folder.
     pub domains: Vec<UncoreDomain>,
     /// Why there is none, when there is none.
     pub none_because: Option<Gap>,
@@ -26,11 +26,11 @@ pub struct Uncore {
 pub struct UncoreDomain {
     /// Its folder: `package_00_die_00`, `uncore03`.
     pub name: String,
-    /// Socket.
+    /// Number of the package (socket).
     pub package_id: Fact<u32>,
     /// Die or TPMI power domain.
     pub domain_id: Fact<u32>,
-    /// Cluster within it.
+    /// Number of the cluster within the die.
     pub fabric_cluster_id: Fact<u32>,
     /// What the cluster clocks: core, cache, memory, io.
     pub agent_types: Fact<Vec<String>>,
@@ -42,7 +42,7 @@ pub struct UncoreDomain {
     pub initial_min_khz: Fact<u64>,
     /// Upper limit at boot.
     pub initial_max_khz: Fact<u64>,
-    /// Now; root only.
+    /// Present frequency; only root may read it.
     pub current_khz: Fact<u64>,
     /// Efficiency latency control: the clock below the low threshold.
     pub elc_floor_khz: Fact<u64>,

@@ -36,9 +36,9 @@ pub struct Virt {
 pub struct Clue {
     /// KVM, Xen, VMware, docker …
     pub name: String,
-    /// The file.
+    /// The file that tells.
     pub path: String,
-    /// What it says.
+    /// What the file says.
     pub says: String,
 }
 

@@ -10,7 +10,6 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::units::show_ns;
 
-/// See the essay above.
 pub(super) struct BiosDisabledStates;
 
 impl Rule for BiosDisabledStates {

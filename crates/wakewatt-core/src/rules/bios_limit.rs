@@ -9,7 +9,6 @@ use crate::evidence::Evidence;
 use crate::fact::Fact;
 use crate::units::show_khz;
 
-/// See the essay above.
 pub(super) struct BiosLimit;
 
 impl Rule for BiosLimit {

@@ -15,7 +15,6 @@ const STALLED_IPC: f64 = 0.5;
 /// A CPU counts from here on.
 const BUSY_RATIO: f64 = 0.5;
 
-/// See the essay above.
 pub(super) struct BusyButStalled;
 
 impl Rule for BusyButStalled {

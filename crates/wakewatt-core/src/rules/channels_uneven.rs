@@ -9,7 +9,6 @@ use crate::evidence::Evidence;
 use crate::facts::dmi::TABLE;
 use crate::units::show_bytes;
 
-/// See the essay above.
 pub(super) struct ChannelsUneven;
 
 impl Rule for ChannelsUneven {

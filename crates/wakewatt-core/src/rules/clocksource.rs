@@ -9,7 +9,6 @@ use crate::evidence::Evidence;
 
 const PATH: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// See the essay above.
 pub(super) struct Clocksource;
 
 impl Rule for Clocksource {

@@ -21,7 +21,6 @@ const LIFTED: &str = "lifted";
 /// More measured wake-ups than this are not repeated in the finding.
 const MAX_SAMPLES: usize = 8;
 
-/// See the essay above.
 pub(super) struct DeepIdleVsLatency;
 
 impl Rule for DeepIdleVsLatency {

@@ -8,7 +8,6 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 use crate::facts::dmi::TABLE;
 
-/// See the essay above.
 pub(super) struct DimmBelowRated;
 
 impl Rule for DimmBelowRated {

@@ -15,7 +15,6 @@ use crate::units::{LatencyLimit, show_ns, three_digits};
 const SLEPT_RATIO: f64 = 0.5;
 const TRY: &str = "sudo wakewatt measure disk --experiment: it reads with and without sleep and puts everything back";
 
-/// See the essay above.
 pub(super) struct DiskSleep;
 
 impl Rule for DiskSleep {

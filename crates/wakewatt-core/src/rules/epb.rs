@@ -10,7 +10,6 @@ use crate::evidence::Evidence;
 
 const PATH: &str = "/sys/devices/system/cpu/cpu*/power/energy_perf_bias";
 
-/// See the essay above.
 pub(super) struct Epb;
 
 impl Rule for Epb {

@@ -29,7 +29,6 @@ fn level(preference: &EnergyPreference) -> u8 {
     }
 }
 
-/// See the essay above.
 pub(super) struct Epp;
 
 impl Rule for Epp {

@@ -12,7 +12,6 @@ use crate::evidence::Evidence;
 use crate::samples::state_cost::{ClaimOff, FAR_OFF};
 use crate::units::{show_ns, three_digits};
 
-/// See the essay above.
 pub(super) struct ExitLatencyClaims;
 
 impl Rule for ExitLatencyClaims {

@@ -12,7 +12,6 @@ use crate::facts::kernel::KernelVersion;
 
 const PATH: &str = "/sys/devices/system/cpu/cpufreq/policy*/scaling_driver";
 
-/// See the essay above.
 pub(super) struct FrequencyDriver;
 
 impl Rule for FrequencyDriver {

@@ -12,7 +12,6 @@ use crate::units::show_ns;
 /// A request loses more than this before it matters.
 const RISK_NS: f64 = 100_000.0;
 
-/// See the essay above.
 pub(super) struct FrequencyRamp;
 
 impl Rule for FrequencyRamp {

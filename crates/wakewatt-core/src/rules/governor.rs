@@ -24,7 +24,6 @@ pub(super) fn is_autonomous(driver: &str) -> bool {
     matches!(driver, "intel_pstate" | "amd-pstate-epp")
 }
 
-/// See the essay above.
 pub(super) struct Governor;
 
 impl Rule for Governor {

@@ -14,7 +14,6 @@ const MIN_ENTRIES: u64 = 10_000;
 const LIMIT: f64 = 0.5;
 const CLEAR: f64 = 0.8;
 
-/// See the essay above.
 pub(super) struct GovernorMisses;
 
 impl Rule for GovernorMisses {

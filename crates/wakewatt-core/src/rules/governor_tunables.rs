@@ -9,7 +9,6 @@ use crate::evidence::Evidence;
 
 const ROOT: &str = "/sys/devices/system/cpu/cpufreq";
 
-/// See the essay above.
 pub(super) struct GovernorTunables;
 
 impl Rule for GovernorTunables {

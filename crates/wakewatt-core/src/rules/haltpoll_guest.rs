@@ -10,7 +10,6 @@ use crate::units::show_ns;
 
 const PARAMETER: &str = "/sys/module/haltpoll/parameters/guest_halt_poll_ns";
 
-/// See the essay above.
 pub(super) struct HaltpollGuest;
 
 impl Rule for HaltpollGuest {

@@ -12,7 +12,6 @@ const LIMIT: f64 = 0.35;
 /// Until then the boot outweighs the work.
 const BOOTING_NS: u64 = 300_000_000_000;
 
-/// See the essay above.
 pub(super) struct HighSystemShare;
 
 impl Rule for HighSystemShare {

@@ -21,7 +21,6 @@ const ARGUMENTS: &[(&str, Option<&str>, &str, bool)] = &[
     ("processor.max_cstate", None, "limits acpi_idle only", false),
 ];
 
-/// See the essay above.
 pub(super) struct IdleBootArguments;
 
 impl Rule for IdleBootArguments {

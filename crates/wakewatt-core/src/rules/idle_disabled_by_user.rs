@@ -34,7 +34,6 @@ pub(super) fn switch(
     })
 }
 
-/// See the essay above.
 pub(super) struct IdleDisabledByUser;
 
 impl Rule for IdleDisabledByUser {

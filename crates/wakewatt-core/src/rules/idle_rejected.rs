@@ -10,7 +10,6 @@ use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::idle::IdleState;
 
-/// See the essay above.
 pub(super) struct IdleRejected;
 
 impl Rule for IdleRejected {

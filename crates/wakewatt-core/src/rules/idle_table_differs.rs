@@ -11,7 +11,6 @@ use crate::units::show_ns;
 /// A state and its exit latency.
 type Claim = (String, Option<u64>);
 
-/// See the essay above.
 pub(super) struct IdleTableDiffers;
 
 impl Rule for IdleTableDiffers {

@@ -8,7 +8,6 @@ use crate::budget::{self, DEEP_NS};
 use crate::evidence::Evidence;
 use crate::units::{LatencyLimit, show_ns};
 
-/// See the essay above.
 pub(super) struct IntelIdleOffAcpiBack;
 
 impl Rule for IntelIdleOffAcpiBack {

@@ -34,7 +34,6 @@ fn spread(finding: Finding, evidence: &Evidence, device: &IrqDevice) -> Finding 
     })
 }
 
-/// See the essay above.
 pub(super) struct IrqAffinity;
 
 impl Rule for IrqAffinity {

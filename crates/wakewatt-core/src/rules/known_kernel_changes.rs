@@ -166,7 +166,6 @@ pub fn between(from: KernelVersion, to: KernelVersion) -> Vec<&'static Change> {
     CHANGES.iter().filter(is_between).collect()
 }
 
-/// See the essay above.
 pub(super) struct KnownKernelChanges;
 
 impl Rule for KnownKernelChanges {

@@ -10,7 +10,6 @@ use crate::facts::kernel::KernelVersion;
 
 const PATH: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
 
-/// See the essay above.
 pub(super) struct LadderGovernor;
 
 impl Rule for LadderGovernor {

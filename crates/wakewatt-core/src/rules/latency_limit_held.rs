@@ -10,7 +10,6 @@ use crate::evidence::Evidence;
 use crate::facts::pm_qos::GLOBAL;
 use crate::units::LatencyLimit;
 
-/// See the essay above.
 pub(super) struct LatencyLimitHeld;
 
 impl Rule for LatencyLimitHeld {

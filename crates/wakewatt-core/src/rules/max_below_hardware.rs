@@ -49,7 +49,6 @@ fn lowered(evidence: &Evidence, top: &PerCpu<u64>) -> Vec<(u64, CpuSet)> {
     all
 }
 
-/// See the essay above.
 pub(super) struct MaxBelowHardware;
 
 impl Rule for MaxBelowHardware {

@@ -17,7 +17,6 @@ const LOW_RATIO: f64 = 0.6;
 /// Bytes that a channel moves per transfer.
 const CHANNEL_BYTES: f64 = 8.0;
 
-/// See the essay above.
 pub(super) struct MemoryBelowModules;
 
 /// Populated channels, the slowest module's transfers per second, and the peak in bytes per second.

@@ -18,7 +18,7 @@ use serde::Serialize;
 /// What a finding costs, and how we know.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cost {
-    /// How we know.
+    /// How the cost is known: measured, predicted or not at all.
     pub basis: CostBasis,
     /// Nanoseconds added to one wake-up or round trip, for ranking; none where it is not a latency or not known.
     pub latency_ns: Option<f64>,
@@ -36,7 +36,7 @@ pub enum CostBasis {
     Measured,
     /// Computed from what the host claims.
     Predicted,
-    /// Not known.
+    /// Nobody knows what it costs here.
     Unknown,
 }
 
@@ -67,7 +67,7 @@ pub enum Confidence {
     High,
     /// Follows from facts by a rule with known exceptions.
     Medium,
-    /// A hint.
+    /// No more than a hint.
     Low,
 }
 
@@ -75,7 +75,7 @@ pub enum Confidence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
-    /// Costs something now.
+    /// It costs something now.
     Problem,
     /// May cost something, depending on the workload.
     Risk,
@@ -86,7 +86,7 @@ pub enum Weight {
 /// A fact a finding rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Basis {
-    /// What it says.
+    /// What the file says.
     pub says: String,
     /// Where: a path, a register, a measurement.
     pub path: String,
@@ -95,15 +95,15 @@ pub struct Basis {
 /// What a rule concluded.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Finding {
-    /// Stable: `rule.deep-idle-vs-latency`.
+    /// Stable id of the rule: `rule.deep-idle-vs-latency`.
     pub id: String,
-    /// One sentence.
+    /// The finding in one sentence.
     pub title: String,
     /// Problem, risk or note.
     pub weight: Weight,
-    /// What it costs.
+    /// What it costs, and how that is known.
     pub cost: Cost,
-    /// How sure.
+    /// How sure the rule is.
     pub confidence: Confidence,
     /// What it rests on.
     pub evidence: Vec<Basis>,
@@ -121,18 +121,18 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum Answer {
-    /// It is so.
+    /// It is so; the finding says more.
     Yes(Box<Finding>),
     /// It is not so, because.
     No {
-        /// Why not.
+        /// Why not, or what is missing.
         because: String,
     },
-    /// Not enough evidence.
+    /// There is not enough evidence.
     CannotTell {
         /// What is missing.
         because: String,
-        /// What would help.
+        /// What would help to tell.
         try_this: String,
     },
 }
@@ -150,11 +150,11 @@ pub trait Rule: Sync {
 /// One rule's answer, with its name.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Ruling {
-    /// The rule.
+    /// Id of the rule.
     pub rule: String,
-    /// Its question.
+    /// The question the rule asks.
     pub question: String,
-    /// Its answer.
+    /// The answer to the question.
     #[serde(flatten)]
     pub answer: Answer,
 }

@@ -9,7 +9,6 @@ use super::{Answer, Rule};
 use crate::evidence::Evidence;
 use crate::units::show_khz;
 
-/// See the essay above.
 pub(super) struct NeverReachedUnderLoad;
 
 impl Rule for NeverReachedUnderLoad {

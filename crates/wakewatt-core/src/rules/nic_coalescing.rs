@@ -9,7 +9,6 @@ use crate::units::show_ns;
 
 const LIMIT_NS: u64 = 10_000;
 
-/// See the essay above.
 pub(super) struct NicCoalescing;
 
 impl Rule for NicCoalescing {

@@ -7,7 +7,6 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 
-/// See the essay above.
 pub(super) struct NoIdleDriver;
 
 impl Rule for NoIdleDriver {

@@ -10,7 +10,6 @@ const LIMIT: f64 = 0.2;
 /// 1 GiB of 4 KiB pages: less is the noise of booting.
 const MIN_PAGES: u64 = 1 << 18;
 
-/// See the essay above.
 pub(super) struct NumaRemoteShare;
 
 impl Rule for NumaRemoteShare {

@@ -8,7 +8,6 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::units::{LatencyLimit, show_ns};
 
-/// See the essay above.
 pub(super) struct NvmeApst;
 
 impl Rule for NvmeApst {

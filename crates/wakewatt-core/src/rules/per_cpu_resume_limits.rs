@@ -9,7 +9,6 @@ use crate::evidence::Evidence;
 use crate::facts::pm_qos::cpu_limit_path;
 use crate::units::LatencyLimit;
 
-/// See the essay above.
 pub(super) struct PerCpuResumeLimits;
 
 impl Rule for PerCpuResumeLimits {

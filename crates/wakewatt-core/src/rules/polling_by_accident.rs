@@ -11,7 +11,6 @@ use crate::evidence::Evidence;
 use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
 use crate::units::LatencyLimit;
 
-/// See the essay above.
 pub(super) struct PollingByAccident;
 
 impl Rule for PollingByAccident {

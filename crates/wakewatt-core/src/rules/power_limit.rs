@@ -8,7 +8,6 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 use crate::units::show_uw;
 
-/// See the essay above.
 pub(super) struct PowerLimit;
 
 impl Rule for PowerLimit {

@@ -8,7 +8,6 @@ use crate::budget;
 use crate::evidence::Evidence;
 use crate::units::{LatencyLimit, show_ns};
 
-/// See the essay above.
 pub(super) struct ProcessorMaxCstateIgnored;
 
 impl Rule for ProcessorMaxCstateIgnored {

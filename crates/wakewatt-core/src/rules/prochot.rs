@@ -17,7 +17,6 @@ const BITS: &[(&str, &str, &str, bool)] = &[
     ("core_limit_reasons_old", "prochot_log", "MSR 0x690 bit 16", false),
 ];
 
-/// See the essay above.
 pub(super) struct Prochot;
 
 impl Rule for Prochot {

@@ -9,7 +9,6 @@ use super::{Answer, Confidence, Cost, CostBasis, Finding, Rule, Weight, percent}
 use crate::evidence::Evidence;
 use crate::units::{show_bytes, three_digits};
 
-/// See the essay above.
 pub(super) struct RandomPlacementCost;
 
 impl Rule for RandomPlacementCost {

@@ -9,7 +9,6 @@ use crate::evidence::Evidence;
 
 const PATH: &str = "/proc/pressure/cpu";
 
-/// See the essay above.
 pub(super) struct RunQueueContention;
 
 impl Rule for RunQueueContention {

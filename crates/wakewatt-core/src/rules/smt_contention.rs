@@ -8,7 +8,6 @@ use crate::evidence::Evidence;
 
 const LIMIT: f64 = 0.4;
 
-/// See the essay above.
 pub(super) struct SmtContention;
 
 impl Rule for SmtContention {

@@ -6,7 +6,6 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 
-/// See the essay above.
 pub(super) struct Steal;
 
 impl Rule for Steal {

@@ -9,7 +9,6 @@ use crate::evidence::Evidence;
 use crate::samples::experiment::{Effect, Verdict};
 use crate::units::three_digits;
 
-/// See the essay above.
 pub(super) struct TailReversal;
 
 impl Rule for TailReversal {

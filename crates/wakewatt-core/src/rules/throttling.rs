@@ -9,7 +9,6 @@ use crate::units::show_ns;
 
 const ROOT: &str = "/sys/devices/system/cpu/cpu*/thermal_throttle";
 
-/// See the essay above.
 pub(super) struct Throttling;
 
 impl Rule for Throttling {

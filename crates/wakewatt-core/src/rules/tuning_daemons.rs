@@ -8,7 +8,6 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use std::collections::BTreeMap;
 
-/// See the essay above.
 pub(super) struct TuningDaemons;
 
 impl Rule for TuningDaemons {

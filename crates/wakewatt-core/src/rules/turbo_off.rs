@@ -8,7 +8,6 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, percent};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 
-/// See the essay above.
 pub(super) struct TurboOff;
 
 impl Rule for TurboOff {

@@ -7,7 +7,6 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::facts::dmi::TABLE;
 
-/// See the essay above.
 pub(super) struct TwoDimmsPerChannel;
 
 impl Rule for TwoDimmsPerChannel {

@@ -18,7 +18,6 @@ fn is_set_by_tune(uncore: &Uncore, domain: &UncoreDomain) -> bool {
     !domain.is_whole_die() || !uncore.domains.iter().any(is_cluster_here)
 }
 
-/// See the essay above.
 pub(super) struct UncoreWindow;
 
 impl Rule for UncoreWindow {

@@ -17,7 +17,6 @@ use crate::units::{LatencyLimit, show_ns};
 const MIN_WAKES: u64 = 50;
 const FELT_NS: u64 = 10_000;
 
-/// See the essay above.
 pub(super) struct WhoPaysForIdle;
 
 impl Rule for WhoPaysForIdle {

@@ -9,7 +9,6 @@ use crate::evidence::Evidence;
 
 const PATH: &str = "/proc/sys/vm/zone_reclaim_mode";
 
-/// See the essay above.
 pub(super) struct ZoneReclaim;
 
 impl Rule for ZoneReclaim {

@@ -32,7 +32,7 @@ impl Taken {
 /// How busy the machine was during experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Busy {
-    /// Blocks measured.
+    /// How many blocks of the experiment were measured.
     pub n_blocks: usize,
     /// Of these, disturbed by the hypervisor or by other processes.
     pub n_disturbed: usize,
@@ -65,7 +65,7 @@ pub enum WaitEnd {
     Quiet,
     /// The time was up, and it was measured all the same.
     GaveUp,
-    /// Interrupted.
+    /// The wait was ended by a signal (Ctrl-C).
     Interrupted,
     /// The kernel does not say how busy the CPUs are.
     Unknown,
@@ -74,15 +74,15 @@ pub enum WaitEnd {
 /// What was seen while waiting for a quiet spell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct QuietWait {
-    /// How it ended.
+    /// How the wait ended: quiet, time used up, or interrupted.
     pub end: WaitEnd,
-    /// How long it took.
+    /// How long the wait took, in nanoseconds.
     pub waited_ns: u64,
-    /// Looks at the machine.
+    /// How many looks of a second were taken.
     pub n_looks: usize,
-    /// Of these, quiet.
+    /// How many of the looks were quiet.
     pub n_quiet: usize,
-    /// The last look.
+    /// What the last look saw; none if there was none.
     pub last: Option<Taken>,
 }
 

@@ -22,7 +22,7 @@ pub enum Nearness {
     SameCache,
     /// One package, different last-level caches (or cache sharing unknown).
     SamePackage,
-    /// Different packages.
+    /// The two CPUs lie in different packages (sockets).
     OtherPackage,
     /// The machine does not say.
     Unknown,
@@ -100,19 +100,19 @@ impl Neighbourhood {
 pub struct HandOver {
     /// The CPU that leads; the line lies on its node.
     pub from_cpu: u32,
-    /// The other.
+    /// The CPU that follows.
     pub to_cpu: u32,
-    /// How near they are.
+    /// What the two CPUs share.
     pub nearness: Nearness,
     /// The best batch: time of one hand-over, one way.
     pub best_ns: f64,
-    /// The median batch.
+    /// One hand-over (half a round trip) in the median batch.
     pub median_ns: f64,
-    /// Its 95 % interval.
+    /// Lower end of the median's 95 % interval.
     pub low_ns: f64,
-    /// Upper end.
+    /// Upper end of the median's 95 % interval.
     pub high_ns: f64,
-    /// Batches.
+    /// How many batches of round trips were timed.
     pub n_batches: u32,
     /// The memory node the line lay on; none where the kernel does not say.
     pub line_node: Option<u32>,
@@ -121,28 +121,28 @@ pub struct HandOver {
 /// All pairs of one nearness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NearnessSummary {
-    /// Which.
+    /// What the CPUs of these pairs share.
     pub nearness: Nearness,
-    /// Ordered pairs measured.
+    /// How many ordered pairs of this class were measured.
     pub n_pairs: u64,
-    /// Ordered pairs there are.
+    /// How many ordered pairs of this class the machine has.
     pub n_pairs_all: u64,
     /// Median of the pairs' medians.
     pub median_ns: f64,
-    /// Fastest pair's median.
+    /// The median hand-over of the fastest pair.
     pub least_ns: f64,
-    /// Slowest pair's median.
+    /// The median hand-over of the slowest pair.
     pub most_ns: f64,
 }
 
 /// A matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CoresSample {
-    /// The CPUs.
+    /// The CPUs whose pairs were measured.
     pub cpus: CpuSet,
     /// Ordered pairs, by first CPU then second.
     pub pairs: Vec<HandOver>,
-    /// By nearness, nearest first.
+    /// The classes, nearest first.
     pub by_nearness: Vec<NearnessSummary>,
     /// Hand-overs in a batch; a batch is timed as a whole.
     pub hand_overs_per_batch: u32,
@@ -150,7 +150,7 @@ pub struct CoresSample {
     pub seed: Option<u64>,
     /// How the threads were scheduled.
     pub scheduling: Scheduling,
-    /// When.
+    /// From when to when it was measured.
     pub window: Window,
 }
 

@@ -62,7 +62,7 @@ pub enum DiskTargetKind {
 pub enum DiskAccess {
     /// Every block once, in a seeded random order; then again in another.
     Random,
-    /// One after the other.
+    /// One block after the other, from the beginning.
     Sequential,
 }
 
@@ -81,11 +81,11 @@ impl DiskAccess {
 pub struct DiskSample {
     /// How reads reach the kernel.
     pub engine: DiskEngine,
-    /// What was read.
+    /// The file or device that was read.
     pub target: DiskTarget,
-    /// In which order.
+    /// In which order the blocks were read.
     pub access: DiskAccess,
-    /// Bytes per read.
+    /// Bytes of one read.
     pub block_bytes: u64,
     /// Reads under way at most (queue depth).
     pub depth: u32,
@@ -93,7 +93,7 @@ pub struct DiskSample {
     pub planned_per_s: Option<f64>,
     /// CPUs the reading threads were pinned to.
     pub cpus: Vec<u32>,
-    /// How they were scheduled.
+    /// Were the reading threads real-time?
     pub scheduling: Scheduling,
     /// Open loop: planned start to the data being there, as seen by the thread, so a late read does not hide the next (no coordinated omission). Closed loop: submission to the data being there.
     pub latency: Distribution,
@@ -115,7 +115,7 @@ pub struct DiskSample {
     pub seed: u64,
     /// Cost of one clock read, not subtracted.
     pub clock_read_ns: u64,
-    /// When (the counted part).
+    /// From when to when reads were counted; the warm-up is before it.
     pub window: Window,
     /// Idle counters of all CPUs this process may use, warm-up included.
     pub idle: Vec<IdleDelta>,

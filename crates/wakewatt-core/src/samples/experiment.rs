@@ -31,7 +31,7 @@ pub enum Unit {
     Nanoseconds,
     /// Requests, transactions, reads per second.
     PerSecond,
-    /// Power.
+    /// Power, in microwatts.
     Microwatts,
     /// Work per energy: operations per joule, which is operations per second and watt.
     PerJoule,
@@ -43,7 +43,7 @@ pub enum Unit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// Latency, watts.
+    /// Less is better: latency, watts.
     #[default]
     Lower,
     /// Throughput, work per watt.
@@ -53,9 +53,9 @@ pub enum Better {
 /// What is compared. The first metric of an experiment is the primary one, declared before it ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Metric {
-    /// `wakeup.eventfd.p50`.
+    /// Stable id: `wakeup.eventfd.p50`.
     pub id: String,
-    /// "cross-CPU wake-up, median".
+    /// For people: "cross-CPU wake-up, median".
     pub title: String,
     /// What its values are in.
     #[serde(default)]
@@ -92,9 +92,9 @@ impl Metric {
 pub struct Block {
     /// Which group of blocks (one block per arm each) it belongs to.
     pub round: usize,
-    /// The arm's id.
+    /// Id of the arm that was held.
     pub arm: String,
-    /// When.
+    /// From when to when it was measured, without the warm-up.
     pub window: Window,
     /// One per metric, in its unit and in the order of the metrics; none where the block did not yield it.
     pub values: Vec<Option<f64>>,
@@ -106,7 +106,7 @@ pub struct Block {
     /// Why it does not count, if so: e.g. the idle counters contradict the setting.
     #[serde(rename = "is_rejected")]
     pub rejected: Option<Rejection>,
-    /// Idle counters meanwhile.
+    /// What the idle counters of the measured CPUs did meanwhile.
     pub idle: Vec<IdleDelta>,
 }
 
@@ -127,7 +127,7 @@ pub enum Verdict {
 /// Baseline arm over other arm, paired by round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Effect {
-    /// The metric's id.
+    /// Id of the metric.
     pub metric: String,
     /// The arm in the numerator.
     pub baseline: String,
@@ -137,19 +137,19 @@ pub struct Effect {
     pub ratio: f64,
     /// Bootstrap interval over rounds, at the level of the look that judged the run: 95 % over all looks together.
     pub ratio_low: f64,
-    /// Its upper end.
+    /// Upper end of the ratio's interval.
     pub ratio_high: f64,
     /// Median over rounds of baseline minus arm, in the metric's unit.
     pub difference: f64,
     /// Its interval, at the same level.
     pub difference_low: f64,
-    /// Its upper end.
+    /// Upper end of the difference's interval, in the metric's unit.
     pub difference_high: f64,
     /// Exact sign-flip permutation test on the log ratios; secondary metrics are Holm-adjusted.
     pub p_value: f64,
     /// Rounds in which both blocks counted.
     pub n_pairs: usize,
-    /// In a word.
+    /// What may be said: differs, does not, or undecided.
     pub verdict: Verdict,
 }
 
@@ -189,18 +189,18 @@ pub struct ExperimentRun {
     pub ended: Ended,
     /// Settings before and after, path and value: equal when all was put back.
     pub before: Vec<(String, String)>,
-    /// See `before`.
+    /// The same settings read again after the run: path and text, as in `before`.
     pub after: Vec<(String, String)>,
 }
 
 /// Pooled samples of one arm for one metric's source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PooledArm {
-    /// The arm's id.
+    /// Id of the arm.
     pub arm: String,
     /// What was measured: `wakeup.eventfd`, `network.udp`.
     pub what: String,
-    /// For people.
+    /// Name of the latency for people.
     pub title: String,
     /// All samples of the arm.
     pub latency: Distribution,

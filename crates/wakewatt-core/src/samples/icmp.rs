@@ -71,13 +71,13 @@ impl Stretch {
 /// One stretch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct IcmpPart {
-    /// Which.
+    /// Which stretch of the echo's way.
     pub stretch: Stretch,
     /// What the numbers are worth.
     pub label: Label,
     /// Why there are none, or what they contain beside their name.
     pub remark: Option<String>,
-    /// All echoes.
+    /// How long the stretch took, over all echoes that were divided.
     pub time: Distribution,
     /// Mean over mean round trip; none where the round trip is not known.
     pub share_ratio: Option<f64>,
@@ -96,28 +96,28 @@ impl IcmpPart {
 /// Echoes whose stretch was spent on this CPU, woken from this state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StatePart {
-    /// The CPU.
+    /// The CPU that was woken.
     pub cpu: u32,
     /// The idle state it had asked for, by name; none when it was awake.
     pub state: Option<String>,
-    /// How long it took.
+    /// How long this stretch took for echoes met by this CPU in this state.
     pub time: Distribution,
 }
 
 /// Leaving an idle state before the first stamp could be taken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HiddenExit {
-    /// `requester` or `responder`.
+    /// Whose CPU was woken: `requester` or `responder`.
     pub side: String,
     /// The CPU that took the network card's interrupt.
     pub cpu: u32,
     /// The state it was in.
     pub state: String,
-    /// Echoes.
+    /// How many echoes were met by a CPU in this state.
     pub n: u64,
     /// What the state claims to take at worst; none when it claims nothing.
     pub claimed_ns: Option<u64>,
-    /// Always modelled.
+    /// Always modelled: a claim stands for what the stamps cannot see.
     pub label: Label,
 }
 
@@ -130,7 +130,7 @@ pub struct Payer {
     pub cpu: Option<u32>,
     /// The idle state that CPU was mostly woken from.
     pub state: Option<String>,
-    /// Median of the stretch.
+    /// Median of the stretch, in nanoseconds.
     pub time_ns: u64,
     /// Median of the round trip.
     pub round_trip_ns: u64,
@@ -143,7 +143,7 @@ pub struct IcmpSample {
     pub peer: String,
     /// Is the peer's kernel this one? Then its parts are known.
     pub is_peer_local: bool,
-    /// `ping` or `raw`.
+    /// Kind of socket: `ping` (unprivileged) or `raw`.
     pub socket: String,
     /// The CPU the requester was pinned to.
     pub requester_cpu: u32,
@@ -161,7 +161,7 @@ pub struct IcmpSample {
     pub payer: Option<Payer>,
     /// Exits that lie before the first stamp.
     pub hidden: Vec<HiddenExit>,
-    /// Requests sent.
+    /// How many echo requests were sent.
     pub n_sent: u64,
     /// Requests never answered within the time-out; not in `round_trip`.
     pub n_lost: u64,
@@ -173,7 +173,7 @@ pub struct IcmpSample {
     pub n_unsplit: u64,
     /// Why it ended before its time.
     pub ended_early: Option<String>,
-    /// When.
+    /// From when to when it was measured.
     pub window: Window,
     /// Idle counters of the requester's CPU meanwhile.
     pub idle: Vec<IdleDelta>,
@@ -182,7 +182,7 @@ pub struct IcmpSample {
 /// What a host answered, seen on that host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct IcmpAnswers {
-    /// Echoes answered.
+    /// How many echoes this kernel answered in the window.
     pub n_answered: u64,
     /// The two stretches of a responder.
     pub parts: Vec<IcmpPart>,
@@ -190,7 +190,7 @@ pub struct IcmpAnswers {
     pub hidden: Vec<HiddenExit>,
     /// Events not seen because a program was already running on that CPU; none where the kernel does not say.
     pub n_missed: Option<u64>,
-    /// When.
+    /// From when to when echoes were counted.
     pub window: Window,
 }
 

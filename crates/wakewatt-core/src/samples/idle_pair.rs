@@ -13,11 +13,11 @@ pub enum WakeCause {
     /// The events do not tell.
     #[default]
     Unknown,
-    /// The tick's timer.
+    /// The scheduler tick's timer ended the sleep.
     Tick,
     /// Another high resolution timer.
     Timer,
-    /// Some other interrupt.
+    /// An interrupt that is neither the tick nor another timer.
     Interrupt,
     /// A task was woken from another CPU.
     RemoteWake,

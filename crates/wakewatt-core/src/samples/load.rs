@@ -30,7 +30,7 @@ pub enum Kind {
     Steps,
     /// Clients of an online shop.
     Shop,
-    /// The user's own command.
+    /// A command of the user's.
     Command,
 }
 
@@ -40,7 +40,7 @@ pub enum Kind {
 pub enum Length {
     /// For a first look; too short for figures to be quoted.
     Quick,
-    /// Between.
+    /// A minute recorded per level.
     #[default]
     Standard,
     /// 240 s recorded, 30 s ramps, 10 s between.
@@ -60,7 +60,7 @@ pub enum Ask {
     Idle,
     /// So many clients with think time.
     Clients(u32),
-    /// So many per second.
+    /// So many operations per second, whatever is answered.
     Rate(f64),
     /// One run of the user's command.
     Run,
@@ -71,29 +71,29 @@ pub enum Ask {
 pub struct Worker {
     /// Memory node, where bound to one.
     pub node: Option<u32>,
-    /// Its CPUs.
+    /// The CPUs its threads are pinned to.
     pub cpus: CpuSet,
 }
 
 /// One calibration interval: closed loop, nobody waits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Calibration {
-    /// When.
+    /// From when to when the interval was recorded.
     pub window: Window,
-    /// Operations per second.
+    /// Operations per second in the interval, without pauses.
     pub per_s: f64,
 }
 
 /// How busy a CPU was in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CpuUse {
-    /// Which.
+    /// Number of the CPU.
     pub cpu: u32,
     /// User and nice time, share of the window.
     pub user_ratio: f64,
     /// System, interrupt and soft interrupt time.
     pub system_ratio: f64,
-    /// Taken by the hypervisor.
+    /// Share of the window that the hypervisor took, 0 to 1.
     pub steal_ratio: f64,
 }
 
@@ -119,13 +119,13 @@ impl CpuUse {
 /// One kind of request within a level: a page of the shop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Part {
-    /// `search`.
+    /// Name of the part: a page of the shop such as `search`.
     pub name: String,
-    /// Answered.
+    /// How many requests were answered.
     pub n_done: u64,
-    /// Failed.
+    /// How many requests failed.
     pub n_failed: u64,
-    /// From the planned start.
+    /// From the planned start of a request to its answer.
     pub latency: Distribution,
 }
 
@@ -141,17 +141,17 @@ pub struct Figure {
 /// One level.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Level {
-    /// What it asked for.
+    /// What was asked of the machine: a share, a rate, clients, or nothing.
     pub ask: Ask,
     /// Settle, ramp up, recorded, ramp down: the lengths.
     pub phases_ns: [u64; 4],
-    /// The recorded part.
+    /// From when to when the level was recorded.
     pub window: Window,
     /// Operations per second that were planned; none where clients or a command set their own pace.
     pub target_per_s: Option<f64>,
-    /// Planned in the window.
+    /// How many operations were planned to start in the window.
     pub n_planned: u64,
-    /// Finished of them.
+    /// How many of the planned operations were finished.
     pub n_done: u64,
     /// Answered wrongly, or not at all.
     pub n_failed: u64,
@@ -164,13 +164,13 @@ pub struct Level {
     pub latency: Option<Distribution>,
     /// From its real start to its end.
     pub service: Option<Distribution>,
-    /// By kind of request.
+    /// The same by kind of request; empty where there is one kind.
     pub parts: Vec<Part>,
     /// Busy time of all measured CPUs together.
     pub cpu_ns: u64,
     /// The part of it in the kernel.
     pub system_ns: u64,
-    /// Per CPU.
+    /// How busy each CPU was in the window.
     pub cpus: Vec<CpuUse>,
     /// Share of the CPUs' time that other processes had, by the ticks of /proc/stat; none where nobody could tell their time
     /// from the load's own.
@@ -178,7 +178,7 @@ pub struct Level {
     pub foreign_ratio: Option<f64>,
     /// One-minute load average at the end of the window.
     pub load_average: Option<f64>,
-    /// Idle-state counters.
+    /// What the idle-state counters did in the window, CPU by CPU.
     pub idle: Vec<IdleDelta>,
     /// What the meters said.
     pub energy: Option<EnergySample>,
@@ -242,13 +242,13 @@ impl Level {
 /// A whole load run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LoadRun {
-    /// What made the load.
+    /// What made the load: steps, shop or a command.
     pub kind: Kind,
     /// For people: "steps, 500 us a transaction", or the command line.
     pub title: String,
     /// How long the phases were.
     pub length: Length,
-    /// Seed of every schedule.
+    /// Seed of every schedule: the same one gives the same arrivals.
     pub seed: u64,
     /// Power settings in force, by name: governor, idle governor, limits held.
     pub settings: Vec<(String, String)>,
@@ -260,7 +260,7 @@ pub struct LoadRun {
     pub work_units: Option<u64>,
     /// CPU time of the generator itself per operation: plan, sleep, wake-up, clocks, counting.
     pub overhead_ns_per_op: Option<f64>,
-    /// Calibration intervals.
+    /// The calibration intervals in their order.
     pub calibration: Vec<Calibration>,
     /// The maximum they came to.
     pub capacity_per_s: Option<f64>,
@@ -269,7 +269,7 @@ pub struct LoadRun {
     /// Settings of the machine that somebody changed while it ran.
     #[serde(default)]
     pub changes: Vec<Change>,
-    /// Remarks about the whole.
+    /// What to know about the whole run, in sentences.
     pub remarks: Vec<String>,
 }
 

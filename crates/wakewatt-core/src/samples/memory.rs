@@ -16,7 +16,7 @@ const LEVEL_SPAN: f64 = 1.9;
 /// Everything one run of `measure memory` found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MemorySample {
-    /// When.
+    /// From when to when it was measured.
     pub window: Window,
     /// Latency against working set, once per page size.
     pub latency: Vec<LatencyCurve>,
@@ -58,11 +58,11 @@ impl PageWish {
 /// Latency of dependent loads against the size of the working set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LatencyCurve {
-    /// Pages asked for.
+    /// The page size that was asked for.
     pub pages: PageWish,
     /// The share that lies in huge pages, by smaps; none where it could not be told.
     pub huge_ratio: Option<f64>,
-    /// The CPU that chased.
+    /// The CPU that chased through the rings.
     pub cpu: u32,
     /// The node the memory was bound to; none if it was not bound.
     pub node: Option<u32>,
@@ -70,7 +70,7 @@ pub struct LatencyCurve {
     pub stride_bytes: u64,
     /// Elements within this range are visited before the next range; none: random over all.
     pub locality_bytes: Option<u64>,
-    /// In order of size.
+    /// One point per size, smallest first.
     pub points: Vec<LatencyPoint>,
     /// Levels found in the curve, nearest first; the last is memory if `is_settled`.
     pub plateaus: Vec<Plateau>,
@@ -89,7 +89,7 @@ impl LatencyCurve {
 /// One working set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LatencyPoint {
-    /// Its size.
+    /// Size of the working set.
     pub size_bytes: u64,
     /// The best sample, per load.
     pub best_ns: f64,
@@ -97,9 +97,9 @@ pub struct LatencyPoint {
     pub median_ns: f64,
     /// Standard deviation of the samples over their mean.
     pub cv_ratio: f64,
-    /// Samples.
+    /// How many samples were taken at this size.
     pub n_samples: u64,
-    /// Loads in all samples.
+    /// How many loads all samples had together.
     pub n_loads: u64,
 }
 
@@ -189,11 +189,11 @@ pub fn plateaus(points: &[LatencyPoint]) -> (Vec<Plateau>, bool) {
 /// Latency of one CPU's chase while others read as fast as a delay lets them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LoadedCurve {
-    /// The CPU that chased.
+    /// The CPU whose latency was measured.
     pub cpu: u32,
-    /// The CPUs that read.
+    /// The CPUs that read to make the load.
     pub load_cpus: CpuSet,
-    /// The chased working set.
+    /// Bytes of the working set that was chased.
     pub size_bytes: u64,
     /// From no load to no delay.
     pub points: Vec<LoadedPoint>,
@@ -206,9 +206,9 @@ pub struct LoadedPoint {
     pub delay_ns: Option<u64>,
     /// What the readers got, together.
     pub bytes_per_s: f64,
-    /// The chaser's best sample.
+    /// One load of the chaser in its best sample.
     pub best_ns: f64,
-    /// The chaser's median sample.
+    /// One load of the chaser in its median sample.
     pub median_ns: f64,
 }
 
@@ -216,7 +216,7 @@ pub struct LoadedPoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Traffic {
-    /// Reads only.
+    /// Reads only, no stores.
     Load,
     /// a = b; normal stores, which read their line first (not counted).
     Copy,
@@ -262,25 +262,25 @@ impl Traffic {
 /// One bandwidth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Bandwidth {
-    /// What was done.
+    /// What every thread did with its arrays.
     pub traffic: Traffic,
     /// Registers used: scalar, sse2, avx2, avx512, neon.
     pub simd: String,
     /// Pages asked for: a prefetcher stops at the end of a page, so it matters by a factor of two.
     pub pages: PageWish,
-    /// CPUs, one thread each.
+    /// The CPUs, with one thread on each.
     pub cpus: CpuSet,
     /// The node the memory was bound to; none if each thread touched its own first.
     pub node: Option<u32>,
     /// Bytes of one array, all threads together.
     pub array_bytes: u64,
-    /// The best pass.
+    /// Bytes per second of the fastest pass, all threads together.
     pub best_bytes_per_s: f64,
-    /// The median pass.
+    /// Bytes per second of the median pass, all threads together.
     pub median_bytes_per_s: f64,
     /// Standard deviation of the passes over their mean.
     pub cv_ratio: f64,
-    /// Passes counted.
+    /// How many passes were counted.
     pub n_passes: u64,
     /// The share of the memory in huge pages; none where it could not be told.
     pub huge_ratio: Option<f64>,
@@ -289,9 +289,9 @@ pub struct Bandwidth {
 /// One node's CPUs with one node's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MatrixCell {
-    /// Where the CPUs are.
+    /// The node whose CPUs worked.
     pub cpu_node: u32,
-    /// Where the memory is.
+    /// The node whose memory they used.
     pub memory_node: u32,
     /// The share of looked-at pages that really lay there; none where the kernel would not say.
     pub on_node_ratio: Option<f64>,
@@ -306,7 +306,7 @@ pub struct MatrixCell {
 /// What random placement costs against bound memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Placement {
-    /// Nodes with memory.
+    /// How many nodes have memory.
     pub n_nodes: u64,
     /// The share of accesses that are remote when pages lie anywhere.
     pub remote_ratio: f64,

@@ -48,9 +48,9 @@ pub enum Label {
 /// When a measurement ran, in CLOCK_MONOTONIC nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Window {
-    /// Start.
+    /// When it began, on CLOCK_MONOTONIC.
     pub start_at_ns: u64,
-    /// End.
+    /// When it ended, on the same clock.
     pub end_at_ns: u64,
 }
 
@@ -74,7 +74,7 @@ pub enum Scheduling {
 /// What one CPU's idle-state counters did during a window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct IdleDelta {
-    /// The CPU.
+    /// Number of the CPU.
     pub cpu: u32,
     /// Per state: name, entries, time.
     pub states: Vec<StateDelta>,
@@ -83,12 +83,12 @@ pub struct IdleDelta {
 /// One state's part of an [`IdleDelta`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StateDelta {
-    /// Index.
+    /// Index of the state, as the kernel counts on this CPU.
     pub index: u32,
-    /// Name.
+    /// Name of the state, as the driver calls it.
     pub name: String,
     /// Times entered in the window (counted when left).
     pub n_usage: u64,
-    /// Time in it.
+    /// Time spent in the state, as the kernel accounts it when the state is left.
     pub time_ns: u64,
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
-    /// Datagrams.
+    /// UDP datagrams.
     Udp,
     /// A stream with TCP_NODELAY.
     Tcp,
@@ -42,7 +42,7 @@ pub struct Split {
 /// One measured round-trip distribution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NetworkSample {
-    /// UDP or TCP.
+    /// Over UDP or over TCP.
     pub transport: Transport,
     /// `loopback`, or the peer as given (masked in shared files).
     pub peer: String,
@@ -58,13 +58,13 @@ pub struct NetworkSample {
     pub round_trip: Distribution,
     /// The split, or why there is none.
     pub split: Result<Split, String>,
-    /// Requests sent.
+    /// How many requests were sent.
     pub n_sent: u64,
     /// Requests never answered within the time-out; not in `round_trip`.
     pub n_lost: u64,
     /// Requests whose planned time was already over when they were sent.
     pub n_late_starts: u64,
-    /// When.
+    /// From when to when it was measured.
     pub window: Window,
     /// Idle counters of the two CPUs meanwhile.
     pub idle: Vec<IdleDelta>,

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// What the machine did in a window: the inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Activity {
-    /// CPUs online.
+    /// How many CPUs are online.
     pub n_cpus: f64,
     /// Awake (busy, or polling in idle), summed over CPUs.
     pub awake: f64,
@@ -30,7 +30,7 @@ pub struct Activity {
 /// The model's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Parameters {
-    /// What never sleeps.
+    /// What never sleeps (platform, uncore, memory), in microwatts.
     pub base_uw: f64,
     /// A CPU awake, whatever its frequency (leakage).
     pub awake_uw: f64,
@@ -43,36 +43,36 @@ pub struct Parameters {
 /// An estimate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Modelled {
-    /// Always modelled.
+    /// Always modelled, never measured.
     pub label: Label,
     /// What the estimate is of: `system` for the machine, else what the fitted meter covers (`package + dram`).
     pub covers: String,
-    /// The estimate.
+    /// Estimated mean power in microwatts.
     pub power_uw: u64,
     /// It may be as little as this.
     pub low_uw: u64,
     /// And as much as this.
     pub high_uw: u64,
-    /// What it rests on.
+    /// What the estimate rests on: starting values, or a calibration.
     pub basis: String,
-    /// What went in.
+    /// What the CPUs did, which the estimate is made from.
     pub activity: Activity,
-    /// The numbers used.
+    /// The numbers of the model that were used.
     pub parameters: Parameters,
 }
 
 /// A fit to a meter of one machine; it holds for that machine and what that meter covers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Calibration {
-    /// What the meter covers.
+    /// What the meter it was fitted to covers.
     pub covers: String,
     /// CPUs online of the machine it was fitted on.
     pub n_cpus: f64,
-    /// The fitted numbers.
+    /// The fitted numbers of the model.
     pub parameters: Parameters,
     /// Root of the mean squared difference between meter and fit.
     pub residual_uw: f64,
-    /// Windows that were fitted.
+    /// How many windows were fitted.
     pub n: usize,
     /// The range of watts that was seen; outside it the fit is a guess.
     pub seen_uw: (f64, f64),

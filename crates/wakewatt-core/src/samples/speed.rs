@@ -11,18 +11,18 @@ use serde::{Deserialize, Serialize};
 /// A median with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Median {
-    /// The median.
+    /// The median, in nanoseconds.
     pub median_ns: f64,
-    /// Lower end.
+    /// Lower end of its 95 % interval.
     pub low_ns: f64,
-    /// Upper end.
+    /// Upper end of its 95 % interval.
     pub high_ns: f64,
 }
 
 /// One CPU's way to full speed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SpeedSample {
-    /// The CPU.
+    /// The CPU that was measured.
     pub cpu: u32,
     /// Steps of the dependency chain in a quantum.
     pub steps_per_quantum: u64,
@@ -38,16 +38,16 @@ pub struct SpeedSample {
     pub no_counters: Option<String>,
     /// How the thread was scheduled.
     pub scheduling: Scheduling,
-    /// When.
+    /// From when to when it was measured.
     pub window: Window,
 }
 
 /// After one length of idle time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AfterIdle {
-    /// Planned idle time.
+    /// How long the thread was planned to sleep before.
     pub idle_ns: u64,
-    /// Repetitions.
+    /// How many times it was repeated.
     pub n_repeats: u32,
     /// Those in which a ramp was seen.
     pub n_ramped: u32,
@@ -61,7 +61,7 @@ pub struct AfterIdle {
     pub exit: Median,
     /// What the first quantum took more than one at full speed.
     pub first_quantum_extra: Median,
-    /// Quanta worked.
+    /// How many quanta of work were timed, over all repetitions.
     pub n_quanta: u64,
     /// Of which disturbed (steal, preemption, interrupts) and dropped.
     pub n_discarded: u64,
@@ -88,9 +88,9 @@ impl AfterIdle {
 /// Speed at some time after the first instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SpeedPoint {
-    /// Middle of the stretch.
+    /// Middle of the stretch, from the first instruction on.
     pub at_ns: f64,
-    /// Share of full speed.
+    /// Speed there as a share of full speed, 0 to 1.
     pub speed_ratio: f64,
     /// Effective frequency by the cycle counter.
     pub khz: Option<u64>,
@@ -99,7 +99,7 @@ pub struct SpeedPoint {
 /// The start of wide vector work on a CPU at full scalar speed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VectorStart {
-    /// `AVX-512`, `AVX2`.
+    /// The vectors' width: `AVX-512`, `AVX2`.
     pub width: String,
     /// Time of a quantum once steady.
     pub quantum_ns: f64,
@@ -113,7 +113,7 @@ pub struct VectorStart {
     pub scalar_after_ratio: f64,
     /// The smallest change of speed that would have been seen.
     pub resolution_ratio: f64,
-    /// The shortest.
+    /// The shortest quantum, which is what the time can be told to.
     pub resolution_ns: f64,
 }
 

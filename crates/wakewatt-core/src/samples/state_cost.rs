@@ -29,19 +29,19 @@ pub struct StateCosts {
     pub from_cpu: Option<u32>,
     /// The CPUs whose settings were changed: the sleeper and its SMT siblings, which share the core's state.
     pub set_cpus: CpuSet,
-    /// Idle governor.
+    /// The idle governor in charge; none where the kernel does not say.
     pub governor: Option<String>,
     /// Pause before each wake-up, the same for all states.
     pub gap_ns: u64,
     /// Rounds begun; each measures every state once, in random order.
     pub n_rounds: u32,
-    /// Seed of the order.
+    /// Seed of the order of the states.
     pub seed: u64,
     /// How the threads were scheduled.
     pub scheduling: Option<Scheduling>,
-    /// When.
+    /// From when to when it was measured.
     pub window: Window,
-    /// Shallowest first.
+    /// The states measured, shallowest first.
     pub states: Vec<StateCost>,
     /// The state that the extra is counted from: polling, or the shallowest where there is no polling (Arm).
     pub floor: Option<String>,
@@ -52,44 +52,44 @@ pub struct StateCosts {
 /// One state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StateCost {
-    /// Index.
+    /// Index of the state on this CPU.
     pub index: u32,
-    /// Name.
+    /// Name of the state, as the driver calls it.
     pub name: String,
     /// The CPU spins in it.
     pub is_polling: bool,
-    /// Claimed exit latency.
+    /// Exit latency that driver or firmware claims; none where there is no claim.
     pub claimed_exit_ns: Option<u64>,
-    /// Claimed target residency.
+    /// Target residency that driver or firmware claims; none where there is no claim.
     pub claimed_residency_ns: Option<u64>,
     /// The settings under which it was measured, in words.
     pub allowed_by: String,
     /// Times this state was entered meanwhile.
     pub n_entered: u64,
-    /// Times any state was.
+    /// How many times any state was entered in those slices.
     pub n_entered_any: u64,
-    /// Time in it.
+    /// Time spent in the state over all slices that allowed it.
     pub time_ns: u64,
     /// Entries the driver refused; none where the kernel does not count them.
     pub n_rejected: Option<u64>,
     /// Why the numbers are not this state's; none when it was entered.
     pub not_entered: Option<String>,
-    /// By kind of wake-up.
+    /// The wake-ups, by kind.
     pub wakes: Vec<StateWake>,
 }
 
 /// One kind of wake-up out of one state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StateWake {
-    /// What woke it.
+    /// What woke the CPU.
     pub kind: WakeKind,
     /// Times the state was entered before this kind of wake-up.
     #[serde(default)]
     pub n_entered: u64,
-    /// Times any state was.
+    /// How many times any state was entered while this kind was measured.
     #[serde(default)]
     pub n_entered_any: u64,
-    /// All rounds together.
+    /// Latency of these wake-ups, all rounds together.
     pub latency: Distribution,
     /// The median of each round, in order.
     pub round_p50_ns: Vec<u64>,
@@ -102,11 +102,11 @@ pub struct StateWake {
 pub struct Extra {
     /// Its median over the rounds.
     pub median_ns: f64,
-    /// Smallest of the rounds.
+    /// The smallest of the rounds' differences.
     pub low_ns: f64,
-    /// Largest of the rounds.
+    /// The largest of the rounds' differences.
     pub high_ns: f64,
-    /// Rounds.
+    /// How many rounds had both this state and the floor.
     pub n_rounds: u32,
     /// Claimed exit latency of the floor, which is not in the difference.
     pub over_claimed_ns: u64,

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 /// An arm or workload that did not take part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Skipped {
-    /// "arm k4-ondemand".
+    /// What was left out: "arm k4-ondemand".
     pub what: String,
-    /// Why.
+    /// Why it was left out.
     pub why: String,
 }
 
@@ -28,7 +28,7 @@ pub struct Comparison {
     pub equivalence_p: f64,
     /// Of the claim that the arm is not worse by more than the margin.
     pub no_harm_p: f64,
-    /// Is that shown?
+    /// Is it shown that the arm is not worse by more than the margin?
     pub is_no_harm: bool,
     /// The smallest ratio above 1 that so many rounds find four times in five; none where no difference could be proven.
     pub detectable_ratio: Option<f64>,
@@ -37,17 +37,17 @@ pub struct Comparison {
 /// What this host calls a difference where there is none, in one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AaNoise {
-    /// The metric.
+    /// Id of the metric.
     pub metric: String,
     /// Rounds that held the baseline twice.
     pub n_pairs: usize,
-    /// Baseline over baseline: estimate.
+    /// The baseline over itself, held twice per round: estimate of the ratio.
     pub ratio: f64,
-    /// Its 95 % interval.
+    /// Lower end of the 95 % interval of that ratio.
     pub ratio_low: f64,
-    /// Upper end.
+    /// Upper end of the interval of that ratio.
     pub ratio_high: f64,
-    /// Exact test, not adjusted.
+    /// Exact sign-flip test of that ratio, not adjusted.
     pub p_value: f64,
     /// One block varies by this much: 0.08 is 8 %.
     pub block_noise_ratio: Option<f64>,
@@ -65,20 +65,20 @@ pub struct DeclaredLook {
 /// Blocks that did not count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Rejected {
-    /// The arm.
+    /// Id of the arm.
     pub arm: String,
     /// Why, as the first of them said it.
     pub why: Rejection,
-    /// How many.
+    /// How many of its blocks did not count for this reason.
     pub n: usize,
 }
 
 /// Where it ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StudyHost {
-    /// Its name.
+    /// Host name, masked unless asked otherwise.
     pub name: String,
-    /// Kernel release.
+    /// Release of the kernel, as `uname -r`.
     pub kernel: String,
     /// CPU model, and how many run.
     pub cpus: String,
@@ -87,11 +87,11 @@ pub struct StudyHost {
 /// What follows from the blocks, and what must be known with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Conclusions {
-    /// The plan's name.
+    /// Name of the plan.
     pub name: String,
-    /// The plan's question.
+    /// The question the plan asks.
     pub question: String,
-    /// Where it ran.
+    /// The machine it ran on.
     pub host: StudyHost,
     /// Looks, declared before it ran.
     pub looks: Vec<DeclaredLook>,
@@ -105,13 +105,13 @@ pub struct Conclusions {
     pub sentences: Vec<String>,
     /// Every comparison, primary metric first.
     pub comparisons: Vec<Comparison>,
-    /// The host against itself.
+    /// What the host calls a difference where there is none: the baseline held twice.
     pub noise: Vec<AaNoise>,
     /// What did not take part.
     pub skipped: Vec<Skipped>,
     /// Blocks that did not count.
     pub rejected: Vec<Rejected>,
-    /// What to know.
+    /// What a reader should know before believing it, in sentences.
     pub remarks: Vec<String>,
     /// Where its blocks are kept.
     pub run_dir: Option<String>,
@@ -120,10 +120,10 @@ pub struct Conclusions {
 /// The whole document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Study {
-    /// What follows.
+    /// What follows from the blocks.
     #[serde(flatten)]
     pub conclusions: Conclusions,
-    /// The blocks.
+    /// Arms, blocks and effects: what the conclusions rest on.
     pub run: ExperimentRun,
     /// Where its workloads are loads: each arm's middle round, level by level, for drawing. What is proved stands above.
     #[serde(default)]

@@ -14,7 +14,7 @@ pub struct Moment {
     pub window: Window,
     /// Which line it belongs to: a host, an arm, a percentile.
     pub series: String,
-    /// In the timeline's unit.
+    /// The value, in the timeline's unit.
     pub value: f64,
     /// Its interval, where there is one.
     pub interval: Option<(f64, f64)>,
@@ -49,10 +49,10 @@ pub struct Timeline {
     pub title: String,
     /// What the values are in.
     pub unit: Unit,
-    /// Measured, or modelled.
+    /// Were the values measured, or modelled?
     pub label: Label,
     /// In the order of time.
     pub moments: Vec<Moment>,
-    /// Changes.
+    /// Settings that changed meanwhile.
     pub changes: Vec<Change>,
 }

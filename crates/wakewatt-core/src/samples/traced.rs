@@ -22,15 +22,15 @@ pub struct WakeRow {
     pub cpu: Option<u32>,
     /// The state requested, by name; none where the CPU was not idle.
     pub state: Option<String>,
-    /// By what.
+    /// How the tasks were woken, which decides whether the exit is inside.
     pub class: WakeClass,
     /// Does the latency contain leaving the state? Else the truth is longer.
     pub contains_exit: bool,
-    /// Wake-ups, all counted.
+    /// How many wake-ups there were, timed or not.
     pub n: u64,
     /// Made runnable to running. Of a busy CPU's wake-ups one in eight was timed, chosen at random.
     pub latency: Distribution,
-    /// Share of all wake-ups.
+    /// Share of all wake-ups, 0 to 1.
     pub share_ratio: f64,
     /// Sum of the latencies; of a busy CPU estimated from those that were timed, none where none was.
     pub total_ns: Option<u64>,
@@ -49,9 +49,9 @@ pub struct ExitCost {
     pub each_ns: u64,
     /// Times the number of wake-ups.
     pub total_ns: u64,
-    /// Compared with what.
+    /// What was compared with: the wake-ups without this exit.
     pub against: String,
-    /// Always modelled.
+    /// Always modelled: it is a difference of two distributions.
     pub label: Label,
 }
 
@@ -64,14 +64,14 @@ pub struct TimerRow {
     pub is_after_exit: bool,
     /// Expiry to handler; the exit latency is inside in both cases.
     pub lateness: Distribution,
-    /// What it is worth.
+    /// What the numbers are worth: measured, or not the whole truth.
     pub label: Label,
 }
 
 /// One idle state over the whole trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StateRow {
-    /// Name.
+    /// Name of the idle state.
     pub state: String,
     /// Times requested, from the trace.
     pub n_requested: u64,
@@ -81,9 +81,9 @@ pub struct StateRow {
     pub time_ns: u64,
     /// Time in it by sysfs.
     pub entered_time_ns: Option<u64>,
-    /// The hardware's residency counter.
+    /// What the hardware's own residency counter says, where there is one.
     pub hardware: Hardware,
-    /// Length of the stays.
+    /// How long the stays in the state were.
     pub length: Distribution,
     /// What the trace's own numbers are worth; the hardware's have their own.
     pub label: Label,
@@ -110,17 +110,17 @@ impl Hardware {
 /// Who was woken out of idle, and what it cost them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProcessRow {
-    /// Thread group.
+    /// The process: its thread group's number.
     pub tgid: u32,
-    /// Name.
+    /// The process's name, from one of its wake-ups.
     pub name: String,
-    /// The state.
+    /// Name of the idle state its CPU was leaving.
     pub state: String,
-    /// Wake-ups.
+    /// How many wake-ups of this process left this state.
     pub n: u64,
-    /// Latency, summed.
+    /// Latency of these wake-ups added up.
     pub total_ns: u64,
-    /// What these are worth.
+    /// What the numbers are worth: measured, or not the whole truth.
     pub label: Label,
     /// Was it there over the whole trace?
     #[serde(default)]
@@ -135,7 +135,7 @@ pub enum Presence {
     Throughout,
     /// It came or went meanwhile.
     Passing,
-    /// Nobody looked.
+    /// Nobody looked whether there is one.
     #[default]
     Unknown,
 }
@@ -143,16 +143,16 @@ pub enum Presence {
 /// One window of a longer trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TraceWindow {
-    /// When.
+    /// From when to when it was counted.
     pub window: Window,
-    /// Rows over all CPUs.
+    /// The rows, over all CPUs.
     pub rows: Vec<WakeRow>,
 }
 
 /// The observer's own wake-ups.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OwnWakes {
-    /// All.
+    /// How many wake-ups were the observer's own.
     pub n: u64,
     /// Those that took a CPU out of idle.
     pub n_from_idle: u64,
@@ -180,15 +180,15 @@ pub struct Missed {
 /// A trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Traced {
-    /// When.
+    /// From when to when it was traced.
     pub window: Window,
-    /// CPUs counted.
+    /// How many CPUs were counted.
     pub n_cpus: u32,
     /// Whose wake-ups: the whole machine, a process, a cgroup, a command.
     pub scope: String,
     /// Rows over all CPUs, most time lost first.
     pub rows: Vec<WakeRow>,
-    /// The same by CPU.
+    /// The same rows, CPU by CPU.
     pub by_cpu: Vec<WakeRow>,
     /// Timer lateness by state: always of the whole machine.
     pub timers: Vec<TimerRow>,
@@ -200,9 +200,9 @@ pub struct Traced {
     pub windows: Vec<TraceWindow>,
     /// Why it was shorter than asked for; none when it was not.
     pub ended_early: Option<String>,
-    /// The observer.
+    /// Wake-ups of the observer itself, kept out of the rows.
     pub own: OwnWakes,
-    /// What is missing.
+    /// What could not be counted, and how much of it.
     pub missed: Missed,
     /// What could not be done or must be known, in words.
     pub remarks: Vec<String>,

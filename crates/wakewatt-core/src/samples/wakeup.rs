@@ -36,7 +36,7 @@ impl WakeKind {
 /// One measured wake-up distribution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WakeupSample {
-    /// What woke it.
+    /// What woke the CPU.
     pub kind: WakeKind,
     /// The CPU that was woken.
     pub cpu: u32,
@@ -52,7 +52,7 @@ pub struct WakeupSample {
     pub n_late_starts: u64,
     /// Cost of one clock read, not subtracted.
     pub clock_read_ns: u64,
-    /// When.
+    /// From when to when it was measured.
     pub window: Window,
     /// What the woken CPU's idle counters did meanwhile.
     pub idle: Option<IdleDelta>,

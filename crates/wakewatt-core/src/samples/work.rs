@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// What one CPU did.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CpuWork {
-    /// Which.
+    /// Number of the CPU.
     pub cpu: Cpu,
     /// Neither idle nor taken by a hypervisor, by /proc/stat.
     pub busy_ratio: f64,
@@ -25,7 +25,7 @@ pub struct CpuWork {
 /// All CPUs in one window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WorkSample {
-    /// When.
+    /// From when to when it was counted.
     pub window: Window,
     /// Those that could be counted.
     pub cpus: Vec<CpuWork>,

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// What watching itself cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cost {
-    /// The mode.
+    /// The sources that were read: how far into the machine they reach.
     pub sources: Sources,
     /// Interrupts of other CPUs that this reading caused.
     pub n_remote_interrupts: u64,
@@ -27,9 +27,9 @@ pub struct Cost {
 /// One idle state of one CPU or of several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StateRate {
-    /// Linux's index.
+    /// Index of the state, as Linux counts on this CPU.
     pub index: u32,
-    /// Name.
+    /// Name of the state.
     pub name: String,
     /// Share of the window.
     pub share_ratio: Reading<f64>,
@@ -46,11 +46,11 @@ pub struct StateRate {
 /// One CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CpuRate {
-    /// Number.
+    /// Number of the CPU.
     pub cpu: Cpu,
-    /// Package.
+    /// Number of its package (socket); none where it is not known.
     pub package: Option<u32>,
-    /// NUMA node.
+    /// Number of its memory node; none where it is not known.
     pub node: Option<u32>,
     /// Core, named by its first CPU.
     pub core: Option<Cpu>,
@@ -72,16 +72,16 @@ pub struct CpuRate {
     pub throttles_per_s: Reading<f64>,
     /// Its own latency limit.
     pub limit: Reading<LatencyLimit>,
-    /// States it has.
+    /// The idle states it has.
     pub states: Vec<StateRate>,
 }
 
 /// One package.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PackageRate {
-    /// Number.
+    /// Number of the package.
     pub package: u32,
-    /// Its CPUs.
+    /// The CPUs of the package.
     pub cpus: CpuSet,
     /// Watts of the package zone.
     pub power_uw: Reading<f64>,
@@ -91,18 +91,18 @@ pub struct PackageRate {
     pub temperature_mc: Reading<i64>,
     /// Throttle events of the package.
     pub throttles_per_s: Reading<f64>,
-    /// Uncore frequency.
+    /// Uncore frequency, in kHz.
     pub uncore_khz: Reading<u64>,
 }
 
 /// An energy counter as power.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ZoneRate {
-    /// `intel-rapl:0:1`.
+    /// Folder of the zone: `intel-rapl:0:1`.
     pub id: String,
-    /// package-0, dram …
+    /// Name of the zone: package-0, dram …
     pub name: String,
-    /// The package.
+    /// The package it belongs to; none where it belongs to none.
     pub package: Option<u32>,
     /// Mean power over the window.
     pub power_uw: Reading<f64>,
@@ -111,9 +111,9 @@ pub struct ZoneRate {
 /// A sensor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SensorRate {
-    /// Chip.
+    /// Name of the sensor chip.
     pub chip: String,
-    /// Channel.
+    /// Name of the chip's channel.
     pub label: String,
     /// Temperature (milli-degree), fan (rpm) or power (microwatts).
     pub kind: SensorKind,
@@ -126,7 +126,7 @@ pub struct SensorRate {
 /// The whole machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Machine {
-    /// CPUs that run.
+    /// How many CPUs run.
     pub n_online: usize,
     /// Over all of them.
     #[serde(flatten)]
@@ -135,9 +135,9 @@ pub struct Machine {
     pub power_uw: Reading<f64>,
     /// Where that comes from: "RAPL: package-0, dram".
     pub power_source: Option<String>,
-    /// Hottest package.
+    /// Temperature of the hottest package, in milli-degrees Celsius.
     pub temperature_mc: Reading<i64>,
-    /// Interrupts per second.
+    /// Interrupts per second, of all CPUs together.
     pub interrupts_per_s: Reading<f64>,
     /// Context switches per second.
     pub context_switches_per_s: Reading<f64>,
@@ -150,9 +150,9 @@ pub struct Machine {
 /// Everything that happened in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Rates {
-    /// Where from.
+    /// Where the numbers come from: the live machine, or a recording.
     pub origin: String,
-    /// Host.
+    /// Name of the host.
     pub hostname: Option<String>,
     /// CLOCK_MONOTONIC of both readings.
     pub window: Window,
@@ -160,17 +160,17 @@ pub struct Rates {
     pub wall_at_ns: u64,
     /// Time in suspend between the readings.
     pub suspended_ns: u64,
-    /// What watching cost.
+    /// What watching itself cost.
     pub cost: Cost,
-    /// The machine.
+    /// The machine as a whole.
     pub machine: Machine,
-    /// Packages.
+    /// The packages (sockets).
     pub packages: Vec<PackageRate>,
-    /// Energy counters.
+    /// The energy counters.
     pub zones: Vec<ZoneRate>,
-    /// Sensors.
+    /// The sensors: temperatures, fans, power.
     pub sensors: Vec<SensorRate>,
-    /// CPUs.
+    /// The CPUs one by one.
     pub cpus: Vec<CpuRate>,
     /// The machine's idle states with the driver's claims.
     pub states: Vec<StateInfo>,

@@ -72,13 +72,13 @@ pub struct File {
 /// One idle state of the machine, over all CPUs that have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StateInfo {
-    /// Linux's index.
+    /// Index of the state, as Linux counts.
     pub index: u32,
     /// Name, or names joined with a slash where CPUs differ.
     pub name: String,
     /// Claimed exit latency, of the first CPU that has it.
     pub exit_latency_ns: Option<u64>,
-    /// Claimed target residency.
+    /// Target residency that driver or firmware claims.
     pub target_residency_ns: Option<u64>,
 }
 
@@ -155,9 +155,9 @@ pub enum SensorKind {
     /// Thousandths of a degree Celsius.
     #[default]
     Temperature,
-    /// Revolutions per minute.
+    /// A fan, in revolutions per minute.
     Fan,
-    /// Microwatts.
+    /// A power meter, in microwatts.
     Power,
 }
 

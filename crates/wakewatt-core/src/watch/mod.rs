@@ -31,7 +31,7 @@ pub struct LatencyRow {
     pub state: String,
     /// By what: another CPU, interrupt, interrupt after exit.
     pub class: String,
-    /// Wake-ups seen.
+    /// How many wake-ups were seen.
     pub n: u64,
     /// Median; none with too few.
     pub p50_ns: Option<u64>,

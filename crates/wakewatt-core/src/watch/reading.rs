@@ -88,9 +88,9 @@ impl From<&ReadError> for Why {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Reading<T> {
-    /// The value.
+    /// The value, as it was read.
     Known(T),
-    /// The reason.
+    /// Why there is no value.
     Missing(Why),
 }
 

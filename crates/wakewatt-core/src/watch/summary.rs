@@ -17,25 +17,25 @@ pub const STALE_BELOW_BUSY: f64 = 0.005;
 pub struct Summary {
     /// CPUs in it that run.
     pub n_cpus: usize,
-    /// Mean.
+    /// Share of time that the CPUs were busy, 0 to 1; mean over the CPUs.
     pub busy_ratio: Reading<f64>,
-    /// Mean.
+    /// Share of time that the hypervisor took, 0 to 1; mean over the CPUs.
     pub steal_ratio: Reading<f64>,
     /// Of the CPUs that ran, weighted by how much.
     pub freq_khz: Reading<f64>,
     /// No CPU ran long enough for its frequency to be fresh.
     pub is_freq_stale: bool,
-    /// Sum.
+    /// Idle states left per second, all CPUs together.
     pub wakeups_per_s: Reading<f64>,
     /// Mean share still asleep.
     pub asleep_ratio: Reading<f64>,
     /// CPUs that no idle state was left on in the window.
     pub n_asleep_throughout: usize,
-    /// Sum.
+    /// Wake-ups before the target residency per second, all CPUs together.
     pub above_per_s: Reading<f64>,
-    /// Sum.
+    /// Sleeps long enough for a deeper state per second, all CPUs together.
     pub below_per_s: Reading<f64>,
-    /// Sum.
+    /// Throttle events per second, all CPUs together.
     pub throttles_per_s: Reading<f64>,
     /// The tightest of the CPUs' own limits.
     pub cpu_limit: Reading<LatencyLimit>,

@@ -6,9 +6,9 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanFile {
-    /// Always 1.
+    /// Version of the format: always 1.
     pub format: u32,
-    /// Its name.
+    /// Name of the plan.
     pub name: String,
     /// What it is to answer.
     pub question: String,
@@ -61,9 +61,9 @@ pub struct RejectFile {
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArmFile {
-    /// Short: `performance`.
+    /// Short name of the arm: `performance`.
     pub name: String,
-    /// For people.
+    /// Name of the arm for people.
     pub title: Option<String>,
     /// A profile of tune, shipped or a file.
     pub profile: Option<String>,
@@ -81,9 +81,9 @@ pub struct ArmFile {
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Words {
-    /// For `sh -c`.
+    /// One line, which is given to `sh -c`.
     Line(String),
-    /// Program and arguments.
+    /// Program and arguments, one by one; no shell.
     List(Vec<String>),
 }
 
@@ -143,10 +143,10 @@ pub struct WorkloadFile {
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandMetricFile {
-    /// `score`.
+    /// Name of the metric: `score`.
     pub name: String,
     /// An expression with one group: `score: ([0-9.]+)`.
     pub regex: String,
-    /// `higher` or `lower`.
+    /// Which way is better: `higher` or `lower`.
     pub better: String,
 }

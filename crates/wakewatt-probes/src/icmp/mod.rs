@@ -21,7 +21,7 @@ use stamps::{RawEcho, RawKey, SIDE_REQUESTER, SIDE_RESPONDER};
 use std::os::linux::fs::MetadataExt;
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
 
-/// See the essay above.
+/// The probe `icmp`: its name, what it attaches to, what it needs.
 pub const PROBE: Probe = Probe {
     id: "icmp",
     help: "where the kernel spends the time of an ICMP echo: arrival, processing, reply, wake-up, by idle state",

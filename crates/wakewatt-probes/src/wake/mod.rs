@@ -14,7 +14,7 @@ use aya::maps::{Array, HashMap, PerCpuArray, PerCpuValues, RingBuf};
 use std::collections::BTreeMap;
 use wakewatt_core::samples::wakes::{Counted, CpuCounters, ProcessCounters, WakeCounters};
 
-/// See the essay above.
+/// The probe `wake`: its name, what it attaches to, what it needs.
 pub const PROBE: Probe = Probe {
     id: "wake",
     help: "wake-up latency by the idle state left, timer lateness, idle intervals",

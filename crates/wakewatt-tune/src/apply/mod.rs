@@ -91,15 +91,15 @@ pub struct Order<'a> {
 /// What became of one setting at one place.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SettingOutcome {
-    /// The setting.
+    /// The setting's name: `freq.governor`.
     pub name: String,
-    /// Which one.
+    /// Which one of them: a CPU, a policy, a device.
     pub place: String,
-    /// The file.
+    /// The file that was written.
     pub path: String,
-    /// What it held.
+    /// What it held before; none where it could not be read.
     pub before: Option<String>,
-    /// What was written.
+    /// The text that was written.
     pub requested: String,
     /// Both as people say it.
     pub before_shown: String,
@@ -119,7 +119,7 @@ pub struct SettingOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingResult {
-    /// Written and kept.
+    /// Written, and read back as written.
     Set,
     /// It was so already; nothing was written.
     WasSo,

@@ -10,7 +10,7 @@ use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 use wakewatt_core::facts::cpus::ROOT;
 
-/// See the essay above.
+/// `cpu.online`.
 pub struct CpuOnline;
 
 const ABOUT: About = About {

@@ -11,7 +11,7 @@ use super::{one_file, per_policy};
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
 
-/// See the essay above.
+/// `freq.boost`.
 pub struct FreqBoost;
 
 const ABOUT: About = About {

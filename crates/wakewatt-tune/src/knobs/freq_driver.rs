@@ -12,7 +12,7 @@ use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 use wakewatt_core::facts::cpus::ROOT;
 
-/// See the essay above.
+/// `freq.driver`.
 pub struct FreqDriver;
 
 const ABOUT: About = About {

@@ -11,7 +11,7 @@ use super::per_policy;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 
-/// See the essay above.
+/// `freq.epp`.
 pub struct FreqEpp;
 
 const ABOUT: About = About {

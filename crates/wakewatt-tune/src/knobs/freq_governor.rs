@@ -8,7 +8,7 @@
 use super::per_policy;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 
-/// See the essay above.
+/// `freq.governor`.
 pub struct FreqGovernor;
 
 const ABOUT: About = About {

@@ -8,7 +8,7 @@ use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
 
-/// See the essay above.
+/// `freq.hwp_dynamic_boost`.
 pub struct FreqHwpDynamicBoost;
 
 const ABOUT: About = About {

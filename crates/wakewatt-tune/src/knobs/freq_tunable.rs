@@ -12,7 +12,7 @@ use super::per_policy;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::folder::Folder;
 
-/// See the essay above.
+/// `freq.tunable`.
 pub struct FreqTunable;
 
 const ABOUT: About = About {

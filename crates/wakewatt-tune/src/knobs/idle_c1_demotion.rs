@@ -10,7 +10,7 @@ use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
 
-/// See the essay above.
+/// `idle.c1_demotion`.
 pub struct IdleC1Demotion;
 
 const ABOUT: About = About {

@@ -9,7 +9,7 @@ use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
 
-/// See the essay above.
+/// `idle.governor`.
 pub struct IdleGovernor;
 
 const ABOUT: About = About {

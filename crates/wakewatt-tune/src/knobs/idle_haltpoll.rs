@@ -8,7 +8,7 @@
 use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 
-/// See the essay above.
+/// `idle.haltpoll`.
 pub struct IdleHaltpoll;
 
 const FOLDER: &str = "/sys/module/haltpoll/parameters";

@@ -9,7 +9,7 @@ use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::cpus::ROOT;
 
-/// See the essay above.
+/// `idle.state`.
 pub struct IdleStateSwitch;
 
 const ABOUT: About = About {

@@ -12,7 +12,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::irq::{is_managed, parse_interrupts};
 use wakewatt_core::folder::Folder;
 
-/// See the essay above.
+/// `irq.affinity`.
 pub struct IrqAffinity;
 
 const FOLDER: &str = "/proc/irq";

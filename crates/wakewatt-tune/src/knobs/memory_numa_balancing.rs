@@ -9,7 +9,7 @@ use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 
-/// See the essay above.
+/// `memory.numa_balancing`.
 pub struct NumaBalancing;
 
 const FILE: &str = "/proc/sys/kernel/numa_balancing";

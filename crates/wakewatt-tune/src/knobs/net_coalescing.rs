@@ -9,7 +9,7 @@ use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::folder::Folder;
 
-/// See the essay above.
+/// `net.coalescing`.
 pub struct NetCoalescing;
 
 const CLASS: &str = "/sys/class/net";

@@ -11,7 +11,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::folder::Folder;
 use wakewatt_core::units::{parse_ns, show_ns};
 
-/// See the essay above.
+/// `nvme.apst`.
 pub struct NvmeApst;
 
 const CLASS: &str = "/sys/class/nvme";

@@ -10,7 +10,7 @@ use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::fact::parse;
 
-/// See the essay above.
+/// `pcie.aspm`.
 pub struct PcieAspm;
 
 const FILE: &str = "/sys/module/pcie_aspm/parameters/policy";

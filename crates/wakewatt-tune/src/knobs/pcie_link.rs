@@ -9,7 +9,7 @@ use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::folder::Folder;
 
-/// See the essay above.
+/// `pcie.link`.
 pub struct PcieLink;
 
 const DEVICES: &str = "/sys/bus/pci/devices";

@@ -12,7 +12,7 @@ use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_host::sink::partition;
 
-/// See the essay above.
+/// `place.consolidate`.
 pub struct PlaceConsolidate;
 
 const ROOT: &str = "/sys/fs/cgroup";

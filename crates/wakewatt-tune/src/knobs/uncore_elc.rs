@@ -10,7 +10,7 @@ use super::uncore_domains;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::folder::Folder;
 
-/// See the essay above.
+/// `uncore.elc`.
 pub struct UncoreElc;
 
 const ABOUT: About = About {

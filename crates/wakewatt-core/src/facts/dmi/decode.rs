@@ -12,17 +12,17 @@ use serde::Serialize;
 pub struct Dimm {
     /// The slot's name, as printed on the board.
     pub slot: Option<String>,
-    /// The bank's name.
+    /// Name of the bank, as firmware writes it.
     pub bank: Option<String>,
     /// Socket, guessed from the names and spelled as there.
     pub socket: Option<String>,
-    /// Channel, guessed likewise.
+    /// Memory channel, guessed from the slot's name likewise.
     pub channel: Option<String>,
     /// 0 in an empty slot; none where the firmware does not know.
     pub size_bytes: Option<u64>,
-    /// DIMM, SODIMM …
+    /// Form of the module: DIMM, SODIMM …
     pub form_factor: Option<String>,
-    /// DDR4, DDR5 …
+    /// Kind of memory: DDR4, DDR5 …
     pub memory_type: Option<String>,
     /// Registered, Unbuffered, LRDIMM …
     pub detail: Vec<String>,
@@ -30,13 +30,13 @@ pub struct Dimm {
     pub rated_mts: Option<u64>,
     /// What it runs at.
     pub configured_mts: Option<u64>,
-    /// Ranks.
+    /// How many ranks the module has.
     pub n_ranks: Option<u8>,
     /// Voltage it runs at.
     pub configured_mv: Option<u64>,
-    /// Maker.
+    /// Maker of the module.
     pub manufacturer: Option<String>,
-    /// Part number.
+    /// The maker's part number.
     pub part_number: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl Dimm {
 /// A set of slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct MemoryArray {
-    /// Slots in it.
+    /// How many slots the array has.
     pub n_slots: Option<u16>,
     /// The most it can hold.
     pub max_bytes: Option<u64>,
@@ -67,7 +67,7 @@ pub struct MemoryArray {
 pub struct DmiProcessor {
     /// Its name on the board.
     pub socket: Option<String>,
-    /// The processor's name.
+    /// Name of the processor, as firmware writes it.
     pub version: Option<String>,
     /// The fastest the socket supports.
     pub max_khz: Option<u64>,

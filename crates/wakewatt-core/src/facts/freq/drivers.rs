@@ -19,9 +19,9 @@ const GOVERNORS: [&str; 3] = ["ondemand", "conservative", "schedutil"];
 /// One tunable of one governor.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Tunable {
-    /// The governor.
+    /// The governor it belongs to.
     pub governor: String,
-    /// The attribute.
+    /// Name of the attribute: up_threshold.
     pub name: String,
     /// The value for all policies, in the kernel's unit.
     pub global: Fact<u64>,
@@ -66,9 +66,9 @@ pub fn tunables<P: Fn(u32) -> String>(src: &dyn Source, root: &Folder, policies:
 /// intel_pstate's switches.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct IntelPstate {
-    /// active, passive, off.
+    /// Mode of the driver: active, passive or off.
     pub status: Fact<String>,
-    /// Turbo forbidden.
+    /// Is turbo forbidden?
     pub is_no_turbo: Fact<bool>,
     /// Lower limit, relative to the highest turbo.
     pub min_perf_ratio: Fact<f64>,
@@ -76,7 +76,7 @@ pub struct IntelPstate {
     pub max_perf_ratio: Fact<f64>,
     /// Share of the range that is turbo.
     pub turbo_ratio: Fact<f64>,
-    /// Steps.
+    /// How many performance steps the hardware has.
     pub n_pstates: Fact<u64>,
     /// Raise the HWP minimum for tasks that waited for IO.
     pub is_hwp_dynamic_boost_on: Fact<bool>,
@@ -152,13 +152,13 @@ impl AmdPstate {
 pub struct Cppc {
     /// Highest level any core reaches alone; differs between favoured and other cores.
     pub highest_perf: PerCpu<u64>,
-    /// Sustained level.
+    /// Level that can be sustained.
     pub nominal_perf: PerCpu<u64>,
     /// Guaranteed level, which firmware may move.
     pub guaranteed_perf: PerCpu<u64>,
     /// Below this, slower saves little.
     pub lowest_nonlinear_perf: PerCpu<u64>,
-    /// Lowest level.
+    /// Lowest level there is.
     pub lowest_perf: PerCpu<u64>,
     /// The level the reference counter runs at.
     pub reference_perf: PerCpu<u64>,

@@ -33,9 +33,9 @@ pub struct Freq {
     pub is_boost_on: Fact<bool>,
     /// Governor tunables, global and per policy.
     pub tunables: Vec<Tunable>,
-    /// Intel's driver.
+    /// Machine-wide settings of intel_pstate.
     pub intel_pstate: IntelPstate,
-    /// AMD's driver.
+    /// Machine-wide settings of amd-pstate.
     pub amd_pstate: AmdPstate,
     /// Energy performance bias, 0 (performance) to 15 (power); the kernel turns a firmware 0 into 6 at boot.
     pub energy_perf_bias: PerCpu<u64>,

@@ -47,23 +47,23 @@ pub struct Policies {
     pub average: PerCpu<Speed>,
     /// Claimed time of one frequency change.
     pub transition_latency_ns: PerCpu<u64>,
-    /// Firmware's upper limit.
+    /// Upper limit set by firmware.
     pub bios_limit_khz: PerCpu<u64>,
-    /// Highest without turbo.
+    /// Highest frequency without turbo.
     pub base_khz: PerCpu<u64>,
     /// Turbo allowed for this policy.
     pub is_boost_on: PerCpu<bool>,
     /// AMD's older word for the same.
     pub is_cpb_on: PerCpu<bool>,
-    /// Steps below turbo.
+    /// Frequencies the driver offers, without turbo.
     pub available_khz: PerCpu<Vec<u64>>,
-    /// Turbo steps.
+    /// Frequencies the driver offers beyond them, with turbo.
     pub boost_khz: PerCpu<Vec<u64>>,
     /// How the processor should weigh speed against power.
     pub energy_preference: PerCpu<EnergyPreference>,
-    /// What it accepts.
+    /// The preferences it accepts.
     pub energy_preferences_available: PerCpu<Vec<String>>,
-    /// amd-pstate: highest frequency.
+    /// Highest frequency, by amd-pstate.
     pub amd_max_khz: PerCpu<u64>,
     /// amd-pstate: below this, slower saves little.
     pub amd_lowest_nonlinear_khz: PerCpu<u64>,
@@ -75,7 +75,7 @@ pub struct Policies {
     pub is_amd_hw_prefcore: PerCpu<bool>,
     /// Time at each frequency since the driver loaded.
     pub time_in_state: PerCpu<Vec<TimeAt>>,
-    /// Frequency changes.
+    /// How often the frequency was changed since the driver loaded.
     pub n_transitions: PerCpu<u64>,
 }
 
@@ -127,7 +127,7 @@ impl std::fmt::Display for EnergyPreference {
 /// Time spent at a frequency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct TimeAt {
-    /// The frequency.
+    /// The frequency, in kHz.
     pub khz: u64,
     /// Time (whole 10 ms in the kernel).
     pub time_ns: u64,

@@ -33,18 +33,18 @@ pub struct Reading {
     pub id: String,
     /// The number given to RDMSR.
     pub address: u32,
-    /// Raw values.
+    /// Raw values of the register, by CPU.
     pub value: PerCpu<u64>,
 }
 
 /// Package power limits in force, in watts' millionths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct PowerLimits {
-    /// Long-term limit.
+    /// Long-term limit (PL1), in microwatts.
     pub pl1_uw: u64,
     /// Is it in force?
     pub is_pl1_on: bool,
-    /// Short-term limit.
+    /// Short-term limit (PL2), in microwatts.
     pub pl2_uw: u64,
     /// Is it in force?
     pub is_pl2_on: bool,

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 pub struct Header {
     /// Version of the program that wrote it.
     pub wakewatt: String,
-    /// Seconds since 1970.
+    /// When the recording began, in seconds since 1970.
     pub created_at_s: u64,
     /// Random name of the boot: times of one boot can be compared.
     pub boot: Option<String>,
     /// `uname -r`: governor rules differ between stable releases.
     pub kernel: String,
-    /// x86_64, aarch64.
+    /// Architecture of the machine: x86_64, aarch64.
     pub arch: String,
     /// cpuidle driver; none without one.
     pub driver: Option<String>,
@@ -21,7 +21,7 @@ pub struct Header {
     pub governor: Option<String>,
     /// Length of a tick; none where it cannot be told.
     pub tick_ns: Option<u64>,
-    /// CPUs recorded.
+    /// How many CPUs were recorded.
     pub n_cpus: u32,
     /// Idle states by groups of CPUs.
     pub tables: Vec<StateTable>,
@@ -42,22 +42,22 @@ pub struct Header {
 pub struct StateTable {
     /// In kernel list notation.
     pub cpus: String,
-    /// By index.
+    /// The idle states by index.
     pub states: Vec<TableState>,
 }
 
 /// One idle state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TableState {
-    /// Index.
+    /// Index of the state.
     pub index: u32,
-    /// Name.
+    /// Name of the state, as the driver calls it.
     pub name: String,
-    /// Claimed exit latency.
+    /// Exit latency that driver or firmware claims.
     pub exit_latency_ns: Option<u64>,
-    /// Claimed target residency.
+    /// Target residency that driver or firmware claims.
     pub target_residency_ns: Option<u64>,
-    /// Spins.
+    /// Does the CPU spin in it?
     pub is_polling: bool,
     /// May the governor choose it?
     pub is_enabled: Option<bool>,
@@ -67,21 +67,21 @@ pub struct TableState {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "mark")]
 pub enum Mark {
-    /// Recording began.
+    /// Recording began, or went on after a pause.
     WindowOpened {
-        /// CLOCK_MONOTONIC.
+        /// When, on CLOCK_MONOTONIC.
         at_ns: u64,
     },
     /// It paused or ended.
     WindowClosed {
-        /// CLOCK_MONOTONIC.
+        /// When, on CLOCK_MONOTONIC.
         at_ns: u64,
         /// Records lost in the window.
         n_lost: u64,
     },
     /// A setting that governors look at was found changed.
     SettingChanged {
-        /// CLOCK_MONOTONIC.
+        /// When, on CLOCK_MONOTONIC.
         at_ns: u64,
         /// `governor`, `latency limit`, `disabled states`.
         what: String,
@@ -92,7 +92,7 @@ pub enum Mark {
     },
     /// The file was continued.
     Resumed {
-        /// Seconds since 1970.
+        /// When, in seconds since 1970.
         at_s: u64,
         /// Of the same boot as the header's: only then do times go on.
         is_same_boot: bool,

@@ -16,11 +16,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One state.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RecordedState {
-    /// Name.
+    /// Name of the idle state.
     pub state: String,
-    /// Stays.
+    /// How many stays in it were recorded.
     pub n: u64,
-    /// Time in it.
+    /// Time spent in it, in nanoseconds.
     pub time_ns: u64,
     /// Woke before its target residency.
     pub n_above: u64,
@@ -33,17 +33,17 @@ pub struct RecordedState {
 /// A recording in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PairSummary {
-    /// Stays.
+    /// How many stays were recorded.
     pub n_pairs: u64,
     /// First entry, CLOCK_MONOTONIC of the recorded machine.
     pub first_at_ns: Option<u64>,
-    /// Last exit.
+    /// When the last stay ended, on CLOCK_MONOTONIC.
     pub last_at_ns: Option<u64>,
-    /// CPUs seen.
+    /// How many CPUs were seen.
     pub n_cpus: u64,
-    /// By state name.
+    /// Stays by the name of their state.
     pub states: Vec<RecordedState>,
-    /// What ended them.
+    /// What ended the stays, and how many.
     pub ended_by: Vec<(WakeCause, u64)>,
     /// Stays with the next timer known.
     pub n_with_timers: u64,
@@ -51,7 +51,7 @@ pub struct PairSummary {
     pub n_with_sleep_length: u64,
     /// Records lost, by the windows' own count.
     pub n_lost: u64,
-    /// Windows closed.
+    /// How many windows were closed.
     pub n_windows: u64,
 }
 

@@ -18,7 +18,7 @@ const MIN_READINGS: u64 = 8;
 pub enum NoInterval {
     /// Of a channel there were too few readings.
     FewReadings {
-        /// So many.
+        /// How many readings there were.
         n: u64,
     },
     /// A channel said one number all the time: its steps are coarser than what it measured.

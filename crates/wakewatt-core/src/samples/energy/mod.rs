@@ -41,9 +41,9 @@ pub enum Covers {
     System,
     /// RAPL's platform domain: what the board's maker wired to it.
     Platform,
-    /// Processor packages.
+    /// Processor packages (RAPL): cores, caches and what else is on the die, without memory modules.
     Package,
-    /// Memory.
+    /// Memory modules.
     Dram,
     /// Graphics cards and accelerators.
     Gpu,
@@ -87,20 +87,20 @@ pub struct Channel {
     pub id: String,
     /// For people: package-0, dram of package-0, PSU1 input.
     pub name: String,
-    /// What it is about.
+    /// What of the machine the channel covers.
     pub covers: Covers,
     /// Contained in another channel of the same meter: shown, never added.
     pub is_part: bool,
-    /// How it counts.
+    /// Does it say watts at a moment, or count energy?
     pub kind: Kind,
 }
 
 /// What one channel said in a window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChannelSample {
-    /// Which.
+    /// Which channel of the meter, and what it covers.
     pub channel: Channel,
-    /// measured, present_but_dead, or unavailable.
+    /// What the numbers are worth: measured, present but dead, or unavailable.
     pub label: Label,
     /// Why there is no number; none when there is one.
     pub why: Option<String>,
@@ -108,14 +108,14 @@ pub struct ChannelSample {
     pub window: Window,
     /// How much of the window is behind the number.
     pub covered_ns: u64,
-    /// Readings that count.
+    /// How many readings the numbers rest on.
     pub n: u64,
     /// Silences: readings more than 2.5 intervals apart. A power meter's are not integrated.
     pub n_gaps: u64,
     /// When it was silent and its power is not known, the longest of them; never of a counter that went on counting.
     #[serde(default)]
     pub silences: Vec<Window>,
-    /// Readings that failed.
+    /// How many readings failed or were refused.
     pub n_failed: u64,
     /// Readings refused: negative, zero among others, or absurd.
     pub n_rejected: u64,
@@ -127,7 +127,7 @@ pub struct ChannelSample {
     pub uncertainty_uw: Option<u64>,
     /// Lowest reading, or lowest mean between two readings of a counter.
     pub min_uw: Option<u64>,
-    /// Highest.
+    /// The highest reading, in microwatts; none where nothing was read.
     pub max_uw: Option<u64>,
     /// Energy over what is covered.
     pub energy_uj: Option<u64>,
@@ -142,12 +142,12 @@ pub struct Total {
     pub covers: String,
     /// The channels that were added.
     pub of: Vec<String>,
-    /// Mean power.
+    /// Mean power over the window, in microwatts.
     pub mean_uw: u64,
     /// Half width of the 95 % interval of the mean, from how it varied; the meter's own error is not in it.
     #[serde(default)]
     pub uncertainty_uw: Option<u64>,
-    /// Why there is none.
+    /// Why there is no interval; none where there is one.
     #[serde(default)]
     pub no_interval: Option<NoInterval>,
     /// Energy, where every channel has one.
@@ -165,11 +165,11 @@ pub struct MeterSample {
     pub label: Label,
     /// Why there is no number; none when there is one.
     pub why: Option<MeterGap>,
-    /// What a reading disturbs.
+    /// What a reading disturbs, such as an interrupt on a CPU; none where it disturbs nothing.
     pub reach: Option<String>,
     /// What one reading of all its channels takes: the median.
     pub read_cost_ns: Option<u64>,
-    /// Its numbers.
+    /// What each of the meter's channels came to.
     pub channels: Vec<ChannelSample>,
     /// The sum, where one makes sense.
     pub total: Option<Total>,
@@ -179,9 +179,9 @@ pub struct MeterSample {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sense {
-    /// Milli-degrees Celsius.
+    /// A temperature, in milli-degrees Celsius.
     Temperature,
-    /// Revolutions per minute.
+    /// A fan, in revolutions per minute.
     Fan,
 }
 
@@ -189,26 +189,26 @@ pub enum Sense {
 /// machine was the quiet one).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Witness {
-    /// Chip and label.
+    /// Chip and label of the sensor, as hwmon names them.
     pub name: String,
     /// What it is; gives the unit of the numbers below.
     pub sense: Sense,
-    /// At the start.
+    /// The reading at the start of the window, in the unit of the sense.
     pub first: i64,
-    /// At the end.
+    /// The reading at the end of the window.
     pub last: i64,
-    /// Lowest.
+    /// The lowest reading in the window.
     pub min: i64,
-    /// Highest.
+    /// The highest reading in the window.
     pub max: i64,
-    /// Readings.
+    /// How many readings there were.
     pub n: u64,
 }
 
 /// Everything about energy in one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EnergySample {
-    /// From start to stop.
+    /// From start to stop of the meters.
     pub window: Window,
     /// Planned time between readings.
     pub interval_ns: u64,
@@ -216,7 +216,7 @@ pub struct EnergySample {
     pub chosen: Option<String>,
     /// Every kind of meter, in the order in which they are chosen.
     pub meters: Vec<MeterSample>,
-    /// Fans and temperatures.
+    /// Fans and temperatures read beside the watts.
     pub witnesses: Vec<Witness>,
 }
 

@@ -36,13 +36,13 @@ impl Wanted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum Verdict {
-    /// As wanted.
+    /// It is as wanted.
     Holds,
-    /// Not as wanted.
+    /// It is not as wanted.
     Broken,
     /// The machine does not say.
     CannotTell {
-        /// Why not.
+        /// Why it cannot be told.
         why: String,
     },
 }
@@ -54,9 +54,9 @@ pub struct Check {
     pub what: String,
     /// What it should be.
     pub wanted: String,
-    /// What it is.
+    /// What it is on the running system.
     pub found: String,
-    /// The comparison.
+    /// What the comparison says.
     pub verdict: Verdict,
     /// Where it was read.
     pub path: String,

@@ -32,9 +32,9 @@ const MADE_BYTES_PER_S: u64 = 200_000_000;
 /// The document of a dry run.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct DryRun {
-    /// The plan's name.
+    /// Name of the plan.
     pub name: String,
-    /// Its question.
+    /// The question the plan asks.
     pub question: String,
     /// What each arm would write; the first is the baseline.
     pub arms: Vec<Arm>,
@@ -52,7 +52,7 @@ pub struct DryRun {
     pub round_ns: u64,
     /// Time until each look, preparation included; the budget may end it before.
     pub looks_ns: Vec<u64>,
-    /// The time budget.
+    /// The time budget, in nanoseconds.
     pub budget_ns: u64,
     /// What else to know.
     pub remarks: Vec<String>,

@@ -45,7 +45,7 @@ pub struct ShopRun {
     /// The run, level by level.
     #[serde(flatten)]
     pub run: LoadRun,
-    /// The shop.
+    /// The shop that was asked.
     pub shop: About,
     /// What could not be done, and why.
     pub not_done: Vec<NotDone>,

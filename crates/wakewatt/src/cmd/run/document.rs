@@ -41,7 +41,7 @@ pub struct CopyRun {
 /// Where anonymous pages lay.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Pages {
-    /// Bytes by node.
+    /// Bytes of the copy's memory on each node.
     pub bytes_by_node: BTreeMap<u32, u64>,
     /// The share on the copy's own node; none for the unbound copy.
     pub own_node_ratio: Option<f64>,
@@ -54,7 +54,7 @@ pub struct Pages {
 /// n bound copies against one unbound.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Scaling {
-    /// Bound copies.
+    /// How many bound copies ran at once.
     pub n_copies: usize,
     /// From the first start to the last end of the bound copies.
     pub bound_wall_ns: u64,

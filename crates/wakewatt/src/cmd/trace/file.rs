@@ -18,9 +18,9 @@ use wakewatt_lab::trace::MAX_READ;
 pub struct TraceInfo {
     /// What the recording says about the machine.
     pub header: Header,
-    /// What it holds.
+    /// What the recording holds.
     pub summary: PairSummary,
-    /// Windows, losses, changes.
+    /// Windows, losses and changed settings, in their order.
     pub marks: Vec<Mark>,
     /// complete, unfinished or cut.
     pub ending: String,

@@ -15,9 +15,9 @@ use wakewatt_tune::knobs::KNOBS;
 /// One knob on a host.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct KnobHere {
-    /// Its id.
+    /// Id of the knob.
     pub id: String,
-    /// In words.
+    /// What it sets, in words.
     pub title: String,
     /// Unit and form of a value.
     pub unit: String,
@@ -27,7 +27,7 @@ pub struct KnobHere {
     pub io_scope: Scope,
     /// Can it be taken back?
     pub reversible: Reversible,
-    /// What it costs.
+    /// What setting it costs, in words.
     pub price: String,
     /// What can go wrong.
     pub risk: String,
@@ -35,14 +35,14 @@ pub struct KnobHere {
     pub overlaps: Vec<String>,
     /// Where it can be set; empty where it cannot.
     pub sites: Vec<Site>,
-    /// Why not.
+    /// Why it cannot be set here; none where it can.
     pub missing: Option<String>,
 }
 
 /// All knobs on a host.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Knobs {
-    /// Which host.
+    /// Which host this is about: this one, or a recording.
     pub origin: String,
     /// In the order of the list.
     pub knobs: Vec<KnobHere>,

@@ -27,7 +27,7 @@ use wakewatt_tune::status::{Run, SettingState, TransactionState, Verdict, status
 pub struct Statuses {
     /// Does everything hold?
     pub is_good: bool,
-    /// Oldest first.
+    /// What was applied, oldest first.
     pub transactions: Vec<TransactionState>,
     /// `verify` only: wake-ups measured now, to set beside the settings.
     pub wakeup: Option<WakeupSample>,

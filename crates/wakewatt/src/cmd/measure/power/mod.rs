@@ -52,7 +52,7 @@ pub struct PowerSample {
 /// A command that ran while meters were read.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct CommandRun {
-    /// Its program.
+    /// The program that was run.
     pub program: String,
     /// Its exit code, or 128 and its signal.
     pub exit_code: u8,
