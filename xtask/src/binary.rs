@@ -74,7 +74,6 @@ pub(crate) fn target_folder() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::repository().join("target"), PathBuf::from)
 }
 
-/// Runs it.
 pub(crate) fn run(binary: &Path, args: &[&std::ffi::OsStr], limit: Duration) -> Result<Outcome> {
     let started = Instant::now();
     let mut child = Command::new(binary)

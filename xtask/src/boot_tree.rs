@@ -45,7 +45,6 @@ const INSIDE: &str = "WAKEWATT_BOOT_TREE_INSIDE";
 const CONFIG: &str = "boot/grub/grub.cfg";
 const KERNEL: &str = "6.1.0-0-amd64";
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     if std::env::var_os(INSIDE).is_none() {
         ensure!(rustix::process::geteuid().is_root(), "boot-tree mounts an image and runs chroot: run it as root");

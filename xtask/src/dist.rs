@@ -15,7 +15,6 @@ pub(crate) struct Args {
     bin: Option<PathBuf>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let binary = match &args.bin {
         Some(binary) => binary.clone(),

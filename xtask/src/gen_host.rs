@@ -17,7 +17,6 @@ pub(crate) struct Args {
     dir: PathBuf,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let n_files = write(&args.dir, args.cpus)?;
     println!("{}: {n_files} files, {} CPUs", args.dir.display(), args.cpus);

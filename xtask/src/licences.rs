@@ -7,7 +7,6 @@ use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// Runs it.
 pub(crate) fn run() -> Result<bool> {
     let top = crate::repository();
     let deny = std::fs::read_to_string(top.join("deny.toml")).context("deny.toml is not readable")?;

@@ -14,7 +14,6 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let folder = crate::repository().join("docs/ref");
     let mut is_fresh = true;

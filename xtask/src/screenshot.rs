@@ -13,7 +13,6 @@ pub(crate) struct Args {
     out: PathBuf,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     if !browser::is_installed() {
         bail!("chromium is not installed; on Debian: apt-get install chromium");

@@ -4,6 +4,8 @@
 //! clock, no environment, no thread: `clippy.toml` beside this crate bans them. The modules are listed in the order
 //! of the data flow, and each may use only those before it; `tests/tidy.rs` checks that.
 #![forbid(unsafe_code)]
+// What is published as a schema is described by its doc comments; elsewhere a comment is there where it says something.
+#![warn(missing_docs)]
 
 pub mod visible;
 pub mod units;

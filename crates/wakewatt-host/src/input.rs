@@ -64,17 +64,14 @@ pub enum InputError {
     /// The system refused.
     #[error("{}: cannot be read: {error}; {}", path.display(), kind.hint)]
     Refused {
-        /// Where.
         path: PathBuf,
         /// What it was to be.
         kind: Kind,
-        /// Why.
         error: io::Error,
     },
     /// It is a folder, a pipe, a device or a socket.
     #[error("{}: not a file but {found}; {}", path.display(), kind.hint)]
     NotAFile {
-        /// Where.
         path: PathBuf,
         /// What it was to be.
         kind: Kind,
@@ -84,7 +81,6 @@ pub enum InputError {
     /// It has holes.
     #[error("{}: a sparse file, which no {} is; {}", path.display(), kind.what, kind.hint)]
     Sparse {
-        /// Where.
         path: PathBuf,
         /// What it was to be.
         kind: Kind,
@@ -92,7 +88,6 @@ pub enum InputError {
     /// Longer than allowed.
     #[error("{}: longer than {} KiB, which is more than any {} has; {}", path.display(), kind.max_bytes >> 10, kind.what, kind.hint)]
     TooLong {
-        /// Where.
         path: PathBuf,
         /// What it was to be.
         kind: Kind,
@@ -100,7 +95,6 @@ pub enum InputError {
     /// Not UTF-8.
     #[error("{}: not a {}: it is not text; {}", path.display(), kind.what, kind.hint)]
     NotText {
-        /// Where.
         path: PathBuf,
         /// What it was to be.
         kind: Kind,

@@ -30,7 +30,6 @@ pub enum ProgramError {
     /// A path that is no program.
     #[error("{path}: {why}")]
     Unfit {
-        /// The path.
         path: String,
         /// What is wrong.
         why: String,

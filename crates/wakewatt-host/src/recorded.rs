@@ -26,7 +26,6 @@ pub enum RecordedError {
     /// Not what a `.host` file holds. Another version says by itself what to do.
     #[error("{}: {error}{}", path.display(), if matches!(error, HostFileError::Version(_)) { "" } else { HINT })]
     Content {
-        /// Where.
         path: PathBuf,
         /// What is wrong.
         error: HostFileError,

@@ -31,7 +31,6 @@ pub enum SecretError {
     /// Somebody else could have read it, or written it.
     #[error("{path}: mode {mode:03o} lets others read or write it; chmod 600 {path}")]
     IsOpen {
-        /// The file.
         path: PathBuf,
         /// Its permissions.
         mode: u32,

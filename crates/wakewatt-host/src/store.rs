@@ -109,7 +109,7 @@ pub fn sweep(store: &dyn Store, folder: &Path) -> Result<Vec<String>, StoreError
 const BESIDE: &str = ".wakewatt-new";
 
 /// The name it is written under first. The dot in front keeps programs that read `*.cfg` or `*.conf` away from it.
-fn beside(path: &Path) -> PathBuf {
+pub(crate) fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}{BESIDE}"))
 }

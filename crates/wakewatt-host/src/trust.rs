@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 pub struct Distrust {
     /// The file or folder.
     pub path: PathBuf,
-    /// Why.
     pub fault: Fault,
 }
 

@@ -41,18 +41,11 @@ impl Medium for File {
 pub enum RecordError {
     /// As long as it may get.
     #[error("{path}: reached the size allowed ({max_bytes} bytes); allow more with --record-mib")]
-    Full {
-        /// The file.
-        path: PathBuf,
-        /// The limit.
-        max_bytes: u64,
-    },
+    Full { path: PathBuf, max_bytes: u64 },
     /// The system refused.
     #[error("{path}: {source}; {kept} bytes of whole blocks are kept")]
     Refused {
-        /// The file.
         path: PathBuf,
-        /// Why.
         source: io::Error,
         /// Good length.
         kept: u64,

@@ -19,7 +19,6 @@ const MANY_REJECTED: f64 = 0.25;
 
 /// What a study is made of, beside its run.
 pub struct About<'a> {
-    /// The plan.
     pub plan: &'a Plan,
     /// Where it ran.
     pub host: StudyHost,

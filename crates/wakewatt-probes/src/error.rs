@@ -21,10 +21,7 @@ pub enum ProbeError {
     #[error(
         "{missing} missing: run as root, or give the binary CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon+ep)"
     )]
-    NotPermitted {
-        /// Which.
-        missing: String,
-    },
+    NotPermitted { missing: String },
     /// The kernel has no such tracepoint, type or map.
     #[error("this kernel lacks {what}: {detail}; tracing needs Linux 5.12 or later with power and sched tracepoints")]
     Lacking {

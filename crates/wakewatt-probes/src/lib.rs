@@ -8,7 +8,7 @@
 //! Dependencies: aya, because it loads CO-RE programs from a static binary without libbpf. Two things it does not do are
 //! worked around: task storage passes as an unsupported map, and program statistics come from `/proc/self/fdinfo`.
 //!
-//! To add a probe: a folder, one line in [`PROBES`], one name in `build.rs`.
+//! To add a probe: a folder with its `PROBE`, one name in `build.rs`.
 
 pub mod icmp;
 pub mod wake;
@@ -21,18 +21,13 @@ mod symbols;
 pub use error::ProbeError;
 pub use load::check;
 
-/// A probe, as `ls` shows it.
+/// A probe: its name and its programs, which are empty where there was no clang.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     /// Folder and program name.
     pub id: &'static str,
-    /// What it tells.
-    pub help: &'static str,
     object: &'static [u8],
 }
-
-/// Every probe.
-pub const PROBES: &[Probe] = &[wake::PROBE, icmp::PROBE];
 
 impl Probe {
     /// Was there a clang when this binary was built?

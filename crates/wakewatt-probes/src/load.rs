@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_build_without_clang_says_so_before_anything_else() {
-        let empty = Probe { id: "none", help: "", object: &[] };
+        let empty = Probe { id: "none", object: &[] };
         assert!(!empty.is_built());
         let why = check(&empty).unwrap_err().to_string();
         assert!(why.contains("without eBPF programs") && why.contains("install clang"), "{why}");

@@ -94,10 +94,7 @@ pub enum Phase {
     Open,
     /// Complete; undone by itself at this time on the boot clock (CLOCK_BOOTTIME, which no clock jump moves) of the
     /// boot it belongs to, unless confirmed.
-    Unconfirmed {
-        /// The time.
-        until_boottime_ns: u64,
-    },
+    Unconfirmed { until_boottime_ns: u64 },
     /// Complete; stays until undone.
     Applied,
 }
@@ -107,7 +104,6 @@ pub enum Phase {
 pub struct Owner {
     /// The running boot; empty where the kernel does not tell.
     pub boot_id: String,
-    /// The process.
     pub pid: u32,
     /// When it started, in ticks since boot: a pid may be used again.
     pub pid_start_ticks: Option<u64>,
@@ -349,7 +345,6 @@ impl Journal {
         (all, bad)
     }
 
-    /// Its file.
     pub fn file(&self) -> &Path {
         &self.file
     }
@@ -370,12 +365,6 @@ impl Journal {
         let now = start_ticks(self.pid);
         let is_alive = now.is_some() && (self.pid_start_ticks.is_none() || now == self.pid_start_ticks);
         if is_alive { OwnerNow::Alive } else { OwnerNow::Gone }
-    }
-
-    /// Was it left behind by a process that has ended? One that cannot be seen from here is no reason to say so: who then
-    /// asks for the lock hears whether it is at work.
-    pub fn is_owner_alive(&self) -> bool {
-        self.owner_now() != OwnerNow::Gone
     }
 
     /// Is it another state of the same journal?

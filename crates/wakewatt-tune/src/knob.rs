@@ -154,7 +154,6 @@ pub struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// Reads it.
     pub fn read(source: &'a dyn Source) -> Host<'a> {
         const TOPICS: &[&str] =
             &["topology", "idle", "freq", "uncore", "power", "qos", "memory", "holders", "virt", "boot", "kernel"];

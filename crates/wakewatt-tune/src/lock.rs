@@ -25,7 +25,6 @@ pub enum LockError {
     /// No place to keep it.
     #[error("{path}: {what}; changing settings needs root and a writable state folder, so nothing is changed")]
     Other {
-        /// The file.
         path: String,
         /// The operating system's words.
         what: String,
@@ -33,7 +32,6 @@ pub enum LockError {
     /// The same for somebody who puts settings back.
     #[error("{path}: the lock cannot be taken: {what}")]
     Unusable {
-        /// The file.
         path: String,
         /// The operating system's words.
         what: String,

@@ -24,7 +24,6 @@ pub const SHIPPED: &[(&str, &str)] = &[
 /// A profile, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Profile {
-    /// Its name.
     pub name: String,
     /// What it is for.
     pub about: String,

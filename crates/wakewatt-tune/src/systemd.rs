@@ -12,7 +12,6 @@ use std::path::Path;
 pub struct Unit {
     /// Where it belongs.
     pub path: &'static str,
-    /// Its text.
     pub text: String,
 }
 

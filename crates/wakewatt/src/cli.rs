@@ -142,7 +142,6 @@ pub struct InspectArgs {
     #[arg(value_name = "TOPIC", value_parser = topic_parser())]
     pub topics: Vec<String>,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub from: From,
     /// One JSON document
     #[arg(long)]
@@ -164,7 +163,6 @@ pub struct CaptureArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub from: From,
     /// Keep serial numbers, addresses and names (do not share such a file)
     #[arg(long)]
@@ -279,7 +277,6 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub from: From,
 }
 
@@ -361,7 +358,6 @@ pub struct WatchArgs {
     #[arg(long)]
     pub mouse: bool,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub from: From,
 }
 

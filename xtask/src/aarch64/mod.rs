@@ -46,7 +46,6 @@ pub(crate) enum Way {
     Debian,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     println!("{}", build(if args.dist { Profile::Dist } else { Profile::Dev }, args.with)?.display());
     Ok(true)

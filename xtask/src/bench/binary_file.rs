@@ -6,7 +6,6 @@ use std::path::Path;
 
 const PT_INTERP: u32 = 3;
 
-/// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let bytes = std::fs::read(binary)?;
     let megabytes = bytes.len() as f64 / 1e6;

@@ -15,7 +15,6 @@ const ROUNDS: usize = 24;
 const WHAT: &str = "cache line hand-over, median";
 const GOAL: &str = "within 5 %";
 
-/// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let none = |ours: String, peer: String| Measured {
         rows: vec![Row { what: WHAT, ours, peer, goal: GOAL, is_met: None }],

@@ -22,7 +22,6 @@ const FILE_MIB: usize = 1024;
 const ENGINES: [(&str, &str); 2] = [("psync", "disk read, psync"), ("io_uring", "disk read, io_uring")];
 const GOAL: &str = "mean within 3 %, p99 within 10 % of fio";
 
-/// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let row = |what, ours: String, peer: String, is_met| Row { what, ours, peer, goal: GOAL, is_met };
     let (Some(fio), Some(chrt)) = (installed("fio"), installed("chrt")) else {

@@ -33,7 +33,6 @@ const ARMS: [(&str, &[usize], usize); 8] = [
     ("ping B to A (both held awake)", &[0, 1], 1),
 ];
 
-/// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let hosts = match Hosts::make() {
         Ok(hosts) => hosts,

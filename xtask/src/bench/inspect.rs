@@ -18,7 +18,6 @@ use wakewatt_host::{live::Live, recorder::Recorder};
 const ROUNDS: usize = 15;
 const CPUS: u32 = 512;
 
-/// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let scratch = tempfile::tempdir()?;
     let tree = scratch.path().join("host");

@@ -27,7 +27,6 @@ const PROGRAM: &str = include_str!("open_loop.c");
 /// Percentiles that are compared.
 const QUANTILES: [(f64, &str); 3] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99")];
 
-/// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let mut out = Measured { rows: Vec::new(), csv: String::from("what,round,who,values\n") };
     repeat(binary, &mut out)?;

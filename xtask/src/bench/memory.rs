@@ -34,7 +34,6 @@ const PASSES: &str = "12";
 const LATENCY_GOAL: &str = "plateau within 5 %, own CV 1 %";
 const BANDWIDTH_GOAL: &str = "at most 3 % below the peer";
 
-/// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let mut all = Measured { rows: Vec::new(), csv: CSV_HEAD.into() };
     let folder = tempfile::tempdir()?;

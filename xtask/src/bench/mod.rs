@@ -80,7 +80,6 @@ const ALL: &[(&str, Measure)] = &[
     ("pipe", pipe::measure),
 ];
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let binary = match &args.bin {
         Some(binary) => binary.clone(),

@@ -25,7 +25,6 @@ const WHAT: [&str; 2] = ["UDP round trip, loopback, no gap, CPUs kept awake", "t
 const GOAL: [&str; 2] = ["p50 within 5 %, p99 within 10 %", "no promise"];
 const LIMIT: &str = "/dev/cpu_dma_latency";
 
-/// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let none = |ours: String, peer: String| Measured {
         rows: vec![Row { what: WHAT[1], ours, peer, goal: GOAL[1], is_met: None }],

@@ -18,7 +18,6 @@ const ROUNDS: usize = 12;
 const LOOPS: u32 = 100_000;
 const GOAL: &str = "within 10 %";
 
-/// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let last = last_allowed_cpu();
     let mut all = Measured { rows: Vec::new(), csv: CSV_HEAD.into() };

@@ -9,7 +9,6 @@ use std::time::Instant;
 
 const ROUNDS: usize = 50;
 
-/// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let cpupower = installed("cpupower");
     let mut programs: Vec<(&str, PathBuf, Vec<f64>)> = vec![("wakewatt", binary.to_path_buf(), Vec::new())];

@@ -47,7 +47,6 @@ tracepoint:sched:sched_switch {
 
 const ARMS: [&str; 6] = ["nothing", "nothing again", "wakewatt", "bpftrace", "runqlat", "empty"];
 
-/// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let mut rows = Vec::new();
     let mut csv = String::from("round,order,nothing_s,nothing_again_s,wakewatt_s,bpftrace_s,runqlat_s,empty_s\n");

@@ -18,7 +18,6 @@ const LOOPS: u32 = 500;
 const WHAT: &str = "timer wake-up median";
 const GOAL: &str = "medians within 5 %";
 
-/// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let row = |ours: String, peer: String, is_met| Row { what: WHAT, ours, peer, goal: GOAL, is_met };
     let cpu = last_allowed_cpu();

@@ -35,7 +35,6 @@ const WINDOW: Duration = Duration::from_secs(1);
 const INTERVAL_MS: u64 = 100;
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// Measures.
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let mut csv = String::from("part,what,round,value\n");
     let scratch = tempfile::tempdir()?;

@@ -71,7 +71,6 @@ struct Bench<'a> {
     other: &'a Host,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let binary = match &args.bin {
         Some(binary) => binary.clone(),

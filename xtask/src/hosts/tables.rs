@@ -111,7 +111,6 @@ pub(crate) const NODE: &[Column] = &[
 
 /// A folder of named objects, and the array in JSON that holds them.
 pub(crate) struct Named {
-    /// The folder.
     pub folder: &'static str,
     /// What the objects' names start with; other entries are not objects.
     pub prefixes: &'static [&'static str],

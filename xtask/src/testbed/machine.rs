@@ -204,7 +204,6 @@ impl Machine {
 }
 
 impl Node {
-    /// Its CPUs.
     pub(crate) fn cpus(&self) -> Result<CpuSet> {
         CpuSet::parse(&self.cpus)
             .map_err(|error| anyhow::anyhow!("numa: cpus {:?}: {error}; write a list like 0-3,8", self.cpus))

@@ -109,7 +109,6 @@ struct RunArgs {
     binary: Option<PathBuf>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     match &args.what {
         What::List => list(),

@@ -24,7 +24,6 @@ use std::time::{Duration, Instant};
 
 /// What to run, and where.
 pub(super) struct Job<'a> {
-    /// The machine.
     pub machine: &'a Machine,
     /// The wakewatt binary to put inside.
     pub wakewatt: Option<&'a Path>,
@@ -68,7 +67,6 @@ pub(super) struct Ran {
 /// A machine that locks up so often has a reason.
 const MAX_BOOTS: usize = 3;
 
-/// Runs it.
 pub(super) fn run(job: &Job) -> Result<Ran> {
     let interrupted = interrupted()?;
     let board = boards::of(job.machine.arch);

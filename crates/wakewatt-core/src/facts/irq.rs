@@ -96,11 +96,6 @@ impl Irqs {
         all.sort_by(|a, b| b.n_total.cmp(&a.n_total).then_with(|| a.device.cmp(&b.device)));
         all
     }
-
-    /// The total of a kernel line: `LOC` local timer, `RES` reschedule, `CAL` function call, `TLB` …
-    pub fn kind_total(&self, label: &str) -> Option<u64> {
-        self.lines.get()?.iter().find(|l| l.label == label).map(|l| l.n_total)
-    }
 }
 
 impl Domain for Irqs {
@@ -294,7 +289,6 @@ mod tests {
             ("i40e-eth0", 2, "2".into())
         );
         assert_eq!(devices[0].cpus.to_string(), "2", "no route known: the CPUs that were hit");
-        assert_eq!(irqs.kind_total("LOC"), Some(83801));
         assert_eq!(irqs.default_cpus.get().unwrap().len(), 8);
     }
 

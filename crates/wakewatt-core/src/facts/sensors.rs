@@ -97,17 +97,6 @@ pub struct EnergyMeter {
     pub energy_uj: Fact<u64>,
 }
 
-impl Sensors {
-    /// The hottest sensor of the processor's own chips (coretemp, k10temp, zenpower).
-    pub fn hottest_cpu_mc(&self) -> Option<i64> {
-        let of_cpu = |chip: &&Chip| {
-            chip.name.get().is_some_and(|name| ["coretemp", "k10temp", "zenpower"].contains(&name.as_str()))
-        };
-        let all = self.chips.iter().filter(of_cpu).flat_map(|chip| &chip.temperatures);
-        all.filter_map(|t| t.now_mc.get().copied()).max()
-    }
-}
-
 impl Domain for Sensors {
     const TITLE: &'static str = "Sensors";
     const HELP: &'static str = "temperatures, fans, power and energy meters (hwmon)";
@@ -226,7 +215,6 @@ mod tests {
         );
         let sensors = Sensors::read(&tree, &Cpus::default());
         assert_eq!(sensors.chips.iter().map(|c| c.number).collect::<Vec<_>>(), [0, 2, 3, 10]);
-        assert_eq!(sensors.hottest_cpu_mc(), Some(41_000));
         let mut sheet = Sheet::default();
         sensors.show(&mut sheet);
         let rows: Vec<String> = sheet

@@ -84,11 +84,6 @@ impl Topology {
         self.cores().into_iter().find(|core| core.contains(cpu))
     }
 
-    /// `core`, `atom` … on a hybrid machine.
-    pub fn kind_of(&self, cpu: Cpu) -> Option<&str> {
-        self.kinds.iter().find(|kind| kind.cpus.contains(cpu)).map(|kind| kind.name.as_str())
-    }
-
     /// Does every CPU have this flag? None where /proc/cpuinfo does not say.
     pub fn has_flag(&self, flag: &str) -> Option<bool> {
         (!self.flags.is_unknown()).then(|| self.flags.known().all(|(_, flags)| flags.iter().any(|f| f == flag)))
@@ -97,11 +92,6 @@ impl Topology {
     /// Are we a guest? By the flag; a hypervisor can hide it, and a guest may still own real C-states.
     pub fn is_guest(&self) -> Option<bool> {
         self.has_flag("hypervisor")
-    }
-
-    /// More than one kind of core?
-    pub fn is_hybrid(&self) -> bool {
-        self.kinds.len() > 1 || self.capacity.known().count() > 1
     }
 
     /// The processor, if all CPUs have the same.
@@ -230,8 +220,8 @@ mod tests {
         let cores: Vec<String> = top.cores().iter().map(CpuSet::to_string).collect();
         assert_eq!(cores, ["0-1", "2", "3"]);
         assert_eq!(top.siblings_of(1).unwrap().to_string(), "0-1");
-        assert_eq!((top.kind_of(1), top.kind_of(3), top.kind_of(9)), (Some("core"), Some("atom"), None));
-        assert!(top.is_hybrid());
+        let kinds: Vec<String> = top.kinds.iter().map(|k| format!("{} {}", k.name, k.cpus)).collect();
+        assert_eq!(kinds, ["core 0-1", "atom 2-3"]);
         assert!(top.package_id.of(1).unwrap().gap().unwrap().reason.contains("-1"));
         assert_eq!(top.has_flag("hwp"), None, "no cpuinfo, no answer");
     }

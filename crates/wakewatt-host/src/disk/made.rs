@@ -25,7 +25,6 @@ pub enum MadeError {
     /// Not in this folder.
     #[error("a file to read cannot be made in {folder}: {source}; name another folder with --in")]
     Make {
-        /// Where.
         folder: String,
         /// The system's answer.
         source: std::io::Error,
@@ -37,7 +36,6 @@ pub enum MadeError {
         show_bytes(*size_bytes)
     )]
     NoSpace {
-        /// Where.
         folder: String,
         /// Left.
         free_bytes: u64,

@@ -17,7 +17,6 @@ pub enum TargetError {
     /// It could not be opened.
     #[error("{path}: {source}; name a file or block device that this user may read")]
     Open {
-        /// The path.
         path: String,
         /// The system's answer.
         source: std::io::Error,
@@ -25,7 +24,6 @@ pub enum TargetError {
     /// Neither a regular file nor a block device.
     #[error("{path} is {what}: only a regular file or a block device can be measured{hint}")]
     Kind {
-        /// The path.
         path: String,
         /// "a directory".
         what: &'static str,
@@ -36,20 +34,13 @@ pub enum TargetError {
     #[error(
         "{path} lies on {filesystem}, which is memory, so there is no disk to measure; name a file or folder on a disk, or say --buffered to measure the memory"
     )]
-    Memory {
-        /// The path.
-        path: String,
-        /// Its name.
-        filesystem: &'static str,
-    },
+    Memory { path: String, filesystem: &'static str },
     /// No O_DIRECT here.
     #[error(
         "{path} lies on {filesystem}, which cannot bypass the page cache (O_DIRECT: {source}); name a file elsewhere, or say --buffered to go through the cache"
     )]
     NotDirect {
-        /// The path.
         path: String,
-        /// Its name.
         filesystem: String,
         /// The system's answer.
         source: std::io::Error,
@@ -59,9 +50,7 @@ pub enum TargetError {
         "{path} holds {size_bytes} bytes and at least {needed_bytes} are needed; name a larger one or a smaller --block"
     )]
     TooSmall {
-        /// The path.
         path: String,
-        /// Found.
         size_bytes: u64,
         /// Asked for.
         needed_bytes: u64,
@@ -72,7 +61,6 @@ pub enum TargetError {
 #[derive(Debug)]
 pub struct Target {
     file: OwnedFd,
-    /// Bytes.
     pub size_bytes: u64,
     /// O_DIRECT is in force.
     pub is_direct: bool,

@@ -11,7 +11,6 @@ use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::samples::meters::line;
 
-/// Its word.
 pub const NAME: &str = "command";
 
 /// A first line may take this long.

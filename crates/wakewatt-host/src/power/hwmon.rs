@@ -12,7 +12,6 @@ use wakewatt_core::facts::{Cpus, Domain};
 use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 
-/// Its word.
 pub const NAME: &str = "hwmon";
 
 /// Drivers of power supplies, by the start of their chip's name (Documentation/hwmon/<driver>.rst).

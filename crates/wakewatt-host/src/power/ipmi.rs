@@ -14,7 +14,6 @@ use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::samples::meters::dcmi;
 
-/// Its word.
 pub const NAME: &str = "ipmi";
 
 const DEVICES: [&str; 3] = ["/dev/ipmi0", "/dev/ipmi/0", "/dev/ipmidev/0"];

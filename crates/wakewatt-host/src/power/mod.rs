@@ -76,7 +76,6 @@ pub struct Wanted {
 
 /// A kind of meter.
 pub struct Kind {
-    /// Its word.
     pub name: &'static str,
     /// Finds it, or says why there is none.
     pub find: fn(&Wanted) -> Result<Box<dyn Meter>, MeterGap>,

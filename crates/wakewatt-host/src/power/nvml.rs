@@ -11,7 +11,6 @@ use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::samples::meters::nvidia::{Card, FIELDS, parse};
 
-/// Its word.
 pub const NAME: &str = "nvml";
 
 /// A driver that hangs must not hang us.
@@ -22,7 +21,6 @@ struct Nvml {
     cards: Vec<Card>,
 }
 
-/// Asks once.
 pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
     let program = wanted.nvidia_smi.clone().unwrap_or_else(|| "nvidia-smi".into());
     let cards = ask(&program)?;

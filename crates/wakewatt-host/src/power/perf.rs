@@ -13,7 +13,6 @@ use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::source::Source;
 
-/// Its word.
 pub const NAME: &str = "perf";
 
 const PMU: &str = "/sys/bus/event_source/devices/power";

@@ -12,7 +12,6 @@ use wakewatt_core::facts::{Cpus, Domain};
 use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind, counter};
 
-/// Its word.
 pub const NAME: &str = "powercap";
 
 const ZONES: &str = "/sys/class/powercap";

@@ -10,7 +10,6 @@ use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::samples::meters::prometheus::{Sampled, parse};
 
-/// Its word.
 pub const NAME: &str = "prometheus";
 
 /// What to ask.

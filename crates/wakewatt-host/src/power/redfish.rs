@@ -14,7 +14,6 @@ use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::samples::meters::redfish::{CHASSIS, Reading, SESSIONS, members, path, readings};
 
-/// Its word.
 pub const NAME: &str = "redfish";
 
 /// More documents than this of one BMC are not asked for.

@@ -37,7 +37,6 @@ pub(super) enum Next {
 }
 
 impl Program {
-    /// Starts it.
     pub(super) fn start(program: &str, arguments: &[&str]) -> Result<Program, String> {
         let mut child = foreign(program)
             .map_err(|e| format!("{program}: could not be started: {e}"))?

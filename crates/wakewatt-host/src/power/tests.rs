@@ -203,13 +203,28 @@ fn a_command_that_fails_is_no_zero() {
 mod network;
 
 #[test]
-fn every_kind_is_listed_once_and_says_why_it_is_not_there() {
-    let names: std::collections::BTreeSet<&str> = METERS.iter().map(|k| k.name).collect();
-    assert_eq!(names.len(), METERS.len());
-    for (name, found) in find(&Wanted { machine: Some(Arc::new(Tree::default())), ..Wanted::default() }, &[]) {
-        if let Err(why) = found {
-            assert!(!why.to_string().is_empty(), "{name}");
-        }
+fn a_kind_that_is_not_there_names_the_file_or_the_option() {
+    let bare = Wanted {
+        machine: Some(Arc::new(Tree::default())),
+        nvidia_smi: Some("/nowhere/nvidia-smi".into()),
+        ..Wanted::default()
+    };
+    // In the order in which they are chosen.
+    let expected = [
+        ("powercap", "/sys/class/powercap"),
+        ("perf", "/sys/bus/event_source/devices/power"),
+        ("hwmon", "/sys/class/hwmon"),
+        ("ipmi", "not asked for"),
+        ("redfish", "--redfish"),
+        ("nvml", "/nowhere/nvidia-smi"),
+        ("prometheus", "--prometheus"),
+        ("command", "--meter-cmd"),
+    ];
+    let found = find(&bare, &[]);
+    assert_eq!(found.iter().map(|(name, _)| *name).collect::<Vec<_>>(), expected.map(|(name, _)| name));
+    for ((name, found), (_, word)) in found.into_iter().zip(expected) {
+        let why = found.err().unwrap_or_else(|| panic!("{name} was found on a bare machine"));
+        assert!(why.to_string().contains(word), "{name}: {why}");
     }
 }
 

@@ -56,7 +56,6 @@ pub enum ResolveError {
     /// Everybody who was asked knows of no such name, or of no address for it.
     #[error("no address for {host}: not in {hosts}, and {servers} (of {config}) know none")]
     Unknown {
-        /// The name.
         host: String,
         /// The file of hosts.
         hosts: PathBuf,
@@ -68,7 +67,6 @@ pub enum ResolveError {
     /// Nobody could say.
     #[error("no address for {host}: {why}; look at {config}, or give an address")]
     NoAnswer {
-        /// The name.
         host: String,
         /// What the last server did.
         why: String,

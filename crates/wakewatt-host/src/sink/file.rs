@@ -98,13 +98,22 @@ mod tests {
     }
 
     #[test]
-    fn presence_and_absence_are_made_durable() {
+    fn making_durable_changes_nothing_but_what_a_cut_short_write_left() {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("wakewatt/x.cfg");
+        let (folder, file) = (dir.path().join("wakewatt"), dir.path().join("wakewatt/x.cfg"));
+        let names =
+            |folder: &Path| std::fs::read_dir(folder).unwrap().flatten().map(|e| e.file_name()).collect::<Vec<_>>();
         make_durable(&file, "file:x").unwrap();
+        assert!(!folder.exists(), "absence is made durable without making anything");
         write(&file, "file:x", "text").unwrap();
+        // Where the power failed in the middle of a replacement.
+        std::fs::write(store::beside(&file), "te").unwrap();
         make_durable(&file, "file:x").unwrap();
+        assert_eq!((names(&folder), read(&file, "file:x").unwrap().as_str()), (vec!["x.cfg".into()], "text"));
         remove(&file, "file:x").unwrap();
         make_durable(&file, "file:x").unwrap();
+        assert!(!folder.exists() && dir.path().exists(), "our own folder goes with its last file, no other");
+        std::fs::write(&folder, "a file in the way").unwrap();
+        assert!(make_durable(&file, "file:x").is_err(), "what cannot be made durable is said");
     }
 }

@@ -11,7 +11,7 @@ use crate::{clock, detached};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
@@ -80,10 +80,10 @@ pub(super) fn read(path: &str) -> Result<String, SinkError> {
     Ok(together(all.into_iter().map(|(_, limit)| limit).collect()))
 }
 
-pub(super) fn write(path: &str, program: Option<&Path>, limit: &str) -> Result<(), SinkError> {
+pub(super) fn write(path: &str, limit: &str) -> Result<(), SinkError> {
     let old = living().map_err(|why| refuse(path, why))?;
     if limit != "none" {
-        start(program, limit, &old).map_err(|why| refuse(path, why))?;
+        start(limit, &old).map_err(|why| refuse(path, why))?;
     }
     for (pid, _) in &old {
         stop(*pid).map_err(|why| refuse(path, why))?;
@@ -91,13 +91,9 @@ pub(super) fn write(path: &str, program: Option<&Path>, limit: &str) -> Result<(
     Ok(())
 }
 
-fn start(program: Option<&Path>, limit: &str, old: &[(u32, String)]) -> Result<(), String> {
-    let own = std::env::current_exe();
-    let program: PathBuf = match (program, own) {
-        (Some(program), _) => program.into(),
-        (None, Ok(own)) => own,
-        (None, Err(e)) => return Err(format!("this program cannot find itself to start a holder: {e}")),
-    };
+fn start(limit: &str, old: &[(u32, String)]) -> Result<(), String> {
+    let program =
+        std::env::current_exe().map_err(|e| format!("this program cannot find itself to start a holder: {e}"))?;
     let argv = [program.display().to_string(), "hold".into(), limit.into()];
     detached::start(&argv, &unit(), "holds a wake-up latency limit")?;
     let began = Instant::now();

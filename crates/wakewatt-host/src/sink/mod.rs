@@ -19,7 +19,6 @@ pub mod partition;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {what}")]
 pub struct SinkError {
-    /// The file.
     pub path: String,
     /// The operating system's words.
     pub what: String,
@@ -51,22 +50,16 @@ pub trait Sink {
 #[derive(Clone, Debug)]
 pub struct LiveSink {
     root: PathBuf,
-    holder: Option<PathBuf>,
 }
 
 impl LiveSink {
     /// The machine this runs on.
     pub fn this_machine() -> Self {
-        LiveSink { root: "/".into(), holder: None }
+        LiveSink { root: "/".into() }
     }
     /// A tree, for tests.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        LiveSink { root: root.into(), holder: None }
-    }
-    /// With another program to hold limits than this one, for tests.
-    pub fn with_holder(mut self, program: impl Into<PathBuf>) -> Self {
-        self.holder = Some(program.into());
-        self
+        LiveSink { root: root.into() }
     }
     fn at_root(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
@@ -94,7 +87,7 @@ impl Sink for LiveSink {
             Some(("msr", _)) => msr::write(&self.root, path, value),
             Some(("ethtool", _)) => ethtool::write(&self.root, path, value),
             Some(("file", rest)) => file::write(&self.at_root(rest), path, value),
-            Some(("hold", _)) => hold::write(path, self.holder.as_deref(), value),
+            Some(("hold", _)) => hold::write(path, value),
             Some(("choice", file)) => attribute::write(&self.at_root(file), path, value),
             Some(("partition", folder)) => partition::write(&self.at_root(folder), path, value),
             _ => attribute::write(&self.at_root(path), path, value),

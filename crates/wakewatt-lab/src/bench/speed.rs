@@ -34,7 +34,6 @@ const CALIBRATION_NS: u64 = 50_000_000;
 /// What to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpeedSpec {
-    /// The CPU.
     pub cpu: Cpu,
     /// Idle times, and how often each. An interruption is obeyed after the one under way.
     pub idle: Vec<(u64, u32)>,
@@ -61,7 +60,6 @@ pub fn speed(spec: &SpeedSpec, stop: &AtomicBool) -> Result<SpeedSample, BenchEr
     std::thread::scope(|scope| scope.spawn(|| measure(spec, stop)).join()).map_err(|_| BenchError::Crashed)?
 }
 
-/// The chain.
 #[inline(never)]
 pub(crate) fn chain(mut x: u64, steps: u64) -> u64 {
     for _ in 0..steps {

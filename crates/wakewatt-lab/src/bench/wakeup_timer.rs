@@ -18,7 +18,6 @@ use wakewatt_host::{clock, sched::MeasuringThread, sleep};
 /// What to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimerSpec {
-    /// The CPU.
     pub cpu: Cpu,
     /// Planned time between wake-ups.
     pub gap_ns: u64,

@@ -49,13 +49,11 @@ pub struct Message {
 }
 
 impl Message {
-    /// A request.
     pub fn request(session: u64, sequence: u64) -> Message {
         let direction = Direction::Request;
         Message { direction, session, sequence, kernel_rx_at_ns: 0, user_rx_at_ns: 0, user_tx_at_ns: 0, cpu: None }
     }
 
-    /// As bytes.
     pub fn encode(&self) -> [u8; LENGTH] {
         let mut bytes = [0; LENGTH];
         bytes[..4].copy_from_slice(&MAGIC);

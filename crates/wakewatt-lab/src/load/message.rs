@@ -43,7 +43,6 @@ pub enum Order {
     Closed(Times),
     /// Transactions as planned.
     Open {
-        /// When.
         times: Times,
         /// Seeds of the schedules.
         seeds: Vec<u64>,

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// The file.
+/// A plan of an experiment, as written in its TOML file.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanFile {

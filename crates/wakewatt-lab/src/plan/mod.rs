@@ -31,7 +31,6 @@ pub const SHIPPED: &[(&str, &str)] = &[
 /// A plan, read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Its name.
     pub name: String,
     /// What it is to answer.
     pub question: String,
@@ -41,7 +40,6 @@ pub struct Plan {
     pub arms: Vec<PlanArm>,
     /// What is measured in each block, in order.
     pub workloads: Vec<PlanWorkload>,
-    /// For everything.
     pub budget_ns: u64,
     /// Discarded at the start of each block.
     pub settle_ns: u64,
@@ -85,7 +83,6 @@ pub struct PlanWorkload {
     pub name: Option<String>,
     /// Counted in each block, if not as the plan says.
     pub measure_ns: u64,
-    /// Which.
     pub kind: PlanKind,
 }
 
@@ -99,7 +96,6 @@ pub enum PlanKind {
         /// The CPU that wakes it.
         from_cpu: Option<u32>,
     },
-    /// Round trips.
     Network {
         /// The responder; loopback when none.
         peer: Option<String>,

@@ -47,9 +47,7 @@ pub fn default_phases(length: Length) -> [u64; 4] {
 /// A level, and what the clients did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
-    /// The level.
     pub level: Level,
-    /// The clients.
     pub generator: GeneratorUse,
 }
 

@@ -18,7 +18,6 @@ use wakewatt_tune::nearest::nearest;
 
 /// Mean watts between two moments.
 pub trait WattMeter {
-    /// Begins.
     fn start(&mut self);
     /// Mean microwatts since; none where no meter said anything.
     fn stop(&mut self) -> Option<f64>;

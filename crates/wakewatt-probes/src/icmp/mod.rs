@@ -21,12 +21,9 @@ use stamps::{RawEcho, RawKey, SIDE_REQUESTER, SIDE_RESPONDER};
 use std::os::linux::fs::MetadataExt;
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
 
-/// The probe `icmp`: its name, what it attaches to, what it needs.
-pub const PROBE: Probe = Probe {
-    id: "icmp",
-    help: "where the kernel spends the time of an ICMP echo: arrival, processing, reply, wake-up, by idle state",
-    object: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/icmp.bpf.o")),
-};
+/// `icmp.bpf.c`, compiled.
+pub const PROBE: Probe =
+    Probe { id: "icmp", object: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/icmp.bpf.o")) };
 
 /// Parts counted per idle state, in the order of the C enumeration.
 const N_PARTS: u32 = 3;

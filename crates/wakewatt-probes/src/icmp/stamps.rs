@@ -25,7 +25,6 @@ pub struct EchoName {
 pub struct Stamp {
     /// When, CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Where.
     pub cpu: u32,
     /// The idle state this CPU was in since the stamp before; none when it was awake.
     pub state: Option<u32>,

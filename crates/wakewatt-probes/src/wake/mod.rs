@@ -14,12 +14,9 @@ use aya::maps::{Array, HashMap, PerCpuArray, PerCpuValues, RingBuf};
 use std::collections::BTreeMap;
 use wakewatt_core::samples::wakes::{Counted, CpuCounters, ProcessCounters, WakeCounters};
 
-/// The probe `wake`: its name, what it attaches to, what it needs.
-pub const PROBE: Probe = Probe {
-    id: "wake",
-    help: "wake-up latency by the idle state left, timer lateness, idle intervals",
-    object: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/wake.bpf.o")),
-};
+/// `wake.bpf.c`, compiled.
+pub const PROBE: Probe =
+    Probe { id: "wake", object: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/wake.bpf.o")) };
 
 /// Makes room for the wakings of tasks that are there.
 const OLD_TASKS: &str = "on_old_task";

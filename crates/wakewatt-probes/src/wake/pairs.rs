@@ -20,7 +20,6 @@ pub struct RecordFlags {
 /// One select/enter/exit of the idle loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleRecord {
-    /// CPU.
     pub cpu: u32,
     /// CLOCK_MONOTONIC at entry.
     pub enter_at_ns: u64,

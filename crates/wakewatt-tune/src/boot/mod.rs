@@ -69,10 +69,7 @@ pub enum Detected {
     /// It is not.
     No,
     /// Its files are there, and something speaks against it.
-    Unsure {
-        /// What.
-        why: String,
-    },
+    Unsure { why: String },
 }
 
 /// All loaders, in the order of detection: image-based systems first, because they carry the tools of the others.

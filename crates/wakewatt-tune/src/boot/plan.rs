@@ -135,7 +135,6 @@ pub enum BootError {
     /// The same parameter twice with different values.
     #[error("{first} and {second} contradict each other; give one of them")]
     Contradiction {
-        /// One.
         first: String,
         /// The other.
         second: String,
@@ -152,7 +151,6 @@ pub enum BootError {
     /// A file that the plan depends on could not be read.
     #[error("{path}: {reason}; a plan without it would be a guess (root is needed for some of these files)")]
     Unreadable {
-        /// The file.
         path: String,
         /// The operating system's word.
         reason: String,

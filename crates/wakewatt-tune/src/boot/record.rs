@@ -9,7 +9,6 @@ use super::look;
 use super::plan::{BootError, FileEdit};
 use wakewatt_core::source::Source;
 
-/// The file.
 pub const RECORD: &str = "/etc/wakewatt/boot-arguments";
 
 /// Its meaning.

@@ -29,13 +29,10 @@ pub struct ExperimentArgs {
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub show: ShowArgs,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub meters: MeterArgs,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub from: From,
     /// Other things to do.
     #[command(subcommand)]
@@ -74,9 +71,7 @@ pub struct ResumeArgs {
     #[arg(value_name = "DIR")]
     pub run_dir: PathBuf,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub meters: MeterArgs,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub show: ShowArgs,
 }

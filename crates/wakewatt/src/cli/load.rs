@@ -17,7 +17,6 @@ pub struct LoadArgs {
     #[command(subcommand)]
     pub what: Option<Load>,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub command: CommandArgs,
 }
 
@@ -68,7 +67,6 @@ pub struct StepsArgs {
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub meters: MeterArgs,
     /// Keep facts and load in this run file, for report and compare
     #[arg(long, value_name = "FILE")]
@@ -94,7 +92,6 @@ pub struct CommandArgs {
     #[arg(long, value_name = "WAY", value_parser = ["lower", "higher"])]
     pub metric_better: Option<String>,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub meters: MeterArgs,
     /// Keep facts and load in this run file, for report and compare
     #[arg(long, value_name = "FILE")]

@@ -252,7 +252,6 @@ pub struct PowerArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
     pub interval: u64,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub meters: MeterArgs,
     /// Fit a model to the meter: idle, one, half and all CPUs busy, each for --for; prints TOML for --model
     #[arg(long, conflicts_with_all = ["json", "command", "model"])]

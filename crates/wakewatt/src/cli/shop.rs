@@ -76,7 +76,6 @@ pub struct ShopArgs {
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["url", "rate", "client_cpus", "json", "save"])]
     pub listen: Option<SocketAddr>,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub meters: MeterArgs,
     /// Repeat think times, pages and catalogue
     #[arg(long, value_name = "N", default_value = "1")]

@@ -37,7 +37,6 @@ pub struct TraceArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub recording: RecordArgs,
     /// Attach programs that do nothing, to measure what being attached costs
     #[arg(long, hide = true)]

@@ -55,7 +55,6 @@ pub struct KnobsArgs {
     #[arg(value_name = "KNOB")]
     pub ids: Vec<String>,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub from: From,
     /// One JSON document
     #[arg(long)]
@@ -107,10 +106,8 @@ impl Wanted {
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub wanted: Wanted,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub from: From,
     /// One JSON document
     #[arg(long)]
@@ -121,7 +118,6 @@ pub struct PlanArgs {
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub wanted: Wanted,
     /// Leave out what is refused instead of taking everything back
     #[arg(long)]
@@ -164,7 +160,6 @@ pub struct WhichArgs {
 #[derive(Debug, Args)]
 pub struct StatusArgs {
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub which: WhichArgs,
     /// One JSON document
     #[arg(long)]
@@ -175,7 +170,6 @@ pub struct StatusArgs {
 #[derive(Debug, Args)]
 pub struct UndoArgs {
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub which: WhichArgs,
     /// Every transaction, the latest first
     #[arg(long, conflicts_with = "id")]

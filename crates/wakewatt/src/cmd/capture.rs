@@ -13,7 +13,6 @@ use wakewatt_host::recorder::Recorder;
 use wakewatt_tune::knob::Host;
 use wakewatt_tune::knobs::KNOBS;
 
-/// Runs it.
 pub fn run(args: &CaptureArgs) -> Result<Code> {
     let source = super::open(&args.from)?;
     let Made { text, names } = made(&*source, args.unmasked);

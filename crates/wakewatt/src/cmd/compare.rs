@@ -14,7 +14,6 @@ use wakewatt_core::compare::{Comparison, Difference, compare};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
 
-/// Runs it.
 pub fn run(args: &CompareArgs, colour: Colour) -> Result<Code> {
     let mut all: Vec<Evidence> = Vec::new();
     let mut n_runs = 0;

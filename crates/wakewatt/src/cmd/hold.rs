@@ -9,7 +9,6 @@ use anyhow::Result;
 use std::io::Write;
 use wakewatt_tune::knobs::qos_global::GlobalLimit;
 
-/// Runs it.
 pub fn run(args: &HoldArgs) -> Result<Code> {
     let held = GlobalLimit::hold(args.limit).map_err(|e| Failure::error(Code::Refused, e.to_string()))?;
     // A session of its own: neither Ctrl-C nor a terminal that closes ends it. Fails only for a group leader.

@@ -7,7 +7,6 @@ use crate::view::{self, Style};
 use anyhow::Result;
 use wakewatt_core::facts::{Snapshot, TOPICS};
 
-/// Runs it.
 pub fn run(args: &InspectArgs, colour: Colour) -> Result<Code> {
     let source = super::open(&args.from)?;
     let is_wanted = |id: &str| args.topics.is_empty() || args.topics.iter().any(|t| t == id);

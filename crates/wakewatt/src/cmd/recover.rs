@@ -14,7 +14,6 @@ use wakewatt_tune::lock::{Lock, LockError};
 use wakewatt_tune::recovery::{self, Manner};
 use wakewatt_tune::{forget, watch};
 
-/// Runs it.
 pub fn run(args: &RecoverArgs) -> Result<Code> {
     // Anybody may ask, and looking leaves no trace.
     let (journals, unreadable) = Journal::all(&Disk, Path::new(STATE_DIR));

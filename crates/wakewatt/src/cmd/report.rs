@@ -23,7 +23,6 @@ use wakewatt_host::place::{Folder, PlaceError};
 /// The page's name when none is given and nothing else was asked for.
 const DEFAULT_PAGE: &str = "wakewatt-report.html";
 
-/// Runs it.
 pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
     let (run, evidence) = saved::open(&args.run)?;
     let rulings = judge(&evidence);

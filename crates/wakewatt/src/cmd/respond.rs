@@ -21,7 +21,6 @@ fn reach(address: SocketAddr) -> Option<&'static str> {
     )
 }
 
-/// Runs it.
 pub fn run(args: &RespondArgs) -> Result<Code> {
     let interrupt = Interrupt::listen()?;
     if let Some(ns) = args.for_ns {

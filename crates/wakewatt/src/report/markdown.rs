@@ -4,7 +4,6 @@ use super::view::{self, Table};
 use super::{Report, words};
 use wakewatt_core::visible;
 
-/// The document.
 pub fn render(report: &Report) -> String {
     let r = view::of(report);
     let mut out = format!("# {}\n\n**{}**\n\n", safe(&r.title), safe(&r.sentence));

@@ -9,7 +9,6 @@ use crate::view::wrap::{wrap, wrap_command};
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns.
     pub width: usize,
     /// ANSI colours?
     pub is_coloured: bool,
@@ -31,7 +30,6 @@ const BOLD: &str = "1";
 const RED: &str = "31";
 const DIM: &str = "2";
 
-/// The summary.
 pub fn render(report: &Report, style: Style) -> String {
     let r = view::of(report);
     let mut out = Paper { style, text: String::new() };

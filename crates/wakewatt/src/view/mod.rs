@@ -23,7 +23,6 @@ pub struct Style {
 }
 
 impl Style {
-    /// A heading.
     pub fn bold(self, text: &str) -> String {
         if self.is_on { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() }
     }

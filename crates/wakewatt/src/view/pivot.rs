@@ -137,7 +137,6 @@ impl Pivot {
         INDENT + self.first_width() + self.widths().iter().map(|w| w + 2).sum::<usize>()
     }
 
-    /// The lines.
     pub(super) fn draw(&self, out: &mut String, dim: impl Fn(&str) -> String) {
         let (words, widths, first) = (self.header(), self.widths(), self.first_width());
         let n_lines = words.iter().map(Vec::len).max().unwrap_or(0);

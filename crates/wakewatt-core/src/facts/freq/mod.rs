@@ -15,7 +15,6 @@ use crate::fact::{Fact, Gap, GapKind, PerCpu, parse};
 use crate::folder::{Folder, Folders};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
-use crate::units::Cpu;
 use drivers::{AmdPstate, Cppc, IntelPstate, Tunable};
 use policies::Policies;
 use serde::Serialize;
@@ -44,11 +43,6 @@ pub struct Freq {
 }
 
 impl Freq {
-    /// The policy a CPU belongs to.
-    pub fn policy_of(&self, cpu: Cpu) -> Option<u32> {
-        self.policies.cpus.known().find(|(_, cpus)| cpus.contains(cpu)).and_then(|(policies, _)| policies.first())
-    }
-
     /// The governor of each running CPU.
     pub fn governors(&self) -> PerCpu<String> {
         self.policies.by_cpu(&self.policies.governor)
@@ -134,7 +128,6 @@ mod tests {
         tree.files.insert(format!("{ROOT}/cpufreq/policy2/cpuinfo_max_freq"), Ok(vec![0xff, 0xfe, 0]));
         let freq = Freq::read(&tree, &Cpus::read(&tree));
         assert_eq!(freq.cpus_without_policy.to_string(), "3");
-        assert_eq!((freq.policy_of(1), freq.policy_of(2), freq.policy_of(3)), (Some(0), Some(2), None));
         let governors = freq.governors();
         assert_eq!(governors.0.len(), 1);
         assert_eq!(governors.0[0].cpus.to_string(), "0-2");

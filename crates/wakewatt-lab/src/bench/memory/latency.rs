@@ -32,7 +32,6 @@ pub struct Place {
     pub cpu: Cpu,
     /// The memory's node.
     pub node: Option<u32>,
-    /// Its pages.
     pub pages: PageWish,
 }
 
@@ -108,7 +107,6 @@ pub fn huge_ratio(pages: &Pages) -> Option<f64> {
     pages.huge_bytes().map(|bytes| (bytes as f64 / pages.len_bytes() as f64).min(1.0))
 }
 
-/// One size.
 pub fn point(spec: &MemorySpec, pages: &mut Pages, size_bytes: u64, stop: &AtomicBool) -> Option<LatencyPoint> {
     let order = order(size_bytes, spec.stride_bytes, spec.locality_bytes, spec.seed);
     let mut chain = Chain::write(pages, &order)?;

@@ -31,7 +31,6 @@ use tokio::sync::oneshot;
 pub enum Storage {
     /// Files in a folder, which vanish with the server.
     Sqlite {
-        /// The folder.
         folder: PathBuf,
         /// Is every order synced to the disk before it is confirmed?
         is_durable: bool,
@@ -40,7 +39,6 @@ pub enum Storage {
     Postgres {
         /// Its connection string, without a password.
         url: String,
-        /// The password.
         password: Option<String>,
         /// Certificates of authorities, PEM; the distribution's when not given.
         ca: Option<PathBuf>,

@@ -54,7 +54,6 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// All pages.
 pub(super) fn router(shop: Shop) -> Router {
     Router::new()
         .route("/about", get(about))

@@ -16,9 +16,7 @@ pub const PER_PAGE: i64 = 20;
 /// A product in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Short {
-    /// Its number.
     pub id: i64,
-    /// Its name.
     pub name: String,
     /// In cents.
     pub price_cents: i64,
@@ -29,11 +27,9 @@ pub struct Short {
 /// A product on its own page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Product {
-    /// Its number.
     pub id: i64,
     /// Department.
     pub category: i64,
-    /// Its name.
     pub name: String,
     /// A paragraph.
     pub description: String,
@@ -46,11 +42,9 @@ pub struct Product {
 /// A line of a cart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// The product.
     pub product: i64,
     /// How many.
     pub n: i64,
-    /// Its name.
     pub name: String,
     /// Of one, in cents.
     pub price_cents: i64,
@@ -70,10 +64,7 @@ pub enum Checkout {
     /// Nothing in the cart.
     Empty,
     /// Not enough of this product; nothing was bought.
-    OutOfStock {
-        /// Which.
-        product: i64,
-    },
+    OutOfStock { product: i64 },
 }
 
 /// The database failed: its words.
@@ -85,7 +76,6 @@ pub struct StoreError(pub String);
 pub trait Store: Send {
     /// A page of a department.
     fn list(&mut self, category: i64, page: i64) -> Result<Vec<Short>, StoreError>;
-    /// One product.
     fn product(&mut self, id: i64) -> Result<Option<Product>, StoreError>;
     /// Products with all these words (letters and digits only).
     fn search(&mut self, words: &str) -> Result<Vec<Short>, StoreError>;

@@ -19,7 +19,6 @@ use wakewatt_core::source::{ErrorKind, Source};
 /// What the plan wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
-    /// The parameters.
     pub arguments: Vec<Argument>,
     /// The boot in which the plan was carried out; none if that is not known.
     pub planned_in_boot: Option<String>,

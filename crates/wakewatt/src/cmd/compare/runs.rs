@@ -10,7 +10,6 @@ const MAX_QUIET: usize = 6;
 /// States of a residency table that are shown.
 const MAX_STATES: usize = 6;
 
-/// Writes it.
 pub(super) fn text(out: &mut String, runs: &RunComparison, is_all: bool, style: Style) {
     if !runs.summary.is_empty() {
         let _ = writeln!(out, "\n{}", style.bold("What stands out"));

@@ -11,7 +11,6 @@ use super::svg::{Anchor, Svg};
 /// One column.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::report) struct Column {
-    /// The CPU.
     pub(in crate::report) cpu: u32,
     /// Busy, kernel time included.
     pub(in crate::report) busy_ratio: f64,

@@ -26,7 +26,6 @@ pub(in crate::report) struct Point {
 /// A line.
 #[derive(Clone, Debug)]
 pub(in crate::report) struct Series {
-    /// Its name.
     pub(in crate::report) name: String,
     /// Its look.
     pub(in crate::report) style: Style,

@@ -12,7 +12,6 @@ use super::svg::{Anchor, Svg, text_width};
 pub(in crate::report) struct Mark {
     /// Which series.
     pub(in crate::report) series: usize,
-    /// Where.
     pub(in crate::report) value: f64,
     /// From and to.
     pub(in crate::report) range: Option<(f64, f64)>,

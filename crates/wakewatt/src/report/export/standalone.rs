@@ -13,7 +13,6 @@ const MARGIN: f64 = 24.0;
 const TITLE: f64 = 44.0;
 const LINE: f64 = 17.0;
 
-/// The document.
 pub(super) fn document(chart: &Chart, theme: Theme) -> Result<String> {
     let palette = Palette::of(theme);
     let (opening, inside) = chart.drawing.split_once('>').context("a drawing without content")?;

@@ -13,11 +13,9 @@ use wakewatt_core::samples::traced::Traced;
 /// What is shown.
 #[derive(Debug)]
 pub struct TraceReport<'a> {
-    /// Heading.
     pub title: String,
     /// When it was written.
     pub generated_at: String,
-    /// The trace.
     pub traced: &'a Traced,
     /// Every CPU too.
     pub is_by_cpu: bool,

@@ -10,7 +10,6 @@ use super::rate::plot;
 use super::{Runs, ask, why};
 use wakewatt_core::samples::load::{Ask, Level};
 
-/// Draws it.
 pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
     let y = || AxisSpec::new("time for one operation", Show::Ns, Scale::Zero);
     let cpu = plot(runs, "CPU time of one operation", y(), |l| Some((l.cpu_ns_per_op()?, None)));

@@ -10,7 +10,6 @@ use super::rate::plot;
 use super::{Runs, ask};
 use wakewatt_core::samples::load::{Ask, Kind, Level};
 
-/// Draws it.
 pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
     for (q, word) in [(0.5, "median"), (0.99, "99th percentile")] {
         let y = AxisSpec::new("latency", Show::Ns, if runs.kind == Kind::Steps { Scale::Log } else { Scale::Zero });

@@ -27,7 +27,6 @@ pub(super) fn plot(runs: &Runs<'_>, title: &str, y: AxisSpec, value: impl Fn(&Le
     plot
 }
 
-/// Draws it.
 pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
     let (title, axis) = match runs.kind {
         Kind::Steps => ("Score at each level", "transactions a second"),
