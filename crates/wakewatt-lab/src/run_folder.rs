@@ -4,7 +4,7 @@
 //! metrics, seed), `blocks.jsonl` has a line per finished block, each made durable before the next begins. A line that a
 //! kill cut short is cut off when the run goes on; a full disk leaves the whole lines before it.
 //!
-//! A kept plan names commands, and going on runs them. So a folder that is gone on with must be the caller's, in nobody
+//! A kept plan names commands, and going on runs them. So a folder that is continued must be the caller's, in nobody
 //! else's reach, and its files are read through the folder that was looked at.
 
 use crate::experiment::{Calibrated, KeptBlock};
@@ -58,7 +58,7 @@ impl Head {
         Head { format: FORMAT, host, seed, plan, arms, skipped, metrics, budget_ns: 0, is_strict, calibrated }
     }
 
-    /// Why a run with this head cannot be gone on with by one with that.
+    /// Why a run with this head cannot be continued by one with that.
     pub fn differs(&self, now: &Head) -> Option<String> {
         let differ = |what: &str, then: &str, now: &str| {
             (then != now).then(|| format!("{what} was {then} when the run began and is {now} now"))
@@ -78,12 +78,12 @@ impl Head {
     }
 }
 
-/// A folder that cannot be gone on with, or begun.
+/// A folder that cannot be continued, or begun.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFolderError {
     /// Somebody else may have written the plan in it.
     #[error(
-        "{0}; a kept plan runs commands, so only a folder of your own, with files of your own, is gone on with: begin a new run"
+        "{0}; a kept plan runs commands, so only a folder of your own, with files of your own, can be continued: begin a new run"
     )]
     NotOurs(Distrust),
     /// It is not whole, or cannot be read or written.
@@ -119,7 +119,7 @@ impl RunFolder {
             return Err(RunFolderError::Bad(format!("{shown}: holds a run already; {advice}")));
         }
         let folder = Folder::make(path).map_err(|e| e.to_string())?;
-        // One that somebody else has laid out could not be gone on with.
+        // One that somebody else has laid out could not be continued.
         let trusted = Caller::this_process().open_folder(path).map_err(RunFolderError::NotOurs)?;
         let write = |name: &str, bytes: &[u8]| {
             folder.place(name).and_then(|place| place.write(bytes)).map_err(|e| e.to_string())

@@ -156,7 +156,8 @@ impl Domain for Holders {
             let reason = format!("{} of {} processes may not be looked at", found.n_denied, pids.len());
             found.unseen = gap(GapKind::Denied, reason);
         } else if n_left_out > 0 {
-            found.unseen = gap(GapKind::NotRead, format!("{n_left_out} of too many processes were not looked at"));
+            let reason = format!("only the first {MAX_PROCESSES} processes were looked at, {n_left_out} were not");
+            found.unseen = gap(GapKind::NotRead, reason);
         } else if pids.is_empty() {
             found.unseen = gap(GapKind::NotRecorded, "no process is listed".into());
         }

@@ -11,7 +11,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::budget::{self, DEEP_NS, Resolution};
 use crate::evidence::Evidence;
-use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
+use crate::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
 use crate::units::{LatencyLimit, show_ns};
 
 /// Arms of the idle experiment: the limit held at the shallowest sleeping state; per-CPU limits taken off.
@@ -47,7 +47,7 @@ impl DeepIdleVsLatency {
     fn by_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effects: &[&Effect]) -> Answer {
         let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| a.title.clone());
         let metric =
-            |e: &Effect| run.metrics.iter().find(|m| m.id == e.metric).map_or(e.metric.clone(), |m| m.title.clone());
+            |e: &Effect| run.metrics.iter().find(|m| m.id == e.metric).map_or(e.metric.clone(), Metric::phrase);
         let (limits, lifted): (Vec<&Effect>, Vec<&Effect>) = effects.iter().copied().partition(|e| e.arm != LIFTED);
         if let Some(effect) = limits.iter().find(|e| e.verdict == Verdict::Higher) {
             return self.slower(evidence, run, effect, &metric(effect), &title(&effect.arm));
@@ -84,9 +84,11 @@ impl DeepIdleVsLatency {
     fn slower(&self, evidence: &Evidence, run: &ExperimentRun, effect: &Effect, metric: &str, arm: &str) -> Answer {
         let per = effect.in_us("per wake-up");
         let numbers = effect.in_numbers();
-        let text = format!("{per}: {metric} took {numbers} as long as found as with {arm}");
+        let text = format!("{per}; as found, {metric} takes {numbers} as long as with {arm}");
         let cost = Cost::measured_ns(effect.difference, text);
-        let text = format!("{metric} takes {} as long as with {arm}", effect.in_numbers());
+        let who = if effect.arm == SHALLOW { "CPUs in deep sleep" } else { "Sleeping CPUs" };
+        let what = if effect.metric.starts_with("wakeup.") { "a wake-up" } else { metric };
+        let text = format!("{who} make {what} {}", effect.as_slower());
         let finding = Finding::new(self, Weight::Problem, Confidence::High, text, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()));
         let limit = if effect.arm == SHALLOW { budget::shallowest(&evidence.facts.idle) } else { None };
@@ -260,8 +262,7 @@ mod tests {
         host.experiment = Some(run(Verdict::Higher));
         assert_eq!(
             line(&DeepIdleVsLatency, &host),
-            "yes problem measured: cross-cpu wake-up, median takes 2.1 times (interval 1.8 to 2.4, 95 % over all looks, 8 rounds) \
-                as long as with no sleep"
+            "yes problem measured: Sleeping CPUs make a wake-up 2.1 times slower: 26us each"
         );
         host.experiment = Some(run(Verdict::NoDifference));
         assert!(line(&DeepIdleVsLatency, &host).starts_with("no: measured here"));

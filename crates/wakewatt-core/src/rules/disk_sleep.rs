@@ -8,7 +8,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::budget;
 use crate::evidence::Evidence;
-use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
+use crate::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
 use crate::units::{LatencyLimit, show_ns, three_digits};
 
 /// A CPU that slept in fewer reads than this was awake for other reasons.
@@ -40,7 +40,7 @@ impl Rule for DiskSleep {
 impl DiskSleep {
     fn by_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effects: &[&Effect]) -> Answer {
         let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| a.title.clone());
-        let metric = run.metrics.first().map_or("a disk read", |m| &m.title);
+        let metric = run.metrics.first().map_or("a disk read".into(), Metric::phrase);
         let said = |e: &Effect| format!("{metric} took {} as long as with {}", e.in_numbers(), title(&e.arm));
         let Some(effect) = effects.iter().find(|e| e.verdict == Verdict::Higher) else {
             let all = effects.iter().map(|e| said(e)).collect::<Vec<_>>().join("; ");
@@ -54,13 +54,14 @@ impl DiskSleep {
         let cost = Cost::measured_ns(
             effect.difference,
             format!(
-                "{} per read (interval {} to {}, 95 % over all looks), {} of it ({} to {})",
+                "{} per read (interval {} to {}, 95 % over all looks), {} of it ({} to {}); {}",
                 us(effect.difference),
                 us(effect.difference_low),
                 us(effect.difference_high),
                 share(effect.ratio),
                 share(effect.ratio_low),
-                share(effect.ratio_high)
+                share(effect.ratio_high),
+                said(effect)
             ),
         );
         let idle = &evidence.facts.idle;
@@ -71,7 +72,8 @@ impl DiskSleep {
         } else {
             "More watts when idle. How many: measure before and after."
         };
-        Finding::new(self, Weight::Problem, Confidence::High, said(effect), cost)
+        let title = format!("Sleeping CPUs make a disk read {}", effect.as_slower());
+        Finding::new(self, Weight::Problem, Confidence::High, title, cost)
             .on(format!("disk experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()))
             .budget(&evidence.facts, limit, "exclude the idle states reads wait for")
             .remedy(
@@ -190,8 +192,7 @@ mod tests {
         host.disk_experiment = Some(run("shallow", Verdict::Higher));
         assert_eq!(
             line(&DiskSleep, &host),
-            "yes problem measured: random read, median took 2 times (interval 1.8 to 2.2, 95 % over all looks, 8 rounds) as long as \
-             with arm shallow"
+            "yes problem measured: Sleeping CPUs make a disk read 2.0 times slower: 40us each"
         );
         let to = |host: &Evidence| match DiskSleep.check(host) {
             Answer::Yes(finding) => (finding.plan.unwrap().steps()[0].to.clone(), finding.cost.text.clone()),

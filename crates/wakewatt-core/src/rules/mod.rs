@@ -125,7 +125,7 @@ pub enum Answer {
     Yes(Box<Finding>),
     /// It is not so, because.
     No {
-        /// Why not, or what is missing.
+        /// Why it is not so.
         because: String,
     },
     /// There is not enough evidence.

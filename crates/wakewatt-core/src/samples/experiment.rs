@@ -76,6 +76,14 @@ impl Metric {
         Metric { id: id.into(), title: title.into(), unit: Unit::PerSecond, better: Better::Higher }
     }
 
+    /// As part of a sentence: "the median cross-CPU wake-up".
+    pub fn phrase(&self) -> String {
+        let is_statistic = |word: &str| word == "median" || word == "mean" || word.starts_with("p9");
+        match self.title.rsplit_once(", ") {
+            Some((what, statistic)) if is_statistic(statistic) => format!("the {statistic} {what}"),
+            _ => self.title.clone(),
+        }
+    }
     /// Is it a latency as somebody waits for it, and not CPU time that something costs?
     pub fn is_latency(&self) -> bool {
         self.unit == Unit::Nanoseconds && !self.id.ends_with(".cpu") && !self.id.ends_with(".system")
@@ -159,6 +167,11 @@ impl Effect {
         let us = |ns: f64| format!("{}us", three_digits(ns / 1e3));
         let (low, high) = (us(self.difference_low), us(self.difference_high));
         format!("{} {per} (interval {low} to {high}, 95 % over all looks)", us(self.difference))
+    }
+    /// "3.3 times slower: 82us each", for whoever wants no statistics.
+    pub fn as_slower(&self) -> String {
+        let ratio = if self.ratio < 9.95 { format!("{:.1}", self.ratio) } else { format!("{:.0}", self.ratio) };
+        format!("{ratio} times slower: {}us each", three_digits(self.difference / 1e3))
     }
     /// The ratio with its interval and size, in words.
     pub fn in_numbers(&self) -> String {

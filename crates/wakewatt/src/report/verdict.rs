@@ -13,7 +13,7 @@ use wakewatt_core::choice::{self, Subject};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::busy::Busy;
 use wakewatt_core::samples::ended::How;
-use wakewatt_core::samples::experiment::{Block, Effect, ExperimentRun, Verdict as Word};
+use wakewatt_core::samples::experiment::{Block, Effect, ExperimentRun, Metric, Verdict as Word};
 use wakewatt_core::samples::not_done::Step;
 use wakewatt_core::samples::rejection::Rejection;
 
@@ -180,12 +180,21 @@ fn times(run: &ExperimentRun, value: f64, low: f64, high: f64) -> String {
     }
 }
 
+/// What one of them takes longer.
+fn each(run: &ExperimentRun, effect: &Effect) -> String {
+    match stated(run, effect.difference, effect.difference_low, effect.difference_high) {
+        Stated::Value(ns) => ns_rough(ns),
+        Stated::AtLeast(ns) | Stated::AtMost(ns) => format!("at least {}", ns_rough(ns)),
+    }
+}
+
 fn slower(run: &ExperimentRun, effect: &Effect) -> String {
     let times = times(run, effect.ratio, effect.ratio_low, effect.ratio_high);
     let numbers = numbers(run, effect);
     if effect.metric.starts_with("wakeup.") && effect.arm == "poll" && sleeps(run, &effect.baseline) {
         return format!(
-            "Waking a sleeping CPU on this machine takes {times} times as long as waking one that polls ({numbers}): idle states cost latency here"
+            "Sleeping CPUs make a wake-up on this machine {times} times slower: {} each ({numbers}); idle states cost latency here",
+            each(run, effect)
         );
     }
     let mut text = format!(
@@ -402,12 +411,7 @@ fn slept_in(run: &ExperimentRun, arm: &str) -> Option<String> {
 
 /// The metric in a sentence: "cross-CPU wake-up, p99" becomes "the p99 cross-CPU wake-up".
 fn metric(run: &ExperimentRun, id: &str) -> String {
-    let title = run.metrics.iter().find(|m| m.id == id).map_or(id, |m| m.title.as_str());
-    let is_quantile = |word: &str| word == "median" || word == "mean" || word.starts_with("p9");
-    match title.rsplit_once(", ") {
-        Some((what, statistic)) if is_quantile(statistic) => format!("the {statistic} {what}"),
-        _ => title.to_string(),
-    }
+    run.metrics.iter().find(|m| m.id == id).map_or(id.to_string(), Metric::phrase)
 }
 
 fn arm(run: &ExperimentRun, id: &str) -> String {
@@ -427,8 +431,9 @@ mod tests {
         assert_eq!(verdict.kind, Kind::Slower);
         let s = &verdict.sentence;
         for part in [
-            "Waking a sleeping CPU on this machine takes 5.",
-            "(interval 4.",
+            "Sleeping CPUs make a wake-up on this machine 5.",
+            " times slower: ",
+            " us each (interval 4.",
             "at 95 % over all looks, 10 rounds",
             "us against 6.",
         ] {
@@ -502,7 +507,7 @@ mod tests {
         report.evidence.experiment = sample::two_arms().evidence.experiment;
         let sentence = report.verdict().sentence;
         assert!(
-            sentence.starts_with("Waking a sleeping CPU") && sentence.contains(" Turned as well: No diff"),
+            sentence.starts_with("Sleeping CPUs make a wake-up") && sentence.contains(" Turned as well: No diff"),
             "{sentence}"
         );
         report.evidence.experiments[0].after[0].1 = "powersave".into();
@@ -520,7 +525,7 @@ mod tests {
         let n = run.blocks.len();
         let low = ratio(run.effects[0].ratio_low);
         let verdict = report.verdict();
-        assert!(verdict.sentence.contains(&format!("takes at least {low} times as long")), "{}", verdict.sentence);
+        assert!(verdict.sentence.contains(&format!("at least {low} times slower: at least ")), "{}", verdict.sentence);
         assert!(verdict.how_sure.contains("near end of its interval"), "{}", verdict.how_sure);
         let line = verdict.busy.unwrap();
         for part in

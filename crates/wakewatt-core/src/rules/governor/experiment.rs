@@ -10,7 +10,7 @@ use super::super::{Answer, Confidence, Cost, Finding, Weight};
 use super::{Governor, PATH, PRICE, REMEDY, VERIFY};
 use crate::choice::PERFORMANCE;
 use crate::evidence::Evidence;
-use crate::samples::experiment::{Effect, ExperimentRun, Unit, Verdict};
+use crate::samples::experiment::{Effect, ExperimentRun, Metric, Unit, Verdict};
 use crate::units::three_digits;
 
 /// What an experiment that could not decide says.
@@ -27,7 +27,7 @@ pub(super) fn undecided(evidence: &Evidence, run: &ExperimentRun) -> Option<Stri
 /// The answer; none where the experiment yielded no effect or could not decide: then what the driver says stands.
 pub(super) fn answer(rule: &Governor, evidence: &Evidence, run: &ExperimentRun) -> Option<Answer> {
     let effect = run.primary().filter(|e| e.arm == PERFORMANCE && e.ratio.is_finite() && e.ratio > 0.0)?;
-    let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(effect.metric.as_str(), |m| &m.title);
+    let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(effect.metric.clone(), Metric::phrase);
     let found = found(evidence);
     let said = format!(
         "{metric} takes {} as long with the governor as found ({found}) as with performance",
@@ -51,8 +51,10 @@ fn costs(
     found: &str,
     said: &str,
 ) -> Answer {
-    let cost = Cost::measured_ns(effect.difference, effect.in_us("per request that comes after a pause"));
-    let finding = Finding::new(rule, Weight::Problem, Confidence::High, said, cost)
+    let text = format!("{}; {said}", effect.in_us("per request that comes after a pause"));
+    let cost = Cost::measured_ns(effect.difference, text);
+    let title = format!("The governor {found} makes requests after a pause {}", effect.as_slower());
+    let finding = Finding::new(rule, Weight::Problem, Confidence::High, title, cost)
         .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()))
         .on(PATH, found);
     let finding = match cpu_time(run, effect) {
@@ -115,7 +117,6 @@ mod tests {
     use super::super::super::testing::{evidence, line, policy};
     use super::*;
     use crate::choice::testing::frequency_run;
-    use crate::samples::experiment::Metric;
 
     fn host(run: ExperimentRun) -> Evidence {
         let policy = policy(&[
@@ -131,12 +132,12 @@ mod tests {
         let host = host(frequency_run(Verdict::Higher));
         assert_eq!(
             line(&Governor, &host),
-            "yes problem measured: load at 10 %, median answer takes 1.4 times (interval 1.3 to 1.5, 95 % over all looks, \
-             8 rounds) as long with the governor as found (ondemand) as with performance"
+            "yes problem measured: The governor ondemand makes requests after a pause 1.4 times slower: 200us each"
         );
         let Answer::Yes(finding) = Governor.check(&host) else { panic!() };
         assert_eq!(finding.cost.latency_ns, Some(200_000.0));
-        assert!(finding.cost.text.starts_with("200us per request"), "{}", finding.cost.text);
+        let text = &finding.cost.text;
+        assert!(text.starts_with("200us per request") && text.contains("1.4 times (interval 1.3 to 1.5"), "{text}");
         let plan = finding.plan.unwrap();
         assert_eq!(plan.commands().look, "wakewatt tune plan --set freq.governor=performance");
         assert_eq!(plan.commands().undo, "sudo wakewatt tune undo");

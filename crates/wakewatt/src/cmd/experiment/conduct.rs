@@ -135,7 +135,7 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
         None => (RunFolder::create(folder, &head).map_err(super::folder_error)?, Vec::new()),
         Some((kept, then, done)) => {
             if let Some(why) = then.differs(&head) {
-                let why = format!("{}: cannot be gone on with: {why}", folder.display());
+                let why = format!("{}: cannot be continued: {why}", folder.display());
                 return Err(Failure::error(Code::Refused, why));
             }
             (kept, done)

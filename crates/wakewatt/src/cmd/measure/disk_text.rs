@@ -3,7 +3,7 @@
 use super::columns;
 use std::fmt::Write as _;
 use wakewatt_core::samples::disk::{DiskSample, DiskTargetKind};
-use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Verdict};
+use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
 use wakewatt_core::units::{show_bytes, show_ns, three_digits};
 
 /// CPUs whose sleep is shown.
@@ -107,7 +107,7 @@ pub(super) fn experiment(out: &mut String, run: &ExperimentRun) {
     }
     let _ = writeln!(out, "\n{:<44} {:<20} {:>8} {:<16} {:>6} {:>10}", "metric", "against", "ratio", "", "rounds", "p");
     for effect in &run.effects {
-        let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(effect.metric.as_str(), |m| &m.title);
+        let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(effect.metric.clone(), Metric::phrase);
         let interval = format!("[{:.3}, {:.3}]", effect.ratio_low, effect.ratio_high);
         let _ = writeln!(
             out,
@@ -135,7 +135,7 @@ pub(super) fn experiment(out: &mut String, run: &ExperimentRun) {
 
 /// What the primary comparison with one arm allows to say.
 pub(crate) fn sentence(run: &ExperimentRun, effect: &Effect) -> String {
-    let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(effect.metric.as_str(), |m| &m.title);
+    let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(effect.metric.clone(), Metric::phrase);
     let against = arm(run, &effect.arm);
     let share = |ratio: f64| (1.0 - 1.0 / ratio) * 100.0;
     let numbers = format!(
@@ -144,18 +144,23 @@ pub(crate) fn sentence(run: &ExperimentRun, effect: &Effect) -> String {
     );
     match effect.verdict {
         Verdict::Higher => format!(
-            "Sleep costs: {metric}, takes {numbers}, as long as with {against}; {:.0} % ({:.0} to {:.0}) of it, {}, is leaving idle states.",
+            "Sleeping CPUs make a read {:.1} times slower: {} each is leaving idle states, {:.0} % ({:.0} to {:.0}) of {metric} ({numbers}, against {against}).",
+            effect.ratio,
+            show_mean(effect.difference),
             share(effect.ratio),
             share(effect.ratio_low),
-            share(effect.ratio_high),
-            show_mean(effect.difference)
+            share(effect.ratio_high)
         ),
         Verdict::Lower => {
-            format!("Sleep does not cost: {metric}, is faster as found than with {against} ({numbers}).")
+            format!("Sleep does not cost: {metric} is faster as found than with {against} ({numbers}).")
         }
-        Verdict::NoDifference => format!("No difference worth a change: {metric}, against {against} ({numbers})."),
+        Verdict::NoDifference => {
+            format!("No difference worth a change: {metric} as found against {against} ({numbers}).")
+        }
         Verdict::Undecided => {
-            format!("Undecided: {metric}, against {against} ({numbers}); give a longer --budget or a quieter machine.")
+            format!(
+                "Undecided: {metric} as found against {against} ({numbers}); give a longer --budget or a quieter machine."
+            )
         }
     }
 }
