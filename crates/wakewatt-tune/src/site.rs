@@ -13,23 +13,23 @@ pub enum Valid {
     Words(Vec<String>),
     /// A frequency in this range; `min` and `max` are words for its ends.
     Khz {
-        /// Lowest.
+        /// The lowest number the kernel takes here.
         min: u64,
-        /// Highest.
+        /// The highest number the kernel takes here.
         max: u64,
     },
     /// A whole number in this range; `min` and `max` are words for its ends.
     Number {
-        /// Lowest.
+        /// The lowest number the kernel takes here.
         min: u64,
-        /// Highest.
+        /// The highest number the kernel takes here.
         max: u64,
     },
     /// `on` or `off`, written as these texts.
     Switch {
-        /// Text for on.
+        /// The text that means on.
         on: String,
-        /// Text for off.
+        /// The text that means off.
         off: String,
     },
     /// The knob itself decides; this says how.
@@ -74,7 +74,7 @@ pub struct Site {
     pub now: Option<String>,
     /// Why there is none.
     pub unread: Option<String>,
-    /// What it takes.
+    /// The values the kernel takes here.
     pub valid: Valid,
     /// The hardware is known to refuse it here, and why.
     pub refusal: Option<String>,

@@ -22,7 +22,7 @@ use wakewatt_host::own_usage;
 /// What the clients themselves did in a level.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GeneratorUse {
-    /// Their threads.
+    /// How many threads the clients had.
     pub n_threads: u32,
     /// CPU time of this program in the window, meters included; none where the kernel does not say.
     pub cpu_ns: Option<u64>,
