@@ -135,7 +135,7 @@ impl CpuSet {
     }
 
     /// Ids in either.
-    pub fn or(&self, other: &CpuSet) -> CpuSet {
+    pub fn union(&self, other: &CpuSet) -> CpuSet {
         let mut all = self.clone();
         other.iter().for_each(|id| all.insert(id));
         all

@@ -71,11 +71,11 @@ impl Chain<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::Wish;
+    use crate::pages::PageRequest;
 
     #[test]
     fn a_walk_goes_round() {
-        let mut pages = Pages::map(1 << 16, Wish::Base, None).unwrap();
+        let mut pages = Pages::map(1 << 16, PageRequest::Base, None).unwrap();
         assert!(Chain::write(&mut pages, &[]).is_none());
         assert!(Chain::write(&mut pages, &[0, 1024]).is_none(), "outside");
         let order: Vec<u32> = (0..32).map(|i| (i * 7) % 32).collect();

@@ -26,7 +26,7 @@ const MASK_WORDS: usize = 1024 / usize::BITS as usize;
 
 /// The page size wished for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum PageRequest {
     /// 2 MB pages, reserved ones first.
     Huge,
     /// Base pages, and nothing else.
@@ -49,13 +49,13 @@ unsafe impl Sync for Pages {}
 
 impl Pages {
     /// Maps and touches `len_bytes` (rounded up to whole lines), on one memory node if one is named.
-    pub fn map(len_bytes: usize, wish: Wish, node: Option<u32>) -> io::Result<Pages> {
+    pub fn map(len_bytes: usize, request: PageRequest, node: Option<u32>) -> io::Result<Pages> {
         let whole = len_bytes.max(LINE_BYTES).checked_next_multiple_of(HUGE_BYTES);
         let whole = whole.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        let reserved = if wish == Wish::Huge { Pages::reserved(whole, node).ok() } else { None };
+        let reserved = if request == PageRequest::Huge { Pages::reserved(whole, node).ok() } else { None };
         let mut pages = match reserved {
             Some(pages) => pages,
-            None => Pages::ordinary(whole, wish, node)?,
+            None => Pages::ordinary(whole, request, node)?,
         };
         pages.len_bytes = len_bytes.max(LINE_BYTES).next_multiple_of(LINE_BYTES);
         Ok(pages)
@@ -71,10 +71,10 @@ impl Pages {
     }
 
     /// Transparent huge pages, or base pages.
-    fn ordinary(whole_bytes: usize, wish: Wish, node: Option<u32>) -> io::Result<Pages> {
+    fn ordinary(whole_bytes: usize, request: PageRequest, node: Option<u32>) -> io::Result<Pages> {
         let mut pages = Pages::raw(whole_bytes, 0)?;
         // Refused where the kernel has no transparent huge pages: then there are none to ask for or to forbid.
-        let _ = pages.advise(if wish == Wish::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE });
+        let _ = pages.advise(if request == PageRequest::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE });
         node.map_or(Ok(()), |node| pages.bind(node))?;
         match pages.advise(libc::MADV_POPULATE_WRITE) {
             Err(why) if why.raw_os_error() == Some(libc::ENOMEM) => return Err(why),
@@ -227,18 +227,18 @@ mod tests {
 
     #[test]
     fn a_region_is_zero_aligned_and_gone_again() {
-        for wish in [Wish::Huge, Wish::Base] {
-            let mut pages = Pages::map(5 << 20, wish, None).unwrap();
+        for request in [PageRequest::Huge, PageRequest::Base] {
+            let mut pages = Pages::map(5 << 20, request, None).unwrap();
             assert_eq!((pages.len_bytes(), pages.lines().len()), (5 << 20, (5 << 20) / 64));
             assert!(pages.lines().iter().all(|l| *l == Line::default()));
             assert_eq!(pages.lines().as_ptr() as usize % HUGE_BYTES, 0);
             pages.lines_mut()[81919].0[7] = 3.0;
             assert_eq!(pages.lines()[81919].0[7], 3.0);
-            if wish == Wish::Base {
+            if request == PageRequest::Base {
                 assert_eq!(pages.huge_bytes(), Some(0));
             }
         }
-        assert!(Pages::map(usize::MAX - 10, Wish::Base, None).is_err());
+        assert!(Pages::map(usize::MAX - 10, PageRequest::Base, None).is_err());
     }
 
     #[test]
@@ -253,12 +253,12 @@ mod tests {
 
     #[test]
     fn pages_lie_where_they_were_bound() {
-        match Pages::map(1 << 20, Wish::Base, Some(0)) {
+        match Pages::map(1 << 20, PageRequest::Base, Some(0)) {
             // A kernel without NUMA, or a sandbox that forbids it.
             Err(why) => assert!(why.raw_os_error().is_some(), "{why}"),
             Ok(pages) => assert!(pages.on_node(0).is_err() || pages.on_node(0).unwrap() == (64, 64)),
         }
-        assert!(Pages::map(4096, Wish::Base, Some(4000)).is_err(), "no such node");
+        assert!(Pages::map(4096, PageRequest::Base, Some(4000)).is_err(), "no such node");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use wakewatt_core::samples::study::Skipped;
 use wakewatt_core::source::ErrorKind;
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_tune::apply::Hands;
-use wakewatt_tune::apply::session::{Session, Way};
+use wakewatt_tune::apply::session::{ArmSettings, Session};
 use wakewatt_tune::guard::GuardCommand;
 use wakewatt_tune::journal::Owner;
 use wakewatt_tune::knob::Host;
@@ -36,7 +36,7 @@ pub struct ReadyArm {
     /// Name, title and what is written.
     pub arm: Arm,
     /// Its settings and its command.
-    pub way: Way,
+    pub way: ArmSettings,
     /// Held meanwhile.
     pub limit: Option<LatencyLimit>,
     /// What to know: places left out, settings that are so already.
@@ -101,7 +101,7 @@ fn resolve_arm(host: &Host<'_>, arm: &PlanArm) -> Result<ReadyArm, String> {
     }
     Ok(ReadyArm {
         arm: Arm { id: arm.name.clone(), title: arm.title.clone(), settings },
-        way: Way { requests: arm.requests.clone(), command: arm.command.clone() },
+        way: ArmSettings { requests: arm.requests.clone(), command: arm.command.clone() },
         limit,
         notes,
         off,
@@ -120,7 +120,7 @@ fn written(step: &Step) -> Vec<String> {
     let mut groups: BTreeMap<(&str, &str), (CpuSet, Vec<&str>)> = BTreeMap::new();
     for change in step.changes.iter().filter(|c| !c.is_so()) {
         let group = groups.entry((&change.before_shown, &change.to_shown)).or_default();
-        group.0 = group.0.or(&change.cpus);
+        group.0 = group.0.union(&change.cpus);
         group.1.push(&change.path);
     }
     let mut lines: Vec<String> = groups

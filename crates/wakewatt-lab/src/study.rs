@@ -18,7 +18,7 @@ use wakewatt_core::stats::sequential::least_rounds;
 const MANY_REJECTED: f64 = 0.25;
 
 /// What a study is made of, beside its run.
-pub struct About<'a> {
+pub struct StudySubject<'a> {
     pub plan: &'a Plan,
     /// Where it ran.
     pub host: StudyHost,
@@ -31,7 +31,7 @@ pub struct About<'a> {
 }
 
 /// Makes it; the sentences are for whoever talks to people.
-pub fn study(about: About<'_>, design: &Design, mut run: ExperimentRun) -> Study {
+pub fn study(about: StudySubject<'_>, design: &Design, mut run: ExperimentRun) -> Study {
     let margin_ratio = match design.rule {
         Rule::AllArms { margin_ratio } => margin_ratio,
         Rule::EachArm => about.plan.margin_ratio,

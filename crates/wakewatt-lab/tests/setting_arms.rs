@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 use wakewatt_core::samples::{IdleDelta, StateDelta};
 use wakewatt_core::units::LatencyLimit;
-use wakewatt_host::memory::{Event, Memory, cpus};
+use wakewatt_host::simulated::{Event, SimulatedMachine, cpus};
 use wakewatt_lab::experiment::Arms;
 use wakewatt_lab::plan;
 use wakewatt_lab::setting_arms::{LimitHolder, SettingArms, resolve_arms};
@@ -44,9 +44,9 @@ undo_command = ["start", "it"]
 kind = "wakeup"
 "#;
 
-fn machine() -> Memory {
+fn machine() -> SimulatedMachine {
     let text = cpus::policies("acpi-cpufreq", &[]) + &cpus::idle_states();
-    Memory::new(&(text + "//- /dev/cpu_dma_latency\n2000000000\n"))
+    SimulatedMachine::new(&(text + "//- /dev/cpu_dma_latency\n2000000000\n"))
 }
 
 struct FakeLimit(Rc<RefCell<Option<LatencyLimit>>>);
@@ -65,7 +65,7 @@ fn profile(name: &str) -> Result<Profile, String> {
     Profile::parse(profile::shipped(name)?)
 }
 
-fn hands(machine: &Memory) -> Hands<'_> {
+fn hands(machine: &SimulatedMachine) -> Hands<'_> {
     Hands { source: machine, sink: machine, store: machine, runner: machine }
 }
 

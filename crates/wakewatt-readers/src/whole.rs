@@ -5,7 +5,7 @@ use wakewatt::report::{Report, text::Style};
 use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::rules::judge;
 use wakewatt_core::source::Tree;
-use wakewatt_host::memory::Memory;
+use wakewatt_host::simulated::SimulatedMachine;
 use wakewatt_host::store::Store;
 use wakewatt_tune::boot::{self, Argument};
 use wakewatt_tune::journal::Journal;
@@ -36,7 +36,7 @@ pub(crate) fn plan(bytes: &[u8]) {
 
 /// Journal.
 pub(crate) fn journal(bytes: &[u8]) {
-    let (store, file) = (Memory::default(), Path::new("/open/tune-1.json"));
+    let (store, file) = (SimulatedMachine::default(), Path::new("/open/tune-1.json"));
     if store.write(file, bytes, 0o600).is_ok() {
         let _ = Journal::load(&store, file);
     }

@@ -53,11 +53,11 @@ pub fn remove(store: &dyn Store, unreadable: &JournalError) -> Result<(), StoreE
 mod tests {
     use super::*;
     use std::path::Path;
-    use wakewatt_host::memory::Memory;
+    use wakewatt_host::simulated::SimulatedMachine;
 
     #[test]
     fn a_file_of_another_version_is_forgotten_by_its_name() {
-        let machine = Memory::new("");
+        let machine = SimulatedMachine::new("");
         machine.put_file("/state/open/tune-1.json", "{\"format\":99}");
         machine.put_file("/state/open/tune-2.json", "{\"format\":99}");
         let unread = || Journal::all(&machine, Path::new("/state/open")).1;

@@ -122,11 +122,11 @@ mod tests {
     use super::*;
     use crate::journal::{Draft, Owner};
     use std::path::Path;
-    use wakewatt_host::memory::Memory;
+    use wakewatt_host::simulated::SimulatedMachine;
 
     #[test]
     fn only_the_boot_clock_of_the_same_boot_counts() {
-        let machine = Memory::new("");
+        let machine = SimulatedMachine::new("");
         let owner = Owner { boot_id: "boot-1".into(), ..Owner::default() };
         let mut journal = Journal::create(&machine, Path::new("/state"), &owner, "tune", Draft::default()).unwrap();
         let mut at = |phase: Phase, boot: &str, now: u64, alive: bool| {

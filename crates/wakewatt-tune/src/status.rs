@@ -4,7 +4,7 @@
 //! later: the requests are resolved again, and a place that the journal does not know is reported as not set.
 
 use crate::apply::Hands;
-use crate::boot::check::{Check, Verdict as BootVerdict, Wanted, check};
+use crate::boot::check::{BootVerdict, Check, Wanted, check};
 use crate::journal::{Entry, Journal, OwnerNow, Phase};
 use crate::knob::{Host, Kept};
 use crate::planning::also_set_by;
@@ -31,13 +31,13 @@ pub struct SettingState {
     /// What is in force, where that differs from the file.
     pub effective: Option<String>,
     /// Does the setting hold?
-    pub verdict: Verdict,
+    pub verdict: SettingVerdict,
 }
 
 /// Does a setting hold?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum SettingVerdict {
     /// It is as asked.
     Holds,
     /// The kernel made something legal of it.
@@ -74,10 +74,10 @@ pub enum Run {
     Unseen,
 }
 
-impl Verdict {
+impl SettingVerdict {
     /// Is it as asked, as far as can be told?
     pub fn is_good(&self) -> bool {
-        matches!(self, Verdict::Holds | Verdict::Clamped(_) | Verdict::Unknown(_))
+        matches!(self, SettingVerdict::Holds | SettingVerdict::Clamped(_) | SettingVerdict::Unknown(_))
     }
 }
 
@@ -151,9 +151,9 @@ fn open(hands: Hands<'_>, journal: &Journal, boot_id: &str) -> TransactionState 
             return None;
         }
         let verdict = match read {
-            Err(error) if error.is_absent => Verdict::Gone(error.what),
-            Err(error) => Verdict::Unknown(error.what),
-            Ok(_) => Verdict::LeftChanged { before: entry.before.clone() },
+            Err(error) if error.is_absent => SettingVerdict::Gone(error.what),
+            Err(error) => SettingVerdict::Unknown(error.what),
+            Ok(_) => SettingVerdict::LeftChanged { before: entry.before.clone() },
         };
         Some(SettingState {
             name: entry.name.clone(),
@@ -228,7 +228,7 @@ fn one(
                     requested_shown: Some(change.to_shown),
                     now_shown: Some(change.before_shown),
                     effective: None,
-                    verdict: Verdict::NeverSet,
+                    verdict: SettingVerdict::NeverSet,
                 });
             }
         }
@@ -276,13 +276,13 @@ fn setting(
     // What the kernel made of it when it was applied is no drift; any other value is, however legal.
     let was_so = now.as_ref().is_some_and(|now| entry.ours.iter().flatten().any(|o| o == now));
     let verdict = match (kept, &read) {
-        (Kept::Exactly, _) => Verdict::Holds,
-        (Kept::Legally(how), _) if was_so || !is_of_this_boot => Verdict::Clamped(how),
-        (Kept::Not, _) if was_so => Verdict::Clamped("the kernel made it so when it was applied".into()),
-        (_, Err(error)) if !error.is_absent => Verdict::Unknown(error.what.clone()),
-        (_, _) if !is_of_this_boot && !entry.is_durable() => Verdict::ResetByReboot,
-        (_, Err(error)) => Verdict::Gone(error.what.clone()),
-        (_, Ok(now)) => Verdict::Drifted { by: suspects(host, journal, entry, now, all) },
+        (Kept::Exactly, _) => SettingVerdict::Holds,
+        (Kept::Legally(how), _) if was_so || !is_of_this_boot => SettingVerdict::Clamped(how),
+        (Kept::Not, _) if was_so => SettingVerdict::Clamped("the kernel made it so when it was applied".into()),
+        (_, Err(error)) if !error.is_absent => SettingVerdict::Unknown(error.what.clone()),
+        (_, _) if !is_of_this_boot && !entry.is_durable() => SettingVerdict::ResetByReboot,
+        (_, Err(error)) => SettingVerdict::Gone(error.what.clone()),
+        (_, Ok(now)) => SettingVerdict::Drifted { by: suspects(host, journal, entry, now, all) },
     };
     let site = sites.find(host, &entry.name, &entry.path).map(|(_, site)| site.clone());
     let shown = |text: &Option<String>| match (knob, &site, text) {

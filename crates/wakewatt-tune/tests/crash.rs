@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use wakewatt_host::memory::{DROP_IN, Fault, GENERATED, Memory, cpus};
+use wakewatt_host::simulated::{DROP_IN, Fault, GENERATED, SimulatedMachine, cpus};
 use wakewatt_tune::apply::{FileChange, Hands, Order, apply, undo_all};
 use wakewatt_tune::journal::{Journal, Owner, Phase};
 use wakewatt_tune::recovery::close;
@@ -16,20 +16,20 @@ use wakewatt_tune::request::Request;
 
 const STATE: &str = "/var/lib/wakewatt/open";
 
-fn machine() -> Memory {
+fn machine() -> SimulatedMachine {
     let more = [cpus::EPP, &[("base_frequency", "2000000")]].concat();
     let mut text = cpus::policies("amd-pstate-epp", &more) + &cpus::idle_states();
     text += &format!("//- {}/cpu1/online\n1\n//- /dev/cpu_dma_latency\n2000000000\n", cpus::ROOT);
-    let machine = Memory::new(&text);
+    let machine = SimulatedMachine::new(&text);
     machine.put_file(GENERATED, "linux /vmlinuz quiet ");
     machine
 }
 
-fn hands(machine: &Memory) -> Hands<'_> {
+fn hands(machine: &SimulatedMachine) -> Hands<'_> {
     Hands { source: machine, sink: machine, store: machine, runner: machine }
 }
 
-fn owner(machine: &Memory) -> Owner {
+fn owner(machine: &SimulatedMachine) -> Owner {
     Owner { boot_id: machine.boot_id(), pid: 1, ..Owner::default() }
 }
 
@@ -56,7 +56,7 @@ fn order(requests: &[&str]) -> Order<'static> {
 type State = BTreeMap<String, String>;
 
 /// What recovery at start-up does with what it finds.
-fn recover(machine: &Memory) {
+fn recover(machine: &SimulatedMachine) {
     let (journals, bad) = Journal::all(machine, Path::new(STATE));
     assert!(bad.is_empty(), "a journal is never half written: {bad:?}");
     for mut journal in journals.into_iter().filter(|j| j.phase == Phase::Open) {
@@ -66,7 +66,7 @@ fn recover(machine: &Memory) {
     }
 }
 
-fn n_journals(machine: &Memory) -> usize {
+fn n_journals(machine: &SimulatedMachine) -> usize {
     Journal::all(machine, Path::new(STATE)).0.len()
 }
 
@@ -168,7 +168,7 @@ fn faults_of_undo(requests: &[&str]) {
         machine.heal();
         (machine, before)
     };
-    let undo = |machine: &Memory| {
+    let undo = |machine: &SimulatedMachine| {
         let (journals, _) = Journal::all(machine, Path::new(STATE));
         for mut journal in journals {
             if undo_all(hands(machine), &mut journal, &machine.boot_id(), false).is_complete() {
@@ -220,7 +220,7 @@ fn our_word_leaves_a_hand_edited_boot_file_whatever_fails() {
         machine.heal();
         machine
     };
-    let undo = |machine: &Memory| {
+    let undo = |machine: &SimulatedMachine| {
         for mut journal in Journal::all(machine, Path::new(STATE)).0 {
             let report = undo_all(hands(machine), &mut journal, &machine.boot_id(), false);
             if report.is_complete() {
@@ -228,7 +228,7 @@ fn our_word_leaves_a_hand_edited_boot_file_whatever_fails() {
             }
         }
     };
-    let left = |machine: &Memory| machine.snapshot(STATE)[FILE].clone();
+    let left = |machine: &SimulatedMachine| machine.snapshot(STATE)[FILE].clone();
     let machine = edited();
     undo(&machine);
     let n_undo = machine.n_operations();

@@ -2,20 +2,20 @@
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
 use std::path::Path;
-use wakewatt_host::memory::{Event, Fault, Memory};
+use wakewatt_host::simulated::{Event, Fault, SimulatedMachine};
 use wakewatt_host::sink::Sink;
 use wakewatt_tune::apply::{ApplyError, Confirm, Hands, Order, Outcome, SettingResult, apply, undo_all};
 use wakewatt_tune::forget;
 use wakewatt_tune::journal::{Command, Draft, Entry, Journal, Owner, OwnerNow, Phase};
 use wakewatt_tune::recovery::{self, Due};
 use wakewatt_tune::request::Request;
-use wakewatt_tune::status::{Run, Verdict, status};
+use wakewatt_tune::status::{Run, SettingVerdict, status};
 use wakewatt_tune::undo::Undone;
 
 const STATE: &str = "/var/lib/wakewatt/open";
 const CPU: &str = "/sys/devices/system/cpu";
 
-fn machine() -> Memory {
+fn machine() -> SimulatedMachine {
     let mut text = format!("//- {CPU}/online\n0-1\n//- {CPU}/present\n0-1\n");
     for n in 0..2 {
         for (file, value) in [
@@ -37,14 +37,14 @@ fn machine() -> Memory {
             }
         }
     }
-    Memory::new(&text)
+    SimulatedMachine::new(&text)
 }
 
-fn hands(machine: &Memory) -> Hands<'_> {
+fn hands(machine: &SimulatedMachine) -> Hands<'_> {
     Hands { source: machine, sink: machine, store: machine, runner: machine }
 }
 
-fn owner(machine: &Memory) -> Owner {
+fn owner(machine: &SimulatedMachine) -> Owner {
     Owner { boot_id: machine.boot_id(), pid: 1, ..Owner::default() }
 }
 
@@ -56,11 +56,11 @@ fn order(requests: &[&str]) -> Order<'static> {
     }
 }
 
-fn run(machine: &Memory, order: &Order<'_>) -> Result<Outcome, ApplyError> {
+fn run(machine: &SimulatedMachine, order: &Order<'_>) -> Result<Outcome, ApplyError> {
     apply(hands(machine), &owner(machine), Path::new(STATE), order)
 }
 
-fn journals(machine: &Memory) -> Vec<Journal> {
+fn journals(machine: &SimulatedMachine) -> Vec<Journal> {
     Journal::all(machine, Path::new(STATE)).0
 }
 
@@ -130,7 +130,7 @@ fn cpus_that_come_online_later_are_found_by_status() {
     machine.bring_online(1);
     let states = status(hands(&machine), &journals(&machine), &machine.boot_id(), 0, None);
     let never: Vec<&str> =
-        states[0].settings.iter().filter(|s| s.verdict == Verdict::NeverSet).map(|s| s.path.as_str()).collect();
+        states[0].settings.iter().filter(|s| s.verdict == SettingVerdict::NeverSet).map(|s| s.path.as_str()).collect();
     assert_eq!(never, [format!("{CPU}/cpu1/cpuidle/state2/disable")]);
     assert!(!states[0].is_good());
 }
@@ -144,7 +144,7 @@ fn drift_names_who_may_have_done_it_and_undo_leaves_it_alone() {
     let all = journals(&machine);
     let states = status(hands(&machine), &all, &machine.boot_id(), 0, None);
     let by = |at: usize| match &states[0].settings[at].verdict {
-        Verdict::Drifted { by } => by.join("; "),
+        SettingVerdict::Drifted { by } => by.join("; "),
         other => panic!("{other:?}"),
     };
     assert!(by(0).contains("wakewatt itself: tune-2"), "{}", by(0));
@@ -166,7 +166,7 @@ fn after_a_reboot_settings_are_reset_and_only_files_are_undone() {
     machine.power_cycle();
     let all = journals(&machine);
     let states = status(hands(&machine), &all, &machine.boot_id(), 0, None);
-    assert!(states[0].settings.iter().all(|s| s.verdict == Verdict::ResetByReboot), "{states:?}");
+    assert!(states[0].settings.iter().all(|s| s.verdict == SettingVerdict::ResetByReboot), "{states:?}");
     // Somebody sets it in the new boot; that is none of this journal's business.
     machine.meddle(&format!("{CPU}/cpu0/cpuidle/state2/disable"), "1");
     let mut journal = all[0].clone();
@@ -292,7 +292,7 @@ fn a_device_that_vanished_for_good_ends_its_journal_and_one_out_of_reach_does_no
              //- {CPU}/cpu1/power/pm_qos_resume_latency_us\n0\n"
         )
     };
-    let machine = Memory::new(&text("0-1"));
+    let machine = SimulatedMachine::new(&text("0-1"));
     let entry = |path: &str| Entry::new(path, Some("100".into()), vec![Some("0".into())]);
     let entries = vec![
         entry("/sys/class/nvme/nvme0/power/pm_qos_latency_tolerance_us"),
@@ -341,7 +341,7 @@ fn a_folder_that_cannot_be_synced_is_not_called_nothing_changed() {
     // The journal's create: folder, mode, names; then write, sync, rename, and the folder's sync.
     let whole = machine();
     whole.heal();
-    let create = |machine: &Memory| {
+    let create = |machine: &SimulatedMachine| {
         Journal::create(machine, Path::new(STATE), &owner(machine), "tune", Draft::default()).map(|_| ())
     };
     create(&whole).unwrap();
@@ -392,6 +392,6 @@ fn a_run_that_was_cut_short_is_seen_by_status() {
     machine.meddle(&file, "1");
     let states = status(hands(&machine), &journals(&machine), &machine.boot_id(), 0, None);
     assert_eq!((states[0].run, states[0].is_good()), (Some(Run::Ended), false));
-    assert_eq!(states[0].settings[0].verdict, Verdict::LeftChanged { before: Some("0".into()) });
+    assert_eq!(states[0].settings[0].verdict, SettingVerdict::LeftChanged { before: Some("0".into()) });
     assert_eq!(states[0].commands_left, ["start it"]);
 }

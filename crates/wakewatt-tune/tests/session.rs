@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use wakewatt_host::memory::{Fault, Memory, cpus};
-use wakewatt_tune::apply::session::{Session, Way};
+use wakewatt_host::simulated::{Fault, SimulatedMachine, cpus};
+use wakewatt_tune::apply::session::{ArmSettings, Session};
 use wakewatt_tune::apply::{Hands, undo_all};
 use wakewatt_tune::journal::{Draft, Entry, Journal, Owner, Phase};
 use wakewatt_tune::request::Request;
@@ -13,40 +13,40 @@ use wakewatt_tune::request::Request;
 const STATE: &str = "/var/lib/wakewatt/open";
 const CPU: &str = "/sys/devices/system/cpu";
 
-fn machine() -> Memory {
-    Memory::new(&(cpus::policies("amd-pstate-epp", cpus::EPP) + &format!("//- {CPU}/cpu1/online\n1\n")))
+fn machine() -> SimulatedMachine {
+    SimulatedMachine::new(&(cpus::policies("amd-pstate-epp", cpus::EPP) + &format!("//- {CPU}/cpu1/online\n1\n")))
 }
 
-fn hands(machine: &Memory) -> Hands<'_> {
+fn hands(machine: &SimulatedMachine) -> Hands<'_> {
     Hands { source: machine, sink: machine, store: machine, runner: machine }
 }
 
-fn way(requests: &[&str]) -> Way {
-    Way { requests: requests.iter().map(|r| Request::parse(r).unwrap()).collect(), command: None }
+fn way(requests: &[&str]) -> ArmSettings {
+    ArmSettings { requests: requests.iter().map(|r| Request::parse(r).unwrap()).collect(), command: None }
 }
 
 /// Found; a governor that forces the preference; tunables; the preference that the second way moves; a CPU off.
-fn ways() -> Vec<Way> {
+fn ways() -> Vec<ArmSettings> {
     vec![
-        Way::default(),
+        ArmSettings::default(),
         way(&["freq.governor=performance", "freq.min=1GHz"]),
         way(&["freq.governor=conservative", "freq.tunable.conservative.up_threshold=98"]),
         way(&["freq.epp=power", "freq.max=2GHz"]),
         way(&["cpu.online@cpus:1=off", "freq.governor@cpus:0=ondemand"]),
-        Way { command: Some((vec!["start".into()], vec!["stop".into()])), ..way(&["freq.max=2.5GHz"]) },
+        ArmSettings { command: Some((vec!["start".into()], vec!["stop".into()])), ..way(&["freq.max=2.5GHz"]) },
     ]
 }
 
-fn begin(machine: &Memory) -> Result<Session<'_>, String> {
+fn begin(machine: &SimulatedMachine) -> Result<Session<'_>, String> {
     let owner = Owner { boot_id: machine.boot_id(), pid: 1, ..Owner::default() };
     Session::begin(hands(machine), &owner, Path::new(STATE), "test", ways(), None, "").map_err(|e| e.to_string())
 }
 
-fn value(machine: &Memory, path: &str) -> Option<String> {
+fn value(machine: &SimulatedMachine, path: &str) -> Option<String> {
     machine.snapshot("/var").get(&format!("{CPU}/cpufreq/{path}")).cloned()
 }
 
-fn settings(machine: &Memory) -> BTreeMap<String, String> {
+fn settings(machine: &SimulatedMachine) -> BTreeMap<String, String> {
     machine.snapshot("/var").into_iter().filter(|(p, _)| p.starts_with("/sys")).collect()
 }
 
@@ -81,7 +81,7 @@ fn every_order_of_ways_sets_what_it_says_and_leaves_what_was_found() {
 
 #[test]
 fn killed_at_any_operation_recovery_restores_everything() {
-    let run = |machine: &Memory| -> Result<(), String> {
+    let run = |machine: &SimulatedMachine| -> Result<(), String> {
         let mut session = begin(machine)?;
         for way in [1, 3, 2, 5, 4, 0] {
             session.enter(way)?;
@@ -118,7 +118,7 @@ fn a_refused_way_is_taken_back_and_the_next_one_works() {
     let before = settings(&machine);
     let mut session = begin(&machine).unwrap();
     let file = format!("{CPU}/cpufreq/policy1/energy_performance_preference");
-    machine.on(&file, wakewatt_host::memory::Event::Refuse("Device or resource busy".into()));
+    machine.on(&file, wakewatt_host::simulated::Event::Refuse("Device or resource busy".into()));
     assert!(session.enter(3).unwrap_err().contains("busy"));
     assert_eq!(settings(&machine), before);
     session.enter(2).unwrap();

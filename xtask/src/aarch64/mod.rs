@@ -32,12 +32,12 @@ pub(crate) struct Args {
     dist: bool,
     /// The compiler; the first that works when not given
     #[arg(long)]
-    with: Option<Way>,
+    with: Option<Toolchain>,
 }
 
 /// Where the compiler and its library for arm64 come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Way {
+pub(crate) enum Toolchain {
     /// This machine is arm64
     Native,
     /// The compiler in use, with the arm64 library that rustup adds
@@ -54,18 +54,18 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
 /// Is there a compiler, its library and a linker? Says what is missing; a target that rustup knows is added.
 pub(crate) fn need_tools() -> Result<()> {
     match compiler(None)?.0 {
-        Way::Native => Ok(()),
-        Way::Rustup | Way::Debian => need_cross_gcc(),
+        Toolchain::Native => Ok(()),
+        Toolchain::Rustup | Toolchain::Debian => need_cross_gcc(),
     }
 }
 
 /// Builds the binary and says where it lies; the way and the size go to standard error.
-pub(crate) fn build(profile: Profile, wanted: Option<Way>) -> Result<PathBuf> {
+pub(crate) fn build(profile: Profile, wanted: Option<Toolchain>) -> Result<PathBuf> {
     let started = Instant::now();
     let (way, compiler) = compiler(wanted)?;
     let mut cargo = crate::binary::cargo(profile);
     cargo.args(["--target", TARGET]);
-    if way != Way::Native {
+    if way != Toolchain::Native {
         need_cross_gcc()?;
         if std::env::var_os(LINKER_VARIABLE).is_none() {
             cargo.env(LINKER_VARIABLE, LINKER);
@@ -83,18 +83,18 @@ pub(crate) fn build(profile: Profile, wanted: Option<Way>) -> Result<PathBuf> {
 }
 
 /// The first way that works, or the wanted one, and the compiler to use where it is not the one in use.
-fn compiler(wanted: Option<Way>) -> Result<(Way, Option<PathBuf>)> {
+fn compiler(wanted: Option<Toolchain>) -> Result<(Toolchain, Option<PathBuf>)> {
     let mut why_not = Vec::new();
-    for way in [Way::Native, Way::Rustup, Way::Debian] {
+    for way in [Toolchain::Native, Toolchain::Rustup, Toolchain::Debian] {
         if wanted.is_some_and(|wanted| wanted != way) {
             continue;
         }
         match way {
-            Way::Native if std::env::consts::ARCH == "aarch64" => return Ok((way, None)),
-            Way::Native => why_not.push(format!("this machine is {}", std::env::consts::ARCH)),
-            Way::Rustup if has_library("rustc") || add_library() => return Ok((way, None)),
-            Way::Rustup => why_not.push(format!("rustup target add {TARGET}: failed or no rustup")),
-            Way::Debian => match debian::compiler() {
+            Toolchain::Native if std::env::consts::ARCH == "aarch64" => return Ok((way, None)),
+            Toolchain::Native => why_not.push(format!("this machine is {}", std::env::consts::ARCH)),
+            Toolchain::Rustup if has_library("rustc") || add_library() => return Ok((way, None)),
+            Toolchain::Rustup => why_not.push(format!("rustup target add {TARGET}: failed or no rustup")),
+            Toolchain::Debian => match debian::compiler() {
                 Ok(compiler) => return Ok((way, Some(compiler))),
                 Err(error) => why_not.push(format!("Debian's rustc-web: {error:#}")),
             },
@@ -134,13 +134,13 @@ fn need_cross_gcc() -> Result<()> {
     Ok(())
 }
 
-fn describe(way: Way, compiler: Option<&Path>) -> String {
+fn describe(way: Toolchain, compiler: Option<&Path>) -> String {
     let version = Command::new(compiler.unwrap_or(Path::new("rustc"))).arg("--version").output();
     let version = version.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default();
     let from = match way {
-        Way::Native => "this machine's own compiler",
-        Way::Rustup => "the compiler in use and its arm64 library",
-        Way::Debian => "Debian's rustc-web",
+        Toolchain::Native => "this machine's own compiler",
+        Toolchain::Rustup => "the compiler in use and its arm64 library",
+        Toolchain::Debian => "Debian's rustc-web",
     };
     format!("{from} ({version})")
 }

@@ -89,7 +89,7 @@ impl Irqs {
             let cpus = self.routes.get(&number).and_then(IrqRoute::cpus).unwrap_or(&line.cpus_hit);
             if line.n_total > 0 {
                 entry.active.push(number);
-                entry.cpus = entry.cpus.or(cpus);
+                entry.cpus = entry.cpus.union(cpus);
             }
         }
         let mut all: Vec<IrqDevice> = all.into_values().collect();

@@ -168,7 +168,7 @@ fn read_interface(src: &dyn Source, name: &str) -> Interface {
         let mut all: Fact<CpuSet> = Fact::Gap(Gap::malformed(&path("queues"), "no such queue"));
         for queue in names {
             match (fact(src, &path(&format!("queues/{queue}/{file}")), parse::mask), &mut all) {
-                (Fact::Known(cpus), Fact::Known(sum)) => *sum = sum.or(&cpus),
+                (Fact::Known(cpus), Fact::Known(sum)) => *sum = sum.union(&cpus),
                 (known @ Fact::Known(_), _) => all = known,
                 (gap, Fact::Gap(_)) => all = gap,
                 _ => {}

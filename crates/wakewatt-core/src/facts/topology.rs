@@ -105,7 +105,7 @@ impl Topology {
         let mut by_list: BTreeMap<&CpuSet, CpuSet> = BTreeMap::new();
         for (cpus, list) in lists.known() {
             let group = by_list.entry(list).or_default();
-            *group = group.or(cpus);
+            *group = group.union(cpus);
         }
         // A CPU whose own list cannot be read belongs to the group whose list names it: it is not a die of its own.
         for cpu in lists.0.iter().filter(|g| g.fact.gap().is_some()).flat_map(|g| g.cpus.iter()) {

@@ -52,7 +52,7 @@ impl Rule for IdleRejected {
             .states
             .iter()
             .filter(others)
-            .fold(CpuSet::new(), |all, s| all.or(&s.is_disabled.cpus_where(|off| !off)));
+            .fold(CpuSet::new(), |all, s| all.union(&s.is_disabled.cpus_where(|off| !off)));
         if cpus.minus(&sleeps).is_empty() && idle.governor.get().is_some_and(|g| g != "ladder") {
             finding = switch(finding, &evidence.facts, state, &cpus, "off", "until the firmware is updated");
         }

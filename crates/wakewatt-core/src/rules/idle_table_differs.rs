@@ -27,7 +27,7 @@ impl Rule for IdleTableDiffers {
         for (cpus, table) in idle.tables() {
             let key: Vec<_> = table.into_iter().map(|r| (r.name, r.exit_latency_ns)).collect();
             match kinds.iter_mut().find(|(_, k)| *k == key) {
-                Some((all, _)) => *all = all.or(&cpus),
+                Some((all, _)) => *all = all.union(&cpus),
                 None => kinds.push((cpus, key)),
             }
         }

@@ -42,7 +42,7 @@ fn lowered(evidence: &Evidence, top: &PerCpu<u64>) -> Vec<(u64, CpuSet)> {
             continue;
         };
         match all.iter_mut().find(|(k, _)| *k == khz) {
-            Some((_, set)) => *set = set.or(cpus),
+            Some((_, set)) => *set = set.union(cpus),
             None => all.push((khz, cpus.clone())),
         }
     }

@@ -60,7 +60,7 @@ impl Rule for MinFrequency {
             .iter()
             .filter(|(p, min, hardware)| *min > hardware + hardware / 20 && !is_pushed(*p))
             .filter_map(|(p, ..)| policies.cpus_of(*p))
-            .fold(CpuSet::new(), |all, cpus| all.or(cpus));
+            .fold(CpuSet::new(), |all, cpus| all.union(cpus));
         if !cpus.is_empty() {
             let (on, path) =
                 (on_cpus(&evidence.facts, &cpus), "/sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq");

@@ -51,7 +51,7 @@ impl Rule for TurboOff {
             _ => Cost::unknown("the clock above the base frequency; not measured"),
         };
         let is_by_policy = path.contains("policy");
-        let cpus = off_in.iter().filter_map(|p| freq.policies.cpus_of(p)).fold(CpuSet::new(), |all, c| all.or(c));
+        let cpus = off_in.iter().filter_map(|p| freq.policies.cpus_of(p)).fold(CpuSet::new(), |all, c| all.union(c));
         let on = if is_by_policy { on_cpus(&evidence.facts, &cpus) } else { None };
         Finding::new(
             self,

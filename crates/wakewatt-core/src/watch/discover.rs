@@ -64,7 +64,7 @@ fn is_freq_in_memory(kernel: Option<&str>) -> bool {
 /// The running and sleeping CPUs: present ones, or those of /proc/stat where /sys is masked.
 fn present(src: &dyn Source) -> CpuSet {
     let set = |file: &str| fact(src, &format!("{ROOT}/{file}"), parse::cpus).get().cloned().unwrap_or_default();
-    let found = set("present").or(&set("online"));
+    let found = set("present").union(&set("online"));
     if !found.is_empty() {
         return found;
     }

@@ -6,7 +6,7 @@
 //! The asking CPU's own lateness is outside the sample, except where the answer before took longer than the gap: then
 //! the sample counts from its planned time.
 
-use super::wakeup_timer::{About, Gaps, slice_of};
+use super::wakeup_timer::{Gaps, SampleHead, slice_of};
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::samples::Window;
@@ -59,6 +59,6 @@ fn measure(spec: &RemoteSpec, counter: &RemoteCounter, stop: &AtomicBool) -> Res
     drop(thread);
     let window = Window { start_at_ns: count_from_ns, end_at_ns: after_ns.max(count_from_ns) };
     let from_cpu = Some(spec.from_cpu);
-    let about = About { kind: WakeKind::Ipi, cpu: spec.cpu, from_cpu, gap_ns: spec.gap_ns, scheduling };
+    let about = SampleHead { kind: WakeKind::Ipi, cpu: spec.cpu, from_cpu, gap_ns: spec.gap_ns, scheduling };
     slice_of(about, hist, n_late_starts, clock_read_ns, window)
 }

@@ -6,7 +6,7 @@
 //! ordinary class. With both on one CPU the switch alone is measured and the CPU never idles; across two, each is idle
 //! while the other runs, but so briefly that a governor seldom lets it sleep deep. The gap of the other kinds is not used.
 
-use super::wakeup_timer::{About, slice_of};
+use super::wakeup_timer::{SampleHead, slice_of};
 use super::*;
 use hdrhistogram::Histogram;
 use std::io::{PipeReader, PipeWriter, Read, Write};
@@ -38,7 +38,7 @@ pub fn pipe(spec: &RemoteSpec, stop: &AtomicBool, src: &dyn Source) -> Result<Wa
     let _ = second.hist.add(&first.hist);
     let end_at_ns = shared.last_at_ns.load(Ordering::Acquire).max(count_from_ns);
     let window = Window { start_at_ns: count_from_ns, end_at_ns };
-    let about = About {
+    let about = SampleHead {
         kind: WakeKind::Pipe,
         cpu: spec.cpu,
         from_cpu: Some(spec.from_cpu),

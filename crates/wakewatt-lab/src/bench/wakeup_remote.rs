@@ -10,7 +10,7 @@
 //! its planned time until the sleeper ran (no coordinated omission). If the waker itself is late by a whole gap, the
 //! missed plans say nothing about the woken CPU: they are skipped and counted apart.
 
-use super::wakeup_timer::{About, Gaps, slice_of};
+use super::wakeup_timer::{Gaps, SampleHead, slice_of};
 use super::*;
 use hdrhistogram::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -106,7 +106,7 @@ pub fn remote(spec: &RemoteSpec, stop: &AtomicBool, src: &dyn Source) -> Result<
         RemoteKind::Eventfd => WakeKind::Eventfd,
     };
     let (from_cpu, gap_ns) = (Some(spec.from_cpu), spec.gap_ns);
-    let about = About { kind, cpu: spec.cpu, from_cpu, gap_ns, scheduling: slept.scheduling };
+    let about = SampleHead { kind, cpu: spec.cpu, from_cpu, gap_ns, scheduling: slept.scheduling };
     let window = Window { start_at_ns: count_from_ns, end_at_ns: woke.end_at_ns.max(count_from_ns) };
     let mut slice = slice_of(about, slept.hist, woke.late.len(), slept.clock_read_ns, window)?;
     slice.n_not_asleep = slept.n_not_asleep;

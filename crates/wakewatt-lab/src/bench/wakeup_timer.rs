@@ -100,12 +100,12 @@ fn measure(spec: &TimerSpec, stop: &AtomicBool) -> Result<WakeupSlice, BenchErro
     let end_at_ns = now_ns.max(count_from_ns);
     drop(thread);
     let window = Window { start_at_ns: count_from_ns, end_at_ns };
-    let about = About { kind: WakeKind::Timer, cpu: spec.cpu, from_cpu: None, gap_ns: spec.gap_ns, scheduling };
+    let about = SampleHead { kind: WakeKind::Timer, cpu: spec.cpu, from_cpu: None, gap_ns: spec.gap_ns, scheduling };
     slice_of(about, hist, n_late_starts, clock_read_ns, window)
 }
 
 /// What a slice is about.
-pub(crate) struct About {
+pub(crate) struct SampleHead {
     pub(crate) kind: WakeKind,
     pub(crate) cpu: Cpu,
     pub(crate) from_cpu: Option<Cpu>,
@@ -114,7 +114,7 @@ pub(crate) struct About {
 }
 
 pub(crate) fn slice_of(
-    about: About,
+    about: SampleHead,
     hist: hdrhistogram::Histogram<u64>,
     n_late_starts: u64,
     clock_read_ns: u64,
@@ -123,7 +123,7 @@ pub(crate) fn slice_of(
     if hist.is_empty() {
         return Err(BenchError::NoSamples);
     }
-    let About { kind, cpu, from_cpu, gap_ns, scheduling } = about;
+    let SampleHead { kind, cpu, from_cpu, gap_ns, scheduling } = about;
     let latency = Distribution::of(&hist);
     let sample = WakeupSample {
         kind,

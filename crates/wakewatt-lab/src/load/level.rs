@@ -8,7 +8,7 @@ use super::Tell;
 use super::engine::{Ended, Engine};
 use super::message::{Counted, Order, Times};
 use super::phases::Phases;
-use super::rules::{self, Beside};
+use super::rules::{self, Surroundings};
 use super::schedule::stream_seed;
 use super::usage::{Usage, cpu_ns_of, load_average, n_smis};
 use crate::bench::IdleBaseline;
@@ -125,7 +125,7 @@ pub fn level(
     level.disturbances.extend(rules::silences(level.energy.as_ref()));
     level.broken_rules = rules::broken(
         &level,
-        &Beside {
+        &Surroundings {
             capacity_per_s: engine.capacity_per_s(),
             steal_ratio: noise.steal_ratio,
             n_throttles: noise.n_throttles,

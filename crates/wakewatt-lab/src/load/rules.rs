@@ -31,7 +31,7 @@ pub const FOREIGN_RATIO: f64 = 0.02;
 
 /// What is known beside the level itself.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub struct Surroundings {
     /// 100 %.
     pub capacity_per_s: Option<f64>,
     /// Taken by the hypervisor.
@@ -69,7 +69,7 @@ fn others(had_ratio: f64, limit_ratio: f64) -> BrokenRule {
 }
 
 /// The rules a level broke; none: valid.
-pub fn broken(level: &Level, beside: &Beside) -> Vec<BrokenRule> {
+pub fn broken(level: &Level, beside: &Surroundings) -> Vec<BrokenRule> {
     let mut out = Vec::new();
     if let Some(target) = level.target_per_s.filter(|t| *t > 0.0) {
         rate(level, target, beside.capacity_per_s.unwrap_or(target), &mut out);
@@ -79,7 +79,7 @@ pub fn broken(level: &Level, beside: &Beside) -> Vec<BrokenRule> {
 }
 
 /// The part of the rules that is about the machine and its meters, whatever made the load.
-pub fn environment(energy: Option<&EnergySample>, beside: &Beside) -> Vec<BrokenRule> {
+pub fn environment(energy: Option<&EnergySample>, beside: &Surroundings) -> Vec<BrokenRule> {
     let mut out = Vec::new();
     if let Some(energy) = energy {
         meters(energy, &mut out);
@@ -205,12 +205,12 @@ pub(super) mod tests {
     }
 
     fn n_broken(level: &Level) -> usize {
-        broken(level, &Beside { capacity_per_s: Some(1000.0), ..Beside::default() }).len()
+        broken(level, &Surroundings { capacity_per_s: Some(1000.0), ..Surroundings::default() }).len()
     }
 
     #[test]
     fn the_surroundings_are_told_from_what_the_settings_did() {
-        let beside = Beside { n_smis: 2, foreign_ratio: Some(0.5), ..Beside::default() };
+        let beside = Surroundings { n_smis: 2, foreign_ratio: Some(0.5), ..Surroundings::default() };
         let mut level = Level { foreign_ratio: Some(0.5), ..level(Ask::Share(0.5), 500.0, 100.0) };
         level.broken_rules = broken(&level, &beside);
         let all = by_surroundings(&level, FOREIGN_RATIO);
@@ -238,7 +238,7 @@ pub(super) mod tests {
         assert_eq!(n_broken(&level(Ask::Share(1.0), 1000.0, 1021.0)), 1);
         let mut few = level(Ask::Share(0.5), 500.0, 525.0);
         few.window.end_at_ns = S;
-        let why = broken(&few, &Beside { capacity_per_s: Some(1000.0), ..Beside::default() });
+        let why = broken(&few, &Surroundings { capacity_per_s: Some(1000.0), ..Surroundings::default() });
         assert!(why.len() == 1 && why[0].to_string().contains("may be chance"), "{why:?}");
         let mut idle = level(Ask::Idle, 0.0, 0.0);
         idle.target_per_s = None;
@@ -249,18 +249,25 @@ pub(super) mod tests {
     fn a_queue_that_grew_is_told_but_at_100_percent_it_must() {
         let mut slow = level(Ask::Share(0.9), 900.0, 900.0);
         slow.n_done -= 5;
-        assert!(broken(&slow, &Beside::default())[0].to_string().starts_with("5 of 90000 planned were not begun"));
+        assert!(
+            broken(&slow, &Surroundings::default())[0].to_string().starts_with("5 of 90000 planned were not begun")
+        );
         slow.ask = Ask::Share(1.0);
-        assert_eq!(broken(&slow, &Beside::default()), []);
+        assert_eq!(broken(&slow, &Surroundings::default()), []);
     }
 
     #[test]
     fn steal_heat_and_others_are_named() {
-        let beside =
-            Beside { capacity_per_s: None, steal_ratio: 0.006, n_throttles: 2, n_smis: 1, foreign_ratio: Some(0.021) };
+        let beside = Surroundings {
+            capacity_per_s: None,
+            steal_ratio: 0.006,
+            n_throttles: 2,
+            n_smis: 1,
+            foreign_ratio: Some(0.021),
+        };
         let why = broken(&level(Ask::Rate(500.0), 500.0, 500.0), &beside);
         assert!(why.len() == 4 && why[3].to_string().contains("used at least 2.1 %"), "{why:?}");
-        let still = Beside { foreign_ratio: Some(0.02), ..Beside::default() };
+        let still = Surroundings { foreign_ratio: Some(0.02), ..Surroundings::default() };
         assert_eq!(broken(&level(Ask::Rate(500.0), 500.0, 500.0), &still), []);
     }
 
@@ -289,7 +296,7 @@ pub(super) mod tests {
         );
         assert_eq!(n_broken(&valid), 0);
         valid.energy = Some(energy(5));
-        assert!(broken(&valid, &Beside::default())[0].to_string().contains("silent for 6.0 %"));
+        assert!(broken(&valid, &Surroundings::default())[0].to_string().contains("silent for 6.0 %"));
         let said = silences(valid.energy.as_ref());
         assert!(said.len() == 1 && said[0].contains("said nothing from 9"), "{said:?}");
         assert_eq!(silences(Some(&energy(0))), Vec::<String>::new());
@@ -303,7 +310,7 @@ pub(super) mod tests {
             n: 9,
         };
         valid.energy = Some(EnergySample { witnesses: vec![warm(42_000), warm(42_500)], ..energy(0) });
-        let why = broken(&valid, &Beside::default());
+        let why = broken(&valid, &Surroundings::default());
         assert!(why.len() == 1 && why[0].to_string().contains("drifted by 2.5 degrees"), "{why:?}");
     }
 }

@@ -16,7 +16,7 @@ use super::client::{Failure, Generator, Pace, Tally, client_spec};
 use super::rules::broken_rules;
 use super::usage::{CpuOf, GeneratorUse, Usage, Used};
 use crate::bench::IdleBaseline;
-use crate::load::rules::{Beside, environment, silences};
+use crate::load::rules::{Surroundings, environment, silences};
 use crate::load::usage::{load_average, n_smis};
 use crate::meters::Meters;
 use crate::noise::NoiseCounters;
@@ -59,7 +59,7 @@ struct Around {
     energy: Option<EnergySample>,
     load_average: Option<f64>,
     notes: Vec<String>,
-    beside: Beside,
+    beside: Surroundings,
     n_client_cpus: usize,
     is_interrupted: bool,
 }
@@ -172,7 +172,7 @@ impl Shop {
         let recorder = self.spec.meters.as_ref().map(Meters::start);
         let cpus = self.places.server.clone();
         let idle = IdleBaseline::read(src, &cpus.iter().collect::<Vec<_>>());
-        let both = cpus.or(&self.places.clients);
+        let both = cpus.union(&self.places.clients);
         let before = Usage::read(self.cpu_of, &self.target, &cpus, src);
         let noise_at_ns = monotonic_ns();
         let noise = NoiseCounters::read(src, &both, before.ours_ns(self.cpu_of).unwrap_or(0)).without_interrupts();
@@ -202,9 +202,12 @@ impl Shop {
                 let foreign_ratio = is_known.then_some(noise.foreign_ratio.max(0.0));
                 // A share that is known is told by the rules.
                 let noise = if foreign_ratio.is_some() { noise.without_others() } else { noise };
-                (noise.notes, Beside { capacity_per_s: None, steal_ratio, n_throttles, n_smis: since, foreign_ratio })
+                (
+                    noise.notes,
+                    Surroundings { capacity_per_s: None, steal_ratio, n_throttles, n_smis: since, foreign_ratio },
+                )
             }
-            false => (Vec::new(), Beside::default()),
+            false => (Vec::new(), Surroundings::default()),
         };
         let load_average = load_average(src, ramp_ns.saturating_add(end_at_ns - start_at_ns)).filter(|_| self.is_here);
         let window = Window { start_at_ns, end_at_ns };

@@ -108,7 +108,7 @@ impl Shop {
         let allowed = allowed_cpus().map_err(|e| format!("asking which CPUs may be used: {e}"))?;
         let is_own = matches!(spec.serving, Serving::Own { .. });
         let mut places = places::divide(src, &allowed, spec.cpus.as_ref(), spec.client_cpus.as_ref(), is_own);
-        let unknown = places.server.or(&places.clients).minus(&allowed);
+        let unknown = places.server.union(&places.clients).minus(&allowed);
         if !unknown.is_empty() {
             return Err(format!("CPUs {unknown} are not available to this process (it may use {allowed})"));
         }

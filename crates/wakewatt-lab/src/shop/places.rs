@@ -41,7 +41,7 @@ pub fn divide(
         let n_asking = (cores.len() / 4).max(1);
         let asking = match cores.len() {
             0 | 1 => allowed.iter().last().into_iter().collect(),
-            n => cores[n - n_asking..].iter().fold(CpuSet::new(), |all, core| all.or(core)),
+            n => cores[n - n_asking..].iter().fold(CpuSet::new(), |all, core| all.union(core)),
         };
         (rest(allowed, &asking), asking)
     });

@@ -5,7 +5,7 @@
 //! ends too. The signal the kernel sends it then as well ([`bound`]) would end it at once, with a half-made database on the
 //! disk or PostgreSQL's tables left; so it is passed over, and a child that cannot end in order is ended by itself.
 
-use super::server::{About, ServerSpec, serve};
+use super::server::{ServerDescription, ServerSpec, serve};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -31,7 +31,7 @@ const CLOSES_ALONE: Duration = Duration::from_secs(60);
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Said {
-    Open(About),
+    Open(ServerDescription),
     Failed(String),
 }
 
@@ -40,7 +40,7 @@ enum Said {
 pub struct Server {
     child: Child,
     /// What it said of itself.
-    pub about: About,
+    pub about: ServerDescription,
 }
 
 impl Server {
@@ -52,7 +52,7 @@ impl Server {
         bound::bind(&mut command, cpus, None).map_err(|e| format!("CPUs {cpus}: {e}"))?;
         let child = command.spawn().map_err(|e| format!("{}: cannot be started: {e}", program.display()))?;
         // From here on dropping it ends it.
-        let mut server = Server { child, about: About::default() };
+        let mut server = Server { child, about: ServerDescription::default() };
         let text = serde_json::to_string(spec).map_err(|e| e.to_string())? + "\n";
         let (input, output) = (server.child.stdin.as_mut(), server.child.stdout.take());
         let (Some(input), Some(output)) = (input, output) else { return Err("a pipe is missing".into()) };

@@ -3,7 +3,7 @@
 //! HTTP only. A shop behind TLS is asked on the far side of what ends it, which is also where its own work begins.
 
 use super::client::Target;
-use super::server::About;
+use super::server::ServerDescription;
 use super::usage;
 use hyper::Uri;
 use std::net::{IpAddr, TcpStream, UdpSocket};
@@ -31,7 +31,7 @@ pub fn parse(url: &str) -> Result<Target, String> {
 }
 
 /// Does it answer, and is it ours? An error when nobody answers.
-pub fn look(target: &Target) -> Result<Option<About>, String> {
+pub fn look(target: &Target) -> Result<Option<ServerDescription>, String> {
     let wait = Duration::from_secs(5);
     TcpStream::connect_timeout(&target.at, wait).map_err(|e| {
         format!("{}: nobody answers ({e}); is the server running, and its port open to this host?", target.at)

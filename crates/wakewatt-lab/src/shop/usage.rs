@@ -5,7 +5,7 @@
 //! /proc/stat. For a server elsewhere nobody here can know.
 
 use super::client::Target;
-use super::server::{About, NAME};
+use super::server::{NAME, ServerDescription};
 use crate::load::usage;
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
@@ -140,7 +140,7 @@ impl Usage {
 }
 
 /// Asks a server whether it is a shop of ours; an error is one of the connection or says that it is not.
-pub fn ask(target: &Target) -> Result<About, String> {
+pub fn ask(target: &Target) -> Result<ServerDescription, String> {
     let wait = Duration::from_secs(2);
     let mut stream = TcpStream::connect_timeout(&target.at, wait).map_err(|e| e.to_string())?;
     let limits = stream.set_read_timeout(Some(wait)).and_then(|()| stream.set_write_timeout(Some(wait)));
@@ -153,7 +153,8 @@ pub fn ask(target: &Target) -> Result<About, String> {
     stream.take(1 << 16).read_to_end(&mut text).map_err(|e| e.to_string())?;
     let text = String::from_utf8_lossy(&text);
     let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    let about: Option<About> = serde_json::from_str(body).ok().filter(|about: &About| about.shop == NAME);
+    let about: Option<ServerDescription> =
+        serde_json::from_str(body).ok().filter(|about: &ServerDescription| about.shop == NAME);
     about.ok_or_else(|| "not a shop of wakewatt".into())
 }
 

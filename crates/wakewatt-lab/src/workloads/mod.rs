@@ -138,7 +138,7 @@ impl Workload for Composite<'_> {
     }
 
     fn cpus(&self) -> CpuSet {
-        self.parts.iter().fold(CpuSet::new(), |all, part| all.or(&part.workload.cpus()))
+        self.parts.iter().fold(CpuSet::new(), |all, part| all.union(&part.workload.cpus()))
     }
 
     fn warm_up(&mut self, duration_ns: u64, stop: &AtomicBool) {

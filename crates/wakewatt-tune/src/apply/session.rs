@@ -23,7 +23,7 @@ use std::path::Path;
 
 /// One set of settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct ArmSettings {
     /// The settings.
     pub requests: Vec<Request>,
     /// A command that enters it and one that leaves it; both must do no harm when run again.
@@ -36,7 +36,7 @@ pub struct Session<'a> {
     boot_id: String,
     journal: Journal,
     guard: Option<Guard>,
-    ways: Vec<Way>,
+    ways: Vec<ArmSettings>,
     /// Which of the journal's commands is a way's.
     commands: Vec<Option<usize>>,
     is_entered: bool,
@@ -50,7 +50,7 @@ impl<'a> Session<'a> {
         owner: &Owner,
         state_dir: &Path,
         purpose: &str,
-        ways: Vec<Way>,
+        ways: Vec<ArmSettings>,
         guard: Option<&GuardCommand>,
         root: &str,
     ) -> Result<Session<'a>, ApplyError> {
@@ -109,7 +109,7 @@ impl<'a> Session<'a> {
 
     fn go(&mut self, way: usize) -> Result<Vec<SettingOutcome>, String> {
         self.is_entered = true;
-        let Some(Way { requests, .. }) = self.ways.get(way) else { return Err("no such way".into()) };
+        let Some(ArmSettings { requests, .. }) = self.ways.get(way) else { return Err("no such way".into()) };
         let host = Host::read(self.hands.source);
         let resolved = resolve(&host, requests);
         if !resolved.refused.is_empty() {

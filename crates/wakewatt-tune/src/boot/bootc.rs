@@ -12,7 +12,7 @@ use super::line::{sort_out, without};
 use super::look;
 use super::plan::{BootCommand, BootError, BootPlan, TryOnce};
 use super::rpm_ostree::{OSTREE, STAGED, deployment_notes, newest_line};
-use super::{About, Argument, BootLoader, Detected, argument, parameters};
+use super::{Argument, BootLoader, Detected, LoaderDescription, argument, parameters};
 use wakewatt_core::source::Source;
 
 const ID: &str = "bootc";
@@ -23,8 +23,8 @@ const MANUAL: &str = "bootc-loader-entries-set-options-for-source.8";
 pub struct Bootc;
 
 impl BootLoader for Bootc {
-    fn about(&self) -> &'static About {
-        &About {
+    fn about(&self) -> &'static LoaderDescription {
+        &LoaderDescription {
             id: ID,
             title: "bootc image (bootc loader-entries)",
             knowledge: "bootc-loader-entries-set-options-for-source(8)",

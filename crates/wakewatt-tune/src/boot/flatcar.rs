@@ -9,7 +9,7 @@
 use super::line::{sort_out, words};
 use super::look;
 use super::plan::{BootError, BootPlan, FileEdit, TryOnce};
-use super::{About, Argument, BootLoader, Detected, REBOOT, argument, parameters, shell_line};
+use super::{Argument, BootLoader, Detected, LoaderDescription, REBOOT, argument, parameters, shell_line};
 use wakewatt_core::source::Source;
 
 pub(crate) const FOLDERS: &[&str] = &["/oem", "/usr/share/oem"];
@@ -20,8 +20,8 @@ pub(crate) const VARIABLE: &str = "linux_append";
 pub struct Flatcar;
 
 impl BootLoader for Flatcar {
-    fn about(&self) -> &'static About {
-        &About {
+    fn about(&self) -> &'static LoaderDescription {
+        &LoaderDescription {
             id: "flatcar",
             title: "Flatcar Container Linux (grub.cfg on the OEM partition)",
             knowledge: "flatcar.org/docs, \"Other settings\"; flatcar/Flatcar#766",

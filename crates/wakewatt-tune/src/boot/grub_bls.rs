@@ -12,7 +12,7 @@ use super::line::{Sorted, last_of, sort_out, without, words};
 use super::look::{self, BootedBy};
 use super::plan::{BootCommand, BootError, BootPlan, FileEdit, TryOnce};
 use super::record::Record;
-use super::{About, Argument, BootLoader, Detected, REBOOT, argument, parameters};
+use super::{Argument, BootLoader, Detected, LoaderDescription, REBOOT, argument, parameters};
 use wakewatt_core::source::Source;
 
 const ID: &str = "grub-bls";
@@ -21,8 +21,8 @@ const ID: &str = "grub-bls";
 pub struct GrubBls;
 
 impl BootLoader for GrubBls {
-    fn about(&self) -> &'static About {
-        &About {
+    fn about(&self) -> &'static LoaderDescription {
+        &LoaderDescription {
             id: ID,
             title: "GRUB with boot loader entries, as on Fedora and RHEL (grubby)",
             knowledge: "grubby(8), rhboot/grubby grubby-bls, the Boot Loader Specification",

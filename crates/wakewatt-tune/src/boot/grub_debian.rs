@@ -9,7 +9,7 @@
 use super::line::{sort_out, words};
 use super::look::{self, BootedBy};
 use super::plan::{BootCommand, BootError, BootPlan, FileEdit, TryOnce};
-use super::{About, Argument, BootLoader, Detected, REBOOT, argument, grub_try, parameters, shell_line};
+use super::{Argument, BootLoader, Detected, LoaderDescription, REBOOT, argument, grub_try, parameters, shell_line};
 use wakewatt_core::source::Source;
 
 /// Our file.
@@ -22,8 +22,8 @@ pub(crate) const VARIABLE: &str = "GRUB_CMDLINE_LINUX_DEFAULT";
 pub struct GrubDebian;
 
 impl BootLoader for GrubDebian {
-    fn about(&self) -> &'static About {
-        &About {
+    fn about(&self) -> &'static LoaderDescription {
+        &LoaderDescription {
             id: "grub-debian",
             title: "GRUB as on Debian and Ubuntu (update-grub)",
             knowledge: "grub-mkconfig of Debian's grub2; /usr/share/doc/grub2-common",

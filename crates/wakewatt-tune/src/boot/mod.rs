@@ -39,7 +39,7 @@ use wakewatt_core::source::Source;
 /// A boot loader that wakewatt can plan for.
 pub trait BootLoader: Sync {
     /// Who it is.
-    fn about(&self) -> &'static About;
+    fn about(&self) -> &'static LoaderDescription;
     /// Does it start this machine's kernel?
     fn detect(&self, source: &dyn Source) -> Detected;
     /// What to change so that the next boots have these arguments from wakewatt, and no others. None: take ours away.
@@ -48,7 +48,7 @@ pub trait BootLoader: Sync {
 
 /// Name and origin of the knowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct About {
+pub struct LoaderDescription {
     /// Stable, for files and machines.
     pub id: &'static str,
     /// For people.

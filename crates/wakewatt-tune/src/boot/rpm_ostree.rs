@@ -11,7 +11,7 @@ use super::line::{sort_out, without, words};
 use super::look;
 use super::plan::{BootCommand, BootError, BootPlan, TryOnce};
 use super::record::Record;
-use super::{About, Argument, BootLoader, Detected, REBOOT, parameters};
+use super::{Argument, BootLoader, Detected, LoaderDescription, REBOOT, parameters};
 use wakewatt_core::source::Source;
 
 const ID: &str = "rpm-ostree";
@@ -22,8 +22,12 @@ pub(crate) const STAGED: &str = "/run/ostree/staged-deployment";
 pub struct RpmOstree;
 
 impl BootLoader for RpmOstree {
-    fn about(&self) -> &'static About {
-        &About { id: ID, title: "ostree deployments (rpm-ostree kargs)", knowledge: "rpm-ostree(1), ostree-kargs(7)" }
+    fn about(&self) -> &'static LoaderDescription {
+        &LoaderDescription {
+            id: ID,
+            title: "ostree deployments (rpm-ostree kargs)",
+            knowledge: "rpm-ostree(1), ostree-kargs(7)",
+        }
     }
 
     fn detect(&self, source: &dyn Source) -> Detected {

@@ -11,7 +11,7 @@ use super::line::{last_of, sort_out, without, words};
 use super::look::{self, BootedBy};
 use super::plan::{BootCommand, BootError, BootPlan, FileEdit, TryOnce};
 use super::record::Record;
-use super::{About, Argument, BootLoader, Detected, REBOOT, argument, parameters};
+use super::{Argument, BootLoader, Detected, LoaderDescription, REBOOT, argument, parameters};
 use wakewatt_core::source::Source;
 
 pub(crate) const LINE: &str = "/etc/kernel/cmdline";
@@ -44,8 +44,8 @@ fn entries(source: &dyn Source) -> Vec<String> {
 }
 
 impl BootLoader for SystemdBoot {
-    fn about(&self) -> &'static About {
-        &About {
+    fn about(&self) -> &'static LoaderDescription {
+        &LoaderDescription {
             id: ID,
             title: "systemd-boot (kernel-install, /etc/kernel/cmdline)",
             knowledge: "kernel-install(8), bootctl(1), the Boot Loader Specification",

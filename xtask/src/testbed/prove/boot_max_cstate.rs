@@ -6,7 +6,7 @@
 //! proof says which. The journal that `tune apply` had left before the boot is written by hand: this machine has no
 //! disk that would keep one.
 
-use super::{Inside, Proof, Verdict};
+use super::{Inside, Proof, ProofResult};
 use anyhow::{Context, Result};
 use std::process::Command;
 
@@ -58,8 +58,8 @@ run other wakewatt tune verify
     .into()
 }
 
-fn judge(inside: &Inside) -> Result<Verdict> {
-    let mut verdict = Verdict::default();
+fn judge(inside: &Inside) -> Result<ProofResult> {
+    let mut verdict = ProofResult::default();
     let is_fresh = generated()?.is_some();
     let made = if is_fresh { "made by update-grub in this run" } else { "written by hand, not by update-grub" };
     let (line, states, parameter) = (inside.text("cmdline"), inside.text("states"), inside.text("parameter"));

@@ -2,7 +2,7 @@
 //! kernel's own counters show that no CPU enters an excluded state while it is excluded.
 
 use super::dump::{self, Dump};
-use super::{Inside, Proof, Verdict, no_words};
+use super::{Inside, Proof, ProofResult, no_words};
 use anyhow::Result;
 
 pub(super) const PROOF: Proof = Proof { name: "deep-idle", machine: "deep-idle", words: no_words, script, judge };
@@ -47,8 +47,8 @@ fn entered(inside: &Inside, name: &str, states: &[&str]) -> u64 {
     total(&format!("{name}.b")).saturating_sub(total(&format!("{name}.a")))
 }
 
-fn judge(inside: &Inside) -> Result<Verdict> {
-    let mut verdict = Verdict::default();
+fn judge(inside: &Inside) -> Result<ProofResult> {
+    let mut verdict = ProofResult::default();
     verdict.step(inside, "knobs", 0, &["idle.state.C10", "idle.governor", "qos.global"]);
     let before = Dump::read(inside, "quiet0");
     for line in before.differences(&Dump::read(inside, "quiet1")) {

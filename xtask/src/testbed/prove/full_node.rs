@@ -6,7 +6,7 @@
 //! log, the neighbour alive with all its memory, nothing swapped out for us, the pool of reserved pages as it was. Its short
 //! form, without doctor, is part of `testbed live`.
 
-use super::{Inside, Proof, Verdict, no_words};
+use super::{Inside, Proof, ProofResult, no_words};
 use anyhow::Result;
 use serde_json::Value;
 
@@ -91,7 +91,7 @@ fn number(inside: &Inside, file: &str) -> Option<u64> {
 }
 
 /// What must hold after every step, and what a step says of node 3.
-fn step(inside: &Inside, verdict: &mut Verdict, name: &str, memory: &Value) {
+fn step(inside: &Inside, verdict: &mut ProofResult, name: &str, memory: &Value) {
     verdict.step(inside, name, 0, &[]);
     let held_kib = number(inside, &format!("{name}.held"));
     verdict.expect(held_kib >= Some(HELD_MIB * 1000), || format!("{name}: the neighbour holds {held_kib:?} kB"));
@@ -113,8 +113,8 @@ fn n_measured(memory: &Value, node: u64) -> usize {
     cells.filter(|cell| cell["memory_node"] == node && cell["latency_ns"].as_f64().is_some_and(|ns| ns > 0.0)).count()
 }
 
-fn judge_short(inside: &Inside) -> Result<Verdict> {
-    let mut verdict = Verdict::default();
+fn judge_short(inside: &Inside) -> Result<ProofResult> {
+    let mut verdict = ProofResult::default();
     let memory = &document(inside, "memory")["memory"];
     step(inside, &mut verdict, "memory", memory);
     verdict.expect(refused(memory, &["memory of node 3", "half of what is free on node 3"]), || {
@@ -134,7 +134,7 @@ fn judge_short(inside: &Inside) -> Result<Verdict> {
     Ok(verdict)
 }
 
-fn judge(inside: &Inside) -> Result<Verdict> {
+fn judge(inside: &Inside) -> Result<ProofResult> {
     let mut verdict = judge_short(inside)?;
     for (name, words) in [
         ("hugetlb", &["half of what is free on node 2"][..]),
@@ -160,8 +160,8 @@ fn judge(inside: &Inside) -> Result<Verdict> {
     Ok(verdict)
 }
 
-fn judge_version_2(inside: &Inside) -> Result<Verdict> {
-    let mut verdict = Verdict::default();
+fn judge_version_2(inside: &Inside) -> Result<ProofResult> {
+    let mut verdict = ProofResult::default();
     let memory = &document(inside, "v2")["memory"];
     step(inside, &mut verdict, "v2", memory);
     verdict.expect(refused(memory, &["memory.max of cgroup /small"]), || {

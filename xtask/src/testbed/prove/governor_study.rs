@@ -6,7 +6,7 @@
 //! reads as before.
 
 use super::dump::{self, Dump};
-use super::{Inside, Proof, Verdict, no_words};
+use super::{Inside, Proof, ProofResult, no_words};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -58,8 +58,8 @@ fn script() -> String {
     )
 }
 
-fn judge(inside: &Inside) -> Result<Verdict> {
-    let mut verdict = Verdict::default();
+fn judge(inside: &Inside) -> Result<ProofResult> {
+    let mut verdict = ProofResult::default();
     verdict.step(inside, "dry", 0, &["consolidate"]);
     verdict.step(inside, "study", 130, &["it was interrupted", "Settings read as before", "watts are absent"]);
     verdict.step(inside, "report", 0, &[]);
@@ -115,7 +115,7 @@ fn judge(inside: &Inside) -> Result<Verdict> {
 }
 
 /// What the watcher saw.
-fn watched(inside: &Inside, verdict: &mut Verdict) {
+fn watched(inside: &Inside, verdict: &mut ProofResult) {
     let text = inside.text("watched");
     let lines: Vec<Vec<&str>> =
         text.lines().map(|l| l.split_whitespace().collect()).filter(|l: &Vec<_>| l.len() == 5).collect();

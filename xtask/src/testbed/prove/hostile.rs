@@ -3,7 +3,7 @@
 //! the words say what happened. The script, `hostile.sh`, has one block per kind.
 
 use super::dump;
-use super::{Inside, Proof, Verdict, no_words};
+use super::{Inside, Proof, ProofResult, no_words};
 use anyhow::Result;
 
 pub(super) const PROOF: Proof = Proof { name: "hostile", machine: "governors", words: no_words, script, judge };
@@ -19,8 +19,8 @@ fn script() -> String {
     format!("{}\n{}", dump::SHELL, include_str!("hostile.sh"))
 }
 
-fn judge(inside: &Inside) -> Result<Verdict> {
-    let mut verdict = Verdict::default();
+fn judge(inside: &Inside) -> Result<ProofResult> {
+    let mut verdict = ProofResult::default();
     disk(inside, &mut verdict);
     refusals(inside, &mut verdict);
     foreign(inside, &mut verdict);
@@ -31,12 +31,12 @@ fn judge(inside: &Inside) -> Result<Verdict> {
     Ok(verdict)
 }
 
-fn same(inside: &Inside, verdict: &mut Verdict, step: &str) {
+fn same(inside: &Inside, verdict: &mut ProofResult, step: &str) {
     let text = inside.text(&format!("{step}.same"));
     verdict.expect(text == "same\n", || format!("{step}: not as before: {}", text.trim().replace('\n', " | ")));
 }
 
-fn disk(inside: &Inside, verdict: &mut Verdict) {
+fn disk(inside: &Inside, verdict: &mut ProofResult) {
     let mut n = [0; 2];
     for pages in 0..12 {
         let step = format!("full.{pages}");
@@ -65,7 +65,7 @@ fn disk(inside: &Inside, verdict: &mut Verdict) {
     ));
 }
 
-fn refusals(inside: &Inside, verdict: &mut Verdict) {
+fn refusals(inside: &Inside, verdict: &mut ProofResult) {
     for (step, words) in [
         ("rosys", "Read-only file system"),
         ("rocpu", "Read-only file system"),
@@ -90,7 +90,7 @@ fn refusals(inside: &Inside, verdict: &mut Verdict) {
     );
 }
 
-fn foreign(inside: &Inside, verdict: &mut Verdict) {
+fn foreign(inside: &Inside, verdict: &mut ProofResult) {
     verdict.step(inside, "foreign.status", DRIFT, &["2.6GHz", "ondemand"]);
     verdict.step(inside, "foreign.undo", NOT_RESTORED, &["left alone"]);
     let left = inside.text("foreign.left");
@@ -102,7 +102,7 @@ fn foreign(inside: &Inside, verdict: &mut Verdict) {
         .push("two settings changed by somebody else are drift (6), left alone by undo (5), not with --force".into());
 }
 
-fn toggling(inside: &Inside, verdict: &mut Verdict) {
+fn toggling(inside: &Inside, verdict: &mut ProofResult) {
     let mut n = std::collections::BTreeMap::new();
     for at in 0..8 {
         let step = format!("toggle.{at}");
@@ -126,7 +126,7 @@ fn toggling(inside: &Inside, verdict: &mut Verdict) {
     ));
 }
 
-fn clocks(inside: &Inside, verdict: &mut Verdict) {
+fn clocks(inside: &Inside, verdict: &mut ProofResult) {
     for way in ["forwards", "backwards"] {
         let step = format!("clock.{way}");
         verdict.step(inside, &step, FINE, &["tune confirm"]);
@@ -148,7 +148,7 @@ fn clocks(inside: &Inside, verdict: &mut Verdict) {
     );
 }
 
-fn instances_and_users(inside: &Inside, verdict: &mut Verdict) {
+fn instances_and_users(inside: &Inside, verdict: &mut ProofResult) {
     verdict.step(inside, "first", FINE, &["applied"]);
     for step in ["second", "second.undo"] {
         verdict.step(inside, step, BUSY, &["another wakewatt"]);
@@ -167,7 +167,7 @@ fn instances_and_users(inside: &Inside, verdict: &mut Verdict) {
     verdict.counted.push("a second instance ends with 8; a user who is not root gets 7 and is told why".into());
 }
 
-fn journals(inside: &Inside, verdict: &mut Verdict) {
+fn journals(inside: &Inside, verdict: &mut ProofResult) {
     for (kind, word) in
         [("truncated", "not a journal"), ("empty", "not a journal"), ("format", "99"), ("binary", "not a journal")]
     {

@@ -6,7 +6,7 @@
 //! every operation, and the loss of power, which cannot be had here: the root file system is memory.
 
 use super::dump;
-use super::{Inside, Proof, Verdict, no_words};
+use super::{Inside, Proof, ProofResult, no_words};
 use anyhow::Result;
 
 pub(super) const PROOF: Proof = Proof { name: "kill-everywhere", machine: "governors", words: no_words, script, judge };
@@ -76,8 +76,8 @@ fn script() -> String {
     script + "} >points 2>&1\n"
 }
 
-fn judge(inside: &Inside) -> Result<Verdict> {
-    let mut verdict = Verdict::default();
+fn judge(inside: &Inside) -> Result<ProofResult> {
+    let mut verdict = ProofResult::default();
     for step in ["first", "apply", "undo"] {
         verdict.step(inside, step, 0, &[]);
     }

@@ -36,7 +36,7 @@ struct Proof {
     /// What runs inside, in `FOLDER`.
     script: fn() -> String,
     /// What came of it.
-    judge: fn(&Inside) -> Result<Verdict>,
+    judge: fn(&Inside) -> Result<ProofResult>,
 }
 
 /// In order of length, shortest first.
@@ -79,14 +79,14 @@ impl Inside {
 
 /// What a proof found.
 #[derive(Default)]
-struct Verdict {
+struct ProofResult {
     /// What was tried and counted.
     counted: Vec<String>,
     /// What is not as promised.
     wrong: Vec<String>,
 }
 
-impl Verdict {
+impl ProofResult {
     fn expect(&mut self, is_so: bool, otherwise: impl FnOnce() -> String) {
         if !is_so {
             self.wrong.push(otherwise());
@@ -144,7 +144,7 @@ pub(super) fn full_node(machine: &Machine, binary: Option<&Path>) -> Option<Resu
     (machine.name == proof.machine).then(|| boot(proof, machine, binary).map(|verdict| verdict.wrong))
 }
 
-fn boot(proof: &Proof, machine: &Machine, binary: Option<&Path>) -> Result<Verdict> {
+fn boot(proof: &Proof, machine: &Machine, binary: Option<&Path>) -> Result<ProofResult> {
     let wakewatt = wakewatt::made(machine.arch, binary)?;
     let out = super::out_folder(machine, Some(&super::cache()?.join("out").join(format!("prove-{}", proof.name))))?;
     let ran = run::run(&Job {

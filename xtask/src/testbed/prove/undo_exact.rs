@@ -5,7 +5,7 @@
 //! dump must see what was set, or finding no difference afterwards would mean nothing.
 
 use super::dump::{self, Dump};
-use super::{Inside, Proof, Verdict, no_words};
+use super::{Inside, Proof, ProofResult, no_words};
 use anyhow::Result;
 
 pub(super) const PROOF: Proof = Proof { name: "undo-exact", machine: "governors", words: no_words, script, judge };
@@ -100,8 +100,8 @@ fn script() -> String {
     script
 }
 
-fn judge(inside: &Inside) -> Result<Verdict> {
-    let mut verdict = Verdict::default();
+fn judge(inside: &Inside) -> Result<ProofResult> {
+    let mut verdict = ProofResult::default();
     let before = Dump::read(inside, "quiet0");
     for line in before.differences(&Dump::read(inside, "quiet1")) {
         verdict.wrong.push(format!("changes by itself and is not known to: {line}"));

@@ -128,7 +128,7 @@ fn regroup<T, U: PartialEq>(facts: &PerCpu<T>, f: impl Fn(&T) -> U) -> PerCpu<U>
     for group in &facts.0 {
         let fact = group.fact.map(&f);
         match groups.iter_mut().find(|g| g.fact == fact) {
-            Some(same) => same.cpus = same.cpus.or(&group.cpus),
+            Some(same) => same.cpus = same.cpus.union(&group.cpus),
             None => groups.push(crate::fact::Group { cpus: group.cpus.clone(), fact }),
         }
     }

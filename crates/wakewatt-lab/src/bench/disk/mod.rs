@@ -6,7 +6,7 @@
 //! takes `lat`: before the submitting system call to the reading thread having the data.
 
 mod offsets;
-mod plan;
+mod schedule;
 mod psync;
 mod tally;
 mod uring;
@@ -14,7 +14,7 @@ mod uring;
 use super::{BenchError, DEFAULT_FIFO_PRIORITY, IdleBaseline, check_cpu, idle_counters};
 use hdrhistogram::Histogram;
 use offsets::Offsets;
-use plan::Plan;
+use schedule::ReadSchedule;
 use std::sync::atomic::AtomicBool;
 use tally::{Read, Tally};
 use wakewatt_core::cpuset::CpuSet;

@@ -1,6 +1,6 @@
 //! `pread`, one read after the other: what most programs do. More reads under way need more threads.
 
-use super::{Job, Offsets, Plan, Read, Tally, broken, pinning, plan};
+use super::{Job, Offsets, Read, ReadSchedule, Tally, broken, pinning, schedule};
 use crate::bench::BenchError;
 use std::sync::atomic::Ordering;
 use wakewatt_core::units::Cpu;
@@ -15,7 +15,7 @@ pub(crate) fn measure(job: &Job<'_>, share: u32, cpu: Cpu) -> Result<Tally, Benc
     let mut offsets =
         Offsets::new(spec.access, job.target.size_bytes, spec.block_bytes, spec.seed, (share, spec.depth));
     let per_s = spec.planned_per_s.map(|all| all / f64::from(spec.depth));
-    let mut plan = Plan::new(per_s, spec.seed ^ u64::from(share + 1), job.start_at_ns);
+    let mut plan = ReadSchedule::new(per_s, spec.seed ^ u64::from(share + 1), job.start_at_ns);
     let mut tally = Tally::from(job.count_from_ns, thread.scheduling().clone());
     let mut buffer = Aligned::new(job.block_len);
     let mut now_ns = clock::monotonic_ns();
@@ -28,7 +28,7 @@ pub(crate) fn measure(job: &Job<'_>, share: u32, cpu: Cpu) -> Result<Tally, Benc
             }
             is_late = at_ns <= now_ns;
             if !is_late {
-                plan::sleep_towards(at_ns, job.stop);
+                schedule::sleep_towards(at_ns, job.stop);
                 now_ns = clock::monotonic_ns();
                 if now_ns < at_ns {
                     continue; // a signal: sleep on, or stop

@@ -3,7 +3,7 @@
 //! The submission is part of a read's latency: the clock is read before the system call that submits and waits. With
 //! several reads under way the ones queued first wait for the others to be queued, as they do in every program.
 
-use super::{Job, Offsets, Plan, Read, Tally, broken, pinning, plan};
+use super::{Job, Offsets, Read, ReadSchedule, Tally, broken, pinning, schedule};
 use crate::bench::BenchError;
 use std::sync::atomic::Ordering;
 use wakewatt_core::units::Cpu;
@@ -28,7 +28,7 @@ pub(crate) fn measure(job: &Job<'_>, cpu: Cpu) -> Result<Tally, BenchError> {
     let mut ring = ReadRing::new(job.target.fd(), spec.depth, block_bytes)
         .map_err(|e| BenchError::Unavailable(format!("io_uring: {e}; --engine psync does without it")))?;
     let mut offsets = Offsets::new(spec.access, job.target.size_bytes, spec.block_bytes, spec.seed, (0, 1));
-    let mut plan = Plan::new(spec.planned_per_s, spec.seed ^ 1, job.start_at_ns);
+    let mut plan = ReadSchedule::new(spec.planned_per_s, spec.seed ^ 1, job.start_at_ns);
     let mut tally = Tally::from(job.count_from_ns, thread.scheduling().clone());
     let mut slots = vec![Slot::default(); spec.depth as usize];
     let mut free: Vec<u32> = (0..spec.depth).rev().collect();
@@ -51,7 +51,7 @@ pub(crate) fn measure(job: &Job<'_>, cpu: Cpu) -> Result<Tally, BenchError> {
         let next_at_ns = plan.next_at_ns().filter(|_| !free.is_empty());
         if free.len() == slots.len() {
             let Some(at_ns) = next_at_ns.filter(|at| *at < job.end_at_ns) else { break };
-            plan::sleep_towards(at_ns, job.stop);
+            schedule::sleep_towards(at_ns, job.stop);
             waited_for_ns = at_ns;
         } else {
             // Closed loop, or every slot is busy: then only a completion matters, and it will come.

@@ -226,7 +226,7 @@ fn measured(spec: &MemorySpec, stop: &AtomicBool, unprotected: Option<String>, s
 /// Vector widths go by their word.
 pub(super) mod width {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-    use wakewatt_host::kernels::Width;
+    use wakewatt_host::vector_loops::Width;
 
     const ALL: [Width; 5] = [Width::Scalar, Width::Sse2, Width::Neon, Width::Avx2, Width::Avx512];
 
@@ -246,7 +246,7 @@ pub(super) mod width {
 mod tests {
     use super::super::Nodes;
     use super::*;
-    use wakewatt_host::kernels::Width;
+    use wakewatt_host::vector_loops::Width;
 
     fn tiny() -> MemorySpec {
         let cpus = allowed_cpus().unwrap();

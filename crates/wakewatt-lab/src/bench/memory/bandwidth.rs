@@ -12,8 +12,8 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::memory::{Bandwidth, PageWish, Spread, Traffic};
 use wakewatt_core::units::Cpu;
 use wakewatt_host::clock;
-use wakewatt_host::kernels::{Kernel, Ranges, Width};
 use wakewatt_host::pages::{LINE_BYTES, Line};
+use wakewatt_host::vector_loops::{Ranges, VectorLoop, Width};
 
 /// Arrays begin this many lines apart within a page: half of 4 KiB, and its half.
 const SKEW_LINES: usize = 32;
@@ -40,12 +40,12 @@ pub struct BandwidthSpec {
 }
 
 /// The kernel that makes this traffic.
-pub fn kernel(traffic: Traffic) -> Kernel {
+pub fn kernel(traffic: Traffic) -> VectorLoop {
     match traffic {
-        Traffic::Load => Kernel::Load,
-        Traffic::Copy => Kernel::Copy,
-        Traffic::CopyNonTemporal => Kernel::CopyNonTemporal,
-        Traffic::Triad => Kernel::Triad,
+        Traffic::Load => VectorLoop::Load,
+        Traffic::Copy => VectorLoop::Copy,
+        Traffic::CopyNonTemporal => VectorLoop::CopyNonTemporal,
+        Traffic::Triad => VectorLoop::Triad,
     }
 }
 

@@ -13,7 +13,7 @@ use wakewatt_core::units::{Cpu, show_bytes};
 use wakewatt_host::affinity::Pinned;
 use wakewatt_host::chain::Chain;
 use wakewatt_host::clock;
-use wakewatt_host::pages::{Pages, Wish};
+use wakewatt_host::pages::{PageRequest, Pages};
 
 /// Loads between two looks at the clock, once it is known how long they take.
 const BLOCK_NS: u64 = 500_000;
@@ -37,10 +37,10 @@ pub struct Place {
 
 /// A region for this place.
 pub fn region(place: &Place, bytes: u64) -> Result<Pages, BenchError> {
-    let wish = if place.pages == PageWish::Huge { Wish::Huge } else { Wish::Base };
+    let request = if place.pages == PageWish::Huge { PageRequest::Huge } else { PageRequest::Base };
     let len =
         usize::try_from(bytes).map_err(|_| BenchError::Unavailable("more than this processor addresses".into()))?;
-    Pages::map(len, wish, place.node)
+    Pages::map(len, request, place.node)
         .map_err(|e| BenchError::system(format!("taking {} of memory", show_bytes(bytes)), e))
 }
 

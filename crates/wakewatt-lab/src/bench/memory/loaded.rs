@@ -16,7 +16,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::memory::{LoadedCurve, LoadedPoint, PageWish, Spread, Traffic};
 use wakewatt_host::chain::Chain;
 use wakewatt_host::clock;
-use wakewatt_host::kernels::{Kernel, Ranges, Width};
+use wakewatt_host::vector_loops::{Ranges, VectorLoop, Width};
 
 /// Lines read between two pauses: 4 KiB.
 const LINES_PER_BURST: usize = 64;
@@ -142,7 +142,7 @@ fn read(arrays: &mut Arrays, width: Width, delay_ns: &AtomicU64, is_over: &Atomi
                 std::thread::sleep(REST);
                 continue;
             }
-            n_bytes += Ranges { a: &mut [], b: burst, c: &[] }.run(Kernel::Load, width);
+            n_bytes += Ranges { a: &mut [], b: burst, c: &[] }.run(VectorLoop::Load, width);
             counter.store(n_bytes, Ordering::Relaxed);
             idle(delay * additions_per_us / 1000);
         }

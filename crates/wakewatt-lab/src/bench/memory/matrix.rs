@@ -11,7 +11,7 @@ use crate::bench::BenchError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::memory::{MatrixCell, PageWish, Traffic};
-use wakewatt_host::kernels::Width;
+use wakewatt_host::vector_loops::Width;
 
 /// Nodes with their usable CPUs, and nodes with memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

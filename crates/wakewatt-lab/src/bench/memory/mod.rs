@@ -31,8 +31,8 @@ use wakewatt_core::samples::memory::{MemorySample, PageWish, Placement, Traffic}
 use wakewatt_core::source::Source;
 use wakewatt_core::units::{Cpu, show_bytes};
 use wakewatt_host::clock;
-use wakewatt_host::kernels::Width;
 use wakewatt_host::pages::LINE_BYTES;
+use wakewatt_host::vector_loops::Width;
 
 /// What to measure, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

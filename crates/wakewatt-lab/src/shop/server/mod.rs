@@ -77,7 +77,7 @@ pub struct ServerSpec {
 
 /// What the server says of itself, at `/about` and to whoever started it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
+pub struct ServerDescription {
     /// Always "wakewatt".
     pub shop: String,
     /// Version of the program.
@@ -98,7 +98,7 @@ pub struct About {
     pub system_ns: Option<u64>,
 }
 
-/// What [`About::shop`] says.
+/// What [`ServerDescription::shop`] says.
 pub const NAME: &str = "wakewatt";
 
 /// Drop the first to end [`serve`].
@@ -107,16 +107,20 @@ pub fn end() -> (oneshot::Sender<()>, oneshot::Receiver<()>) {
 }
 
 /// Serves until `end` is told or dropped. `ready` gets what there is to know once the shop is open.
-pub fn serve(spec: &ServerSpec, ready: impl FnOnce(&About), end: oneshot::Receiver<()>) -> Result<(), String> {
+pub fn serve(
+    spec: &ServerSpec,
+    ready: impl FnOnce(&ServerDescription),
+    end: oneshot::Receiver<()>,
+) -> Result<(), String> {
     let n_fit = wakewatt_host::open_files::make_room(u64::from(spec.n_clients) + 16).saturating_sub(16);
     let listener = TcpListener::bind(spec.listen).map_err(|e| format!("{}: {e}; choose another", spec.listen))?;
-    let about = About {
+    let about = ServerDescription {
         shop: NAME.into(),
         version: env!("CARGO_PKG_VERSION").into(),
         listen: listener.local_addr().ok(),
         n_products: spec.n_products,
         n_fit,
-        ..About::default()
+        ..ServerDescription::default()
     };
     let (n, seed, n_connections) = (spec.n_products, spec.seed, spec.n_connections);
     match &spec.storage {
@@ -125,13 +129,13 @@ pub fn serve(spec: &ServerSpec, ready: impl FnOnce(&About), end: oneshot::Receiv
             let file_system = std::fs::File::open(folder).ok().and_then(wakewatt_host::disk::filesystem::name);
             let on = file_system.unwrap_or("an unknown file system");
             let storage = format!("SQLite in {} ({on}), {}", folder.display(), commits(*is_durable));
-            with(spec, stores, About { storage, is_whole: true, ..about }, listener, ready, end).map(drop)
+            with(spec, stores, ServerDescription { storage, is_whole: true, ..about }, listener, ready, end).map(drop)
         }
         Storage::Postgres { url, password, ca, is_durable } => {
             let (at, ca) = ((url.as_str(), password.as_deref()), ca.as_deref());
             let stores = postgres::open(at, ca, *is_durable, n, seed, n_connections).map_err(|e| e.to_string())?;
             let storage = format!("PostgreSQL, {}", commits(*is_durable));
-            let mut back = with(spec, stores, About { storage, ..about }, listener, ready, end)?;
+            let mut back = with(spec, stores, ServerDescription { storage, ..about }, listener, ready, end)?;
             match back.first_mut() {
                 Some(first) => postgres::drop_schema(first).map_err(|e| e.to_string()),
                 None => Ok(()),
@@ -147,9 +151,9 @@ fn commits(is_durable: bool) -> &'static str {
 fn with<S: Store + 'static>(
     spec: &ServerSpec,
     stores: Vec<S>,
-    about: About,
+    about: ServerDescription,
     listener: TcpListener,
-    ready: impl FnOnce(&About),
+    ready: impl FnOnce(&ServerDescription),
     end: oneshot::Receiver<()>,
 ) -> Result<Vec<S>, String> {
     let (pool, threads) = pool::start(stores).map_err(|e| format!("no thread for the database: {e}"))?;
@@ -170,9 +174,9 @@ fn with<S: Store + 'static>(
 
 async fn until(
     pool: Pool,
-    about: About,
+    about: ServerDescription,
     listener: TcpListener,
-    ready: impl FnOnce(&About),
+    ready: impl FnOnce(&ServerDescription),
     end: oneshot::Receiver<()>,
 ) -> Result<(), String> {
     use axum::serve::ListenerExt as _;
@@ -182,7 +186,7 @@ async fn until(
     let listener = tokio::net::TcpListener::from_std(listener).map_err(fail)?.tap_io(|stream| {
         let _ = stream.set_nodelay(true);
     });
-    let shop = pages::Shop { pool, about: Arc::new(About { listen: None, ..about.clone() }) };
+    let shop = pages::Shop { pool, about: Arc::new(ServerDescription { listen: None, ..about.clone() }) };
     ready(&about);
     tokio::select! {
         done = axum::serve(listener, pages::router(shop)).into_future() => done.map_err(fail),

@@ -6,7 +6,7 @@
 
 use super::pool::Pool;
 use super::store::{Checkout, Line, Product, Short, StoreError, total_cents};
-use super::{About, catalogue};
+use super::{ServerDescription, catalogue};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -25,7 +25,7 @@ const MOST_LETTERS: usize = 80;
 #[derive(Clone)]
 pub(super) struct Shop {
     pub(super) pool: Pool,
-    pub(super) about: Arc<About>,
+    pub(super) about: Arc<ServerDescription>,
 }
 
 /// Why there is no page.
@@ -68,9 +68,9 @@ pub(super) fn router(shop: Shop) -> Router {
         .with_state(shop)
 }
 
-async fn about(State(shop): State<Shop>) -> Json<About> {
+async fn about(State(shop): State<Shop>) -> Json<ServerDescription> {
     let (cpu_ns, system_ns) = own_usage::cpu_ns().unzip();
-    Json(About { cpu_ns, system_ns, ..(*shop.about).clone() })
+    Json(ServerDescription { cpu_ns, system_ns, ..(*shop.about).clone() })
 }
 
 #[derive(Deserialize)]

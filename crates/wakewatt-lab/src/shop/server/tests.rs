@@ -1,6 +1,6 @@
 //! The server over real sockets: every page, and what it answers to requests that make no sense.
 
-use super::{About, NAME, ServerSpec, Storage, catalogue, serve};
+use super::{NAME, ServerDescription, ServerSpec, Storage, catalogue, serve};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::channel;
@@ -61,7 +61,7 @@ impl Drop for Open {
 fn every_page_answers() {
     let shop = Open::shop();
     let (status, about) = shop.ask("GET", "/about", "");
-    let about: About = serde_json::from_value(about).unwrap();
+    let about: ServerDescription = serde_json::from_value(about).unwrap();
     assert_eq!((status, about.shop.as_str(), about.n_products), (200, NAME, 100));
     assert!(about.is_whole && about.cpu_ns.unwrap() >= about.system_ns.unwrap() && about.storage.contains("SQLite"));
     let (status, list) = shop.ask("GET", "/catalogue/3?page=0", "");

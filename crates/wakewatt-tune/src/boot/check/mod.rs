@@ -34,7 +34,7 @@ impl Wanted {
 /// The answer to one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "answer")]
-pub enum Verdict {
+pub enum BootVerdict {
     /// It is as wanted.
     Holds,
     /// It is not as wanted.
@@ -56,7 +56,7 @@ pub struct Check {
     /// What it is on the running system.
     pub found: String,
     /// What the comparison says.
-    pub verdict: Verdict,
+    pub verdict: BootVerdict,
     /// Where it was read.
     pub path: String,
 }
@@ -76,19 +76,19 @@ pub fn check(source: &dyn Source, kernel_log: Option<&str>, wanted: &Wanted) -> 
 
 impl Check {
     fn new(what: impl Into<String>, path: impl Into<String>, wanted: impl Into<String>) -> Check {
-        let verdict = Verdict::CannotTell { why: "not looked at".into() };
+        let verdict = BootVerdict::CannotTell { why: "not looked at".into() };
         Check { what: what.into(), wanted: wanted.into(), found: String::new(), verdict, path: path.into() }
     }
 
     fn found(mut self, found: impl Into<String>, holds: bool) -> Check {
         self.found = found.into();
-        self.verdict = if holds { Verdict::Holds } else { Verdict::Broken };
+        self.verdict = if holds { BootVerdict::Holds } else { BootVerdict::Broken };
         self
     }
 
     fn cannot_tell(mut self, found: impl Into<String>, why: impl Into<String>) -> Check {
         self.found = found.into();
-        self.verdict = Verdict::CannotTell { why: why.into() };
+        self.verdict = BootVerdict::CannotTell { why: why.into() };
         self
     }
 }

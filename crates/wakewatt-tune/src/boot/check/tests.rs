@@ -33,10 +33,10 @@ fn wanted(text: &str) -> Wanted {
 
 /// One line per check: answer, what, found.
 fn said(tree: &Tree, log: Option<&str>, text: &str) -> Vec<String> {
-    let word = |v: &Verdict| match v {
-        Verdict::Holds => "holds",
-        Verdict::Broken => "BROKEN",
-        Verdict::CannotTell { .. } => "?",
+    let word = |v: &BootVerdict| match v {
+        BootVerdict::Holds => "holds",
+        BootVerdict::Broken => "BROKEN",
+        BootVerdict::CannotTell { .. } => "?",
     };
     check(tree, log, &wanted(text)).iter().map(|c| format!("{} {} = {}", word(&c.verdict), c.what, c.found)).collect()
 }

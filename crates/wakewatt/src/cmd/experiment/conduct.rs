@@ -1,6 +1,6 @@
 //! Conducting an experiment: lock, arms, rehearsal, run folder, blocks; settings put back whatever happens.
 
-use super::measured::{self, Grounds, Watts};
+use super::measured::{self, Watts, WorkloadContext};
 use super::sentences;
 use crate::cli::meter::MeterArgs;
 use crate::cmd::load;
@@ -24,7 +24,7 @@ use wakewatt_lab::experiment::{self, Arms, Around, Design, History, KeptBlock, M
 use wakewatt_lab::plan::Plan;
 use wakewatt_lab::run_folder::{Head, RunFolder};
 use wakewatt_lab::setting_arms::{DeviceLimit, ReadyArm, SettingArms, resolve_arms};
-use wakewatt_lab::study::{About, study};
+use wakewatt_lab::study::{StudySubject, study};
 use wakewatt_lab::workloads::{Composite, WattMeter};
 use wakewatt_tune::guard::GuardCommand;
 use wakewatt_tune::journal::{Owner, STATE_DIR, boot_id};
@@ -87,10 +87,17 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     let mut meters = load::meters(meters)?;
     remarks.extend(meters.settle());
     let (settle_ns, foreign_ratio, own_meters) = (plan.settle_ns, plan.limits.foreign_ratio, meters.clone());
-    let grounds =
-        Grounds { src: hands.source, facts: &facts, allowed, seed, settle_ns, foreign_ratio, meters: own_meters };
+    let context = WorkloadContext {
+        src: hands.source,
+        facts: &facts,
+        allowed,
+        seed,
+        settle_ns,
+        foreign_ratio,
+        meters: own_meters,
+    };
     let targets = measured::targets(plan, seed, interrupt.flag());
-    let (parts, left_out) = measured::parts(plan, &grounds, &targets);
+    let (parts, left_out) = measured::parts(plan, &context, &targets);
     strict(plan, &left_out)?;
     let is_all_there = left_out.is_empty();
     skipped.extend(left_out);
@@ -156,7 +163,7 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     drop(bar);
     let run = result.map_err(refused(Code::CouldNotMeasure))?;
     let run_dir = Some(folder.display().to_string());
-    let about = About { plan, host: host_of(&facts), skipped, remarks, run_dir };
+    let about = StudySubject { plan, host: host_of(&facts), skipped, remarks, run_dir };
     let mut study = study(about, &design, run);
     study.conclusions.sentences = sentences::of(&study);
     study.loads = loads::of(&blocks, &study.run.arms, &sources, seed);

@@ -34,7 +34,7 @@ const METER_NS: u64 = 500_000_000;
 const DISK_WARMUP_NS: u64 = 10_000_000;
 
 /// What workloads of a plan work with.
-pub(super) struct Grounds<'a> {
+pub(super) struct WorkloadContext<'a> {
     pub(super) src: &'a dyn Source,
     pub(super) facts: &'a Snapshot,
     pub(super) allowed: CpuSet,
@@ -67,13 +67,13 @@ fn target(path: Option<&str>, size_bytes: u64, seed: u64, stop: &AtomicBool) -> 
 /// The workloads that can be had here.
 pub(super) fn parts<'a>(
     plan: &Plan,
-    grounds: &Grounds<'a>,
+    context: &WorkloadContext<'a>,
     targets: &'a [Option<Result<Target, String>>],
 ) -> (Vec<Part<'a>>, Vec<Skipped>) {
     let (mut parts, mut skipped) = (Vec::new(), Vec::new());
     for (at, wanted) in plan.workloads.iter().enumerate() {
         let target = targets.get(at).and_then(Option::as_ref);
-        match workload(wanted, grounds, target) {
+        match workload(wanted, context, target) {
             Ok(workload) => parts.push(Part {
                 name: wanted.name.clone(),
                 kind: wanted.kind.word(),
@@ -92,10 +92,10 @@ pub(super) fn parts<'a>(
 
 fn workload<'a>(
     wanted: &PlanWorkload,
-    grounds: &Grounds<'a>,
+    context: &WorkloadContext<'a>,
     target: Option<&'a Result<Target, String>>,
 ) -> Result<Box<dyn Workload + 'a>, String> {
-    let Grounds { src, facts, allowed, seed, settle_ns, meters, foreign_ratio } = grounds;
+    let WorkloadContext { src, facts, allowed, seed, settle_ns, meters, foreign_ratio } = context;
     let cpu_of = |named: Option<Cpu>| match named {
         Some(cpu) if !allowed.contains(cpu) => {
             Err(format!("this process may not use CPU {cpu} (it may use {allowed})"))

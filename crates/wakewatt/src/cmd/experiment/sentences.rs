@@ -131,7 +131,8 @@ pub(super) fn sure(study: &Study) -> String {
 fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
     let (effect, baseline) = (&c.effect, &c.effect.baseline);
     let sure = sure(study);
-    let interval = |low: f64, high: f64| format!("({sure} {}-{}, {})", two(low), two(high), blocks(effect.n_pairs));
+    let interval =
+        |low: f64, high: f64| format!("({sure} {}-{}, {})", two_digits(low), two_digits(high), blocks(effect.n_pairs));
     // How many times the arm's value is the baseline's.
     let (times, low, high) = (1.0 / effect.ratio, 1.0 / effect.ratio_high, 1.0 / effect.ratio_low);
     match effect.verdict {
@@ -139,8 +140,8 @@ fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
             "and {baseline} differ by less than {} % in the {} ({sure} {}-{} times, {})",
             margin(study),
             metric.title,
-            two(low),
-            two(high),
+            two_digits(low),
+            two_digits(high),
             blocks(effect.n_pairs)
         ),
         Verdict::Undecided => {
@@ -151,25 +152,25 @@ fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
             format!(
                 "may or may not differ from {baseline} in the {}: the experiment cannot say ({sure} {}-{} times, {}; {limit})",
                 metric.title,
-                two(low),
-                two(high),
+                two_digits(low),
+                two_digits(high),
                 blocks(effect.n_pairs)
             )
         }
         Verdict::Higher if metric.is_latency() => format!(
             "answers {} times as fast as {baseline} {}",
-            two(effect.ratio),
+            two_digits(effect.ratio),
             interval(effect.ratio_low, effect.ratio_high)
         ),
         Verdict::Lower if metric.is_latency() => {
-            format!("takes {} times as long to answer as {baseline} {}", two(times), interval(low, high))
+            format!("takes {} times as long to answer as {baseline} {}", two_digits(times), interval(low, high))
         }
         Verdict::Higher | Verdict::Lower => {
             let does = match metric.unit {
-                Unit::PerSecond => format!("does {} times the work of {baseline}", two(times)),
-                Unit::Microwatts => format!("draws {} times the power of {baseline}", two(times)),
-                Unit::PerJoule => format!("does {} times as much work per energy as {baseline}", two(times)),
-                _ => format!("has {} times {baseline}'s {}", two(times), metric.title),
+                Unit::PerSecond => format!("does {} times the work of {baseline}", two_digits(times)),
+                Unit::Microwatts => format!("draws {} times the power of {baseline}", two_digits(times)),
+                Unit::PerJoule => format!("does {} times as much work per energy as {baseline}", two_digits(times)),
+                _ => format!("has {} times {baseline}'s {}", two_digits(times), metric.title),
             };
             format!("{does} {}", interval(low, high))
         }
@@ -181,11 +182,11 @@ fn change(metric: &Metric, effect: &Effect) -> String {
     let times = 1.0 / effect.ratio;
     let is_better = (metric.better == Better::Lower) == (times < 1.0);
     let word = if is_better { "improves" } else { "worsens" };
-    format!("{word} the {} to {} times", metric.title, two(times))
+    format!("{word} the {} to {} times", metric.title, two_digits(times))
 }
 
 /// Two significant digits, three below 1.2: a third would pretend, and 1.05 is not 1.1.
-fn two(value: f64) -> String {
+fn two_digits(value: f64) -> String {
     if (0.8..1.2).contains(&value) {
         format!("{value:.2}")
     } else if value >= 9.95 {

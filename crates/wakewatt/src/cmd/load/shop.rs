@@ -46,14 +46,14 @@ pub struct ShopRun {
     #[serde(flatten)]
     pub run: LoadRun,
     /// The shop that was asked.
-    pub shop: About,
+    pub shop: ShopDescription,
     /// What could not be done, and why.
     pub not_done: Vec<NotDone>,
 }
 
 /// What was asked, and by whom.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct About {
+pub struct ShopDescription {
     /// Where its data lies, or its URL.
     pub title: String,
     /// Mean think time; none with a rate.
@@ -85,7 +85,7 @@ pub fn run(args: &ShopArgs) -> Result<Code> {
     let length = length(args);
     let mut done = ShopRun {
         run: LoadRun { length, ..shop.run(&src) },
-        shop: About {
+        shop: ShopDescription {
             title: shop.title.clone(),
             think_ns: args.rate.is_empty().then_some(args.think),
             cpu_of: shop.cpu_of,
@@ -251,7 +251,7 @@ fn only_serve(args: &ShopArgs, listen: SocketAddr, interrupt: &Interrupt) -> Res
         }
         drop(end);
     });
-    let ready = |about: &server::About| {
+    let ready = |about: &server::ServerDescription| {
         let at = about.listen.unwrap_or(listen);
         let warning = if at.ip().is_loopback() { "" } else { "; whoever reaches it may use it" };
         let products = about.n_products;

@@ -16,7 +16,7 @@ use wakewatt_core::samples::memory::{LatencyCurve, MemorySample, PageWish, Traff
 use wakewatt_core::source::Source;
 use wakewatt_core::units::{show_bytes, show_ns, three_digits};
 use wakewatt_host::affinity::allowed_cpus;
-use wakewatt_host::kernels::Width;
+use wakewatt_host::vector_loops::Width;
 use wakewatt_lab::bench::BenchError;
 use wakewatt_lab::bench::memory::apart::serve;
 use wakewatt_lab::bench::memory::{MemorySpec, Nodes, memory_apart, sizes};

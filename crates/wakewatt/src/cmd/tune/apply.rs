@@ -2,7 +2,7 @@
 
 use super::guard::{self, Watchman};
 use super::units::binary;
-use super::{Wish, lock};
+use super::{Requested, lock};
 use crate::cli::tune::ApplyArgs;
 use crate::cmd::recover;
 use crate::cmd::telling::Telling;
@@ -53,7 +53,7 @@ pub struct Applied {
 
 /// Runs it.
 pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
-    let wish = Wish::gather(&args.wanted, Use::Acting)?;
+    let requested = Requested::gather(&args.wanted, Use::Acting)?;
     let interrupt = Interrupt::listen()?;
     // At boot and after a hotplug somebody else may be at work: wait for one's turn.
     let _lock = lock(args.at_boot)?;
@@ -70,7 +70,7 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
     }
     let mut notes = Vec::new();
     let (mut files, mut commands) = (Vec::new(), Vec::new());
-    match wish.boot(hands.source, &super::held_arguments()) {
+    match requested.boot(hands.source, &super::held_arguments()) {
         None => {}
         Some(Err(why)) => return Err(Failure::error(Code::Refused, format!("nothing is changed: {why}"))),
         Some(Ok((plan, loader))) => {
@@ -80,9 +80,9 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
         }
     }
     if args.persist {
-        persist_steps(&wish, &mut files, &mut commands, &mut notes)?;
+        persist_steps(&requested, &mut files, &mut commands, &mut notes)?;
     }
-    let is_for_boot = files.iter().any(|f| f.path.starts_with("file:")) && !wish.arguments.is_empty();
+    let is_for_boot = files.iter().any(|f| f.path.starts_with("file:")) && !requested.arguments.is_empty();
     if args.confirm_within.is_some() && is_for_boot {
         let why = "--confirm-within cannot undo kernel parameters, which act after a reboot; apply them by themselves, \
                    with --try-once where the boot loader can";
@@ -98,11 +98,11 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
     });
     let guard = GuardCommand::this_program()?;
     let order = Order {
-        purpose: wish.purpose.clone(),
-        requests: wish.requests.clone(),
+        purpose: requested.purpose.clone(),
+        requests: requested.requests.clone(),
         files,
         commands,
-        arguments: wish.arguments.clone(),
+        arguments: requested.arguments.clone(),
         is_keeping_going: args.keep_going,
         confirm,
         watch: watchman.is_needed(args).then_some(&watch as &dyn Fn() -> Result<(), String>),
@@ -189,7 +189,7 @@ fn boot_steps(
 
 /// A profile of what was asked for, and the units that apply it at every boot.
 fn persist_steps(
-    wish: &Wish,
+    requested: &Requested,
     files: &mut Vec<FileChange>,
     commands: &mut Vec<(Vec<String>, Vec<String>)>,
     notes: &mut Vec<String>,
@@ -203,10 +203,12 @@ fn persist_steps(
     let kept = profile::kept(text).map_err(|why| {
         Failure::error(Code::Refused, format!("nothing is changed: {}: {why}", systemd::BOOT_PROFILE))
     })?;
-    let is_overruled = |old: &&Request| wish.requests.iter().any(|new| new.name == old.name && new.place == old.place);
+    let is_overruled =
+        |old: &&Request| requested.requests.iter().any(|new| new.name == old.name && new.place == old.place);
     let mut all: Vec<Request> = kept.all_requests().iter().filter(|old| !is_overruled(old)).cloned().collect();
-    let about = if all.is_empty() { wish.purpose.clone() } else { format!("{}; {}", kept.about, wish.purpose) };
-    all.extend(wish.requests.iter().cloned());
+    let about =
+        if all.is_empty() { requested.purpose.clone() } else { format!("{}; {}", kept.about, requested.purpose) };
+    all.extend(requested.requests.iter().cloned());
     write(systemd::BOOT_PROFILE, to_toml(&about, &all));
     if !Path::new("/etc/systemd/system").is_dir() {
         notes.push(format!(

@@ -138,7 +138,7 @@ fn summary(knob: &dyn Knob, sites: &[Site]) -> Vec<(String, String, String, Stri
         let valid = site.refusal.as_ref().map_or_else(|| site.valid.to_string(), |why| format!("nothing: {why}"));
         match rows.iter_mut().find(|r| r.0 == site.name && r.1 == now && r.2 == valid) {
             Some(row) => {
-                row.3 = row.3.or(&site.cpus);
+                row.3 = row.3.union(&site.cpus);
                 row.4.push(site.place.clone());
             }
             None => rows.push((site.name.clone(), now, valid, site.cpus.clone(), vec![site.place.clone()])),

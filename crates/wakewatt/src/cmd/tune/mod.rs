@@ -42,7 +42,7 @@ pub fn run(args: &TuneArgs, colour: Colour) -> Result<Code> {
 }
 
 /// What the user wants, gathered.
-struct Wish {
+struct Requested {
     /// In a few words, for the journal.
     purpose: String,
     /// The settings.
@@ -51,8 +51,8 @@ struct Wish {
     arguments: Vec<Argument>,
 }
 
-impl Wish {
-    fn gather(wanted: &Wanted, used: Use) -> Result<Wish> {
+impl Requested {
+    fn gather(wanted: &Wanted, used: Use) -> Result<Requested> {
         let usage = |why: String| Failure::error(Code::Usage, why);
         let scope = wanted.scope();
         let mut words = Vec::new();
@@ -108,7 +108,7 @@ impl Wish {
                 names.join(", ")
             )));
         }
-        Ok(Wish { purpose: words.join(", "), requests, arguments })
+        Ok(Requested { purpose: words.join(", "), requests, arguments })
     }
 
     /// The boot plan, where kernel parameters are wanted; with the loader and what says that it is this one. `held` are

@@ -1,6 +1,6 @@
 //! `wakewatt tune plan`: what would change. Reads only, so it also works for a recorded host.
 
-use super::Wish;
+use super::Requested;
 use crate::cli::tune::PlanArgs;
 use crate::exit::Code;
 use crate::output::{self, Colour};
@@ -17,17 +17,17 @@ use wakewatt_tune::resolve::Change;
 
 /// Runs it.
 pub(super) fn run(args: &PlanArgs, colour: Colour) -> Result<Code> {
-    let wish = Wish::gather(&args.wanted, Use::Looking)?;
+    let requested = Requested::gather(&args.wanted, Use::Looking)?;
     let source = crate::cmd::open(&args.from)?;
     let host = Host::read(&*source);
     // A recorded host's own transactions are not in its recording.
     let held =
         if args.from.host.is_none() && args.from.sysroot.is_none() { super::held_arguments() } else { Vec::new() };
-    let boot = wish.boot(&*source, &held).map(|made| match made {
+    let boot = requested.boot(&*source, &held).map(|made| match made {
         Ok((plan, loader)) => Ok(PlannedBoot::of(&plan, loader)),
         Err(why) => Err(why.to_string()),
     });
-    let plan = plan(&host, &wish.purpose, &wish.requests, boot);
+    let plan = plan(&host, &requested.purpose, &requested.requests, boot);
     if args.json {
         output::print(&output::json("tune-plan", &plan)?)?;
     } else {
@@ -143,7 +143,7 @@ fn grouped(changes: &[Change]) -> Vec<String> {
             order.push(key.clone());
         }
         let group = groups.entry(key).or_default();
-        group.0 = group.0.or(&change.cpus);
+        group.0 = group.0.union(&change.cpus);
         group.1.push(change.place.clone());
     }
     let line = |key: &(String, String, bool)| {

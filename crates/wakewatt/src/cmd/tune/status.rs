@@ -17,10 +17,10 @@ use std::fmt::Write as _;
 use wakewatt_core::samples::wakeup::WakeupSample;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::{clock, kernel_log};
-use wakewatt_tune::boot::check::Verdict as BootVerdict;
+use wakewatt_tune::boot::check::BootVerdict;
 use wakewatt_tune::journal::boot_id;
 use wakewatt_tune::live::ThisMachine;
-use wakewatt_tune::status::{Run, SettingState, TransactionState, Verdict, status};
+use wakewatt_tune::status::{Run, SettingState, SettingVerdict, TransactionState, status};
 
 /// The document of `tune status` and `tune verify`.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -154,19 +154,21 @@ fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
         let wanted = setting.requested_shown.as_deref().unwrap_or("(no such file)");
         let now = setting.now_shown.as_deref().unwrap_or("nothing");
         let verdict = match &setting.verdict {
-            Verdict::Holds => format!("= {wanted}"),
-            Verdict::Clamped(how) => format!("= {wanted}: {how}"),
-            Verdict::Drifted { by } if by.is_empty() => {
+            SettingVerdict::Holds => format!("= {wanted}"),
+            SettingVerdict::Clamped(how) => format!("= {wanted}: {how}"),
+            SettingVerdict::Drifted { by } if by.is_empty() => {
                 format!("should be {wanted}, is {now}; nobody known turns this")
             }
-            Verdict::Drifted { by } => format!("should be {wanted}, is {now}; possibly {}", by.join("; or ")),
-            Verdict::Unknown(why) => format!("should be {wanted}; cannot tell: {why}"),
-            Verdict::Gone(why) => format!("should be {wanted}, cannot be read: {why}"),
-            Verdict::ResetByReboot => format!("should be {wanted}, is {now}: a reboot reset it (--persist keeps it)"),
-            Verdict::LeftChanged { before } => {
+            SettingVerdict::Drifted { by } => format!("should be {wanted}, is {now}; possibly {}", by.join("; or ")),
+            SettingVerdict::Unknown(why) => format!("should be {wanted}; cannot tell: {why}"),
+            SettingVerdict::Gone(why) => format!("should be {wanted}, cannot be read: {why}"),
+            SettingVerdict::ResetByReboot => {
+                format!("should be {wanted}, is {now}: a reboot reset it (--persist keeps it)")
+            }
+            SettingVerdict::LeftChanged { before } => {
                 format!("is {now}, was {} before", before.as_deref().unwrap_or("not there"))
             }
-            Verdict::NeverSet => format!("should be {wanted}, is {now}: came online later and was never set"),
+            SettingVerdict::NeverSet => format!("should be {wanted}, is {now}: came online later and was never set"),
         };
         let force = setting.effective.as_ref().map_or(String::new(), |e| format!("; in force: {e}"));
         let key = (setting.name.clone(), verdict + &force);

@@ -6,7 +6,7 @@
 //! vzeroupper reaches registers 0 to 15, not only the few the loop names, so all are given to the compiler as lost: built
 //! for x86-64-v3 it would else keep 256-bit values in the others. `make v3` runs the tests so.
 
-use super::{Kernel, SCALE, Width};
+use super::{SCALE, VectorLoop, Width};
 use crate::pages::Line;
 use std::arch::asm;
 
@@ -16,7 +16,7 @@ use std::arch::asm;
 /// `n_turns * LINES_PER_TURN` lines must be readable at `b` (and `c` for triad) and, except for load, writable at `a`,
 /// not overlapping.
 pub(super) unsafe fn run(
-    kernel: Kernel,
+    kernel: VectorLoop,
     width: Width,
     a: *mut Line,
     b: *const Line,
@@ -69,24 +69,24 @@ macro_rules! wide {
         /// # Safety
         /// As [`run`]; the processor must have the width.
         #[inline(always)] // So that a test can hold registers across it.
-        unsafe fn $name(kernel: Kernel, a: *mut Line, b: *const Line, c: *const Line, n: usize) {
+        unsafe fn $name(kernel: VectorLoop, a: *mut Line, b: *const Line, c: *const Line, n: usize) {
             // SAFETY: n turns of 256 bytes from each pointer are inside the ranges the caller promised; only the named
             // registers, the flags and the range at `a` change.
             unsafe {
                 match kernel {
-                    Kernel::Load => turns!(a, b, c, n, [
+                    VectorLoop::Load => turns!(a, b, c, n, [
                         "/* {a} {c} {s} */",
                         $(concat!("vmovaps ", $r, "0, [{b} + {i} + ", $at, "]")),+
                     ], $end),
-                    Kernel::Copy => turns!(a, b, c, n, [
+                    VectorLoop::Copy => turns!(a, b, c, n, [
                         "/* {c} {s} */",
                         $(concat!("vmovaps ", $r, "0, [{b} + {i} + ", $at, "]\nvmovaps [{a} + {i} + ", $at, "], ", $r, "0")),+
                     ], $end),
-                    Kernel::CopyNonTemporal => turns!(a, b, c, n, [
+                    VectorLoop::CopyNonTemporal => turns!(a, b, c, n, [
                         "/* {c} {s} */",
                         $(concat!("vmovaps ", $r, "0, [{b} + {i} + ", $at, "]\nvmovntps [{a} + {i} + ", $at, "], ", $r, "0")),+
                     ], concat!("sfence\n", $end)),
-                    Kernel::Triad => turns!(a, b, c, n, [
+                    VectorLoop::Triad => turns!(a, b, c, n, [
                         concat!("vmovaps ", $r, "4, [{s}]"),
                         $(concat!("vmulpd ", $r, "0, ", $r, "4, [{c} + {i} + ", $at, "]\nvaddpd ", $r, "0, ", $r,
                             "0, [{b} + {i} + ", $at, "]\nvmovaps [{a} + {i} + ", $at, "], ", $r, "0")),+
@@ -104,23 +104,23 @@ macro_rules! narrow {
     ($($at:literal),+) => {
         /// # Safety
         /// As [`run`].
-        unsafe fn sse2(kernel: Kernel, a: *mut Line, b: *const Line, c: *const Line, n: usize) {
+        unsafe fn sse2(kernel: VectorLoop, a: *mut Line, b: *const Line, c: *const Line, n: usize) {
             // SAFETY: as in `wide`.
             unsafe {
                 match kernel {
-                    Kernel::Load => turns!(a, b, c, n, [
+                    VectorLoop::Load => turns!(a, b, c, n, [
                         "/* {a} {c} {s} */",
                         $(concat!("movaps xmm0, [{b} + {i} + ", $at, "]")),+
                     ], ""),
-                    Kernel::Copy => turns!(a, b, c, n, [
+                    VectorLoop::Copy => turns!(a, b, c, n, [
                         "/* {c} {s} */",
                         $(concat!("movaps xmm0, [{b} + {i} + ", $at, "]\nmovaps [{a} + {i} + ", $at, "], xmm0")),+
                     ], ""),
-                    Kernel::CopyNonTemporal => turns!(a, b, c, n, [
+                    VectorLoop::CopyNonTemporal => turns!(a, b, c, n, [
                         "/* {c} {s} */",
                         $(concat!("movaps xmm0, [{b} + {i} + ", $at, "]\nmovntps [{a} + {i} + ", $at, "], xmm0")),+
                     ], "sfence"),
-                    Kernel::Triad => turns!(a, b, c, n, [
+                    VectorLoop::Triad => turns!(a, b, c, n, [
                         "movaps xmm4, [{s}]",
                         $(concat!("movaps xmm0, [{c} + {i} + ", $at, "]\nmulpd xmm0, xmm4\naddpd xmm0, [{b} + {i} + ",
                             $at, "]\nmovaps [{a} + {i} + ", $at, "], xmm0")),+
@@ -143,7 +143,13 @@ mod tests {
     /// What eight registers of 256 bits hold after a loop that ran while they were in use. Only an optimised build keeps
     /// them in registers: `make v3`.
     #[target_feature(enable = "avx2")]
-    fn held(kernel: Kernel, a: &mut [Line; 4], b: &[Line; 4], c: &[Line; 4], values: &[[f64; 4]; 8]) -> [[f64; 4]; 8] {
+    fn held(
+        kernel: VectorLoop,
+        a: &mut [Line; 4],
+        b: &[Line; 4],
+        c: &[Line; 4],
+        values: &[[f64; 4]; 8],
+    ) -> [[f64; 4]; 8] {
         // SAFETY: each is four doubles; unaligned loads.
         let registers: [__m256d; 8] = std::array::from_fn(|i| unsafe { _mm256_loadu_pd(values[i].as_ptr()) });
         // SAFETY: one turn is four lines, as many as each range has; the caller has seen that AVX2 is there.
@@ -166,7 +172,7 @@ mod tests {
             black_box(std::array::from_fn(|i| std::array::from_fn(|j| (10 * i + j) as f64 + 1.0)));
         let line = |x: f64| [Line([x; 8]); 4];
         let (mut a, b, c) = (line(0.0), line(2.0), line(3.0));
-        for kernel in [Kernel::Load, Kernel::Copy, Kernel::CopyNonTemporal, Kernel::Triad] {
+        for kernel in [VectorLoop::Load, VectorLoop::Copy, VectorLoop::CopyNonTemporal, VectorLoop::Triad] {
             // SAFETY: AVX2 was just seen.
             assert_eq!(unsafe { held(kernel, &mut a, &b, &c, black_box(&values)) }, values, "{kernel:?}");
         }

@@ -18,7 +18,7 @@ pub const LINES_PER_TURN: usize = 4;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kernel {
+pub enum VectorLoop {
     /// Reads everything.
     Load,
     /// a = b, with stores through the cache.
@@ -84,17 +84,17 @@ pub struct Ranges<'a> {
 
 impl Ranges<'_> {
     /// Lines the kernel will touch in each range.
-    fn n_lines(&self, kernel: Kernel) -> usize {
+    fn n_lines(&self, kernel: VectorLoop) -> usize {
         let n = match kernel {
-            Kernel::Load => self.b.len(),
-            Kernel::Copy | Kernel::CopyNonTemporal => self.a.len().min(self.b.len()),
-            Kernel::Triad => self.a.len().min(self.b.len()).min(self.c.len()),
+            VectorLoop::Load => self.b.len(),
+            VectorLoop::Copy | VectorLoop::CopyNonTemporal => self.a.len().min(self.b.len()),
+            VectorLoop::Triad => self.a.len().min(self.b.len()).min(self.c.len()),
         };
         n - n % LINES_PER_TURN
     }
 
     /// Runs a kernel once over the ranges and returns the bytes counted; 0 if this processor does not have the width.
-    pub fn run(&mut self, kernel: Kernel, width: Width) -> u64 {
+    pub fn run(&mut self, kernel: VectorLoop, width: Width) -> u64 {
         let n_lines = self.n_lines(kernel);
         if n_lines == 0 {
             return 0;
@@ -123,16 +123,16 @@ impl Ranges<'_> {
     }
 
     /// The loops of any other processor. The compiler may use vectors here, so the name means "as compiled".
-    fn scalar(&mut self, kernel: Kernel, n_lines: usize) {
+    fn scalar(&mut self, kernel: VectorLoop, n_lines: usize) {
         match kernel {
-            Kernel::Load => {
+            VectorLoop::Load => {
                 for line in &self.b[..n_lines] {
                     // SAFETY: a read from a live reference; volatile, so that it is not left out.
                     line.0.iter().for_each(|x| _ = unsafe { std::ptr::read_volatile(x) });
                 }
             }
             // Without vectors there is no portable non-temporal store; the caller does not offer it.
-            Kernel::Copy | Kernel::CopyNonTemporal => {
+            VectorLoop::Copy | VectorLoop::CopyNonTemporal => {
                 for (a, b) in self.a[..n_lines].iter_mut().zip(self.b) {
                     for (to, from) in a.0.iter_mut().zip(&b.0) {
                         // SAFETY: a write to a live exclusive reference; volatile, so that no memcpy is made of it.
@@ -140,7 +140,7 @@ impl Ranges<'_> {
                     }
                 }
             }
-            Kernel::Triad => {
+            VectorLoop::Triad => {
                 for (a, (b, c)) in self.a[..n_lines].iter_mut().zip(self.b.iter().zip(self.c)) {
                     for (to, (x, y)) in a.0.iter_mut().zip(b.0.iter().zip(&c.0)) {
                         // SAFETY: as for copy.
@@ -152,13 +152,13 @@ impl Ranges<'_> {
     }
 }
 
-impl Kernel {
+impl VectorLoop {
     /// Bytes counted for this many lines: what the program reads and writes.
     pub fn counted_bytes(self, n_lines: u64) -> u64 {
         let ranges = match self {
-            Kernel::Load => 1,
-            Kernel::Copy | Kernel::CopyNonTemporal => 2,
-            Kernel::Triad => 3,
+            VectorLoop::Load => 1,
+            VectorLoop::Copy | VectorLoop::CopyNonTemporal => 2,
+            VectorLoop::Triad => 3,
         };
         ranges * n_lines * crate::pages::LINE_BYTES as u64
     }
@@ -177,15 +177,15 @@ mod tests {
             let line = |i: u32| Line([f64::from(i), 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, f64::from(i) * 0.5]);
             let b: Vec<Line> = (0..10).map(line).collect();
             let c: Vec<Line> = (10..20).map(line).collect();
-            for kernel in [Kernel::Load, Kernel::Copy, Kernel::CopyNonTemporal, Kernel::Triad] {
+            for kernel in [VectorLoop::Load, VectorLoop::Copy, VectorLoop::CopyNonTemporal, VectorLoop::Triad] {
                 let mut a = vec![Line::default(); 10];
                 let counted = Ranges { a: &mut a, b: &b, c: &c }.run(kernel, width);
                 assert_eq!(counted, kernel.counted_bytes(8), "{kernel:?} {width:?}: 8 of 10 lines are whole turns");
                 for i in 0..10 {
                     let of = |at: usize| match kernel {
-                        Kernel::Load => 0.0,
+                        VectorLoop::Load => 0.0,
                         _ if i >= 8 => 0.0,
-                        Kernel::Triad => b[i].0[at] + SCALE * c[i].0[at],
+                        VectorLoop::Triad => b[i].0[at] + SCALE * c[i].0[at],
                         _ => b[i].0[at],
                     };
                     let expected: Vec<f64> = (0..8).map(of).collect();
@@ -194,6 +194,6 @@ mod tests {
             }
         }
         let mut none = Ranges { a: &mut [], b: &[], c: &[] };
-        assert_eq!(none.run(Kernel::Load, Width::Scalar), 0);
+        assert_eq!(none.run(VectorLoop::Load, Width::Scalar), 0);
     }
 }

@@ -12,7 +12,7 @@ const PART_NS: u64 = 100_000_000;
 
 /// The starts of one thread or ring.
 #[derive(Clone, Debug)]
-pub(crate) enum Plan {
+pub(crate) enum ReadSchedule {
     /// Each read follows the one before.
     Closed,
     /// Planned.
@@ -26,11 +26,11 @@ pub(crate) enum Plan {
     },
 }
 
-impl Plan {
+impl ReadSchedule {
     /// `per_s` none for the closed loop; otherwise the first start is one gap after `now_ns`.
-    pub(crate) fn new(per_s: Option<f64>, seed: u64, now_ns: u64) -> Plan {
-        let Some(per_s) = per_s else { return Plan::Closed };
-        let mut plan = Plan::Open { next_at_ns: now_ns, mean_gap_ns: 1e9 / per_s, random: Random::new(seed) };
+    pub(crate) fn new(per_s: Option<f64>, seed: u64, now_ns: u64) -> ReadSchedule {
+        let Some(per_s) = per_s else { return ReadSchedule::Closed };
+        let mut plan = ReadSchedule::Open { next_at_ns: now_ns, mean_gap_ns: 1e9 / per_s, random: Random::new(seed) };
         plan.advance();
         plan
     }
@@ -38,14 +38,14 @@ impl Plan {
     /// The next planned start; none: at once.
     pub(crate) fn next_at_ns(&self) -> Option<u64> {
         match self {
-            Plan::Closed => None,
-            Plan::Open { next_at_ns, .. } => Some(*next_at_ns),
+            ReadSchedule::Closed => None,
+            ReadSchedule::Open { next_at_ns, .. } => Some(*next_at_ns),
         }
     }
 
     /// That start was taken.
     pub(crate) fn advance(&mut self) {
-        if let Plan::Open { next_at_ns, mean_gap_ns, random } = self {
+        if let ReadSchedule::Open { next_at_ns, mean_gap_ns, random } = self {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // not negative; a float cast saturates
             let gap_ns = (-(1.0 - random.unit()).ln() * *mean_gap_ns) as u64;
             *next_at_ns = next_at_ns.saturating_add(gap_ns.max(1));
@@ -82,22 +82,22 @@ mod tests {
     #[test]
     fn the_rate_is_kept_and_the_plan_does_not_move() {
         let second = 1_000_000_000;
-        let mut plan = Plan::new(Some(500.0), 3, 7 * second);
+        let mut plan = ReadSchedule::new(Some(500.0), 3, 7 * second);
         assert!(plan.next_at_ns().unwrap() > 7 * second);
         let n = plan.n_left_before(107 * second);
         // 50 000 starts, sigma = 224.
         assert!((49_000..51_000).contains(&n), "{n}");
         assert_eq!(plan.n_left_before(107 * second), 0, "already past");
-        let mut again = Plan::new(Some(500.0), 3, 7 * second);
+        let mut again = ReadSchedule::new(Some(500.0), 3, 7 * second);
         assert_eq!(again.n_left_before(107 * second), n, "seeded");
         let stop = AtomicBool::new(true);
         sleep_towards(clock::monotonic_ns() + 3600 * second, &stop);
-        assert!(Plan::new(None, 1, 5).next_at_ns().is_none());
+        assert!(ReadSchedule::new(None, 1, 5).next_at_ns().is_none());
     }
 
     #[test]
     fn gaps_are_exponential() {
-        let mut plan = Plan::new(Some(1000.0), 1, 0);
+        let mut plan = ReadSchedule::new(Some(1000.0), 1, 0);
         let mut n_short = 0;
         for _ in 0..10_000 {
             let before = plan.next_at_ns().unwrap();

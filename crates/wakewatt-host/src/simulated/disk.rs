@@ -3,7 +3,7 @@
 //! Bytes become durable by `sync`, names by `sync_folder`; nothing does by itself. A write that the process dies at
 //! leaves half of the bytes. Once it is read-only (`Fault::ReadOnly`) it is read as before, and everything else fails.
 
-use super::Memory;
+use super::SimulatedMachine;
 use crate::store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub(super) struct Inode {
     pub(super) durable: Vec<u8>,
 }
 
-impl Memory {
+impl SimulatedMachine {
     /// Puts a file on the disk, durably, as if it had always been there.
     pub fn put_file(&self, path: &str, text: &str) {
         let mut state = self.state.borrow_mut();
@@ -29,7 +29,7 @@ fn struck(path: &Path) -> StoreError {
     StoreError::new(path, "Input/output error")
 }
 
-impl Store for Memory {
+impl Store for SimulatedMachine {
     fn load(&self, path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
         let mut state = self.state.borrow_mut();
         if state.is_struck() {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_is_made_durable_outlives_the_power() {
-        let machine = Memory::new("");
+        let machine = SimulatedMachine::new("");
         let file = Path::new("/etc/x");
         Store::write(&machine, file, b"text", 0o644).unwrap();
         machine.heal();

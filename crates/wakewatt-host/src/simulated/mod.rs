@@ -59,23 +59,23 @@ struct State {
     missing: Vec<String>,
 }
 
-/// See the essay above.
+/// Attributes, a disk with what was and was not fsynced, and the fault to come.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub struct SimulatedMachine {
     state: RefCell<State>,
 }
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-impl Memory {
+impl SimulatedMachine {
     /// A machine with these attributes (`Tree`'s mini-language), just booted.
-    pub fn new(text: &str) -> Memory {
+    pub fn new(text: &str) -> SimulatedMachine {
         let tree = Tree::from_text(text);
         let value = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).trim_end_matches('\n').to_string();
         let attributes: BTreeMap<String, String> =
             tree.files.iter().filter_map(|(p, r)| Some((p.clone(), value(r.as_ref().ok()?)))).collect();
         let state = State { at_boot: attributes.clone(), attributes, n_boots: 1, ..State::default() };
-        Memory { state: RefCell::new(state) }
+        SimulatedMachine { state: RefCell::new(state) }
     }
 
     /// The fault to come: at this operation, counted from 0 from now on.
@@ -185,7 +185,7 @@ impl State {
             self.attributes.get(&format!("{CPU}/online")).and_then(|t| CpuSet::parse(t).ok()).unwrap_or_default();
         let mut only = CpuSet::new();
         only.insert(cpu);
-        online = if is_on { online.or(&only) } else { online.minus(&only) };
+        online = if is_on { online.union(&only) } else { online.minus(&only) };
         self.attributes.insert(format!("{CPU}/online"), online.to_string());
     }
 
@@ -274,7 +274,7 @@ fn absent(path: &str) -> SinkError {
     SinkError { path: path.into(), what: "No such file or directory".into(), is_absent: true }
 }
 
-impl Sink for Memory {
+impl Sink for SimulatedMachine {
     fn write(&self, path: &str, value: &str) -> Result<(), SinkError> {
         if let Some(file) = path.strip_prefix("file:") {
             let file = Path::new(file);
@@ -331,7 +331,7 @@ impl Sink for Memory {
     }
 }
 
-impl Source for Memory {
+impl Source for SimulatedMachine {
     fn read(&self, path: &str) -> Read<Vec<u8>> {
         let mut state = self.state.borrow_mut();
         if state.is_struck() {
@@ -365,12 +365,12 @@ impl Source for Memory {
     }
 }
 
-/// The file that [`Memory`]'s only command makes from the drop-in: a boot menu, as `update-grub` would.
+/// The file that [`SimulatedMachine`]'s only command makes from the drop-in: a boot menu, as `update-grub` would.
 pub const GENERATED: &str = "/boot/grub/grub.cfg";
 /// The drop-in it is made from.
 pub const DROP_IN: &str = "/etc/default/grub.d/zz-wakewatt.cfg";
 
-impl Runner for Memory {
+impl Runner for SimulatedMachine {
     fn find(&self, program: &str) -> Result<(), String> {
         let is_missing = self.state.borrow().missing.iter().any(|name| name == program);
         if is_missing { Err(format!("{program}: no such program")) } else { Ok(()) }

@@ -4,7 +4,7 @@
 //! recognise long runs of plain stores and skip the write-allocate by themselves. So copy and its non-temporal twin are
 //! often equally fast here, which is no fault of the measurement.
 
-use super::{Kernel, SCALE, Width};
+use super::{SCALE, VectorLoop, Width};
 use crate::pages::Line;
 use std::arch::asm;
 
@@ -14,7 +14,7 @@ use std::arch::asm;
 /// `n_turns * LINES_PER_TURN` lines must be readable at `b` (and `c` for triad) and, except for load, writable at `a`,
 /// not overlapping.
 pub(super) unsafe fn run(
-    kernel: Kernel,
+    kernel: VectorLoop,
     width: Width,
     a: *mut Line,
     b: *const Line,
@@ -64,14 +64,14 @@ pub(super) unsafe fn run(
     // registers, the flags and the range at `a` change.
     unsafe {
         match kernel {
-            Kernel::Load => pairs!("ldp q0, q1, [x9, "),
-            Kernel::Copy => {
+            VectorLoop::Load => pairs!("ldp q0, q1, [x9, "),
+            VectorLoop::Copy => {
                 pairs!("ldp q0, q1, [x9, ", "stp q0, q1, [x10, ");
             }
-            Kernel::CopyNonTemporal => {
+            VectorLoop::CopyNonTemporal => {
                 pairs!("ldp q0, q1, [x9, ", "stnp q0, q1, [x10, ");
             }
-            Kernel::Triad => pairs!(
+            VectorLoop::Triad => pairs!(
                 "ldp q0, q1, [x9, ",
                 "ldp q2, q3, [x11, ",
                 "fmla v0.2d, v2.2d, v4.d[0]\nfmla v1.2d, v3.2d, v4.d[0]\nstp q0, q1, [x10, "

@@ -1,4 +1,4 @@
-//! Text of a two-CPU machine for [`super::Memory`]: frequency policies and idle states, as its users want them.
+//! Text of a two-CPU machine for [`super::SimulatedMachine`]: frequency policies and idle states, as its users want them.
 
 /// Where CPUs are.
 pub const ROOT: &str = "/sys/devices/system/cpu";
