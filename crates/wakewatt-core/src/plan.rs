@@ -12,7 +12,7 @@ pub const BOOT: &str = "boot";
 /// How long an applied plan waits for `wakewatt tune confirm` before it goes back.
 pub const CONFIRM_WITHIN: &str = "60s";
 
-/// One change.
+/// One setting to be changed, in the words of `wakewatt tune`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Step {
     /// The setting's full name as `tune plan --set` takes it (`freq.governor`, `idle.state.C6`), or `boot`.

@@ -280,7 +280,10 @@ fn core_has_its_bans() {
 fn programs_are_looked_for_in_one_place() {
     let mut wrong = Vec::new();
     for (path, text) in house() {
-        let is_tool = path.starts_with("crates/") && path.contains("/src/") && !path.ends_with("/tests.rs");
+        let is_tool = path.starts_with("crates/")
+            && path.contains("/src/")
+            && !path.ends_with("/tests.rs")
+            && !path.contains("/tests/");
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         let starts = code.contains(" Command::new(") || code.contains("process::Command::new(");
         if is_tool && starts && !OWN_PROGRAM.contains(&path.as_str()) {
@@ -356,4 +359,14 @@ fn a_comment_cites_only_pages_of_this_repository() {
         "a reader does not have these pages; write them, or cite what there is:\n{}",
         wrong.join("\n")
     );
+}
+
+#[test]
+fn a_module_with_a_folder_is_its_mod_rs() {
+    let has_folder = |path: &&String| top().join(path.trim_end_matches(".rs")).is_dir();
+    let sources = house().into_iter().map(|(path, _)| path).collect::<Vec<_>>();
+    let is_root = |path: &&String| path.ends_with("/lib.rs") || path.ends_with("/main.rs");
+    let wrong: Vec<&String> = sources.iter().filter(|p| !is_root(p) && has_folder(p)).collect();
+    assert!(sources.iter().filter(|p| p.ends_with("/mod.rs")).count() > 50, "the search finds nothing");
+    assert!(wrong.is_empty(), "a module with a folder is FOLDER/mod.rs, not FOLDER.rs beside it: {wrong:?}");
 }

@@ -18,7 +18,7 @@ use crate::sheet::Row;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// One difference.
+/// A row that differs between the hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Difference {
     /// The rows' id, or `predicted.…`.

@@ -26,7 +26,7 @@ pub struct Caches {
     pub unlisted_because: Option<Gap>,
 }
 
-/// One cache.
+/// One level of cache, and which CPUs share it.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Cache {
     /// The K of indexK.

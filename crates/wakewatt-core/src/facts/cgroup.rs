@@ -33,7 +33,7 @@ pub struct Cgroups {
     pub cut: Option<Gap>,
 }
 
-/// One group.
+/// CPU time that a control group may use, and how often it was stopped.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct CgroupLimit {
     /// Folder of the control group.

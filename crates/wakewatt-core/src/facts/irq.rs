@@ -25,7 +25,7 @@ pub struct Irqs {
     pub default_cpus: Fact<CpuSet>,
 }
 
-/// One line.
+/// A line of /proc/interrupts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct IrqLine {
     /// `36`, or `LOC`, `RES` …

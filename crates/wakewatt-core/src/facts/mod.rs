@@ -72,7 +72,7 @@ macro_rules! domains {
             pub topics: Vec<String>,
             /// Which CPUs there are; always read.
             pub cpus: Cpus,
-            $(#[doc = concat!("See [`", stringify!($module), "`].")]
+            $(#[doc = concat!("The facts of `wakewatt inspect ", stringify!($id), "`.")]
             pub $id: $module::$type,)*
         }
 

@@ -28,7 +28,7 @@ pub struct Network {
     pub busy_read_ns: Fact<u64>,
 }
 
-/// One interface.
+/// A network interface.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Interface {
     /// Name of the interface: eth0, ens1f0 …

@@ -37,7 +37,7 @@ pub struct Numa {
     pub zone_reclaim_mode: Fact<u64>,
 }
 
-/// One node.
+/// A memory node.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct NumaNode {
     /// Number of the node.

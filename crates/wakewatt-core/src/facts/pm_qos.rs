@@ -21,7 +21,7 @@ pub fn cpu_limit_path(cpu: crate::units::Cpu) -> String {
     format!("{ROOT}/cpu{cpu}/power/pm_qos_resume_latency_us")
 }
 
-/// Latency limits.
+/// Limits on wake-up latency (PM QoS) and who holds them.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct PmQos {
     /// The effective global limit: the minimum over all requests.

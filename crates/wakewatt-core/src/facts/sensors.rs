@@ -19,7 +19,7 @@ const CLASS: &str = "/sys/class/hwmon";
 /// Core sensors above this number are shown as the hottest only.
 const MANY: usize = 8;
 
-/// All chips.
+/// Temperatures, fans and power meters that hwmon shows.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Sensors {
     /// The sensor chips by their hwmon number.
@@ -45,7 +45,7 @@ pub struct Chip {
     pub energies: Vec<EnergyMeter>,
 }
 
-/// One temperature.
+/// A temperature sensor of a chip.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Temperature {
     /// The N of tempN.
@@ -60,7 +60,7 @@ pub struct Temperature {
     pub critical_mc: Fact<i64>,
 }
 
-/// One fan.
+/// A fan sensor of a chip.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Fan {
     /// The N of fanN.

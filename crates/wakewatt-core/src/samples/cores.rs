@@ -135,7 +135,7 @@ pub struct NearnessSummary {
     pub most_ns: f64,
 }
 
-/// A matrix.
+/// How long a cache line takes between every two CPUs that were measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CoresSample {
     /// The CPUs whose pairs were measured.

@@ -44,7 +44,7 @@ pub struct DiskTarget {
     pub is_direct: bool,
 }
 
-/// See [`DiskTarget::kind`].
+/// What kind of file or device was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiskTargetKind {

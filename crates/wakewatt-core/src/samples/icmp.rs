@@ -68,7 +68,7 @@ impl Stretch {
     }
 }
 
-/// One stretch.
+/// How long echoes took on one stretch of their way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct IcmpPart {
     /// Which stretch of the echo's way.

@@ -138,7 +138,7 @@ pub struct Figure {
     pub better: Better,
 }
 
-/// One level.
+/// One level of load: what was asked, what was done, how late and at how many watts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Level {
     /// What was asked of the machine: a share, a rate, clients, or nothing.

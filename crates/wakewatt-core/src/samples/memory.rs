@@ -199,7 +199,7 @@ pub struct LoadedCurve {
     pub points: Vec<LoadedPoint>,
 }
 
-/// One delay.
+/// Latency and bandwidth at one delay of the readers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LoadedPoint {
     /// Pause after each 4 KiB read; none: nobody reads.
@@ -259,7 +259,7 @@ impl Traffic {
     }
 }
 
-/// One bandwidth.
+/// Bandwidth of one kind of traffic on some CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Bandwidth {
     /// What every thread did with its arrays.

@@ -8,11 +8,11 @@ use super::{IdleDelta, Scheduling, Window};
 use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 
-/// Transport.
+/// What carries the round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
-    /// UDP datagrams.
+    /// UDP, one datagram each way.
     Udp,
     /// A stream with TCP_NODELAY.
     Tcp,

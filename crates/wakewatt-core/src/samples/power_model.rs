@@ -40,7 +40,7 @@ pub struct Parameters {
     pub shallow_uw: f64,
 }
 
-/// An estimate.
+/// Watts estimated by the model, not measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Modelled {
     /// Always modelled, never measured.

@@ -49,7 +49,7 @@ pub struct StateCosts {
     pub not_restored: Vec<String>,
 }
 
-/// One state.
+/// What leaving one idle state costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StateCost {
     /// Index of the state on this CPU.

@@ -177,7 +177,7 @@ pub struct Missed {
     pub n_early_timers: u64,
 }
 
-/// A trace.
+/// What was traced in a time: wake-ups by idle state, timers, idle intervals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Traced {
     /// From when to when it was traced.

@@ -43,7 +43,7 @@ pub struct StateRate {
     pub rejected_per_s: Reading<f64>,
 }
 
-/// One CPU.
+/// What one CPU did in the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CpuRate {
     /// Number of the CPU.
@@ -76,7 +76,7 @@ pub struct CpuRate {
     pub states: Vec<StateRate>,
 }
 
-/// One package.
+/// What one package (socket) did in the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PackageRate {
     /// Number of the package.
@@ -108,7 +108,7 @@ pub struct ZoneRate {
     pub power_uw: Reading<f64>,
 }
 
-/// A sensor.
+/// What a temperature, fan or power sensor reads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SensorRate {
     /// Name of the sensor chip.

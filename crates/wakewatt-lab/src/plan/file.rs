@@ -77,7 +77,7 @@ pub struct ArmFile {
     pub undo_command: Option<Words>,
 }
 
-/// A command.
+/// A command to run: a line for a shell, or program and arguments.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Words {

@@ -63,7 +63,7 @@ pub fn tunables<P: Fn(u32) -> String>(src: &dyn Source, root: &Folder, policies:
     all
 }
 
-/// intel_pstate's switches.
+/// What intel_pstate keeps for the whole machine.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct IntelPstate {
     /// Mode of the driver: active, passive or off.
@@ -121,7 +121,7 @@ impl IntelPstate {
     }
 }
 
-/// amd-pstate's switches.
+/// What amd-pstate keeps for the whole machine.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct AmdPstate {
     /// active, passive, guided, disable.

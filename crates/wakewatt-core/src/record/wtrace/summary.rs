@@ -13,7 +13,7 @@ use crate::samples::kernel_histogram::KernelHistogram;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One state.
+/// The stays in one idle state that were recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RecordedState {
     /// Name of the idle state.

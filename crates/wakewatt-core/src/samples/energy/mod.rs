@@ -43,7 +43,7 @@ pub enum Covers {
     Platform,
     /// Processor packages (RAPL): cores, caches and what else is on the die, without memory modules.
     Package,
-    /// Memory modules.
+    /// Memory modules, as RAPL counts them.
     Dram,
     /// Graphics cards and accelerators.
     Gpu,

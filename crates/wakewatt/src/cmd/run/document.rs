@@ -21,7 +21,7 @@ pub struct Ran {
     pub is_interrupted: bool,
 }
 
-/// One copy.
+/// One copy of the command, on one memory node.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct CopyRun {
     /// Its memory node; none when it was not bound.

@@ -79,7 +79,7 @@ pub struct SampleDifference {
     pub sentence: String,
 }
 
-/// Two runs.
+/// What differs between two runs, measured quantity by quantity.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RunComparison {
     /// What stands out, first things first.
