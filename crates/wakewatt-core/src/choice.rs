@@ -34,7 +34,7 @@ pub const PERFORMANCE: &str = "performance";
 /// Doctor's frequency experiment, if it ran: known by its arms, because experiments of the user stand beside it.
 pub fn frequency_run(evidence: &Evidence) -> Option<&ExperimentRun> {
     let is_it = |run: &&ExperimentRun| matches!(&run.arms[..], [a, b] if a.id == FOUND && b.id == PERFORMANCE);
-    evidence.experiments.iter().find(is_it)
+    evidence.samples.experiments.iter().find(is_it)
 }
 
 /// What an experiment turns.
@@ -67,8 +67,9 @@ pub fn experiments(evidence: &Evidence) -> Vec<Candidate> {
 
 /// The wake-up that the idle experiment turns: eventfd, which is its primary metric, else futex.
 fn wakeup(evidence: &Evidence) -> Option<(&WakeupSample, f64)> {
-    let of =
-        |kind| evidence.wakeups.iter().find(|w| w.kind == kind).and_then(|w| Some((w, w.latency.p50_ns()? as f64)));
+    let of = |kind| {
+        evidence.samples.wakeups.iter().find(|w| w.kind == kind).and_then(|w| Some((w, w.latency.p50_ns()? as f64)))
+    };
     of(WakeKind::Eventfd).or_else(|| of(WakeKind::Futex))
 }
 
@@ -77,7 +78,12 @@ fn after_pause(evidence: &Evidence) -> Option<&AfterIdle> {
     let woken = wakeup(evidence).map(|(sample, _)| sample);
     let pause_ns = woken.map_or(PAUSE_NS, |w| w.gap_ns).max(1) as f64;
     let apart = |a: &AfterIdle| (a.idle_ns.max(1) as f64 / pause_ns).ln().abs();
-    let sample = evidence.speed.iter().find(|s| woken.is_some_and(|w| w.cpu == s.cpu)).or(evidence.speed.first())?;
+    let sample = evidence
+        .samples
+        .speed
+        .iter()
+        .find(|s| woken.is_some_and(|w| w.cpu == s.cpu))
+        .or(evidence.samples.speed.first())?;
     sample.after.iter().filter(|a| apart(a) <= MOST_APART.ln()).min_by(|a, b| apart(a).total_cmp(&apart(b)))
 }
 
@@ -182,6 +188,7 @@ pub(crate) mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::samples::Samples;
     use crate::facts::Snapshot;
     use crate::samples::experiment::Verdict;
     use crate::samples::speed::SpeedSample;
@@ -204,7 +211,7 @@ mod tests {
         let mut found = host(GOVERNED);
         assert_eq!(subjects(&found), [Subject::Idle, Subject::Frequency]);
         assert!(experiments(&found)[0].because.contains("133us"), "{:?}", experiments(&found));
-        found.speed.push(after(1_000_000, 8e6, 0.5));
+        found.samples.speed.push(after(1_000_000, 8e6, 0.5));
         assert_eq!(subjects(&found), [Subject::Frequency, Subject::Idle]);
         assert_eq!(subjects(&host(&GOVERNED.replace("ondemand", "performance"))), [Subject::Idle]);
         assert_eq!(subjects(&host("")), []);
@@ -225,16 +232,16 @@ mod tests {
     fn one_request_after_one_pause_is_what_is_compared() {
         let mut found = host(GOVERNED);
         // A ramp that outlasts the request costs what the request loses, a short one what it lasts.
-        found.speed = vec![after(1_000_000, 8e6, 0.5)];
+        found.samples.speed = vec![after(1_000_000, 8e6, 0.5)];
         assert_eq!(stake(&found, Subject::Frequency), 500_000.0);
-        found.speed = vec![after(1_000_000, 1e5, 0.5)];
+        found.samples.speed = vec![after(1_000_000, 1e5, 0.5)];
         assert_eq!(stake(&found, Subject::Frequency), 50_000.0);
         // The exit after the same pause stands in for wake-ups that could not be measured, not the claim.
         assert_eq!(stake(&found, Subject::Idle), 3e4 - AWAKE_NS);
         // After a tenth of a second the ramp is huge; the wake-ups were measured after a millisecond.
-        found.speed[0].after.push(after(100_000_000, 9e6, 0.1).after.remove(0));
+        found.samples.speed[0].after.push(after(100_000_000, 9e6, 0.1).after.remove(0));
         assert_eq!(stake(&found, Subject::Frequency), 50_000.0);
-        found.speed[0].after.remove(0);
+        found.samples.speed[0].after.remove(0);
         let stakes = experiments(&found);
         assert_eq!((stakes[1].subject, stakes[1].at_stake_ns), (Subject::Frequency, 0.0));
         assert!(stakes[1].because.contains("was not measured"), "{stakes:?}");
@@ -243,9 +250,9 @@ mod tests {
     #[test]
     fn the_frequency_experiment_is_known_by_its_arms() {
         let mut evidence =
-            Evidence { experiments: vec![testing::frequency_run(Verdict::Higher)], ..Evidence::default() };
+            Evidence::of(Samples { experiments: vec![testing::frequency_run(Verdict::Higher)], ..Samples::default() });
         assert!(frequency_run(&evidence).is_some());
-        evidence.experiments[0].arms[0].id = "default".into();
+        evidence.samples.experiments[0].arms[0].id = "default".into();
         assert!(frequency_run(&evidence).is_none());
     }
 }

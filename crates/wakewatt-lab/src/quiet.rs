@@ -9,7 +9,8 @@ use crate::noise::NoiseCounters;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::samples::busy::{QuietWait, Taken, WaitEnd};
+use wakewatt_core::samples::busy::{QuietWait, WaitEnd};
+use wakewatt_core::samples::taken::Taken;
 use wakewatt_core::source::Source;
 use wakewatt_host::clock;
 

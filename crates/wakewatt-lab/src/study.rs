@@ -3,7 +3,7 @@
 //! Two families are adjusted, each by Holm: all arms in the primary metric, which the looks decide by, and everything else.
 //! A run that was cut short between its looks says nothing final: it may go on, and every peek would count as a look.
 
-use crate::experiment::{AGAIN, Design, Rule, level, pairs};
+use crate::experiment::{AGAIN, Design, Rule, level};
 use crate::plan::Plan;
 use wakewatt_core::samples::experiment::{Better, Effect, ExperimentRun, Verdict};
 use wakewatt_core::samples::study::{
@@ -75,7 +75,7 @@ fn family(run: &ExperimentRun, design: &Design, level: f64, margin_ratio: f64, i
         .iter()
         .map(|effect| {
             let metric = run.metrics.iter().position(|m| m.id == effect.metric);
-            let d = metric.map(|m| log_ratios(&pairs(run, m, &effect.arm))).unwrap_or_default();
+            let d = metric.map(|m| log_ratios(&run.pairs(m, &effect.arm))).unwrap_or_default();
             let equivalence = Equivalence::of(&d, margin_ratio, design.seed);
             (d, equivalence, metric.map_or(Better::Lower, |m| run.metrics[m].better))
         })
@@ -106,7 +106,7 @@ fn family(run: &ExperimentRun, design: &Design, level: f64, margin_ratio: f64, i
 
 /// The baseline against itself in one metric.
 fn against_itself(run: &ExperimentRun, metric: usize) -> Option<AaNoise> {
-    let pairs = pairs(run, metric, AGAIN);
+    let pairs = run.pairs(metric, AGAIN);
     let id = &run.metrics.get(metric)?.id;
     let effect = Judge::new(run.seed).effect(id, &run.arms.first()?.id, AGAIN, &pairs)?;
     Some(AaNoise {
@@ -151,7 +151,7 @@ fn what_to_know(
     noise: &[AaNoise],
 ) -> Vec<String> {
     let mut remarks = Vec::new();
-    remarks.extend(few_baseline_pairs(pairs(run, 0, AGAIN).len(), design.again_every));
+    remarks.extend(few_baseline_pairs(run.pairs(0, AGAIN).len(), design.again_every));
     // What five rounds or fewer find means nothing.
     let tested: Vec<&AaNoise> = noise.iter().filter(|n| n.n_pairs >= least_rounds(1, 0.05)).collect();
     let called = tested.iter().filter(|n| n.p_value <= 0.05 && !(n.ratio_low..=n.ratio_high).contains(&1.0)).count();

@@ -5,9 +5,11 @@
 //! unpaired comparison that is about the setting. What is left confounded is everything that changes how strong the effect
 //! is: hardware, kernel, the other settings.
 
-use super::runs::{show_ratio, verdict};
+use super::ratio;
 use crate::evidence::Evidence;
+use crate::samples::Samples;
 use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
+use crate::stats::paired::log_ratios;
 use crate::stats::unpaired;
 use serde::Serialize;
 
@@ -44,14 +46,59 @@ pub struct EffectDifference {
 
 /// All pairs of effects with the same metric and the same arms.
 pub fn of(a: &Evidence, b: &Evidence) -> Vec<EffectDifference> {
-    let pairs = [(&a.experiment, &b.experiment), (&a.disk_experiment, &b.disk_experiment)];
-    let both = pairs.into_iter().filter_map(|(a, b)| a.as_ref().zip(b.as_ref()));
+    let (in_a, in_b) = (experiments(&a.samples), experiments(&b.samples));
+    let is_same = |x: &ExperimentRun, y: &ExperimentRun| arms(x) == arms(y) && x.metrics.first() == y.metrics.first();
+    let both = in_a.into_iter().filter_map(|(of, x)| {
+        // The idle experiment and that of disk reads are one of a kind, whichever arms each host allowed.
+        let one_of_a_kind = |y: &ExperimentRun| of != Of::Settings || is_same(x, y);
+        in_b.iter().find(|(other, y)| *other == of && one_of_a_kind(y)).map(|(_, y)| (x, *y))
+    });
     both.flat_map(|(a, b)| a.effects.iter().filter_map(|effect| one(a, b, effect)).collect::<Vec<_>>()).collect()
+}
+
+/// What an experiment was about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Idle,
+    Disk,
+    Settings,
+}
+
+/// Every experiment of a run; a kind of sample that is new is asked here whether it is one.
+fn experiments(samples: &Samples) -> Vec<(Of, &ExperimentRun)> {
+    let Samples {
+        experiment,
+        disk_experiment,
+        experiments,
+        wakeups: _,
+        network: _,
+        memory: _,
+        cores: _,
+        disk: _,
+        icmp: _,
+        speed: _,
+        idle_states: _,
+        work: _,
+        trace: _,
+        conclusions: _,
+        load: _,
+        energy: _,
+        timelines: _,
+    } = samples;
+    let one = experiment.iter().map(|run| (Of::Idle, run));
+    one.chain(disk_experiment.iter().map(|run| (Of::Disk, run)))
+        .chain(experiments.iter().map(|run| (Of::Settings, run)))
+        .collect()
+}
+
+fn arms(run: &ExperimentRun) -> Vec<&str> {
+    run.arms.iter().map(|arm| arm.id.as_str()).collect()
 }
 
 fn one(a: &ExperimentRun, b: &ExperimentRun, in_a: &Effect) -> Option<EffectDifference> {
     let is_same = |e: &&Effect| e.metric == in_a.metric && e.baseline == in_a.baseline && e.arm == in_a.arm;
     let in_b = b.effects.iter().find(is_same)?;
+    let rounds = |run: &ExperimentRun, effect| log_ratios(&run.pairs_of(effect));
     let (of_a, of_b) = (rounds(a, in_a), rounds(b, in_b));
     let (shift, low, high, p_value) = match unpaired::shift(&of_a, &of_b, a.seed ^ b.seed) {
         Some(s) => (s.shift, s.low, s.high, Some(s.p_value)),
@@ -66,7 +113,7 @@ fn one(a: &ExperimentRun, b: &ExperimentRun, in_a: &Effect) -> Option<EffectDiff
     if ![ratio, ratio_low, ratio_high].iter().all(|r| r.is_finite() && *r > 0.0) {
         return None;
     }
-    let verdict = verdict(ratio_low, ratio_high, p_value);
+    let verdict = ratio::verdict(ratio_low, ratio_high, p_value);
     let title = a.metrics.iter().find(|m| m.id == in_a.metric).map_or(in_a.metric.clone(), |m| m.title.clone());
     let says = match verdict {
         Verdict::Higher => "the setting matters more in B",
@@ -75,12 +122,13 @@ fn one(a: &ExperimentRun, b: &ExperimentRun, in_a: &Effect) -> Option<EffectDiff
         Verdict::Undecided => "whether it matters the same in both is undecided",
     };
     let sentence = format!(
-        "{title}: \"{}\" is {} times \"{}\" in A and {} times in B; {says} (ratio of ratios {})",
+        "{title}: \"{}\" is {} times \"{}\" in A and {} times in B; {says} (ratio of ratios {}, {})",
         in_a.baseline,
-        show_ratio(in_a.ratio),
+        ratio::show(in_a.ratio),
         in_a.arm,
-        show_ratio(in_b.ratio),
-        interval(ratio, ratio_low, ratio_high)
+        ratio::show(in_b.ratio),
+        ratio::show(ratio),
+        ratio::interval(ratio_low, ratio_high)
     );
     Some(EffectDifference {
         metric: in_a.metric.clone(),
@@ -97,24 +145,4 @@ fn one(a: &ExperimentRun, b: &ExperimentRun, in_a: &Effect) -> Option<EffectDiff
         verdict,
         sentence,
     })
-}
-
-fn interval(ratio: f64, low: f64, high: f64) -> String {
-    format!("{}, 95 % interval {} to {}", show_ratio(ratio), show_ratio(low), show_ratio(high))
-}
-
-/// ln(baseline / arm) of each round in which both blocks count.
-fn rounds(run: &ExperimentRun, effect: &Effect) -> Vec<f64> {
-    let Some(at) = run.metrics.iter().position(|m| m.id == effect.metric) else { return Vec::new() };
-    let value = |round: usize, arm: &str| {
-        let block = run.blocks.iter().find(|b| b.round == round && b.arm == arm && b.rejected.is_none())?;
-        (*block.values.get(at)?).filter(|v| v.is_finite() && *v > 0.0)
-    };
-    let mut numbers: Vec<usize> = run.blocks.iter().map(|b| b.round).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
-        .into_iter()
-        .filter_map(|round| Some((value(round, &effect.baseline)? / value(round, &effect.arm)?).ln()))
-        .collect()
 }

@@ -8,6 +8,7 @@
 pub mod effects;
 pub mod predict;
 pub mod quantities;
+mod ratio;
 pub mod residency;
 pub mod runs;
 pub mod suspects;

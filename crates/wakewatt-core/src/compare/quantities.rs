@@ -7,10 +7,13 @@
 
 use crate::distribution::Distribution;
 use crate::evidence::Evidence;
+use crate::samples::Samples;
 use crate::samples::disk::DiskSample;
+use crate::samples::energy::EnergySample;
 use crate::samples::experiment::{Better, ExperimentRun, Unit};
 use crate::samples::load::{Ask, LoadRun};
 use crate::samples::memory::MemorySample;
+use crate::samples::state_cost::StateCosts;
 use crate::stats::unpaired::MIN_WINDOWS;
 use crate::units::{show_bytes, show_ns, show_uw, three_digits};
 use serde::Serialize;
@@ -90,37 +93,45 @@ pub struct Quantity {
 
 /// Everything that can be compared, in reading order.
 pub fn of(evidence: &Evidence) -> Vec<Quantity> {
+    let Samples {
+        wakeups,
+        network,
+        memory,
+        cores,
+        disk,
+        disk_experiment,
+        icmp,
+        // A pause and a slow-down say more than one number that is better or worse.
+        speed: _,
+        idle_states,
+        // Of the machine's own work, which nobody holds equal in two runs.
+        work: _,
+        trace: _,
+        experiment,
+        conclusions,
+        experiments,
+        load,
+        energy,
+        // Values over time are drawn, and compared by the eye.
+        timelines: _,
+    } = &evidence.samples;
     let mut all = Vec::new();
     let mut groups = Groups::default();
-    for s in &evidence.wakeups {
+    wakeups.iter().for_each(|s| {
+        let (word, gap) = (s.kind.word(), show_ns(s.gap_ns));
+        groups.add("wakeup", format!("{word}.{gap}"), format!("{word} wake-up after {gap}"), &s.latency);
+    });
+    network.iter().for_each(|s| {
+        let (word, gap) = (s.transport.word(), show_ns(s.gap_ns));
+        let title = format!("{word} round trip to {}, every {gap}", s.peer);
+        groups.add("network", format!("{word}.{}.{gap}", s.peer), title, &s.round_trip);
+    });
+    icmp.iter().for_each(|s| {
         let gap = show_ns(s.gap_ns);
-        groups.add(
-            "wakeup",
-            format!("{}.{gap}", s.kind.word()),
-            format!("{} wake-up after {gap}", s.kind.word()),
-            &s.latency,
-        );
-    }
-    for s in &evidence.network {
-        let gap = show_ns(s.gap_ns);
-        let id = format!("{}.{}.{gap}", s.transport.word(), s.peer);
-        groups.add(
-            "network",
-            id,
-            format!("{} round trip to {}, every {gap}", s.transport.word(), s.peer),
-            &s.round_trip,
-        );
-    }
-    for s in &evidence.icmp {
-        let gap = show_ns(s.gap_ns);
-        groups.add(
-            "network",
-            format!("icmp.{}.{gap}", s.peer),
-            format!("ping of {}, every {gap}", s.peer),
-            &s.round_trip,
-        );
-    }
-    for s in &evidence.disk {
+        let (id, title) = (format!("icmp.{}.{gap}", s.peer), format!("ping of {}, every {gap}", s.peer));
+        groups.add("network", id, title, &s.round_trip);
+    });
+    for s in disk {
         let (id, title) = disk_name(s);
         groups.add("disk", id.clone(), title.clone(), &s.latency);
         if let Some(service) = &s.service {
@@ -128,36 +139,42 @@ pub fn of(evidence: &Evidence) -> Vec<Quantity> {
         }
     }
     groups.into_quantities(&mut all);
-    for costs in &evidence.idle_states {
-        for state in costs.states.iter().filter(|s| s.not_entered.is_none()) {
-            for wake in &state.wakes {
-                let windows: Vec<f64> = wake.round_p50_ns.iter().map(|ns| *ns as f64).collect();
-                let id = format!("state.{}.{}.{}", state.name, wake.kind.word(), show_ns(costs.gap_ns));
-                let title = format!("{} wake-up out of {} alone, median", wake.kind.word(), state.name);
-                push(&mut all, "idle", id, title, Measure::Nanoseconds, Better::Lower, windows);
-            }
-        }
-    }
-    evidence.memory.iter().for_each(|m| memory(&mut all, m));
-    evidence.cores.iter().flat_map(|c| &c.by_nearness).for_each(|near| {
+    idle_states.iter().for_each(|costs| of_states(&mut all, costs));
+    memory.iter().for_each(|m| of_memory(&mut all, m));
+    cores.iter().flat_map(|c| &c.by_nearness).for_each(|near| {
         let words = near.nearness.words();
         let (id, title) = (format!("cores.{words}"), format!("cache line hand-over, {words}, median"));
         push(&mut all, "cores", id, title, Measure::Nanoseconds, Better::Lower, vec![near.median_ns]);
     });
     // Of a planned experiment one round is kept for drawing; its blocks are what was measured.
-    let loads = evidence.load.iter().filter(|_| evidence.conclusions.is_none());
-    loads.for_each(|run| load(&mut all, run));
-    let watts = evidence.energy.iter().filter_map(|p| Some((p, p.chosen()?.total.as_ref()?)));
-    for (sample, total) in watts.filter(|(_, t)| t.mean_uw > 0) {
-        let meter = sample.chosen.as_deref().unwrap_or("?");
-        let (id, title) = (format!("power.{meter}.{}", total.covers), format!("power by {meter} ({})", total.covers));
-        push(&mut all, "power", id, title, Measure::Microwatts, Better::Lower, vec![total.mean_uw as f64]);
-    }
-    let planned = evidence.conclusions.as_ref().map_or("idle", |c| c.name.as_str());
-    for (name, run) in [(planned, &evidence.experiment), ("disk", &evidence.disk_experiment)] {
-        run.iter().for_each(|run| as_found(&mut all, name, run));
+    load.iter().filter(|_| conclusions.is_none()).for_each(|run| of_load(&mut all, run));
+    energy.iter().for_each(|sample| of_meter(&mut all, sample));
+    let planned = conclusions.as_ref().map_or("idle", |c| c.name.as_str());
+    experiment.iter().for_each(|run| as_found(&mut all, planned, run));
+    disk_experiment.iter().for_each(|run| as_found(&mut all, "disk", run));
+    for run in experiments {
+        let arms: Vec<&str> = run.arms.iter().map(|arm| arm.id.as_str()).collect();
+        as_found(&mut all, &arms.join("-"), run);
     }
     all
+}
+
+fn of_states(all: &mut Vec<Quantity>, costs: &StateCosts) {
+    for state in costs.states.iter().filter(|s| s.not_entered.is_none()) {
+        for wake in &state.wakes {
+            let windows: Vec<f64> = wake.round_p50_ns.iter().map(|ns| *ns as f64).collect();
+            let id = format!("state.{}.{}.{}", state.name, wake.kind.word(), show_ns(costs.gap_ns));
+            let title = format!("{} wake-up out of {} alone, median", wake.kind.word(), state.name);
+            push(all, "idle", id, title, Measure::Nanoseconds, Better::Lower, windows);
+        }
+    }
+}
+
+fn of_meter(all: &mut Vec<Quantity>, sample: &EnergySample) {
+    let Some(total) = sample.chosen().and_then(|m| m.total.as_ref()).filter(|t| t.mean_uw > 0) else { return };
+    let meter = sample.chosen.as_deref().unwrap_or("?");
+    let (id, title) = (format!("power.{meter}.{}", total.covers), format!("power by {meter} ({})", total.covers));
+    push(all, "power", id, title, Measure::Microwatts, Better::Lower, vec![total.mean_uw as f64]);
 }
 
 fn disk_name(s: &DiskSample) -> (String, String) {
@@ -172,7 +189,7 @@ fn disk_name(s: &DiskSample) -> (String, String) {
     )
 }
 
-fn memory(all: &mut Vec<Quantity>, sample: &MemorySample) {
+fn of_memory(all: &mut Vec<Quantity>, sample: &MemorySample) {
     for curve in &sample.latency {
         let pages = curve.pages.word();
         let windows: Vec<f64> = curve.memory_ns().into_iter().collect();
@@ -192,7 +209,7 @@ fn memory(all: &mut Vec<Quantity>, sample: &MemorySample) {
     }
 }
 
-fn load(all: &mut Vec<Quantity>, run: &LoadRun) {
+fn of_load(all: &mut Vec<Quantity>, run: &LoadRun) {
     // Without --work each run sizes a transaction by its own clock: the same title, and other work.
     let work = run.work_units.map_or(String::new(), |n| format!(".{n} units"));
     // Levels before a change and after it are not one quantity; the report draws them over time.
@@ -232,8 +249,7 @@ fn load(all: &mut Vec<Quantity>, run: &LoadRun) {
 fn as_found(all: &mut Vec<Quantity>, name: &str, run: &ExperimentRun) {
     let Some(baseline) = run.arms.first() else { return };
     for (at, metric) in run.metrics.iter().enumerate() {
-        let counted = run.blocks.iter().filter(|b| b.arm == baseline.id && b.rejected.is_none());
-        let windows: Vec<f64> = counted.filter_map(|b| *b.values.get(at)?).collect();
+        let windows: Vec<f64> = run.values(&baseline.id, at).map(|(_, value)| value).collect();
         let id = format!("blocks.{name}.{}", metric.id);
         let title = format!("{}, as found, in the experiment's blocks", metric.title);
         push(all, "experiment", id, title, metric.unit.into(), metric.better, windows);

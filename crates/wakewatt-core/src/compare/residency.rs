@@ -42,15 +42,15 @@ pub fn of(a: &Evidence, b: &Evidence) -> Vec<Residency> {
     type Look = (&'static str, fn(&Evidence) -> Times);
     let looks: [Look; 4] = [
         ("while reading from disk", while_reading),
-        ("while being woken", |e| sum(e.wakeups.iter().filter_map(|s| s.idle.as_ref()))),
-        ("during round trips", |e| sum(e.network.iter().flat_map(|s| &s.idle))),
+        ("while being woken", |e| sum(e.samples.wakeups.iter().filter_map(|s| s.idle.as_ref()))),
+        ("during round trips", |e| sum(e.samples.network.iter().flat_map(|s| &s.idle))),
         ("since boot", since_boot),
     ];
     looks.iter().filter_map(|(when, look)| join(when, &look(a), &look(b))).collect()
 }
 
 fn while_reading(evidence: &Evidence) -> Times {
-    sum(evidence.disk.iter().flat_map(|s| s.idle.iter().filter(|d| s.cpus.contains(&d.cpu))))
+    sum(evidence.samples.disk.iter().flat_map(|s| s.idle.iter().filter(|d| s.cpus.contains(&d.cpu))))
 }
 
 fn sum<'a>(deltas: impl Iterator<Item = &'a IdleDelta>) -> Times {

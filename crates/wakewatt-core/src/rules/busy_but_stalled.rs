@@ -25,7 +25,7 @@ impl Rule for BusyButStalled {
         "are CPUs busy, and yet get little done?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
-        let Some(work) = &evidence.work else {
+        let Some(work) = &evidence.samples.work else {
             return Answer::cannot_tell(
                 "instructions and cycles of this machine's own work were not counted",
                 "wakewatt doctor as root on bare metal, while the machine does its usual work; in a guest ask for a virtual \
@@ -52,8 +52,11 @@ impl Rule for BusyButStalled {
         let title =
             format!("{n_busy} busy CPUs retire {ipc:.2} instructions per cycle: they mostly wait, probably for memory");
         let text = "not known from this alone: utilisation counts waiting as work".to_string();
-        let memory =
-            evidence.memory.as_ref().and_then(|m| m.matrix.iter().filter_map(|c| c.latency_ns).reduce(f64::max));
+        let memory = evidence
+            .samples
+            .memory
+            .as_ref()
+            .and_then(|m| m.matrix.iter().filter_map(|c| c.latency_ns).reduce(f64::max));
         let busiest = work.cpus.iter().map(|c| c.busy_ratio).fold(0.0, f64::max);
         let mut finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, Cost::unknown(text))
             .on("perf_event_open: instructions, cycles", format!("{ipc:.2} per cycle"))
@@ -76,13 +79,17 @@ impl Rule for BusyButStalled {
 mod tests {
     use super::super::testing::{ask, line};
     use super::*;
+    use crate::samples::Samples;
     use crate::samples::Window;
     use crate::samples::work::{CpuWork, WorkSample};
 
     fn host(busy_ratio: f64, n_instructions: u64) -> Evidence {
         let cpu = |cpu| CpuWork { cpu, busy_ratio, n_cycles: 1_000_000, n_instructions };
         let window = Window { start_at_ns: 0, end_at_ns: 15_000_000_000 };
-        Evidence { work: Some(WorkSample { window, cpus: (0..4).map(cpu).collect() }), ..Evidence::default() }
+        Evidence::of(Samples {
+            work: Some(WorkSample { window, cpus: (0..4).map(cpu).collect() }),
+            ..Samples::default()
+        })
     }
 
     #[test]
@@ -94,9 +101,9 @@ mod tests {
         assert_eq!(line(&BusyButStalled, &host(0.95, 900_000)), "no: 4 busy CPUs retired 0.90 instructions per cycle");
         assert!(line(&BusyButStalled, &host(0.1, 1)).starts_with("no: no CPU was busy"));
         let mut dead = host(0.95, 1);
-        dead.work.iter_mut().flat_map(|w| &mut w.cpus).for_each(|c| c.n_cycles = 0);
+        dead.samples.work.iter_mut().flat_map(|w| &mut w.cpus).for_each(|c| c.n_cycles = 0);
         assert!(line(&BusyButStalled, &dead).starts_with("cannot tell: 4 CPUs were busy"));
-        dead.work.iter_mut().for_each(|w| w.cpus.clear());
+        dead.samples.work.iter_mut().for_each(|w| w.cpus.clear());
         assert!(line(&BusyButStalled, &dead).starts_with("cannot tell"));
         assert!(ask(&BusyButStalled, "").starts_with("cannot tell"));
     }

@@ -152,7 +152,7 @@ impl DeepIdleVsLatency {
     /// To poll on every CPU is proposed as a plan only where the experiment has shown the gain.
     fn advise(&self, evidence: &Evidence, mut finding: Finding, limit: LatencyLimit, is_proved: bool) -> Answer {
         let idle = &evidence.facts.idle;
-        for sample in evidence.wakeups.iter().take(MAX_SAMPLES) {
+        for sample in evidence.samples.wakeups.iter().take(MAX_SAMPLES) {
             if let Some(median) = sample.latency.p50_ns() {
                 let what = format!("measured wake-up by {} on CPU {}", sample.kind.word(), sample.cpu);
                 finding = finding.on(what, format!("median {} of {}", show_ns(median), sample.latency.n));
@@ -189,13 +189,7 @@ impl DeepIdleVsLatency {
 
 /// The same seen from the other arm.
 fn inverse(effect: &Effect) -> String {
-    let turned = Effect {
-        ratio: 1.0 / effect.ratio,
-        ratio_low: 1.0 / effect.ratio_high,
-        ratio_high: 1.0 / effect.ratio_low,
-        ..effect.clone()
-    };
-    turned.in_numbers()
+    effect.inverted().in_numbers()
 }
 
 fn deepest_ns(resolution: &Resolution) -> u64 {
@@ -259,17 +253,17 @@ mod tests {
     #[test]
     fn the_experiment_overrules_the_claim() {
         let mut host = evidence(&icx());
-        host.experiment = Some(run(Verdict::Higher));
+        host.samples.experiment = Some(run(Verdict::Higher));
         assert_eq!(
             line(&DeepIdleVsLatency, &host),
             "yes problem measured: Sleeping CPUs make a wake-up 2.1 times slower: 26us each"
         );
-        host.experiment = Some(run(Verdict::NoDifference));
+        host.samples.experiment = Some(run(Verdict::NoDifference));
         assert!(line(&DeepIdleVsLatency, &host).starts_with("no: measured here"));
-        host.experiment = Some(run(Verdict::Undecided));
+        host.samples.experiment = Some(run(Verdict::Undecided));
         assert!(line(&DeepIdleVsLatency, &host).starts_with("cannot tell: the experiment could not decide"));
-        host.experiment = Some(run(Verdict::Higher));
-        host.conclusions = Some(Conclusions::default());
+        host.samples.experiment = Some(run(Verdict::Higher));
+        host.samples.conclusions = Some(Conclusions::default());
         let said = line(&DeepIdleVsLatency, &host);
         assert!(said.starts_with("yes risk predicted"), "a planned one may have turned anything: {said}");
     }
@@ -279,14 +273,14 @@ mod tests {
         let mut host = evidence(&icx());
         let mut both = run(Verdict::Higher);
         both.effects.insert(0, Effect { arm: "shallow".into(), ..both.effects[0].clone() });
-        host.experiment = Some(both.clone());
+        host.samples.experiment = Some(both.clone());
         let to = |host: &Evidence| match DeepIdleVsLatency.check(host) {
             Answer::Yes(finding) => finding.plan.unwrap().steps()[0].to.clone(),
             _ => String::new(),
         };
         assert_eq!(to(&host), "1us");
         both.effects[0].verdict = Verdict::NoDifference;
-        host.experiment = Some(both.clone());
+        host.samples.experiment = Some(both.clone());
         assert_eq!(to(&host), "poll", "deep states are not to blame, sleeping is");
         both.effects = vec![Effect {
             arm: "lifted".into(),
@@ -296,7 +290,7 @@ mod tests {
             ratio_high: 0.6,
             ..both.effects[1].clone()
         }];
-        host.experiment = Some(both);
+        host.samples.experiment = Some(both);
         let said = line(&DeepIdleVsLatency, &host);
         assert!(said.starts_with("no: as found, limits already keep the CPUs from sleeping"), "{said}");
         assert!(said.contains("2 times (interval 1.67 to 2.5"), "{said}");

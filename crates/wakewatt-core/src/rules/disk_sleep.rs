@@ -25,7 +25,7 @@ impl Rule for DiskSleep {
         "does sleeping make disk reads slow here?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
-        if let Some(run) = &evidence.disk_experiment {
+        if let Some(run) = &evidence.samples.disk_experiment {
             let primary = run.metrics.first().map(|m| m.id.as_str());
             let effects: Vec<&Effect> =
                 run.effects.iter().filter(|e| Some(e.metric.as_str()) == primary && e.arm != "lifted").collect();
@@ -90,7 +90,7 @@ impl DiskSleep {
 }
 
 fn by_counters(evidence: &Evidence) -> Answer {
-    let Some(sample) = evidence.disk.iter().find(|s| s.depth == 1) else {
+    let Some(sample) = evidence.samples.disk.iter().find(|s| s.depth == 1) else {
         return Answer::cannot_tell("no disk read was measured", TRY);
     };
     let slept = sample.cpus.first().and_then(|cpu| Some((*cpu, sample.sleeps_per_read(*cpu)?)));
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn the_experiment_decides_and_its_first_arm_is_the_remedy() {
         let mut host = evidence(&icx());
-        host.disk_experiment = Some(run("shallow", Verdict::Higher));
+        host.samples.disk_experiment = Some(run("shallow", Verdict::Higher));
         assert_eq!(
             line(&DiskSleep, &host),
             "yes problem measured: Sleeping CPUs make a disk read 2.0 times slower: 40us each"
@@ -200,11 +200,11 @@ mod tests {
         };
         assert_eq!(to(&host).0, "1us");
         assert!(to(&host).1.contains("50 % of it (44 % to 55 %)"), "{}", to(&host).1);
-        host.disk_experiment = Some(run("poll", Verdict::Higher));
+        host.samples.disk_experiment = Some(run("poll", Verdict::Higher));
         assert_eq!(to(&host).0, "poll");
-        host.disk_experiment = Some(run("poll", Verdict::NoDifference));
+        host.samples.disk_experiment = Some(run("poll", Verdict::NoDifference));
         assert!(line(&DiskSleep, &host).starts_with("no: measured here"));
-        host.disk_experiment = Some(run("poll", Verdict::Undecided));
+        host.samples.disk_experiment = Some(run("poll", Verdict::Undecided));
         assert!(line(&DiskSleep, &host).starts_with("cannot tell: the disk experiment could not decide"));
     }
 
@@ -212,9 +212,9 @@ mod tests {
     fn counters_alone_say_only_that_it_slept() {
         assert!(ask(&DiskSleep, &haltpoll()).starts_with("cannot tell: no disk read was measured"));
         let mut host = evidence(&haltpoll());
-        host.disk = vec![sample(98)];
+        host.samples.disk = vec![sample(98)];
         assert!(line(&DiskSleep, &host).starts_with("cannot tell: CPU 1 slept 0.98 times per read of 80"));
-        host.disk = vec![sample(2)];
+        host.samples.disk = vec![sample(2)];
         assert!(line(&DiskSleep, &host).starts_with("no: CPU 1 slept 0.02 times per read"));
     }
 }

@@ -22,7 +22,7 @@ impl Rule for ExitLatencyClaims {
         "do idle states cost much more or less to leave than they claim?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
-        let all = || evidence.idle_states.iter().flat_map(|c| c.states.iter().map(move |s| (c, s)));
+        let all = || evidence.samples.idle_states.iter().flat_map(|c| c.states.iter().map(move |s| (c, s)));
         let n = all().filter(|(_, s)| s.is_claim_judged()).count();
         if n == 0 {
             return Answer::cannot_tell(
@@ -87,6 +87,7 @@ fn words(ns: f64) -> String {
 mod tests {
     use super::super::testing::{ask, line};
     use super::*;
+    use crate::samples::Samples;
     use crate::cpuset::CpuSet;
     use crate::distribution::Distribution;
     use crate::samples::Window;
@@ -147,7 +148,7 @@ mod tests {
             floor: Some("POLL".into()),
             not_restored: Vec::new(),
         };
-        Evidence { idle_states: vec![costs], ..Evidence::default() }
+        Evidence::of(Samples { idle_states: vec![costs], ..Samples::default() })
     }
 
     #[test]

@@ -22,13 +22,13 @@ impl Rule for FrequencyRamp {
         "does a CPU run slowly for some time after it slept?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
-        let Some(sample) = evidence.speed.first() else {
+        let Some(sample) = evidence.samples.speed.first() else {
             return Answer::cannot_tell(
                 "the speed after idle was not measured",
                 "wakewatt doctor, or wakewatt measure frequency",
             );
         };
-        let all = evidence.speed.iter().flat_map(|s| s.after.iter().map(move |a| (s.cpu, a)));
+        let all = evidence.samples.speed.iter().flat_map(|s| s.after.iter().map(move |a| (s.cpu, a)));
         let worst = all
             .filter(|(_, a)| a.is_ramp())
             .filter_map(|(cpu, a)| Some((cpu, a, a.lost_ns()?)))
@@ -78,10 +78,11 @@ fn words(ns: f64) -> String {
 mod tests {
     use super::super::testing::{ask, line};
     use super::*;
+    use crate::samples::Samples;
     use crate::samples::speed::testing::ramped;
 
     fn host(n_ramped: u32, ramp_ns: f64, slowest: f64) -> Evidence {
-        Evidence { speed: vec![ramped(n_ramped, ramp_ns, slowest)], ..Evidence::default() }
+        Evidence::of(Samples { speed: vec![ramped(n_ramped, ramp_ns, slowest)], ..Samples::default() })
     }
 
     #[test]

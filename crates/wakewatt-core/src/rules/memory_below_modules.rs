@@ -30,7 +30,7 @@ fn peak(dmi: &Dmi) -> Option<(usize, u64, f64)> {
 /// The best reading bandwidth of every running CPU together.
 fn best(evidence: &Evidence) -> Option<&Bandwidth> {
     let running = evidence.facts.cpus.running().count();
-    let all = evidence.memory.iter().flat_map(|m| &m.bandwidth);
+    let all = evidence.samples.memory.iter().flat_map(|m| &m.bandwidth);
     all.filter(|b| b.traffic == Traffic::Load && running > 0 && b.cpus.len() >= running)
         .max_by(|a, b| a.best_bytes_per_s.total_cmp(&b.best_bytes_per_s))
 }
@@ -116,6 +116,7 @@ impl Rule for MemoryBelowModules {
 mod tests {
     use super::super::testing::line;
     use super::*;
+    use crate::samples::Samples;
     use crate::cpuset::CpuSet;
     use crate::fact::Fact;
     use crate::facts::Snapshot;
@@ -160,7 +161,7 @@ mod tests {
         let with = |gigabytes_per_s| {
             let mut host = server(16, Some(3200));
             let running: CpuSet = host.facts.cpus.running().collect();
-            host.memory = measured(&running, gigabytes_per_s);
+            host.samples.memory = measured(&running, gigabytes_per_s);
             line(&MemoryBelowModules, &host)
         };
         // 16 x 3200 x 8 = 409.6 GB/s.
@@ -175,7 +176,7 @@ mod tests {
     fn it_is_silent_where_a_number_is_missing() {
         let mut few = server(16, Some(3200));
         assert!(line(&MemoryBelowModules, &few).starts_with("cannot tell: the bandwidth"));
-        few.memory = measured(&CpuSet::parse("0-1").unwrap(), 9.0);
+        few.samples.memory = measured(&CpuSet::parse("0-1").unwrap(), 9.0);
         assert!(line(&MemoryBelowModules, &few).starts_with("cannot tell: the bandwidth"), "two of many CPUs");
         assert!(line(&MemoryBelowModules, &server(16, None)).starts_with("cannot tell: the firmware"));
         assert!(line(&MemoryBelowModules, &server(0, None)).starts_with("cannot tell: the firmware"));
@@ -185,8 +186,11 @@ mod tests {
             include_str!("../../../../fixtures/hosts/vm-haltpoll-2cpu.host"),
         ] {
             let facts = Snapshot::read(&host_file::read(text, "x").unwrap(), |_| true);
-            let host =
-                Evidence { facts, memory: measured(&CpuSet::parse("0-999").unwrap(), 1.0), ..Evidence::default() };
+            let host = Evidence {
+                facts,
+                samples: Samples { memory: measured(&CpuSet::parse("0-999").unwrap(), 1.0), ..Samples::default() },
+                ..Evidence::default()
+            };
             assert!(line(&MemoryBelowModules, &host).starts_with("cannot tell"));
         }
     }

@@ -21,7 +21,7 @@ impl Rule for RandomPlacementCost {
     fn check(&self, evidence: &Evidence) -> Answer {
         let numa = &evidence.facts.memory;
         let predicted = numa.random_placement_cost();
-        let measured = evidence.memory.as_ref().and_then(|m| m.placement.as_ref());
+        let measured = evidence.samples.memory.as_ref().and_then(|m| m.placement.as_ref());
         // What was measured decides, whether or not the firmware tells distances.
         if let Some(placement) = measured.filter(|p| p.latency_ratio < 1.05) {
             return Answer::no(format!("measured: {}", placement.in_words()));
@@ -63,7 +63,7 @@ impl Rule for RandomPlacementCost {
                     Some(cost) => format!("the firmware's distances predict {}x", three_digits(cost)),
                     None => "the firmware tells no distances".into(),
                 };
-                let with = evidence.memory.as_ref().and_then(|m| m.matrix_bytes);
+                let with = evidence.samples.memory.as_ref().and_then(|m| m.matrix_bytes);
                 let with = with.map_or(String::new(), |bytes| format!(" (working set {})", show_bytes(bytes)));
                 let text = format!("measured: {}{with}; {beside}", placement.in_words());
                 (
@@ -92,6 +92,7 @@ impl Rule for RandomPlacementCost {
 mod tests {
     use super::super::testing::ask;
     use super::*;
+    use crate::samples::Samples;
 
     #[test]
     fn two_nodes_one_node_none() {
@@ -122,7 +123,10 @@ mod tests {
         let answer_on = |latency_ratio: f64, text: &str| {
             let placement = Placement { n_nodes: 2, remote_ratio: 0.5, latency_ratio, label: Label::Measured };
             let memory = Some(MemorySample { placement: Some(placement), ..MemorySample::default() });
-            RandomPlacementCost.check(&Evidence { memory, ..super::super::testing::evidence(text) })
+            RandomPlacementCost.check(&Evidence {
+                samples: Samples { memory, ..Samples::default() },
+                ..super::super::testing::evidence(text)
+            })
         };
         let answer = |latency_ratio: f64| answer_on(latency_ratio, &text);
         let Answer::Yes(finding) = answer(1.25) else { panic!("no finding") };

@@ -82,6 +82,7 @@ impl Rule for TailReversal {
 mod tests {
     use super::super::testing::{ask, line};
     use super::*;
+    use crate::samples::Samples;
     use crate::samples::ended::Ended;
     use crate::samples::experiment::ExperimentRun;
 
@@ -115,7 +116,7 @@ mod tests {
             before: Vec::new(),
             after: Vec::new(),
         };
-        Evidence { experiment: Some(run), ..Evidence::default() }
+        Evidence::of(Samples { experiment: Some(run), ..Samples::default() })
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl Rule for WhoPaysForIdle {
         "who waits for CPUs to leave idle states, and how long?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
-        let Some(traced) = &evidence.trace else {
+        let Some(traced) = &evidence.samples.trace else {
             return Answer::cannot_tell("no wake-ups were traced", "run wakewatt doctor as root, or wakewatt trace");
         };
         let counts = |r: &&WakeRow| r.state.is_some() && r.contains_exit && r.latency.n >= MIN_WAKES;
@@ -128,6 +128,7 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
 mod tests {
     use super::super::testing::line;
     use super::*;
+    use crate::samples::Samples;
     use crate::samples::Window;
     use crate::samples::kernel_histogram::KernelHistogram;
     use crate::samples::wakes::{Counted, CpuCounters, ProcessCounters, WakeClass, WakeCounters};
@@ -149,14 +150,14 @@ mod tests {
         let window = Window { start_at_ns: 0, end_at_ns: 5_000_000_000 };
         let mut traced = Traced::of(&counters, &name, window, "whole machine");
         traced.processes.iter_mut().for_each(|p| p.presence = Presence::Throughout);
-        Evidence { trace: Some(traced), ..Evidence::default() }
+        Evidence::of(Samples { trace: Some(traced), ..Samples::default() })
     }
 
     #[test]
     fn a_passing_job_is_not_the_payer() {
         let mut evidence = traced(100, 40_000);
         let set = |evidence: &mut Evidence, presence: &[(&str, u64, Presence)]| {
-            let processes = &mut evidence.trace.as_mut().unwrap().processes;
+            let processes = &mut evidence.samples.trace.as_mut().unwrap().processes;
             let like = processes[0].clone();
             *processes = presence
                 .iter()

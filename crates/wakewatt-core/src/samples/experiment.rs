@@ -3,9 +3,9 @@
 //! The unit is the block (one setting held while measuring), never the single sample: samples within a block are
 //! correlated, and pooling them proves anything (docs/methods/statistics.md).
 
-use super::busy::Taken;
 use super::ended::Ended;
 use super::rejection::Rejection;
+use super::taken::Taken;
 use super::{IdleDelta, Window};
 use crate::distribution::Distribution;
 use crate::units::three_digits;
@@ -132,6 +132,17 @@ pub enum Verdict {
     Undecided,
 }
 
+impl Verdict {
+    /// Of the reciprocal.
+    pub fn inverted(self) -> Verdict {
+        match self {
+            Verdict::Higher => Verdict::Lower,
+            Verdict::Lower => Verdict::Higher,
+            Verdict::NoDifference | Verdict::Undecided => self,
+        }
+    }
+}
+
 /// Baseline arm over other arm, paired by round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Effect {
@@ -162,6 +173,25 @@ pub struct Effect {
 }
 
 impl Effect {
+    /// The same the other way round: how many times the baseline's value the arm's is.
+    pub fn inverted(&self) -> Effect {
+        Effect {
+            metric: self.metric.clone(),
+            baseline: self.arm.clone(),
+            arm: self.baseline.clone(),
+            ratio: 1.0 / self.ratio,
+            ratio_low: 1.0 / self.ratio_high,
+            ratio_high: 1.0 / self.ratio_low,
+            // Never -0.
+            difference: 0.0 - self.difference,
+            difference_low: 0.0 - self.difference_high,
+            difference_high: 0.0 - self.difference_low,
+            p_value: self.p_value,
+            n_pairs: self.n_pairs,
+            verdict: self.verdict.inverted(),
+        }
+    }
+
     /// The difference of a latency, `19us per wake-up (interval 12.4us to 26.1us, 95 % over all looks)`.
     pub fn in_us(&self, per: &str) -> String {
         let us = |ns: f64| format!("{}us", three_digits(ns / 1e3));

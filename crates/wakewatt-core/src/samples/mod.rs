@@ -1,5 +1,6 @@
 //! Samples: what wakewatt measured. Every one carries its acquisition window, its size and how it was taken.
 
+mod all;
 pub mod broken_rule;
 pub mod disk;
 pub mod busy;
@@ -19,15 +20,19 @@ pub mod speed;
 pub mod state_cost;
 pub mod study;
 pub mod meters;
+mod pairing;
 pub mod power_model;
 pub mod rejection;
 pub mod repeated;
+pub mod taken;
 pub mod timeline;
 pub mod traced;
 pub mod wakes;
 pub mod work;
 mod worded;
 pub mod wakeup;
+
+pub use all::Samples;
 
 use serde::{Deserialize, Serialize};
 

@@ -101,7 +101,7 @@ pub struct Conclusions {
     pub level: f64,
     /// May verdicts be read? Not between two looks, while it may still go on.
     pub is_final: bool,
-    /// One plain sentence per arm.
+    /// One plain sentence per arm but the baseline, in the order of the arms.
     pub sentences: Vec<String>,
     /// Every comparison, primary metric first.
     pub comparisons: Vec<Comparison>,
@@ -115,6 +115,14 @@ pub struct Conclusions {
     pub remarks: Vec<String>,
     /// Where its blocks are kept.
     pub run_dir: Option<String>,
+}
+
+impl Conclusions {
+    /// The sentence on an arm: they are in the order of the run's arms, without the baseline.
+    pub fn sentence_on(&self, run: &ExperimentRun, arm: &str) -> Option<&str> {
+        let at = run.arms.iter().skip(1).position(|a| a.id == arm)?;
+        self.sentences.get(at).map(String::as_str)
+    }
 }
 
 /// The whole document.

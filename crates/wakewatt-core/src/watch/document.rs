@@ -3,7 +3,6 @@
 use super::LatencyRow;
 use super::layout::{SensorKind, Sources, StateInfo};
 use super::reading::Reading;
-use super::summary::Summary;
 use crate::cpuset::CpuSet;
 use crate::samples::Window;
 use crate::units::{Cpu, LatencyLimit};
@@ -121,6 +120,44 @@ pub struct SensorRate {
     pub package: Option<u32>,
     /// The value, in the kind's unit.
     pub value: Reading<i64>,
+}
+
+/// Several CPUs as one row: a core, a package, a node, the machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Summary {
+    /// CPUs in it that run.
+    pub n_cpus: usize,
+    /// Share of time that the CPUs were busy, 0 to 1; mean over the CPUs.
+    pub busy_ratio: Reading<f64>,
+    /// Share of time that the hypervisor took, 0 to 1; mean over the CPUs.
+    pub steal_ratio: Reading<f64>,
+    /// Of the CPUs that ran, weighted by how much.
+    pub freq_khz: Reading<f64>,
+    /// No CPU ran long enough for its frequency to be fresh.
+    pub is_freq_stale: bool,
+    /// Idle states left per second, all CPUs together.
+    pub wakeups_per_s: Reading<f64>,
+    /// Mean share still asleep.
+    pub asleep_ratio: Reading<f64>,
+    /// CPUs that no idle state was left on in the window.
+    pub n_asleep_throughout: usize,
+    /// Wake-ups before the target residency per second, all CPUs together.
+    pub above_per_s: Reading<f64>,
+    /// Sleeps long enough for a deeper state per second, all CPUs together.
+    pub below_per_s: Reading<f64>,
+    /// Throttle events per second, all CPUs together.
+    pub throttles_per_s: Reading<f64>,
+    /// The tightest of the CPUs' own limits.
+    pub cpu_limit: Reading<LatencyLimit>,
+    /// Mean share and summed counts per state.
+    pub idle: Vec<StateRate>,
+}
+
+impl CpuRate {
+    /// Nothing ended its sleep in this window.
+    pub fn is_asleep_throughout(&self) -> bool {
+        self.is_online && self.wakeups_per_s.get() == Some(0.0) && self.asleep_ratio.get().is_some_and(|r| r > 0.5)
+    }
 }
 
 /// The whole machine.

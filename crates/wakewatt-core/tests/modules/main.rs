@@ -17,9 +17,6 @@ use std::path::{Path, PathBuf};
 
 /// Circles that are left, to be mended and struck out: the crate and folder, and who goes round.
 const KNOWN: &[(&str, &str)] = &[
-    ("wakewatt-core/compare", "effects runs"),
-    ("wakewatt-core/samples", "busy experiment"),
-    ("wakewatt-core/watch", "document summary"),
     ("wakewatt-tune", "knobs left transaction undo"),
     ("wakewatt/cmd/load", "shop shop_text"),
     ("wakewatt/report", "charts data html trace view"),

@@ -8,36 +8,16 @@ use wakewatt_core::stats::sequential::{Decision, Looks};
 
 pub use wakewatt_core::stats::family::Standing;
 
-/// The value of a metric in the block of a round that counted.
-fn value(run: &ExperimentRun, round: usize, arm: &str, metric: usize) -> Option<f64> {
-    let is_it =
-        |b: &&wakewatt_core::samples::experiment::Block| b.round == round && b.arm == arm && b.rejected.is_none();
-    let found = run.blocks.iter().find(is_it)?.values.get(metric).copied().flatten();
-    found.filter(|v| v.is_finite() && *v > 0.0)
-}
-
-fn n_rounds(run: &ExperimentRun) -> usize {
-    run.blocks.iter().map(|b| b.round + 1).max().unwrap_or(0)
-}
-
-/// Baseline's and arm's values of the rounds in which both blocks counted. The arm is named, so that the baseline's second
-/// block can be one.
-pub fn pairs(run: &ExperimentRun, metric: usize, arm: &str) -> Vec<(f64, f64)> {
-    let Some(baseline) = run.arms.first() else { return Vec::new() };
-    let pair = |round| value(run, round, &baseline.id, metric).zip(value(run, round, arm, metric));
-    (0..n_rounds(run)).filter_map(pair).collect()
-}
-
 /// Log ratios of the primary metric, per other arm and by round.
 pub fn by_round(run: &ExperimentRun) -> ByRound {
     let Some((baseline, others)) = run.arms.split_first() else { return Vec::new() };
-    let ratio = |round: usize, arm: &str| Some((value(run, round, &baseline.id, 0)? / value(run, round, arm, 0)?).ln());
-    others.iter().map(|arm| (0..n_rounds(run)).map(|round| ratio(round, &arm.id)).collect()).collect()
+    let ratio = |round: usize, arm: &str| Some((run.value(round, &baseline.id, 0)? / run.value(round, arm, 0)?).ln());
+    others.iter().map(|arm| (0..run.n_rounds()).map(|round| ratio(round, &arm.id)).collect()).collect()
 }
 
 /// Where a run stands between its looks, when all arms are judged together.
 pub fn standing(run: &ExperimentRun, family: &Family) -> Standing {
-    family.standing(&by_round(run), n_rounds(run))
+    family.standing(&by_round(run), run.n_rounds())
 }
 
 /// Should it stop after so many whole rounds? Then why.
@@ -85,18 +65,18 @@ fn over_budget(
 fn each_arm(run: &ExperimentRun, design: &Design, n_rounds: usize, spent_ns: u64) -> Option<String> {
     let others = || run.arms.iter().skip(1).map(|a| a.id.as_str());
     let counts = |arm: &str| {
-        let is_there = |arm: &str| value(run, n_rounds - 1, arm, 0).is_some();
+        let is_there = |arm: &str| run.value(n_rounds - 1, arm, 0).is_some();
         run.arms.first().is_some_and(|b| is_there(&b.id)) && is_there(arm)
     };
     // Looks are taken at numbers of counted rounds, each once: a round that did not count adds nothing to look at.
     let look = |arm: &str| {
-        let pairs = pairs(run, 0, arm);
+        let pairs = run.pairs(0, arm);
         let n = if counts(arm) { pairs.len() } else { 0 };
         design.looks.decide(n, &log_ratios(&pairs), design.seed)
     };
     let decisions: Vec<Decision> = others().map(look).collect();
     let reached = decisions.iter().find_map(|d| if let Decision::Continue(next) = d { Some(*next) } else { None });
-    let n_counted = others().next().map_or(0, |arm| pairs(run, 0, arm).len());
+    let n_counted = others().next().map_or(0, |arm| run.pairs(0, arm).len());
     let is_a_look = others().next().is_some_and(counts) && design.looks.all().iter().any(|l| l.n_rounds == n_counted);
     let n_to_next = reached.map_or(0, |next| next.saturating_sub(n_counted)) as u64;
     let per_round_ns = spent_ns / (n_rounds.max(1) as u64);
@@ -117,7 +97,7 @@ fn judge(looks: &Looks, n_counted: usize, seed: u64) -> Judge {
 /// is called so for ever; between two looks, that of the next one.
 pub fn level(run: &ExperimentRun, design: &Design) -> f64 {
     let Rule::AllArms { margin_ratio } = design.rule else {
-        let n_counted = run.arms.iter().skip(1).map(|arm| pairs(run, 0, &arm.id).len()).min().unwrap_or(0);
+        let n_counted = run.arms.iter().skip(1).map(|arm| run.pairs(0, &arm.id).len()).min().unwrap_or(0);
         return judge(&design.looks, n_counted, run.seed).level;
     };
     let standing = standing(run, &Family::new(design.looks.clone(), margin_ratio, design.seed));
@@ -131,12 +111,12 @@ pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
     let all = Judge { level: level(run, design), ..Judge::new(run.seed) };
     for arm in run.arms.iter().skip(1) {
         let judge = match design.rule {
-            Rule::EachArm => judge(&design.looks, pairs(run, 0, &arm.id).len(), run.seed),
+            Rule::EachArm => judge(&design.looks, run.pairs(0, &arm.id).len(), run.seed),
             Rule::AllArms { .. } => all,
         };
         let one = |metric: usize| {
             let name = &run.metrics.get(metric)?.id;
-            judge.effect(name, &run.arms[0].id, &arm.id, &pairs(run, metric, &arm.id))
+            judge.effect(name, &run.arms[0].id, &arm.id, &run.pairs(metric, &arm.id))
         };
         let mut secondary: Vec<Effect> = (1..run.metrics.len()).filter_map(one).collect();
         if design.rule == Rule::EachArm {

@@ -14,7 +14,7 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-pub use judging::{Standing, by_round, level, pairs, standing};
+pub use judging::{Standing, by_round, level, standing};
 pub use parts::{Arms, Calibrated, Workload, Yield};
 
 use crate::context::Clock;

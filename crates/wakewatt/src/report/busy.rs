@@ -2,7 +2,8 @@
 
 use super::words::{ns, percent};
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::samples::busy::{Busy, QuietWait, Taken, WaitEnd};
+use wakewatt_core::samples::busy::{Busy, QuietWait, WaitEnd};
+use wakewatt_core::samples::taken::Taken;
 use wakewatt_core::samples::experiment::ExperimentRun;
 
 /// The line; none where no run was made on a busy machine.
@@ -25,7 +26,7 @@ pub(super) fn line(evidence: &Evidence, runs: &[&ExperimentRun]) -> Option<Strin
     };
     let advice = match evidence.quiet_wait {
         // An experiment over settings has no such option.
-        None if evidence.conclusions.is_some() => "Repeat it when the machine is quiet.",
+        None if evidence.samples.conclusions.is_some() => "Repeat it when the machine is quiet.",
         Some(_) => "Repeat it at a quieter hour.",
         None => "Repeat it when it is quiet: wakewatt doctor --wait-quiet 10min waits for that.",
     };

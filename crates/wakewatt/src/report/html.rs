@@ -104,7 +104,7 @@ mod tests {
             }
             assert_eq!(unbalanced(&html), None, "{name}");
             assert!(html.contains("<html lang=\"en\"") && html.contains("name=\"viewport\""), "{name}");
-            assert!(html.contains(r#"scope="col""#) || report.evidence.experiment.is_none(), "{name}");
+            assert!(html.contains(r#"scope="col""#) || report.evidence.samples.experiment.is_none(), "{name}");
         }
     }
 
@@ -144,7 +144,7 @@ mod tests {
         report.title = evil.into();
         report.host_sheets = report.evidence.facts.sheets();
         report.evidence.not_done.push(NotDone::new(Step::Unnamed, evil));
-        let run = report.evidence.experiment.as_mut().unwrap();
+        let run = report.evidence.samples.experiment.as_mut().unwrap();
         run.arms[1].title = evil.into();
         run.arms[0].id = evil.into();
         run.blocks.iter_mut().filter(|b| b.arm == "default").for_each(|b| b.arm = evil.into());
@@ -161,7 +161,7 @@ mod tests {
     fn a_long_list_folds_and_settings_left_behind_are_shouted() {
         let mut report = sample::two_arms();
         report.evidence.not_done = (0..40).map(|i| NotDone::named(format!("thing {i}"), "not there")).collect();
-        report.evidence.experiment.as_mut().unwrap().after[1].1 = "n/a".into();
+        report.evidence.samples.experiment.as_mut().unwrap().after[1].1 = "n/a".into();
         let html = render(&report).unwrap();
         assert!(html.contains("more</summary>") && html.contains("Thing 39"), "all are there");
         assert!(html.contains("Put back: NO") && html.contains("class=\"warning\""), "not put back");

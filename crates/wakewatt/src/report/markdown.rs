@@ -139,7 +139,7 @@ mod tests {
         for (name, report) in sample::all() {
             let md = render(&report);
             assert!(md.starts_with("# ") && md.contains("## Method"), "{name}");
-            assert_eq!(md.contains("Put back: yes"), report.evidence.experiment.is_some(), "{name}");
+            assert_eq!(md.contains("Put back: yes"), report.evidence.samples.experiment.is_some(), "{name}");
         }
     }
 

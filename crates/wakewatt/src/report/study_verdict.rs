@@ -31,13 +31,13 @@ pub(super) fn of(run: &ExperimentRun, conclusions: &Conclusions, warnings: Vec<S
             // How many times better than the baseline.
             let gain = |c: &&Comparison| match better {
                 Better::Lower => c.effect.ratio,
-                Better::Higher => 1.0 / c.effect.ratio,
+                Better::Higher => c.effect.inverted().ratio,
             };
             let best =
                 comparisons().filter(is_shown).max_by(|a, b| gain(a).total_cmp(&gain(b))).filter(|c| gain(c) > 1.0);
-            let told = best.and_then(|c| many.iter().find(|s| s.starts_with(&format!("{} ", c.effect.arm))));
+            let told = best.and_then(|c| conclusions.sentence_on(run, &c.effect.arm));
             let n_shown = comparisons().filter(is_shown).count();
-            let head = told.map_or_else(|| "No arm is shown to be better than the baseline.".to_string(), Clone::clone);
+            let head = told.unwrap_or("No arm is shown to be better than the baseline.");
             format!(
                 "{head} Of {} other arms {n_shown} are shown to differ in the primary metric; all stand below.",
                 many.len()
@@ -48,8 +48,8 @@ pub(super) fn of(run: &ExperimentRun, conclusions: &Conclusions, warnings: Vec<S
 }
 
 fn how_sure(run: &ExperimentRun, conclusions: &Conclusions) -> String {
-    let n_rounds = run.blocks.iter().map(|b| b.round + 1).max().unwrap_or(0);
-    let n_bad = run.blocks.iter().filter(|b| b.rejected.is_some()).count();
+    let n_rounds = run.n_rounds();
+    let n_bad = run.n_rejected();
     let sure = (1.0 - conclusions.level) * 100.0;
     let intervals = match conclusions.is_final {
         true => format!("Each interval holds at {sure:.1} %, so that all declared looks together hold at 95 %"),
@@ -66,7 +66,7 @@ fn how_sure(run: &ExperimentRun, conclusions: &Conclusions) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wakewatt_core::samples::experiment::{Effect, Metric};
+    use wakewatt_core::samples::experiment::{Arm, Effect, Metric};
 
     fn comparison(arm: &str, verdict: Word, ratio: f64) -> Comparison {
         let effect = Effect {
@@ -87,7 +87,9 @@ mod tests {
     }
 
     fn said(comparisons: Vec<Comparison>) -> Verdict {
-        let run = ExperimentRun { metrics: vec![Metric::latency("m", "m")], ..ExperimentRun::default() };
+        let arm = |id: &str| Arm { id: id.into(), title: id.into(), settings: vec![] };
+        let arms = std::iter::once("found").chain(comparisons.iter().map(|c| c.effect.arm.as_str())).map(arm).collect();
+        let run = ExperimentRun { arms, metrics: vec![Metric::latency("m", "m")], ..ExperimentRun::default() };
         let sentences = comparisons.iter().map(|c| format!("{} does so.", c.effect.arm)).collect();
         let conclusions =
             Conclusions { sentences, comparisons, level: 0.0078, is_final: true, ..Conclusions::default() };

@@ -80,7 +80,7 @@ fn what_would_help(run: &ExperimentRun) -> &'static str {
 
 /// What doctor turned: idle states, the governor, or both, and then first what has most at stake.
 pub(super) fn turned(evidence: &Evidence) -> Vec<&ExperimentRun> {
-    let (idle, frequency) = (evidence.experiment.as_ref(), choice::frequency_run(evidence));
+    let (idle, frequency) = (evidence.samples.experiment.as_ref(), choice::frequency_run(evidence));
     let is_frequency_first = || choice::experiments(evidence).first().is_some_and(|c| c.subject == Subject::Frequency);
     let both = if frequency.is_some() && is_frequency_first() { [frequency, idle] } else { [idle, frequency] };
     both.into_iter().flatten().collect()
@@ -98,7 +98,7 @@ fn of_turned(evidence: &Evidence) -> Verdict {
     let Some((run, others)) = runs.split_first() else {
         return without_experiment(evidence);
     };
-    if let (Some(conclusions), Some(planned)) = (&evidence.conclusions, &evidence.experiment) {
+    if let (Some(conclusions), Some(planned)) = (&evidence.samples.conclusions, &evidence.samples.experiment) {
         return study_verdict::of(planned, conclusions, warnings(planned));
     }
     let mut verdict = of_run(run);
@@ -147,7 +147,8 @@ fn numbers(run: &ExperimentRun, effect: &Effect) -> String {
         ratio_interval(effect.ratio_low, effect.ratio_high),
         plural(effect.n_pairs, "round")
     );
-    let of_arm = |arm: &str| median(counted(run, arm, &effect.metric).map(|(_, value)| value));
+    let metric = run.metric_at(&effect.metric);
+    let of_arm = |arm: &str| median(run.values(arm, metric?).map(|(_, value)| value));
     if let (Some(a), Some(b)) = (of_arm(&effect.baseline), of_arm(&effect.arm)) {
         text += &format!(", {} against {}", ns_rough(a), ns_rough(b));
     }
@@ -273,11 +274,10 @@ fn rounds_to_decide(effect: &Effect) -> Option<u64> {
 
 /// Another latency of the same comparison that decidedly points the other way, the same source's tail first.
 fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> {
-    let opposite = match primary.verdict {
-        Word::Higher => Word::Lower,
-        Word::Lower => Word::Higher,
-        _ => return None,
-    };
+    let opposite = primary.verdict.inverted();
+    if opposite == primary.verdict {
+        return None;
+    }
     let source = |id: &str| id.rsplit_once('.').map(|(what, _)| what.to_string());
     let mut against: Vec<&Effect> = run
         .effects
@@ -287,22 +287,19 @@ fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> {
         .collect();
     against.sort_by_key(|e| source(&e.metric) != source(&primary.metric));
     let effect = against.first()?;
-    let (slow_arm, value, low, high) = if opposite == Word::Lower {
-        (&effect.arm, 1.0 / effect.ratio, 1.0 / effect.ratio_high, 1.0 / effect.ratio_low)
-    } else {
-        (&effect.baseline, effect.ratio, effect.ratio_low, effect.ratio_high)
-    };
+    // From the slower arm.
+    let effect = if opposite == Word::Lower { effect.inverted() } else { (*effect).clone() };
     Some(format!(
         "{} goes the other way, {} times as long with {} (interval {} at 95 % over all looks)",
         metric(run, &effect.metric),
-        times(run, value, low, high),
-        arm(run, slow_arm),
-        ratio_interval(low, high)
+        times(run, effect.ratio, effect.ratio_low, effect.ratio_high),
+        arm(run, &effect.baseline),
+        ratio_interval(effect.ratio_low, effect.ratio_high)
     ))
 }
 
 fn how_sure(run: &ExperimentRun, effect: &Effect) -> String {
-    let pairs = pairs(run, effect);
+    let pairs = run.pairs_of(effect);
     let same = pairs.iter().filter(|(a, b)| (a > b) == (effect.ratio > 1.0)).count();
     let mut parts = Vec::new();
     if !pairs.is_empty() {
@@ -317,7 +314,7 @@ fn how_sure(run: &ExperimentRun, effect: &Effect) -> String {
         super::words::p_value(effect.p_value)
     ));
     parts.push("the order of the arms was drawn at random in every round".into());
-    let rejected = run.blocks.iter().filter(|b| b.rejected.is_some()).count();
+    let rejected = run.n_rejected();
     let disturbed = run.blocks.iter().filter(|b| b.rejected.is_none() && !b.disturbances.is_empty()).count();
     parts.push(match (rejected, disturbed) {
         (0, 0) => "no block was disturbed or thrown away".to_string(),
@@ -334,7 +331,7 @@ fn warnings(run: &ExperimentRun) -> Vec<String> {
                 .to_string(),
         );
     }
-    let rejected = run.blocks.iter().filter(|b| b.rejected.is_some()).count();
+    let rejected = run.n_rejected();
     if rejected * 4 > run.blocks.len() {
         let share = percent(rejected as f64 / run.blocks.len() as f64);
         warnings.push(format!("{share} of the blocks were thrown away; the reasons stand in the block table."));
@@ -345,7 +342,7 @@ fn warnings(run: &ExperimentRun) -> Vec<String> {
 fn without_experiment(evidence: &Evidence) -> Verdict {
     let not_done = evidence.not_done.iter().find(|n| n.step == Step::Experiment);
     let why = not_done.map_or("it was not asked for".to_string(), |n| n.why.to_string());
-    let as_found = evidence.wakeups.iter().find_map(|s| Some((s, s.latency.p50_ns()?)));
+    let as_found = evidence.samples.wakeups.iter().find_map(|s| Some((s, s.latency.p50_ns()?)));
     let sentence = match as_found {
         Some((sample, p50_ns)) => format!(
             "Nothing was proved: no experiment ran ({why}); as found, a {} wake-up takes {} at the median ({} samples), and how much of that is due to idle states this run cannot say.",
@@ -367,37 +364,16 @@ fn without_experiment(evidence: &Evidence) -> Verdict {
     }
 }
 
-/// The blocks of an arm that count: round and value.
-pub(super) fn counted<'a>(
-    run: &'a ExperimentRun,
-    arm: &'a str,
-    metric: &str,
-) -> impl Iterator<Item = (usize, f64)> + 'a {
-    let at = run.metrics.iter().position(|m| m.id == metric);
-    run.blocks
-        .iter()
-        .filter(move |b| b.arm == arm && b.rejected.is_none())
-        .filter_map(move |b| Some((b.round, b.values.get(at?).copied().flatten()?)))
-}
-
-/// Baseline and arm of every round that has both.
-pub(super) fn pairs(run: &ExperimentRun, effect: &Effect) -> Vec<(f64, f64)> {
-    let other: Vec<(usize, f64)> = counted(run, &effect.arm, &effect.metric).collect();
-    counted(run, &effect.baseline, &effect.metric)
-        .filter_map(|(round, a)| Some((a, other.iter().find(|(r, _)| *r == round)?.1)))
-        .collect()
-}
-
 /// Did the CPUs really sleep in this arm? Without counters the claim "sleeping" is not made.
 fn sleeps(run: &ExperimentRun, arm: &str) -> bool {
-    let blocks = run.blocks.iter().filter(|b| b.arm == arm && b.rejected.is_none());
+    let blocks = run.counted(arm);
     blocks.flat_map(|b| &b.idle).flat_map(|d| &d.states).any(|s| s.name != "POLL" && s.n_usage > 0 && s.time_ns > 0)
 }
 
 /// The state that took at least 95 % of an arm's idle entries, by the kernel's counters.
 fn slept_in(run: &ExperimentRun, arm: &str) -> Option<String> {
     let mut entries: Vec<(&str, u64)> = Vec::new();
-    let blocks = run.blocks.iter().filter(|b| b.arm == arm && b.rejected.is_none());
+    let blocks = run.counted(arm);
     for state in blocks.flat_map(|b| &b.idle).flat_map(|d| &d.states) {
         match entries.iter_mut().find(|(name, _)| *name == state.name) {
             Some((_, n)) => *n = n.saturating_add(state.n_usage),
@@ -423,7 +399,8 @@ fn arm(run: &ExperimentRun, id: &str) -> String {
 mod tests {
     use super::super::sample;
     use super::*;
-    use wakewatt_core::samples::busy::{QuietWait, Taken, WaitEnd};
+    use wakewatt_core::samples::busy::{QuietWait, WaitEnd};
+    use wakewatt_core::samples::taken::Taken;
 
     #[test]
     fn the_effect_is_said_with_its_interval_rounds_and_both_values() {
@@ -446,7 +423,7 @@ mod tests {
     #[test]
     fn a_cpu_that_never_slept_is_not_called_sleeping() {
         let mut report = sample::two_arms();
-        report.evidence.experiment.iter_mut().flat_map(|e| &mut e.blocks).for_each(|b| b.idle.clear());
+        report.evidence.samples.experiment.iter_mut().flat_map(|e| &mut e.blocks).for_each(|b| b.idle.clear());
         assert!(!report.verdict().sentence.contains("sleeping"));
     }
 
@@ -475,7 +452,7 @@ mod tests {
     fn no_difference_faster_and_empty_runs_have_their_own_words() {
         let mut report = sample::two_arms();
         let set = |report: &mut super::super::Report, word: Word, ratio: f64| {
-            let effect = &mut report.evidence.experiment.as_mut().unwrap().effects[0];
+            let effect = &mut report.evidence.samples.experiment.as_mut().unwrap().effects[0];
             (effect.verdict, effect.ratio, effect.ratio_low, effect.ratio_high) =
                 (word, ratio, ratio * 0.98, ratio * 1.02);
         };
@@ -483,7 +460,7 @@ mod tests {
         assert!(report.verdict().sentence.contains("within 5 % of equal"));
         set(&mut report, Word::Lower, 0.8);
         assert!(report.verdict().sentence.contains("makes it worse here"));
-        report.evidence.experiment.as_mut().unwrap().effects.clear();
+        report.evidence.samples.experiment.as_mut().unwrap().effects.clear();
         assert!(report.verdict().sentence.starts_with("Undecided: the experiment ended"));
     }
 
@@ -497,20 +474,20 @@ mod tests {
         }
         assert!(!verdict.sentence.contains("Nothing was proved"));
         let set = |report: &mut super::super::Report, word: Word| {
-            report.evidence.experiments[0].effects[0].verdict = word;
+            report.evidence.samples.experiments[0].effects[0].verdict = word;
             report.verdict()
         };
         assert_eq!(set(&mut report, Word::Undecided).kind, Kind::Undecided);
         assert!(set(&mut report, Word::Undecided).sentence.starts_with("Undecided: "));
         assert!(set(&mut report, Word::NoDifference).sentence.starts_with("No difference worth a change: "));
         // Both were turned.
-        report.evidence.experiment = sample::two_arms().evidence.experiment;
+        report.evidence.samples.experiment = sample::two_arms().evidence.samples.experiment;
         let sentence = report.verdict().sentence;
         assert!(
             sentence.starts_with("Sleeping CPUs make a wake-up") && sentence.contains(" Turned as well: No diff"),
             "{sentence}"
         );
-        report.evidence.experiments[0].after[0].1 = "powersave".into();
+        report.evidence.samples.experiments[0].after[0].1 = "powersave".into();
         assert!(report.verdict().warnings[0].contains("Not everything was put back"));
     }
 
@@ -520,7 +497,7 @@ mod tests {
         assert_eq!(quiet.busy, None);
         assert!(!quiet.sentence.contains("at least"), "{}", quiet.sentence);
         let mut report = sample::two_arms();
-        let run = report.evidence.experiment.as_mut().unwrap();
+        let run = report.evidence.samples.experiment.as_mut().unwrap();
         run.blocks.iter_mut().for_each(|b| b.taken = Some(Taken { steal_ratio: 0.3, foreign_ratio: Some(0.12) }));
         let n = run.blocks.len();
         let low = ratio(run.effects[0].ratio_low);
@@ -549,18 +526,18 @@ mod tests {
         let taken = Some(Taken { steal_ratio: 0.3, foreign_ratio: None });
         // A short busy run beside a long quiet one.
         let mut report = sample::two_arms();
-        let mut quiet = report.evidence.experiment.clone().unwrap();
-        let busy = report.evidence.experiment.as_mut().unwrap();
+        let mut quiet = report.evidence.samples.experiment.clone().unwrap();
+        let busy = report.evidence.samples.experiment.as_mut().unwrap();
         busy.blocks.iter_mut().for_each(|b| b.taken = taken);
         quiet.blocks.iter_mut().for_each(|b| b.taken = Some(Taken::default()));
         quiet.blocks = [quiet.blocks.clone(), quiet.blocks.clone()].concat();
-        let line = super::busy::line(&report.evidence, &[&quiet, report.evidence.experiment.as_ref().unwrap()]);
+        let line = super::busy::line(&report.evidence, &[&quiet, report.evidence.samples.experiment.as_ref().unwrap()]);
         assert!(line.is_some_and(|line| line.contains("The machine was busy") && !line.contains("near end")));
         // No bound is stated of what is undecided, and a study has no option to wait with.
         let mut report = sample::undecided();
-        report.evidence.experiment.as_mut().unwrap().blocks.iter_mut().for_each(|b| b.taken = taken);
+        report.evidence.samples.experiment.as_mut().unwrap().blocks.iter_mut().for_each(|b| b.taken = taken);
         assert!(!report.verdict().how_sure.contains("near end"));
-        report.evidence.conclusions = Some(Default::default());
+        report.evidence.samples.conclusions = Some(Default::default());
         let line = report.verdict().busy.unwrap();
         assert!(line.contains("busy") && !line.contains("--wait-quiet") && !line.contains("near end"), "{line}");
     }
@@ -582,7 +559,7 @@ mod tests {
     #[test]
     fn settings_left_behind_are_warned_of() {
         let mut report = sample::two_arms();
-        report.evidence.experiment.as_mut().unwrap().after[0].1 = "n/a".into();
+        report.evidence.samples.experiment.as_mut().unwrap().after[0].1 = "n/a".into();
         assert!(report.verdict().warnings[0].contains("Not everything was put back"));
     }
 }

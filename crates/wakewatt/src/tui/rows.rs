@@ -4,7 +4,7 @@ use super::filter::Filter;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use wakewatt_core::watch::document::CpuRate;
-use wakewatt_core::watch::summary::Summary;
+use wakewatt_core::watch::document::Summary;
 use wakewatt_core::watch::{Rates, Reading};
 
 /// Machines with more CPUs start grouped and folded.

@@ -187,20 +187,21 @@ fn no_canary_survives_a_run_file() {
         let mut value = serde_json::to_value(&run).unwrap();
         let mut n = 0;
         salt(&mut value, &mut n);
-        let mut salted: RunFile = serde_json::from_value(value).unwrap();
-        for sample in &mut salted.network {
+        value["schema"] = wakewatt_core::record::run_file::SCHEMA.into();
+        let mut salted = RunFile::read(&value.to_string()).unwrap();
+        for sample in &mut salted.samples.network {
             sample.peer = format!("{WORD}.example:7117");
         }
-        for sample in &mut salted.disk {
+        for sample in &mut salted.samples.disk {
             sample.target.path = format!("/{WORD}/with blank {WORD}");
             sample.target.device = Some(WORD.into());
         }
-        for load in &mut salted.load {
+        for load in &mut salted.samples.load {
             load.kind = wakewatt_core::samples::load::Kind::Command;
             load.title = format!("/opt/{WORD}/{WORD} --password {WORD}");
         }
-        let of_load = salted.load.iter_mut().flat_map(|l| &mut l.levels).filter_map(|l| l.energy.as_mut());
-        let energy = salted.energy.iter_mut().chain(of_load);
+        let of_load = salted.samples.load.iter_mut().flat_map(|l| &mut l.levels).filter_map(|l| l.energy.as_mut());
+        let energy = salted.samples.energy.iter_mut().chain(of_load);
         for meter in energy.flat_map(|e| &mut e.meters) {
             n_meters += 1;
             meter.meter = "command".into();
@@ -213,12 +214,12 @@ fn no_canary_survives_a_run_file() {
         for text in ["no address for {}bmc1: none", "{}bmc2.corp did not answer", "meter https://{}bmc2.corp/x"] {
             salted.chosen_because.push(text.replace("{}", WORD));
         }
-        if let Some(trace) = &mut salted.trace {
+        if let Some(trace) = &mut salted.samples.trace {
             trace.scope = format!("process 7 ({WORD})");
             trace.processes.iter_mut().for_each(|p| p.name = WORD.into());
         }
         // A path with blanks is known only from the member that holds it.
-        if !salted.disk.is_empty() {
+        if !salted.samples.disk.is_empty() {
             salted
                 .not_done
                 .push(NotDone::read(&format!("tcp to {WORD}.example:7117: refused; /{WORD}/with blank {WORD}: gone")));

@@ -13,13 +13,13 @@
 
 use super::effects::{self, EffectDifference};
 use super::quantities::{self, Measure, Quantity};
+use super::ratio;
 use super::residency::{self, Residency};
 use super::suspects::{self, Suspect};
 use super::{Comparison, compare};
 use crate::evidence::Evidence;
 use crate::samples::experiment::{Better, Verdict};
 use crate::samples::load::LoadRun;
-use crate::stats::paired::NEGLIGIBLE_RATIO;
 use crate::stats::unpaired;
 use serde::Serialize;
 
@@ -135,7 +135,7 @@ fn difference(a: &Quantity, b: &Quantity) -> SampleDifference {
         // Both ends at once: wider than needed, on purpose.
         (low, high) = (Some(b_low / a_high.max(1.0)), Some(b_high / a_low.max(1.0)));
     }
-    let verdict = low.zip(high).map_or(Verdict::Undecided, |(low, high)| verdict(low, high, p_value));
+    let verdict = low.zip(high).map_or(Verdict::Undecided, |(low, high)| ratio::verdict(low, high, p_value));
     let is_moved = matches!(verdict, Verdict::Higher | Verdict::Lower);
     let is_steady = a.shape_ns.zip(b.shape_ns).filter(|_| is_moved).map(|(a, b)| is_steady(&a, &b));
     let mut found = SampleDifference {
@@ -161,30 +161,10 @@ fn difference(a: &Quantity, b: &Quantity) -> SampleDifference {
     found
 }
 
-/// The house's words for an interval, with a test where there is one. Below 5 % either way is not worth a word, however
-/// sure: two runs drift by that.
-pub(super) fn verdict(low: f64, high: f64, p_value: Option<f64>) -> Verdict {
-    let is_proven = p_value.is_none_or(|p| p <= 0.05);
-    if low >= 1.0 / NEGLIGIBLE_RATIO && high <= NEGLIGIBLE_RATIO {
-        Verdict::NoDifference
-    } else if low > 1.0 && is_proven {
-        Verdict::Higher
-    } else if high < 1.0 && is_proven {
-        Verdict::Lower
-    } else {
-        Verdict::Undecided
-    }
-}
-
 fn is_steady(a: &[f64; 5], b: &[f64; 5]) -> bool {
     let moves: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
     let (low, high) = moves.iter().fold((f64::MAX, f64::MIN), |(l, h), m| (l.min(*m), h.max(*m)));
     moves[2] != 0.0 && high - low <= STEADY_RATIO * moves[2].abs()
-}
-
-/// Three digits that still show a small difference from 1.
-pub(super) fn show_ratio(ratio: f64) -> String {
-    if ratio >= 10.0 { format!("{ratio:.1}") } else { format!("{ratio:.2}") }
 }
 
 /// A difference of two rounded numbers has no third digit.
@@ -200,9 +180,9 @@ fn sentence(d: &SampleDifference) -> String {
     let (a, b) = (d.measure.show(d.a), d.measure.show(d.b));
     let interval = match d.ratio_low.zip(d.ratio_high) {
         Some((low, high)) => {
-            format!("; B is {} times A, 95 % interval {} to {}", show_ratio(d.ratio), show_ratio(low), show_ratio(high))
+            format!("; B is {} times A, {}", ratio::show(d.ratio), ratio::interval(low, high))
         }
-        None => format!("; B is {} times A, without an interval", show_ratio(d.ratio)),
+        None => format!("; B is {} times A, without an interval", ratio::show(d.ratio)),
     };
     // In an open loop the latency counts from the plan, which is more than the service time.
     let is_service = d.kind == "disk" && (d.id.contains(".closed") || d.id.contains(".service"));
@@ -303,12 +283,12 @@ fn cannot_conclude(
 /// Loads of one title whose transactions are not the same work.
 fn other_work(a: &Evidence, b: &Evidence) -> Option<String> {
     let other = |x: &&LoadRun| {
-        let same = b.load.iter().filter(|y| y.kind == x.kind && y.title == x.title);
+        let same = b.samples.load.iter().filter(|y| y.kind == x.kind && y.title == x.title);
         let theirs: Vec<u64> = same.filter_map(|y| y.work_units).collect();
         let ours = x.work_units?;
         (!theirs.is_empty() && !theirs.contains(&ours)).then(|| (ours, theirs[0]))
     };
-    let (title, (ours, theirs)) = a.load.iter().find_map(|x| Some((&x.title, other(&x)?)))?;
+    let (title, (ours, theirs)) = a.samples.load.iter().find_map(|x| Some((&x.title, other(&x)?)))?;
     Some(format!(
         "\"{title}\": a transaction is {ours} units of work in A and {theirs} in B, because each run found out by its own clock \
          what takes so long, so neither rates nor watts are compared. Repeat one with --work {ours}."

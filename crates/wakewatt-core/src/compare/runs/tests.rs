@@ -1,5 +1,6 @@
 //! Made-up runs and what is said of them.
 
+use crate::samples::Samples;
 use super::*;
 use crate::compare::quantities;
 use crate::distribution::Distribution;
@@ -67,14 +68,16 @@ fn loads_of_other_work_are_not_compared() {
         "window": { "start_at_ns": 0, "end_at_ns": 1_000_000_000 }, "n_planned": 500, "n_done": 500, "n_failed": 0,
         "per_s": 500.0, "parts": [], "cpu_ns": 1_000_000, "system_ns": 1, "cpus": [], "idle": [], "disturbances": [],
         "is_invalid": [] });
-    let evidence = |work_units| Evidence {
-        load: vec![LoadRun {
-            title: "steps, 500us a transaction".into(),
-            work_units: Some(work_units),
-            levels: vec![serde_json::from_value(level.clone()).unwrap()],
-            ..LoadRun::default()
-        }],
-        ..Evidence::default()
+    let evidence = |work_units| {
+        Evidence::of(Samples {
+            load: vec![LoadRun {
+                title: "steps, 500us a transaction".into(),
+                work_units: Some(work_units),
+                levels: vec![serde_json::from_value(level.clone()).unwrap()],
+                ..LoadRun::default()
+            }],
+            ..Samples::default()
+        })
     };
     let runs = |a, b| compare_runs(&evidence(a), &evidence(b)).runs.unwrap();
     let same = runs(1000, 1000);
@@ -89,10 +92,10 @@ fn loads_of_other_work_are_not_compared() {
     };
     assert_eq!(with(|_| {}), 2);
     let changed = with(|one| {
-        one.load[0].changes.push(Change { at_ns: 1, within_ns: 0, what: "governor".into() });
+        one.samples.load[0].changes.push(Change { at_ns: 1, within_ns: 0, what: "governor".into() });
     });
     assert_eq!(changed, 0, "before and after a change are not one quantity");
-    let drawn = with(|one| one.conclusions = Some(Conclusions::default()));
+    let drawn = with(|one| one.samples.conclusions = Some(Conclusions::default()));
     assert_eq!(drawn, 0, "a round that is kept for drawing is no measurement of the whole");
 }
 
@@ -114,12 +117,12 @@ fn host(kernel: &str, is_c6_disabled: bool) -> Snapshot {
 fn k3() -> (Evidence, Evidence) {
     let before = Evidence {
         facts: host("5.3.18-lp152", false),
-        disk: vec![disk(150_000.0, idle(800, 200), 1)],
+        samples: Samples { disk: vec![disk(150_000.0, idle(800, 200), 1)], ..Samples::default() },
         ..Evidence::default()
     };
     let after = Evidence {
         facts: host("5.14.17-default", false),
-        disk: vec![disk(180_000.0, idle(200, 800), 2)],
+        samples: Samples { disk: vec![disk(180_000.0, idle(200, 800), 2)], ..Samples::default() },
         ..Evidence::default()
     };
     (before, after)
@@ -158,7 +161,7 @@ fn a_change_that_stretches_is_not_steady() {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // made up
     let mixed =
         (0..20_000u32).map(|i| (150_000.0 + random.normal() * 4_000.0) as u64 + if i % 3 == 0 { 0 } else { 60_000 });
-    after.disk[0].latency = Distribution::from_ns(mixed.collect::<Vec<_>>());
+    after.samples.disk[0].latency = Distribution::from_ns(mixed.collect::<Vec<_>>());
     let found = runs(&before, &after);
     assert!(found.summary[0].contains("higher in B by"), "{}", found.summary[0]);
     assert_eq!(found.samples[0].is_steady, Some(false));
@@ -193,15 +196,20 @@ fn wakeup(p50_ns: f64, cpu: u32, seed: u64) -> WakeupSample {
 
 #[test]
 fn several_windows_get_an_interval_and_a_test() {
-    let run = |base: f64, seed: u64| Evidence {
-        wakeups: (0..6u32).map(|cpu| wakeup(base + f64::from(cpu) * 500.0, cpu, seed + u64::from(cpu))).collect(),
-        ..Evidence::default()
+    let run = |base: f64, seed: u64| {
+        Evidence::of(Samples {
+            wakeups: (0..6u32).map(|cpu| wakeup(base + f64::from(cpu) * 500.0, cpu, seed + u64::from(cpu))).collect(),
+            ..Samples::default()
+        })
     };
     let found = runs(&run(40_000.0, 1), &run(80_000.0, 50));
     let median = found.samples.iter().find(|d| d.id == "wakeup.timer.1ms.median").unwrap();
     assert_eq!((median.basis, median.n_windows, median.verdict), (Basis::Windows, [6, 6], Verdict::Higher));
     assert!(median.p_value.unwrap() < 0.01 && (median.ratio - 1.96).abs() < 0.1, "{median:?}");
-    let two = |run: Evidence| Evidence { wakeups: run.wakeups[..2].to_vec(), ..run };
+    let two = |mut run: Evidence| {
+        run.samples.wakeups.truncate(2);
+        run
+    };
     let few = runs(&two(run(40_000.0, 1)), &two(run(80_000.0, 50)));
     assert_eq!((few.samples[0].basis, few.samples[0].verdict), (Basis::FewWindows, Verdict::Higher));
     assert!(few.samples[0].sentence.contains("2 and 2 windows, all of their intervals together"));
@@ -227,7 +235,7 @@ fn a_number_without_an_interval_decides_nothing() {
             huge_ratio: None,
         };
         let memory = Some(MemorySample { bandwidth: vec![bandwidth], ..MemorySample::default() });
-        Evidence { memory, ..Evidence::default() }
+        Evidence::of(Samples { memory, ..Samples::default() })
     };
     let found = runs(&run(40.0), &run(20.0));
     assert_eq!((found.samples[0].basis, found.samples[0].verdict), (Basis::NoInterval, Verdict::Undecided));
@@ -278,9 +286,8 @@ fn experiment(default_ns: f64, poll_ns: f64, n_rounds: u32, seed: u64) -> Experi
 
 #[test]
 fn the_same_experiment_on_a_slower_machine_is_the_same_effect() {
-    let run = |default_ns, poll_ns, n, seed| Evidence {
-        experiment: Some(experiment(default_ns, poll_ns, n, seed)),
-        ..Evidence::default()
+    let run = |default_ns, poll_ns, n, seed| {
+        Evidence::of(Samples { experiment: Some(experiment(default_ns, poll_ns, n, seed)), ..Samples::default() })
     };
     // Twice as slow as a whole, five times the cost of sleep.
     let found = runs(&run(30_000.0, 6_000.0, 8, 1), &run(60_000.0, 12_000.0, 8, 2));
@@ -303,7 +310,7 @@ fn the_same_experiment_on_a_slower_machine_is_the_same_effect() {
 proptest! {
     #[test]
     fn swapped_runs_say_the_opposite(a in 1_000.0f64..1e6, b in 1_000.0f64..1e6) {
-        let run = |ns, seed| Evidence { wakeups: vec![wakeup(ns, 0, seed)], ..Evidence::default() };
+        let run = |ns, seed| Evidence::of(Samples { wakeups: vec![wakeup(ns, 0, seed)], ..Samples::default() });
         let (x, y) = (run(a, 1), run(b, 2));
         let (there, back) = (runs(&x, &y), runs(&y, &x));
         let opposite = |v| match v { Verdict::Higher => Verdict::Lower, Verdict::Lower => Verdict::Higher, same => same };

@@ -14,23 +14,9 @@ use super::host_file::{self, HostFileError};
 use super::mask::Names;
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
+use crate::samples::Samples;
 use crate::samples::busy::QuietWait;
-use crate::samples::cores::CoresSample;
-use crate::samples::disk::DiskSample;
-use crate::samples::energy::EnergySample;
-use crate::samples::experiment::ExperimentRun;
-use crate::samples::icmp::IcmpSample;
-use crate::samples::load::LoadRun;
-use crate::samples::memory::MemorySample;
-use crate::samples::network::NetworkSample;
 use crate::samples::not_done::NotDone;
-use crate::samples::speed::SpeedSample;
-use crate::samples::state_cost::StateCosts;
-use crate::samples::study::Conclusions;
-use crate::samples::timeline::Timeline;
-use crate::samples::traced::Traced;
-use crate::samples::wakeup::WakeupSample;
-use crate::samples::work::WorkSample;
 use serde::{Deserialize, Serialize};
 
 /// The name in the document's `schema`.
@@ -70,7 +56,7 @@ pub enum RunFileError {
 }
 
 /// What a run knew.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RunFile {
     /// When it was written, as `2026-11-21T09:00:00Z`.
     pub made_at: String,
@@ -78,57 +64,9 @@ pub struct RunFile {
     pub command: String,
     /// The facts: text of a `.host` file.
     pub host: String,
-    /// See [`Evidence::wakeups`].
-    #[serde(default)]
-    pub wakeups: Vec<WakeupSample>,
-    /// See [`Evidence::network`]; peers other than loopback are masked.
-    #[serde(default)]
-    pub network: Vec<NetworkSample>,
-    /// See [`Evidence::memory`].
-    #[serde(default)]
-    pub memory: Option<MemorySample>,
-    /// See [`Evidence::disk`].
-    #[serde(default)]
-    pub disk: Vec<DiskSample>,
-    /// See [`Evidence::disk_experiment`].
-    #[serde(default)]
-    pub disk_experiment: Option<ExperimentRun>,
-    /// See [`Evidence::load`].
-    #[serde(default)]
-    pub load: Vec<LoadRun>,
-    /// See [`Evidence::cores`].
-    #[serde(default)]
-    pub cores: Vec<CoresSample>,
-    /// See [`Evidence::icmp`]; peers are masked.
-    #[serde(default)]
-    pub icmp: Vec<IcmpSample>,
-    /// See [`Evidence::energy`].
-    #[serde(default)]
-    pub energy: Vec<EnergySample>,
-    /// See [`Evidence::speed`].
-    #[serde(default)]
-    pub speed: Vec<SpeedSample>,
-    /// See [`Evidence::idle_states`].
-    #[serde(default)]
-    pub idle_states: Vec<StateCosts>,
-    /// See [`Evidence::trace`].
-    #[serde(default)]
-    pub trace: Option<Traced>,
-    /// See [`Evidence::work`].
-    #[serde(default)]
-    pub work: Option<WorkSample>,
-    /// See [`Evidence::experiment`].
-    #[serde(default)]
-    pub experiment: Option<ExperimentRun>,
-    /// See [`Evidence::conclusions`].
-    #[serde(default)]
-    pub conclusions: Option<Conclusions>,
-    /// See [`Evidence::experiments`].
-    #[serde(default)]
-    pub experiments: Vec<ExperimentRun>,
-    /// See [`Evidence::timelines`].
-    #[serde(default)]
-    pub timelines: Vec<Timeline>,
+    /// What was measured.
+    #[serde(flatten)]
+    pub samples: Samples,
     /// See [`Evidence::chosen_because`].
     #[serde(default)]
     pub chosen_because: Vec<String>,
@@ -150,55 +88,10 @@ impl RunFile {
         command: &str,
         made_at: String,
     ) -> Result<RunFile, RunFileError> {
-        // Every field by name, so that a new kind of sample is not forgotten here.
-        let Evidence {
-            facts: _,
-            wakeups,
-            network,
-            memory,
-            disk,
-            disk_experiment,
-            load,
-            cores,
-            icmp,
-            energy,
-            speed,
-            idle_states,
-            trace,
-            work,
-            experiment,
-            conclusions,
-            experiments,
-            timelines,
-            chosen_because,
-            quiet_wait,
-            not_done,
-        } = evidence.clone();
-        let run = RunFile {
-            made_at,
-            command: command.into(),
-            host,
-            wakeups,
-            network,
-            memory,
-            disk,
-            disk_experiment,
-            load,
-            cores,
-            icmp,
-            energy,
-            speed,
-            idle_states,
-            trace,
-            work,
-            experiment,
-            conclusions,
-            experiments,
-            timelines,
-            chosen_because,
-            quiet_wait,
-            not_done,
-        };
+        // Every member by name, so that a new one is not forgotten here.
+        let Evidence { facts: _, samples, chosen_because, quiet_wait, not_done } = evidence.clone();
+        let command = command.into();
+        let run = RunFile { made_at, command, host, samples, chosen_because, quiet_wait, not_done };
         run.masked(&mut names)
     }
 
@@ -210,30 +103,8 @@ impl RunFile {
     /// Back to evidence; the facts are read again. `name` is what the facts call their origin.
     pub fn evidence(&self, name: &str) -> Result<Evidence, RunFileError> {
         let tree = host_file::read(&self.host, name)?;
-        let run = self.clone();
-        Ok(Evidence {
-            facts: Snapshot::read(&tree, |_| true),
-            wakeups: run.wakeups,
-            network: run.network,
-            memory: run.memory,
-            disk: run.disk,
-            disk_experiment: run.disk_experiment,
-            load: run.load,
-            cores: run.cores,
-            icmp: run.icmp,
-            energy: run.energy,
-            speed: run.speed,
-            idle_states: run.idle_states,
-            trace: run.trace,
-            work: run.work,
-            experiment: run.experiment,
-            conclusions: run.conclusions,
-            experiments: run.experiments,
-            timelines: run.timelines,
-            chosen_because: run.chosen_because,
-            quiet_wait: run.quiet_wait,
-            not_done: run.not_done,
-        })
+        let RunFile { made_at: _, command: _, host: _, samples, chosen_because, quiet_wait, not_done } = self.clone();
+        Ok(Evidence { facts: Snapshot::read(&tree, |_| true), samples, chosen_because, quiet_wait, not_done })
     }
 
     /// Does this look like a run file, rather than a `.host` file? Decided by the first character that is no blank.
@@ -244,8 +115,20 @@ impl RunFile {
     /// Reads the document.
     pub fn read(text: &str) -> Result<RunFile, RunFileError> {
         #[derive(Deserialize)]
-        struct Head {
+        struct Name {
             schema: Option<String>,
+        }
+        #[derive(Deserialize)]
+        struct Head {
+            made_at: String,
+            command: String,
+            host: String,
+            #[serde(default)]
+            chosen_because: Vec<String>,
+            #[serde(default)]
+            quiet_wait: Option<QuietWait>,
+            #[serde(default)]
+            not_done: Vec<NotDone>,
         }
         if text.len() > MAX_BYTES {
             return Err(RunFileError::TooLarge(text.len()));
@@ -253,14 +136,18 @@ impl RunFile {
         if !RunFile::is_one(text) {
             return Err(RunFileError::NotARunFile("it does not begin with {".into()));
         }
-        let head: Head = serde_json::from_str(text).map_err(|e| broken(&e))?;
-        match head.schema.as_deref() {
+        let name: Name = serde_json::from_str(text).map_err(|e| broken(&e))?;
+        match name.schema.as_deref() {
             Some(SCHEMA) => {}
             Some(name) if name.starts_with("wakewatt/run/") => return Err(RunFileError::Version(short(name))),
             Some(name) if name.starts_with("wakewatt/") => return Err(RunFileError::OtherDocument(short(name))),
             _ => return Err(RunFileError::NotARunFile("it has no \"schema\" of wakewatt".into())),
         }
-        serde_json::from_str(text).map_err(|e| broken(&e))
+        // Twice over the text: read as one, its samples would all be held in a form between before they are read.
+        let head: Head = serde_json::from_str(text).map_err(|e| broken(&e))?;
+        let samples: Samples = serde_json::from_str(text).map_err(|e| broken(&e))?;
+        let Head { made_at, command, host, chosen_because, quiet_wait, not_done } = head;
+        Ok(RunFile { made_at, command, host, samples, chosen_because, quiet_wait, not_done })
     }
 }
 

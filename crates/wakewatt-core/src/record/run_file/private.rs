@@ -7,27 +7,49 @@
 
 use super::{RunFile, RunFileError};
 use crate::record::mask::{Kind, Names};
+use crate::samples::Samples;
 use crate::samples::disk::DiskTarget;
 use crate::samples::energy::EnergySample;
 use crate::samples::load;
+use crate::samples::not_done::NotDone;
 use serde_json::Value;
 
 /// Masks the run.
-pub(super) fn mask(mut run: RunFile, names: &mut Names) -> Result<RunFile, RunFileError> {
-    members(&mut run, names);
-    // The facts are masked already, by the same names.
-    let host = std::mem::take(&mut run.host);
-    let command = run.command.clone();
-    let mut value = serde_json::to_value(&run).map_err(|e| RunFileError::Damaged(super::short(&e.to_string())))?;
+pub(super) fn mask(run: RunFile, names: &mut Names) -> Result<RunFile, RunFileError> {
+    // The facts are masked already, by the same names; the command and the hour name nobody.
+    let RunFile { made_at, command, host, mut samples, chosen_because, quiet_wait, not_done } = run;
+    members(&mut samples, names);
+    let value = serde_json::to_value((&samples, &chosen_because, &not_done));
+    let mut value = value.map_err(|e| RunFileError::Damaged(super::short(&e.to_string())))?;
     learn(&value, names);
     texts(&mut value, names);
-    let mut masked: RunFile = serde_json::from_value(value).map_err(|e| super::broken(&e))?;
-    (masked.host, masked.command) = (host, command);
-    Ok(masked)
+    let masked: (Samples, Vec<String>, Vec<NotDone>) = serde_json::from_value(value).map_err(|e| super::broken(&e))?;
+    let (samples, chosen_because, not_done) = masked;
+    Ok(RunFile { made_at, command, host, samples, chosen_because, quiet_wait, not_done })
 }
 
-fn members(run: &mut RunFile, names: &mut Names) {
-    let peers = run.network.iter_mut().map(|s| &mut s.peer).chain(run.icmp.iter_mut().map(|s| &mut s.peer));
+/// Every kind by name: one that is new is asked here whether a member of it holds a name and nothing else.
+fn members(samples: &mut Samples, names: &mut Names) {
+    let Samples {
+        wakeups: _,
+        network,
+        memory: _,
+        cores: _,
+        disk,
+        disk_experiment: _,
+        icmp,
+        speed: _,
+        idle_states: _,
+        work: _,
+        trace,
+        experiment: _,
+        conclusions,
+        experiments: _,
+        load,
+        energy,
+        timelines: _,
+    } = samples;
+    let peers = network.iter_mut().map(|s| &mut s.peer).chain(icmp.iter_mut().map(|s| &mut s.peer));
     for peer in peers.filter(|p| *p != "loopback") {
         let new = names.of(Kind::Host, peer);
         // The address alone may stand in a sentence, too.
@@ -36,23 +58,23 @@ fn members(run: &mut RunFile, names: &mut Names) {
         }
         *peer = new;
     }
-    for sample in &mut run.disk {
+    for sample in disk {
         target(&mut sample.target, names);
     }
-    for run in run.load.iter_mut().filter(|run| run.kind == load::Kind::Command) {
+    for run in load.iter_mut().filter(|run| run.kind == load::Kind::Command) {
         run.title = names.command(&run.title);
     }
-    let of_load = run.load.iter_mut().flat_map(|run| &mut run.levels).filter_map(|level| level.energy.as_mut());
-    for energy in run.energy.iter_mut().chain(of_load) {
-        meters(energy, names);
+    let of_load = load.iter_mut().flat_map(|run| &mut run.levels).filter_map(|level| level.energy.as_mut());
+    for sample in energy.iter_mut().chain(of_load) {
+        meters(sample, names);
     }
-    if let Some(trace) = &mut run.trace {
+    if let Some(trace) = trace {
         for row in &mut trace.processes {
             row.name = names.process(&row.name);
         }
         trace.scope = scope(&trace.scope, names);
     }
-    if let Some(folder) = run.conclusions.as_mut().and_then(|c| c.run_dir.as_mut()) {
+    if let Some(folder) = conclusions.as_mut().and_then(|c| c.run_dir.as_mut()) {
         *folder = names.path_in_text(folder);
     }
 }

@@ -1,8 +1,9 @@
 //! Tests of the run file: nothing is lost, nothing panics, and every error says what to try.
 
+use crate::samples::network::NetworkSample;
 use super::*;
 use crate::distribution::Distribution;
-use crate::samples::wakeup::WakeKind;
+use crate::samples::wakeup::{WakeKind, WakeupSample};
 use crate::samples::{IdleDelta, Scheduling, StateDelta, Window};
 use proptest::prelude::*;
 
@@ -58,9 +59,12 @@ fn written(run: &RunFile) -> String {
 
 fn evidence() -> Evidence {
     Evidence {
-        wakeups: vec![wakeup(WakeKind::Timer, (1..2000).collect(), 1)],
-        network: vec![network("loopback"), network("db7.example:7117"), network("10.1.2.3:7117")],
         not_done: vec![NotDone::named("tcp round trip to db7.example:7117", "refused")],
+        samples: Samples {
+            wakeups: vec![wakeup(WakeKind::Timer, (1..2000).collect(), 1)],
+            network: vec![network("loopback"), network("db7.example:7117"), network("10.1.2.3:7117")],
+            ..Samples::default()
+        },
         ..Evidence::default()
     }
 }
@@ -72,8 +76,8 @@ fn facts_are_read_again_and_samples_stay() {
     assert_eq!(back, run);
     let again = back.evidence("x.run").unwrap();
     assert_eq!(again.facts.cpus.online.get().unwrap().to_string(), "0-1");
-    assert_eq!((again.facts.origin.as_str(), again.wakeups.len()), ("x.run", 1));
-    assert_eq!(again.wakeups, evidence().wakeups);
+    assert_eq!((again.facts.origin.as_str(), again.samples.wakeups.len()), ("x.run", 1));
+    assert_eq!(again.samples.wakeups, evidence().samples.wakeups);
 }
 
 #[test]
@@ -81,7 +85,7 @@ fn peers_are_masked_wherever_they_stand() {
     let text = written(&run(&evidence()));
     assert!(!text.contains("db7") && !text.contains("10.1.2.3"), "{text}");
     let back = RunFile::read(&text).unwrap();
-    let peers: Vec<&str> = back.network.iter().map(|s| s.peer.as_str()).collect();
+    let peers: Vec<&str> = back.samples.network.iter().map(|s| s.peer.as_str()).collect();
     assert_eq!(peers, ["loopback", "peer-1", "peer-2"]);
     assert_eq!(back.not_done, [NotDone::named("tcp round trip to peer-1", "refused")]);
 }
@@ -91,7 +95,7 @@ fn what_is_unknown_is_ignored_and_what_is_missing_is_empty() {
     let text =
         format!(r#"{{"schema":"{SCHEMA}","made_at":"x","command":"doctor","host":"wakewatt-host 1\n","news":[1]}}"#);
     let run = RunFile::read(&text).unwrap();
-    assert!(run.wakeups.is_empty() && run.evidence("x").unwrap().facts.idle.states.is_empty());
+    assert!(run.samples.wakeups.is_empty() && run.evidence("x").unwrap().facts.idle.states.is_empty());
 }
 
 #[test]
@@ -146,7 +150,7 @@ proptest! {
     fn a_wakeup_survives(latencies in prop::collection::vec(1u64..10_000_000_000, 0..60), cpu in any::<u32>(), word in "\\PC{0,12}") {
         let mut sample = wakeup(WakeKind::Eventfd, latencies, cpu);
         sample.scheduling = Scheduling::Other(word.clone());
-        let run = RunFile { not_done: vec![NotDone::read(&word)], ..run(&Evidence { wakeups: vec![sample], ..Evidence::default() }) };
+        let run = RunFile { not_done: vec![NotDone::read(&word)], ..run(&Evidence::of(Samples { wakeups: vec![sample], ..Samples::default() })) };
         prop_assert_eq!(RunFile::read(&written(&run)).unwrap(), run);
     }
 

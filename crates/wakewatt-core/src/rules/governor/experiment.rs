@@ -116,6 +116,7 @@ mod tests {
     use super::super::super::Rule;
     use super::super::super::testing::{evidence, line, policy};
     use super::*;
+    use crate::samples::Samples;
     use crate::choice::testing::frequency_run;
 
     fn host(run: ExperimentRun) -> Evidence {
@@ -124,7 +125,7 @@ mod tests {
             ("scaling_governor", "ondemand"),
             ("scaling_available_governors", "ondemand performance"),
         ]);
-        Evidence { experiments: vec![run], ..evidence(&policy) }
+        Evidence { samples: Samples { experiments: vec![run], ..Samples::default() }, ..evidence(&policy) }
     }
 
     #[test]

@@ -6,11 +6,10 @@
 //! still in suspend, as do the kernel's tick counts.
 
 use super::counters::{Counters, CpuCounters, StateCounters};
-use super::document::{Cost, CpuRate, Machine, PackageRate, Rates, SensorRate, StateRate, ZoneRate};
+use super::document::{Cost, CpuRate, Machine, PackageRate, Rates, SensorRate, StateRate, Summary, ZoneRate};
 use super::layout::{CpuInfo, Layout, SensorKind, ZoneInfo};
 use super::reading::{Reading, Why, sum};
 use super::residency;
-use super::summary::Summary;
 use crate::cpuset::CpuSet;
 use crate::samples::Window;
 use crate::samples::energy::{MOST_UW, counter};

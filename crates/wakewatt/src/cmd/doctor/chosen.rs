@@ -92,7 +92,7 @@ pub(super) fn run(
             Subject::Frequency => {
                 let (plan, budget_ns) = frequency_plan(times.experiment_ns);
                 match crate::cmd::experiment::for_doctor(&plan, budget_ns, seed, interrupt) {
-                    Ok(study) => evidence.experiments.push(study.run),
+                    Ok(study) => evidence.samples.experiments.push(study.run),
                     Err(why) => {
                         let why = format!("on the frequency governor: {why:#}");
                         evidence.not_done.push(NotDone::new(Step::Experiment, why));

@@ -39,7 +39,7 @@ pub(super) fn run(seed: Option<u64>, cpu: u32, src: &dyn Source, evidence: &mut 
         let progress = Progress::start("doctor");
         progress.set(0.9, "measuring as found: disk reads");
         match bench::disk(&spec, &target, about.clone(), interrupt.flag(), src) {
-            Ok(slice) => evidence.disk.push(slice.sample),
+            Ok(slice) => evidence.samples.disk.push(slice.sample),
             Err(why) => return evidence.not_done.push(NotDone::new(Step::Disk, why.to_string())),
         }
     }
@@ -51,7 +51,7 @@ pub(super) fn run(seed: Option<u64>, cpu: u32, src: &dyn Source, evidence: &mut 
     let (warmup_ns, budget_ns) = (WARMUP_NS, BUDGET_NS);
     let plan = Plan { title: "disk experiment", warmup_ns, budget_ns, looks: Looks::quick(), seed: Some(seed) };
     match idle_experiment::run(&mut workload, plan, &evidence.facts, src, interrupt) {
-        Ok(run) => evidence.disk_experiment = Some(run),
+        Ok(run) => evidence.samples.disk_experiment = Some(run),
         Err(why) => evidence.not_done.push(NotDone::new(Step::DiskExperiment, why)),
     }
 }

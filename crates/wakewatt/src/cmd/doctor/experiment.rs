@@ -22,7 +22,7 @@ pub(super) fn run(
     interrupt: &Interrupt,
 ) {
     match attempt(seed, cpu, allowed, times, src, evidence, interrupt) {
-        Ok(run) => evidence.experiment = Some(run),
+        Ok(run) => evidence.samples.experiment = Some(run),
         Err(why) => evidence.not_done.push(NotDone::new(Step::Experiment, why)),
     }
 }

@@ -223,7 +223,7 @@ fn trace(args: &DoctorArgs, times: Times, src: &dyn Source, evidence: &mut Evide
     let progress = Progress::start("doctor");
     progress.set(0.0, "tracing the machine's own wake-ups");
     match of_machine(interrupt.lab(src, &progress), times.trace_ns) {
-        Ok(traced) => evidence.trace = Some(traced),
+        Ok(traced) => evidence.samples.trace = Some(traced),
         Err(why) => left_out(evidence, Step::Trace, format!("{why:#}").into()),
     }
 }
@@ -233,7 +233,7 @@ fn own_work(work: Result<bench::WorkWatch, bench::BenchError>, src: &dyn Source,
     match work {
         Ok(watch) => {
             std::thread::sleep(Duration::from_nanos(MIN_WORK_NS.saturating_sub(watch.length_ns())));
-            evidence.work = Some(watch.stop(src));
+            evidence.samples.work = Some(watch.stop(src));
         }
         Err(why) => left_out(evidence, Step::OwnWork, why.to_string().into()),
     }
@@ -249,7 +249,7 @@ fn probes(cpu: u32, allowed: &CpuSet, times: Times, src: &dyn Source, evidence: 
         }
         progress.set(at as f64 / 6.0, &format!("measuring as found: {} wake-up", kind.word()));
         match one_wakeup(kind, cpu, from_cpu, GAP_NS, times.probe_ns, src, interrupt) {
-            Ok(sample) => evidence.wakeups.push(sample),
+            Ok(sample) => evidence.samples.wakeups.push(sample),
             Err(why) => evidence.not_done.push(NotDone::named(format!("{} wake-up", kind.word()), why.to_string())),
         }
     }
@@ -273,7 +273,7 @@ fn probes(cpu: u32, allowed: &CpuSet, times: Times, src: &dyn Source, evidence: 
         match bench::round_trip(&spec, interrupt.flag(), src) {
             Ok(mut slice) => {
                 slice.sample.peer = "loopback".into();
-                evidence.network.push(slice.sample);
+                evidence.samples.network.push(slice.sample);
             }
             Err(why) => {
                 evidence.not_done.push(NotDone::named(format!("{} round trip", transport.word()), why.to_string()));
@@ -299,7 +299,7 @@ fn memory(allowed: &CpuSet, src: &dyn Source, evidence: &mut Evidence, interrupt
     let progress = Progress::start("doctor");
     progress.set(0.9, "measuring as found: memory");
     match super::measure::as_found(allowed, src, interrupt) {
-        Ok(sample) => evidence.memory = Some(sample),
+        Ok(sample) => evidence.samples.memory = Some(sample),
         Err(why) => left_out(evidence, Step::Memory, why.to_string().into()),
     }
 }
@@ -337,12 +337,12 @@ fn write_report(report: &Report, file: &Outlet) -> Result<()> {
 
 fn code(args: &DoctorArgs, report: &Report, interrupt: &Interrupt) -> Code {
     let evidence = &report.evidence;
-    let is_restored = [&evidence.experiment, &evidence.disk_experiment]
+    let is_restored = [&evidence.samples.experiment, &evidence.samples.disk_experiment]
         .into_iter()
         .flatten()
-        .chain(&evidence.experiments)
+        .chain(&evidence.samples.experiments)
         .all(wakewatt_core::samples::experiment::ExperimentRun::is_restored)
-        && evidence.idle_states.iter().all(|costs| costs.not_restored.is_empty());
+        && evidence.samples.idle_states.iter().all(|costs| costs.not_restored.is_empty());
     let limit = match args.fail_on.as_deref() {
         Some("problem") => Some(Weight::Problem),
         Some("risk") => Some(Weight::Risk),
@@ -359,7 +359,7 @@ fn code(args: &DoctorArgs, report: &Report, interrupt: &Interrupt) -> Code {
     } else if report.verdict().kind == verdict::Kind::NoExperiment
         && !args.read_only
         && report.evidence.facts.origin == "this machine"
-        && report.evidence.wakeups.is_empty()
+        && report.evidence.samples.wakeups.is_empty()
     {
         Code::CouldNotMeasure
     } else {

@@ -29,7 +29,7 @@ pub(super) fn look(has_bmc: bool, evidence: &mut Evidence, interrupt: &Interrupt
     let wanted = Wanted { machine: Some(Arc::new(Live::this_machine())), has_devices: has_bmc, ..Wanted::default() };
     let recorder = Recorder::start(power::find(&wanted, &names(has_bmc)), None, INTERVAL_NS, &[]);
     std::thread::sleep(LOOK);
-    evidence.energy.push(recorder.stop());
+    evidence.samples.energy.push(recorder.stop());
 }
 
 fn names(has_bmc: bool) -> Vec<String> {

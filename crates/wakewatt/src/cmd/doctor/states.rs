@@ -22,7 +22,7 @@ pub(super) fn speed_after_idle(cpu: Cpu, evidence: &mut Evidence, interrupt: &In
     progress.set(0.9, "measuring as found: speed after idle");
     let spec = SpeedSpec { idle: vec![(MS, 12), (100 * MS, 8)], has_vector: false, ..SpeedSpec::on(cpu) };
     match speed(&spec, interrupt.flag()) {
-        Ok(sample) => evidence.speed.push(sample),
+        Ok(sample) => evidence.samples.speed.push(sample),
         Err(why) => evidence.not_done.push(NotDone::new(Step::SpeedAfterIdle, why.to_string())),
     }
 }
@@ -41,7 +41,7 @@ pub(super) fn idle_states(
         return evidence.not_done.push(NotDone::new(Step::IdleStateCosts, why));
     }
     match idle::short(cpu, allowed, &evidence.facts, src, interrupt, &mut evidence.not_done) {
-        Ok(costs) => evidence.idle_states.push(costs),
+        Ok(costs) => evidence.samples.idle_states.push(costs),
         Err(why) => evidence.not_done.push(NotDone::new(Step::IdleStateCosts, format!("{why:#}"))),
     }
 }

@@ -20,7 +20,7 @@ use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::store::Disk;
 use wakewatt_lab::context::MachineClock;
-use wakewatt_lab::experiment::{self, Arms, Around, Design, History, KeptBlock, Moment, Rule, Workload, loads, pairs};
+use wakewatt_lab::experiment::{self, Arms, Around, Design, History, KeptBlock, Moment, Rule, Workload, loads};
 use wakewatt_lab::plan::Plan;
 use wakewatt_lab::run_folder::{Head, RunFolder};
 use wakewatt_lab::setting_arms::{DeviceLimit, ReadyArm, SettingArms, resolve_arms};
@@ -241,7 +241,7 @@ fn words(moment: &Moment, run: &ExperimentRun) -> String {
     }
     let judge = Judge { n_resamples: 300, ..Judge::new(run.seed) };
     let estimate = |arm: &wakewatt_core::samples::experiment::Arm| {
-        let pairs = pairs(run, 0, &arm.id);
+        let pairs = run.pairs(0, &arm.id);
         let is_enough = log_ratios(&pairs).len() >= 3;
         let effect = judge.effect("", "", &arm.id, &pairs).filter(|_| is_enough)?;
         Some(format!("{} x{:.2} ({:.2}-{:.2})", arm.id, effect.ratio, effect.ratio_low, effect.ratio_high))

@@ -32,6 +32,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::Samples;
 use wakewatt_core::samples::ended::How;
 use wakewatt_core::samples::study::Study;
 use wakewatt_host::input;
@@ -230,7 +231,11 @@ fn show(
     let title = format!("{}: {}", study.conclusions.name, study.conclusions.question);
     let Study { conclusions, run, loads } = study;
     let (experiment, conclusions) = (Some(run), Some(conclusions));
-    let evidence = Evidence { facts, experiment, conclusions, load: loads, ..Evidence::default() };
+    let evidence = Evidence {
+        facts,
+        samples: Samples { experiment, conclusions, load: loads, ..Samples::default() },
+        ..Evidence::default()
+    };
     // Before the page, which may fail: the run file can make it again.
     let own = saving.map_or(own, |saving| saving.finish_with(&evidence, own));
     let Some(page) = page else { return Ok(own) };

@@ -38,7 +38,7 @@ fn sentence(study: &Study, arm: &str) -> String {
         return format!(
             "{arm}: no verdict, because the run ended between two looks; so far {} is {} times that of {baseline} after {} ({} go on with it: wakewatt experiment resume).",
             primary.title,
-            three_digits(1.0 / effect.ratio),
+            three_digits(effect.inverted().ratio),
             blocks(effect.n_pairs),
             if study.run.ended.how == How::Interrupted { "interrupted;" } else { "it failed;" },
         );
@@ -134,7 +134,8 @@ fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
     let interval =
         |low: f64, high: f64| format!("({sure} {}-{}, {})", two_digits(low), two_digits(high), blocks(effect.n_pairs));
     // How many times the arm's value is the baseline's.
-    let (times, low, high) = (1.0 / effect.ratio, 1.0 / effect.ratio_high, 1.0 / effect.ratio_low);
+    let turned = effect.inverted();
+    let (times, low, high) = (turned.ratio, turned.ratio_low, turned.ratio_high);
     match effect.verdict {
         Verdict::NoDifference => format!(
             "and {baseline} differ by less than {} % in the {} ({sure} {}-{} times, {})",
@@ -179,7 +180,7 @@ fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
 
 /// A secondary metric that is shown to differ.
 fn change(metric: &Metric, effect: &Effect) -> String {
-    let times = 1.0 / effect.ratio;
+    let times = effect.inverted().ratio;
     let is_better = (metric.better == Better::Lower) == (times < 1.0);
     let word = if is_better { "improves" } else { "worsens" };
     format!("{word} the {} to {} times", metric.title, two_digits(times))

@@ -21,6 +21,7 @@ use serde::Serialize;
 use std::io::BufReader;
 use std::sync::Arc;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::Samples;
 use wakewatt_core::samples::load::{LoadRun, Overall};
 use wakewatt_host::live::Live;
 use wakewatt_host::power::Machine;
@@ -70,6 +71,6 @@ fn publish(run: LoadRun, is_json: bool, saving: Option<&Saving>) -> Result<Code>
         false => output::print(&text::text(&loaded)),
     };
     let own = output::settled(shown, Code::Fine);
-    let evidence = Evidence { load: vec![loaded.run], ..Evidence::default() };
+    let evidence = Evidence::of(Samples { load: vec![loaded.run], ..Samples::default() });
     Ok(saving.map_or(own, |saving| saving.finish_with(&evidence, own)))
 }

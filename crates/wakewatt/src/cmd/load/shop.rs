@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::Samples;
 use wakewatt_core::samples::load::{Ask, Length, LoadRun};
 use wakewatt_core::samples::not_done::NotDone;
 use wakewatt_core::samples::repeated;
@@ -130,7 +131,11 @@ pub fn run(args: &ShopArgs) -> Result<Code> {
         _ => Code::CouldNotMeasure,
     };
     let own = output::settled(shown, own);
-    let evidence = Evidence { load: vec![done.run], not_done: done.not_done, ..Evidence::default() };
+    let evidence = Evidence {
+        not_done: done.not_done,
+        samples: Samples { load: vec![done.run], ..Samples::default() },
+        ..Evidence::default()
+    };
     Ok(saving.map_or(own, |saving| saving.finish_with(&evidence, own)))
 }
 

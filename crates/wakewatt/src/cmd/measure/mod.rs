@@ -23,6 +23,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::Samples;
 use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
 use wakewatt_core::samples::Scheduling;
 use wakewatt_core::samples::cores::CoresSample;
@@ -124,17 +125,20 @@ impl Measured {
             not_done,
         } = self;
         Evidence {
-            wakeups: wakeups.clone(),
-            network: network.clone(),
-            icmp: icmp.clone(),
-            memory: memory.clone(),
-            disk: disk.clone(),
-            disk_experiment: disk_experiment.clone(),
-            cores: cores.clone(),
-            speed: speed.clone(),
-            idle_states: idle_states.clone(),
-            energy: power.iter().map(|p| p.sample.clone()).collect(),
             not_done: not_done.clone(),
+            samples: Samples {
+                wakeups: wakeups.clone(),
+                network: network.clone(),
+                icmp: icmp.clone(),
+                memory: memory.clone(),
+                disk: disk.clone(),
+                disk_experiment: disk_experiment.clone(),
+                cores: cores.clone(),
+                speed: speed.clone(),
+                idle_states: idle_states.clone(),
+                energy: power.iter().map(|p| p.sample.clone()).collect(),
+                ..Samples::default()
+            },
             ..Evidence::default()
         }
     }

@@ -64,7 +64,9 @@ pub(super) fn of(evidence: &Evidence) -> Vec<Table> {
     let mut all = vec![wakeups(evidence), network(evidence), disk(evidence)];
     all.extend(memory(evidence));
     all.extend([cores(evidence), speed(evidence), idle_states(evidence), load(evidence), power(evidence)]);
-    for (name, run) in [("experiment", &evidence.experiment), ("disk_experiment", &evidence.disk_experiment)] {
+    for (name, run) in
+        [("experiment", &evidence.samples.experiment), ("disk_experiment", &evidence.samples.disk_experiment)]
+    {
         all.extend(run.iter().map(|run| blocks(name, run)));
     }
     all.push(buckets(evidence));
@@ -74,7 +76,7 @@ pub(super) fn of(evidence: &Evidence) -> Vec<Table> {
 
 fn wakeups(evidence: &Evidence) -> Table {
     let mut table = Table::new("wakeups", &[&["kind", "cpu", "from_cpu", "gap_ns"], LATENCY, WINDOW].concat());
-    for s in &evidence.wakeups {
+    for s in &evidence.samples.wakeups {
         let head = vec![s.kind.word().into(), s.cpu.to_string(), or(s.from_cpu), s.gap_ns.to_string()];
         table.rows.push([head, latency(&s.latency), window(&s.window)].concat());
     }
@@ -84,7 +86,7 @@ fn wakeups(evidence: &Evidence) -> Table {
 fn network(evidence: &Evidence) -> Table {
     let head = ["transport", "peer", "part", "gap_ns", "n_sent", "n_lost"];
     let mut table = Table::new("network", &[&head, LATENCY, WINDOW].concat());
-    for s in &evidence.network {
+    for s in &evidence.samples.network {
         let mut row = |part: &str, d: &Distribution| {
             let sizes = [s.gap_ns.to_string(), s.n_sent.to_string(), s.n_lost.to_string()];
             let head = vec![s.transport.word().to_string(), s.peer.clone(), part.to_string()];
@@ -97,7 +99,7 @@ fn network(evidence: &Evidence) -> Table {
             row("wire", &split.wire);
         }
     }
-    for s in &evidence.icmp {
+    for s in &evidence.samples.icmp {
         let head = vec!["icmp".into(), s.peer.clone(), "round trip".into()];
         let sizes = vec![s.gap_ns.to_string(), s.n_sent.to_string(), s.n_lost.to_string()];
         table.rows.push([head, sizes, latency(&s.round_trip), window(&s.window)].concat());
@@ -109,7 +111,7 @@ fn disk(evidence: &Evidence) -> Table {
     let head =
         ["engine", "access", "block_bytes", "depth", "planned_per_s", "count_from", "reads_per_s", "cpu_ns_per_read"];
     let mut table = Table::new("disk", &[&head, LATENCY, WINDOW].concat());
-    for s in &evidence.disk {
+    for s in &evidence.samples.disk {
         let mut row = |from: &str, d: &Distribution| {
             let what = vec![s.engine.word().to_string(), s.access.word().to_string(), s.block_bytes.to_string()];
             let how = vec![s.depth.to_string(), or(s.planned_per_s), from.to_string()];
@@ -139,7 +141,7 @@ fn memory(evidence: &Evidence) -> [Table; 3] {
     let mut bandwidth = Table::new("memory_bandwidth", &columns);
     let columns = ["cpu_node", "memory_node", "latency_ns", "one_cpu_bytes_per_s", "all_cpus_bytes_per_s"];
     let mut matrix = Table::new("memory_matrix", &columns);
-    if let Some(sample) = &evidence.memory {
+    if let Some(sample) = &evidence.samples.memory {
         for c in &sample.latency {
             curves.rows.extend(c.points.iter().map(|p| {
                 let head = vec![c.pages.word().into(), c.cpu.to_string(), or(c.node), c.stride_bytes.to_string()];
@@ -164,7 +166,7 @@ fn memory(evidence: &Evidence) -> [Table; 3] {
 fn cores(evidence: &Evidence) -> Table {
     let columns = ["from_cpu", "to_cpu", "nearness", "best_ns", "median_ns", "low_ns", "high_ns", "n_batches"];
     let mut table = Table::new("cores", &columns);
-    for p in evidence.cores.iter().flat_map(|c| &c.pairs) {
+    for p in evidence.samples.cores.iter().flat_map(|c| &c.pairs) {
         let head = vec![p.from_cpu.to_string(), p.to_cpu.to_string(), p.nearness.words().into()];
         let times = [p.best_ns, p.median_ns, p.low_ns, p.high_ns].map(|v| v.to_string());
         table.rows.push([head, times.to_vec(), vec![p.n_batches.to_string()]].concat());
@@ -176,7 +178,7 @@ fn speed(evidence: &Evidence) -> Table {
     let columns =
         ["cpu", "idle_ns", "n_repeats", "n_ramped", "exit_median_ns", "ramp_median_ns", "slowest_ratio", "quantum_ns"];
     let mut table = Table::new("speed", &columns);
-    for s in &evidence.speed {
+    for s in &evidence.samples.speed {
         table.rows.extend(s.after.iter().map(|a| {
             let head = vec![s.cpu.to_string(), a.idle_ns.to_string(), a.n_repeats.to_string(), a.n_ramped.to_string()];
             let ramp = or(a.ramp.map(|r| r.median_ns));
@@ -190,7 +192,7 @@ fn idle_states(evidence: &Evidence) -> Table {
     let head =
         ["cpu", "state", "kind", "claimed_exit_ns", "claimed_residency_ns", "extra_median_ns", "not_entered_because"];
     let mut table = Table::new("idle_states", &[&head, LATENCY].concat());
-    for costs in &evidence.idle_states {
+    for costs in &evidence.samples.idle_states {
         for s in &costs.states {
             for wake in &s.wakes {
                 let head = vec![costs.cpu.to_string(), s.name.clone(), wake.kind.word().into()];
@@ -221,7 +223,7 @@ fn load(evidence: &Evidence) -> Table {
     ];
     let tail = ["invalid_because"];
     let mut table = Table::new("load", &[&head, LATENCY, WINDOW, &tail].concat());
-    for (at, run) in evidence.load.iter().enumerate() {
+    for (at, run) in evidence.samples.load.iter().enumerate() {
         for level in &run.levels {
             let ask = format!("{:?}", level.ask);
             let rates = [or(level.target_per_s), level.per_s.to_string(), or(level.figure.map(|f| f.value))];
@@ -240,7 +242,7 @@ fn load(evidence: &Evidence) -> Table {
 fn power(evidence: &Evidence) -> Table {
     let head = ["meter", "is_chosen", "covers", "mean_uw", "energy_uj", "why_not"];
     let mut table = Table::new("power", &[&head, WINDOW].concat());
-    for sample in &evidence.energy {
+    for sample in &evidence.samples.energy {
         table.rows.extend(sample.meters.iter().map(|m| {
             let is_chosen = sample.chosen.as_ref() == Some(&m.meter);
             let total = m.total.as_ref();
@@ -279,11 +281,11 @@ fn buckets(evidence: &Evidence) -> Table {
         };
         table.rows.extend(d.buckets.iter().map(line));
     };
-    evidence.wakeups.iter().enumerate().for_each(|(at, s)| add("wakeups", at, &s.latency));
-    evidence.network.iter().enumerate().for_each(|(at, s)| add("network round trip", at, &s.round_trip));
-    evidence.icmp.iter().enumerate().for_each(|(at, s)| add("icmp round trip", at, &s.round_trip));
-    evidence.disk.iter().enumerate().for_each(|(at, s)| add("disk", at, &s.latency));
-    let levels = evidence.load.iter().flat_map(|run| &run.levels);
+    evidence.samples.wakeups.iter().enumerate().for_each(|(at, s)| add("wakeups", at, &s.latency));
+    evidence.samples.network.iter().enumerate().for_each(|(at, s)| add("network round trip", at, &s.round_trip));
+    evidence.samples.icmp.iter().enumerate().for_each(|(at, s)| add("icmp round trip", at, &s.round_trip));
+    evidence.samples.disk.iter().enumerate().for_each(|(at, s)| add("disk", at, &s.latency));
+    let levels = evidence.samples.load.iter().flat_map(|run| &run.levels);
     levels.enumerate().for_each(|(at, level)| level.latency.iter().for_each(|d| add("load", at, d)));
     table
 }

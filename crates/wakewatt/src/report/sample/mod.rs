@@ -11,12 +11,12 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::plan::{Plan, Step};
 use wakewatt_core::rules::{Answer, Basis, Confidence, Cost, Finding, Ruling, Weight};
-use wakewatt_core::samples::busy::Taken;
+use wakewatt_core::samples::taken::Taken;
 use wakewatt_core::samples::ended::Ended;
 use wakewatt_core::samples::experiment::{Arm, Block, Effect, ExperimentRun, Metric, PooledArm, Verdict};
 use wakewatt_core::samples::not_done::{self, NotDone};
 use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
-use wakewatt_core::samples::{IdleDelta, Scheduling, StateDelta, Window};
+use wakewatt_core::samples::{IdleDelta, Samples, Scheduling, StateDelta, Window};
 use wakewatt_core::source::Tree;
 use wakewatt_core::stats::distribution::Distribution;
 
@@ -115,7 +115,7 @@ pub fn governor() -> Report {
     run.after = run.before.clone();
     let mut report = report("governor turned", SERVER, None);
     report.evidence.not_done.retain(|n| n.step != not_done::Step::Experiment);
-    report.evidence.experiments = vec![run];
+    report.evidence.samples.experiments = vec![run];
     let policy: String = [
         ("affected_cpus", "0 1"),
         ("related_cpus", "0 1"),
@@ -139,25 +139,26 @@ pub fn read_only() -> Report {
 pub fn everything() -> Report {
     let mut report = three_arms();
     report.title = "SYNTHETIC everything".into();
-    report.evidence = Evidence { facts: report.evidence.facts, experiment: report.evidence.experiment, ..samples() };
+    report.evidence.samples = Samples { experiment: report.evidence.samples.experiment, ..samples() };
+    report.evidence.not_done.clear();
     report
 }
 
 /// A load run alone, and no meter.
 pub fn load_without_meter() -> Report {
     let mut report = report("load without meter", SERVER, None);
-    report.evidence.load = load::without_meter();
+    report.evidence.samples.load = load::without_meter();
     report
 }
 
 /// The same load again and again while somebody changed a setting.
 pub fn repeated_load() -> Report {
     let mut report = report("repeated load", SERVER, None);
-    report.evidence.load = vec![load::repeated()];
+    report.evidence.samples.load = vec![load::repeated()];
     report
 }
 
-fn samples() -> Evidence {
+fn samples() -> Samples {
     let disk = [DEFAULT, POLL].map(|s| Shape { p50_ns: s.p50_ns * 2.4, ..s });
     let mut disk_experiment = experiment(&disk, 8);
     disk_experiment.metrics = vec![
@@ -169,7 +170,7 @@ fn samples() -> Evidence {
     }
     let mut more = experiment(&[DEFAULT, POLL], 8);
     more.metrics[0].title = "wake-up by eventfd, median".into();
-    Evidence {
+    Samples {
         load: load::steps().into_iter().chain(load::shop()).collect(),
         memory: Some(server::memory()),
         cores: vec![server::cores()],
@@ -180,7 +181,7 @@ fn samples() -> Evidence {
         experiments: vec![more],
         energy: vec![server::energy()],
         timelines: vec![server::timeline()],
-        ..Evidence::default()
+        ..Samples::default()
     }
 }
 
@@ -223,7 +224,12 @@ fn report(name: &str, states: &[(&str, u64, u64)], experiment: Option<Experiment
         })
         .collect();
     let facts = Snapshot::read(&Tree::from_text(&machine(states)), |_| true);
-    let evidence = Evidence { facts, wakeups, experiment, not_done, ..Evidence::default() };
+    let evidence = Evidence {
+        facts,
+        not_done,
+        samples: Samples { wakeups, experiment, ..Samples::default() },
+        ..Evidence::default()
+    };
     Report::new(format!("SYNTHETIC {name}"), "2026-11-21 09:00 UTC", evidence, rulings())
 }
 

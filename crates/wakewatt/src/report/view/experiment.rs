@@ -13,7 +13,7 @@ use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Unit, Ve
 pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
     let main = verdict::turned(evidence).into_iter().next();
     let Some((run, primary)) = main.and_then(|run| Some((run, run.metrics.first()?))) else {
-        let as_found = evidence.wakeups.iter().take(3).filter_map(|s| {
+        let as_found = evidence.samples.wakeups.iter().take(3).filter_map(|s| {
             Some(Headline {
                 value: words::ns_rough(s.latency.p50_ns()? as f64),
                 name: format!("{} wake-up, median", s.kind.word()),
@@ -31,7 +31,7 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
         .iter()
         .enumerate()
         .filter_map(|(i, arm)| {
-            let values: Vec<f64> = verdict::counted(run, &arm.id, &primary.id).map(|(_, v)| v).collect();
+            let values: Vec<f64> = run.values(&arm.id, 0).map(|(_, v)| v).collect();
             Some(Headline {
                 value: words::value_rough(primary.unit, words::median(values.iter().copied())?),
                 name: arm.title.clone(),
@@ -42,7 +42,7 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
         })
         .collect();
     // Of many arms the first other one's ratio is none to stand out.
-    let is_told = evidence.conclusions.is_none() || run.arms.len() <= 2;
+    let is_told = evidence.samples.conclusions.is_none() || run.arms.len() <= 2;
     if let Some(effect) = run.primary().filter(|_| is_told) {
         all.push(Headline {
             value: match verdict::stated(run, effect.ratio, effect.ratio_low, effect.ratio_high) {

@@ -25,7 +25,7 @@ struct Use {
 pub(super) fn tables(evidence: &Evidence) -> Vec<Table> {
     let found = evidence.facts.idle.tables();
     let mut names = heads(&["state", "allowed", "claimed exit", "claimed residency"]);
-    let run = evidence.experiment.as_ref();
+    let run = evidence.samples.experiment.as_ref();
     for arm in run.iter().flat_map(|r| &r.arms) {
         names.push(format!("in arm {}", arm.id));
     }

@@ -141,7 +141,7 @@ pub(super) fn of(report: &Report) -> View {
     let verdict = report.verdict();
     let evidence = &report.evidence;
     let zero_at_ns = zero_at_ns(report);
-    let experiment = evidence.experiment.as_ref().map(|run| experiment::view(run, "", zero_at_ns));
+    let experiment = evidence.samples.experiment.as_ref().map(|run| experiment::view(run, "", zero_at_ns));
     let (mut findings, mut no, mut cannot_tell) = (Vec::new(), Vec::new(), Vec::new());
     for ruling in &report.rulings {
         let ruled = |because: &str, try_this: Option<&String>| Ruled {
@@ -169,7 +169,7 @@ pub(super) fn of(report: &Report) -> View {
         headlines: experiment::headlines(evidence),
         is_restored: is_restored(evidence),
         experiment,
-        trace: evidence.trace.as_ref().map(|traced| super::trace::view::of(traced, false)),
+        trace: evidence.samples.trace.as_ref().map(|traced| super::trace::view::of(traced, false)),
         idle_tables: idle::tables(evidence),
         sections: sections(evidence, zero_at_ns),
         how_to_apply: findings.iter().any(|f| !f.commands.is_empty()).then_some(HOW_TO_APPLY),
@@ -188,28 +188,28 @@ fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
     let mut all: Vec<Section> = study::section(evidence).into_iter().collect();
     all.extend(load::sections(evidence));
     all.extend(timeline::section(evidence));
-    for (i, run) in evidence.experiments.iter().enumerate() {
+    for (i, run) in evidence.samples.experiments.iter().enumerate() {
         let title = run.metrics.first().map_or("Experiment".to_string(), |m| format!("Experiment: {}", m.title));
         all.push(experiment::section(run, &format!("experiment-{i}-"), &title, zero_at_ns));
     }
-    if let Some(run) = &evidence.disk_experiment {
+    if let Some(run) = &evidence.samples.disk_experiment {
         all.push(experiment::section(run, "disk-experiment-", "Disk reads under each setting", zero_at_ns));
     }
-    all.extend(costs::section(&evidence.idle_states));
-    all.extend(ramp::section(&evidence.speed));
-    all.extend(evidence.memory.as_ref().and_then(memory::section));
-    all.extend(cores::section(&evidence.cores));
-    all.extend(disk::section(&evidence.disk));
-    all.extend(energy::section(&evidence.energy));
+    all.extend(costs::section(&evidence.samples.idle_states));
+    all.extend(ramp::section(&evidence.samples.speed));
+    all.extend(evidence.samples.memory.as_ref().and_then(memory::section));
+    all.extend(cores::section(&evidence.samples.cores));
+    all.extend(disk::section(&evidence.samples.disk));
+    all.extend(energy::section(&evidence.samples.energy));
     all
 }
 
 /// The first moment anything was measured: windows are counted from it.
 fn zero_at_ns(report: &Report) -> u64 {
     let evidence = &report.evidence;
-    let blocks = evidence.experiment.iter().flat_map(|run| &run.blocks).map(|b| b.window);
-    let wakeups = evidence.wakeups.iter().map(|s| s.window);
-    let network = evidence.network.iter().map(|s| s.window);
+    let blocks = evidence.samples.experiment.iter().flat_map(|run| &run.blocks).map(|b| b.window);
+    let wakeups = evidence.samples.wakeups.iter().map(|s| s.window);
+    let network = evidence.samples.network.iter().map(|s| s.window);
     blocks.chain(wakeups).chain(network).map(|w| w.start_at_ns).min().unwrap_or(0)
 }
 
@@ -273,7 +273,7 @@ fn chosen(evidence: &Evidence) -> String {
 /// What was not done, then every file that is there and could not be used.
 fn not_seen(report: &Report) -> Vec<String> {
     let mut all: Vec<String> = report.evidence.not_done.iter().map(ToString::to_string).collect();
-    for sample in &report.evidence.network {
+    for sample in &report.evidence.samples.network {
         if let Err(why) = &sample.split {
             all.push(format!("split of the {} round trip: {why}", sample.transport.word()));
         }

@@ -78,13 +78,13 @@ pub(super) fn as_found(evidence: &Evidence, zero_at_ns: u64) -> Table {
         row.extend(distribution_cells(d));
         rows.push(row);
     };
-    for s in &evidence.wakeups {
+    for s in &evidence.samples.wakeups {
         let from = s.from_cpu.map_or("own timer".to_string(), |c| format!("from CPU {c}"));
         let how =
             format!("CPU {} {from}, pause {}, {} late starts", s.cpu, words::ns(s.gap_ns as f64), s.n_late_starts);
         push(format!("{} wake-up", s.kind.word()), how, &s.window, &s.latency);
     }
-    for s in &evidence.network {
+    for s in &evidence.samples.network {
         let cpu = |c: Option<u32>| c.map_or("any CPU".to_string(), |c| format!("CPU {c}"));
         let how = format!(
             "{} to {} ({}), pause {}, {} of {} lost",
@@ -135,7 +135,7 @@ pub(super) fn sheet_table(title: &str, sheet: &Sheet) -> Table {
 pub(super) fn method(evidence: &Evidence, zero_at_ns: u64) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Vec::new();
     let mut say = |head: &str, text: String| all.push((head.into(), text));
-    if let Some(run) = &evidence.experiment {
+    if let Some(run) = &evidence.samples.experiment {
         let start = run.blocks.iter().map(|b| b.window.start_at_ns).min().unwrap_or(0);
         let end = run.blocks.iter().map(|b| b.window.end_at_ns).max().unwrap_or(0);
         let lengths = run.blocks.iter().map(|b| b.window.length_ns() as f64);
@@ -161,7 +161,7 @@ pub(super) fn method(evidence: &Evidence, zero_at_ns: u64) -> Vec<(String, Strin
         );
     }
     let mut how: Vec<String> = Vec::new();
-    for s in &evidence.wakeups {
+    for s in &evidence.samples.wakeups {
         let text = format!(
             "{}; one clock read costs {} and is not subtracted",
             scheduling(&s.scheduling),
@@ -171,7 +171,7 @@ pub(super) fn method(evidence: &Evidence, zero_at_ns: u64) -> Vec<(String, Strin
             how.push(text);
         }
     }
-    for s in &evidence.network {
+    for s in &evidence.samples.network {
         let text = scheduling(&s.scheduling);
         if !how.iter().any(|h| h.starts_with(&text)) {
             how.push(text);

@@ -11,7 +11,7 @@ use wakewatt_core::samples::study::{AaNoise, Comparison, Conclusions};
 
 /// The section, where there was a plan.
 pub(super) fn section(evidence: &Evidence) -> Option<Section> {
-    let (conclusions, run) = (evidence.conclusions.as_ref()?, evidence.experiment.as_ref()?);
+    let (conclusions, run) = (evidence.samples.conclusions.as_ref()?, evidence.samples.experiment.as_ref()?);
     let mut out = Section { is_result: true, ..Section::new("What the experiment says") };
     let host = &conclusions.host;
     out.intro.push(format!("{} On {}, Linux {}, {}.", conclusions.question, host.name, host.kernel, host.cpus));
@@ -42,18 +42,13 @@ fn comparisons(run: &ExperimentRun, conclusions: &Conclusions) -> Table {
     let row = |c: &Comparison| {
         let e = &c.effect;
         let unit = metric(run, &e.metric).unit;
+        let turned = e.inverted();
         vec![
             metric_title(run, &e.metric),
             e.arm.clone(),
             in_a_word(c).into(),
-            // The other way round than the effect: how many times the baseline's value the arm's is.
-            format!(
-                "{} ({})",
-                words::ratio(1.0 / e.ratio),
-                words::ratio_interval(1.0 / e.ratio_high, 1.0 / e.ratio_low)
-            ),
-            // Never "-0".
-            words::value(unit, 0.0 - e.difference),
+            format!("{} ({})", words::ratio(turned.ratio), words::ratio_interval(turned.ratio_low, turned.ratio_high)),
+            words::value(unit, turned.difference),
             words::p_value(e.p_value),
             e.n_pairs.to_string(),
             c.detectable_ratio.map_or("–".into(), |r| words::percent(r - 1.0)),
@@ -119,6 +114,7 @@ fn skipped(conclusions: &Conclusions) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wakewatt_core::samples::Samples;
     use wakewatt_core::samples::experiment::{Arm, Effect, Metric};
     use wakewatt_core::samples::study::{Rejected, Skipped};
 
@@ -165,8 +161,9 @@ mod tests {
             metrics: vec![Metric::latency("m", "wake-up")],
             ..ExperimentRun::default()
         };
-        assert!(section(&Evidence { experiment: Some(run.clone()), ..Evidence::default() }).is_none());
-        let evidence = Evidence { experiment: Some(run), conclusions: Some(conclusions), ..Evidence::default() };
+        assert!(section(&Evidence::of(Samples { experiment: Some(run.clone()), ..Samples::default() })).is_none());
+        let evidence =
+            Evidence::of(Samples { experiment: Some(run), conclusions: Some(conclusions), ..Samples::default() });
         let section = section(&evidence).unwrap();
         let table = &section.tables[0];
         assert!(table.caption.contains("99.2 %") && table.caption.contains("arm found"), "{}", table.caption);

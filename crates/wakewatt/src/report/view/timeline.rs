@@ -15,7 +15,7 @@ use wakewatt_core::samples::timeline::{Moment, Timeline};
 /// The section: timelines that were made as such, and those of loads that asked the same several times. None without values.
 pub(super) fn section(evidence: &Evidence) -> Option<Section> {
     let all = of_loads(evidence);
-    let timelines: Vec<&Timeline> = evidence.timelines.iter().chain(&all).collect();
+    let timelines: Vec<&Timeline> = evidence.samples.timelines.iter().chain(&all).collect();
     let title = if timelines.iter().any(|t| !t.changes.is_empty()) { "Before and after" } else { "Over time" };
     let mut out = Section { is_result: true, ..Section::new(title) };
     for (i, timeline) in timelines.into_iter().enumerate() {
@@ -73,7 +73,7 @@ pub(super) fn section(evidence: &Evidence) -> Option<Section> {
 
 /// Where several loads ran, each timeline says whose it is.
 fn of_loads(evidence: &Evidence) -> Vec<Timeline> {
-    let repeated = || evidence.load.iter().filter(|run| run.is_repeated());
+    let repeated = || evidence.samples.load.iter().filter(|run| run.is_repeated());
     let name = |mut timeline: Timeline, run: &LoadRun| {
         if repeated().count() > 1 {
             timeline.title = format!("{}, {}", timeline.title, run.title);
@@ -126,12 +126,12 @@ mod tests {
         );
 
         let mut calm = report.evidence.clone();
-        calm.load[0].changes.clear();
+        calm.samples.load[0].changes.clear();
         assert_eq!(section(&calm).unwrap().title, "Over time");
-        calm.load.push(calm.load[0].clone());
-        calm.load[1].changes.push(Change { at_ns: 1, within_ns: 0, what: "x".into() });
+        calm.samples.load.push(calm.samples.load[0].clone());
+        calm.samples.load[1].changes.push(Change { at_ns: 1, within_ns: 0, what: "x".into() });
         assert!(section(&calm).unwrap().figures[0].title.starts_with("Median latency, shop"));
-        calm.load.iter_mut().for_each(|run| run.levels.truncate(1));
+        calm.samples.load.iter_mut().for_each(|run| run.levels.truncate(1));
         assert!(section(&calm).is_none(), "asked once");
     }
 }

@@ -7,7 +7,7 @@ use ratatui::symbols::border;
 use ratatui::text::Span;
 use wakewatt_core::watch::Reading;
 use wakewatt_core::watch::layout::StateInfo;
-use wakewatt_core::watch::summary::Summary;
+use wakewatt_core::watch::document::Summary;
 
 /// One kind of time: its character, colour, name and share.
 pub(super) struct Part {

@@ -39,7 +39,8 @@ pub(super) fn sections(evidence: &Evidence) -> Vec<Section> {
         (Kind::Command, "command", "The command under test"),
     ];
     let section = |(kind, id, title): (Kind, &'static str, &str)| {
-        let runs: Vec<&LoadRun> = evidence.load.iter().filter(|r| r.kind == kind && !r.levels.is_empty()).collect();
+        let runs: Vec<&LoadRun> =
+            evidence.samples.load.iter().filter(|r| r.kind == kind && !r.levels.is_empty()).collect();
         let all = names(&runs).into_iter().zip(&runs).enumerate();
         let all = all.map(|(index, (name, run))| Named { name, index, run }).collect();
         let runs = Runs { kind, id, all };

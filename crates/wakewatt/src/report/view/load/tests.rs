@@ -23,7 +23,7 @@ fn every_figure_of_the_study_is_there_and_its_table_has_the_levels() {
     assert!(!ids.contains(&"shop-proportionality"), "there is no 100 % of a shop");
     let table = find(&all[0], "load-watts").unwrap().table.as_ref().unwrap();
     assert_eq!((table.rows.len(), table.heads[1].as_str()), (11, "performance"));
-    let run = &evidence().load[0];
+    let run = &evidence().samples.load[0];
     let drawn = &table.rows.last().unwrap()[1];
     assert_eq!(*drawn, Show::Watts.text(run.at_share(1.0).and_then(watts).unwrap()), "the sample's own number");
 }
@@ -56,11 +56,11 @@ fn without_a_meter_there_is_a_sentence_and_no_figure_of_watts() {
 #[test]
 fn one_run_of_one_level_and_absurd_levels_are_drawn_without_panic() {
     let mut evidence = evidence();
-    evidence.load.truncate(1);
-    evidence.load[0].levels.truncate(1);
+    evidence.samples.load.truncate(1);
+    evidence.samples.load[0].levels.truncate(1);
     let text = format!("{:?}", sections(&evidence));
     assert!(!text.contains("NaN"));
-    for level in &mut evidence.load[0].levels {
+    for level in &mut evidence.samples.load[0].levels {
         level.per_s = f64::NAN;
         level.load_average = Some(f64::INFINITY);
         level.ask = Ask::Share(f64::NAN);
@@ -70,7 +70,7 @@ fn one_run_of_one_level_and_absurd_levels_are_drawn_without_panic() {
     }
     let text = format!("{:?}", sections(&evidence));
     assert!(!text.contains("\"NaN") && !text.contains(">NaN"), "{text}");
-    evidence.load[0].levels.clear();
+    evidence.samples.load[0].levels.clear();
     assert!(sections(&evidence).is_empty());
 }
 
@@ -79,11 +79,11 @@ fn other_work_has_no_scores_side_by_side_and_few_levels_are_called_partial() {
     let mut evidence = evidence();
     let heads = |evidence: &Evidence| sections(evidence)[0].tables[0].heads.clone();
     assert!(heads(&evidence).iter().any(|h| h.contains("score")));
-    evidence.load[0].levels.remove(3);
+    evidence.samples.load[0].levels.remove(3);
     let section = &sections(&evidence)[0];
     assert!(section.tables[0].rows[0][1].starts_with("partial"), "{:?}", section.tables[0]);
     assert!(section.lines[0].contains("not all of ten") && !section.lines[1].contains("not all of ten"));
-    evidence.load[1].work_units = Some(2_345);
+    evidence.samples.load[1].work_units = Some(2_345);
     let section = &sections(&evidence)[0];
     assert!(!heads(&evidence).iter().any(|h| h.contains("score")), "{:?}", heads(&evidence));
     assert!(section.remarks.iter().any(|r| r.contains("2 345") || r.contains("2,345") || r.contains("2345")));
