@@ -26,11 +26,11 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "tune-plan", schema: || schemars::schema_for!(wakewatt_tune::planning::TunePlan) },
     Published { name: "tune-apply", schema: || schemars::schema_for!(crate::cmd::tune::Applied) },
     Published { name: "tune-status", schema: || schemars::schema_for!(crate::cmd::tune::Statuses) },
-    Published { name: "report", schema: || schemars::schema_for!(crate::cmd::doctor::Document<'static>) },
+    Published { name: "report", schema: judged },
     Published { name: "run", schema: || schemars::schema_for!(wakewatt_core::record::run_file::RunFile) },
     Published { name: "experiment", schema: || schemars::schema_for!(wakewatt_core::samples::study::Study) },
     Published { name: "experiment-plan", schema: || schemars::schema_for!(crate::cmd::experiment::DryRun) },
-    Published { name: "doctor", schema: || schemars::schema_for!(crate::cmd::doctor::Document<'static>) },
+    Published { name: "doctor", schema: judged },
 ];
 
 /// The schema of a profile's file, which is no document of a command.
@@ -53,6 +53,23 @@ fn inspected() -> Schema {
     if let Some(required) = schema.get_mut("required").and_then(|r| r.as_array_mut()) {
         required.retain(|name| !wakewatt_core::facts::TOPICS.iter().any(|topic| name == topic.id));
     }
+    schema
+}
+
+/// Evidence that is printed has every kind of sample, empty where there is none; only a run file may lack some.
+fn judged() -> Schema {
+    let mut schema = schemars::schema_for!(crate::cmd::doctor::Document<'static>);
+    let Some(evidence) = schema.pointer_mut("/$defs/Evidence") else { return schema };
+    let mut required = Vec::new();
+    for (name, property) in evidence["properties"].as_object_mut().into_iter().flatten() {
+        if let Some(property) = property.as_object_mut() {
+            property.remove("default");
+        }
+        if name == "facts" || property["type"] == "array" {
+            required.push(name.clone());
+        }
+    }
+    evidence["required"] = required.into();
     schema
 }
 
