@@ -188,8 +188,8 @@ pub(crate) mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::Samples;
     use crate::facts::Snapshot;
+    use crate::samples::Samples;
     use crate::samples::experiment::Verdict;
     use crate::samples::speed::SpeedSample;
     use crate::samples::speed::testing::ramped;

@@ -7,8 +7,8 @@
 
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::load::{CpuTime, between, cpu_times};
-use wakewatt_core::samples::taken::{FOREIGN_RATIO, STEAL_RATIO, Taken};
 use wakewatt_core::samples::rejection::Rejection;
+use wakewatt_core::samples::taken::{FOREIGN_RATIO, STEAL_RATIO, Taken};
 use wakewatt_core::source::Source;
 
 /// Above this share the block does not count.

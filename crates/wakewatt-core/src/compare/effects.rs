@@ -47,7 +47,7 @@ pub struct EffectDifference {
 /// All pairs of effects with the same metric and the same arms.
 pub fn of(a: &Evidence, b: &Evidence) -> Vec<EffectDifference> {
     let (in_a, in_b) = (experiments(&a.samples), experiments(&b.samples));
-    let is_same = |x: &ExperimentRun, y: &ExperimentRun| arms(x) == arms(y) && x.metrics.first() == y.metrics.first();
+    let is_same = |x: &ExperimentRun, y: &ExperimentRun| arms(x) == arms(y) && primary(x) == primary(y);
     let both = in_a.into_iter().filter_map(|(of, x)| {
         // The idle experiment and that of disk reads are one of a kind, whichever arms each host allowed.
         let one_of_a_kind = |y: &ExperimentRun| of != Of::Settings || is_same(x, y);
@@ -89,6 +89,10 @@ fn experiments(samples: &Samples) -> Vec<(Of, &ExperimentRun)> {
     one.chain(disk_experiment.iter().map(|run| (Of::Disk, run)))
         .chain(experiments.iter().map(|run| (Of::Settings, run)))
         .collect()
+}
+
+fn primary(run: &ExperimentRun) -> Option<&str> {
+    run.metrics.first().map(|m| m.id.as_str())
 }
 
 fn arms(run: &ExperimentRun) -> Vec<&str> {

@@ -216,11 +216,9 @@ fn of_load(all: &mut Vec<Quantity>, run: &LoadRun) {
     let n_levels = if run.changes.is_empty() { run.levels.len() } else { 0 };
     for level in run.levels.iter().take(n_levels).filter(|l| l.broken_rules.is_empty()) {
         let at = match level.ask {
-            Ask::Share(share) => format!("{:.0} % load", share * 100.0),
-            Ask::Idle => "active idle".into(),
-            Ask::Clients(n) => format!("{n} clients"),
-            Ask::Rate(rate) => format!("{}/s", three_digits(rate)),
+            Ask::Share(_) => format!("{} load", level.ask),
             Ask::Run => "the whole run".into(),
+            ask => ask.to_string(),
         };
         let latency = |q: f64| level.latency.as_ref().and_then(|d| d.quantile(q)).map(|q| q.value_ns as f64);
         let is_loaded = level.ask != Ask::Idle;

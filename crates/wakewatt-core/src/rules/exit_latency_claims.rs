@@ -87,9 +87,9 @@ fn words(ns: f64) -> String {
 mod tests {
     use super::super::testing::{ask, line};
     use super::*;
-    use crate::samples::Samples;
     use crate::cpuset::CpuSet;
     use crate::distribution::Distribution;
+    use crate::samples::Samples;
     use crate::samples::Window;
     use crate::samples::state_cost::{Extra, StateCost, StateCosts, StateWake};
     use crate::samples::wakeup::WakeKind;

@@ -116,12 +116,12 @@ impl Rule for MemoryBelowModules {
 mod tests {
     use super::super::testing::line;
     use super::*;
-    use crate::samples::Samples;
     use crate::cpuset::CpuSet;
     use crate::fact::Fact;
     use crate::facts::Snapshot;
     use crate::facts::dmi::Dimm;
     use crate::record::host_file;
+    use crate::samples::Samples;
     use crate::samples::memory::{MemorySample, PageWish};
 
     fn measured(cpus: &CpuSet, gigabytes_per_s: f64) -> Option<MemorySample> {

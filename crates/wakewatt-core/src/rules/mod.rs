@@ -14,6 +14,7 @@ use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
 use crate::plan::{self, Plan, Step};
 use crate::units::LatencyLimit;
 use serde::Serialize;
+pub use try_this::TryThis;
 
 /// What a finding costs, and how we know.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -133,7 +134,7 @@ pub enum Answer {
         /// What is missing.
         because: String,
         /// What would help to tell.
-        try_this: String,
+        try_this: TryThis,
     },
 }
 
@@ -165,17 +166,17 @@ impl Answer {
         Answer::No { because: because.into() }
     }
     /// Not enough evidence.
-    fn cannot_tell(because: impl Into<String>, try_this: impl Into<String>) -> Answer {
+    fn cannot_tell(because: impl Into<String>, try_this: impl Into<TryThis>) -> Answer {
         Answer::CannotTell { because: because.into(), try_this: try_this.into() }
     }
     /// The fact is a hole: says which, and what would fill it.
     fn gap(gap: &Gap) -> Answer {
         let try_this = match gap.kind {
-            GapKind::Denied => "run wakewatt doctor as root",
-            GapKind::NotRead => "run wakewatt doctor, which reads every topic",
-            GapKind::NotRecorded => "record the host with wakewatt capture and ask again",
-            GapKind::Absent => "nothing, if this kernel or machine does not have it; see wakewatt inspect",
-            GapKind::Malformed | GapKind::Failed => "look at the file by hand and report it",
+            GapKind::Denied => "run wakewatt doctor as root".into(),
+            GapKind::NotRead => "run wakewatt doctor, which reads every topic".into(),
+            GapKind::NotRecorded => "record the host with wakewatt capture and ask again".into(),
+            GapKind::Absent => TryThis::NothingHere,
+            GapKind::Malformed | GapKind::Failed => "look at the file by hand and report it".into(),
         };
         Answer::cannot_tell(gap.to_string(), try_this)
     }
@@ -283,6 +284,7 @@ fn sum(counts: &PerCpu<u64>) -> u64 {
     counts.known().fold(0, |all, (cpus, n)| all.saturating_add(n.saturating_mul(cpus.len() as u64)))
 }
 
+mod try_this;
 mod deep_idle_vs_latency;
 mod disk_sleep;
 mod tail_reversal;

@@ -20,7 +20,7 @@ pub(crate) fn line(rule: &dyn Rule, evidence: &Evidence) -> String {
     match rule.check(evidence) {
         Answer::No { because } => format!("no: {because}"),
         Answer::CannotTell { because, try_this } => {
-            assert!(!because.is_empty() && !try_this.is_empty(), "{}", rule.id());
+            assert!(!because.is_empty() && !try_this.to_string().is_empty(), "{}", rule.id());
             format!("cannot tell: {because}")
         }
         Answer::Yes(f) => {

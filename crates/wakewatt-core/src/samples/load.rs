@@ -17,6 +17,7 @@ use crate::cpuset::CpuSet;
 use crate::distribution::Distribution;
 use crate::facts::load::CpuTime;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Hours in a year, for watts of staying awake.
 const HOURS_PER_YEAR: f64 = 8766.0;
@@ -64,6 +65,19 @@ pub enum Ask {
     Rate(f64),
     /// One run of the user's command.
     Run,
+}
+
+impl fmt::Display for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ask::Share(share) => write!(f, "{} %", (share * 1e6).round() / 1e4),
+            Ask::Idle => f.write_str("active idle"),
+            Ask::Clients(1) => f.write_str("1 client"),
+            Ask::Clients(n) => write!(f, "{n} clients"),
+            Ask::Rate(per_s) => write!(f, "{per_s}/s"),
+            Ask::Run => f.write_str("run"),
+        }
+    }
 }
 
 /// A process of the load generator and where it was bound.

@@ -29,7 +29,7 @@ pub mod timeline;
 pub mod traced;
 pub mod wakes;
 pub mod work;
-mod worded;
+pub(crate) mod worded;
 pub mod wakeup;
 
 pub use all::Samples;

@@ -55,7 +55,7 @@ pub fn level(
     let from_ns = start_at_ns + phases.ramp_up_ns;
     let to_ns = from_ns + phases.record_ns;
     let times = Times { start_at_ns, from_ns, to_ns, end_at_ns: to_ns + phases.ramp_down_ns };
-    let what = name(ask);
+    let what = ask.to_string();
     if !is_idle {
         let seeds: Vec<u64> = (0..per_s.len() as u64).map(|n| stream_seed(engine.seed, key(ask), n)).collect();
         engine.order(|mine, _| {
@@ -137,19 +137,6 @@ pub fn level(
     Ok(Run { level, overhead_ns })
 }
 
-/// For people.
-pub fn name(ask: Ask) -> String {
-    match ask {
-        Ask::Share(share) => {
-            format!("{:.4}", share * 100.0).trim_end_matches('0').trim_end_matches('.').to_string() + " %"
-        }
-        Ask::Idle => "active idle".into(),
-        Ask::Clients(n) => format!("{n} clients"),
-        Ask::Rate(per_s) => format!("{per_s}/s"),
-        Ask::Run => "run".into(),
-    }
-}
-
 /// A number for the seed; the same level has the same in every run.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded, and never negative
 fn key(ask: Ask) -> u64 {
@@ -172,7 +159,7 @@ fn rates(engine: &Engine, ask: Ask) -> Result<Vec<f64>, String> {
             Some(all) if all > 0.0 => scaled(per_s / all).unwrap_or_default(),
             _ => vec![per_s / n; engine.n_threads()],
         }),
-        Ask::Clients(_) | Ask::Run => Err(format!("this load knows no {}", name(ask))),
+        Ask::Clients(_) | Ask::Run => Err(format!("this load knows no {ask}")),
     }
 }
 
@@ -255,7 +242,7 @@ mod tests {
 
     #[test]
     fn levels_have_names_and_numbers_of_their_own() {
-        let names = [Ask::Share(1.0), Ask::Share(0.125), Ask::Idle, Ask::Rate(800.0)].map(name);
+        let names = [Ask::Share(1.0), Ask::Share(0.125), Ask::Idle, Ask::Rate(800.0)].map(|ask| ask.to_string());
         assert_eq!(names, ["100 %", "12.5 %", "active idle", "800/s"]);
         assert_ne!(key(Ask::Share(0.1)), key(Ask::Share(0.2)));
         assert_ne!(key(Ask::Share(0.1)), key(Ask::Rate(100.0)));

@@ -57,11 +57,9 @@ fn word(ask: Ask) -> String {
 
 fn words(ask: Ask) -> String {
     match ask {
-        Ask::Share(share) => format!("at {:.0} %", share * 100.0),
-        Ask::Idle => "active idle".into(),
-        Ask::Clients(n) => format!("{n} clients"),
-        Ask::Rate(rate) => format!("{rate:.0} per second"),
+        Ask::Share(_) => format!("at {ask}"),
         Ask::Run => "one run".into(),
+        _ => ask.to_string(),
     }
 }
 

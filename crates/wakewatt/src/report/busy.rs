@@ -3,8 +3,8 @@
 use super::words::{ns, percent};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::busy::{Busy, QuietWait, WaitEnd};
-use wakewatt_core::samples::taken::Taken;
 use wakewatt_core::samples::experiment::ExperimentRun;
+use wakewatt_core::samples::taken::Taken;
 
 /// The line; none where no run was made on a busy machine.
 pub(super) fn line(evidence: &Evidence, runs: &[&ExperimentRun]) -> Option<String> {

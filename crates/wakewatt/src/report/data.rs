@@ -6,6 +6,7 @@
 
 use super::view::Table;
 use super::words;
+use crate::view::csv;
 use wakewatt_core::units::{show_bytes, three_digits};
 
 /// What a number is in, and so how it is said.
@@ -192,22 +193,20 @@ impl Data {
         }
     }
 
-    /// As comma-separated values (RFC 4180), raw numbers.
+    /// As comma-separated values, raw numbers.
     pub(super) fn csv(&self) -> String {
         let head = self.columns.iter().map(|(name, show)| match show.unit() {
-            "" => quoted(name),
-            unit => quoted(&format!("{name} [{unit}]")),
+            "" => name.clone(),
+            unit => format!("{name} [{unit}]"),
         });
-        let mut out = head.collect::<Vec<_>>().join(",") + "\r\n";
-        for row in &self.rows {
-            let cells = row.iter().map(|cell| match cell {
-                Cell::Text(text) => quoted(text),
-                Cell::Value(value) => format!("{value:?}").trim_end_matches(".0").to_string(),
-                Cell::Missing => String::new(),
-            });
-            out += &(cells.collect::<Vec<_>>().join(",") + "\r\n");
-        }
-        out
+        let cell = |cell: &Cell| match cell {
+            Cell::Text(text) => text.clone(),
+            Cell::Value(value) => format!("{value:?}").trim_end_matches(".0").to_string(),
+            Cell::Missing => String::new(),
+        };
+        let rows = self.rows.iter().map(|row| row.iter().map(cell).collect());
+        let all: Vec<Vec<String>> = std::iter::once(head.collect()).chain(rows).collect();
+        csv::text(csv::Ends::Standard, &all)
     }
 }
 
@@ -216,17 +215,6 @@ fn is_said(cell: &Cell) -> bool {
         Cell::Text(text) => !text.is_empty(),
         Cell::Value(_) => true,
         Cell::Missing => false,
-    }
-}
-
-/// A field: quoted where it must be, and never a formula to a spreadsheet.
-fn quoted(text: &str) -> String {
-    let is_formula = text.trim_start().starts_with(['=', '+', '-', '@']);
-    let (text, guard) = (wakewatt_core::visible::line(text), if is_formula { "'" } else { "" });
-    if text.contains([',', '"']) || !guard.is_empty() {
-        format!("\"{guard}{}\"", text.replace('"', "\"\""))
-    } else {
-        text.into_owned()
     }
 }
 

@@ -74,9 +74,7 @@ pub fn render(report: &Report, style: Style) -> String {
         }
     }
     // A question whose files this machine does not have, or that has no next step, is counted and not printed.
-    let has_a_next_step = |hint: &&str| !hint.is_empty() && !hint.starts_with("nothing");
-    let (asked, idle): (Vec<_>, Vec<_>) =
-        r.cannot_tell.iter().partition(|x| x.try_this.as_deref().filter(has_a_next_step).is_some());
+    let (asked, idle): (Vec<_>, Vec<_>) = r.cannot_tell.iter().partition(|x| x.has_next_step);
     if !r.cannot_tell.is_empty() {
         out.wrap(BOLD, "\n", "", "Cannot tell:");
         for x in asked.iter().take(N_CANNOT_TELL) {

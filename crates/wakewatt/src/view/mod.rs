@@ -3,6 +3,7 @@
 //! No row is named here. Rows of one id that differ on more than a handful of CPU groups are drawn as a range, so a
 //! 576-CPU machine still fits a screen; `--json` has every value.
 
+pub mod csv;
 mod pivot;
 pub mod wrap;
 

@@ -1,10 +1,10 @@
 //! Made-up runs and what is said of them.
 
-use crate::samples::Samples;
 use super::*;
 use crate::compare::quantities;
 use crate::distribution::Distribution;
 use crate::facts::Snapshot;
+use crate::samples::Samples;
 use crate::samples::disk::{DiskAccess, DiskEngine, DiskSample, DiskTarget, DiskTargetKind};
 use crate::samples::ended::Ended;
 use crate::samples::experiment::{Arm, Block, ExperimentRun, Metric};
@@ -305,6 +305,27 @@ fn the_same_experiment_on_a_slower_machine_is_the_same_effect() {
     assert!(effect.sentence.starts_with("cross-CPU wake-up, median: \"default\" is 5.0"), "{}", effect.sentence);
     let few = runs(&run(30_000.0, 6_000.0, 3, 1), &run(120_000.0, 6_000.0, 3, 2));
     assert_eq!(few.effects[0].p_value, None, "three rounds: the effects' own intervals");
+}
+
+#[test]
+fn further_experiments_are_compared_with_their_own_kind() {
+    let run = |found_ns, seed| {
+        let mut further = experiment(found_ns, 6_000.0, 8, seed);
+        further.metrics[0].id = "steps.10.p50".into();
+        further.effects.iter_mut().for_each(|e| e.metric = "steps.10.p50".into());
+        let mut other = further.clone();
+        other.arms[1].id = "powersave".into();
+        other.effects[0].arm = "powersave".into();
+        Evidence::of(Samples { experiments: vec![other, further], ..Samples::default() })
+    };
+    let found = runs(&run(30_000.0, 1), &run(120_000.0, 2));
+    let effect = found.effects.iter().find(|e| e.arm == "poll").unwrap();
+    assert!(effect.verdict == Verdict::Higher && (effect.ratio - 4.0).abs() < 0.2, "{effect:?}");
+    let ids: Vec<&str> = found.samples.iter().map(|d| d.id.as_str()).collect();
+    assert_eq!(ids, ["blocks.default-powersave.steps.10.p50", "blocks.default-poll.steps.10.p50"]);
+    assert_eq!(found.samples[1].verdict, Verdict::Higher);
+    let nothing = runs(&run(30_000.0, 1), &Evidence::default());
+    assert_eq!((nothing.effects.len(), nothing.n_only_one), (0, 2));
 }
 
 proptest! {

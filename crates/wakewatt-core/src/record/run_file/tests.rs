@@ -1,8 +1,8 @@
 //! Tests of the run file: nothing is lost, nothing panics, and every error says what to try.
 
-use crate::samples::network::NetworkSample;
 use super::*;
 use crate::distribution::Distribution;
+use crate::samples::network::NetworkSample;
 use crate::samples::wakeup::{WakeKind, WakeupSample};
 use crate::samples::{IdleDelta, Scheduling, StateDelta, Window};
 use proptest::prelude::*;

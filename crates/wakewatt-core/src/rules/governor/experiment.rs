@@ -116,8 +116,8 @@ mod tests {
     use super::super::super::Rule;
     use super::super::super::testing::{evidence, line, policy};
     use super::*;
-    use crate::samples::Samples;
     use crate::choice::testing::frequency_run;
+    use crate::samples::Samples;
 
     fn host(run: ExperimentRun) -> Evidence {
         let policy = policy(&[

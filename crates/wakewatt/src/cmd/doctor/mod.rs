@@ -20,6 +20,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::rules::{Answer, Ruling, Weight, judge};
+use wakewatt_core::samples::experiment::ExperimentRun;
 use wakewatt_core::samples::network::Transport;
 use wakewatt_core::samples::not_done::{NotDone, Step, Why};
 use wakewatt_core::samples::wakeup::WakeKind;
@@ -337,11 +338,7 @@ fn write_report(report: &Report, file: &Outlet) -> Result<()> {
 
 fn code(args: &DoctorArgs, report: &Report, interrupt: &Interrupt) -> Code {
     let evidence = &report.evidence;
-    let is_restored = [&evidence.samples.experiment, &evidence.samples.disk_experiment]
-        .into_iter()
-        .flatten()
-        .chain(&evidence.samples.experiments)
-        .all(wakewatt_core::samples::experiment::ExperimentRun::is_restored)
+    let is_restored = evidence.samples.all_experiments().all(ExperimentRun::is_restored)
         && evidence.samples.idle_states.iter().all(|costs| costs.not_restored.is_empty());
     let limit = match args.fail_on.as_deref() {
         Some("problem") => Some(Weight::Problem),

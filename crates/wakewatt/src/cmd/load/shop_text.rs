@@ -43,12 +43,8 @@ pub(super) fn text(done: &ShopRun) -> String {
 /// "500 clients", "200 requests/s".
 pub(super) fn asked(ask: Ask) -> String {
     match ask {
-        Ask::Clients(1) => "1 client".into(),
-        Ask::Clients(n) => format!("{n} clients"),
         Ask::Rate(per_s) => format!("{} requests/s", three_digits(per_s)),
-        Ask::Share(share) => format!("{:.0} %", share * 100.0),
-        Ask::Idle => "idle".into(),
-        Ask::Run => "run".into(),
+        _ => ask.to_string(),
     }
 }
 

@@ -25,7 +25,7 @@ use wakewatt_host::live::Live;
 use wakewatt_lab::load::rules::FOREIGN_RATIO;
 use wakewatt_lab::load::settings::Watch;
 use wakewatt_lab::load::usage::{NO_LOAD_AVERAGE, Usage};
-use wakewatt_lab::load::{Ended, Engine, Phases, Place, Spec, calibrate, level, level::name};
+use wakewatt_lab::load::{Ended, Engine, Phases, Place, Spec, calibrate, level};
 use wakewatt_lab::meters::Meters;
 
 /// More are a mistake, or a week.
@@ -173,11 +173,11 @@ fn check(args: &StepsArgs, phases: &Phases, levels: &[Ask], n_cpus: usize) -> Re
     }
     let most_per_s = MOST_PER_CPU_S * n_cpus as f64;
     if let Some(ask) = levels.iter().find(|ask| matches!(ask, Ask::Rate(per_s) if *per_s > most_per_s)) {
-        return usage(format!("--levels {}: more than {most_per_s}/s is beyond {n_cpus} CPUs", name(*ask)));
+        return usage(format!("--levels {}: more than {most_per_s}/s is beyond {n_cpus} CPUs", ask));
     }
     let is_again = |(index, ask): (usize, &Ask)| levels.iter().take(index).any(|other| other == ask);
     if let Some(index) = levels.iter().enumerate().position(is_again) {
-        let twice = levels.get(index).map(|ask| name(*ask)).unwrap_or_default();
+        let twice = levels.get(index).map(ToString::to_string).unwrap_or_default();
         return usage(format!("--levels names {twice} twice; each level is named once, --repeat runs the list again"));
     }
     Ok(())
@@ -257,7 +257,7 @@ fn few(run: &mut LoadRun) {
     if let Some((n, ask)) = least.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(n, _)| *n < FEW && *n > 0.0) {
         run.remarks.push(format!(
             "{n:.0} transactions were to be expected at {}: by chance alone their number varies by {:.1} % (a longer --interval has more)",
-            name(ask),
+            ask,
             100.0 / n.sqrt()
         ));
     }

@@ -4,7 +4,7 @@ use super::Loaded;
 use std::fmt::Write as _;
 use wakewatt_core::samples::load::{Ask, Kind, Length, Level, LoadRun, Overall};
 use wakewatt_core::units::{show_ns, show_uw, three_digits};
-use wakewatt_lab::load::{calibrate, level::name};
+use wakewatt_lab::load::calibrate;
 
 /// The whole.
 pub(super) fn text(loaded: &Loaded) -> String {
@@ -80,7 +80,7 @@ fn line(level: &Level) -> String {
     let is_idle = level.ask == Ask::Idle;
     format!(
         "{:>11} {:>9} {:>9} {:>8} {:>8} {:>8} {:>5} {:>6} {:>16} {:>8}  {:<14}",
-        name(level.ask),
+        level.ask.to_string(),
         level.target_per_s.map_or("-".into(), rate),
         if is_idle { "-".into() } else { rate(level.per_s) },
         at(0.5),

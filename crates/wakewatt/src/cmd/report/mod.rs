@@ -85,12 +85,12 @@ fn write_charts(report: &Report, folder: &Path, format: Format, theme: Theme) ->
 fn write_tables(folder: &Path, evidence: &Evidence) -> Result<()> {
     let bad = |why: PlaceError| Failure::error(Code::BadFile, format!("--csv {why}"));
     let folder = Folder::make(folder).map_err(bad)?;
-    let tables = tables::of(evidence);
+    let tables = tables::of(&evidence.samples);
     for table in &tables {
         let place = folder.place(&format!("{}.csv", table.name)).map_err(bad)?;
         place.write(table.to_csv().as_bytes()).map_err(bad)?;
     }
-    let names: Vec<&str> = tables.iter().map(|t| t.name).collect();
+    let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
     let said = if names.is_empty() { "no samples, so no tables".to_string() } else { names.join(", ") };
     output::remark(&format!("CSV in {}: {said}", folder.path().display()));
     Ok(())

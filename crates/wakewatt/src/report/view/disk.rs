@@ -3,10 +3,9 @@
 use super::super::charts::distribution;
 use super::super::data::Show;
 use super::super::words;
-use super::Table;
-use super::experiment::heads;
 use super::samples::{DISTRIBUTION_HEADS, distribution_cells, distribution_csv};
 use super::section::{Figure, Section};
+use super::{Table, heads};
 use wakewatt_core::samples::disk::DiskSample;
 
 /// The section; none if nothing was measured.

@@ -5,7 +5,7 @@ use super::super::data::{Data, Show};
 use super::super::{verdict, words};
 use super::samples::{distribution_csv, distribution_table};
 use super::section::{Figure, Section};
-use super::{ExperimentView, Headline, Table};
+use super::{ExperimentView, Headline, Table, heads};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Unit, Verdict};
 
@@ -276,10 +276,6 @@ fn effects(run: &ExperimentRun) -> Table {
         rows: run.effects.iter().map(row).collect(),
         n_text_columns: 3,
     }
-}
-
-pub(super) fn heads(words: &[&str]) -> Vec<String> {
-    words.iter().map(ToString::to_string).collect()
 }
 
 fn pooled(run: &ExperimentRun) -> Table {

@@ -5,8 +5,7 @@
 //! arm's entries, over the CPUs that were measured): then, and only then, waking is waking from that state.
 
 use super::super::words;
-use super::Table;
-use super::experiment::heads;
+use super::{Table, heads};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::ExperimentRun;
 

@@ -7,7 +7,8 @@ use super::{Report, words};
 use serde::Serialize;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::plan::Step;
-use wakewatt_core::rules::{Answer, Confidence, CostBasis, Finding, Weight};
+use wakewatt_core::rules::{Answer, Confidence, CostBasis, Finding, TryThis, Weight};
+use wakewatt_core::samples::Samples;
 
 mod cores;
 mod costs;
@@ -32,6 +33,11 @@ pub(super) struct Table {
     pub(super) heads: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
     pub(super) n_text_columns: usize,
+}
+
+/// The heads of a table.
+fn heads(words: &[&str]) -> Vec<String> {
+    words.iter().map(ToString::to_string).collect()
 }
 
 /// A big number at the top.
@@ -69,7 +75,10 @@ pub(super) struct Ruled {
     pub(super) id: String,
     pub(super) question: String,
     pub(super) because: String,
+    /// What would help.
     pub(super) try_this: Option<String>,
+    /// Is there something to do here?
+    pub(super) has_next_step: bool,
 }
 
 /// What the experiment shows.
@@ -144,11 +153,12 @@ pub(super) fn of(report: &Report) -> View {
     let experiment = evidence.samples.experiment.as_ref().map(|run| experiment::view(run, "", zero_at_ns));
     let (mut findings, mut no, mut cannot_tell) = (Vec::new(), Vec::new(), Vec::new());
     for ruling in &report.rulings {
-        let ruled = |because: &str, try_this: Option<&String>| Ruled {
+        let ruled = |because: &str, try_this: Option<&TryThis>| Ruled {
             id: ruling.rule.clone(),
             question: ruling.question.clone(),
             because: because.into(),
-            try_this: try_this.cloned(),
+            try_this: try_this.map(ToString::to_string),
+            has_next_step: matches!(try_this, Some(TryThis::Do(what)) if !what.is_empty()),
         };
         match &ruling.answer {
             Answer::Yes(finding) => findings.push(finding_view(finding)),
@@ -185,22 +195,43 @@ pub(super) fn of(report: &Report) -> View {
 
 /// In reading order: what the user asked to have measured, then what the machine is like. One line for each kind of sample.
 fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
+    let Samples {
+        // These stand outside the sections: as found, the experiment, the trace, and between the idle tables.
+        wakeups: _,
+        network: _,
+        icmp: _,
+        work: _,
+        trace: _,
+        experiment: _,
+        // These go by evidence: which loads belong to a planned experiment, its own comparisons hang on.
+        conclusions: _,
+        load: _,
+        timelines: _,
+        memory,
+        cores,
+        disk,
+        disk_experiment,
+        speed,
+        idle_states,
+        experiments,
+        energy,
+    } = &evidence.samples;
     let mut all: Vec<Section> = study::section(evidence).into_iter().collect();
     all.extend(load::sections(evidence));
     all.extend(timeline::section(evidence));
-    for (i, run) in evidence.samples.experiments.iter().enumerate() {
+    for (i, run) in experiments.iter().enumerate() {
         let title = run.metrics.first().map_or("Experiment".to_string(), |m| format!("Experiment: {}", m.title));
         all.push(experiment::section(run, &format!("experiment-{i}-"), &title, zero_at_ns));
     }
-    if let Some(run) = &evidence.samples.disk_experiment {
+    if let Some(run) = disk_experiment {
         all.push(experiment::section(run, "disk-experiment-", "Disk reads under each setting", zero_at_ns));
     }
-    all.extend(costs::section(&evidence.samples.idle_states));
-    all.extend(ramp::section(&evidence.samples.speed));
-    all.extend(evidence.samples.memory.as_ref().and_then(memory::section));
-    all.extend(cores::section(&evidence.samples.cores));
-    all.extend(disk::section(&evidence.samples.disk));
-    all.extend(energy::section(&evidence.samples.energy));
+    all.extend(costs::section(idle_states));
+    all.extend(ramp::section(speed));
+    all.extend(memory.as_ref().and_then(memory::section));
+    all.extend(cores::section(cores));
+    all.extend(disk::section(disk));
+    all.extend(energy::section(energy));
     all
 }
 

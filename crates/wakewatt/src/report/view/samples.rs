@@ -2,8 +2,7 @@
 
 use super::super::data::{Data, Show};
 use super::super::words;
-use super::Table;
-use super::experiment::heads;
+use super::{Table, heads};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::Scheduling;
 use wakewatt_core::sheet::Sheet;

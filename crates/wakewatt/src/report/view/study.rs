@@ -3,7 +3,8 @@
 
 use super::super::words;
 use super::Table;
-use super::experiment::{heads, metric, metric_title};
+use super::experiment::{metric, metric_title};
+use super::heads;
 use super::section::Section;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::{ExperimentRun, Verdict};

@@ -6,8 +6,8 @@ use ratatui::style::{Color, Style};
 use ratatui::symbols::border;
 use ratatui::text::Span;
 use wakewatt_core::watch::Reading;
-use wakewatt_core::watch::layout::StateInfo;
 use wakewatt_core::watch::document::Summary;
+use wakewatt_core::watch::layout::StateInfo;
 
 /// One kind of time: its character, colour, name and share.
 pub(super) struct Part {

@@ -174,13 +174,7 @@ impl Runs<'_> {
 
 /// A level in words.
 fn ask(level: &Level, at: usize) -> String {
-    match level.ask {
-        Ask::Share(share) => Show::Ratio.text(share),
-        Ask::Idle => "active idle".into(),
-        Ask::Clients(n) => format!("{} clients", words::count(u64::from(n))),
-        Ask::Rate(rate) => Show::PerS.text(rate),
-        Ask::Run => format!("run {}", at + 1),
-    }
+    if level.ask == Ask::Run { format!("run {}", at + 1) } else { level.ask.to_string() }
 }
 
 /// Why a level does not count.
