@@ -256,7 +256,7 @@ mod tests {
         host.samples.experiment = Some(run(Verdict::Higher));
         assert_eq!(
             line(&DeepIdleVsLatency, &host),
-            "yes problem measured: Sleeping CPUs make a wake-up 2.1 times slower: 26us each"
+            "yes problem measured: sleeping cpus make a wake-up 2.1 times slower: 26us each"
         );
         host.samples.experiment = Some(run(Verdict::NoDifference));
         assert!(line(&DeepIdleVsLatency, &host).starts_with("no: measured here"));

@@ -192,7 +192,7 @@ mod tests {
         host.samples.disk_experiment = Some(run("shallow", Verdict::Higher));
         assert_eq!(
             line(&DiskSleep, &host),
-            "yes problem measured: Sleeping CPUs make a disk read 2.0 times slower: 40us each"
+            "yes problem measured: sleeping cpus make a disk read 2.0 times slower: 40us each"
         );
         let to = |host: &Evidence| match DiskSleep.check(host) {
             Answer::Yes(finding) => (finding.plan.unwrap().steps()[0].to.clone(), finding.cost.text.clone()),

@@ -133,7 +133,7 @@ mod tests {
         let host = host(frequency_run(Verdict::Higher));
         assert_eq!(
             line(&Governor, &host),
-            "yes problem measured: The governor ondemand makes requests after a pause 1.4 times slower: 200us each"
+            "yes problem measured: the governor ondemand makes requests after a pause 1.4 times slower: 200us each"
         );
         let Answer::Yes(finding) = Governor.check(&host) else { panic!() };
         assert_eq!(finding.cost.latency_ns, Some(200_000.0));
