@@ -198,6 +198,18 @@ fn files_are_written_in_few_places() {
 }
 
 #[test]
+fn only_tune_makes_what_writes_settings() {
+    let is_outside = |path: &str| path.contains("/src/") && !["-tune/", "-host/"].iter().any(|own| path.contains(own));
+    let wrong: Vec<String> = sources("crates")
+        .into_iter()
+        .filter(|(path, _)| is_outside(path))
+        .filter(|(_, text)| code(text).any(|line| line.contains("LiveSink")))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(wrong.is_empty(), "wakewatt_tune::begin lends a sink to who holds the lock:\n{}", wrong.join("\n"));
+}
+
+#[test]
 fn files_stay_small() {
     let mut wrong = Vec::new();
     for (path, text) in house() {

@@ -2,33 +2,25 @@
 //!
 //! An arm is any mix of settings (a profile, `set`), a latency limit held on the whole machine, and a command with the
 //! one that takes it back. What this host does not have is said before anything is changed, and the arm is left out. All
-//! arms share one session of tune (`apply::session`): one journal names what any of them writes, from one arm to the next
-//! leads the machine as found. The limit is held by this process, so the kernel drops it however the process ends.
+//! arms share one session of tune: one journal names what any of them writes. The limit is held by this process, so the kernel drops it however the process ends.
 
 use crate::experiment::Arms;
-use crate::idle_arms::{all_states, entered_above};
-use crate::plan::{Plan, PlanArm};
+use crate::idle_limits::{MAX_FORBIDDEN_RATIO, MIN_ENTRIES, all_states, entered_above, shallowest};
+use crate::plan::{ArmLimit, PlanArm};
 use std::collections::BTreeMap;
-use std::path::Path;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::pm_qos::GLOBAL;
 use wakewatt_core::samples::IdleDelta;
 use wakewatt_core::samples::experiment::Arm;
 use wakewatt_core::samples::study::Skipped;
 use wakewatt_core::source::ErrorKind;
 use wakewatt_core::units::LatencyLimit;
-use wakewatt_tune::apply::Hands;
-use wakewatt_tune::apply::session::{ArmSettings, Session};
-use wakewatt_tune::guard::GuardCommand;
-use wakewatt_tune::journal::Owner;
+use wakewatt_host::sink::Sink;
 use wakewatt_tune::knob::Host;
 use wakewatt_tune::knobs::qos_global::GlobalLimit;
 use wakewatt_tune::resolve::{Step, resolve};
-
-/// A share of entries into a state that was switched off above this contradicts the arm.
-const MAX_FORBIDDEN_RATIO: f64 = 0.05;
-/// Fewer entries say nothing.
-const MIN_ENTRIES: u64 = 20;
+use wakewatt_tune::session::{Session, SettingSet};
 
 /// An arm that can be entered here.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +28,7 @@ pub struct ReadyArm {
     /// Name, title and what is written.
     pub arm: Arm,
     /// Its settings and its command.
-    pub way: ArmSettings,
+    pub set: SettingSet,
     /// Held meanwhile.
     pub limit: Option<LatencyLimit>,
     /// What to know: places left out, settings that are so already.
@@ -45,10 +37,17 @@ pub struct ReadyArm {
     off: Vec<(u32, u32)>,
 }
 
+impl ReadyArm {
+    /// Does it write settings, or run a command? A limit alone needs no journal.
+    pub fn is_written(&self) -> bool {
+        self.set != SettingSet::default()
+    }
+}
+
 /// The arms of a plan on this host, and those it cannot have.
-pub fn resolve_arms(host: &Host<'_>, plan: &Plan) -> (Vec<ReadyArm>, Vec<Skipped>) {
+pub fn resolve_arms(host: &Host<'_>, arms: &[PlanArm]) -> (Vec<ReadyArm>, Vec<Skipped>) {
     let (mut ready, mut skipped) = (Vec::new(), Vec::new());
-    for arm in &plan.arms {
+    for arm in arms {
         match resolve_arm(host, arm) {
             Ok(arm) => ready.push(arm),
             Err(why) => skipped.push(Skipped { what: format!("arm {}", arm.name), why }),
@@ -71,7 +70,18 @@ fn resolve_arm(host: &Host<'_>, arm: &PlanArm) -> Result<ReadyArm, String> {
         n_changes += step.changes.iter().filter(|c| !c.is_so()).count() + usize::from(step.later.is_some());
         off.extend(step.changes.iter().filter(|c| c.to == "1").filter_map(|c| state_of(&c.path)));
     }
-    let limit = arm.limit.filter(|l| *l != LatencyLimit::None);
+    let mut title = arm.title.clone();
+    let limit = match arm.limit {
+        Some(ArmLimit::Shallowest) => {
+            let (limit, state) = shallowest(&host.facts)?;
+            if title == arm.name {
+                title = format!("{state} only");
+            }
+            Some(limit)
+        }
+        Some(ArmLimit::At(limit)) => Some(limit).filter(|l| *l != LatencyLimit::None),
+        None => None,
+    };
     if let Some(limit) = limit {
         // One that is there and cannot be read (denied, not recorded) is tried; the rehearsal tells.
         if host.source.read(GLOBAL).is_err_and(|e| e.kind == ErrorKind::Absent) {
@@ -100,8 +110,8 @@ fn resolve_arm(host: &Host<'_>, arm: &PlanArm) -> Result<ReadyArm, String> {
         settings.push("nothing is written".into());
     }
     Ok(ReadyArm {
-        arm: Arm { id: arm.name.clone(), title: arm.title.clone(), settings },
-        way: ArmSettings { requests: arm.requests.clone(), command: arm.command.clone() },
+        arm: Arm { id: arm.name.clone(), title, settings },
+        set: SettingSet { requests: arm.requests.clone(), command: arm.command.clone() },
         limit,
         notes,
         off,
@@ -176,34 +186,36 @@ impl LimitHolder for DeviceLimit {
 pub struct SettingArms<'a> {
     arms: Vec<ReadyArm>,
     /// The session's number of each.
-    ways: Vec<usize>,
+    sets: Vec<usize>,
+    /// None where no arm writes anything, and when it has ended.
     session: Option<Session<'a>>,
     limits: Box<dyn LimitHolder + 'a>,
-    hands: Hands<'a>,
-    paths: Vec<String>,
+    /// Where the settings are read back, also after the session.
+    written: Option<(&'a dyn Sink, Vec<String>)>,
     latencies_ns: Vec<(u32, String, u64)>,
     found: Vec<(String, String)>,
+    is_over: bool,
 }
 
 impl<'a> SettingArms<'a> {
-    /// Journals what the arms may write and starts the guard; nothing is changed yet. The caller holds the lock.
-    pub fn begin(
+    /// What a session of these arms is begun with.
+    pub fn sets(arms: &[ReadyArm]) -> Vec<SettingSet> {
+        arms.iter().map(|a| a.set.clone()).collect()
+    }
+
+    /// With the session of their sets; nothing is changed yet. Where no arm writes settings there is none.
+    pub fn new(
         arms: Vec<ReadyArm>,
-        host: &Host<'_>,
-        hands: Hands<'a>,
-        (owner, state_dir, guard): (&Owner, &Path, Option<&GuardCommand>),
-        purpose: &str,
+        facts: &Snapshot,
+        session: Option<Session<'a>>,
         limits: Box<dyn LimitHolder + 'a>,
-    ) -> Result<SettingArms<'a>, String> {
-        let all = arms.iter().map(|a| a.way.clone()).collect();
-        let session = Session::begin(hands, owner, state_dir, purpose, all, guard, "").map_err(|e| e.to_string())?;
-        let paths = session.paths();
-        let latencies_ns = all_states(&host.facts);
-        let ways = (0..arms.len()).collect();
-        let session = Some(session);
-        let mut all = SettingArms { arms, ways, session, limits, hands, paths, latencies_ns, found: Vec::new() };
+    ) -> SettingArms<'a> {
+        let written = session.as_ref().map(|session| (session.hands().sink, session.paths()));
+        let (sets, latencies_ns) = ((0..arms.len()).collect(), all_states(facts));
+        let (found, is_over) = (Vec::new(), false);
+        let mut all = SettingArms { arms, sets, session, limits, written, latencies_ns, found, is_over };
         all.found = all.state();
-        Ok(all)
+        all
     }
 
     /// Enters every arm once and leaves it; those that fail are taken out and named.
@@ -217,7 +229,7 @@ impl<'a> SettingArms<'a> {
                     let what = format!("arm {}", self.arms[at].arm.id);
                     failed.push(Skipped { what, why: format!("it could not be set: {why}") });
                     self.arms.remove(at);
-                    self.ways.remove(at);
+                    self.sets.remove(at);
                     if at == 0 {
                         return Err(failed
                             .pop()
@@ -241,12 +253,17 @@ impl Arms for SettingArms<'_> {
 
     fn enter(&mut self, index: usize) -> Result<(), String> {
         self.limits.hold(None)?;
-        let Some(session) = &mut self.session else { return Err("the session has ended".into()) };
-        session.enter(self.ways[index]).map_err(|why| format!("{}: {why}", self.arms[index].arm.id))?;
+        if self.is_over {
+            return Err("the session has ended".into());
+        }
+        if let Some(session) = &mut self.session {
+            session.enter(self.sets[index]).map_err(|why| format!("{}: {why}", self.arms[index].arm.id))?;
+        }
         self.limits.hold(self.arms[index].limit)
     }
 
     fn leave(&mut self) -> Result<(), String> {
+        self.is_over = true;
         self.limits.hold(None)?;
         match self.session.take().map(Session::end) {
             Some(report) if !report.remains().is_empty() => Err(report.remains().join("; ")),
@@ -256,8 +273,10 @@ impl Arms for SettingArms<'_> {
 
     fn state(&self) -> Vec<(String, String)> {
         let limit = self.limits.effective().map(|l| (GLOBAL.to_string(), format!("effective limit {l}")));
-        let read = |path: &String| (path.clone(), self.hands.sink.read(path).unwrap_or_else(|e| e.to_string()));
-        limit.into_iter().chain(self.paths.iter().map(read)).collect()
+        let written = self.written.iter().flat_map(|(sink, paths)| {
+            paths.iter().map(|path| (path.clone(), sink.read(path).unwrap_or_else(|e| e.to_string())))
+        });
+        limit.into_iter().chain(written).collect()
     }
 
     fn found(&self) -> Vec<(String, String)> {

@@ -1,45 +1,27 @@
 //! One idle state allowed at a time, on one core: the arms of `measure idle`.
 //!
-//! A sleeping state: every other state is disabled (`cpuidle/stateK/disable`) and a per-CPU latency limit that somebody
-//! left is lifted, so the governor has one choice. Polling: the per-CPU limit is set to zero latency instead, because
+//! A sleeping state: every other state is disabled (`idle.state.NAME`) and a per-CPU latency limit that somebody left is
+//! lifted (`qos.cpu`), so the governor has one choice. Polling: the per-CPU limit is set to zero latency instead, because
 //! every governor obeys that and haltpoll does not look at `disable` at all. SMT siblings share the core's state, which
-//! is the shallower of the two requests, so they get the same settings. All is declared in one [`Transaction`], so the
-//! journal names every file before the first write, the guard puts them back after a kill, and dropping does too.
+//! is the shallower of the two requests, so they get the same settings. All states share one [`Session`], so the journal
+//! names every file before the first write, the guard puts them back after a kill, and dropping does too.
 //!
 //! A state found disabled is left alone unless it is asked for by name: somebody, or the driver, had a reason.
 
-use std::path::Path;
+use std::collections::BTreeSet;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
-use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_core::facts::idle::TableRow;
 use wakewatt_core::facts::pm_qos::{GLOBAL, cpu_limit_path};
 use wakewatt_core::units::{Cpu, LatencyLimit};
-use wakewatt_host::sink::Sink;
-use wakewatt_tune::guard::GuardCommand;
-use wakewatt_tune::knobs::qos_cpu;
-use wakewatt_tune::knobs::qos_global;
-use wakewatt_tune::lock::LockError;
-use wakewatt_tune::transaction::{Setting, Transaction, TuneError};
-
-/// Why the states of a CPU cannot be told apart here.
-#[derive(Debug, thiserror::Error)]
-pub enum StateArmsError {
-    /// Another wakewatt is at it.
-    #[error("{0}")]
-    Busy(String),
-    /// Not here, not for this user, or not now.
-    #[error("{0}")]
-    Refused(String),
-}
+use wakewatt_tune::request::{Place, Request};
+use wakewatt_tune::session::{Session, SettingSet};
 
 /// The states of one CPU, each of which can be made the only one.
 pub struct StateArms<'a> {
     cpus: CpuSet,
     states: Vec<TableRow>,
-    others: Vec<TableRow>,
-    transaction: Transaction<'a>,
-    _experiment: qos_global::Lock,
+    session: Session<'a>,
 }
 
 /// The idle table of a CPU.
@@ -49,37 +31,32 @@ pub fn table_of(facts: &Snapshot, cpu: Cpu) -> Vec<TableRow> {
     at.map_or_else(Vec::new, |at| tables.swap_remove(at).1)
 }
 
+/// What makes each of these states the only one of the table on these CPUs; they must have names of their own.
+pub fn sets(table: &[TableRow], states: &[TableRow], cpus: &CpuSet) -> Result<Vec<SettingSet>, String> {
+    let mut names = BTreeSet::new();
+    if let Some(twice) = table.iter().find(|row| !names.insert(&row.name)) {
+        return Err(format!(
+            "two idle states of CPUs {cpus} are called {}: one cannot be told from the other",
+            twice.name
+        ));
+    }
+    let set = |only: &TableRow| {
+        let is_allowed = |row: &TableRow| only.is_polling() || row.index == only.index;
+        let switch = |row: &TableRow| {
+            let to = if is_allowed(row) { "on" } else { "off" };
+            Request::new(format!("idle.state.{}", row.name), Place::Cpus(cpus.clone()), to)
+        };
+        let limit = if only.is_polling() { LatencyLimit::Poll } else { LatencyLimit::None };
+        let limit = Request::new("qos.cpu", Place::Cpus(cpus.clone()), &limit.to_string());
+        SettingSet { requests: table.iter().map(switch).chain([limit]).collect(), command: None }
+    };
+    Ok(states.iter().map(set).collect())
+}
+
 impl<'a> StateArms<'a> {
-    /// Journals what is there; nothing is changed yet. `states` are rows of the CPU's table, `cpus` the CPUs of its core.
-    pub fn prepare(
-        facts: &Snapshot,
-        cpu: Cpu,
-        cpus: &CpuSet,
-        states: Vec<TableRow>,
-        sink: &'a dyn Sink,
-        state_dir: &Path,
-        guard: Option<&GuardCommand>,
-    ) -> Result<Self, StateArmsError> {
-        let refused = |e: &dyn std::fmt::Display| StateArmsError::Refused(e.to_string());
-        let experiment = qos_global::Lock::take().map_err(|e| match e {
-            qos_global::HoldError::Busy => StateArmsError::Busy(e.to_string()),
-            other => refused(&other),
-        })?;
-        let table = table_of(facts, cpu);
-        let limits = [LatencyLimit::None, LatencyLimit::Poll];
-        let mut declared = qos_cpu::settings(cpus, &limits);
-        for cpu in cpus.iter() {
-            let switch =
-                |row: &TableRow| Setting { path: switch(cpu, row.index), values: vec!["0".into(), "1".into()] };
-            declared.extend(table.iter().map(switch));
-        }
-        let transaction = Transaction::begin(sink, Path::new("/"), state_dir, "measure idle", &declared, guard)
-            .map_err(|e| match e {
-                // It holds the lock of all who change settings; taking it here as well would be waiting for ourselves.
-                TuneError::Lock(LockError::Busy(_)) => StateArmsError::Busy(e.to_string()),
-                other => refused(&other),
-            })?;
-        Ok(StateArms { cpus: cpus.clone(), states, others: table, transaction, _experiment: experiment })
+    /// With the session of their [`sets`]; nothing is changed yet. `cpus` are the CPUs of the core.
+    pub fn new(states: Vec<TableRow>, cpus: CpuSet, session: Session<'a>) -> StateArms<'a> {
+        StateArms { cpus, states, session }
     }
 
     /// The states to measure, in the order of the table.
@@ -88,27 +65,8 @@ impl<'a> StateArms<'a> {
     }
 
     /// Makes this state the only one.
-    pub fn enter(&self, index: usize) -> Result<(), String> {
-        let only = &self.states[index];
-        let fail = |e: &dyn std::fmt::Display| format!("{}: {e}", only.name);
-        if only.is_polling() {
-            self.switch_all(|_| true).map_err(|e| fail(&e))?;
-            return qos_cpu::set(&self.transaction, &self.cpus, LatencyLimit::Poll).map_err(|e| fail(&e));
-        }
-        qos_cpu::set(&self.transaction, &self.cpus, LatencyLimit::None).map_err(|e| fail(&e))?;
-        self.switch_all(|row| row.index == only.index).map_err(|e| fail(&e))
-    }
-
-    /// The allowed ones first, so that there is never none.
-    fn switch_all(&self, is_allowed: impl Fn(&TableRow) -> bool) -> Result<(), wakewatt_tune::transaction::TuneError> {
-        for wanted in [true, false] {
-            for row in self.others.iter().filter(|row| is_allowed(row) == wanted) {
-                for cpu in self.cpus.iter() {
-                    self.transaction.set(&switch(cpu, row.index), if wanted { "0" } else { "1" })?;
-                }
-            }
-        }
-        Ok(())
+    pub fn enter(&mut self, index: usize) -> Result<(), String> {
+        self.session.enter(index).map_err(|why| format!("{}: {why}", self.states[index].name))
     }
 
     /// What [`StateArms::enter`] writes, in words.
@@ -138,10 +96,6 @@ impl<'a> StateArms<'a> {
 
     /// Puts everything back; what is left, in words.
     pub fn leave(self) -> Vec<String> {
-        self.transaction.undo().remains()
+        self.session.end().remains()
     }
-}
-
-fn switch(cpu: Cpu, index: u32) -> String {
-    format!("{ROOT}/cpu{cpu}/cpuidle/state{index}/disable")
 }

@@ -6,6 +6,7 @@
 //! start to wake before the timer; the interrupt and the futex come unannounced (docs/methods/idle-states.md).
 
 use crate::bench::{self, BenchError, RemoteKind, RemoteSpec, TimerSpec, WakeupSlice};
+use crate::context::Lab;
 use crate::state_arms::StateArms;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
@@ -54,13 +55,12 @@ struct Pool {
 /// Measures every state of the arms, then puts all back. Reasons for what is missing are added to `not_done`.
 pub fn state_costs(
     spec: &StateCostSpec,
-    arms: StateArms<'_>,
+    mut arms: StateArms<'_>,
     facts: &Snapshot,
-    src: &dyn Source,
-    stop: &AtomicBool,
+    lab: Lab<'_>,
     not_done: &mut Vec<NotDone>,
-    progress: &dyn Fn(f64, &str),
 ) -> StateCosts {
+    let (src, stop) = (lab.src, lab.stop);
     let n_states = arms.states().len();
     let start_at_ns = monotonic_ns();
     let mut pools: Vec<Vec<Pool>> =
@@ -77,7 +77,7 @@ pub fn state_costs(
                 break 'rounds;
             }
             let name = &arms.states()[state].name;
-            progress(
+            lab.tell.progress(
                 (f64::from(round) + at as f64 / n_states as f64) / f64::from(ROUNDS),
                 &format!("round {} of {ROUNDS}: only {name} on CPU {}", round + 1, spec.cpu),
             );

@@ -9,11 +9,12 @@ use wakewatt_core::units::LatencyLimit;
 use wakewatt_host::simulated::{Event, SimulatedMachine, cpus};
 use wakewatt_lab::experiment::Arms;
 use wakewatt_lab::plan;
-use wakewatt_lab::setting_arms::{LimitHolder, SettingArms, resolve_arms};
-use wakewatt_tune::apply::Hands;
+use wakewatt_lab::setting_arms::{LimitHolder, ReadyArm, SettingArms, resolve_arms};
+use wakewatt_tune::hands::Hands;
 use wakewatt_tune::journal::{Journal, Owner};
 use wakewatt_tune::knob::Host;
 use wakewatt_tune::profile::{self, Profile};
+use wakewatt_tune::session::Session;
 
 const STATE: &str = "/var/lib/wakewatt/open";
 const CPU: &str = "/sys/devices/system/cpu";
@@ -69,6 +70,18 @@ fn hands(machine: &SimulatedMachine) -> Hands<'_> {
     Hands { source: machine, sink: machine, store: machine, runner: machine }
 }
 
+fn begin<'a>(
+    machine: &'a SimulatedMachine,
+    owner: &Owner,
+    host: &Host<'_>,
+    ready: Vec<ReadyArm>,
+    limits: Box<dyn LimitHolder>,
+) -> SettingArms<'a> {
+    let sets = SettingArms::sets(&ready);
+    let session = Session::begin(hands(machine), owner, Path::new(STATE), "test", sets, None, "").unwrap();
+    SettingArms::new(ready, &host.facts, Some(session), limits)
+}
+
 #[test]
 fn arms_write_what_they_say_and_everything_goes_back() {
     let machine = machine();
@@ -76,7 +89,7 @@ fn arms_write_what_they_say_and_everything_goes_back() {
     let sys = || machine.snapshot("/var").into_iter().filter(|(p, _)| p.starts_with("/sys")).collect::<Vec<_>>();
     let before = sys();
     let host = Host::read(&machine);
-    let (ready, skipped) = resolve_arms(&host, &plan::parse(PLAN, &profile).unwrap());
+    let (ready, skipped) = resolve_arms(&host, &plan::parse(PLAN, &profile).unwrap().arms);
     assert_eq!(skipped.len(), 1);
     assert!(skipped[0].what == "arm missing" && skipped[0].why.contains("interactive"), "{skipped:?}");
     assert_eq!(ready[0].arm.settings, ["nothing is written"]);
@@ -91,8 +104,7 @@ fn arms_write_what_they_say_and_everything_goes_back() {
     let held = Rc::new(RefCell::new(None));
     let owner = Owner { boot_id: machine.boot_id(), pid: 1, ..Owner::default() };
     let limits = Box::new(FakeLimit(held.clone()));
-    let kept_in = (&owner, Path::new(STATE), None);
-    let mut arms = SettingArms::begin(ready, &host, hands(&machine), kept_in, "test", limits).unwrap();
+    let mut arms = begin(&machine, &owner, &host, ready, limits);
     assert_eq!(Journal::all(&machine, Path::new(STATE)).0.len(), 1, "journaled before anything is written");
     assert_eq!(arms.rehearse().unwrap(), []);
     assert_eq!(sys(), before, "a rehearsal leaves nothing");
@@ -126,11 +138,10 @@ fn an_arm_that_the_kernel_refuses_is_taken_out_at_the_rehearsal() {
     let machine = machine();
     machine.on(&format!("{CPU}/cpu1/cpuidle/state2/disable"), Event::Refuse("Operation not permitted".into()));
     let host = Host::read(&machine);
-    let (ready, _) = resolve_arms(&host, &plan::parse(PLAN, &profile).unwrap());
+    let (ready, _) = resolve_arms(&host, &plan::parse(PLAN, &profile).unwrap().arms);
     let owner = Owner { boot_id: machine.boot_id(), pid: 1, ..Owner::default() };
     let limits = Box::new(FakeLimit(Rc::default()));
-    let mut arms =
-        SettingArms::begin(ready, &host, hands(&machine), (&owner, Path::new(STATE), None), "test", limits).unwrap();
+    let mut arms = begin(&machine, &owner, &host, ready, limits);
     let failed = arms.rehearse().unwrap();
     assert!(
         failed.len() == 1 && failed[0].what == "arm no-c6" && failed[0].why.contains("not permitted"),
@@ -152,7 +163,7 @@ fn a_limit_that_excludes_nothing_is_no_arm() {
              max_latency = \"{limit}\"\n{more}\n[[workload]]\nkind = \"wakeup\"\n"
         )
     };
-    let skipped = |text: &str| resolve_arms(&Host::read(&machine), &plan::parse(text, &profile).unwrap()).1;
+    let skipped = |text: &str| resolve_arms(&Host::read(&machine), &plan::parse(text, &profile).unwrap().arms).1;
     let wide = skipped(&plan("10ms", ""));
     assert!(wide.len() == 1 && wide[0].why.contains("the machine as it is"), "{wide:?}");
     assert_eq!(skipped(&plan("1us", "")), []);

@@ -4,7 +4,7 @@
 //! refuses, a file of another version. Nothing is written but the journal's removal, so what is listed here stays as it is.
 //! Of a file that cannot be read as a journal nothing can be listed; it is named by its file.
 
-use crate::apply::Hands;
+use crate::hands::Hands;
 use crate::journal::{Journal, JournalError};
 use wakewatt_host::store::{self, Store, StoreError};
 

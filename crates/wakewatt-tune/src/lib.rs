@@ -1,8 +1,8 @@
 //! wakewatt-tune is the only crate that changes the machine.
 //!
 //! Every change that outlives the process is journaled on disk before it is made, read back after, and undone by a
-//! guard process if the one that made it dies. Two ways lead there: [`transaction`] for experiments, which go back and
-//! forth between values and always return; [`apply`] for settings that stay until `tune undo`. A latency limit through
+//! guard process if the one that made it dies. Two ways lead there: [`session`] for experiments, which go to and fro
+//! between sets of settings and always return; [`apply`] for settings that stay until `tune undo`. A latency limit through
 //! `/dev/cpu_dma_latency` needs none of that: the kernel drops it with the file descriptor ([`knobs::qos_global`]).
 //!
 //! Start with [`knob`] (what can be set, and what must be known about it), then [`resolve`], [`apply`], [`undo`].
@@ -23,14 +23,18 @@ pub mod journal;
 pub mod lock;
 pub mod gone;
 pub mod undo;
+pub mod hands;
+pub mod put_back;
 pub mod left;
 pub mod guard;
-pub mod transaction;
 pub mod apply;
+pub mod session;
+mod live;
+pub mod begin;
 pub mod recovery;
-pub mod watch;
 pub mod forget;
 pub mod status;
-pub mod live;
+pub mod here;
+pub mod watch;
 pub mod systemd;
 pub mod reference;

@@ -7,9 +7,10 @@
 //! Putting back comes first and needs nothing to be written but the settings; whether the journal can then be removed is
 //! said apart ([`UndoReport::kept_journal`]). Done twice it does no harm.
 
-use crate::apply::{Hands, undo_all};
+use crate::hands::Hands;
 use crate::journal::{Journal, JournalError, OwnerNow, Phase};
 use crate::live::ThisMachine;
+use crate::put_back::undo_all;
 use crate::undo::{UndoReport, Undone};
 use std::path::Path;
 use wakewatt_host::store::{self, Disk};
@@ -75,8 +76,7 @@ pub struct Manner {
 }
 
 /// Looks at every journal of a state folder, the newest first, and undoes what is due.
-pub fn sweep(
-    machine: impl Fn(&Path) -> Result<ThisMachine, String>,
+pub(crate) fn sweep(
     state_dir: &Path,
     boot_id: &str,
     boottime_ns: u64,
@@ -100,12 +100,10 @@ pub fn sweep(
         let owner = journal.owner_now().seen_with(has_lock || is_forced);
         let (why, report) = match due(&journal, boot_id, boottime_ns, owner) {
             Due::NotYet(why) => (format!("{why}; left alone"), None),
-            Due::Now(why) => match machine(&journal.root.clone())
-                .map(|machine| close(machine.hands(), &mut journal, boot_id, is_forced))
-            {
-                Ok(report) => (why.to_string(), Some(report)),
+            Due::Now(why) => match ThisMachine::at(&journal.root.clone()) {
+                Ok(machine) => (why.to_string(), Some(close(machine.hands(), &mut journal, boot_id, is_forced))),
                 Err(error) => {
-                    let entries = vec![(journal.id(), Undone::Failed(error))];
+                    let entries = vec![(journal.id(), Undone::Failed(error.to_string()))];
                     let failed = UndoReport { entries, kept_journal: None };
                     (why.to_string(), Some(failed))
                 }

@@ -80,6 +80,10 @@ pub struct Request {
 }
 
 impl Request {
+    /// One value of one setting.
+    pub fn new(name: impl Into<String>, place: Place, to: &str) -> Request {
+        Request { name: name.into(), place, to: vec![to.into()], reason: String::new(), is_optional: false }
+    }
     /// Parses `NAME[@PLACE]=VALUE[|VALUE…]`.
     pub fn parse(text: &str) -> Result<Request, String> {
         let (left, right) = text

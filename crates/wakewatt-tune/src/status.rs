@@ -3,8 +3,8 @@
 //! Every setting is looked at, also after a reboot (which resets what is not in a file) and on CPUs that came online
 //! later: the requests are resolved again, and a place that the journal does not know is reported as not set.
 
-use crate::apply::Hands;
 use crate::boot::check::{BootVerdict, Check, Wanted, check};
+use crate::hands::Hands;
 use crate::journal::{Entry, Journal, OwnerNow, Phase};
 use crate::knob::{Host, Kept};
 use crate::planning::also_set_by;

@@ -5,8 +5,8 @@
 //! be read any more, or whose whole folder is gone, is undone as it was read last; a lock file that cannot be opened is
 //! done without once the owner is gone. Only a journal that was removed from its folder says that all has ended well.
 
+use crate::here;
 use crate::journal::{Journal, OwnerNow, Phase, boot_id};
-use crate::live::ThisMachine;
 use crate::lock::{Lock, LockError};
 use crate::recovery::{self, Due};
 use crate::undo::{UndoReport, Undone};
@@ -99,11 +99,8 @@ fn now(last: &Journal) -> Option<Journal> {
 }
 
 fn close(mut journal: Journal) -> UndoReport {
-    match ThisMachine::at(&journal.root) {
-        Ok(machine) => recovery::close(machine.hands(), &mut journal, &boot_id(), false),
-        Err(error) => {
-            let failed = (journal.id(), Undone::Failed(error.to_string()));
-            UndoReport { entries: vec![failed], kept_journal: None }
-        }
-    }
+    here::put_back(&mut journal, false).unwrap_or_else(|error| {
+        let failed = (journal.id(), Undone::Failed(error.to_string()));
+        UndoReport { entries: vec![failed], kept_journal: None }
+    })
 }

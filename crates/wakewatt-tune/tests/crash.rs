@@ -9,8 +9,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use wakewatt_host::simulated::{DROP_IN, Fault, GENERATED, SimulatedMachine, cpus};
-use wakewatt_tune::apply::{FileChange, Hands, Order, apply, undo_all};
+use wakewatt_tune::apply::{FileChange, Order, apply};
+use wakewatt_tune::hands::Hands;
 use wakewatt_tune::journal::{Journal, Owner, Phase};
+use wakewatt_tune::put_back::undo_all;
 use wakewatt_tune::recovery::close;
 use wakewatt_tune::request::Request;
 

@@ -4,9 +4,11 @@
 use std::path::Path;
 use wakewatt_host::simulated::{Event, Fault, SimulatedMachine};
 use wakewatt_host::sink::Sink;
-use wakewatt_tune::apply::{ApplyError, Confirm, Hands, Order, Outcome, SettingResult, apply, undo_all};
+use wakewatt_tune::apply::{ApplyError, Confirm, Order, Outcome, SettingResult, apply};
 use wakewatt_tune::forget;
+use wakewatt_tune::hands::Hands;
 use wakewatt_tune::journal::{Command, Draft, Entry, Journal, Owner, OwnerNow, Phase};
+use wakewatt_tune::put_back::undo_all;
 use wakewatt_tune::recovery::{self, Due};
 use wakewatt_tune::request::Request;
 use wakewatt_tune::status::{Run, SettingVerdict, status};

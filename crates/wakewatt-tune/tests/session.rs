@@ -1,14 +1,15 @@
-//! Sessions on a machine in memory: ways that meet in one file, tunables that come and go, CPUs that go, commands; and a
+//! Sessions on a machine in memory: sets that meet in one file, tunables that come and go, CPUs that go, commands; and a
 //! process killed at any operation of it, after which recovery from the journal restores everything.
 #![allow(clippy::unwrap_used)] // A test that cannot go on should stop.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use wakewatt_host::simulated::{Fault, SimulatedMachine, cpus};
-use wakewatt_tune::apply::session::{ArmSettings, Session};
-use wakewatt_tune::apply::{Hands, undo_all};
+use wakewatt_tune::hands::Hands;
 use wakewatt_tune::journal::{Draft, Entry, Journal, Owner, Phase};
+use wakewatt_tune::put_back::undo_all;
 use wakewatt_tune::request::Request;
+use wakewatt_tune::session::{Session, SettingSet};
 
 const STATE: &str = "/var/lib/wakewatt/open";
 const CPU: &str = "/sys/devices/system/cpu";
@@ -21,25 +22,25 @@ fn hands(machine: &SimulatedMachine) -> Hands<'_> {
     Hands { source: machine, sink: machine, store: machine, runner: machine }
 }
 
-fn way(requests: &[&str]) -> ArmSettings {
-    ArmSettings { requests: requests.iter().map(|r| Request::parse(r).unwrap()).collect(), command: None }
+fn set(requests: &[&str]) -> SettingSet {
+    SettingSet { requests: requests.iter().map(|r| Request::parse(r).unwrap()).collect(), command: None }
 }
 
-/// Found; a governor that forces the preference; tunables; the preference that the second way moves; a CPU off.
-fn ways() -> Vec<ArmSettings> {
+/// Found; a governor that forces the preference; tunables; the preference that the second set moves; a CPU off.
+fn sets() -> Vec<SettingSet> {
     vec![
-        ArmSettings::default(),
-        way(&["freq.governor=performance", "freq.min=1GHz"]),
-        way(&["freq.governor=conservative", "freq.tunable.conservative.up_threshold=98"]),
-        way(&["freq.epp=power", "freq.max=2GHz"]),
-        way(&["cpu.online@cpus:1=off", "freq.governor@cpus:0=ondemand"]),
-        ArmSettings { command: Some((vec!["start".into()], vec!["stop".into()])), ..way(&["freq.max=2.5GHz"]) },
+        SettingSet::default(),
+        set(&["freq.governor=performance", "freq.min=1GHz"]),
+        set(&["freq.governor=conservative", "freq.tunable.conservative.up_threshold=98"]),
+        set(&["freq.epp=power", "freq.max=2GHz"]),
+        set(&["cpu.online@cpus:1=off", "freq.governor@cpus:0=ondemand"]),
+        SettingSet { command: Some((vec!["start".into()], vec!["stop".into()])), ..set(&["freq.max=2.5GHz"]) },
     ]
 }
 
 fn begin(machine: &SimulatedMachine) -> Result<Session<'_>, String> {
     let owner = Owner { boot_id: machine.boot_id(), pid: 1, ..Owner::default() };
-    Session::begin(hands(machine), &owner, Path::new(STATE), "test", ways(), None, "").map_err(|e| e.to_string())
+    Session::begin(hands(machine), &owner, Path::new(STATE), "test", sets(), None, "").map_err(|e| e.to_string())
 }
 
 fn value(machine: &SimulatedMachine, path: &str) -> Option<String> {
@@ -51,15 +52,15 @@ fn settings(machine: &SimulatedMachine) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn every_order_of_ways_sets_what_it_says_and_leaves_what_was_found() {
+fn every_order_of_sets_sets_what_it_says_and_leaves_what_was_found() {
     let machine = machine();
     let before = settings(&machine);
     let mut session = begin(&machine).unwrap();
     for order in [[1, 2, 3, 4, 5, 0], [4, 3, 2, 1, 0, 5], [3, 1, 3, 2, 4, 2]] {
-        for way in order {
-            session.enter(way).unwrap_or_else(|why| panic!("way {way}: {why}"));
+        for set in order {
+            session.enter(set).unwrap_or_else(|why| panic!("set {set}: {why}"));
             let governor = value(&machine, "policy0/scaling_governor").unwrap();
-            match way {
+            match set {
                 0 => assert_eq!(settings(&machine), before),
                 1 => assert_eq!(
                     (governor.as_str(), value(&machine, "policy1/scaling_min_freq").unwrap().as_str()),
@@ -83,8 +84,8 @@ fn every_order_of_ways_sets_what_it_says_and_leaves_what_was_found() {
 fn killed_at_any_operation_recovery_restores_everything() {
     let run = |machine: &SimulatedMachine| -> Result<(), String> {
         let mut session = begin(machine)?;
-        for way in [1, 3, 2, 5, 4, 0] {
-            session.enter(way)?;
+        for set in [1, 3, 2, 5, 4, 0] {
+            session.enter(set)?;
         }
         session.end();
         Ok(())
@@ -113,7 +114,7 @@ fn killed_at_any_operation_recovery_restores_everything() {
 }
 
 #[test]
-fn a_refused_way_is_taken_back_and_the_next_one_works() {
+fn a_refused_set_is_taken_back_and_the_next_one_works() {
     let machine = machine();
     let before = settings(&machine);
     let mut session = begin(&machine).unwrap();

@@ -8,7 +8,6 @@ pub mod gone;
 pub mod interrupt;
 pub mod output;
 mod parquet_column;
-pub mod pick;
 pub mod progress;
 pub mod report;
 pub mod schema;

@@ -17,11 +17,9 @@ use std::path::{Path, PathBuf};
 
 /// Circles that are left, to be mended and struck out: the crate and folder, and who goes round.
 const KNOWN: &[(&str, &str)] = &[
-    ("wakewatt-tune", "knobs left transaction undo"),
     ("wakewatt/cmd/load", "shop shop_text"),
     ("wakewatt/report", "charts data html trace view"),
     ("wakewatt/report", "study_verdict verdict"),
-    ("wakewatt/report/view", "experiment samples"),
 ];
 
 fn top() -> PathBuf {

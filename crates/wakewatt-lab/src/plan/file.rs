@@ -69,7 +69,7 @@ pub struct ArmFile {
     pub profile: Option<String>,
     /// Settings as tune takes them: `freq.governor@cpus:0-3=performance`.
     pub set: Option<Vec<String>>,
-    /// Held on the whole machine: `5us`, `poll`.
+    /// Held on the whole machine: `5us`, `poll`, or `shallowest`: the exit latency of the shallowest idle state that sleeps.
     pub max_latency: Option<String>,
     /// Run to enter it: a line for the shell, or a list of words.
     pub command: Option<Words>,

@@ -69,11 +69,27 @@ pub struct PlanArm {
     /// The settings, without a limit on the whole machine.
     pub requests: Vec<Request>,
     /// Held on the whole machine.
-    pub limit: Option<LatencyLimit>,
+    pub limit: Option<ArmLimit>,
     /// A command that enters it and one that leaves it.
     pub command: Option<(Vec<String>, Vec<String>)>,
     /// What to know of it.
     pub notes: Vec<String>,
+}
+
+impl PlanArm {
+    /// The machine as found, by this name.
+    pub fn new(name: &str, title: &str) -> PlanArm {
+        PlanArm { name: name.into(), title: title.into(), ..PlanArm::default() }
+    }
+}
+
+/// A latency limit that an arm holds on the whole machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArmLimit {
+    /// This one.
+    At(LatencyLimit),
+    /// That of the shallowest state that sleeps on the host it runs on, so that only that one and polling remain.
+    Shallowest,
 }
 
 /// What is measured.

@@ -1,7 +1,7 @@
 //! From the text of a plan to its meaning; an error names the key and, for a wrong word, the nearest right one.
 
 use super::file::{ArmFile, PlanFile, WorkloadFile};
-use super::{CommandMetric, Plan, PlanArm, PlanKind, PlanWorkload};
+use super::{ArmLimit, CommandMetric, Plan, PlanArm, PlanKind, PlanWorkload};
 use crate::noise::Limits;
 use toml::{Table, Value};
 use wakewatt_core::samples::experiment::Better;
@@ -126,14 +126,17 @@ fn arm(file: &ArmFile, profile: &dyn Fn(&str) -> Result<Profile, String>) -> Res
         requests.push(request);
     }
     if let Some(text) = &file.max_latency {
-        arm.limit = Some(LatencyLimit::parse(text).map_err(|why| format!("max_latency: {why}"))?);
+        arm.limit = Some(match text.as_str() {
+            "shallowest" => ArmLimit::Shallowest,
+            text => ArmLimit::At(LatencyLimit::parse(text).map_err(|why| format!("max_latency: {why}"))?),
+        });
     }
     for request in requests {
         // A limit on the whole machine is held by the experiment itself.
         if request.name == "qos.global" && request.place == Place::Everywhere {
             let text = request.to.first().map_or("", String::as_str);
             let limit = LatencyLimit::parse(text).map_err(|why| format!("qos.global: {why}"))?;
-            arm.limit.get_or_insert(limit);
+            arm.limit.get_or_insert(ArmLimit::At(limit));
         } else {
             arm.requests.push(request);
         }

@@ -34,7 +34,7 @@ fn an_arm_is_settings_a_limit_and_a_command() {
     let arm = &plan.arms[1];
     let said: Vec<String> = arm.requests.iter().map(ToString::to_string).collect();
     assert_eq!(said, ["freq.governor=ondemand", "freq.tunable.ondemand.up_threshold=98", "freq.max@cpus:0=2GHz"]);
-    assert_eq!(arm.limit.map(|l| l.to_string()).as_deref(), Some("5us"));
+    assert_eq!(arm.limit, Some(ArmLimit::At(LatencyLimit::AtMostNs(5000))));
     assert_eq!(arm.command.as_ref().unwrap().0, ["sh", "-c", "systemctl stop x"]);
     assert_eq!((plan.looks, plan.again_every, plan.is_strict), (vec![8, 12, 20, 32], 1, false));
     // A profile's latency budget is a limit on the machine, which the experiment holds.
@@ -103,7 +103,7 @@ fn on_recorded_hosts_what_is_missing_is_skipped_with_the_reason() {
         let host = Host::read(&source);
         for (name, text) in SHIPPED {
             let plan = read(text).unwrap();
-            let (ready, skipped) = resolve_arms(&host, &plan);
+            let (ready, skipped) = resolve_arms(&host, &plan.arms);
             assert_eq!(ready.len() + skipped.len(), plan.arms.len(), "{name} on {}", file.display());
             assert!(skipped.iter().all(|s| !s.why.is_empty() && s.what.starts_with("arm ")));
             assert!(ready.iter().all(|a| !a.arm.settings.is_empty()));
@@ -115,7 +115,7 @@ fn on_recorded_hosts_what_is_missing_is_skipped_with_the_reason() {
         &std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts/vm-haltpoll-2cpu.host"),
     )
     .unwrap();
-    let (ready, skipped) = resolve_arms(&Host::read(&vm), &read(shipped("k4-governors").unwrap()).unwrap());
+    let (ready, skipped) = resolve_arms(&Host::read(&vm), &read(shipped("k4-governors").unwrap()).unwrap().arms);
     assert_eq!(ready.iter().map(|a| a.arm.id.as_str()).collect::<Vec<_>>(), ["found"], "a guest without cpufreq");
     assert!(skipped[0].why.contains("freq.governor"), "{:?}", skipped[0]);
 }

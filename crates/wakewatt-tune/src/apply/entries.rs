@@ -2,7 +2,7 @@
 //!
 //! Beside what was asked for there is what the kernel may move along (`About::moves`), so that undo restores it too.
 
-use super::{FileChange, Order};
+use super::order::{FileChange, Order};
 use crate::journal::Entry;
 use crate::knob::{Host, Stage};
 use crate::knobs;
@@ -10,7 +10,7 @@ use crate::resolve::Step;
 use std::collections::BTreeSet;
 use wakewatt_host::sink::{Sink, SinkError};
 
-pub(super) fn read_before(sink: &dyn Sink, path: &str) -> Result<Option<String>, SinkError> {
+pub(crate) fn read_before(sink: &dyn Sink, path: &str) -> Result<Option<String>, SinkError> {
     match sink.read(path) {
         Ok(value) => Ok(Some(value)),
         Err(e) if e.is_absent => Ok(None),
@@ -28,7 +28,7 @@ pub(super) fn file_entries(sink: &dyn Sink, order: &Order<'_>) -> Result<Vec<Ent
 }
 
 /// Adds what the steps write, and what those knobs may move; paths that are listed already stay as they are.
-pub(super) fn add_entries(
+pub(crate) fn add_entries(
     entries: &mut Vec<Entry>,
     host: &Host<'_>,
     sink: &dyn Sink,

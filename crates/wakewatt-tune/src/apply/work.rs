@@ -1,7 +1,9 @@
 //! An application under way: stage by stage written, read back, judged; then settled.
 
 use super::entries::{add_entries, read_before};
-use super::{Hands, Order, SettingOutcome, SettingResult, outcome};
+use super::order::Order;
+use super::outcome::{SettingOutcome, SettingResult, outcome};
+use crate::hands::Hands;
 use crate::journal::{Journal, Phase};
 use crate::knob::{Host, Kept, Stage};
 use crate::knobs;
@@ -11,19 +13,20 @@ use crate::sites::SitesByPath;
 use crate::undo::Patience;
 
 /// An application under way.
-pub(super) struct Work<'a> {
-    pub(super) hands: Hands<'a>,
-    pub(super) order: &'a Order<'a>,
-    pub(super) journal: &'a mut Journal,
-    pub(super) settings: Vec<SettingOutcome>,
-    pub(super) left_out: Vec<String>,
-    pub(super) patience: Patience,
+pub(crate) struct Work<'a> {
+    pub(crate) hands: Hands<'a>,
+    pub(crate) order: &'a Order<'a>,
+    pub(crate) journal: &'a mut Journal,
+    pub(crate) settings: Vec<SettingOutcome>,
+    pub(crate) left_out: Vec<String>,
+    pub(crate) patience: Patience,
 }
 
 impl Work<'_> {
     /// Everything, up to the journal's last word; an error is why it must all go back.
-    pub(super) fn carry_out(&mut self, steps: Vec<Step>) -> Result<(), String> {
+    pub(crate) fn carry_out(&mut self, steps: Vec<Step>) -> Result<(), String> {
         self.write_steps(steps)?;
+        self.note_effective();
         for file in &self.order.files {
             let done = match &file.to {
                 Some(text) => self.hands.sink.write(&file.path, text),
@@ -49,7 +52,7 @@ impl Work<'_> {
     }
 
     /// The settings, stage by stage, and once more what a later one has moved.
-    pub(super) fn write_steps(&mut self, steps: Vec<Step>) -> Result<(), String> {
+    pub(crate) fn write_steps(&mut self, steps: Vec<Step>) -> Result<(), String> {
         let mut is_stale = false;
         let mut rest = steps.into_iter().peekable();
         while let Some(first) = rest.next() {
@@ -198,13 +201,17 @@ impl Work<'_> {
                 self.settings[at] = outcome;
             }
         }
+        Ok(())
+    }
+
+    /// What is in force by now. Reads the whole host, which an experiment would pay for in every block.
+    fn note_effective(&mut self) {
         let host = Host::read(self.hands.source);
         let mut sites = SitesByPath::default();
         for outcome in &mut self.settings {
             let found = sites.find(&host, &outcome.name, &outcome.path);
             outcome.effective = found.and_then(|(knob, site)| knob.effective(&host, site));
         }
-        Ok(())
     }
 
     /// May this one be left out? When asked to keep going, or where the request that covers it is optional.
@@ -232,7 +239,7 @@ impl Work<'_> {
 
 /// Runs one of the journal's commands, which says so before it does. A program that has gone missing was not started, so
 /// there is nothing to take back for it.
-pub(super) fn start(hands: Hands<'_>, journal: &mut Journal, at: usize) -> Result<(), String> {
+pub(crate) fn start(hands: Hands<'_>, journal: &mut Journal, at: usize) -> Result<(), String> {
     journal.commands[at].is_started = true;
     journal.save(hands.store).map_err(|e| e.to_string())?;
     let command = &mut journal.commands[at];
@@ -249,7 +256,8 @@ fn not_kept(now: &str) -> String {
     format!("reads back {now:?}")
 }
 
-fn judge(name: &str, requested: &str, now: &str) -> SettingResult {
+/// How a value that was read back compares with what was asked of this knob.
+pub(crate) fn judge(name: &str, requested: &str, now: &str) -> SettingResult {
     let kept = knobs::find(name).map_or(Kept::Not, |k| k.kept(requested, now));
     match kept {
         Kept::Exactly => SettingResult::Set,

@@ -28,7 +28,6 @@ pub mod pcie_link;
 mod per_policy;
 pub mod place_consolidate;
 pub mod power_limit;
-pub mod qos_cpu;
 pub mod qos_global;
 pub mod qos_limit;
 mod uncore_domains;

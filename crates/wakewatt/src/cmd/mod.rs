@@ -6,7 +6,6 @@ pub mod doctor;
 pub mod experiment;
 pub mod hold;
 pub mod icmp;
-mod idle_experiment;
 pub mod inspect;
 pub mod load;
 pub mod measure;

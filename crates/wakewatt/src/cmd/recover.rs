@@ -6,13 +6,12 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use anyhow::Result;
 use std::path::Path;
+use wakewatt_host::kernel_log;
 use wakewatt_host::store::Disk;
-use wakewatt_host::{clock, kernel_log};
-use wakewatt_tune::journal::{Journal, JournalError, Phase, STATE_DIR, boot_id};
-use wakewatt_tune::live::ThisMachine;
+use wakewatt_tune::journal::{Journal, JournalError, Phase, STATE_DIR};
 use wakewatt_tune::lock::{Lock, LockError};
-use wakewatt_tune::recovery::{self, Manner};
-use wakewatt_tune::{forget, watch};
+use wakewatt_tune::recovery::Manner;
+use wakewatt_tune::{forget, here, watch};
 
 pub fn run(args: &RecoverArgs) -> Result<Code> {
     // Anybody may ask, and looking leaves no trace.
@@ -93,8 +92,7 @@ impl Swept {
 
 /// Undoes what is due. What is left is complained about.
 pub fn sweep(manner: Manner) -> Swept {
-    let machine = |root: &Path| ThisMachine::at(root).map_err(|e| e.to_string());
-    let (swept, unreadable) = recovery::sweep(machine, Path::new(STATE_DIR), &boot_id(), clock::boottime_ns(), manner);
+    let (swept, unreadable) = here::sweep(manner);
     let mut end = Swept { is_left: !unreadable.is_empty(), ..Swept::default() };
     unreadable.iter().for_each(|error| output::complain(&error.to_string()));
     for one in swept {
@@ -122,8 +120,7 @@ fn give_up(id: &str, is_sure: bool, journals: Vec<Journal>, unreadable: &[Journa
         return Err(Failure::error(Code::Usage, format!("{id}: no such journal; {known}")));
     };
     let _lock = lock_unless_busy()?;
-    let machine = ThisMachine::at(&journal.root)?;
-    let lost = forget::losses(machine.hands(), journal, &boot_id());
+    let lost = here::losses(journal)?;
     let mut telling = Telling::default();
     telling.line(&format!("{id}: {}", journal.purpose));
     lost.iter().for_each(|line| telling.line(&format!("  stays so: {line}")));

@@ -3,7 +3,6 @@
 //! Only on a real disk with room to spare, never on a device or file of the user's, and never with `--read-only`. It has
 //! [`BUDGET_NS`] for the experiment, which six rounds fit into; a smaller effect than it can prove is left undecided.
 
-use crate::cmd::idle_experiment::{self, Plan, seed_of_now};
 use crate::cmd::measure::describe_disk;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
@@ -17,6 +16,8 @@ use wakewatt_host::disk::target::Target;
 use wakewatt_host::disk::{filesystem, made};
 use wakewatt_lab::bench::{self, DiskSpec};
 use wakewatt_lab::disk_workload::DiskWorkload;
+use wakewatt_lab::experiment::Design;
+use wakewatt_lab::{idle_experiment, pick};
 
 const SIZE_BYTES: u64 = 256 << 20;
 /// What a folder must have free.
@@ -29,7 +30,7 @@ const BUDGET_NS: u64 = 22_000_000_000;
 
 /// Runs it and adds the results, or the reasons why not, to the evidence.
 pub(super) fn run(seed: Option<u64>, cpu: u32, src: &dyn Source, evidence: &mut Evidence, interrupt: &Interrupt) {
-    let seed = seed.unwrap_or_else(seed_of_now);
+    let seed = seed.unwrap_or_else(pick::seed_of_now);
     let (target, about) = match open(seed, src, interrupt) {
         Ok(opened) => opened,
         Err(why) => return evidence.not_done.push(NotDone::new(Step::Disk, why.to_string())),
@@ -48,10 +49,13 @@ pub(super) fn run(seed: Option<u64>, cpu: u32, src: &dyn Source, evidence: &mut 
     }
     let spec = DiskSpec { duration_ns: BLOCK_NS, warmup_ns: 0, ..spec };
     let mut workload = DiskWorkload::new(src, &target, about, spec);
-    let (warmup_ns, budget_ns) = (WARMUP_NS, BUDGET_NS);
-    let plan = Plan { title: "disk experiment", warmup_ns, budget_ns, looks: Looks::quick(), seed: Some(seed) };
-    match idle_experiment::run(&mut workload, plan, &evidence.facts, src, interrupt) {
-        Ok(run) => evidence.samples.disk_experiment = Some(run),
+    let design = Design { warmup_ns: WARMUP_NS, budget_ns: BUDGET_NS, ..Design::new(Looks::quick(), seed) };
+    let progress = Progress::start("disk experiment");
+    match idle_experiment::run(&mut workload, &design, &evidence.facts, interrupt.lab(src, &progress)) {
+        Ok((run, skipped)) => {
+            evidence.samples.disk_experiment = Some(run);
+            evidence.not_done.extend(idle_experiment::not_done(Step::DiskExperiment, &skipped));
+        }
         Err(why) => evidence.not_done.push(NotDone::new(Step::DiskExperiment, why)),
     }
 }

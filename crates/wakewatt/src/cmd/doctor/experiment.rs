@@ -1,15 +1,16 @@
 //! The idle experiment of `doctor`: wake-ups between two CPUs under the arms of `idle_experiment`.
 
 use super::Times;
-use crate::cmd::idle_experiment::{self, Plan};
 use crate::interrupt::Interrupt;
-use crate::pick;
+use crate::progress::Progress;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::sequential::Looks;
+use wakewatt_lab::experiment::Design;
 use wakewatt_lab::wake_workload::WakeWorkload;
+use wakewatt_lab::{idle_experiment, pick};
 
 /// Runs it and adds the result, or the reason why not, to the evidence.
 pub(super) fn run(
@@ -21,29 +22,18 @@ pub(super) fn run(
     evidence: &mut Evidence,
     interrupt: &Interrupt,
 ) {
-    match attempt(seed, cpu, allowed, times, src, evidence, interrupt) {
-        Ok(run) => evidence.samples.experiment = Some(run),
-        Err(why) => evidence.not_done.push(NotDone::new(Step::Experiment, why)),
-    }
-}
-
-fn attempt(
-    seed: Option<u64>,
-    cpu: u32,
-    allowed: &CpuSet,
-    times: Times,
-    src: &dyn Source,
-    evidence: &Evidence,
-    interrupt: &Interrupt,
-) -> Result<wakewatt_core::samples::experiment::ExperimentRun, String> {
     let from_cpu = pick::partner(&evidence.facts.topology, allowed, cpu);
     let mut workload = WakeWorkload::new(src, cpu, from_cpu, times.block_ns);
-    let plan = Plan {
-        title: "experiment",
-        warmup_ns: times.warmup_ns,
-        budget_ns: times.experiment_ns,
-        looks: if times.is_quick { Looks::quick() } else { Looks::standard() },
-        seed,
-    };
-    idle_experiment::run(&mut workload, plan, &evidence.facts, src, interrupt)
+    let looks = if times.is_quick { Looks::quick() } else { Looks::standard() };
+    let seed = seed.unwrap_or_else(pick::seed_of_now);
+    let (warmup_ns, budget_ns) = (times.warmup_ns, times.experiment_ns);
+    let design = Design { warmup_ns, budget_ns, ..Design::new(looks, seed) };
+    let progress = Progress::start("experiment");
+    match idle_experiment::run(&mut workload, &design, &evidence.facts, interrupt.lab(src, &progress)) {
+        Ok((run, skipped)) => {
+            evidence.samples.experiment = Some(run);
+            evidence.not_done.extend(idle_experiment::not_done(Step::Experiment, &skipped));
+        }
+        Err(why) => evidence.not_done.push(NotDone::new(Step::Experiment, why)),
+    }
 }

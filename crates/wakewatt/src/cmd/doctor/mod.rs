@@ -10,7 +10,6 @@ use crate::cli::DoctorArgs;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour, Outlet};
-use crate::pick;
 use crate::progress::Progress;
 use crate::report::{Report, text::Style, verdict};
 use anyhow::Result;
@@ -29,6 +28,7 @@ use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_lab::bench::{self, NetworkSpec, RespondSpec, Responder};
+use wakewatt_lab::pick;
 use wakewatt_lab::trace::of_machine;
 
 mod chosen;

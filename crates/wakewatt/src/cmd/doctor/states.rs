@@ -4,7 +4,6 @@
 //! `measure idle` take their time. The second changes settings, so it is left out by `--read-only`, and by `--quick`,
 //! whose minute is full.
 
-use crate::cmd::measure::idle;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use wakewatt_core::cpuset::CpuSet;
@@ -13,6 +12,8 @@ use wakewatt_core::samples::not_done::{NotDone, Step, Why};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::Cpu;
 use wakewatt_lab::bench::{SpeedSpec, speed};
+use wakewatt_lab::idle_cost::{IdleCostPlan, measure};
+use wakewatt_lab::pick;
 
 const MS: u64 = 1_000_000;
 
@@ -40,8 +41,10 @@ pub(super) fn idle_states(
         let why = Why::Quick("wakewatt measure idle".into());
         return evidence.not_done.push(NotDone::new(Step::IdleStateCosts, why));
     }
-    match idle::short(cpu, allowed, &evidence.facts, src, interrupt, &mut evidence.not_done) {
+    let progress = Progress::start("measure idle");
+    let plan = IdleCostPlan::short(cpu, allowed, &evidence.facts, pick::seed_of_now());
+    match measure(&plan, &evidence.facts, interrupt.lab(src, &progress), &mut evidence.not_done) {
         Ok(costs) => evidence.samples.idle_states.push(costs),
-        Err(why) => evidence.not_done.push(NotDone::new(Step::IdleStateCosts, format!("{why:#}"))),
+        Err(why) => evidence.not_done.push(NotDone::new(Step::IdleStateCosts, why.to_string())),
     }
 }

@@ -18,7 +18,6 @@ use wakewatt_core::stats::paired::{Judge, log_ratios};
 use wakewatt_core::stats::sequential::Looks;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
-use wakewatt_host::store::Disk;
 use wakewatt_lab::context::MachineClock;
 use wakewatt_lab::experiment::{self, Arms, Around, Design, History, KeptBlock, Moment, Rule, Workload, loads};
 use wakewatt_lab::plan::Plan;
@@ -26,13 +25,9 @@ use wakewatt_lab::run_folder::{Head, RunFolder};
 use wakewatt_lab::setting_arms::{DeviceLimit, ReadyArm, SettingArms, resolve_arms};
 use wakewatt_lab::study::{StudySubject, study};
 use wakewatt_lab::workloads::{Composite, WattMeter};
-use wakewatt_tune::guard::GuardCommand;
-use wakewatt_tune::journal::{Owner, STATE_DIR, boot_id};
+use wakewatt_tune::begin::{BeginError, begin};
 use wakewatt_tune::knob::Host;
 use wakewatt_tune::knobs::qos_global;
-use wakewatt_tune::left;
-use wakewatt_tune::live::ThisMachine;
-use wakewatt_tune::lock::{Lock, LockError};
 
 /// What is to be run.
 pub(super) struct Conduct<'a> {
@@ -59,23 +54,19 @@ fn refused(code: Code) -> impl Fn(String) -> anyhow::Error {
 /// Runs it.
 pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     let Conduct { plan, text, seed, meters, folder, earlier, interrupt } = conduct;
-    let machine = ThisMachine::new();
-    let hands = machine.hands();
-    if let Some(journal) = left::in_the_way(hands.sink, &Disk, Path::new(STATE_DIR), &boot_id(), false) {
-        return Err(Failure::error(Code::Refused, left::in_words(&journal)));
-    }
-    let _locks = locks()?;
+    let tuner = begin(&format!("experiment {}", plan.name)).map_err(|e| {
+        let code = if matches!(e, BeginError::Busy(_)) { Code::Busy } else { Code::Refused };
+        Failure::error(code, e.to_string())
+    })?;
+    let _experiment = lock_limit()?;
+    let hands = tuner.hands();
     let host = Host::read(hands.source);
     let facts = Snapshot::read(hands.source, |_| true);
-    let (ready, mut skipped) = resolve_arms(&host, plan);
+    let (ready, mut skipped) = resolve_arms(&host, &plan.arms);
     let mut remarks = Vec::new();
     check_arms(plan, &ready, &skipped, &mut remarks)?;
-    let guard = GuardCommand::this_program().context("cannot find this program, which is its own guard")?;
-    let owner = Owner::this_process();
-    let kept_in = (&owner, Path::new(STATE_DIR), Some(&guard));
-    let purpose = format!("experiment {}", plan.name);
-    let mut arms = SettingArms::begin(ready, &host, hands, kept_in, &purpose, Box::new(DeviceLimit::default()))
-        .map_err(refused(Code::Refused))?;
+    let session = tuner.session(SettingArms::sets(&ready)).map_err(|e| Failure::error(Code::Refused, e.to_string()))?;
+    let mut arms = SettingArms::new(ready, &host.facts, Some(session), Box::new(DeviceLimit::default()));
     let failed = arms.rehearse().map_err(refused(Code::Refused))?;
     strict(plan, &failed)?;
     skipped.extend(failed);
@@ -171,17 +162,13 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     Ok(Conducted { study, facts, is_interrupted: interrupt.is_set() })
 }
 
-/// One wakewatt at a time changes settings, or experiments with the latency limit.
-fn locks() -> Result<(Lock, Option<qos_global::Lock>)> {
-    let lock = Lock::take(Path::new(STATE_DIR)).map_err(|e| {
-        let code = if matches!(e, LockError::Busy(_)) { Code::Busy } else { Code::Refused };
-        Failure::error(code, e.to_string())
-    })?;
+/// One wakewatt at a time experiments with the latency limit.
+fn lock_limit() -> Result<Option<qos_global::Lock>> {
     match qos_global::Lock::take() {
-        Ok(held) => Ok((lock, Some(held))),
+        Ok(held) => Ok(Some(held)),
         Err(why @ qos_global::HoldError::Busy) => Err(Failure::error(Code::Busy, why.to_string())),
         // Without the device nobody experiments with it.
-        Err(_) => Ok((lock, None)),
+        Err(_) => Ok(None),
     }
 }
 

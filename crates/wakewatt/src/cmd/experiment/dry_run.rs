@@ -98,7 +98,7 @@ fn prepare_ns(workload: &PlanWorkload) -> u64 {
 }
 
 fn make(plan: &Plan, source: &dyn Source) -> Result<DryRun> {
-    let (ready, skipped) = resolve_arms(&Host::read(source), plan);
+    let (ready, skipped) = resolve_arms(&Host::read(source), &plan.arms);
     let mut remarks = Vec::new();
     if let Err(why) = check_arms(plan, &ready, &skipped, &mut remarks) {
         remarks.push(format!("it would be refused: {why}"));

@@ -1,7 +1,6 @@
 //! From the workloads of a plan to what measures on this machine; one that cannot be had is left out with the reason.
 
 use super::levels::{self, ShopSource, StepsSource};
-use crate::pick;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
@@ -21,6 +20,7 @@ use wakewatt_lab::bench::DiskSpec;
 use wakewatt_lab::disk_workload::DiskWorkload;
 use wakewatt_lab::experiment::Workload;
 use wakewatt_lab::meters::Meters;
+use wakewatt_lab::pick;
 use wakewatt_lab::plan::{Plan, PlanKind, PlanWorkload};
 use wakewatt_lab::wake_workload::WakeWorkload;
 use wakewatt_lab::workloads::command::CommandWorkload;

@@ -126,7 +126,7 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
     announce(&plan);
     let saving = saved::start(args.show.save.as_deref(), "experiment", &Live::this_machine())?;
     let interrupt = Interrupt::listen()?;
-    let seed = args.seed.or(plan.seed).unwrap_or_else(crate::cmd::idle_experiment::seed_of_now);
+    let seed = args.seed.or(plan.seed).unwrap_or_else(wakewatt_lab::pick::seed_of_now);
     let meters = &args.meters;
     let conduct =
         Conduct { plan: &plan, text: &text, seed, meters, folder: &folder, earlier: None, interrupt: &interrupt };
@@ -142,7 +142,7 @@ pub(in crate::cmd) fn for_doctor(
 ) -> Result<Study> {
     let mut plan = parse("doctor", text, Code::Usage, Use::Acting)?;
     plan.budget_ns = budget_ns;
-    let seed = seed.unwrap_or_else(crate::cmd::idle_experiment::seed_of_now);
+    let seed = seed.unwrap_or_else(wakewatt_lab::pick::seed_of_now);
     let state = Path::new(STATE_DIR);
     let folder = private_folder(state.parent().unwrap_or(state))?;
     let meters = &MeterArgs::default();

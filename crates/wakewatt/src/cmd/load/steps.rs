@@ -5,7 +5,6 @@
 
 use super::{meters, publish};
 use crate::cli::load::{StepsArgs, standard_levels};
-use crate::cmd::idle_experiment::seed_of_now;
 use crate::cmd::measure::nodes_of;
 use crate::cmd::saved;
 use crate::exit::{Code, End, Failure};
@@ -56,7 +55,7 @@ pub(super) fn run(args: &StepsArgs) -> Result<End> {
     let mut run = LoadRun {
         title: format!("steps, {} a transaction", show_ns(args.service)),
         length,
-        seed: args.seed.unwrap_or_else(seed_of_now),
+        seed: args.seed.unwrap_or_else(wakewatt_lab::pick::seed_of_now),
         settings: watch.settings(),
         service_ns: Some(args.service),
         ..LoadRun::default()

@@ -2,17 +2,17 @@
 
 use super::Measured;
 use crate::cli::disk::DiskArgs;
-use crate::cmd::idle_experiment::{self, Plan, seed_of_now};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::pick;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use std::path::Path;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::disk::{DiskAccess, DiskEngine, DiskTarget, DiskTargetKind};
+use wakewatt_core::samples::experiment::ExperimentRun;
 use wakewatt_core::samples::not_done::{NotDone, Step};
+use wakewatt_core::samples::study::Skipped;
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::sequential::Looks;
 use wakewatt_core::units::{Cpu, show_bytes};
@@ -22,6 +22,8 @@ use wakewatt_host::disk::ring;
 use wakewatt_host::disk::target::{Target, TargetError};
 use wakewatt_lab::bench::{self, DiskSpec};
 use wakewatt_lab::disk_workload::DiskWorkload;
+use wakewatt_lab::experiment::Design;
+use wakewatt_lab::{idle_experiment, pick};
 
 /// A file that is made, unless said otherwise: larger than the memory of most disks and controllers.
 const MADE_BYTES: u64 = 1 << 30;
@@ -33,7 +35,7 @@ const WARMUP_NS: u64 = 300_000_000;
 /// Runs it.
 pub(super) fn run(args: &DiskArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<Measured> {
     let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
-    let seed = args.seed.unwrap_or_else(seed_of_now);
+    let seed = args.seed.unwrap_or_else(pick::seed_of_now);
     let mut remarks = Vec::new();
     if args.experiment && (args.depth.len() > 1 || args.engine.len() > 1) {
         let why = "--experiment measures one kind of reads under several settings; give one --depth and one --engine";
@@ -57,8 +59,11 @@ pub(super) fn run(args: &DiskArgs, src: &dyn Source, interrupt: &Interrupt) -> R
         let (engine, depth) = (engines.first().copied().unwrap_or(DiskEngine::Psync), args.depth.first());
         let spec = spec(engine, depth.copied().unwrap_or(1));
         match experiment(args, spec, &target, about, src, interrupt) {
-            Ok(run) => measured.disk_experiment = Some(run),
-            Err(why) => measured.not_done.push(NotDone::new(Step::Experiment, why.to_string())),
+            Ok((run, skipped)) => {
+                measured.disk_experiment = Some(run);
+                measured.not_done.extend(idle_experiment::not_done(Step::Experiment, &skipped));
+            }
+            Err(why) => measured.not_done.push(NotDone::new(Step::Experiment, why)),
         }
         return Ok(measured);
     }
@@ -220,16 +225,11 @@ fn experiment(
     about: DiskTarget,
     src: &dyn Source,
     interrupt: &Interrupt,
-) -> Result<wakewatt_core::samples::experiment::ExperimentRun, String> {
+) -> Result<(ExperimentRun, Vec<Skipped>), String> {
     let facts = Snapshot::read(src, |_| true);
-    let plan = Plan {
-        title: "measure disk",
-        warmup_ns: WARMUP_NS,
-        budget_ns: args.budget,
-        looks: Looks::standard(),
-        seed: Some(spec.seed),
-    };
+    let design = Design { warmup_ns: WARMUP_NS, budget_ns: args.budget, ..Design::new(Looks::standard(), spec.seed) };
     let spec = DiskSpec { warmup_ns: 10_000_000, ..spec };
     let mut workload = DiskWorkload::new(src, target, about, spec);
-    idle_experiment::run(&mut workload, plan, &facts, src, interrupt)
+    let progress = Progress::start("measure disk");
+    idle_experiment::run(&mut workload, &design, &facts, interrupt.lab(src, &progress))
 }

@@ -4,7 +4,6 @@ use super::Measured;
 use crate::cli::FrequencyArgs;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::pick;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
@@ -13,6 +12,7 @@ use wakewatt_core::samples::speed::{AfterIdle, Median, SpeedSample};
 use wakewatt_core::units::{show_khz, show_ns, three_digits};
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_lab::bench::{SpeedSpec, speed};
+use wakewatt_lab::pick;
 
 /// Runs it.
 pub(super) fn run(args: &FrequencyArgs, interrupt: &Interrupt) -> Result<Measured> {

@@ -4,7 +4,6 @@ use super::Measured;
 use crate::cli::MemoryArgs;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::pick;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use std::ffi::OsString;
@@ -20,6 +19,7 @@ use wakewatt_host::vector_loops::Width;
 use wakewatt_lab::bench::BenchError;
 use wakewatt_lab::bench::memory::apart::serve;
 use wakewatt_lab::bench::memory::{MemorySpec, Nodes, memory_apart, sizes};
+use wakewatt_lab::pick;
 
 /// Runs it.
 pub(super) fn measure(args: &MemoryArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<Measured> {

@@ -16,7 +16,6 @@ use crate::cmd::{icmp, saved};
 use crate::exit::{Code, End, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::pick;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
@@ -42,6 +41,7 @@ use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::live::Live;
 use wakewatt_host::resolve::host_and_port;
 use wakewatt_lab::bench::{self, BenchError, NetworkSpec, RemoteKind, RemoteSpec, RespondSpec, Responder, TimerSpec};
+use wakewatt_lab::pick;
 
 /// More CPUs than this are sampled when none are named: all of a big machine would take an hour.
 const MAX_CPUS: usize = 8;

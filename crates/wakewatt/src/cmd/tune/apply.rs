@@ -1,8 +1,8 @@
 //! `wakewatt tune apply`: the changes, all or none, with a watch over them.
 
+use super::Requested;
 use super::guard::{self, Watchman};
 use super::units::binary;
-use super::{Requested, lock};
 use crate::cli::tune::ApplyArgs;
 use crate::cmd::recover;
 use crate::cmd::telling::Telling;
@@ -20,11 +20,10 @@ use std::path::Path;
 use wakewatt_host::clock;
 use wakewatt_host::input::{self, InputError};
 use wakewatt_host::store::Disk;
-use wakewatt_tune::apply::{ApplyError, Confirm, FileChange, Order, Outcome, SettingOutcome, SettingResult, apply};
+use wakewatt_tune::apply::{ApplyError, Confirm, FileChange, Order, Outcome, SettingOutcome, SettingResult};
+use wakewatt_tune::begin::{BeginError, begin_and_recover};
 use wakewatt_tune::boot::{BootPlan, TryOnce};
-use wakewatt_tune::guard::GuardCommand;
-use wakewatt_tune::journal::{Journal, Owner, Phase, STATE_DIR, boot_id};
-use wakewatt_tune::live::ThisMachine;
+use wakewatt_tune::journal::{Journal, Phase, STATE_DIR, boot_id};
 use wakewatt_tune::profile::{self, to_toml};
 use wakewatt_tune::recovery::Manner;
 use wakewatt_tune::request::Request;
@@ -56,9 +55,10 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
     let requested = Requested::gather(&args.wanted, Use::Acting)?;
     let interrupt = Interrupt::listen()?;
     // At boot and after a hotplug somebody else may be at work: wait for one's turn.
-    let _lock = lock(args.at_boot)?;
-    let machine = ThisMachine::new();
-    let hands = machine.hands();
+    let tuner = begin_and_recover(&requested.purpose, args.at_boot).map_err(|e| {
+        let code = if matches!(e, BeginError::Busy(_)) { Code::Busy } else { Code::Refused };
+        Failure::error(code, e.to_string())
+    })?;
     if args.at_boot {
         forget_earlier_boots();
     }
@@ -70,7 +70,7 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
     }
     let mut notes = Vec::new();
     let (mut files, mut commands) = (Vec::new(), Vec::new());
-    match requested.boot(hands.source, &super::held_arguments()) {
+    match requested.boot(tuner.hands().source, &super::held_arguments()) {
         None => {}
         Some(Err(why)) => return Err(Failure::error(Code::Refused, format!("nothing is changed: {why}"))),
         Some(Ok((plan, loader))) => {
@@ -96,9 +96,7 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
         boottime_ns: &clock::boottime_ns,
         start: &guard::wait_for_confirmation,
     });
-    let guard = GuardCommand::this_program()?;
     let order = Order {
-        purpose: requested.purpose.clone(),
         requests: requested.requests.clone(),
         files,
         commands,
@@ -106,10 +104,9 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
         is_keeping_going: args.keep_going,
         confirm,
         watch: watchman.is_needed(args).then_some(&watch as &dyn Fn() -> Result<(), String>),
-        guard: Some(&guard),
-        root: "",
+        ..Order::default()
     };
-    let outcome = apply(hands, &Owner::this_process(), Path::new(STATE_DIR), &order).map_err(|e| {
+    let outcome = tuner.apply(order).map_err(|e| {
         let code = if matches!(e, ApplyError::Refused(_)) { Code::Refused } else { Code::BadFile };
         Failure::error(code, e.to_string())
     })?;

@@ -8,7 +8,6 @@ use crate::cli::tune::ApplyArgs;
 use crate::cmd::measure::one_wakeup;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
-use crate::pick;
 use anyhow::Result;
 use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
@@ -22,6 +21,7 @@ use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::live::Live;
 use wakewatt_host::{clock, detached};
+use wakewatt_lab::pick;
 
 /// Gap between two wake-ups of the guard, and how long it measures.
 const GAP_NS: u64 = 1_000_000;

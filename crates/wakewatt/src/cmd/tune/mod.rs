@@ -139,11 +139,9 @@ fn read_profile(name: &str, used: Use) -> Result<Profile> {
         .map_err(|why| Failure::error(if is_file { Code::BadFile } else { Code::Usage }, format!("{name}: {why}")))
 }
 
-/// Nobody else changes settings meanwhile; waits for whoever does, if told to.
-fn lock(is_waiting: bool) -> Result<Lock> {
-    let state_dir = Path::new(STATE_DIR);
-    let taken = if is_waiting { Lock::wait(state_dir) } else { Lock::take(state_dir) };
-    taken.map_err(|e| {
+/// Nobody else changes settings meanwhile.
+fn lock() -> Result<Lock> {
+    Lock::take(Path::new(STATE_DIR)).map_err(|e| {
         let code = if matches!(e, LockError::Busy(_)) { Code::Busy } else { Code::Refused };
         Failure::error(code, e.to_string())
     })

@@ -16,11 +16,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use wakewatt_core::samples::wakeup::WakeupSample;
 use wakewatt_core::units::show_ns;
-use wakewatt_host::{clock, kernel_log};
+use wakewatt_host::kernel_log;
 use wakewatt_tune::boot::check::BootVerdict;
-use wakewatt_tune::journal::boot_id;
-use wakewatt_tune::live::ThisMachine;
-use wakewatt_tune::status::{Run, SettingState, SettingVerdict, TransactionState, status};
+use wakewatt_tune::here;
+use wakewatt_tune::status::{Run, SettingState, SettingVerdict, TransactionState};
 
 /// The document of `tune status` and `tune verify`.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -38,9 +37,8 @@ pub struct Statuses {
 /// Runs it.
 pub(super) fn run(args: &StatusArgs, colour: Colour, is_verifying: bool) -> Result<Code> {
     let (all, is_readable) = every_journal();
-    let machine = ThisMachine::new();
     let log = kernel_log::read();
-    let mut transactions = status(machine.hands(), &all, &boot_id(), clock::boottime_ns(), log.as_deref().ok());
+    let mut transactions = here::states(&all, log.as_deref().ok());
     if let Some(id) = &args.which.id {
         super::pick(all, &args.which)?;
         transactions.retain(|t| t.id == *id);

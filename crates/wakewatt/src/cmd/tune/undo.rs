@@ -9,9 +9,8 @@ use anyhow::Result;
 use std::path::Path;
 use wakewatt_host::clock;
 use wakewatt_host::store::Disk;
+use wakewatt_tune::here;
 use wakewatt_tune::journal::{Journal, OwnerNow, Phase, STATE_DIR, boot_id};
-use wakewatt_tune::left;
-use wakewatt_tune::live::ThisMachine;
 use wakewatt_tune::lock::{Lock, LockError};
 use wakewatt_tune::recovery::{self, Due};
 
@@ -49,8 +48,7 @@ pub(super) fn run(args: &UndoArgs) -> Result<Code> {
         if !journal.is_of_boot(&boot_id) {
             telling.line("  the machine has booted since, which reset its settings; files are looked at");
         }
-        let machine = ThisMachine::at(&journal.root)?;
-        let report = recovery::close(machine.hands(), &mut journal, &boot_id, args.force);
+        let report = here::put_back(&mut journal, args.force)?;
         for (path, result) in &report.entries {
             telling.line(&format!("  {path}: {result}"));
         }
@@ -65,8 +63,7 @@ pub(super) fn run(args: &UndoArgs) -> Result<Code> {
         if kept.contains(&id) {
             continue;
         }
-        let is_waiting = |machine: ThisMachine| left::is_waiting(machine.hands().sink, open);
-        if open.is_of_boot(&boot_id) && ThisMachine::at(&open.root).is_ok_and(is_waiting) {
+        if open.is_of_boot(&boot_id) && here::is_waiting(open) {
             telling.line(&format!("{id} waits for what is out of reach; wakewatt recover --forget {id} gives it up"));
             continue;
         }
@@ -126,7 +123,7 @@ fn refuse_out_of_order(journal: &Journal) -> Result<()> {
 
 /// Keeps what waits for confirmation.
 pub(super) fn confirm(args: &WhichArgs) -> Result<Code> {
-    let _lock = lock(false)?;
+    let _lock = lock()?;
     let (mut all, _) = journals();
     all.retain(|j| args.id.is_some() || matches!(j.phase, Phase::Unconfirmed { .. }));
     let Some(mut journal) = pick(all, args)? else {

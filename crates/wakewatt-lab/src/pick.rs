@@ -1,5 +1,7 @@
-//! Which CPUs to measure on: those this process may use, woken from another core where there is one.
+//! What nobody has chosen: the CPUs to measure on (those this process may use, woken from another core where there is one),
+//! and a seed.
 
+use std::time::SystemTime;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::topology::Topology;
 use wakewatt_core::units::Cpu;
@@ -20,6 +22,11 @@ pub fn sleeper(allowed: &CpuSet) -> Option<Cpu> {
 pub fn spread(cpus: &CpuSet, n: usize) -> CpuSet {
     let all: Vec<Cpu> = cpus.iter().collect();
     if all.len() <= n { cpus.clone() } else { (0..n).map(|i| all[i * all.len() / n]).collect() }
+}
+
+/// A seed nobody chose; it is recorded with what it ordered.
+pub fn seed_of_now() -> u64 {
+    SystemTime::UNIX_EPOCH.elapsed().map_or(1, |d| u64::from(d.subsec_nanos()) ^ d.as_secs())
 }
 
 #[cfg(test)]
