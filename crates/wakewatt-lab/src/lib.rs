@@ -6,11 +6,13 @@
 
 pub mod context;
 pub mod refusal;
-pub mod running;
 pub mod pick;
+pub mod running;
 pub mod bench;
 pub mod watch;
 pub mod trace;
+pub mod capture;
+pub mod survey;
 pub mod busy;
 pub mod noise;
 pub mod quiet;
@@ -33,3 +35,4 @@ pub mod state_arms;
 pub mod state_cost;
 pub mod idle_cost;
 pub mod shop;
+pub mod per_node;

@@ -13,44 +13,11 @@ const LONG: &[&str] = &[
     "experiment/dry_run.rs",
     "experiment/mod.rs",
     "experiment/sentences.rs",
-    "icmp.rs",
-    "load/command.rs",
-    "load/shop.rs",
-    "load/shop_text.rs",
-    "load/steps.rs",
-    "load/text.rs",
-    "measure/cores.rs",
-    "measure/disk.rs",
-    "measure/memory.rs",
-    "measure/mod.rs",
-    "run/mod.rs",
     "tune/apply.rs",
-    "watch/csv.rs",
 ];
 
 /// Commands that use another, to be mended and struck out: who, and whom.
-const LATERAL: &[(&str, &str)] = &[
-    ("compare", "saved"),
-    ("doctor", "experiment"),
-    ("doctor", "measure"),
-    ("doctor", "saved"),
-    ("experiment", "load"),
-    ("experiment", "measure"),
-    ("experiment", "saved"),
-    ("load", "measure"),
-    ("load", "saved"),
-    ("measure", "icmp"),
-    ("measure", "saved"),
-    ("recover", "telling"),
-    ("report", "doctor"),
-    ("report", "saved"),
-    ("respond", "icmp"),
-    ("run", "measure"),
-    ("saved", "capture"),
-    ("tune", "measure"),
-    ("tune", "recover"),
-    ("tune", "telling"),
-];
+const LATERAL: &[(&str, &str)] =
 
 #[test]
 fn files_of_commands_are_short() {

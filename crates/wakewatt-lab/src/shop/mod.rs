@@ -11,6 +11,7 @@
 
 pub mod client;
 pub mod level;
+pub mod levels;
 pub mod places;
 pub mod process;
 mod rules;
@@ -27,7 +28,7 @@ use client::{Mix, Target};
 use places::Places;
 use process::Server;
 use server::{ServerSpec, Storage};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::load::{Kind, LoadRun, Worker};
@@ -35,6 +36,23 @@ use wakewatt_core::source::Source;
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::clock::realtime_ns;
 use wakewatt_host::open_files;
+
+/// Connections in an open loop, at most.
+pub const MOST_OPEN: u32 = 4096;
+/// Where SQLite's files lie when nothing is said: on a disk, by the file system hierarchy's own rules.
+const ON_DISK: &str = "/var/tmp";
+/// What is so when nothing is said; the command line's defaults are the same.
+const PRODUCTS: u32 = 10_000;
+const THINK_NS: u64 = 1_000_000_000;
+const TIMEOUT_NS: u64 = 10_000_000_000;
+
+/// A folder on a disk.
+pub fn on_disk() -> PathBuf {
+    match Path::new(ON_DISK).is_dir() {
+        true => PathBuf::from(ON_DISK),
+        false => std::env::temp_dir(),
+    }
+}
 
 /// Who serves.
 #[derive(Clone, Debug)]
@@ -78,6 +96,24 @@ pub struct ShopSpec {
     pub seed: u64,
     /// Which meters to read during levels; none: no watts.
     pub meters: Option<Meters>,
+}
+
+impl ShopSpec {
+    /// A shop on this machine with everything as when nothing is said, for so many clients: a workload of an experiment.
+    pub fn own(n_clients: u32, seed: u64, meters: Meters) -> Result<ShopSpec, String> {
+        let program = std::env::current_exe().map_err(|e| format!("cannot find out where this program lies: {e}"))?;
+        let storage = Storage::Sqlite { folder: on_disk(), is_durable: false };
+        Ok(ShopSpec {
+            serving: Serving::Own { program, n_products: PRODUCTS, n_workers: None, storage },
+            cpus: None,
+            client_cpus: None,
+            n_clients,
+            think_ns: THINK_NS,
+            timeout_ns: TIMEOUT_NS,
+            seed,
+            meters: Some(meters),
+        })
+    }
 }
 
 /// A shop that is open.

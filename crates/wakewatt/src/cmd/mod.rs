@@ -5,7 +5,6 @@ pub mod compare;
 pub mod doctor;
 pub mod experiment;
 pub mod hold;
-pub mod icmp;
 pub mod inspect;
 pub mod load;
 pub mod measure;
@@ -13,8 +12,6 @@ pub mod recover;
 pub mod report;
 pub mod respond;
 pub mod run;
-pub mod saved;
-mod telling;
 pub mod trace;
 pub mod tune;
 pub mod watch;
@@ -42,7 +39,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Hold(args) => hold::run(args),
         Command::LoadWorker => load::worker(),
         Command::MemoryWorker => measure::memory_worker(),
-        Command::ShopServer => load::shop::serve_for_parent(),
+        Command::ShopServer => load::open::serve_for_parent(),
         Command::Tune(args) => tune::run(args, cli.color),
         Command::Measure(args) => return measure::run(args),
         Command::Trace(args) => return trace::run(args, cli.color),

@@ -1,9 +1,9 @@
 //! `wakewatt recover` undoes what a killed run left behind; the hidden `wakewatt guard` does so at once when it can.
 
-use super::telling::Telling;
 use crate::cli::{GuardArgs, RecoverArgs};
 use crate::exit::{Code, Failure};
 use crate::output;
+use crate::telling::Telling;
 use anyhow::Result;
 use std::path::Path;
 use wakewatt_host::kernel_log;

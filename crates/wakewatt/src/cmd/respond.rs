@@ -2,15 +2,16 @@
 //! size, and nothing else; by default only on loopback. With `--icmp` it answers nothing: the kernel answers pings, and
 //! this watches how.
 
-use super::icmp;
 use crate::cli::RespondArgs;
 use crate::exit::{Code, Failure};
+use crate::icmp_text::answers_text;
 use crate::interrupt::Interrupt;
 use crate::output;
 use anyhow::Result;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use wakewatt_host::live::Live;
 use wakewatt_lab::bench::{self, RespondSpec};
 
 /// What must be known of an address that is every address of this machine.
@@ -31,7 +32,7 @@ pub fn run(args: &RespondArgs) -> Result<Code> {
         });
     }
     if args.icmp {
-        return icmp::respond(args.json, &interrupt);
+        return pings(args.json, &interrupt);
     }
     let spec = RespondSpec { bind: args.listen, ..RespondSpec::loopback(args.cpu) };
     bench::respond(&spec, interrupt.flag(), |responder| {
@@ -42,6 +43,20 @@ pub fn run(args: &RespondArgs) -> Result<Code> {
         }
     })
     .map_err(|e| Failure::error(Code::CouldNotMeasure, e.to_string()))?;
+    Ok(Code::Fine)
+}
+
+/// Watches until interrupted or the time is over, then prints.
+fn pings(is_json: bool, interrupt: &Interrupt) -> Result<Code> {
+    let answers = bench::observe(interrupt.flag(), &Live::this_machine(), || {
+        output::remark("watching the pings this network namespace answers, until interrupted");
+    })
+    .map_err(|e| Failure::error(Code::CouldNotMeasure, e.to_string()))?;
+    if is_json {
+        output::print(&output::json("respond", &answers)?)?;
+    } else {
+        output::print(&answers_text(&answers))?;
+    }
     Ok(Code::Fine)
 }
 

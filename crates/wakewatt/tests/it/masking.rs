@@ -5,13 +5,13 @@
 //! write every word are left alone; they are listed here once more, on purpose.
 
 use std::cell::Cell;
-use wakewatt::cmd::capture;
 use wakewatt::report::sample;
 use wakewatt_core::record::mask::{KEPT_ARGUMENTS, Names};
 use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::samples::not_done::NotDone;
 use wakewatt_core::source::{Read, Source, Tree};
 use wakewatt_host::recorded;
+use wakewatt_lab::capture::captured;
 
 const WORD: &str = "zqcanary";
 
@@ -144,9 +144,9 @@ impl Source for Salted {
 fn no_canary_survives_a_capture() {
     let salted = || Salted { tree: recorded::open(&crate::tool::host("vm-haltpoll-2cpu")).unwrap(), n: Cell::new(0) };
     let source = salted();
-    let all = capture::text(&source, true);
+    let all = captured(&source, true).text;
     assert!(source.n.get() > 100 && all.matches(WORD).count() > 200, "{} canaries, few for a test", source.n.get());
-    let made = capture::made(&salted(), false);
+    let made = captured(&salted(), false);
     for (at, line) in made.text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
         assert!(!line.contains(WORD) && !line.contains("10.9.8.7"), "line {}: {line}", at + 1);
     }

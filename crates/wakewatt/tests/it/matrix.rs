@@ -6,9 +6,10 @@
 
 use crate::tool::{fixtures, host, hosts, run};
 use std::path::{Path, PathBuf};
-use wakewatt::cmd::{capture, inspect};
+use wakewatt::cmd::inspect;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_host::recorded;
+use wakewatt_lab::capture::captured;
 
 /// How to accept a change.
 pub const BLESS: &str = "WAKEWATT_BLESS=1 cargo test -p wakewatt --test it matrix";
@@ -89,7 +90,7 @@ fn a_second_capture_changes_nothing() {
     for (name, file) in hosts() {
         let first = recorded::open(&file).unwrap();
         let facts = inspect::json(&Snapshot::read(&first, |_| true)).unwrap();
-        let text = capture::text(&first, false);
+        let text = captured(&first, false).text;
         let lines = |text: &str| text.lines().filter(|l| !l.starts_with('#')).map(String::from).collect::<Vec<_>>();
         let kept = std::fs::read_to_string(&file).unwrap();
         let (kept, again) = (lines(&kept), lines(&text));

@@ -2,10 +2,10 @@
 
 mod runs;
 
-use super::saved;
 use crate::cli::CompareArgs;
 use crate::exit::Code;
 use crate::output::{self, Colour};
+use crate::saved;
 use crate::view::Style;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;

@@ -3,7 +3,6 @@
 //! Only on a real disk with room to spare, never on a device or file of the user's, and never with `--read-only`. It has
 //! [`BUDGET_NS`] for the experiment, which six rounds fit into; a smaller effect than it can prove is left undecided.
 
-use crate::cmd::measure::describe_disk;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use std::path::{Path, PathBuf};
@@ -17,6 +16,7 @@ use wakewatt_host::disk::{filesystem, made};
 use wakewatt_lab::bench::{self, DiskSpec};
 use wakewatt_lab::disk_workload::DiskWorkload;
 use wakewatt_lab::experiment::Design;
+use wakewatt_lab::survey::describe;
 use wakewatt_lab::{idle_experiment, pick};
 
 const SIZE_BYTES: u64 = 256 << 20;
@@ -87,7 +87,7 @@ fn in_folder(
         return Err("less than 1 GiB is free".into());
     }
     let target = made::make(folder, SIZE_BYTES, true, seed, interrupt.flag(), &|_| ()).map_err(|e| e.to_string())?;
-    let about = describe_disk(folder, DiskTargetKind::Made, &target, src);
+    let about = describe(folder, DiskTargetKind::Made, &target, src);
     // btrfs numbers its volumes itself, so the disk below cannot be named; networks and containers have none at all.
     if about.device.is_none() && name != "btrfs" {
         return Err(format!("{name} names no disk below"));

@@ -4,14 +4,13 @@
 //! them, then, if it may, turns the setting that matters most here (`chosen`) back and forth in random order and measures
 //! again. Every step that could not be done becomes a line with its reason; nothing stops the steps after it.
 
-use super::measure::one_wakeup;
-use super::saved;
 use crate::cli::DoctorArgs;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour, Outlet};
 use crate::progress::Progress;
 use crate::report::{Report, text::Style, verdict};
+use crate::saved;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -29,6 +28,7 @@ use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_lab::bench::{self, NetworkSpec, RespondSpec, Responder};
 use wakewatt_lab::pick;
+use wakewatt_lab::survey::{OneWakeup, memory_as_found, nodes_of, one_wakeup};
 use wakewatt_lab::trace::of_machine;
 
 mod chosen;
@@ -249,7 +249,8 @@ fn probes(cpu: u32, allowed: &CpuSet, times: Times, src: &dyn Source, evidence: 
             return;
         }
         progress.set(at as f64 / 6.0, &format!("measuring as found: {} wake-up", kind.word()));
-        match one_wakeup(kind, cpu, from_cpu, GAP_NS, times.probe_ns, src, interrupt) {
+        let one = OneWakeup { kind, cpu, from_cpu, gap_ns: GAP_NS, duration_ns: times.probe_ns };
+        match one_wakeup(interrupt.lab(src, &progress), &one) {
             Ok(sample) => evidence.samples.wakeups.push(sample),
             Err(why) => evidence.not_done.push(NotDone::named(format!("{} wake-up", kind.word()), why.to_string())),
         }
@@ -289,7 +290,7 @@ fn memory(allowed: &CpuSet, src: &dyn Source, evidence: &mut Evidence, interrupt
     if interrupt.is_set() {
         return;
     }
-    let nodes = super::measure::nodes_of(src, allowed);
+    let nodes = nodes_of(src, allowed);
     if nodes.with_cpus.len() * nodes.with_memory.len() > MAX_CELLS {
         return left_out(
             evidence,
@@ -299,7 +300,7 @@ fn memory(allowed: &CpuSet, src: &dyn Source, evidence: &mut Evidence, interrupt
     }
     let progress = Progress::start("doctor");
     progress.set(0.9, "measuring as found: memory");
-    match super::measure::as_found(allowed, src, interrupt) {
+    match memory_as_found(interrupt.lab(src, &progress), allowed) {
         Ok(sample) => evidence.samples.memory = Some(sample),
         Err(why) => left_out(evidence, Step::Memory, why.to_string().into()),
     }

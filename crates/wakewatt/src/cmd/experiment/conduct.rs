@@ -3,9 +3,9 @@
 use super::measured::{self, Watts, WorkloadContext};
 use super::sentences;
 use crate::cli::meter::MeterArgs;
-use crate::cmd::load;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
+use crate::meters;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use std::cell::RefCell;
@@ -75,7 +75,7 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
         return Err(nothing_to_compare(&skipped));
     }
     let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
-    let mut meters = load::meters(meters)?;
+    let mut meters = meters::meters(meters)?;
     remarks.extend(meters.settle());
     let (settle_ns, foreign_ratio, own_meters) = (plan.settle_ns, plan.limits.foreign_ratio, meters.clone());
     let context = WorkloadContext {

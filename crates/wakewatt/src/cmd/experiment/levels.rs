@@ -4,15 +4,15 @@
 //! Nothing is started before the load is calibrated, so a dry run starts no process. All blocks of a round ask for the
 //! same arrivals (one seed), so arms differ in their settings and in nothing else; every round has others.
 
-use crate::cmd::load::{self, shop::own_spec};
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::load::{Ask, Level};
 use wakewatt_core::source::Source;
 use wakewatt_lab::experiment::Calibrated;
+use wakewatt_lab::load::places::spec;
 use wakewatt_lab::load::{Ended, Engine, Phases, Spec, level};
 use wakewatt_lab::meters::Meters;
-use wakewatt_lab::shop::Shop;
+use wakewatt_lab::shop::{Shop, ShopSpec};
 use wakewatt_lab::workloads::level::LevelSource;
 
 /// The service time of `load steps`, when the plan says nothing.
@@ -43,7 +43,7 @@ impl<'a> StepsSource<'a> {
         meters: Meters,
     ) -> Result<Self, String> {
         // What is worth a remark in a load of its own (a node without memory) is the same in every arm.
-        let spec = load::spec(src, cpus, service_ns, None, seed, &mut Vec::new()).map_err(|e| format!("{e:#}"))?;
+        let spec = spec(src, cpus, service_ns, None, seed, &mut Vec::new()).map_err(|e| e.to_string())?;
         Ok(StepsSource { src, spec, calibration: Phases::custom(measure_ns), meters, engine: None })
     }
 }
@@ -134,7 +134,7 @@ impl LevelSource for ShopSource<'_> {
 
     /// Clients do not refer to a maximum; the shop opens here.
     fn calibrate(&mut self, _: Option<&Calibrated>, stop: &AtomicBool) -> Result<Calibrated, String> {
-        let spec = own_spec(self.n_clients, self.seed, self.meters.clone()).map_err(|e| format!("{e:#}"))?;
+        let spec = ShopSpec::own(self.n_clients, self.seed, self.meters.clone())?;
         self.shop = Some(Shop::start(spec, stop, self.src)?);
         Ok(Calibrated::default())
     }

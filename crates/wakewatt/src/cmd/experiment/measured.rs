@@ -22,6 +22,7 @@ use wakewatt_lab::experiment::Workload;
 use wakewatt_lab::meters::Meters;
 use wakewatt_lab::pick;
 use wakewatt_lab::plan::{Plan, PlanKind, PlanWorkload};
+use wakewatt_lab::survey::describe;
 use wakewatt_lab::wake_workload::WakeWorkload;
 use wakewatt_lab::workloads::command::CommandWorkload;
 use wakewatt_lab::workloads::level::LevelWorkload;
@@ -140,7 +141,7 @@ fn workload<'a>(
                 _ => DiskTargetKind::File,
             };
             let path = Path::new(path.as_deref().unwrap_or("/var/tmp"));
-            let about = crate::cmd::measure::describe_disk(path, kind, target, *src);
+            let about = describe(path, kind, target, *src);
             let spec = DiskSpec {
                 access: if *is_sequential { DiskAccess::Sequential } else { DiskAccess::Random },
                 block_bytes: *block_bytes,

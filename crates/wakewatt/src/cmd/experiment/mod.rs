@@ -15,12 +15,12 @@ pub use dry_run::DryRun;
 
 use crate::cli::experiment::{ExperimentArgs, ExperimentVerb, ResumeArgs, ShowArgs};
 use crate::cli::meter::MeterArgs;
-use crate::cmd::saved::{self, Saving};
 use crate::commands;
 use crate::exit::{Code, Failure, code_of};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour, Outlet};
 use crate::report::Report;
+use crate::saved::{self, Saving};
 use crate::trusted::{self, Use};
 use crate::view::Style;
 use anyhow::{Context, Result};
@@ -40,6 +40,7 @@ use wakewatt_host::live::Live;
 use wakewatt_host::place::Folder;
 use wakewatt_host::store::{Disk, Store};
 use wakewatt_host::trust::Caller;
+use wakewatt_lab::pick;
 use wakewatt_lab::plan::{self, Plan, PlanKind};
 use wakewatt_lab::run_folder::{RunFolder, RunFolderError};
 use wakewatt_tune::journal::STATE_DIR;
@@ -126,7 +127,7 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
     announce(&plan);
     let saving = saved::start(args.show.save.as_deref(), "experiment", &Live::this_machine())?;
     let interrupt = Interrupt::listen()?;
-    let seed = args.seed.or(plan.seed).unwrap_or_else(wakewatt_lab::pick::seed_of_now);
+    let seed = args.seed.or(plan.seed).unwrap_or_else(pick::seed_of_now);
     let meters = &args.meters;
     let conduct =
         Conduct { plan: &plan, text: &text, seed, meters, folder: &folder, earlier: None, interrupt: &interrupt };
@@ -142,7 +143,7 @@ pub(in crate::cmd) fn for_doctor(
 ) -> Result<Study> {
     let mut plan = parse("doctor", text, Code::Usage, Use::Acting)?;
     plan.budget_ns = budget_ns;
-    let seed = seed.unwrap_or_else(wakewatt_lab::pick::seed_of_now);
+    let seed = seed.unwrap_or_else(pick::seed_of_now);
     let state = Path::new(STATE_DIR);
     let folder = private_folder(state.parent().unwrap_or(state))?;
     let meters = &MeterArgs::default();

@@ -4,31 +4,25 @@
 
 mod command;
 mod database;
-pub mod shop;
+pub mod open;
+mod runs_text;
+mod score;
+mod shop;
 mod shop_text;
 mod steps;
 mod text;
+mod words;
 
-pub use steps::spec;
-
-use super::saved::Saving;
 use crate::cli::load::{Load, LoadArgs};
-use crate::cli::meter::MeterArgs;
 use crate::exit::{Code, End, Failure};
 use crate::output;
+use crate::saved::Saving;
 use anyhow::Result;
 use serde::Serialize;
 use std::io::BufReader;
-use std::sync::Arc;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::Samples;
 use wakewatt_core::samples::load::{LoadRun, Overall};
-use wakewatt_host::live::Live;
-use wakewatt_host::power::Machine;
-use wakewatt_lab::meters::Meters;
-
-/// Time between readings of the meters.
-const METER_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// What a load came to.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -54,13 +48,6 @@ pub fn worker() -> Result<Code> {
     wakewatt_lab::load::worker::run(input, std::io::stdout())
         .map_err(|why| Failure::error(Code::CouldNotMeasure, why))?;
     Ok(Code::Fine)
-}
-
-/// The meters that the command line names, or all there are.
-pub fn meters(args: &MeterArgs) -> Result<Meters> {
-    let machine: Machine = Arc::new(Live::this_machine());
-    let (wanted, preferred) = super::measure::power::wanted(args, &machine)?;
-    Ok(Meters::new(wanted, &args.meter, &preferred, METER_INTERVAL_NS))
 }
 
 /// Prints it, and keeps it where --save said so: `BadFile` where it could not be kept.

@@ -1,10 +1,11 @@
 //! `load shop` as text: a row per level, a row per page of the busiest, and what it means in a sentence.
 
-use super::shop::ShopRun;
+use super::words::{no_interval, watts};
 use std::fmt::Write as _;
 use wakewatt_core::distribution::Distribution;
-use wakewatt_core::samples::load::{Ask, Level};
+use wakewatt_core::samples::load::Level;
 use wakewatt_core::units::{show_ns, three_digits};
+use wakewatt_lab::shop::levels::{ShopRun, asked};
 use wakewatt_lab::shop::{CpuOf, GeneratorUse};
 
 /// The whole.
@@ -38,14 +39,6 @@ pub(super) fn text(done: &ShopRun) -> String {
         let _ = writeln!(out, "Not done: {why}");
     }
     out
-}
-
-/// "500 clients", "200 requests/s".
-pub(super) fn asked(ask: Ask) -> String {
-    match ask {
-        Ask::Rate(per_s) => format!("{} requests/s", three_digits(per_s)),
-        _ => ask.to_string(),
-    }
 }
 
 fn table(out: &mut String, done: &ShopRun) {
@@ -86,11 +79,11 @@ fn table(out: &mut String, done: &ShopRun) {
             kernel,
             level.busy_ratio().map_or("-".into(), per_cent),
             level.load_average.map_or("-".into(), |l| format!("{l:.1}")),
-            super::text::watts(level),
+            watts(level),
             level.per_joule().map_or("-".into(), three_digits),
         );
     }
-    if let Some(why) = super::text::no_interval(&done.run) {
+    if let Some(why) = no_interval(&done.run) {
         let _ = writeln!(out, "  {why}");
     }
     for level in &done.run.levels {

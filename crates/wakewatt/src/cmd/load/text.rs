@@ -1,9 +1,11 @@
 //! A load as text: a line per level, what is wrong with it below, then sums and one plain sentence.
 
-use super::Loaded;
+use super::score::sentence;
+use super::words::{no_interval, rate, watts};
+use super::{Loaded, runs_text};
 use std::fmt::Write as _;
 use wakewatt_core::samples::load::{Ask, Kind, Length, Level, LoadRun, Overall};
-use wakewatt_core::units::{show_ns, show_uw, three_digits};
+use wakewatt_core::units::show_ns;
 use wakewatt_lab::load::calibrate;
 
 /// The whole.
@@ -11,7 +13,7 @@ pub(super) fn text(loaded: &Loaded) -> String {
     let mut out = String::new();
     let run = &loaded.run;
     match run.kind {
-        Kind::Command => command(&mut out, run),
+        Kind::Command => runs_text::table(&mut out, run),
         _ => steps(&mut out, run, loaded.overall.as_ref()),
     }
     for (name, value) in &run.settings {
@@ -94,24 +96,6 @@ fn line(level: &Level) -> String {
     )
 }
 
-/// Mean watts and half of their interval; `±?` where there is none.
-pub(super) fn watts(level: &Level) -> String {
-    let half = match level.half_width_uw() {
-        Some(Ok(uw)) => format!(" ±{}", show_uw(uw)),
-        Some(Err(_)) => " ±?".into(),
-        None => String::new(),
-    };
-    level.mean_uw().map_or("-".into(), |uw| format!("{}{half}", show_uw(uw)))
-}
-
-/// Why levels have no interval: each reason once.
-pub(super) fn no_interval(run: &LoadRun) -> Option<String> {
-    let mut whys: Vec<String> = run.levels.iter().filter_map(|l| l.half_width_uw()?.err()).map(|w| w.words()).collect();
-    whys.sort();
-    whys.dedup();
-    (!whys.is_empty()).then(|| format!("±? means no interval of the watts: {}.", whys.join("; ")))
-}
-
 /// The idle state that held the CPUs longest, and its share of their time.
 fn asleep(level: &Level) -> String {
     let mut states: Vec<(&str, u64)> = Vec::new();
@@ -126,92 +110,6 @@ fn asleep(level: &Level) -> String {
     longest.map_or(String::new(), |(name, ns)| {
         format!("{} {:.0} %", name.escape_debug(), (ns as f64 / all_ns as f64 * 100.0).min(100.0))
     })
-}
-
-/// What it came to.
-fn sentence(run: &LoadRun, overall: Option<&Overall>) -> String {
-    if run.is_repeated() {
-        return "The same levels several times: values over time, and no score. Kept with --save, report draws them; for proof \
-                of what a change does: wakewatt experiment."
-            .into();
-    }
-    let Some(all) = overall else {
-        return match run.levels.iter().filter(|l| !l.broken_rules.is_empty()).count() {
-            0 => "No level was a share of what the machine can do, so there is no score.".into(),
-            n => format!("No level was a share of what the machine can do, so there is no score; {n} are invalid."),
-        };
-    };
-    let n_loads = run.levels.iter().filter(|l| matches!(l.ask, Ask::Share(_))).count();
-    let score = match all.is_partial {
-        false => format!("Score {}/s (sum over {n_loads} load levels)", rate(all.score_per_s)),
-        true => format!(
-            "Partial score {}/s (sum over {n_loads} load levels; a score has 100, 90 … 10 % and active idle)",
-            rate(all.score_per_s)
-        ),
-    };
-    let watts = match all.sum_uw.zip(all.per_joule) {
-        Some((uw, per_joule)) => {
-            let idle = all
-                .idle_fraction
-                .map_or(String::new(), |f| format!("; active idle draws {:.0} % of full load", f * 100.0));
-            let even = all.proportionality.map_or(String::new(), |p| format!(", energy proportionality {p:.2}"));
-            format!(" at {} (sum of all levels): {} per second and watt{idle}{even}.", show_uw(uw), rate(per_joule))
-        }
-        None => "; watts are unmeasured, so there is no score per watt.".into(),
-    };
-    let invalid = match (all.n_invalid, run.levels.len()) {
-        (0, _) => String::new(),
-        (n, of) => format!(" {n} of {of} levels are invalid, so it is not to be quoted."),
-    };
-    score + &watts + &invalid
-}
-
-fn command(out: &mut String, run: &LoadRun) {
-    let n = run.levels.len();
-    let _ = writeln!(out, "Load, measured: {n} {} of {:?}\n", if n == 1 { "run" } else { "runs" }, run.title);
-    let _ = writeln!(
-        out,
-        "{:>5} {:>10} {:>10} {:>10} {:>5} {:>16} {:>10} {:>10}",
-        "run", "wall", "CPU", "kernel", "busy", "watts", "figure", "per W"
-    );
-    for (nth, level) in run.levels.iter().enumerate() {
-        let _ = writeln!(
-            out,
-            "{:>5} {:>10} {:>10} {:>10} {:>5} {:>16} {:>10} {:>10}",
-            nth + 1,
-            show_ns(level.window.length_ns()),
-            show_ns(level.cpu_ns),
-            show_ns(level.system_ns),
-            level.busy_ratio().map_or("-".into(), |r| format!("{:.0} %", r * 100.0)),
-            watts(level),
-            rate(level.achieved()),
-            level.per_joule().map_or("-".into(), rate)
-        );
-        level.disturbances.iter().for_each(|what| _ = writeln!(out, "{:>5} {what}", ""));
-    }
-    let mut figures: Vec<f64> = run.levels.iter().map(Level::achieved).collect();
-    figures.sort_by(f64::total_cmp);
-    if let (Some(first), Some(middle), Some(last)) = (figures.first(), middle(&figures), figures.last()) {
-        let watts = if run.levels.iter().any(|l| l.mean_uw().is_some()) { "" } else { "; watts are unmeasured" };
-        let _ = writeln!(
-            out,
-            "\nFigure: median {} (from {} to {}, n = {n}){watts}.\n",
-            rate(middle),
-            rate(*first),
-            rate(*last)
-        );
-    }
-}
-
-fn middle(sorted: &[f64]) -> Option<f64> {
-    let n = sorted.len();
-    let upper = *sorted.get(n / 2)?;
-    Some(if n % 2 == 1 { upper } else { f64::midpoint(*sorted.get(n / 2 - 1)?, upper) })
-}
-
-/// Whole numbers where three digits would hide what matters.
-fn rate(per_s: f64) -> String {
-    if (1000.0..1e9).contains(&per_s.abs()) { format!("{per_s:.0}") } else { three_digits(per_s) }
 }
 
 fn show(ns: f64) -> String {
@@ -279,6 +177,5 @@ mod tests {
         let run = LoadRun { kind: Kind::Command, title: "x".into(), levels, ..LoadRun::default() };
         let said = shown(run);
         assert!(said.contains("4 runs of \"x\"") && said.contains("median 2.5 (from 1 to 8, n = 4)."), "{said}");
-        assert_eq!(middle(&[]), None);
     }
 }

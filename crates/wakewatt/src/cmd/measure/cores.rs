@@ -2,21 +2,16 @@
 
 use super::Measured;
 use crate::cli::CoresArgs;
-use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::Scheduling;
 use wakewatt_core::samples::cores::{CoresSample, Neighbourhood};
-use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::middle::median;
 use wakewatt_core::units::{Cpu, three_digits};
-use wakewatt_host::affinity::allowed_cpus;
-use wakewatt_lab::core_pairs::{MAX_PAIRS, Pairs, cores};
+use wakewatt_lab::context::Lab;
+use wakewatt_lab::survey::{self, CoresPlan, Found, neighbourhood};
 
 /// More columns than this are grouped by last-level cache.
 const MAX_COLUMNS: usize = 24;
@@ -24,45 +19,10 @@ const MAX_COLUMNS: usize = 24;
 const SHADES: [char; 5] = [' ', '.', ':', '+', '#'];
 
 /// Runs it.
-pub(super) fn run(args: &CoresArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<Measured> {
-    let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
-    let cpus = args.cpu.clone().unwrap_or_else(|| allowed.clone());
-    let could_not = |why: String| Failure::error(Code::CouldNotMeasure, why);
-    let strangers = cpus.minus(&allowed);
-    if !strangers.is_empty() {
-        let why = format!("CPUs {strangers} are not available to this process (it may use {allowed})");
-        return Err(could_not(why + "; choose among those with --cpu, or widen taskset or cpuset"));
-    }
-    if cpus.len() < 2 {
-        let why = format!("a line needs two CPUs to travel between, and there is only CPU {cpus}");
-        return Err(could_not(why + "; name two or more with --cpu, or give this process more than one"));
-    }
-    let near = neighbourhood(src, &cpus);
-    let pairs = Pairs::choose(&cpus, &near, args.pairs.unwrap_or(MAX_PAIRS), args.seed);
-    let mut measured = Measured::default();
-    let (n, n_all) = pairs.count();
-    if n < n_all {
-        let why = format!(
-            "{} of {n_all} ordered pairs were left out, chosen at random within each class; raise --pairs or name CPUs with --cpu",
-            n_all - n
-        );
-        measured.not_done.push(NotDone::new(Step::Unnamed, why));
-    }
-    let progress = Progress::start("measure cores");
-    let show = |share: f64, words: &str| progress.set(share, words);
-    match cores(&cpus, &pairs, interrupt.flag(), &mut measured.not_done, &show) {
-        Ok(sample) => measured.cores.push(sample),
-        Err(why) if measured.not_done.is_empty() => {
-            measured.not_done.push(NotDone::new(Step::Unnamed, why.to_string()))
-        }
-        Err(_) => {}
-    }
-    Ok(measured)
-}
-
-fn neighbourhood(src: &dyn Source, cpus: &wakewatt_core::cpuset::CpuSet) -> Neighbourhood {
-    let facts = Snapshot::read(src, |topic| ["topology", "cache"].contains(&topic));
-    Neighbourhood::of(&facts.topology, &facts.cache, cpus)
+pub(super) fn run(args: &CoresArgs, lab: Lab<'_>) -> Result<Measured> {
+    let plan = CoresPlan { cpus: args.cpu.clone(), n_pairs: args.pairs, seed: args.seed };
+    let Found { samples: cores, not_done } = survey::cores(lab, &plan)?;
+    Ok(Measured { cores, not_done, ..Measured::default() })
 }
 
 /// For people.

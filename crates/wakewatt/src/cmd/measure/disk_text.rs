@@ -1,6 +1,6 @@
 //! Disk samples and the experiment on them, as text.
 
-use super::columns;
+use super::columns::columns;
 use std::fmt::Write as _;
 use wakewatt_core::samples::disk::{DiskSample, DiskTargetKind};
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};

@@ -2,46 +2,18 @@
 
 use super::Measured;
 use crate::cli::FrequencyArgs;
-use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::fmt::Write as _;
-use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::samples::speed::{AfterIdle, Median, SpeedSample};
 use wakewatt_core::units::{show_khz, show_ns, three_digits};
-use wakewatt_host::affinity::allowed_cpus;
-use wakewatt_lab::bench::{SpeedSpec, speed};
-use wakewatt_lab::pick;
+use wakewatt_lab::context::Lab;
+use wakewatt_lab::survey::{Found, SpeedPlan, speeds};
 
 /// Runs it.
-pub(super) fn run(args: &FrequencyArgs, interrupt: &Interrupt) -> Result<Measured> {
-    let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
-    let last = || allowed.iter().last().into_iter().collect();
-    let cpus = args.cpu.clone().unwrap_or_else(last);
-    let cpus = pick::spread(&cpus, super::MAX_CPUS);
-    let mut measured = Measured::default();
-    if let Some(asked) = args.cpu.as_ref().filter(|asked| asked.len() > cpus.len()) {
-        let why = format!("only CPUs {cpus} of {asked} were measured; name fewer with --cpu");
-        measured.not_done.push(NotDone::new(Step::Unnamed, why));
-    }
-    if args.work < 1_000_000 || args.work > 1_000_000_000 {
-        let why = format!("--work {}: choose from 1ms to 1s", show_ns(args.work));
-        return Err(Failure::error(Code::Usage, why));
-    }
-    let progress = Progress::start("measure frequency");
-    for (at, cpu) in cpus.iter().enumerate() {
-        if interrupt.is_set() {
-            break;
-        }
-        progress.set(at as f64 / cpus.len() as f64, &format!("idle to full speed on CPU {cpu}"));
-        let spec = SpeedSpec { work_ns: args.work, has_vector: !args.no_vector, ..SpeedSpec::on(cpu) };
-        match speed(&spec, interrupt.flag()) {
-            Ok(sample) => measured.speed.push(sample),
-            Err(why) => measured.not_done.push(NotDone::named(format!("speed of CPU {cpu}"), why.to_string())),
-        }
-    }
-    Ok(measured)
+pub(super) fn run(args: &FrequencyArgs, lab: Lab<'_>) -> Result<Measured> {
+    let plan = SpeedPlan { cpus: args.cpu.clone(), work_ns: args.work, has_vector: !args.no_vector };
+    let Found { samples: speed, not_done } = speeds(lab, &plan)?;
+    Ok(Measured { speed, not_done, ..Measured::default() })
 }
 
 /// For people.

@@ -3,27 +3,25 @@
 use super::Measured;
 use crate::cli::IdleCostArgs;
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::fmt::Write as _;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::Scheduling;
 use wakewatt_core::samples::state_cost::{Extra, StateCost, StateCosts, StateWake};
 use wakewatt_core::samples::wakeup::WakeKind;
-use wakewatt_core::source::Source;
 use wakewatt_core::units::{show_ns, three_digits};
-use wakewatt_host::affinity::allowed_cpus;
+use wakewatt_lab::context::Lab;
 use wakewatt_lab::idle_cost::{IdleCostPlan, measure};
 use wakewatt_lab::pick;
 use wakewatt_lab::state_cost::ROUNDS;
+use wakewatt_lab::survey::allowed_cpus;
 
 /// Kinds when none are named: one the hardware may foresee, one it cannot, and one as a request wakes a server.
 const KINDS: [WakeKind; 3] = [WakeKind::Timer, WakeKind::Ipi, WakeKind::Futex];
 
 /// Runs it.
-pub(super) fn run(args: &IdleCostArgs, src: &dyn Source, interrupt: &Interrupt) -> Result<Measured> {
-    let allowed = allowed_cpus().context("cannot ask which CPUs this process may use")?;
+pub(super) fn run(args: &IdleCostArgs, lab: Lab<'_>) -> Result<Measured> {
+    let allowed = allowed_cpus()?;
     let cpu = match args.cpu.or_else(|| pick::sleeper(&allowed)) {
         Some(cpu) if allowed.contains(cpu) => cpu,
         Some(cpu) => {
@@ -36,7 +34,7 @@ pub(super) fn run(args: &IdleCostArgs, src: &dyn Source, interrupt: &Interrupt) 
         }
         None => return Err(Failure::error(Code::CouldNotMeasure, "this process may use no CPU")),
     };
-    let facts = Snapshot::read(src, |topic| ["idle", "topology", "qos"].contains(&topic));
+    let facts = Snapshot::read(lab.src, |topic| ["idle", "topology", "qos"].contains(&topic));
     let kinds: Vec<WakeKind> = match args.kind.is_empty() {
         true => KINDS.to_vec(),
         false => KINDS.into_iter().filter(|k| args.kind.iter().any(|w| w == k.word())).collect(),
@@ -44,9 +42,8 @@ pub(super) fn run(args: &IdleCostArgs, src: &dyn Source, interrupt: &Interrupt) 
     let (gap_ns, duration_ns, states) = (args.gap, args.duration, args.state.clone());
     let seed = args.seed.unwrap_or_else(pick::seed_of_now);
     let plan = IdleCostPlan { cpu, allowed, states, kinds, gap_ns, duration_ns, seed };
-    let progress = Progress::start("measure idle");
     let mut measured = Measured::default();
-    let costs = measure(&plan, &facts, interrupt.lab(src, &progress), &mut measured.not_done)?;
+    let costs = measure(&plan, &facts, lab, &mut measured.not_done)?;
     measured.idle_states.push(costs);
     Ok(measured)
 }

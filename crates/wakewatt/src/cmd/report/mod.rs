@@ -7,12 +7,12 @@ mod parquet;
 mod tables;
 
 use super::doctor::{self, Document};
-use super::saved;
 use crate::cli::ReportArgs;
 use crate::exit::{Code, Failure};
 use crate::output::{self, Colour};
 use crate::report::export::{self, Format, Theme};
 use crate::report::{Report, text::Style};
+use crate::saved;
 use anyhow::Result;
 use std::path::Path;
 use std::time::SystemTime;

@@ -5,7 +5,6 @@
 //! and only calls it a regression when the intervals of the two medians do not touch.
 
 use crate::cli::tune::ApplyArgs;
-use crate::cmd::measure::one_wakeup;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use anyhow::Result;
@@ -21,7 +20,9 @@ use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::live::Live;
 use wakewatt_host::{clock, detached};
+use wakewatt_lab::context::Unheard;
 use wakewatt_lab::pick;
+use wakewatt_lab::survey::{OneWakeup, one_wakeup};
 
 /// Gap between two wake-ups of the guard, and how long it measures.
 const GAP_NS: u64 = 1_000_000;
@@ -141,9 +142,10 @@ pub(super) fn wakeups(interrupt: &Interrupt) -> Result<WakeupSample, String> {
     let src = Live::this_machine();
     let allowed = allowed_cpus().map_err(|e| e.to_string())?;
     let cpu = allowed.first().ok_or("no CPU to measure on")?;
-    let from = pick::partner(&Topology::read(&src, &Cpus::read(&src)), &allowed, cpu);
-    let kind = if from.is_some() { WakeKind::Futex } else { WakeKind::Timer };
-    one_wakeup(kind, cpu, from, GAP_NS, DURATION_NS, &src, interrupt).map_err(|e| e.to_string())
+    let from_cpu = pick::partner(&Topology::read(&src, &Cpus::read(&src)), &allowed, cpu);
+    let kind = if from_cpu.is_some() { WakeKind::Futex } else { WakeKind::Timer };
+    let one = OneWakeup { kind, cpu, from_cpu, gap_ns: GAP_NS, duration_ns: DURATION_NS };
+    one_wakeup(interrupt.lab(&src, &Unheard), &one).map_err(|e| e.to_string())
 }
 
 /// Starts the process that undoes this journal when nobody confirms it; it outlives this one.

@@ -2,9 +2,9 @@
 
 use super::{every_journal, journals, lock, pick};
 use crate::cli::tune::{UndoArgs, WhichArgs};
-use crate::cmd::telling::Telling;
 use crate::exit::{Code, Failure};
 use crate::output;
+use crate::telling::Telling;
 use anyhow::Result;
 use std::path::Path;
 use wakewatt_host::clock;

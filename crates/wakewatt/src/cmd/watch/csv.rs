@@ -4,18 +4,12 @@
 //! With `--trace` there are columns for wake-up latency, by idle state and by what woke the CPU; the probe counts over the
 //! machine, so they are filled in its row.
 
+use super::cells::{clean, number};
+use super::latency;
 use std::fmt::Write as _;
-use wakewatt_core::samples::wakes::WakeClass;
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_core::watch::document::StateRate;
 use wakewatt_core::watch::{Rates, Reading};
-
-/// Classes of wake-ups out of an idle state, in words of columns.
-const CLASSES: [(WakeClass, &str); 3] = [
-    (WakeClass::Remote, "another_cpu"),
-    (WakeClass::InterruptBeforeExit, "interrupt"),
-    (WakeClass::InterruptAfterExit, "interrupt_after_exit"),
-];
 
 /// Column names; the states are the machine's.
 pub fn header(rates: &Rates, is_traced: bool) -> String {
@@ -27,31 +21,9 @@ pub fn header(rates: &Rates, is_traced: bool) -> String {
         let _ = write!(out, ",{name}_percent,{name}_wakeups_per_s,{name}_above_per_s,{name}_below_per_s");
     }
     if is_traced {
-        for (name, by) in rates.states.iter().flat_map(|s| CLASSES.map(|(_, by)| (clean(&s.name), by))) {
-            let at = format!("{name}_woken_by_{by}");
-            let _ = write!(out, ",{at}_n,{at}_p50_us,{at}_p99_us,{at}_lost_us");
-        }
+        latency::header(&mut out, rates);
     }
     out + ",unavailable\n"
-}
-
-/// Cells of the latency columns; empty in the rows of CPUs, and of a state that nobody was woken out of zero times.
-fn latency(out: &mut String, rates: &Rates, is_total: bool, missing: &mut Vec<String>) {
-    if is_total && rates.wake_latency.is_none() {
-        missing.push("latency:not traced".into());
-    }
-    for (state, class) in rates.states.iter().flat_map(|s| CLASSES.map(|(class, _)| (&s.name, class))) {
-        let rows = rates.wake_latency.as_ref().filter(|_| is_total);
-        let row = rows.and_then(|rows| rows.iter().find(|r| r.state == *state && r.class == class.words()));
-        let us = |ns: Option<u64>| ns.map_or(String::new(), |ns| number(ns as f64 / 1e3));
-        let _ = match (row, rows) {
-            (Some(row), _) => {
-                write!(out, ",{},{},{},{}", row.n, us(row.p50_ns), us(row.p99_ns), us(Some(row.lost_ns)))
-            }
-            (None, Some(_)) => write!(out, ",0,,,0"),
-            (None, None) => write!(out, ",,,,"),
-        };
-    }
 }
 
 /// The rows of an interval.
@@ -120,15 +92,6 @@ fn percent(ratio: Reading<f64>) -> Reading<f64> {
     ratio.map(|r| r * 100.0)
 }
 
-fn clean(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
-}
-
-fn number(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_string()
-}
-
 fn write(out: &mut String, rates: &Rates, line: &Line, is_traced: bool) {
     let id = |n: Option<u32>| n.map_or(String::new(), |n| n.to_string());
     let _ = write!(
@@ -182,7 +145,7 @@ fn write(out: &mut String, rates: &Rates, line: &Line, is_traced: bool) {
     }
     if is_traced {
         // Only the machine belongs to no CPU.
-        latency(out, rates, line.what == TOTAL, &mut missing);
+        latency::cells(out, rates, line.what == TOTAL, &mut missing);
     }
     let _ = writeln!(out, ",{}", missing.join(" "));
 }
@@ -190,6 +153,7 @@ fn write(out: &mut String, rates: &Rates, line: &Line, is_traced: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wakewatt_core::samples::wakes::WakeClass;
     use wakewatt_core::watch::LatencyRow;
 
     #[test]

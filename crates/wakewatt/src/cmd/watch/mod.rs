@@ -4,7 +4,9 @@
 //! them (screen, text, JSON or CSV). The default reads only what lies in memory, through files kept open, and wakes no
 //! other CPU; see `wakewatt_core::watch::layout`.
 
+mod cells;
 pub mod csv;
+mod latency;
 pub mod text;
 mod stream;
 

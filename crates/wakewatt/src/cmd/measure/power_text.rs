@@ -1,13 +1,13 @@
 //! Watts as text: the meter to quote first, then every channel, then what is not there and why.
 
-use super::PowerSample;
 use std::fmt::Write as _;
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::energy::{ChannelSample, Kind, MeterSample, Sense};
 use wakewatt_core::units::{show_ns, show_uw, three_digits};
+use wakewatt_lab::survey::PowerSample;
 
 /// The whole.
-pub(in crate::cmd::measure) fn text(out: &mut String, power: &PowerSample) {
+pub(super) fn text(out: &mut String, power: &PowerSample) {
     let sample = &power.sample;
     let length = show_ns(sample.window.length_ns());
     let of = power.command.as_ref().map_or(String::new(), |c| format!(" of {:?} (exit {})", c.program, c.exit_code));

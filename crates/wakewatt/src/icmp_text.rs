@@ -1,69 +1,13 @@
-//! The pings of `measure network --icmp`, and the watcher of `respond --icmp`: arguments in, tables and one sentence out.
+//! Pings as text: the table of `measure network --icmp` with the one sentence under it, and that of `respond --icmp`.
 
-use crate::cli::NetworkArgs;
-use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
-use crate::output;
-use anyhow::Result;
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv4Addr};
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::icmp::{HiddenExit, IcmpAnswers, IcmpPart, IcmpSample, Payer, Stretch};
-use wakewatt_core::source::Source;
-use wakewatt_core::units::{Cpu, show_ns};
-use wakewatt_host::live::Live;
-use wakewatt_host::resolve as names;
-use wakewatt_lab::bench::{self, IcmpSpec};
-
-/// Pings; the inner error is why there are no numbers.
-pub fn ping(
-    args: &NetworkArgs,
-    cpu: Cpu,
-    src: &dyn Source,
-    interrupt: &Interrupt,
-) -> Result<Result<IcmpSample, String>> {
-    let peer = match &args.peer {
-        Some(peer) => resolve(peer)?,
-        None => Ipv4Addr::LOCALHOST.into(),
-    };
-    let name = args.peer.clone().unwrap_or_else(|| "loopback".into());
-    let spec = IcmpSpec { gap_ns: args.gap, ..IcmpSpec::to(peer, cpu, args.duration) };
-    let sample = bench::ping(&spec, interrupt.flag(), src);
-    Ok(sample
-        .map(|s| IcmpSample { peer: name.clone(), ..s })
-        .map_err(|why| format!("ICMP round trip to {name}: {why}")))
-}
-
-/// A name or address; a port, which a ping has not, is cut off.
-fn resolve(peer: &str) -> Result<IpAddr> {
-    let bare = peer.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(address) = bare.parse() {
-        return Ok(address);
-    }
-    let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
-    let fail =
-        |why: String| Failure::error(Code::Usage, format!("--peer {peer}: {why}; give a host, such as 10.0.0.2"));
-    let addresses = names::addresses(host, 0).map_err(|e| fail(e.to_string()))?;
-    addresses.first().map(|a| a.ip()).ok_or_else(|| fail("no address".into()))
-}
-
-/// Watches until interrupted or the time is over, then prints.
-pub fn respond(is_json: bool, interrupt: &Interrupt) -> Result<Code> {
-    let answers = bench::observe(interrupt.flag(), &Live::this_machine(), || {
-        output::remark("watching the pings this network namespace answers, until interrupted");
-    })
-    .map_err(|e| Failure::error(Code::CouldNotMeasure, e.to_string()))?;
-    if is_json {
-        output::print(&output::json("respond", &answers)?)?;
-    } else {
-        output::print(&answers_text(&answers))?;
-    }
-    Ok(Code::Fine)
-}
+use wakewatt_core::units::show_ns;
 
 /// One sample, for people.
-pub fn text(out: &mut String, sample: &IcmpSample) {
+pub(crate) fn text(out: &mut String, sample: &IcmpSample) {
     let IcmpSample { peer, requester_cpu, gap_ns, .. } = sample;
     let _ = writeln!(
         out,
@@ -121,7 +65,8 @@ fn who_pays(payer: &Payer, is_peer_local: bool) -> String {
     }
 }
 
-fn answers_text(answers: &IcmpAnswers) -> String {
+/// What was answered here.
+pub(crate) fn answers_text(answers: &IcmpAnswers) -> String {
     let mut out = String::new();
     let seconds = answers.window.length_ns() as f64 / 1e9;
     let _ = writeln!(out, "{} pings answered in {seconds:.1} s, measured on this host\n", answers.n_answered);
@@ -201,13 +146,5 @@ mod tests {
         assert!(says(payer(Stretch::ResponderWake, Some(1), None)).starts_with("No idle state"));
         assert!(says(payer(Stretch::Send, None, None)).contains("call to device is"));
         assert!(who_pays(&payer(Stretch::Wire, None, None), false).contains("outside this host"));
-    }
-
-    #[test]
-    fn peers_are_hosts_with_or_without_port() {
-        let ip = |text: &str| resolve(text).unwrap().to_string();
-        assert_eq!((ip("10.0.0.2"), ip("10.0.0.2:7117")), ("10.0.0.2".into(), "10.0.0.2".into()));
-        assert_eq!((ip("fe80::1"), ip("[::1]"), ip("[::1]:7")), ("fe80::1".into(), "::1".into(), "::1".into()));
-        assert!(resolve("no such host").is_err());
     }
 }

@@ -4,7 +4,6 @@
 //! the file goes is tried then, too: five minutes of measuring must not end in "permission denied". What was written is
 //! read again before it is written, so a saved run is one that can be opened.
 
-use super::capture;
 use crate::exit::{Code, Failure};
 use crate::output::{self, Outlet};
 use anyhow::Result;
@@ -15,12 +14,13 @@ use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::source::Source;
 use wakewatt_core::visible;
 use wakewatt_host::input;
+use wakewatt_lab::capture::{Captured, captured};
 
 /// A run that will be saved.
 pub struct Saving {
     outlet: Outlet,
     command: String,
-    host: capture::Made,
+    host: Captured,
 }
 
 /// Takes the facts, if a file was asked for. `command` is the command without its options: `measure disk`.
@@ -31,7 +31,7 @@ pub fn start(file: Option<&Path>, command: &str, src: &dyn Source) -> Result<Opt
     }
     let outlet = Outlet::open(file, "--save")
         .map_err(|why| Failure::error(Code::BadFile, format!("{why}; nothing was measured")))?;
-    Ok(Some(Saving { outlet, command: command.into(), host: capture::made(src, false) }))
+    Ok(Some(Saving { outlet, command: command.into(), host: captured(src, false) }))
 }
 
 /// The one line for a command that measures nothing before: facts and samples at once.

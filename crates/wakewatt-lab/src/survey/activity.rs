@@ -1,13 +1,12 @@
 //! What the CPUs did while watts were recorded: the inputs of the power model, from what `watch` reads without waking anybody.
 
+use crate::watch::{Place, Sampler};
 use std::collections::BTreeMap;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::power_model::Activity;
 use wakewatt_core::units::Cpu;
 use wakewatt_core::watch::{Layout, Rates, Sources};
-
 use wakewatt_host::live::Live;
-use wakewatt_lab::watch::{Place, Sampler};
 
 /// A state that wakes within this is shallow: C1 and C1E are, C6 is not.
 const SHALLOW_NS: u64 = 20_000;

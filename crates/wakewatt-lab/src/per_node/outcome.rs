@@ -69,7 +69,8 @@ pub struct Scaling {
 }
 
 impl CopyRun {
-    pub(super) fn of(copy: &Ended) -> CopyRun {
+    /// From what is known of it.
+    pub fn of(copy: &Ended) -> CopyRun {
         let node = copy.place.node;
         CopyRun {
             node,
@@ -88,7 +89,8 @@ impl CopyRun {
 }
 
 impl Scaling {
-    pub(super) fn of(alone: &Ended, ended: &[Ended]) -> Scaling {
+    /// From the copy that ran alone and those that ran bound.
+    pub fn of(alone: &Ended, ended: &[Ended]) -> Scaling {
         let start = ended.iter().map(|c| c.start_at_ns).min().unwrap_or(0);
         let end = ended.iter().map(|c| c.end_at_ns).max().unwrap_or(0);
         let bound_wall_ns = end.saturating_sub(start).max(1);

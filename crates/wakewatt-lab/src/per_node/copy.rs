@@ -1,10 +1,8 @@
 //! One copy of the command: its arguments, its output, its end.
 
-use super::placement;
-use crate::cli::run::RunArgs;
-use crate::exit::{Code, Failure};
-use crate::output;
-use anyhow::{Context, Result};
+use super::pages;
+use super::plan::{PerNodePlan, Where};
+use crate::refusal::Refusal;
 use regex::Regex;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -12,20 +10,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 use std::thread::JoinHandle;
-use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::numa_maps::NumaMap;
 use wakewatt_host::bound::bind;
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::place::Folder;
-
-/// Where a copy runs.
-#[derive(Clone, Debug)]
-pub(super) struct Where {
-    /// Its node; none: not bound.
-    pub(super) node: Option<u32>,
-    /// Its CPUs.
-    pub(super) cpus: CpuSet,
-}
 
 /// A running copy.
 pub(super) struct Copy {
@@ -39,41 +27,47 @@ pub(super) struct Copy {
 }
 
 /// What is known of one that has ended.
-pub(super) struct Ended {
-    pub(super) place: Where,
-    pub(super) code: u8,
-    pub(super) start_at_ns: u64,
-    pub(super) end_at_ns: u64,
-    pub(super) metric: Option<f64>,
-    pub(super) map: Option<NumaMap>,
+pub struct Ended {
+    /// Where it ran.
+    pub place: Where,
+    /// Its exit code, or 128 and its signal.
+    pub code: u8,
+    /// When it was started.
+    pub start_at_ns: u64,
+    /// When its end was seen.
+    pub end_at_ns: u64,
+    /// The last number that was found in its output.
+    pub metric: Option<f64>,
+    /// Where its pages lay at the last look that saw any.
+    pub map: Option<NumaMap>,
     /// When that was seen.
-    pub(super) looked_at_ns: Option<u64>,
+    pub looked_at_ns: Option<u64>,
 }
 
 impl Copy {
     /// Starts it.
-    pub(super) fn start(args: &RunArgs, place: &Where, n: usize, metric: Option<&Regex>) -> Result<Copy> {
-        let words: Vec<OsString> = args.command.iter().map(|word| substitute(word, place, n)).collect();
-        let (program, arguments) = words.split_first().context("no command")?;
+    pub(super) fn start(plan: &PerNodePlan, place: &Where, n: usize) -> Result<Copy, Refusal> {
+        let words: Vec<OsString> = plan.command.iter().map(|word| substitute(word, place, n)).collect();
+        let (program, arguments) = words.split_first().ok_or_else(|| Refusal::Asked("no command".into()))?;
         let name = program.to_string_lossy().into_owned();
         let cannot = |e: &dyn std::fmt::Display| {
             let bound = place.node.map_or(String::new(), |n| format!(", bound to node {n}"));
-            Failure::error(Code::Usage, format!("{name}: could not be started{bound}: {e}; the command comes after --"))
+            Refusal::Asked(format!("{name}: could not be started{bound}: {e}; the command comes after --"))
         };
         let mut command = wakewatt_host::environment::users(program).map_err(|e| cannot(&e))?;
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        bind(&mut command, &place.cpus, place.node)?;
+        bind(&mut command, &place.cpus, place.node).map_err(|e| Refusal::File(e.to_string()))?;
         let label = place.node.map_or("unbound".to_string(), |n| format!("node{n}"));
         // Before the command: one whose output cannot be kept is not started.
-        let (out, err) = (kept(args, &label, "out")?, kept(args, &label, "err")?);
+        let (out, err) = (kept(plan, &label, "out")?, kept(plan, &label, "err")?);
         let start_at_ns = monotonic_ns();
         let mut child = command.spawn().map_err(|e| cannot(&e))?;
         let mut readers = Vec::new();
         if let Some(from) = child.stdout.take() {
-            readers.push(reader(from, out, format!("[{label}] "), args.json, metric.cloned()));
+            readers.push(reader(from, out, format!("[{label}] "), plan.pass.output, plan.metric.clone()));
         }
         if let Some(from) = child.stderr.take() {
-            readers.push(reader(from, err, format!("[{label}] "), true, None));
+            readers.push(reader(from, err, format!("[{label}] "), plan.pass.error, None));
         }
         Ok(Copy { place: place.clone(), child, readers, start_at_ns, end: None, map: None, looked_at_ns: None })
     }
@@ -104,7 +98,7 @@ impl Copy {
     pub(super) fn look(&mut self) {
         if !self.is_known_over() {
             let at_ns = monotonic_ns();
-            if let Some(seen) = placement::of_group(self.pid()) {
+            if let Some(seen) = pages::of_group(self.pid()) {
                 (self.map, self.looked_at_ns) = (Some(seen), Some(at_ns));
             }
         }
@@ -125,19 +119,18 @@ impl Copy {
 }
 
 /// The file for one stream of a copy, emptied, if --output named a folder.
-fn kept(args: &RunArgs, label: &str, kind: &str) -> Result<Option<File>> {
-    let Some(folder) = &args.output else { return Ok(None) };
+fn kept(plan: &PerNodePlan, label: &str, kind: &str) -> Result<Option<File>, Refusal> {
+    let Some(folder) = &plan.folder else { return Ok(None) };
     let file = Folder::open(folder).and_then(|folder| folder.place(&format!("{label}.{kind}"))?.fresh());
-    file.map(Some).map_err(|e| Failure::error(Code::BadFile, format!("{e}; --output names an existing folder")))
+    file.map(Some).map_err(|e| Refusal::File(format!("{e}; --output names an existing folder")))
 }
 
-/// Passes lines on, with the copy's name in front or to a file; returns the last number the expression found. With a
-/// document to come on standard output, everything goes to standard error.
+/// Passes lines on, with the copy's name in front or to a file; returns the last number the expression found.
 fn reader(
     from: impl Read + Send + 'static,
     mut to: Option<File>,
     prefix: String,
-    to_error: bool,
+    pass: fn(&[u8]),
     metric: Option<Regex>,
 ) -> JoinHandle<Option<f64>> {
     std::thread::spawn(move || {
@@ -150,11 +143,7 @@ fn reader(
             match &mut to {
                 Some(file) => _ = file.write_all(&line),
                 None => {
-                    let told = format!("{prefix}{}\n", text.trim_end_matches('\n'));
-                    match to_error {
-                        true => output::pass_on_error(told.as_bytes()),
-                        false => _ = output::pass_on(told.as_bytes()),
-                    }
+                    pass(format!("{prefix}{}\n", text.trim_end_matches('\n')).as_bytes());
                 }
             }
             line.clear();
@@ -173,6 +162,7 @@ fn substitute(word: &OsStr, place: &Where, n: usize) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wakewatt_core::cpuset::CpuSet;
 
     #[test]
     fn words_are_filled_in() {
@@ -190,7 +180,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("x.out");
         let to = Some(File::create(&file).unwrap());
-        let found = reader(text, to, String::new(), false, metric).join().unwrap();
+        let found = reader(text, to, String::new(), |_| (), metric).join().unwrap();
         assert_eq!(found, Some(2.5));
         assert_eq!(std::fs::read(file).unwrap(), text);
     }

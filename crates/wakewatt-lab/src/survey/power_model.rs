@@ -3,45 +3,50 @@
 //! The meter's owner may take it away, or it may stand in front of one machine of a hundred alike. Loads differ as far as
 //! they can without changing a setting: nobody, one CPU, half of them, all at half time, all. What the windows cannot tell
 //! apart (frequency, where none is known; shallow from deep sleep) is left out of the fit and named. The result is
-//! TOML on standard output, to be kept and given back with `--model`.
+//! TOML, to be kept and given back with `--model`.
 
-use super::activity;
-use crate::cli::PowerArgs;
-use crate::exit::{Code, Failure};
-use crate::interrupt::{Interrupt, Wait};
-use crate::output;
-use anyhow::{Context, Result};
+use super::power::PowerPlan;
+use super::{activity, allowed_cpus};
+use crate::busy::Busy;
+use crate::context::Lab;
+use crate::refusal::Refusal;
 use std::path::Path;
-use std::sync::Arc;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::power_model::{self, Activity, Calibration};
 use wakewatt_core::units::{show_ns, show_uw};
-use wakewatt_host::affinity::allowed_cpus;
-use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::input;
-use wakewatt_host::live::Live;
-use wakewatt_host::power::{self, Machine, Recorder};
-use wakewatt_lab::busy::Busy;
+use wakewatt_host::power::{self, Recorder};
 
 /// Of each load, unless --for says otherwise.
 const WINDOW_NS: u64 = 10_000_000_000;
 /// After a load began and before its window: meters average over about this.
 const SETTLE_NS: u64 = 2_000_000_000;
 
-/// The file.
+/// A model as it is kept in a file.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ModelFile {
+pub struct ModelFile {
     format: u32,
     /// The meter it was fitted to.
     meter: String,
     calibration: Calibration,
 }
 
-/// Makes the windows and prints the model.
-pub(in crate::cmd::measure) fn run(args: &PowerArgs, interrupt: &Interrupt) -> Result<()> {
-    let could_not = |why: String| Failure::error(Code::CouldNotMeasure, why);
-    let cpus = allowed_cpus().context("cannot ask which CPUs this process may use")?;
+impl ModelFile {
+    /// As text, with a word on what it is for.
+    pub fn to_text(&self) -> Result<String, Refusal> {
+        let Calibration { covers, n_cpus, .. } = &self.calibration;
+        let text = toml::to_string(self);
+        let text = text.map_err(|e| Refusal::Unavailable(format!("cannot write the model as TOML: {e}")))?;
+        Ok(format!(
+            "# Watts of {covers} by a model of a machine with {n_cpus} CPUs, for `wakewatt measure power --model FILE` there.\n{text}"
+        ))
+    }
+}
+
+/// Makes the windows and fits the model.
+pub fn calibrate(lab: Lab<'_>, plan: &PowerPlan) -> Result<ModelFile, Refusal> {
+    let cpus = allowed_cpus()?;
     let all: Vec<u32> = cpus.iter().collect();
     let first = |n: usize| CpuSet::from_iter(all.iter().copied().take(n.max(1)));
     let half = first(all.len() / 2);
@@ -54,70 +59,53 @@ pub(in crate::cmd::measure) fn run(args: &PowerArgs, interrupt: &Interrupt) -> R
         ("all CPUs", cpus.clone(), 100),
         ("nobody", cpus.clone(), 0),
     ];
-    let window_ns = args.for_ns.unwrap_or(WINDOW_NS);
+    let window_ns = plan.for_ns.unwrap_or(WINDOW_NS);
     let mut windows: Vec<(Activity, f64)> = Vec::new();
     let mut meter: Option<(String, String)> = None;
     for (what, cpus, percent) in loads {
         let _busy = (percent > 0).then(|| Busy::start(&cpus, percent));
-        wait(SETTLE_NS.min(window_ns), interrupt)?;
-        let (activity, uw, name, covers) = window(args, window_ns, interrupt)?;
-        if interrupt.is_set() {
-            return Err(Failure::error(Code::Interrupted, "interrupted; nothing was fitted"));
+        lab.wait_until(lab.clock.now_ns().saturating_add(SETTLE_NS.min(window_ns)));
+        let (activity, uw, name, covers) = window(lab, plan, window_ns)?;
+        if lab.is_stopped() {
+            return Err(Refusal::Stopped("interrupted; nothing was fitted".into()));
         }
         let now = (name, covers);
         let first = meter.get_or_insert_with(|| now.clone());
         if *first != now {
-            return Err(could_not(format!(
+            return Err(Refusal::Unavailable(format!(
                 "the meter changed from {} ({}) to {} ({}); name one with --meter",
                 first.0, first.1, now.0, now.1
             )));
         }
-        output::remark(&format!("{what} busy: {} in {}", show_uw(uw), show_ns(window_ns)));
+        lab.tell.remark(&format!("{what} busy: {} in {}", show_uw(uw), show_ns(window_ns)));
         windows.push((activity, uw as f64));
     }
     let (meter, covers) = meter.unwrap_or_default();
-    let calibration = power_model::calibrate(&windows, &covers).map_err(could_not)?;
+    let calibration = power_model::calibrate(&windows, &covers).map_err(Refusal::Unavailable)?;
     for gap in &calibration.not_told_apart {
-        output::remark(&format!("not told apart by these loads: {gap}"));
+        lab.tell.remark(&format!("not told apart by these loads: {gap}"));
     }
-    let n_cpus = calibration.n_cpus;
-    let file = ModelFile { format: 1, meter, calibration };
-    let text = toml::to_string(&file).context("cannot write the model as TOML")?;
-    output::print(&format!(
-        "# Watts of {covers} by a model of a machine with {n_cpus} CPUs, for `wakewatt measure power --model FILE` there.\n{text}"
-    ))
+    Ok(ModelFile { format: 1, meter, calibration })
 }
 
 /// One window: what the CPUs did, and the quoted meter's mean, name and what it covers.
-fn window(args: &PowerArgs, length_ns: u64, interrupt: &Interrupt) -> Result<(Activity, u64, String, String)> {
-    let could_not = |why: String| Failure::error(Code::CouldNotMeasure, why);
-    let machine: Machine = Arc::new(Live::this_machine());
-    let (wanted, preferred) = super::wanted(&args.meters, &machine)?;
-    let recorder = Recorder::start(power::find(&wanted, &args.meters.meter), None, args.interval, &preferred);
-    let sampler = activity::start().ok_or_else(|| could_not("what the CPUs do cannot be read here".into()))?;
-    wait(length_ns, interrupt)?;
-    let activity = activity::since(sampler).ok_or_else(|| could_not("what the CPUs did cannot be read here".into()))?;
+fn window(lab: Lab<'_>, plan: &PowerPlan, length_ns: u64) -> Result<(Activity, u64, String, String), Refusal> {
+    let could_not = |why: &str| Refusal::Unavailable(why.into());
+    let recorder = Recorder::start(power::find(&plan.wanted, &plan.only), None, plan.interval_ns, &plan.preferred);
+    let sampler = activity::start().ok_or_else(|| could_not("what the CPUs do cannot be read here"))?;
+    lab.wait_until(lab.clock.now_ns().saturating_add(length_ns));
+    let activity = activity::since(sampler).ok_or_else(|| could_not("what the CPUs did cannot be read here"))?;
     let sample = recorder.stop();
     let chosen = sample.chosen().and_then(|m| Some((m.meter.clone(), m.total.as_ref()?)));
     let why = "a model is fitted to a meter, and none works here: wakewatt measure power says why; name one with --meter-cmd, --redfish or --prometheus";
-    let (name, total) = chosen.ok_or_else(|| could_not(why.into()))?;
+    let (name, total) = chosen.ok_or_else(|| could_not(why))?;
     Ok((activity, total.mean_uw, name, total.covers.clone()))
 }
 
-fn wait(length_ns: u64, interrupt: &Interrupt) -> Result<()> {
-    let wait = Wait::listen()?;
-    let end_at_ns = monotonic_ns().saturating_add(length_ns);
-    while !interrupt.is_set() && monotonic_ns() < end_at_ns {
-        wait.wait(end_at_ns.saturating_sub(monotonic_ns()));
-    }
-    Ok(())
-}
-
 /// Reads a model that was kept.
-pub(super) fn read(path: &Path) -> Result<Calibration> {
-    let bad =
-        |why: String| Failure::error(Code::BadFile, format!("{}: {why}; make one with --calibrate", path.display()));
-    let text = input::read_text(path, input::MODEL)?;
+pub fn read_model(path: &Path) -> Result<Calibration, Refusal> {
+    let bad = |why: String| Refusal::File(format!("{}: {why}; make one with --calibrate", path.display()));
+    let text = input::read_text(path, input::MODEL).map_err(|e| Refusal::File(e.to_string()))?;
     parse(&text).map_err(bad)
 }
 

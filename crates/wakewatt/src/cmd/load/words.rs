@@ -1,0 +1,27 @@
+//! Words that all kinds of load share: watts with their interval, rates.
+
+use wakewatt_core::samples::load::{Level, LoadRun};
+use wakewatt_core::units::{show_uw, three_digits};
+
+/// Mean watts and half of their interval; `±?` where there is none.
+pub(super) fn watts(level: &Level) -> String {
+    let half = match level.half_width_uw() {
+        Some(Ok(uw)) => format!(" ±{}", show_uw(uw)),
+        Some(Err(_)) => " ±?".into(),
+        None => String::new(),
+    };
+    level.mean_uw().map_or("-".into(), |uw| format!("{}{half}", show_uw(uw)))
+}
+
+/// Why levels have no interval: each reason once.
+pub(super) fn no_interval(run: &LoadRun) -> Option<String> {
+    let mut whys: Vec<String> = run.levels.iter().filter_map(|l| l.half_width_uw()?.err()).map(|w| w.words()).collect();
+    whys.sort();
+    whys.dedup();
+    (!whys.is_empty()).then(|| format!("±? means no interval of the watts: {}.", whys.join("; ")))
+}
+
+/// Whole numbers where three digits would hide what matters.
+pub(super) fn rate(per_s: f64) -> String {
+    if (1000.0..1e9).contains(&per_s.abs()) { format!("{per_s:.0}") } else { three_digits(per_s) }
+}
