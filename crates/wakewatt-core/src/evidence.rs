@@ -10,7 +10,7 @@ use serde::Serialize;
 /// All that is known when the rules are asked.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Evidence {
-    /// Facts.
+    /// What the host said: the facts, topic by topic.
     pub facts: Snapshot,
     /// What was measured.
     #[serde(flatten)]

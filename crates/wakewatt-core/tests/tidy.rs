@@ -382,3 +382,19 @@ fn a_module_with_a_folder_is_its_mod_rs() {
     assert!(sources.iter().filter(|p| p.ends_with("/mod.rs")).count() > 50, "the search finds nothing");
     assert!(wrong.is_empty(), "a module with a folder is FOLDER/mod.rs, not FOLDER.rs beside it: {wrong:?}");
 }
+
+#[test]
+fn a_published_description_says_what_the_thing_is() {
+    let (mut empty, mut n_read) = (BTreeSet::new(), 0);
+    for file in fs::read_dir(top().join("docs/ref/schema")).unwrap().flatten() {
+        let text = fs::read_to_string(file.path()).unwrap();
+        for said in text.lines().filter_map(|l| l.trim().strip_prefix("\"description\": \"")) {
+            n_read += 1;
+            if said.split_whitespace().count() < 3 || said.starts_with("See [") {
+                empty.insert(said.trim_end_matches([',', '"']).to_string());
+            }
+        }
+    }
+    assert!(n_read > 1000, "the search finds nothing");
+    assert!(empty.is_empty(), "say in the doc comment what it is, with its unit, then `cargo xtask ref`: {empty:#?}");
+}

@@ -67,13 +67,13 @@ pub struct RunFile {
     /// What was measured.
     #[serde(flatten)]
     pub samples: Samples,
-    /// See [`Evidence::chosen_because`].
+    /// Why doctor ran the experiments it ran, what matters most first.
     #[serde(default)]
     pub chosen_because: Vec<String>,
-    /// See [`Evidence::quiet_wait`].
+    /// What was seen while waiting for a quiet spell, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet_wait: Option<QuietWait>,
-    /// See [`Evidence::not_done`].
+    /// What was not looked at, and why.
     #[serde(default)]
     pub not_done: Vec<NotDone>,
 }

@@ -42,15 +42,15 @@ use wakewatt_lab::survey::PowerSample;
 /// What `measure` found.
 #[derive(Debug, Default, serde::Serialize, schemars::JsonSchema)]
 pub struct Measured {
-    /// Wake-ups.
+    /// Wake-ups of one CPU by one kind each.
     pub wakeups: Vec<WakeupSample>,
-    /// Round trips.
+    /// Round trips by UDP and TCP, with their split.
     pub network: Vec<NetworkSample>,
-    /// Pings.
+    /// Pings, divided along their way.
     pub icmp: Vec<IcmpSample>,
-    /// Memory.
+    /// Latency and bandwidth of memory.
     pub memory: Option<MemorySample>,
-    /// Disk reads.
+    /// Disk reads, one engine and depth each.
     pub disk: Vec<DiskSample>,
     /// Disk reads with and without sleep, if asked for.
     pub disk_experiment: Option<ExperimentRun>,
