@@ -17,7 +17,7 @@ const LONG: &[&str] = &[
 ];
 
 /// Commands that use another, to be mended and struck out: who, and whom.
-const LATERAL: &[(&str, &str)] =
+const LATERAL: &[(&str, &str)] = &[("doctor", "experiment"), ("report", "doctor"), ("tune", "recover")];
 
 #[test]
 fn files_of_commands_are_short() {
