@@ -39,7 +39,6 @@ const WRITERS: &[&str] = &[
     "crates/wakewatt-lab/src/shop/server/sqlite.rs",
     "crates/wakewatt-tune/src/lock.rs",
     "crates/wakewatt-tune/src/systemd",
-    "crates/wakewatt/src/cmd/experiment/mod.rs",
     "crates/wakewatt/src/cmd/tune/units.rs",
 ];
 

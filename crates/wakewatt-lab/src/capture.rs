@@ -16,13 +16,15 @@ pub struct Captured {
     pub text: String,
     /// The names that were replaced; none in an unmasked one.
     pub names: Names,
+    /// The facts that were recorded, with nothing masked.
+    pub facts: Snapshot,
 }
 
 /// Captures a source.
 pub fn captured(source: &dyn Source, is_unmasked: bool) -> Captured {
     let recorder = Recorder::new(source);
-    // Reading the facts is the recording; the facts themselves are not needed.
-    let _ = Snapshot::read(&recorder, |_| true);
+    // Reading the facts is the recording.
+    let facts = Snapshot::read(&recorder, |_| true);
     // What can be set, too, so that a plan can be made for the recording.
     let host = Host::read(&recorder);
     for knob in KNOBS {
@@ -38,7 +40,7 @@ pub fn captured(source: &dyn Source, is_unmasked: bool) -> Captured {
         comments.push("serial numbers, addresses and names are masked".into());
         names = mask::tree(&mut tree);
     }
-    Captured { text: host_file::write(&tree, &comments), names }
+    Captured { text: host_file::write(&tree, &comments), names, facts }
 }
 
 /// Which processes run, and what they have open, is nobody's business but for those that hold a latency limit or are

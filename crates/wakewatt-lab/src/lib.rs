@@ -25,6 +25,7 @@ mod idle_limits;
 pub mod idle_plan;
 pub mod setting_arms;
 pub mod idle_experiment;
+pub mod frequency_plan;
 pub mod workloads;
 pub mod run_folder;
 pub mod study;

@@ -10,6 +10,7 @@ use anyhow::Result;
 use std::path::Path;
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::facts::Snapshot;
 use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::source::Source;
 use wakewatt_core::visible;
@@ -40,6 +41,11 @@ pub fn save(file: Option<&Path>, command: &str, src: &dyn Source, evidence: &Evi
 }
 
 impl Saving {
+    /// The facts as they were taken for it, so that whatever is shown beside the file agrees with it.
+    pub fn facts(&self) -> Snapshot {
+        self.host.facts.clone()
+    }
+
     /// Writes the file.
     pub fn finish(&self, evidence: &Evidence) -> Result<()> {
         let made_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();

@@ -8,7 +8,7 @@ use wakewatt_lab::capture::{Captured, captured};
 
 pub fn run(args: &CaptureArgs) -> Result<Code> {
     let source = super::open(&args.from)?;
-    let Captured { text, names } = captured(&*source, args.unmasked);
+    let Captured { text, names, .. } = captured(&*source, args.unmasked);
     output::write_bytes(&args.output, text.as_bytes())?;
     if let Some(said) = names.said() {
         output::remark(&format!("masked: {said}"));

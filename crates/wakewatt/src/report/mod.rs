@@ -19,6 +19,7 @@ pub mod html;
 pub mod markdown;
 pub mod sample;
 pub mod busy;
+pub(crate) mod study_sentences;
 mod study_verdict;
 pub mod text;
 pub mod trace;

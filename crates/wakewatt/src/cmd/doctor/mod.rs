@@ -126,7 +126,9 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     let report_file = report_file(args)?;
     let src = super::open(&args.from)?;
     let saving = saved::start(args.save.as_deref(), "doctor", &*src)?;
-    let mut evidence = Evidence { facts: Snapshot::read(&*src, |_| true), ..Evidence::default() };
+    // Read once: what the file says of the machine the page says too.
+    let facts = saving.as_ref().map_or_else(|| Snapshot::read(&*src, |_| true), saved::Saving::facts);
+    let mut evidence = Evidence { facts, ..Evidence::default() };
     if src.is_live() {
         measure(args, start_at_ns, &*src, &mut evidence, &interrupt);
     } else {

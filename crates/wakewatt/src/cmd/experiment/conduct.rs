@@ -1,12 +1,12 @@
 //! Conducting an experiment: lock, arms, rehearsal, run folder, blocks; settings put back whatever happens.
 
 use super::measured::{self, Watts, WorkloadContext};
-use super::sentences;
 use crate::cli::meter::MeterArgs;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::meters;
 use crate::progress::Progress;
+use crate::report::study_sentences as sentences;
 use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::io::IsTerminal;
@@ -32,12 +32,20 @@ use wakewatt_tune::knobs::qos_global;
 /// What is to be run.
 pub(super) struct Conduct<'a> {
     pub(super) plan: &'a Plan,
-    pub(super) text: &'a str,
     pub(super) seed: u64,
     pub(super) meters: &'a MeterArgs,
-    pub(super) folder: &'a Path,
-    pub(super) earlier: Option<(RunFolder, Head, Vec<KeptBlock>)>,
+    /// None where its result alone matters.
+    pub(super) keeping: Option<Keeping<'a>>,
     pub(super) interrupt: &'a Interrupt,
+}
+
+/// Where a run is kept.
+pub(super) struct Keeping<'a> {
+    pub(super) folder: &'a Path,
+    /// The plan as it was written.
+    pub(super) text: &'a str,
+    /// What an earlier part of the run left there.
+    pub(super) earlier: Option<(RunFolder, Head, Vec<KeptBlock>)>,
 }
 
 /// What came of it.
@@ -53,7 +61,7 @@ fn refused(code: Code) -> impl Fn(String) -> anyhow::Error {
 
 /// Runs it.
 pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
-    let Conduct { plan, text, seed, meters, folder, earlier, interrupt } = conduct;
+    let Conduct { plan, seed, meters, keeping, interrupt } = conduct;
     let tuner = begin(&format!("experiment {}", plan.name)).map_err(|e| {
         let code = if matches!(e, BeginError::Busy(_)) { Code::Busy } else { Code::Refused };
         Failure::error(code, e.to_string())
@@ -122,24 +130,22 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
         limits: plan.limits,
         ..Design::new(looks, seed)
     };
-    let mut head = Head::new(host_of(&facts), seed, text, (arms.arms(), skipped.clone()));
-    head.metrics = workload.metrics();
-    head.budget_ns = plan.budget_ns;
-    head.is_strict = plan.is_strict;
-    let known = earlier.as_ref().map(|(_, head, _)| head.calibrated.clone()).unwrap_or_default();
-    head.calibrated = workload.calibrate(&known, interrupt.flag()).map_err(refused(Code::CouldNotMeasure))?;
-    let sources = workload.loads(&head.calibrated);
-    let (mut kept, done) = match earlier {
-        None => (RunFolder::create(folder, &head).map_err(super::folder_error)?, Vec::new()),
-        Some((kept, then, done)) => {
-            if let Some(why) = then.differs(&head) {
-                let why = format!("{}: cannot be continued: {why}", folder.display());
-                return Err(Failure::error(Code::Refused, why));
-            }
-            (kept, done)
+    let earlier = keeping.as_ref().and_then(|keeping| keeping.earlier.as_ref());
+    let known = earlier.map(|(_, head, _)| head.calibrated.clone()).unwrap_or_default();
+    let calibrated = workload.calibrate(&known, interrupt.flag()).map_err(refused(Code::CouldNotMeasure))?;
+    let sources = workload.loads(&calibrated);
+    let run_dir = keeping.as_ref().map(|keeping| keeping.folder.display().to_string());
+    let (mut kept, done) = match keeping {
+        None => (None, Vec::new()),
+        Some(keeping) => {
+            let mut head = Head::new(host_of(&facts), seed, keeping.text, (arms.arms(), skipped.clone()));
+            head.metrics = workload.metrics();
+            (head.budget_ns, head.is_strict, head.calibrated) = (plan.budget_ns, plan.is_strict, calibrated);
+            let (folder, done) = open(keeping, &head)?;
+            crate::output::remark(&format!("Kept in {}", folder.path().display()));
+            (Some(folder), done)
         }
     };
-    crate::output::remark(&format!("Kept in {}", kept.path().display()));
     let bar = RefCell::new(Progress::start(&plan.name));
     let progress = |moment: &Moment, run: &ExperimentRun| bar.borrow().set(moment.share, &words(moment, run));
     let around =
@@ -147,19 +153,32 @@ pub(super) fn run(conduct: Conduct<'_>) -> Result<Conducted> {
     let mut blocks = done.clone();
     let mut keep = |block: &KeptBlock| {
         blocks.push(block.clone());
-        kept.keep(block)
+        kept.as_mut().map_or(Ok(()), |folder| folder.keep(block))
     };
     let history = History { done, keep: &mut keep };
     let result = experiment::run_on(&mut arms, &mut workload, &design, around, history);
     drop(bar);
     let run = result.map_err(refused(Code::CouldNotMeasure))?;
-    let run_dir = Some(folder.display().to_string());
     let about = StudySubject { plan, host: host_of(&facts), skipped, remarks, run_dir };
     let mut study = study(about, &design, run);
     study.conclusions.sentences = sentences::of(&study);
     study.loads = loads::of(&blocks, &study.run.arms, &sources, seed);
     drop(workload);
     Ok(Conducted { study, facts, is_interrupted: interrupt.is_set() })
+}
+
+/// The folder, and the blocks that are there already.
+fn open(keeping: Keeping<'_>, head: &Head) -> Result<(RunFolder, Vec<KeptBlock>)> {
+    let Some((folder, then, done)) = keeping.earlier else {
+        return Ok((RunFolder::create(keeping.folder, head).map_err(super::folder_error)?, Vec::new()));
+    };
+    match then.differs(head) {
+        Some(why) => {
+            let why = format!("{}: cannot be continued: {why}", keeping.folder.display());
+            Err(Failure::error(Code::Refused, why))
+        }
+        None => Ok((folder, done)),
+    }
 }
 
 /// One wakewatt at a time experiments with the latency limit.

@@ -8,7 +8,7 @@ mod conduct;
 mod dry_run;
 mod levels;
 mod measured;
-mod sentences;
+mod plans;
 mod text;
 
 pub use dry_run::DryRun;
@@ -16,35 +16,28 @@ pub use dry_run::DryRun;
 use crate::cli::experiment::{ExperimentArgs, ExperimentVerb, ResumeArgs, ShowArgs};
 use crate::cli::meter::MeterArgs;
 use crate::commands;
-use crate::exit::{Code, Failure, code_of};
+use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour, Outlet};
 use crate::report::Report;
 use crate::saved::{self, Saving};
-use crate::trusted::{self, Use};
+use crate::trusted::Use;
 use crate::view::Style;
-use anyhow::{Context, Result};
-use conduct::{Conduct, Conducted};
-use std::cell::Cell;
-use std::fs::DirBuilder;
-use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt;
+use anyhow::Result;
+use conduct::{Conduct, Conducted, Keeping};
+use plans::{parse, read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::Samples;
 use wakewatt_core::samples::ended::How;
 use wakewatt_core::samples::study::Study;
-use wakewatt_host::input;
 use wakewatt_host::live::Live;
 use wakewatt_host::place::Folder;
-use wakewatt_host::store::{Disk, Store};
 use wakewatt_host::trust::Caller;
 use wakewatt_lab::pick;
 use wakewatt_lab::plan::{self, Plan, PlanKind};
 use wakewatt_lab::run_folder::{RunFolder, RunFolderError};
-use wakewatt_tune::journal::STATE_DIR;
-use wakewatt_tune::profile::{self, Profile};
 
 /// Runs it.
 pub fn run(args: &ExperimentArgs, colour: Colour) -> Result<Code> {
@@ -65,43 +58,6 @@ fn list() -> Result<Code> {
         output::print(&format!("{name:<width$}  {} ({} arms)\n", plan.question, plan.arms.len()))?;
     }
     Ok(Code::Fine)
-}
-
-/// A shipped plan, or a file. What holds a slash or ends in .toml is a file.
-fn read(name: &str, used: Use) -> Result<(Plan, String)> {
-    let is_file = name.contains('/') || name.ends_with(".toml");
-    let text = if is_file {
-        trusted::text(name, input::PLAN, used)?
-    } else {
-        plan::shipped(name).map_err(|why| Failure::error(Code::Usage, why))?.to_string()
-    };
-    let code = if is_file { Code::BadFile } else { Code::Usage };
-    Ok((parse(name, &text, code, used)?, text))
-}
-
-fn parse(name: &str, text: &str, code: Code, used: Use) -> Result<Plan> {
-    // What kind of error a profile has is lost in the parser's words; a file not to be believed must not be.
-    let distrusted = Cell::new(false);
-    let profile = |name: &str| {
-        profile(name, used).map_err(|error| {
-            distrusted.set(code_of(&error) == Code::Refused);
-            format!("profile {error:#}")
-        })
-    };
-    plan::parse(text, &profile).map_err(|why| {
-        let code = if distrusted.get() { Code::Refused } else { code };
-        Failure::error(code, format!("{name}: {why}"))
-    })
-}
-
-fn profile(name: &str, used: Use) -> Result<Profile> {
-    let is_file = name.contains('/') || name.ends_with(".toml");
-    let text = if is_file {
-        trusted::text(name, input::PROFILE, used)?
-    } else {
-        profile::shipped(name).map_err(anyhow::Error::msg)?.to_string()
-    };
-    Profile::parse(&text).map_err(|why| anyhow::anyhow!("{name}: {why}"))
 }
 
 fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
@@ -129,47 +85,16 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
     let interrupt = Interrupt::listen()?;
     let seed = args.seed.or(plan.seed).unwrap_or_else(pick::seed_of_now);
     let meters = &args.meters;
-    let conduct =
-        Conduct { plan: &plan, text: &text, seed, meters, folder: &folder, earlier: None, interrupt: &interrupt };
+    let keeping = Some(Keeping { folder: &folder, text: &text, earlier: None });
+    let conduct = Conduct { plan: &plan, seed, meters, keeping, interrupt: &interrupt };
     show(conduct::run(conduct)?, &args.show, (saving.as_ref(), page.as_ref()), colour)
 }
 
-/// A plan of doctor's own. Its folder is not kept: what it found goes into the report.
-pub(in crate::cmd) fn for_doctor(
-    text: &str,
-    budget_ns: u64,
-    seed: Option<u64>,
-    interrupt: &Interrupt,
-) -> Result<Study> {
-    let mut plan = parse("doctor", text, Code::Usage, Use::Acting)?;
-    plan.budget_ns = budget_ns;
+/// A plan of doctor's own. It is kept nowhere: what it found goes into the report.
+pub(in crate::cmd) fn for_doctor(plan: &Plan, seed: Option<u64>, interrupt: &Interrupt) -> Result<Study> {
     let seed = seed.unwrap_or_else(pick::seed_of_now);
-    let state = Path::new(STATE_DIR);
-    let folder = private_folder(state.parent().unwrap_or(state))?;
-    let meters = &MeterArgs::default();
-    let conduct = Conduct { plan: &plan, text, seed, meters, folder: &folder, earlier: None, interrupt };
-    let conducted = conduct::run(conduct);
-    // What could not be removed is a small folder among wakewatt's own; the result matters more.
-    let _ = std::fs::remove_dir_all(&folder);
-    Ok(conducted?.study)
-}
-
-/// A new folder that nobody else can look into, or has laid out beforehand: this runs as root.
-fn private_folder(above: &Path) -> Result<PathBuf> {
-    Disk.make_folder(above)?;
-    let mut builder = DirBuilder::new();
-    builder.mode(0o700);
-    let first = u64::from(std::process::id()) << 8;
-    // A killed run may have left one behind.
-    for n in 0..100 {
-        let folder = above.join(format!("doctor-{}", first + n));
-        match builder.create(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(e).with_context(|| format!("{}: cannot be made", folder.display())),
-        }
-    }
-    anyhow::bail!("{}: full of folders that killed runs left; remove doctor-*", above.display())
+    let conduct = Conduct { plan, seed, meters: &MeterArgs::default(), keeping: None, interrupt };
+    Ok(conduct::run(conduct)?.study)
 }
 
 fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
@@ -186,8 +111,8 @@ fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
     output::remark(&format!("Going on after {} kept blocks.", done.len()));
     let (text, seed) = (head.plan.clone(), head.seed);
     let (earlier, meters) = (Some((folder, head, done)), &args.meters);
-    let conduct =
-        Conduct { plan: &plan, text: &text, seed, meters, folder: &args.run_dir, earlier, interrupt: &interrupt };
+    let keeping = Some(Keeping { folder: &args.run_dir, text: &text, earlier });
+    let conduct = Conduct { plan: &plan, seed, meters, keeping, interrupt: &interrupt };
     show(conduct::run(conduct)?, &args.show, (saving.as_ref(), page.as_ref()), colour)
 }
 
@@ -257,20 +182,5 @@ fn code(study: &Study, is_interrupted: bool) -> Code {
         Code::CouldNotMeasure
     } else {
         Code::Fine
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::MetadataExt;
-
-    #[test]
-    fn doctors_folder_is_new_and_nobody_elses() {
-        let dir = tempfile::tempdir().unwrap();
-        let above = dir.path().join("wakewatt");
-        let (one, two) = (private_folder(&above).unwrap(), private_folder(&above).unwrap());
-        assert_ne!(one, two, "what is there already is not taken");
-        assert_eq!(std::fs::metadata(one).unwrap().mode() & 0o7777, 0o700);
     }
 }

@@ -1,6 +1,6 @@
 //! The result for people: sentences first, then how sure, then what to be warned of.
 
-use super::sentences;
+use crate::report::study_sentences as sentences;
 use crate::report::value_words;
 use crate::view::Style;
 use crate::view::wrap::wrap;

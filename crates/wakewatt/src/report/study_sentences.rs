@@ -13,7 +13,7 @@ use wakewatt_core::units::three_digits;
 const N_NAMED: usize = 2;
 
 /// One per other arm.
-pub(super) fn of(study: &Study) -> Vec<String> {
+pub(crate) fn of(study: &Study) -> Vec<String> {
     study.run.arms.iter().skip(1).map(|arm| sentence(study, &arm.id)).collect()
 }
 
@@ -123,7 +123,7 @@ fn margin(study: &Study) -> String {
 }
 
 /// How sure intervals are: `95 %`, or what the look that judges the run has.
-pub(super) fn sure(study: &Study) -> String {
+pub(crate) fn sure(study: &Study) -> String {
     let percent = format!("{:.1}", (1.0 - study.conclusions.level) * 100.0);
     format!("{} %", percent.strip_suffix(".0").unwrap_or(&percent))
 }
