@@ -14,7 +14,7 @@ use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
 use crate::plan::{self, Plan, Step};
 use crate::units::LatencyLimit;
 use serde::Serialize;
-pub use try_this::TryThis;
+use try_this::TryThis;
 
 /// What a finding costs, and how we know.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -284,7 +284,7 @@ fn sum(counts: &PerCpu<u64>) -> u64 {
     counts.known().fold(0, |all, (cpus, n)| all.saturating_add(n.saturating_mul(cpus.len() as u64)))
 }
 
-mod try_this;
+pub mod try_this;
 mod deep_idle_vs_latency;
 mod disk_sleep;
 mod tail_reversal;

@@ -152,7 +152,10 @@ mod tests {
     fn a_governor_that_costs_comes_with_a_line_for_tune_and_its_undo() {
         let text = render(&sample::governor(), Style::default());
         let find = |s: &str| text.find(s).unwrap_or_else(|| panic!("{s} in {text}"));
-        assert!(find("Load at 10 %, median answer takes 1.3") < find(" 1. load at 10 %, median answer takes"));
+        assert!(
+            find("Load at 10 %, median answer takes 1.3")
+                < find(" 1. The governor ondemand makes requests after a pause 1.4 times slower")
+        );
         let apply = "sudo wakewatt tune apply --set freq.governor=performance";
         assert!(find(apply) < find("undo:   sudo wakewatt tune undo"));
         assert!(find("Everything put back: yes.") > 0);
@@ -162,7 +165,7 @@ mod tests {
     fn the_summary_ranks_findings_and_names_what_is_missing() {
         let text = render(&sample::two_arms(), Style::default());
         let find = |s: &str| text.find(s).unwrap_or_else(|| panic!("{s} in {text}"));
-        assert!(find("Waking") < find(" 1. Idle states") && find(" 2. ") < find("Cannot tell:"));
+        assert!(find("Sleeping CPUs make a wake-up") < find(" 1. Idle states") && find(" 2. ") < find("Cannot tell:"));
         assert!(find("Could not be looked at:") < find("Everything put back: yes."));
     }
 }

@@ -7,7 +7,8 @@ use super::{Report, words};
 use serde::Serialize;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::plan::Step;
-use wakewatt_core::rules::{Answer, Confidence, CostBasis, Finding, TryThis, Weight};
+use wakewatt_core::rules::try_this::TryThis;
+use wakewatt_core::rules::{Answer, Confidence, CostBasis, Finding, Weight};
 use wakewatt_core::samples::Samples;
 
 mod cores;

@@ -174,7 +174,11 @@ impl Runs<'_> {
 
 /// A level in words.
 fn ask(level: &Level, at: usize) -> String {
-    if level.ask == Ask::Run { format!("run {}", at + 1) } else { level.ask.to_string() }
+    match level.ask {
+        Ask::Run => format!("run {}", at + 1),
+        Ask::Share(value) | Ask::Rate(value) if !value.is_finite() => "–".into(),
+        ask => ask.to_string(),
+    }
 }
 
 /// Why a level does not count.
