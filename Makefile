@@ -85,7 +85,7 @@ hosts:
 
 # Real kernels on emulated machines; what cannot be booted here is skipped, aloud.
 testbed: needs ## boot emulated machines (testbed/machines), compare the facts found inside, run the reading commands on arm64 and on two memory nodes, prove tune
-	@$(ENSURE) --optional qemu-system-x86_64=qemu-system-x86 iasl=acpica-tools
+	@$(ENSURE) --optional qemu-system-x86_64=qemu-system-x86 iasl=acpica-tools qemu-system-aarch64=qemu-system-arm fdtput=device-tree-compiler aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu
 	@if ! command -v apt-get >/dev/null; then echo "skipped: the testbed takes its kernels from Debian packages; no apt-get here"; \
 	else $(CARGO) xtask testbed check && $(CARGO) xtask testbed live && \
 	  $(CARGO) xtask testbed prove boot-max-cstate deep-idle undo-exact; fi

@@ -1,7 +1,7 @@
 //! What the tests of a run did not do, from its log, and whether this machine could have done it.
 //!
-//! A line `SKIPPED test [lacks]: why` comes from a test (crate `wakewatt-testing`), a line `skipped: why` from a step of the
-//! Makefile. A test that lacked a program which is there, or root where root runs it, could have run: that is a failure,
+//! A line `SKIPPED test [lacks]: why` comes from a test (crate `wakewatt-testing`), a line `skipped: why` or `NAME skipped: why`
+//! from a step of the Makefile or a machine of the testbed, which look for themselves and are listed only. A test that lacked a program which is there, or root where root runs it, could have run: that is a failure,
 //! because a suite that quietly shrinks proves less every month. What only a person may allow (`make live`), what other
 //! work was in the way of, and what the machine has not got is listed.
 
@@ -64,8 +64,10 @@ fn told(log: &str, is_root: bool, is_there: impl Fn(&str) -> bool) -> Told {
             };
             let list = if could_run { &mut told.possible } else { &mut told.listed };
             list.insert(rest.trim_end().to_string());
-        } else if let Some(rest) = line.strip_prefix("skipped: ") {
-            told.listed.insert(rest.to_string());
+        } else if let Some((what, rest)) = line.split_once("skipped: ") {
+            // Of a step as a whole, or of one emulated machine, whose name stands before.
+            let what = what.trim();
+            told.listed.insert(if what.is_empty() { rest.to_string() } else { format!("{what}: {rest}") });
         }
     }
     told
@@ -88,14 +90,20 @@ mod tests {
         let log = "test a ... ok\n\
                    test b ... SKIPPED b [program tmux]: not installed\n\
                    SKIPPED c [program nosuch]: not installed\nSKIPPED c [program nosuch]: not installed\n\
-                   SKIPPED d [root]: mounts\nSKIPPED e [live]: disturbs\nSKIPPED f: words only\nskipped: no QEMU\n";
+                   SKIPPED d [root]: mounts\nSKIPPED e [live]: disturbs\nSKIPPED f: words only\nskipped: no QEMU\nboard-x    skipped: no fdtput\n";
         let of = |is_root| told(log, is_root, |program| program == "tmux");
         let set = |lines: &[&str]| lines.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
         let user = of(false);
         assert_eq!(user.possible, set(&["b [program tmux]: not installed", "f: words only"]));
         assert_eq!(
             user.listed,
-            set(&["c [program nosuch]: not installed", "d [root]: mounts", "e [live]: disturbs", "no QEMU"])
+            set(&[
+                "c [program nosuch]: not installed",
+                "d [root]: mounts",
+                "e [live]: disturbs",
+                "no QEMU",
+                "board-x: no fdtput"
+            ])
         );
         assert!(of(true).possible.contains("d [root]: mounts"));
     }

@@ -163,7 +163,7 @@ mod tests {
             was_fifo
         });
         if !tried.join().unwrap() {
-            let test = "a_real_time_thread_is_put_back";
+            let test = "scheduling_is_put_back_as_it_was_found";
             skipped(test, Lacks::Here, "SCHED_FIFO is not allowed here, so nothing had to be put back");
         }
         // A real-time thread that somebody else has made stays one.

@@ -35,5 +35,6 @@ pub mod core_pairs;
 pub mod state_arms;
 pub mod state_cost;
 pub mod idle_cost;
+#[cfg(feature = "shop")]
 pub mod shop;
 pub mod per_node;

@@ -48,7 +48,7 @@ pub fn begin(purpose: &str) -> Result<Tuner, BeginError> {
 
 /// The same for a caller that undoes by itself what was left behind. Waits for whoever has the lock, if told to: at boot
 /// and after a hotplug somebody else may be at work.
-pub fn begin_and_recover(purpose: &str, is_waiting: bool) -> Result<Tuner, BeginError> {
+pub fn begin_over_leftovers(purpose: &str, is_waiting: bool) -> Result<Tuner, BeginError> {
     let state_dir = Path::new(STATE_DIR);
     Tuner::with(purpose, if is_waiting { Lock::wait(state_dir) } else { Lock::take(state_dir) })
 }

@@ -4,11 +4,13 @@ pub mod cli;
 pub mod cmd;
 mod commands;
 pub mod exit;
+pub mod features;
 pub mod gone;
 mod icmp_text;
 pub mod interrupt;
 mod meters;
 pub mod output;
+#[cfg(feature = "parquet")]
 mod parquet_column;
 pub mod progress;
 pub mod report;

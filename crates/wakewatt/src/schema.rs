@@ -15,6 +15,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "inspect", schema: inspected },
     Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
     Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
+    #[cfg(feature = "shop")]
     Published { name: "load-shop", schema: || schemars::schema_for!(wakewatt_lab::shop::levels::ShopRun) },
     Published { name: "per-node", schema: || schemars::schema_for!(wakewatt_lab::per_node::Ran) },
     Published { name: "trace", schema: || schemars::schema_for!(wakewatt_core::samples::traced::Traced) },

@@ -19,7 +19,7 @@ pub struct Moment {
     /// Its interval, where there is one.
     pub interval: Option<(f64, f64)>,
     /// Why it does not count, if so.
-    #[serde(rename = "invalid_because")]
+    #[serde(rename = "is_invalid")]
     pub invalid_because: Option<String>,
 }
 

@@ -39,7 +39,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Hold(args) => hold::run(args),
         Command::LoadWorker => load::worker(),
         Command::MemoryWorker => measure::memory_worker(),
-        Command::ShopServer => load::open::serve_for_parent(),
+        Command::ShopServer => load::serve_for_parent(),
         Command::Tune(args) => tune::run(args, cli.color),
         Command::Measure(args) => return measure::run(args),
         Command::Trace(args) => return trace::run(args, cli.color),

@@ -1,4 +1,5 @@
-//! Comma-separated values (RFC 4180) as every table of ours is written.
+//! Comma-separated values (RFC 4180) as tables of a run, of charts and of comparisons are written; the stream of `watch` has a fixed
+//! head and numbers only, and writes itself.
 //!
 //! A spreadsheet runs a field that begins like a formula, and names of devices, processes and hosts are foreign text: such a
 //! field gets an apostrophe in front. Numbers stay numbers, whatever sign they begin with.

@@ -143,7 +143,7 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
         rulings,
     );
     // A result that nobody could read must not take the files, or the word that something was not restored, with it.
-    let own = output::settled(show(args, &report, colour), code(args, &report, &interrupt));
+    let own = output::settled(show(args, &report, colour), code(args, &report, src.is_live(), &interrupt));
     let own = saving.map_or(own, |saving| saving.finish_with(&report.evidence, own));
     let written = report_file.map(|file| write_report(&report, &file)).transpose();
     if let Err(error) = written {
@@ -339,7 +339,7 @@ fn write_report(report: &Report, file: &Outlet) -> Result<()> {
     Ok(())
 }
 
-fn code(args: &DoctorArgs, report: &Report, interrupt: &Interrupt) -> Code {
+fn code(args: &DoctorArgs, report: &Report, is_live: bool, interrupt: &Interrupt) -> Code {
     let evidence = &report.evidence;
     let is_restored = evidence.samples.all_experiments().all(ExperimentRun::is_restored)
         && evidence.samples.idle_states.iter().all(|costs| costs.not_restored.is_empty());
@@ -358,7 +358,7 @@ fn code(args: &DoctorArgs, report: &Report, interrupt: &Interrupt) -> Code {
         Code::Findings
     } else if report.verdict().kind == verdict::Kind::NoExperiment
         && !args.read_only
-        && report.evidence.facts.origin == "this machine"
+        && is_live
         && report.evidence.samples.wakeups.is_empty()
     {
         Code::CouldNotMeasure

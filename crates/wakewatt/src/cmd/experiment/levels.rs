@@ -1,5 +1,4 @@
-//! Graduated load and the online shop as sources of levels: the same engines as `load steps` and `load shop`, kept running
-//! through all blocks.
+//! Graduated load as a source of levels: the same engine as `load steps`, kept running through all blocks.
 //!
 //! Nothing is started before the load is calibrated, so a dry run starts no process. All blocks of a round ask for the
 //! same arrivals (one seed), so arms differ in their settings and in nothing else; every round has others.
@@ -12,7 +11,6 @@ use wakewatt_lab::experiment::Calibrated;
 use wakewatt_lab::load::places::spec;
 use wakewatt_lab::load::{Ended, Engine, Phases, Spec, level};
 use wakewatt_lab::meters::Meters;
-use wakewatt_lab::shop::{Shop, ShopSpec};
 use wakewatt_lab::workloads::level::LevelSource;
 
 /// The service time of `load steps`, when the plan says nothing.
@@ -99,57 +97,5 @@ impl LevelSource for StepsSource<'_> {
         let [settle_ns, ramp_up_ns, record_ns, ramp_down_ns] = phases_ns;
         let phases = Phases { settle_ns, ramp_up_ns, record_ns, ramp_down_ns };
         level(engine, ask, &phases, &self.meters, stop, self.src, &quiet).map(|run| run.level).map_err(words)
-    }
-}
-
-/// Clients of a shop on this machine.
-pub(super) struct ShopSource<'a> {
-    src: &'a dyn Source,
-    cpus: CpuSet,
-    n_clients: u32,
-    seed: u64,
-    meters: Meters,
-    shop: Option<Shop>,
-}
-
-impl<'a> ShopSource<'a> {
-    /// With room for so many clients.
-    pub(super) fn new(src: &'a dyn Source, cpus: CpuSet, n_clients: u32, seed: u64, meters: Meters) -> Self {
-        ShopSource { src, cpus, n_clients, seed, meters, shop: None }
-    }
-}
-
-impl LevelSource for ShopSource<'_> {
-    fn id(&self) -> &'static str {
-        "shop"
-    }
-
-    fn title(&self) -> String {
-        "online shop".into()
-    }
-
-    fn cpus(&self) -> CpuSet {
-        self.cpus.clone()
-    }
-
-    /// Clients do not refer to a maximum; the shop opens here.
-    fn calibrate(&mut self, _: Option<&Calibrated>, stop: &AtomicBool) -> Result<Calibrated, String> {
-        let spec = ShopSpec::own(self.n_clients, self.seed, self.meters.clone())?;
-        self.shop = Some(Shop::start(spec, stop, self.src)?);
-        Ok(Calibrated::default())
-    }
-
-    fn reseed(&mut self, seed: u64) {
-        if let Some(shop) = &mut self.shop {
-            shop.reseed(seed);
-        }
-    }
-
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    fn level(&mut self, ask: Ask, phases_ns: [u64; 4], stop: &AtomicBool) -> Result<Level, String> {
-        self.shop.as_mut().ok_or("not open")?.level(ask, phases_ns, stop, self.src)
     }
 }

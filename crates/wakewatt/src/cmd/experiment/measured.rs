@@ -1,6 +1,8 @@
 //! From the workloads of a plan to what measures on this machine; one that cannot be had is left out with the reason.
 
-use super::levels::{self, ShopSource, StepsSource};
+use super::levels::{self, StepsSource};
+#[cfg(feature = "shop")]
+use super::shop_levels::ShopSource;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
@@ -160,6 +162,9 @@ fn workload<'a>(
             let asks = shares.iter().map(|share| if *share > 0.0 { Ask::Share(*share) } else { Ask::Idle }).collect();
             Ok(Box::new(LevelWorkload::new(source, asks, *settle_ns, wanted.measure_ns, *foreign_ratio)))
         }
+        #[cfg(not(feature = "shop"))]
+        PlanKind::Shop { .. } => Err(crate::features::Feature::Shop.lacking("a shop").to_string()),
+        #[cfg(feature = "shop")]
         PlanKind::Shop { clients } => {
             let most = clients.iter().copied().max().unwrap_or(1);
             let source = ShopSource::new(*src, allowed.clone(), most, *seed, meters.clone());

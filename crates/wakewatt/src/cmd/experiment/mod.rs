@@ -9,6 +9,8 @@ mod dry_run;
 mod levels;
 mod measured;
 mod plans;
+#[cfg(feature = "shop")]
+mod shop_levels;
 mod text;
 
 pub use dry_run::DryRun;

@@ -3,18 +3,18 @@
 //! One file per kind of load; all end in a [`LoadRun`], which is printed as one table or one document.
 
 mod command;
-mod database;
-pub mod open;
 mod runs_text;
 mod score;
+#[cfg(feature = "shop")]
 mod shop;
-mod shop_text;
 mod steps;
 mod text;
 mod words;
 
 use crate::cli::load::{Load, LoadArgs};
 use crate::exit::{Code, End, Failure};
+#[cfg(not(feature = "shop"))]
+use crate::features::Feature;
 use crate::output;
 use crate::saved::Saving;
 use anyhow::Result;
@@ -37,9 +37,25 @@ pub struct Loaded {
 pub fn run(args: &LoadArgs) -> Result<End> {
     match &args.what {
         Some(Load::Steps(args)) => steps::run(args),
-        Some(Load::Shop(args)) => shop::run(args).map(End::Own),
+        Some(Load::Shop(args)) => shop(args).map(End::Own),
         None => command::run(&args.command),
     }
+}
+
+#[cfg(feature = "shop")]
+use shop::run as shop;
+#[cfg(feature = "shop")]
+pub use shop::serve_for_parent;
+
+#[cfg(not(feature = "shop"))]
+fn shop(_: &crate::cli::shop::ShopArgs) -> Result<Code> {
+    Err(Feature::Shop.lacking("load shop"))
+}
+
+/// The hidden `wakewatt shop-server`.
+#[cfg(not(feature = "shop"))]
+pub fn serve_for_parent() -> Result<Code> {
+    Err(Feature::Shop.lacking("shop-server"))
 }
 
 /// The hidden `wakewatt load-worker`.

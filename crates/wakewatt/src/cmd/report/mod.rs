@@ -3,12 +3,14 @@
 //! The rules are asked again, so a run from before a rule existed is judged by it too. Nothing is measured here and nothing
 //! read but the file.
 
+#[cfg(feature = "parquet")]
 mod parquet;
 mod tables;
 
 use super::doctor::{self, Document};
 use crate::cli::ReportArgs;
 use crate::exit::{Code, Failure};
+use crate::features::Feature;
 use crate::output::{self, Colour};
 use crate::report::export::{self, Format, Theme};
 use crate::report::{Report, text::Style};
@@ -17,6 +19,7 @@ use anyhow::Result;
 use std::path::Path;
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::rules::judge;
 use wakewatt_host::place::{Folder, PlaceError};
 
@@ -24,6 +27,9 @@ use wakewatt_host::place::{Folder, PlaceError};
 const DEFAULT_PAGE: &str = "wakewatt-report.html";
 
 pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
+    // Before anything is read: half of what was asked for is not what was asked for.
+    args.png.iter().try_for_each(|_| Feature::Png.need("report --png"))?;
+    args.parquet.iter().try_for_each(|_| Feature::Parquet.need("report --parquet"))?;
     let (run, evidence) = saved::open(&args.run)?;
     let rulings = judge(&evidence);
     let now = humantime::format_rfc3339_seconds(SystemTime::now());
@@ -61,12 +67,23 @@ pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
         }
     }
     if let Some(file) = &args.parquet {
-        let bad = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", file.display()));
-        let bytes = parquet::bytes(&report.evidence, &run.made_at, &run.command).map_err(|e| bad(e.to_string()))?;
-        output::write_bytes(file, &bytes)?;
-        output::remark(&format!("Parquet: {}", file.display()));
+        write_parquet(file, &report.evidence, &run)?;
     }
     Ok(Code::Fine)
+}
+
+#[cfg(feature = "parquet")]
+fn write_parquet(file: &Path, evidence: &Evidence, run: &RunFile) -> Result<()> {
+    let bad = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", file.display()));
+    let bytes = parquet::bytes(evidence, &run.made_at, &run.command).map_err(|e| bad(e.to_string()))?;
+    output::write_bytes(file, &bytes)?;
+    output::remark(&format!("Parquet: {}", file.display()));
+    Ok(())
+}
+
+#[cfg(not(feature = "parquet"))]
+fn write_parquet(_: &Path, _: &Evidence, _: &RunFile) -> Result<()> {
+    Err(Feature::Parquet.lacking("report --parquet"))
 }
 
 fn write_charts(report: &Report, folder: &Path, format: Format, theme: Theme) -> Result<()> {

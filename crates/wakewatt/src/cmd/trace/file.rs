@@ -1,16 +1,15 @@
-//! `trace info` and `trace export`: what can be done with a recording.
+//! `trace info`: what a recording holds. And how recordings are opened.
 
-use crate::cli::trace::{ExportArgs, InfoArgs};
+use crate::cli::trace::InfoArgs;
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::report::trace::clean;
 use anyhow::Result;
 use std::fmt::Write as _;
-use std::fs::File;
 use std::path::Path;
 use wakewatt_core::record::wtrace::{Ending, Header, Item, Mark, PairSummary, Reader, Summing};
 use wakewatt_core::units::{show_bytes, show_ns};
-use wakewatt_host::{place::Place, wtrace_file};
+use wakewatt_host::wtrace_file;
 use wakewatt_lab::trace::MAX_READ;
 
 /// The document of `trace info`.
@@ -32,18 +31,18 @@ pub struct TraceInfo {
     pub bytes_per_event: Option<f64>,
 }
 
-fn load(path: &Path) -> Result<Vec<u8>> {
+pub(super) fn load(path: &Path) -> Result<Vec<u8>> {
     wtrace_file::read(path, MAX_READ).map_err(|e| Failure::error(Code::BadFile, format!("{}: {e}", path.display())))
 }
 
-fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<Reader<'a>> {
+pub(super) fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<Reader<'a>> {
     Reader::new(bytes).map_err(|e| {
         let why = clean(&e.to_string());
         Failure::error(Code::BadFile, format!("{}: {why}; make one with: wakewatt trace --record FILE", path.display()))
     })
 }
 
-fn ending(reader: &Reader<'_>) -> String {
+pub(super) fn ending(reader: &Reader<'_>) -> String {
     match reader.ending() {
         Some(Ending::Complete) => "complete".into(),
         Some(Ending::Damaged { at_byte, why }) => {
@@ -156,33 +155,4 @@ fn text(info: &TraceInfo) -> String {
         }
     }
     out
-}
-
-/// Runs `trace export`.
-pub(super) fn export(args: &ExportArgs) -> Result<Code> {
-    let bytes = load(&args.file)?;
-    let mut reader = open(&args.file, &bytes)?;
-    let bad = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", args.output.display()));
-    let place = Place::of(&args.output).map_err(|e| Failure::error(Code::BadFile, e.to_string()))?;
-    let taken = || bad("exists; overwrite it with --force".into());
-    if !args.force && place.exists() {
-        return Err(taken());
-    }
-    // Half a table is none, its footer is missing: it gets its name when it is whole.
-    let fill =
-        |reader: &mut Reader<'_>, file: &mut File| super::parquet::write(reader, file).map_err(|e| e.to_string());
-    let written = match place.draft().map_err(|e| bad(e.to_string()))? {
-        Some(mut draft) => fill(&mut reader, draft.file()).and_then(|n| {
-            let kept = if args.force { draft.commit() } else { draft.commit_new() };
-            kept.map(|()| n).map_err(|e| e.to_string())
-        }),
-        None => place.fresh().map_err(|e| e.to_string()).and_then(|mut file| fill(&mut reader, &mut file)),
-    };
-    match written {
-        Ok(n) => {
-            output::remark(&format!("{}: {n} rows; the recording was {}", args.output.display(), ending(&reader)));
-            Ok(Code::Fine)
-        }
-        Err(why) => Err(bad(format!("{why}; nothing was kept"))),
-    }
 }

@@ -1,6 +1,9 @@
 //! `wakewatt trace`: what each wake-up costs, by the idle state the CPU was leaving. Arguments to a plan, and what it came to.
 
+#[cfg(feature = "parquet")]
+mod export;
 mod file;
+#[cfg(feature = "parquet")]
 mod parquet;
 
 pub use file::TraceInfo;
@@ -23,7 +26,7 @@ use wakewatt_lab::trace::{self, RecordPlan, Trace, TracePlan, Whose};
 pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
     match &args.file {
         Some(TraceFile::Info(args)) => return file::info(args).map(End::Own),
-        Some(TraceFile::Export(args)) => return file::export(args).map(End::Own),
+        Some(TraceFile::Export(args)) => return export(args).map(End::Own),
         None => {}
     }
     let interrupt = Interrupt::listen()?;
@@ -52,6 +55,14 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
         (false, false) => Code::Fine,
     };
     Ok(End::Own(output::settled(shown, own)))
+}
+
+#[cfg(feature = "parquet")]
+use export::run as export;
+
+#[cfg(not(feature = "parquet"))]
+fn export(_: &crate::cli::trace::ExportArgs) -> Result<Code> {
+    Err(crate::features::Feature::Parquet.lacking("trace export"))
 }
 
 fn plan(args: &TraceArgs) -> TracePlan {

@@ -21,7 +21,7 @@ use wakewatt_host::clock;
 use wakewatt_host::input::{self, InputError};
 use wakewatt_host::store::Disk;
 use wakewatt_tune::apply::{ApplyError, Confirm, FileChange, Order, Outcome, SettingOutcome, SettingResult};
-use wakewatt_tune::begin::{BeginError, begin_and_recover};
+use wakewatt_tune::begin::{BeginError, begin_over_leftovers};
 use wakewatt_tune::boot::{BootPlan, TryOnce};
 use wakewatt_tune::journal::{Journal, Phase, STATE_DIR, boot_id};
 use wakewatt_tune::profile::{self, to_toml};
@@ -55,7 +55,7 @@ pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
     let requested = Requested::gather(&args.wanted, Use::Acting)?;
     let interrupt = Interrupt::listen()?;
     // At boot and after a hotplug somebody else may be at work: wait for one's turn.
-    let tuner = begin_and_recover(&requested.purpose, args.at_boot).map_err(|e| {
+    let tuner = begin_over_leftovers(&requested.purpose, args.at_boot).map_err(|e| {
         let code = if matches!(e, BeginError::Busy(_)) { Code::Busy } else { Code::Refused };
         Failure::error(code, e.to_string())
     })?;

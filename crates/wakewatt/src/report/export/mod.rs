@@ -9,10 +9,12 @@
 
 use super::Report;
 use super::view::{self, Figure};
+use crate::features::Feature;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use wakewatt_host::place::Folder;
 
+#[cfg(feature = "png")]
 mod outline;
 mod standalone;
 
@@ -80,9 +82,10 @@ impl Chart {
         standalone::document(self, theme).with_context(|| format!("chart {}", self.id))
     }
 
-    /// The picture, two pixels for each CSS pixel.
+    /// The picture, two pixels for each CSS pixel; an error where the binary was built without.
     pub fn png(&self, theme: Theme) -> Result<Vec<u8>> {
-        outline::png(&self.svg(theme)?).with_context(|| format!("chart {}", self.id))
+        Feature::Png.need("a chart as PNG")?;
+        pixels(&self.svg(theme)?).with_context(|| format!("chart {}", self.id))
     }
 
     /// The file's bytes.
@@ -93,6 +96,14 @@ impl Chart {
             Format::Csv => Ok(self.csv.clone().into_bytes()),
         }
     }
+}
+
+#[cfg(feature = "png")]
+use outline::png as pixels;
+
+#[cfg(not(feature = "png"))]
+fn pixels(_: &str) -> Result<Vec<u8>> {
+    Err(Feature::Png.lacking("a chart as PNG"))
 }
 
 /// All charts of a report, in reading order.

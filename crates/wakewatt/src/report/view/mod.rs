@@ -200,10 +200,11 @@ fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
         // These stand outside the sections: as found, the experiment, the trace, and between the idle tables.
         wakeups: _,
         network: _,
-        icmp: _,
-        work: _,
         trace: _,
         experiment: _,
+        // Not on the page yet: pings as found, and the work of the CPUs, which rules read.
+        icmp: _,
+        work: _,
         // These go by evidence: which loads belong to a planned experiment, its own comparisons hang on.
         conclusions: _,
         load: _,

@@ -64,7 +64,7 @@ pub(super) fn of(samples: &Samples) -> Vec<Table> {
         icmp,
         speed,
         idle_states,
-        // What was counted over a window has no rows; the page and --json show it.
+        // What was counted over a window has no rows; --json shows it, and the page the trace.
         work: _,
         trace: _,
         experiment,

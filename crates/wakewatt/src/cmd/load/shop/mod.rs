@@ -1,6 +1,11 @@
 //! `wakewatt load shop`: arguments to a plan, and what came of it. With `--listen` there are no clients (`open`).
 
-use super::{database, open, shop_text};
+mod database;
+mod open;
+mod text;
+
+pub use open::serve_for_parent;
+
 use crate::cli::shop::ShopArgs;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -42,7 +47,7 @@ pub(super) fn run(args: &ShopArgs) -> Result<Code> {
     let done = levels(interrupt.lab(&src, &Progress::start("load shop")), plan)?;
     let shown = match args.json {
         true => output::json("load-shop", &done).and_then(|text| output::print(&text)),
-        false => output::print(&shop_text::text(&done)),
+        false => output::print(&text::text(&done)),
     };
     let own = match (interrupt.is_set(), done.not_done.is_empty()) {
         (true, _) => Code::Interrupted,

@@ -1,6 +1,6 @@
 //! `load shop` as text: a row per level, a row per page of the busiest, and what it means in a sentence.
 
-use super::words::{no_interval, watts};
+use super::super::words::{no_interval, watts};
 use std::fmt::Write as _;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::load::Level;
