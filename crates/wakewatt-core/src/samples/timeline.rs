@@ -56,3 +56,18 @@ pub struct Timeline {
     /// Settings that changed meanwhile.
     pub changes: Vec<Change>,
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// As run files have had it since the first: another key would draw every moment as one that counts.
+    #[test]
+    fn a_moment_that_does_not_count_is_read_back_as_one() {
+        let old = r#"{"window":{"start_at_ns":1,"end_at_ns":2},"series":"poll","value":3.0,"interval":null,"is_invalid":"steal"}"#;
+        let moment: Moment = serde_json::from_str(old).unwrap();
+        assert_eq!(moment.invalid_because.as_deref(), Some("steal"));
+        assert_eq!(serde_json::to_string(&moment).unwrap(), old);
+    }
+}
