@@ -127,6 +127,9 @@ mod tests {
         let remark = meters.keep(&dead).unwrap();
         assert!(remark.ends_with("works: ipmi (no BMC)"), "{remark}");
         assert!(meters.works.is_empty());
+        let cards = MeterSample { label: Label::Measured, why: None, ..MeterSample::unavailable("drm", "") };
+        let remark = meters.keep(&EnergySample { meters: vec![cards], ..EnergySample::default() }).unwrap();
+        assert!(remark.ends_with("works: drm (no total)"), "a meter that is never quoted is named: {remark}");
         let working = MeterSample { label: Label::Measured, ..MeterSample::unavailable("hwmon", "") };
         let seen = EnergySample { chosen: Some("hwmon".into()), meters: vec![working], ..dead };
         assert_eq!(meters.keep(&seen), None);

@@ -215,11 +215,7 @@ fn of_load(all: &mut Vec<Quantity>, run: &LoadRun) {
     // Levels before a change and after it are not one quantity; the report draws them over time.
     let n_levels = if run.changes.is_empty() { run.levels.len() } else { 0 };
     for level in run.levels.iter().take(n_levels).filter(|l| l.broken_rules.is_empty()) {
-        let at = match level.ask {
-            Ask::Share(_) => format!("{} load", level.ask),
-            Ask::Run => "the whole run".into(),
-            ask => ask.to_string(),
-        };
+        let at = level_id(level.ask);
         let latency = |q: f64| level.latency.as_ref().and_then(|d| d.quantile(q)).map(|q| q.value_ns as f64);
         let is_loaded = level.ask != Ask::Idle;
         let figures = [
@@ -240,6 +236,17 @@ fn of_load(all: &mut Vec<Quantity>, run: &LoadRun) {
             let id = format!("load.{:?}.{}{work}.{at}.{what}", run.kind, run.title);
             push(all, "load", id, format!("{}, {at}: {what}", run.title), measure, better, value.into_iter().collect());
         }
+    }
+}
+
+/// The level in an id and its title. Two runs are joined by it, so it is rounded and never reworded.
+fn level_id(ask: Ask) -> String {
+    match ask {
+        Ask::Share(share) => format!("{:.0} % load", share * 100.0),
+        Ask::Idle => "active idle".into(),
+        Ask::Clients(n) => format!("{n} clients"),
+        Ask::Rate(per_s) => format!("{}/s", three_digits(per_s)),
+        Ask::Run => "the whole run".into(),
     }
 }
 
@@ -344,4 +351,17 @@ fn shape(latencies: &[&Distribution]) -> Option<[f64; 5]> {
         buckets.last().map_or(0.0, |(upto, _)| *upto as f64)
     };
     Some([0.1, 0.25, 0.5, 0.75, 0.9].map(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_of_two_runs_are_joined_by_rounded_numbers() {
+        let third = 1000.0 / 3.0;
+        let asks = [Ask::Rate(third), Ask::Rate(12_500.0), Ask::Share(1.0 / 3.0), Ask::Clients(1), Ask::Idle, Ask::Run];
+        let ids = ["333/s", "12500/s", "33 % load", "1 clients", "active idle", "the whole run"];
+        assert_eq!(asks.map(level_id), ids);
+    }
 }

@@ -1,8 +1,10 @@
 //! What the blocks of an experiment say, paired by round: which count, what value each has, and which values belong together.
 //!
-//! A value that is no number above 0 has no ratio, so it is no value: neither tests nor drawings see it.
+//! A value that is no number above 0 has no ratio, so it is no value: neither tests nor drawings see it. A run
+//! file may number its rounds as it likes, so nothing here counts up to the greatest number.
 
 use super::experiment::{Block, Effect, ExperimentRun};
+use std::collections::BTreeSet;
 
 impl ExperimentRun {
     /// Where a metric stands in the values of a block.
@@ -22,7 +24,7 @@ impl ExperimentRun {
 
     /// How many rounds were begun.
     pub fn n_rounds(&self) -> usize {
-        self.blocks.iter().map(|b| b.round + 1).max().unwrap_or(0)
+        self.blocks.iter().map(|b| b.round.saturating_add(1)).max().unwrap_or(0)
     }
 
     /// An arm's values of a metric in the blocks that count, with their rounds.
@@ -49,7 +51,8 @@ impl ExperimentRun {
 
     fn pairs_between(&self, metric: usize, baseline: &str, arm: &str) -> Vec<(f64, f64)> {
         let pair = |round| self.value(round, baseline, metric).zip(self.value(round, arm, metric));
-        (0..self.n_rounds()).filter_map(pair).collect()
+        let rounds: BTreeSet<usize> = self.blocks.iter().map(|b| b.round).collect();
+        rounds.into_iter().filter_map(pair).collect()
     }
 }
 
@@ -92,5 +95,10 @@ mod tests {
         assert_eq!((run.n_rounds(), run.n_rejected(), run.counted("fast").count()), (5, 1, 4));
         assert_eq!(run.values("fast", 0).collect::<Vec<_>>(), [(0, 1.0), (3, 1.0), (4, 2.0)]);
         assert_eq!(run.pairs(1, "fast"), []);
+        // A file may claim any number of a round.
+        let mut run = run;
+        run.blocks.iter_mut().filter(|b| b.round == 4).for_each(|b| b.round = usize::MAX);
+        assert_eq!(run.pairs(0, "fast"), [(2.0, 1.0), (4.0, 2.0)]);
+        assert_eq!(run.n_rounds(), usize::MAX);
     }
 }

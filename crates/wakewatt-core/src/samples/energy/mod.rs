@@ -226,12 +226,14 @@ impl EnergySample {
         self.meters.iter().find(|m| Some(&m.meter) == self.chosen.as_ref())
     }
 
-    /// Meters that are there, or were named, and do not work, as `hwmon (no channel)`. What nobody named is not worth a
-    /// word.
+    /// Meters that are there, or were named, and are not quoted, as `hwmon (no channel)`: a meter of cards only works, and
+    /// has no total of the machine. What nobody named is not worth a word.
     pub fn in_vain(&self) -> String {
-        let said = self.meters.iter().filter_map(|m| match m.why.as_ref()? {
-            MeterGap::NotAskedFor(_) => None,
-            MeterGap::Said(why) => Some(format!("{} ({why})", m.meter)),
+        let others = self.meters.iter().filter(|m| Some(&m.meter) != self.chosen.as_ref());
+        let said = others.filter_map(|m| match &m.why {
+            None => Some(format!("{} (no total)", m.meter)),
+            Some(MeterGap::NotAskedFor(_)) => None,
+            Some(MeterGap::Said(why)) => Some(format!("{} ({why})", m.meter)),
         });
         said.collect::<Vec<_>>().join("; ")
     }

@@ -29,7 +29,7 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
     );
     say("\n", "", &style.bold("Answer"));
     study.conclusions.sentences.iter().for_each(|sentence| say("  - ", "    ", sentence));
-    let n_rounds = study.run.blocks.iter().map(|b| b.round + 1).max().unwrap_or(0);
+    let n_rounds = study.run.n_rounds();
     say(
         "\n",
         "",

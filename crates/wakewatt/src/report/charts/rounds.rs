@@ -7,6 +7,7 @@ use super::super::words;
 use super::axis::LogAxis;
 use super::svg::{Anchor, Svg, text_width};
 use super::{WIDTHS, arm_class, spread};
+use std::collections::BTreeSet;
 use wakewatt_core::samples::experiment::Unit;
 
 /// One block.
@@ -43,7 +44,7 @@ fn one(id: &str, class: &str, width: f64, (title, unit): (&str, Unit), arms: &[S
         svg.line("grid", (left, y.at(tick)), (right, y.at(tick)));
         svg.text("tick", Anchor::End, (left - 8.0, y.at(tick) + 4.0), &words::value(unit, tick));
     }
-    let n_rounds = dots.iter().map(|d| d.round + 1).max().unwrap_or(1);
+    let n_rounds = dots.iter().map(|d| d.round.saturating_add(1)).max().unwrap_or(1);
     let n_places = dots.iter().map(|d| d.place + 1).max().unwrap_or(1);
     let column = (right - left) / n_rounds as f64;
     let x = |d: &Dot| {
@@ -51,11 +52,13 @@ fn one(id: &str, class: &str, width: f64, (title, unit): (&str, Unit), arms: &[S
         left + column * (d.round as f64 + 0.5 + within * 0.62)
     };
     let every = (n_rounds as f64 * 22.0 / (right - left)).ceil().max(1.0);
-    for round in 0..n_rounds {
-        if (round as f64 % every) < 0.5 {
-            let at = left + column * (round as f64 + 0.5);
-            svg.text("tick", Anchor::Middle, (at, bottom + 18.0), &(round + 1).to_string());
-        }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1; a float cast saturates")]
+    for round in (0..n_rounds).step_by(every as usize) {
+        let at = left + column * (round as f64 + 0.5);
+        svg.text("tick", Anchor::Middle, (at, bottom + 18.0), &(round + 1).to_string());
+    }
+    // Those that ran: a file may give them any number.
+    for round in dots.iter().map(|d| d.round).collect::<BTreeSet<_>>() {
         let mut points: Vec<(f64, f64)> =
             dots.iter().filter(|d| d.round == round && d.is_counted).map(|d| (x(d), y.at(d.value))).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -96,6 +99,22 @@ fn names(
             let row = 12.0 + 18.0 * i as f64;
             svg.mark(&format!("mark a{class}"), class, (left + 5.0, row - 4.0), 4.5);
             svg.text(&format!("name a{class}"), Anchor::Start, (left + 16.0, row), name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_of_any_number_is_drawn_and_not_counted_up_to() {
+        let dot = |round, place, value| Dot { round, place, index: place, value, is_counted: true };
+        for last in [1, 1_000_000_000_000_000_000, usize::MAX] {
+            let dots = [dot(0, 0, 30.0), dot(0, 1, 20.0), dot(last, 0, 31.0), dot(last, 1, 21.0)];
+            let svg = draw("r", "every block", Unit::Nanoseconds, &["found".into(), "poll".into()], &dots);
+            assert_eq!(svg.matches("class=\"join\"").count(), 4, "two rounds, two widths");
+            assert!(svg.matches("</text>").count() < 200, "{last}: {}", svg.len());
         }
     }
 }

@@ -301,7 +301,8 @@ fn blocks(run: &ExperimentRun, zero_at_ns: u64) -> Table {
         let mut remarks = b.disturbances.clone();
         remarks.extend(b.rejected.iter().map(|why| format!("thrown away: {why}")));
         let remarks = if remarks.is_empty() { "–".into() } else { remarks.join("; ") };
-        let mut row = vec![(b.round + 1).to_string(), b.arm.clone(), words::window(&b.window, zero_at_ns), remarks];
+        let mut row =
+            vec![b.round.saturating_add(1).to_string(), b.arm.clone(), words::window(&b.window, zero_at_ns), remarks];
         let value = |(i, metric): (usize, &Metric)| {
             let value = b.values.get(i).copied().flatten();
             value.map_or("–".into(), |v| words::value(metric.unit, v))

@@ -176,8 +176,10 @@ impl Runs<'_> {
 fn ask(level: &Level, at: usize) -> String {
     match level.ask {
         Ask::Run => format!("run {}", at + 1),
-        Ask::Share(value) | Ask::Rate(value) if !value.is_finite() => "–".into(),
-        ask => ask.to_string(),
+        Ask::Share(share) => Show::Ratio.text(share),
+        Ask::Rate(per_s) => Show::PerS.text(per_s),
+        Ask::Clients(n) if n > 1 => format!("{} clients", words::count(u64::from(n))),
+        Ask::Clients(_) | Ask::Idle => level.ask.to_string(),
     }
 }
 

@@ -102,3 +102,17 @@ fn runs_are_named_by_what_differs() {
     assert_eq!(names(&[&a, &c]), ["steps", "other"]);
     assert!(names(&[]).is_empty());
 }
+
+#[test]
+fn a_level_is_said_with_the_units_and_separators_of_the_page() {
+    let mut level = evidence().samples.load[0].levels[0].clone();
+    let mut said = |asked| {
+        level.ask = asked;
+        ask(&level, 0)
+    };
+    assert_eq!(said(Ask::Rate(1000.0 / 3.0)), Show::PerS.text(1000.0 / 3.0));
+    assert_eq!(said(Ask::Rate(f64::NAN)), "–");
+    assert_eq!(said(Ask::Share(0.9)), "90 %");
+    assert_eq!(said(Ask::Clients(20_000)), format!("{} clients", words::count(20_000)));
+    assert_eq!([said(Ask::Clients(1)), said(Ask::Idle), said(Ask::Run)], ["1 client", "active idle", "run 1"]);
+}
