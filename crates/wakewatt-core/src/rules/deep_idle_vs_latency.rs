@@ -86,9 +86,8 @@ impl DeepIdleVsLatency {
         let numbers = effect.in_numbers();
         let text = format!("{per}; as found, {metric} takes {numbers} as long as with {arm}");
         let cost = Cost::measured_ns(effect.difference, text);
-        let who = if effect.arm == SHALLOW { "CPUs in deep sleep" } else { "Sleeping CPUs" };
         let what = if effect.metric.starts_with("wakeup.") { "a wake-up" } else { metric };
-        let text = format!("{who} make {what} {}", effect.as_slower());
+        let text = format!("{} make {what} {}", effect.who_sleeps(), effect.as_slower());
         let finding = Finding::new(self, Weight::Problem, Confidence::High, text, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()));
         let limit = if effect.arm == SHALLOW { budget::shallowest(&evidence.facts.idle) } else { None };

@@ -72,7 +72,7 @@ impl DiskSleep {
         } else {
             "More watts when idle. How many: measure before and after."
         };
-        let title = format!("Sleeping CPUs make a disk read {}", effect.as_slower());
+        let title = format!("{} make a disk read {}", effect.who_sleeps(), effect.as_slower());
         Finding::new(self, Weight::Problem, Confidence::High, title, cost)
             .on(format!("disk experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()))
             .budget(&evidence.facts, limit, "exclude the idle states reads wait for")
@@ -192,7 +192,8 @@ mod tests {
         host.samples.disk_experiment = Some(run("shallow", Verdict::Higher));
         assert_eq!(
             line(&DiskSleep, &host),
-            "yes problem measured: sleeping cpus make a disk read 2.0 times slower: 40us each"
+            "yes problem measured: cpus in deep sleep make a disk read 2.0 times slower: 40us each",
+            "with shallow sleep they sleep as well"
         );
         let to = |host: &Evidence| match DiskSleep.check(host) {
             Answer::Yes(finding) => (finding.plan.unwrap().steps()[0].to.clone(), finding.cost.text.clone()),
@@ -202,6 +203,7 @@ mod tests {
         assert!(to(&host).1.contains("50 % of it (44 % to 55 %)"), "{}", to(&host).1);
         host.samples.disk_experiment = Some(run("poll", Verdict::Higher));
         assert_eq!(to(&host).0, "poll");
+        assert!(line(&DiskSleep, &host).starts_with("yes problem measured: sleeping cpus make a disk read"));
         host.samples.disk_experiment = Some(run("poll", Verdict::NoDifference));
         assert!(line(&DiskSleep, &host).starts_with("no: measured here"));
         host.samples.disk_experiment = Some(run("poll", Verdict::Undecided));

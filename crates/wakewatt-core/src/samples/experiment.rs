@@ -203,6 +203,10 @@ impl Effect {
         let ratio = if self.ratio < 9.95 { format!("{:.1}", self.ratio) } else { format!("{:.0}", self.ratio) };
         format!("{ratio} times slower: {}us each", three_digits(self.difference / 1e3))
     }
+    /// Whose sleep an effect of the idle arms is about: against `shallow` both sides sleep, and only the depth differs.
+    pub fn who_sleeps(&self) -> &'static str {
+        if self.arm == "shallow" { "CPUs in deep sleep" } else { "Sleeping CPUs" }
+    }
     /// The ratio with its interval and size, in words.
     pub fn in_numbers(&self) -> String {
         let [ratio, low, high] = [self.ratio, self.ratio_low, self.ratio_high].map(three_digits);

@@ -185,7 +185,8 @@ fn times(run: &ExperimentRun, value: f64, low: f64, high: f64) -> String {
 fn each(run: &ExperimentRun, effect: &Effect) -> String {
     match stated(run, effect.difference, effect.difference_low, effect.difference_high) {
         Stated::Value(ns) => ns_rough(ns),
-        Stated::AtLeast(ns) | Stated::AtMost(ns) => format!("at least {}", ns_rough(ns)),
+        Stated::AtLeast(ns) => format!("at least {}", ns_rough(ns)),
+        Stated::AtMost(ns) => format!("at most {}", ns_rough(ns)),
     }
 }
 
@@ -194,7 +195,7 @@ fn slower(run: &ExperimentRun, effect: &Effect) -> String {
     let numbers = numbers(run, effect);
     if effect.metric.starts_with("wakeup.") && effect.arm == "poll" && sleeps(run, &effect.baseline) {
         return format!(
-            "Sleeping CPUs make a wake-up on this machine {times} times slower: {} each ({numbers}); idle states cost latency here",
+            "Sleeping CPUs make a wake-up on this machine {times} times slower ({numbers}): {} each; idle states cost latency here",
             each(run, effect)
         );
     }
@@ -409,10 +410,11 @@ mod tests {
         let s = &verdict.sentence;
         for part in [
             "Sleeping CPUs make a wake-up on this machine 5.",
-            " times slower: ",
-            " us each (interval 4.",
+            " times slower (interval 4.",
             "at 95 % over all looks, 10 rounds",
             "us against 6.",
+            " us): ",
+            " us each; idle states",
         ] {
             assert!(s.contains(part), "{part}: {s}");
         }
@@ -502,7 +504,8 @@ mod tests {
         let n = run.blocks.len();
         let low = ratio(run.effects[0].ratio_low);
         let verdict = report.verdict();
-        assert!(verdict.sentence.contains(&format!("at least {low} times slower: at least ")), "{}", verdict.sentence);
+        assert!(verdict.sentence.contains(&format!("at least {low} times slower (")), "{}", verdict.sentence);
+        assert!(verdict.sentence.contains(" us): at least "), "{}", verdict.sentence);
         assert!(verdict.how_sure.contains("near end of its interval"), "{}", verdict.how_sure);
         let line = verdict.busy.unwrap();
         for part in
