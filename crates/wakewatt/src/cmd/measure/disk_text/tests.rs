@@ -18,9 +18,6 @@ fn against_shallow_sleep_it_is_the_depth_that_costs() {
     };
     let said = |arm| sentence(&ExperimentRun::default(), &effect(arm));
     let deep = said("shallow");
-    assert!(
-        deep.starts_with("CPUs in deep sleep make a read 2.0 times slower: 40us each, 50 % (44 to 55)"),
-        "{deep}"
-    );
+    assert!(deep.starts_with("CPUs in deep sleep make a read 2.0 times slower: 40us each, 50 % (44 to 55)"), "{deep}");
     assert!(said("poll").starts_with("Sleeping CPUs make a read 2.0 times slower: "));
 }
