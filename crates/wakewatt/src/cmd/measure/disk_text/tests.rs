@@ -1,3 +1,5 @@
+//! What is said of shallow sleep and of none: both sides of the first sleep.
+
 use super::*;
 
 #[test]
