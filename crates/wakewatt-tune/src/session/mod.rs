@@ -5,7 +5,7 @@
 //! that `apply` uses. From one set to the next leads the machine as it was found: leaving undoes to what was there
 //! before, entering applies. That writes twice, but a set never inherits what another has moved, every one starts from
 //! the same place however the order was drawn, and CPUs that go and tunables that come need no rule of their own. Sets
-//! that cannot move anything but their own files take the short way of [`steady`]. The journal stays open to the end, so
+//! that cannot move anything but their own files take the short way of `steady`. The journal stays open to the end, so
 //! a killed process is undone from any point between.
 //!
 //! The caller holds the lock, as with `apply`; [`crate::begin`] takes it.
