@@ -40,7 +40,7 @@ pub fn read(text: &str, name: &str) -> Result<Tree, HostFileError> {
 
 const BAD_PATH: &str = "bad path or CPU list";
 const BAD_ERROR: &str = "expected absent, denied or failed";
-const TOO_MUCH: &str = "more entries than any machine has";
+pub(super) const TOO_MUCH: &str = "more entries than any machine has";
 
 fn read_entry(tree: &mut Tree, room: &mut Room, head: &str, rest: &str, body: &[&str]) -> Result<(), String> {
     if head == "msr" {

@@ -1,7 +1,8 @@
 //! What is written reads back; what was not written by us is refused by its line.
 
+use super::read::TOO_MUCH;
 use super::*;
-use crate::source::Source;
+use crate::source::{ErrorKind, Source, Tree};
 use expect_test::expect;
 use proptest::prelude::*;
 
