@@ -59,7 +59,7 @@ fn inspected() -> Schema {
 
 /// Evidence that is printed has every kind of sample, empty where there is none; only a run file may lack some.
 fn judged() -> Schema {
-    let mut schema = schemars::schema_for!(crate::cmd::doctor::Document<'static>);
+    let mut schema = schemars::schema_for!(crate::report::json::Document<'static>);
     let Some(evidence) = schema.pointer_mut("/$defs/Evidence") else { return schema };
     let mut required = Vec::new();
     for (name, property) in evidence["properties"].as_object_mut().into_iter().flatten() {

@@ -7,8 +7,9 @@
 //! What the page owes a sceptic: the sentence first, how sure next, then every round in the order it ran, so that the
 //! statistics are seen to follow from the data; then what was changed and put back, and what could not be seen.
 
+use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::facts::Topic;
+use wakewatt_core::facts::{Snapshot, Topic};
 use wakewatt_core::rules::Ruling;
 use wakewatt_core::sheet::Sheet;
 
@@ -16,6 +17,7 @@ pub mod charts;
 mod data;
 pub mod export;
 pub mod html;
+pub mod json;
 pub mod markdown;
 pub mod sample;
 pub mod busy;
@@ -28,6 +30,13 @@ mod view;
 mod words;
 
 pub(crate) use words::value as value_words;
+
+/// The heading of a report on this host: its processor and how many CPUs are online.
+pub fn title(facts: &Snapshot) -> String {
+    let n = facts.cpus.online.get().map_or(0, CpuSet::len);
+    let cpu = facts.topology.processor().map_or("unknown processor".to_string(), ToString::to_string);
+    format!("{cpu}, {n} CPU{}", if n == 1 { "" } else { "s" })
+}
 
 /// Everything a report is made of. It knows no clock: the time of writing is passed in.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +81,11 @@ impl Report {
     /// The same for a ticket.
     pub fn to_markdown(&self) -> String {
         markdown::render(self)
+    }
+
+    /// The same as the JSON document of `doctor` or `report`, which `command` names.
+    pub fn to_json(&self, command: &str) -> anyhow::Result<String> {
+        json::render(self, command)
     }
 
     /// The terminal summary.

@@ -65,20 +65,10 @@ fn compare_documents_are_valid() {
 /// The report's samples stand for live runs: every field of an experiment filled.
 #[test]
 fn documents_with_an_experiment_are_valid() {
-    use wakewatt::cmd::doctor::Document;
-    use wakewatt::report::{Report, verdict};
+    use wakewatt::report::Report;
     let validator = validator("doctor");
     for (name, report) in wakewatt::report::sample::all() {
         let report: Report = report;
-        let verdict: verdict::Verdict = report.verdict();
-        let document = Document {
-            verdict: &verdict.sentence,
-            how_sure: &verdict.how_sure,
-            busy: verdict.busy.as_deref(),
-            warnings: &verdict.warnings,
-            rulings: &report.rulings,
-            evidence: &report.evidence,
-        };
-        assert_valid(&validator, name, &wakewatt::output::json("doctor", &document).unwrap());
+        assert_valid(&validator, name, &report.to_json("doctor").unwrap());
     }
 }

@@ -9,7 +9,7 @@ use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour, Outlet};
 use crate::progress::Progress;
-use crate::report::{Report, text::Style, verdict};
+use crate::report::{self, Report, text::Style, verdict};
 use crate::saved;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -101,24 +101,6 @@ impl Times {
     }
 }
 
-/// The JSON document.
-#[derive(serde::Serialize, schemars::JsonSchema)]
-pub struct Document<'a> {
-    /// The one sentence.
-    pub verdict: &'a str,
-    /// Why to believe it.
-    pub how_sure: &'a str,
-    /// The machine was busy while it was measured: what that means, and what to do; none where it was quiet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub busy: Option<&'a str>,
-    /// What must be known with it.
-    pub warnings: &'a [String],
-    /// Every rule's answer, findings first.
-    pub rulings: &'a [Ruling],
-    /// Facts and samples.
-    pub evidence: &'a Evidence,
-}
-
 /// Runs it.
 pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     let start_at_ns = monotonic_ns();
@@ -137,7 +119,7 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     }
     let rulings = judge(&evidence);
     let report = Report::new(
-        title(&evidence.facts),
+        report::title(&evidence.facts),
         humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         evidence,
         rulings,
@@ -308,24 +290,9 @@ fn memory(allowed: &CpuSet, src: &dyn Source, evidence: &mut Evidence, interrupt
     }
 }
 
-pub(super) fn title(facts: &Snapshot) -> String {
-    let n = facts.cpus.online.get().map_or(0, CpuSet::len);
-    let cpu = facts.topology.processor().map_or("unknown processor".to_string(), ToString::to_string);
-    format!("{cpu}, {n} CPU{}", if n == 1 { "" } else { "s" })
-}
-
 fn show(args: &DoctorArgs, report: &Report, colour: Colour) -> Result<()> {
     if args.json {
-        let verdict = report.verdict();
-        let document = Document {
-            verdict: &verdict.sentence,
-            how_sure: &verdict.how_sure,
-            busy: verdict.busy.as_deref(),
-            warnings: &verdict.warnings,
-            rulings: &report.rulings,
-            evidence: &report.evidence,
-        };
-        output::print(&output::json("doctor", &document)?)
+        output::print(&report.to_json("doctor")?)
     } else if args.markdown {
         output::print(&report.to_markdown())
     } else {

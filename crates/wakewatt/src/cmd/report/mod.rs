@@ -7,13 +7,12 @@
 mod parquet;
 mod tables;
 
-use super::doctor::{self, Document};
 use crate::cli::ReportArgs;
 use crate::exit::{Code, Failure};
 use crate::features::Feature;
 use crate::output::{self, Colour};
 use crate::report::export::{self, Format, Theme};
-use crate::report::{Report, text::Style};
+use crate::report::{self, Report, text::Style};
 use crate::saved;
 use anyhow::Result;
 use std::path::Path;
@@ -34,18 +33,9 @@ pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
     let rulings = judge(&evidence);
     let now = humantime::format_rfc3339_seconds(SystemTime::now());
     let generated_at = format!("{now}, of {}", evidence.facts.origin);
-    let report = Report::new(doctor::title(&evidence.facts), generated_at, evidence, rulings);
+    let report = Report::new(report::title(&evidence.facts), generated_at, evidence, rulings);
     if args.json {
-        let verdict = report.verdict();
-        let document = Document {
-            verdict: &verdict.sentence,
-            how_sure: &verdict.how_sure,
-            busy: verdict.busy.as_deref(),
-            warnings: &verdict.warnings,
-            rulings: &report.rulings,
-            evidence: &report.evidence,
-        };
-        output::print(&output::json("report", &document)?)?;
+        output::print(&report.to_json("report")?)?;
     } else if args.markdown {
         output::print(&report.to_markdown())?;
     } else if !args.is_quiet() {
