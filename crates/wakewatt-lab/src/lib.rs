@@ -37,4 +37,5 @@ pub mod state_cost;
 pub mod idle_cost;
 #[cfg(feature = "shop")]
 pub mod shop;
+pub mod conduct;
 pub mod per_node;

@@ -12,6 +12,8 @@ use wakewatt_host::power::{self, Found, Machine, Recorder, Wanted};
 
 /// How long meters are looked at to see which work.
 pub const LOOK: Duration = Duration::from_millis(1100);
+/// Time between readings, where nobody says another.
+pub const INTERVAL_NS: u64 = 1_000_000_000;
 /// Readings closer together say nothing more.
 const LEAST_INTERVAL_NS: u64 = 1_000_000;
 
@@ -39,6 +41,12 @@ impl Meters {
     /// Those wanted (only these, if any are named), of which the preferred are quoted first.
     pub fn new(wanted: Wanted, only: &[String], preferred: &[String], interval_ns: u64) -> Meters {
         Meters { wanted, only: only.into(), preferred: preferred.into(), interval_ns, ..Meters::default() }
+    }
+
+    /// All that this machine has, read once a second; none that somebody would have to name.
+    pub fn of_this_machine() -> Meters {
+        let wanted = Wanted { machine: Some(Arc::new(Live::this_machine())), has_devices: true, ..Wanted::default() };
+        Meters::new(wanted, &[], &[], INTERVAL_NS)
     }
 
     /// The same, read so often.

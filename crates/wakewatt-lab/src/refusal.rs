@@ -11,6 +11,9 @@ pub enum Refusal {
     /// This machine, or what this process may do on it.
     #[error("{0}")]
     Unavailable(String),
+    /// Settings that cannot be turned here, or must not be; what was turned is put back.
+    #[error("{0}")]
+    Barred(String),
     /// A file that could not be read or written.
     #[error("{0}")]
     File(String),

@@ -104,6 +104,7 @@ fn code_of_refusal(refusal: &Refusal) -> Code {
     match refusal {
         Refusal::Asked(_) => Code::Usage,
         Refusal::Unavailable(_) => Code::CouldNotMeasure,
+        Refusal::Barred(_) => Code::Refused,
         Refusal::File(_) => Code::BadFile,
         Refusal::Busy(_) => Code::Busy,
         Refusal::Stopped(_) => Code::Interrupted,

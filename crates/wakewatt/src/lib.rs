@@ -20,6 +20,7 @@ mod telling;
 mod trusted;
 pub mod tui;
 pub mod view;
+mod watching;
 
 use clap::Parser;
 use std::ffi::OsString;

@@ -10,10 +10,8 @@ use wakewatt_host::power::prometheus::Query;
 use wakewatt_host::power::redfish::Account;
 use wakewatt_host::power::{self, Machine, Trust, Wanted};
 use wakewatt_host::secret::Secret;
-use wakewatt_lab::meters::Meters;
+use wakewatt_lab::meters::{INTERVAL_NS, Meters};
 
-/// Time between readings.
-const INTERVAL_NS: u64 = 1_000_000_000;
 /// Where the BMC's password may be.
 const PASSWORD: &str = "WAKEWATT_REDFISH_PASSWORD";
 

@@ -38,11 +38,11 @@ impl Tell for Progress {
     }
 
     fn remark(&self, line: &str) {
-        output::remark(line);
+        self.0.suspend(|| output::remark(line));
     }
 
     fn complain(&self, line: &str) {
-        output::complain(line);
+        self.0.suspend(|| output::complain(line));
     }
 }
 

@@ -5,12 +5,22 @@
 
 use super::{Times, experiment};
 use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::watching;
 use wakewatt_core::choice::{self, Candidate, Subject};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::experiment::ExperimentRun;
 use wakewatt_core::samples::not_done::{NotDone, Step};
+use wakewatt_core::samples::study::Study;
 use wakewatt_core::source::Source;
+use wakewatt_lab::conduct::{self, Conduct};
+use wakewatt_lab::experiment::Moment;
 use wakewatt_lab::frequency_plan::frequency_plan;
+use wakewatt_lab::meters::Meters;
+use wakewatt_lab::pick;
+use wakewatt_lab::plan::Plan;
+use wakewatt_lab::refusal::Refusal;
 
 /// Part of the time that the first of several gets.
 const FIRST_RATIO: f64 = 0.6;
@@ -52,7 +62,7 @@ pub(super) fn run(
             Subject::Idle => experiment::run(seed, cpu, allowed, times, src, evidence, interrupt),
             Subject::Frequency => {
                 let plan = frequency_plan(times.experiment_ns);
-                match crate::cmd::experiment::for_doctor(&plan, seed, interrupt) {
+                match conduct(&plan, seed, src, interrupt) {
                     Ok(study) => evidence.samples.experiments.push(study.run),
                     Err(why) => {
                         let why = format!("on the frequency governor: {why:#}");
@@ -62,6 +72,15 @@ pub(super) fn run(
             }
         }
     }
+}
+
+/// A plan of doctor's own. It is kept nowhere: what it found goes into the report.
+fn conduct(plan: &Plan, seed: Option<u64>, src: &dyn Source, interrupt: &Interrupt) -> Result<Study, Refusal> {
+    let bar = Progress::start(&plan.name);
+    let watch = |moment: &Moment, run: &ExperimentRun| bar.set(moment.share, &watching::words(moment, run));
+    let seed = seed.unwrap_or_else(pick::seed_of_now);
+    let conduct = Conduct { plan, seed, meters: Meters::of_this_machine(), keeping: None, watch: &watch };
+    Ok(conduct::run(conduct, interrupt.lab(src, &bar))?.study)
 }
 
 fn word(subject: Subject) -> &'static str {

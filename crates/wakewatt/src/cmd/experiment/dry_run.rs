@@ -1,160 +1,23 @@
-//! `experiment PLAN --dry-run`: what would be written per arm, what is left out and why, how long it takes. Reads only, so
-//! it works for a recorded host too.
+//! `experiment PLAN --dry-run`: what the lab says the plan would do, for people or as a document.
 
-use super::conduct::check_arms;
 use crate::exit::Code;
 use crate::output;
 use crate::view::wrap::wrap;
 use anyhow::Result;
-use serde::Serialize;
 use std::fmt::Write as _;
-use wakewatt_core::samples::experiment::{Arm, Metric};
-use wakewatt_core::samples::study::Skipped;
 use wakewatt_core::source::Source;
-use wakewatt_core::stats::sequential::Looks;
-use wakewatt_lab::load::Phases;
-use wakewatt_lab::load::calibrate::FEWEST;
-use wakewatt_lab::plan::{Plan, PlanKind, PlanWorkload};
-use wakewatt_lab::setting_arms::resolve_arms;
-use wakewatt_lab::study::few_baseline_pairs;
-use wakewatt_lab::workloads::declared;
-use wakewatt_tune::knob::Host;
-
-/// Entering or leaving an arm, when nothing is known of it: a few files, each written and read back.
-const ENTER_NS: u64 = 100_000_000;
-/// Looking which meters work.
-const METER_NS: u64 = 1_100_000_000;
-/// Opening the shop: a store is filled, a server started.
-const SHOP_NS: u64 = 2_000_000_000;
-/// A file to read is made at so many bytes per second, on a slow disk.
-const MADE_BYTES_PER_S: u64 = 200_000_000;
-
-/// The document of a dry run.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct DryRun {
-    /// Name of the plan.
-    pub name: String,
-    /// The question the plan asks.
-    pub question: String,
-    /// What each arm would write; the first is the baseline.
-    pub arms: Vec<Arm>,
-    /// What is left out, and why.
-    pub skipped: Vec<Skipped>,
-    /// What to know of an arm: arm and note.
-    pub notes: Vec<(String, String)>,
-    /// What is compared, on a machine that has everything; the looks decide by the first.
-    pub metrics: Vec<Metric>,
-    /// Before the first block: meters, files, a rehearsal of every arm, calibration. Estimated.
-    pub prepare_ns: u64,
-    /// Rounds at which the numbers are looked at.
-    pub looks: Vec<usize>,
-    /// Time of one round.
-    pub round_ns: u64,
-    /// Time until each look, preparation included; the budget may end it before.
-    pub looks_ns: Vec<u64>,
-    /// The time budget, in nanoseconds.
-    pub budget_ns: u64,
-    /// What else to know.
-    pub remarks: Vec<String>,
-}
+use wakewatt_lab::conduct::{DryRun, forecast};
+use wakewatt_lab::plan::Plan;
 
 /// Shows it.
 pub(super) fn run(plan: &Plan, source: &dyn Source, is_json: bool) -> Result<Code> {
-    let dry = make(plan, source)?;
+    let dry = forecast(plan, source);
     if is_json {
         output::print(&output::json("experiment-plan", &dry)?)?;
     } else {
         output::print(&text(&dry, output::width()))?;
     }
     Ok(Code::Fine)
-}
-
-/// One block of a workload, as long as it says.
-fn workload_ns(workload: &PlanWorkload, settle_ns: u64) -> u64 {
-    let level_ns = settle_ns + workload.measure_ns + workload.measure_ns / 5;
-    let measure_ns = workload.measure_ns;
-    match &workload.kind {
-        PlanKind::Steps { shares, .. } => level_ns.saturating_mul(shares.len() as u64),
-        PlanKind::Shop { clients } => level_ns.saturating_mul(clients.len() as u64),
-        PlanKind::Command { .. } | PlanKind::Wakeup { .. } | PlanKind::Network { .. } | PlanKind::Disk { .. } => {
-            settle_ns + measure_ns
-        }
-    }
-}
-
-/// Before the first block, for one workload.
-fn prepare_ns(workload: &PlanWorkload) -> u64 {
-    match &workload.kind {
-        PlanKind::Steps { .. } => {
-            let once_ns = Phases::custom(workload.measure_ns).total_ns();
-            once_ns.saturating_mul(FEWEST as u64)
-        }
-        PlanKind::Shop { .. } => SHOP_NS,
-        PlanKind::Disk { path: None, size_bytes, .. } => {
-            size_bytes.saturating_mul(1000).saturating_div(MADE_BYTES_PER_S).saturating_mul(1_000_000)
-        }
-        _ => 0,
-    }
-}
-
-fn make(plan: &Plan, source: &dyn Source) -> Result<DryRun> {
-    let (ready, skipped) = resolve_arms(&Host::read(source), &plan.arms);
-    let mut remarks = Vec::new();
-    if let Err(why) = check_arms(plan, &ready, &skipped, &mut remarks) {
-        remarks.push(format!("it would be refused: {why}"));
-    }
-    let metrics = declared::metrics(plan).unwrap_or_else(|why| {
-        remarks.push(format!("it would be refused: {why}"));
-        Vec::new()
-    });
-    let work_ns = plan.workloads.iter().map(|w| workload_ns(w, plan.settle_ns)).fold(0, u64::saturating_add);
-    let block_ns = work_ns.saturating_add(ENTER_NS);
-    let prepare_ns = plan.workloads.iter().map(prepare_ns).fold(METER_NS, u64::saturating_add);
-    // Each arm is entered once in the rehearsal, and all is left after it.
-    let prepare_ns = prepare_ns.saturating_add(ENTER_NS.saturating_mul(ready.len() as u64 + 1));
-    let again_ns = if plan.again_every > 0 { block_ns / plan.again_every as u64 } else { 0 };
-    let round_ns = block_ns.saturating_mul(ready.len() as u64).saturating_add(again_ns);
-    let looks = match Looks::spread(&plan.looks, ready.len().saturating_sub(1)) {
-        Ok((looks, dropped)) => {
-            if !dropped.is_empty() {
-                remarks.push(format!("no look after {dropped:?} rounds: nothing could be proven so early"));
-            }
-            looks.all().iter().map(|l| l.n_rounds).collect()
-        }
-        Err(why) => {
-            remarks.push(format!("it would be refused: {why}"));
-            Vec::new()
-        }
-    };
-    let rounds_ns = |n: usize| round_ns.saturating_mul(n as u64);
-    let looks_ns: Vec<u64> = looks.iter().map(|n| prepare_ns.saturating_add(rounds_ns(*n))).collect();
-    if let Some(few) = looks.first().and_then(|n| few_baseline_pairs(n / plan.again_every.max(1), plan.again_every)) {
-        remarks.push(format!("if it ends at its first look: {few}"));
-    }
-    // The budget is for the rounds.
-    if looks.first().is_some_and(|first| rounds_ns(*first) > plan.budget_ns) {
-        remarks.push(
-            "the time budget ends before the first look, so nothing could be concluded: give more, or measure shorter"
-                .into(),
-        );
-    }
-    if plan.workloads.iter().any(|w| matches!(w.kind, PlanKind::Command { .. })) {
-        remarks.push("how long the command runs is not known here, so the times are too short".into());
-    }
-    Ok(DryRun {
-        name: plan.name.clone(),
-        question: plan.question.clone(),
-        notes: ready.iter().flat_map(|a| a.notes.iter().map(|n| (a.arm.id.clone(), n.clone()))).collect(),
-        arms: ready.into_iter().map(|a| a.arm).collect(),
-        skipped,
-        metrics,
-        prepare_ns,
-        looks,
-        round_ns,
-        looks_ns,
-        budget_ns: plan.budget_ns,
-        remarks,
-    })
 }
 
 /// A time for people: whole seconds, minutes, hours.
@@ -203,24 +66,13 @@ mod tests {
     use wakewatt_core::source::Tree;
 
     #[test]
-    fn a_dry_run_names_the_arms_and_the_time() {
-        let text_of = "format = 1\nname = \"x\"\nquestion = \"Q?\"\nsettle = \"1s\"\nmeasure = \"9s\"\nlooks = [8]\nagain_every = 2\nbudget = \"1min\"\n[[arm]]\nname = \"found\"\n[[arm]]\nname = \"poll\"\nmax_latency = \"poll\"\n[[arm]]\nname = \"fast\"\nset = [\"freq.governor=performance\"]\n[[workload]]\nkind = \"wakeup\"\n";
-        let plan = wakewatt_lab::plan::parse(text_of, &|_| Err("none".into())).unwrap();
-        let tree = Tree::from_text(
-            "//- /sys/devices/system/cpu/online\n0-1\n//- /sys/devices/system/cpu/present\n0-1\n//- /dev/cpu_dma_latency\nx\n",
-        );
-        let dry = make(&plan, &tree).unwrap();
-        assert!(dry.skipped.iter().any(|s| s.what == "arm fast" && s.why.contains("freq.governor")));
-        assert!(dry.remarks.iter().any(|r| r.contains("before the first look")), "{dry:?}");
-        // Two arms of 1 s and 9 s and the time to set them, and half a block of the baseline again; the rehearsal before.
-        assert_eq!((dry.arms.len(), dry.round_ns, dry.prepare_ns), (2, 25_250_000_000, 1_400_000_000));
-        assert_eq!(dry.looks_ns, [203_400_000_000]);
-        assert_eq!(dry.metrics[0].id, "wakeup.eventfd.p50");
-        assert!(dry.remarks.iter().any(|r| r.contains("only 4 baseline pairs")), "{dry:?}");
-        let wrong = text_of.replace("settle =", "primary = \"wakeup.eventfd.p51\"\nsettle =");
-        let wrong = make(&wakewatt_lab::plan::parse(&wrong, &|_| Err("none".into())).unwrap(), &tree).unwrap();
-        assert!(wrong.remarks.iter().any(|r| r.contains("did you mean wakeup.eventfd.p50?")), "{wrong:?}");
-        let said = text(&dry, 100);
+    fn what_is_left_out_and_how_long_it_takes_is_said() {
+        let (_, plan) = wakewatt_lab::plan::SHIPPED.iter().find(|(name, _)| *name == "idle").unwrap();
+        let plan = wakewatt_lab::plan::parse(plan, &|_| Err("none".into())).unwrap();
+        let cpu = "/sys/devices/system/cpu";
+        let tree =
+            Tree::from_text(&format!("//- {cpu}/online\n0-1\n//- {cpu}/present\n0-1\n//- /dev/cpu_dma_latency\nx\n"));
+        let said = text(&forecast(&plan, &tree), 100);
         assert!(said.contains("nothing is written") && said.contains("Left out"), "{said}");
         assert_eq!((long(90_000_000_000), long(7_200_000_000_000)), ("90 s".into(), "2.0 h".into()));
     }

@@ -4,42 +4,41 @@
 //! `--strict`. Every finished block is kept in a folder, so a run that was killed goes on with `experiment resume`; the
 //! settings themselves are put back by the guard at once, or by `wakewatt recover`.
 
-mod conduct;
 mod dry_run;
-mod levels;
-mod measured;
 mod plans;
-#[cfg(feature = "shop")]
-mod shop_levels;
 mod text;
 
-pub use dry_run::DryRun;
-
 use crate::cli::experiment::{ExperimentArgs, ExperimentVerb, ResumeArgs, ShowArgs};
-use crate::cli::meter::MeterArgs;
 use crate::commands;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
+use crate::meters;
 use crate::output::{self, Colour, Outlet};
-use crate::report::Report;
+use crate::progress::Progress;
+use crate::report::{Report, study_sentences};
 use crate::saved::{self, Saving};
 use crate::trusted::Use;
 use crate::view::Style;
+use crate::watching;
 use anyhow::Result;
-use conduct::{Conduct, Conducted, Keeping};
 use plans::{parse, read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::Samples;
 use wakewatt_core::samples::ended::How;
+use wakewatt_core::samples::experiment::ExperimentRun;
 use wakewatt_core::samples::study::Study;
 use wakewatt_host::live::Live;
 use wakewatt_host::place::Folder;
 use wakewatt_host::trust::Caller;
+use wakewatt_lab::conduct::{self, Conduct, Conducted, Keeping};
+use wakewatt_lab::experiment::Moment;
+use wakewatt_lab::meters::Meters;
 use wakewatt_lab::pick;
 use wakewatt_lab::plan::{self, Plan, PlanKind};
-use wakewatt_lab::run_folder::{RunFolder, RunFolderError};
+use wakewatt_lab::refusal::Refusal;
+use wakewatt_lab::run_folder::RunFolder;
 
 /// Runs it.
 pub fn run(args: &ExperimentArgs, colour: Colour) -> Result<Code> {
@@ -86,21 +85,14 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
     let saving = saved::start(args.show.save.as_deref(), "experiment", &Live::this_machine())?;
     let interrupt = Interrupt::listen()?;
     let seed = args.seed.or(plan.seed).unwrap_or_else(pick::seed_of_now);
-    let meters = &args.meters;
-    let keeping = Some(Keeping { folder: &folder, text: &text, earlier: None });
-    let conduct = Conduct { plan: &plan, seed, meters, keeping, interrupt: &interrupt };
-    show(conduct::run(conduct)?, &args.show, (saving.as_ref(), page.as_ref()), colour)
-}
-
-/// A plan of doctor's own. It is kept nowhere: what it found goes into the report.
-pub(in crate::cmd) fn for_doctor(plan: &Plan, seed: Option<u64>, interrupt: &Interrupt) -> Result<Study> {
-    let seed = seed.unwrap_or_else(pick::seed_of_now);
-    let conduct = Conduct { plan, seed, meters: &MeterArgs::default(), keeping: None, interrupt };
-    Ok(conduct::run(conduct)?.study)
+    let meters = meters::meters(&args.meters)?;
+    let keeping = Keeping { folder: &folder, text: &text, earlier: None };
+    let conducted = conducted(&plan, seed, meters, keeping, &interrupt)?;
+    show(conducted, &args.show, (saving.as_ref(), page.as_ref()), colour)
 }
 
 fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
-    let (folder, head, done) = RunFolder::open(&args.run_dir).map_err(folder_error)?;
+    let (folder, head, done) = RunFolder::open(&args.run_dir).map_err(Refusal::from)?;
     let name = args.run_dir.join("plan.toml").display().to_string();
     let mut plan = parse(&name, &head.plan, Code::BadFile, Use::Acting)?;
     announce(&plan);
@@ -112,16 +104,20 @@ fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
     let interrupt = Interrupt::listen()?;
     output::remark(&format!("Going on after {} kept blocks.", done.len()));
     let (text, seed) = (head.plan.clone(), head.seed);
-    let (earlier, meters) = (Some((folder, head, done)), &args.meters);
-    let keeping = Some(Keeping { folder: &args.run_dir, text: &text, earlier });
-    let conduct = Conduct { plan: &plan, seed, meters, keeping, interrupt: &interrupt };
-    show(conduct::run(conduct)?, &args.show, (saving.as_ref(), page.as_ref()), colour)
+    let meters = meters::meters(&args.meters)?;
+    let keeping = Keeping { folder: &args.run_dir, text: &text, earlier: Some((folder, head, done)) };
+    let conducted = conducted(&plan, seed, meters, keeping, &interrupt)?;
+    show(conducted, &args.show, (saving.as_ref(), page.as_ref()), colour)
 }
 
-/// Somebody else's folder is refused; everything else is a bad file.
-fn folder_error(error: RunFolderError) -> anyhow::Error {
-    let code = if matches!(error, RunFolderError::NotOurs(_)) { Code::Refused } else { Code::BadFile };
-    Failure::error(code, error.to_string())
+/// Runs it, watched, and says what came of it.
+fn conducted(plan: &Plan, seed: u64, meters: Meters, keeping: Keeping<'_>, interrupt: &Interrupt) -> Result<Conducted> {
+    let bar = Progress::start(&plan.name);
+    let watch = |moment: &Moment, run: &ExperimentRun| bar.set(moment.share, &watching::words(moment, run));
+    let conduct = Conduct { plan, seed, meters, keeping: Some(keeping), watch: &watch };
+    let mut conducted = conduct::run(conduct, interrupt.lab(&Live::this_machine(), &bar))?;
+    conducted.study.conclusions.sentences = study_sentences::of(&conducted.study);
+    Ok(conducted)
 }
 
 /// The commands of a plan, before any of them runs: who starts a plan of somebody else's can still stop it.

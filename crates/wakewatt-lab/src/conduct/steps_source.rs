@@ -3,15 +3,15 @@
 //! Nothing is started before the load is calibrated, so a dry run starts no process. All blocks of a round ask for the
 //! same arrivals (one seed), so arms differ in their settings and in nothing else; every round has others.
 
+use crate::experiment::Calibrated;
+use crate::load::places::spec;
+use crate::load::{Ended, Engine, Phases, Spec, level};
+use crate::meters::Meters;
+use crate::workloads::level::LevelSource;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::load::{Ask, Level};
 use wakewatt_core::source::Source;
-use wakewatt_lab::experiment::Calibrated;
-use wakewatt_lab::load::places::spec;
-use wakewatt_lab::load::{Ended, Engine, Phases, Spec, level};
-use wakewatt_lab::meters::Meters;
-use wakewatt_lab::workloads::level::LevelSource;
 
 /// The service time of `load steps`, when the plan says nothing.
 pub(super) const SERVICE_NS: u64 = 500_000;

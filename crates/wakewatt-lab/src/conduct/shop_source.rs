@@ -1,13 +1,13 @@
 //! The online shop as a source of levels: the same server and clients as `load shop`, kept running through all blocks.
 
+use crate::experiment::Calibrated;
+use crate::meters::Meters;
+use crate::shop::{Shop, ShopSpec};
+use crate::workloads::level::LevelSource;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::load::{Ask, Level};
 use wakewatt_core::source::Source;
-use wakewatt_lab::experiment::Calibrated;
-use wakewatt_lab::meters::Meters;
-use wakewatt_lab::shop::{Shop, ShopSpec};
-use wakewatt_lab::workloads::level::LevelSource;
 
 /// Clients of a shop on this machine.
 pub(super) struct ShopSource<'a> {

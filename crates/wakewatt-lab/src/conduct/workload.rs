@@ -1,14 +1,29 @@
 //! From the workloads of a plan to what measures on this machine; one that cannot be had is left out with the reason.
 
-use super::levels::{self, StepsSource};
 #[cfg(feature = "shop")]
-use super::shop_levels::ShopSource;
+use super::shop_source::ShopSource;
+use super::steps_source::{self, StepsSource};
+use crate::bench::DiskSpec;
+use crate::disk_workload::DiskWorkload;
+use crate::experiment::Workload;
+use crate::meters::Meters;
+use crate::pick;
+use crate::plan::{Plan, PlanKind, PlanWorkload};
+use crate::survey::describe;
+use crate::wake_workload::WakeWorkload;
+use crate::workloads::Part;
+use crate::workloads::command::CommandWorkload;
+#[cfg(feature = "shop")]
+use crate::workloads::declared::asks_of_clients;
+use crate::workloads::declared::asks_of_shares;
+use crate::workloads::level::LevelWorkload;
+use crate::workloads::network::NetworkWorkload;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::disk::{DiskAccess, DiskEngine, DiskTargetKind};
-use wakewatt_core::samples::load::{Ask, Kind};
+use wakewatt_core::samples::load::Kind;
 use wakewatt_core::samples::network::Transport;
 use wakewatt_core::samples::study::Skipped;
 use wakewatt_core::source::Source;
@@ -16,36 +31,24 @@ use wakewatt_core::units::Cpu;
 use wakewatt_host::disk::made;
 use wakewatt_host::disk::ring;
 use wakewatt_host::disk::target::Target;
-use wakewatt_host::power::Recorder;
 use wakewatt_host::resolve;
-use wakewatt_lab::bench::DiskSpec;
-use wakewatt_lab::disk_workload::DiskWorkload;
-use wakewatt_lab::experiment::Workload;
-use wakewatt_lab::meters::Meters;
-use wakewatt_lab::pick;
-use wakewatt_lab::plan::{Plan, PlanKind, PlanWorkload};
-use wakewatt_lab::survey::describe;
-use wakewatt_lab::wake_workload::WakeWorkload;
-use wakewatt_lab::workloads::command::CommandWorkload;
-use wakewatt_lab::workloads::level::LevelWorkload;
-use wakewatt_lab::workloads::network::NetworkWorkload;
-use wakewatt_lab::workloads::{Part, WattMeter};
 
-/// How often meters are read within a block.
-const METER_NS: u64 = 500_000_000;
 /// Discarded at the start of each disk block; the block's own warm-up came before.
 const DISK_WARMUP_NS: u64 = 10_000_000;
 
+/// What is said of a shop where the program was built without it.
+#[cfg(not(feature = "shop"))]
+const NO_SHOP: &str = "a shop: this binary was built without the feature shop; `make build`, or a package, has it";
+
 /// What workloads of a plan work with.
 pub(super) struct WorkloadContext<'a> {
+    pub(super) plan: &'a Plan,
     pub(super) src: &'a dyn Source,
     pub(super) facts: &'a Snapshot,
     pub(super) allowed: CpuSet,
     pub(super) seed: u64,
-    pub(super) settle_ns: u64,
+    /// Looked at already.
     pub(super) meters: Meters,
-    /// Of the CPUs' time, by others, in a level of load.
-    pub(super) foreign_ratio: f64,
 }
 
 /// What a disk workload reads, opened before anything else borrows it; one per workload, none for the others.
@@ -69,12 +72,11 @@ fn target(path: Option<&str>, size_bytes: u64, seed: u64, stop: &AtomicBool) -> 
 
 /// The workloads that can be had here.
 pub(super) fn parts<'a>(
-    plan: &Plan,
     context: &WorkloadContext<'a>,
     targets: &'a [Option<Result<Target, String>>],
 ) -> (Vec<Part<'a>>, Vec<Skipped>) {
     let (mut parts, mut skipped) = (Vec::new(), Vec::new());
-    for (at, wanted) in plan.workloads.iter().enumerate() {
+    for (at, wanted) in context.plan.workloads.iter().enumerate() {
         let target = targets.get(at).and_then(Option::as_ref);
         match workload(wanted, context, target) {
             Ok(workload) => parts.push(Part {
@@ -98,7 +100,8 @@ fn workload<'a>(
     context: &WorkloadContext<'a>,
     target: Option<&'a Result<Target, String>>,
 ) -> Result<Box<dyn Workload + 'a>, String> {
-    let WorkloadContext { src, facts, allowed, seed, settle_ns, meters, foreign_ratio } = context;
+    let WorkloadContext { plan, src, facts, allowed, seed, meters } = context;
+    let (settle_ns, foreign_ratio) = (plan.settle_ns, plan.limits.foreign_ratio);
     let cpu_of = |named: Option<Cpu>| match named {
         Some(cpu) if !allowed.contains(cpu) => {
             Err(format!("this process may not use CPU {cpu} (it may use {allowed})"))
@@ -157,43 +160,19 @@ fn workload<'a>(
             Ok(Box::new(CommandWorkload::new(argv.clone(), metrics, allowed.clone())?))
         }
         PlanKind::Steps { shares, service_ns } => {
-            let service_ns = service_ns.unwrap_or(levels::SERVICE_NS);
+            let service_ns = service_ns.unwrap_or(steps_source::SERVICE_NS);
             let source = StepsSource::new(*src, allowed, (service_ns, wanted.measure_ns), *seed, meters.clone())?;
-            let asks = shares.iter().map(|share| if *share > 0.0 { Ask::Share(*share) } else { Ask::Idle }).collect();
-            Ok(Box::new(LevelWorkload::new(source, asks, *settle_ns, wanted.measure_ns, *foreign_ratio)))
+            let asks = asks_of_shares(shares);
+            Ok(Box::new(LevelWorkload::new(source, asks, settle_ns, wanted.measure_ns, foreign_ratio)))
         }
         #[cfg(not(feature = "shop"))]
-        PlanKind::Shop { .. } => Err(crate::features::Feature::Shop.lacking("a shop").to_string()),
+        PlanKind::Shop { .. } => Err(NO_SHOP.into()),
         #[cfg(feature = "shop")]
         PlanKind::Shop { clients } => {
             let most = clients.iter().copied().max().unwrap_or(1);
             let source = ShopSource::new(*src, allowed.clone(), most, *seed, meters.clone());
-            let asks = clients.iter().map(|n| Ask::Clients(*n)).collect();
-            Ok(Box::new(LevelWorkload::new(source, asks, *settle_ns, wanted.measure_ns, *foreign_ratio)))
+            let asks = asks_of_clients(clients);
+            Ok(Box::new(LevelWorkload::new(source, asks, settle_ns, wanted.measure_ns, foreign_ratio)))
         }
-    }
-}
-
-/// Mean watts around each workload, by the meters that work.
-pub(super) struct Watts {
-    meters: Meters,
-    running: Option<Recorder>,
-}
-
-impl Watts {
-    /// By these.
-    pub(super) fn by(meters: &Meters) -> Watts {
-        Watts { meters: meters.every(METER_NS), running: None }
-    }
-}
-
-impl WattMeter for Watts {
-    fn start(&mut self) {
-        self.running = Some(self.meters.start());
-    }
-    fn stop(&mut self) -> Option<f64> {
-        let sample = self.meters.said(self.running.take()?.stop())?;
-        let mean_uw = sample.chosen()?.total.as_ref()?.mean_uw;
-        (mean_uw > 0).then_some(mean_uw as f64)
     }
 }
