@@ -86,6 +86,30 @@ pub fn three_digits(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
+/// Nanoseconds with two significant digits, for sentences, where a third would pretend: `850 ns`, `6.5 us`, `34 us`.
+pub fn rough_ns(value: f64) -> String {
+    let (scaled, unit) = match value.abs() {
+        m if m < 995.0 => (value, "ns"),
+        m if m < 995_000.0 => (value / 1e3, "us"),
+        m if m < 995_000_000.0 => (value / 1e6, "ms"),
+        _ => (value / 1e9, "s"),
+    };
+    if scaled.abs() < 9.95 { format!("{scaled:.1} {unit}") } else { format!("{scaled:.0} {unit}") }
+}
+
+/// A ratio for sentences: two decimals near 1, where they matter, else one; whole above 20.
+pub fn times(value: f64) -> String {
+    if !value.is_finite() {
+        "unbounded".into()
+    } else if value < 2.0 {
+        format!("{value:.2}")
+    } else if value < 20.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
+}
+
 /// An upper limit on wake-up latency, as a user or the kernel states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]

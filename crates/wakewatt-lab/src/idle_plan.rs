@@ -9,6 +9,7 @@ use crate::plan::{ArmLimit, PlanArm};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::pm_qos::GLOBAL;
+use wakewatt_core::samples::compared::{LIFTED, POLL, SHALLOW};
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_tune::request::{Place, Request};
 
@@ -25,13 +26,13 @@ pub fn arms(facts: &Snapshot, cpus: &CpuSet) -> Result<Vec<PlanArm>, String> {
     let held = |name: &str, title: &str, limit| PlanArm { limit: Some(limit), ..PlanArm::new(name, title) };
     let mut arms = vec![PlanArm::new("found", "as found")];
     if crate::idle_limits::shallowest(facts).is_ok() {
-        arms.push(held("shallow", "shallow", ArmLimit::Shallowest));
+        arms.push(held(SHALLOW, "shallow", ArmLimit::Shallowest));
     }
-    arms.push(held("poll", "no sleep (polling)", ArmLimit::At(LatencyLimit::Poll)));
+    arms.push(held(POLL, "no sleep (polling)", ArmLimit::At(LatencyLimit::Poll)));
     let limited = facts.qos.per_cpu.cpus_where(|l| *l != LatencyLimit::None).and(cpus);
     if !limited.is_empty() {
         let lift = Request::new("qos.cpu", Place::Cpus(limited), &LatencyLimit::None.to_string());
-        arms.push(PlanArm { requests: vec![lift], ..PlanArm::new("lifted", "per-CPU limits lifted") });
+        arms.push(PlanArm { requests: vec![lift], ..PlanArm::new(LIFTED, "per-CPU limits lifted") });
     }
     Ok(arms)
 }

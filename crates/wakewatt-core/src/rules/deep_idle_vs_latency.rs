@@ -11,12 +11,9 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::budget::{self, DEEP_NS, Resolution};
 use crate::evidence::Evidence;
+use crate::samples::compared::Compared;
 use crate::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
 use crate::units::{LatencyLimit, show_ns};
-
-/// Arms of the idle experiment: the limit held at the shallowest sleeping state; per-CPU limits taken off.
-const SHALLOW: &str = "shallow";
-const LIFTED: &str = "lifted";
 
 /// More measured wake-ups than this are not repeated in the finding.
 const MAX_SAMPLES: usize = 8;
@@ -48,7 +45,8 @@ impl DeepIdleVsLatency {
         let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| a.title.clone());
         let metric =
             |e: &Effect| run.metrics.iter().find(|m| m.id == e.metric).map_or(e.metric.clone(), Metric::phrase);
-        let (limits, lifted): (Vec<&Effect>, Vec<&Effect>) = effects.iter().copied().partition(|e| e.arm != LIFTED);
+        let (limits, lifted): (Vec<&Effect>, Vec<&Effect>) =
+            effects.iter().copied().partition(|e| e.compared() != Compared::LimitsLifted);
         if let Some(effect) = limits.iter().find(|e| e.verdict == Verdict::Higher) {
             return self.slower(evidence, run, effect, &metric(effect), &title(&effect.arm));
         }
@@ -57,7 +55,7 @@ impl DeepIdleVsLatency {
                 "as found, limits already keep the CPUs from sleeping; with {} {} was {} as long",
                 title(&effect.arm),
                 metric(effect),
-                inverse(effect)
+                run.in_numbers(&effect.inverted())
             ));
         }
         if let Some(effect) = effects.iter().find(|e| e.verdict == Verdict::Undecided) {
@@ -65,7 +63,7 @@ impl DeepIdleVsLatency {
                 format!(
                     "the experiment could not decide: {} took {} as long {} as with {}",
                     metric(effect),
-                    effect.in_numbers(),
+                    run.in_numbers(effect),
                     title(&effect.baseline),
                     title(&effect.arm)
                 ),
@@ -73,7 +71,7 @@ impl DeepIdleVsLatency {
             );
         }
         let said = |e: &&Effect| {
-            format!("{} took {} as long {} as with {}", metric(e), e.in_numbers(), title(&e.baseline), title(&e.arm))
+            format!("{} took {} as long {} as with {}", metric(e), run.in_numbers(e), title(&e.baseline), title(&e.arm))
         };
         Answer::no(format!(
             "measured here, no wake-up cost: {}",
@@ -82,15 +80,16 @@ impl DeepIdleVsLatency {
     }
 
     fn slower(&self, evidence: &Evidence, run: &ExperimentRun, effect: &Effect, metric: &str, arm: &str) -> Answer {
-        let per = effect.in_us("per wake-up");
-        let numbers = effect.in_numbers();
+        let per = run.in_us(effect, "per wake-up");
+        let numbers = run.in_numbers(effect);
         let text = format!("{per}; as found, {metric} takes {numbers} as long as with {arm}");
-        let cost = Cost::measured_ns(effect.difference, text);
+        let cost = Cost::stated_ns(run.stated_difference(effect), text);
         let what = if effect.metric.starts_with("wakeup.") { "a wake-up" } else { metric };
-        let text = format!("{} make {what} {}", effect.who_sleeps(), effect.as_slower());
+        let text = run.slower(effect, what);
         let finding = Finding::new(self, Weight::Problem, Confidence::High, text, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()));
-        let limit = if effect.arm == SHALLOW { budget::shallowest(&evidence.facts.idle) } else { None };
+        let limit =
+            if effect.compared() == Compared::ShallowSleep { budget::shallowest(&evidence.facts.idle) } else { None };
         self.advise(evidence, finding, limit.unwrap_or(LatencyLimit::Poll), true)
     }
 
@@ -186,18 +185,13 @@ impl DeepIdleVsLatency {
     }
 }
 
-/// The same seen from the other arm.
-fn inverse(effect: &Effect) -> String {
-    effect.inverted().in_numbers()
-}
-
 fn deepest_ns(resolution: &Resolution) -> u64 {
     resolution.deepest.as_ref().map_or(0, |d| d.exit_latency_ns)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ask, evidence, haltpoll, icx, idle, line};
+    use super::super::testing::{ask, evidence, haltpoll, icx, idle, line, slept};
     use super::*;
     use crate::samples::ended::Ended;
     use crate::samples::experiment::{Arm, Metric};
@@ -223,6 +217,7 @@ mod tests {
                 n_pairs: 8,
                 verdict,
             }],
+            blocks: vec![slept("default")],
             seed: 1,
             ended: Ended::enough("narrow"),
             ..ExperimentRun::default()
@@ -255,7 +250,7 @@ mod tests {
         host.samples.experiment = Some(run(Verdict::Higher));
         assert_eq!(
             line(&DeepIdleVsLatency, &host),
-            "yes problem measured: sleeping cpus make a wake-up 2.1 times slower: 26us each"
+            "yes problem measured: sleeping cpus make a wake-up 2.1 times slower: 26 us each"
         );
         host.samples.experiment = Some(run(Verdict::NoDifference));
         assert!(line(&DeepIdleVsLatency, &host).starts_with("no: measured here"));

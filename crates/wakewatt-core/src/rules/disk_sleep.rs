@@ -8,6 +8,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::budget;
 use crate::evidence::Evidence;
+use crate::samples::compared::Compared;
 use crate::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
 use crate::units::{LatencyLimit, show_ns, three_digits};
 
@@ -27,8 +28,11 @@ impl Rule for DiskSleep {
     fn check(&self, evidence: &Evidence) -> Answer {
         if let Some(run) = &evidence.samples.disk_experiment {
             let primary = run.metrics.first().map(|m| m.id.as_str());
-            let effects: Vec<&Effect> =
-                run.effects.iter().filter(|e| Some(e.metric.as_str()) == primary && e.arm != "lifted").collect();
+            let effects: Vec<&Effect> = run
+                .effects
+                .iter()
+                .filter(|e| Some(e.metric.as_str()) == primary && e.compared() != Compared::LimitsLifted)
+                .collect();
             if !effects.is_empty() {
                 return self.by_experiment(evidence, run, &effects);
             }
@@ -41,7 +45,7 @@ impl DiskSleep {
     fn by_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effects: &[&Effect]) -> Answer {
         let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| a.title.clone());
         let metric = run.metrics.first().map_or("a disk read".into(), Metric::phrase);
-        let said = |e: &Effect| format!("{metric} took {} as long as with {}", e.in_numbers(), title(&e.arm));
+        let said = |e: &Effect| format!("{metric} took {} as long as with {}", run.in_numbers(e), title(&e.arm));
         let Some(effect) = effects.iter().find(|e| e.verdict == Verdict::Higher) else {
             let all = effects.iter().map(|e| said(e)).collect::<Vec<_>>().join("; ");
             if effects.iter().any(|e| e.verdict == Verdict::Undecided) {
@@ -49,30 +53,19 @@ impl DiskSleep {
             }
             return Answer::no(format!("measured here, reads do not pay for sleep: {all}"));
         };
-        let us = |v: f64| format!("{}us", three_digits(v / 1e3));
-        let share = |ratio: f64| format!("{:.0} %", (1.0 - 1.0 / ratio) * 100.0);
-        let cost = Cost::measured_ns(
-            effect.difference,
-            format!(
-                "{} per read (interval {} to {}, 95 % over all looks), {} of it ({} to {}); {}",
-                us(effect.difference),
-                us(effect.difference_low),
-                us(effect.difference_high),
-                share(effect.ratio),
-                share(effect.ratio_low),
-                share(effect.ratio_high),
-                said(effect)
-            ),
+        let cost = Cost::stated_ns(
+            run.stated_difference(effect),
+            format!("{}, {} of it; {}", run.in_us(effect, "per read"), run.as_share(effect), said(effect)),
         );
         let idle = &evidence.facts.idle;
-        let shallow = if effect.arm == "shallow" { budget::shallowest(idle) } else { None };
+        let shallow = if effect.compared() == Compared::ShallowSleep { budget::shallowest(idle) } else { None };
         let limit = shallow.unwrap_or(LatencyLimit::Poll);
         let price = if limit == LatencyLimit::Poll {
             "Every idle CPU spins: full power, and in a guest the host may take the CPU away (see rule.tail-reversal)."
         } else {
             "More watts when idle. How many: measure before and after."
         };
-        let title = format!("{} make a disk read {}", effect.who_sleeps(), effect.as_slower());
+        let title = run.slower(effect, "a disk read");
         Finding::new(self, Weight::Problem, Confidence::High, title, cost)
             .on(format!("disk experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()))
             .budget(&evidence.facts, limit, "exclude the idle states reads wait for")
@@ -113,7 +106,7 @@ fn by_counters(evidence: &Evidence) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ask, evidence, haltpoll, icx, line};
+    use super::super::testing::{ask, evidence, haltpoll, icx, line, slept};
     use super::*;
     use crate::distribution::Distribution;
     use crate::samples::disk::{DiskAccess, DiskEngine, DiskSample, DiskTarget, DiskTargetKind};
@@ -141,7 +134,7 @@ mod tests {
         ExperimentRun {
             arms: vec![title("found"), title(arm)],
             metrics: vec![Metric::latency(metric, "random read, median")],
-            blocks: Vec::new(),
+            blocks: vec![slept("found")],
             effects: vec![effect],
             pooled: Vec::new(),
             seed: 1,
@@ -192,7 +185,7 @@ mod tests {
         host.samples.disk_experiment = Some(run("shallow", Verdict::Higher));
         assert_eq!(
             line(&DiskSleep, &host),
-            "yes problem measured: cpus in deep sleep make a disk read 2.0 times slower: 40us each",
+            "yes problem measured: cpus in deep sleep make a disk read 2.0 times slower: 40 us each",
             "with shallow sleep they sleep as well"
         );
         let to = |host: &Evidence| match DiskSleep.check(host) {
@@ -200,7 +193,7 @@ mod tests {
             _ => Default::default(),
         };
         assert_eq!(to(&host).0, "1us");
-        assert!(to(&host).1.contains("50 % of it (44 % to 55 %)"), "{}", to(&host).1);
+        assert!(to(&host).1.contains("50 % (44 to 55) of it"), "{}", to(&host).1);
         host.samples.disk_experiment = Some(run("poll", Verdict::Higher));
         assert_eq!(to(&host).0, "poll");
         assert!(line(&DiskSleep, &host).starts_with("yes problem measured: sleeping cpus make a disk read"));

@@ -12,6 +12,7 @@ use crate::facts::Snapshot;
 use crate::facts::idle::Idle;
 use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
 use crate::plan::{self, Plan, Step};
+use crate::samples::stated::Stated;
 use crate::units::LatencyLimit;
 use serde::Serialize;
 use try_this::TryThis;
@@ -53,6 +54,10 @@ impl Cost {
     /// Computed from facts, a share of speed.
     pub fn predicted_ratio(ratio: f64, text: impl Into<String>) -> Cost {
         Cost { basis: CostBasis::Predicted, latency_ns: None, throughput_ratio: Some(ratio), text: text.into() }
+    }
+    /// An effect of an experiment on a latency, as large as it may be stated.
+    pub fn stated_ns(latency: Stated, text: impl Into<String>) -> Cost {
+        Cost { basis: CostBasis::Measured, latency_ns: latency.number(), throughput_ratio: None, text: text.into() }
     }
     /// Measured here, a latency.
     pub fn measured_ns(latency_ns: f64, text: impl Into<String>) -> Cost {

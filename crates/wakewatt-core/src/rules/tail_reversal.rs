@@ -6,7 +6,9 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use crate::samples::compared::Compared;
 use crate::samples::experiment::{Effect, Verdict};
+use crate::samples::stated::Stated;
 use crate::units::three_digits;
 
 pub(super) struct TailReversal;
@@ -39,7 +41,7 @@ impl Rule for TailReversal {
         };
         let reversed = run.effects.iter().filter(|e| is_tail(e)).find_map(|tail| {
             let median = median_of(tail)?;
-            let wanted = if tail.arm == "lifted" {
+            let wanted = if tail.compared() == Compared::LimitsLifted {
                 (Verdict::Lower, Verdict::Higher)
             } else {
                 (Verdict::Higher, Verdict::Lower)
@@ -49,10 +51,14 @@ impl Rule for TailReversal {
         let Some((median, tail)) = reversed else {
             return Answer::no("no tail got worse where the median got better, as far as the experiment can resolve");
         };
-        let spinning =
-            if tail.arm == "lifted" { "The machine as found".to_string() } else { format!("Arm \"{}\"", tail.arm) };
+        let spinning = if tail.compared() == Compared::LimitsLifted {
+            "The machine as found".to_string()
+        } else {
+            format!("Arm \"{}\"", tail.arm)
+        };
         let range = |e: &Effect| {
-            format!("{} ({} to {})", three_digits(e.ratio), three_digits(e.ratio_low), three_digits(e.ratio_high))
+            let ratio = run.stated_ratio(e).say(three_digits);
+            format!("{ratio} ({} to {})", three_digits(e.ratio_low), three_digits(e.ratio_high))
         };
         let title = format!(
             "{spinning} has the better {} (found over arm {}) and the worse {} ({})",
@@ -61,10 +67,13 @@ impl Rule for TailReversal {
             tail.metric,
             range(tail)
         );
-        let cost = Cost::measured_ns(
-            tail.difference.abs(),
-            format!("the tail is {}us longer", three_digits(tail.difference.abs() / 1e3)),
-        );
+        let longer = if tail.difference < 0.0 { tail.inverted() } else { tail.clone() };
+        let longer = run.stated_difference(&longer);
+        let text = match longer {
+            Stated::Open => "the tail is longer".to_string(),
+            _ => format!("the tail is {} longer", longer.say(|ns| format!("{}us", three_digits(ns / 1e3)))),
+        };
+        let cost = Cost::stated_ns(longer, text);
         Finding::new(self, Weight::Risk, Confidence::High, title, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} rounds", tail.n_pairs))
             .remedy(

@@ -3,7 +3,24 @@
 use super::{Answer, RULES, Rule};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
+use crate::samples::experiment::Block;
+use crate::samples::{IdleDelta, StateDelta, Window};
 use crate::source::Tree;
+
+/// A block of this arm in which a CPU slept, by its idle counters.
+pub(crate) fn slept(arm: &str) -> Block {
+    let state = StateDelta { index: 1, name: "C1".into(), n_usage: 9, time_ns: 9 };
+    Block {
+        round: 0,
+        arm: arm.into(),
+        window: Window::default(),
+        values: Vec::new(),
+        disturbances: Vec::new(),
+        taken: None,
+        rejected: None,
+        idle: vec![IdleDelta { cpu: 0, states: vec![state] }],
+    }
+}
 
 /// Evidence of a machine in the tests' mini-language: every topic read, nothing measured.
 pub(crate) fn evidence(text: &str) -> Evidence {

@@ -8,7 +8,6 @@ use super::rejection::Rejection;
 use super::taken::Taken;
 use super::{IdleDelta, Window};
 use crate::distribution::Distribution;
-use crate::units::three_digits;
 use serde::{Deserialize, Serialize};
 
 /// One setting under test.
@@ -190,27 +189,6 @@ impl Effect {
             n_pairs: self.n_pairs,
             verdict: self.verdict.inverted(),
         }
-    }
-
-    /// The difference of a latency, `19us per wake-up (interval 12.4us to 26.1us, 95 % over all looks)`.
-    pub fn in_us(&self, per: &str) -> String {
-        let us = |ns: f64| format!("{}us", three_digits(ns / 1e3));
-        let (low, high) = (us(self.difference_low), us(self.difference_high));
-        format!("{} {per} (interval {low} to {high}, 95 % over all looks)", us(self.difference))
-    }
-    /// "3.3 times slower: 82us each", for whoever wants no statistics.
-    pub fn as_slower(&self) -> String {
-        let ratio = if self.ratio < 9.95 { format!("{:.1}", self.ratio) } else { format!("{:.0}", self.ratio) };
-        format!("{ratio} times slower: {}us each", three_digits(self.difference / 1e3))
-    }
-    /// Whose sleep an effect of the idle arms is about: against `shallow` both sides sleep, and only the depth differs.
-    pub fn who_sleeps(&self) -> &'static str {
-        if self.arm == "shallow" { "CPUs in deep sleep" } else { "Sleeping CPUs" }
-    }
-    /// The ratio with its interval and size, in words.
-    pub fn in_numbers(&self) -> String {
-        let [ratio, low, high] = [self.ratio, self.ratio_low, self.ratio_high].map(three_digits);
-        format!("{ratio} times (interval {low} to {high}, 95 % over all looks, {} rounds)", self.n_pairs)
     }
 }
 

@@ -154,7 +154,7 @@ mod tests {
         let find = |s: &str| text.find(s).unwrap_or_else(|| panic!("{s} in {text}"));
         assert!(
             find("Load at 10 %, median answer takes 1.3")
-                < find(" 1. The governor ondemand makes requests after a pause 1.4 times slower")
+                < find(" 1. The governor ondemand makes requests after a pause 1.35 times slower")
         );
         let apply = "sudo wakewatt tune apply --set freq.governor=performance";
         assert!(find(apply) < find("undo:   sudo wakewatt tune undo"));

@@ -11,7 +11,7 @@ use super::words::{median, ns_rough, percent, plural, ratio, ratio_interval, sen
 use super::{busy, study_verdict};
 use wakewatt_core::choice::{self, Subject};
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::samples::busy::Busy;
+use wakewatt_core::samples::compared::Compared;
 use wakewatt_core::samples::ended::How;
 use wakewatt_core::samples::experiment::{Block, Effect, ExperimentRun, Metric, Verdict as Word};
 use wakewatt_core::samples::not_done::Step;
@@ -134,7 +134,7 @@ fn of_run(run: &ExperimentRun) -> Verdict {
         None => format!("{core}."),
     };
     let mut how_sure = how_sure(run, effect);
-    if matches!(kind, Kind::Slower | Kind::Faster) && Busy::during(&[run]).is_some() {
+    if matches!(kind, Kind::Slower | Kind::Faster) && run.is_busy() {
         how_sure += " On a busy machine the effect is stated by the near end of its interval.";
     }
     Verdict { kind, sentence, how_sure, busy: None, warnings }
@@ -155,50 +155,18 @@ fn numbers(run: &ExperimentRun, effect: &Effect) -> String {
     text
 }
 
-/// What may be said of a ratio: itself, or, of a run on a busy machine, the near end of its interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Stated {
-    Value(f64),
-    AtLeast(f64),
-    AtMost(f64),
-}
-
-/// See [`Stated`].
-pub(super) fn stated(run: &ExperimentRun, value: f64, low: f64, high: f64) -> Stated {
-    match Busy::during(&[run]) {
-        None => Stated::Value(value),
-        Some(_) if value >= 1.0 => Stated::AtLeast(low),
-        Some(_) => Stated::AtMost(high),
-    }
-}
-
 /// How many times as long.
-fn times(run: &ExperimentRun, value: f64, low: f64, high: f64) -> String {
-    match stated(run, value, low, high) {
-        Stated::Value(value) => ratio(value),
-        Stated::AtLeast(low) => format!("at least {}", ratio(low)),
-        Stated::AtMost(high) => format!("at most {}", ratio(high)),
-    }
-}
-
-/// What one of them takes longer.
-fn each(run: &ExperimentRun, effect: &Effect) -> String {
-    match stated(run, effect.difference, effect.difference_low, effect.difference_high) {
-        Stated::Value(ns) => ns_rough(ns),
-        Stated::AtLeast(ns) => format!("at least {}", ns_rough(ns)),
-        Stated::AtMost(ns) => format!("at most {}", ns_rough(ns)),
-    }
+fn times(run: &ExperimentRun, effect: &Effect) -> String {
+    run.stated_ratio(effect).say(ratio)
 }
 
 fn slower(run: &ExperimentRun, effect: &Effect) -> String {
-    let times = times(run, effect.ratio, effect.ratio_low, effect.ratio_high);
     let numbers = numbers(run, effect);
-    if effect.metric.starts_with("wakeup.") && effect.arm == "poll" && sleeps(run, &effect.baseline) {
-        return format!(
-            "Sleeping CPUs make a wake-up on this machine {times} times slower ({numbers}): {} each; idle states cost latency here",
-            each(run, effect)
-        );
+    let is_asleep = effect.compared() == Compared::NoSleep && run.is_asleep_in(&effect.baseline);
+    if is_asleep && effect.metric.starts_with("wakeup.") {
+        return format!("{} ({numbers}); idle states cost latency here", run.slower(effect, "a wake-up"));
     }
+    let times = times(run, effect);
     let mut text = format!(
         "{} takes {times} times as long with {} as with {} ({numbers})",
         sentence_case(&metric(run, &effect.metric)),
@@ -219,7 +187,7 @@ fn faster(run: &ExperimentRun, effect: &Effect) -> String {
         sentence_case(&metric(run, &effect.metric)),
         arm(run, &effect.baseline),
         arm(run, &effect.arm),
-        times(run, effect.ratio, effect.ratio_low, effect.ratio_high),
+        times(run, effect),
         numbers(run, effect)
     )
 }
@@ -293,7 +261,7 @@ fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> {
     Some(format!(
         "{} goes the other way, {} times as long with {} (interval {} at 95 % over all looks)",
         metric(run, &effect.metric),
-        times(run, effect.ratio, effect.ratio_low, effect.ratio_high),
+        times(run, &effect),
         arm(run, &effect.baseline),
         ratio_interval(effect.ratio_low, effect.ratio_high)
     ))
@@ -365,12 +333,6 @@ fn without_experiment(evidence: &Evidence) -> Verdict {
     }
 }
 
-/// Did the CPUs really sleep in this arm? Without counters the claim "sleeping" is not made.
-fn sleeps(run: &ExperimentRun, arm: &str) -> bool {
-    let blocks = run.counted(arm);
-    blocks.flat_map(|b| &b.idle).flat_map(|d| &d.states).any(|s| s.name != "POLL" && s.n_usage > 0 && s.time_ns > 0)
-}
-
 /// The state that took at least 95 % of an arm's idle entries, by the kernel's counters.
 fn slept_in(run: &ExperimentRun, arm: &str) -> Option<String> {
     let mut entries: Vec<(&str, u64)> = Vec::new();
@@ -409,12 +371,12 @@ mod tests {
         assert_eq!(verdict.kind, Kind::Slower);
         let s = &verdict.sentence;
         for part in [
-            "Sleeping CPUs make a wake-up on this machine 5.",
-            " times slower (interval 4.",
+            "Sleeping CPUs make a wake-up 5.",
+            " times slower: ",
+            " us each (interval 4.",
             "at 95 % over all looks, 10 rounds",
             "us against 6.",
-            " us): ",
-            " us each; idle states",
+            " us); idle states",
         ] {
             assert!(s.contains(part), "{part}: {s}");
         }
@@ -504,8 +466,7 @@ mod tests {
         let n = run.blocks.len();
         let low = ratio(run.effects[0].ratio_low);
         let verdict = report.verdict();
-        assert!(verdict.sentence.contains(&format!("at least {low} times slower (")), "{}", verdict.sentence);
-        assert!(verdict.sentence.contains(" us): at least "), "{}", verdict.sentence);
+        assert!(verdict.sentence.contains(&format!("at least {low} times slower: at least ")), "{}", verdict.sentence);
         assert!(verdict.how_sure.contains("near end of its interval"), "{}", verdict.how_sure);
         let line = verdict.busy.unwrap();
         for part in

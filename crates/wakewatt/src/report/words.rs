@@ -3,6 +3,7 @@
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::experiment::Unit;
 use wakewatt_core::units::three_digits;
+pub(super) use wakewatt_core::units::{rough_ns as ns_rough, times as ratio};
 
 /// A value of a metric, in the unit people use for it.
 pub(crate) fn value(unit: Unit, value: f64) -> String {
@@ -54,31 +55,6 @@ pub(super) fn ns_interval(low: f64, high: f64) -> String {
     match (low.rsplit_once(' '), high.rsplit_once(' ')) {
         (Some((number, a)), Some((_, b))) if a == b => format!("{number}–{high}"),
         _ => format!("{low}–{high}"),
-    }
-}
-
-/// Two significant digits: for the verdict, where a third would pretend.
-pub(super) fn ns_rough(value: f64) -> String {
-    let magnitude = value.abs();
-    let (scaled, unit) = match magnitude {
-        m if m < 995.0 => (value, "ns"),
-        m if m < 995_000.0 => (value / 1e3, "us"),
-        m if m < 995_000_000.0 => (value / 1e6, "ms"),
-        _ => (value / 1e9, "s"),
-    };
-    if scaled.abs() < 9.95 { format!("{scaled:.1} {unit}") } else { format!("{scaled:.0} {unit}") }
-}
-
-/// A ratio: two decimals near 1, where they matter, else one; whole above 20.
-pub(super) fn ratio(value: f64) -> String {
-    if !value.is_finite() {
-        "unbounded".into()
-    } else if value < 2.0 {
-        format!("{value:.2}")
-    } else if value < 20.0 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.0}")
     }
 }
 

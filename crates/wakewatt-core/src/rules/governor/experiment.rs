@@ -20,7 +20,7 @@ pub(super) fn undecided(evidence: &Evidence, run: &ExperimentRun) -> Option<Stri
     Some(format!(
         "the experiment on the governor could not decide: a request takes {} as long with the governor as found ({found}) as \
          with performance",
-        effect.in_numbers()
+        run.in_numbers(effect)
     ))
 }
 
@@ -31,7 +31,7 @@ pub(super) fn answer(rule: &Governor, evidence: &Evidence, run: &ExperimentRun) 
     let found = found(evidence);
     let said = format!(
         "{metric} takes {} as long with the governor as found ({found}) as with performance",
-        effect.in_numbers()
+        run.in_numbers(effect)
     );
     Some(match effect.verdict {
         Verdict::Higher => costs(rule, evidence, run, effect, &found, &said),
@@ -51,9 +51,9 @@ fn costs(
     found: &str,
     said: &str,
 ) -> Answer {
-    let text = format!("{}; {said}", effect.in_us("per request that comes after a pause"));
-    let cost = Cost::measured_ns(effect.difference, text);
-    let title = format!("The governor {found} makes requests after a pause {}", effect.as_slower());
+    let text = format!("{}; {said}", run.in_us(effect, "per request that comes after a pause"));
+    let cost = Cost::stated_ns(run.stated_difference(effect), text);
+    let title = format!("The governor {found} makes requests after a pause {}", run.as_slower(effect));
     let finding = Finding::new(rule, Weight::Problem, Confidence::High, title, cost)
         .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()))
         .on(PATH, found);
@@ -98,7 +98,7 @@ fn cpu_time(run: &ExperimentRun, primary: &Effect) -> Option<String> {
         Verdict::Higher => "more as found",
         Verdict::Lower => "less as found",
     };
-    Some(format!("CPU time per request: {} as much as found as with performance: {word}", e.in_numbers()))
+    Some(format!("CPU time per request: {} as much as found as with performance: {word}", run.in_numbers(e)))
 }
 
 /// `ondemand on CPUs 0-3`.
@@ -133,7 +133,7 @@ mod tests {
         let host = host(frequency_run(Verdict::Higher));
         assert_eq!(
             line(&Governor, &host),
-            "yes problem measured: the governor ondemand makes requests after a pause 1.4 times slower: 200us each"
+            "yes problem measured: the governor ondemand makes requests after a pause 1.40 times slower: 200 us each"
         );
         let Answer::Yes(finding) = Governor.check(&host) else { panic!() };
         assert_eq!(finding.cost.latency_ns, Some(200_000.0));

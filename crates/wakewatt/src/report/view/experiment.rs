@@ -8,6 +8,7 @@ use super::section::{Figure, Section};
 use super::{ExperimentView, Headline, Table, heads};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Unit, Verdict};
+use wakewatt_core::samples::stated::Stated;
 
 /// The big numbers: every arm's value of the primary metric and the ratio; without an experiment what was measured as found.
 pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
@@ -45,10 +46,11 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
     let is_told = evidence.samples.conclusions.is_none() || run.arms.len() <= 2;
     if let Some(effect) = run.primary().filter(|_| is_told) {
         all.push(Headline {
-            value: match verdict::stated(run, effect.ratio, effect.ratio_low, effect.ratio_high) {
-                verdict::Stated::Value(value) => format!("×{}", words::ratio(value)),
-                verdict::Stated::AtLeast(low) => format!("≥ ×{}", words::ratio(low)),
-                verdict::Stated::AtMost(high) => format!("≤ ×{}", words::ratio(high)),
+            value: match run.stated_ratio(effect) {
+                Stated::Value(value) => format!("×{}", words::ratio(value)),
+                Stated::AtLeast(low) => format!("≥ ×{}", words::ratio(low)),
+                Stated::AtMost(high) => format!("≤ ×{}", words::ratio(high)),
+                Stated::Open => "not sure".into(),
             },
             name: format!("{} over {}", effect.baseline, effect.arm),
             note: format!(

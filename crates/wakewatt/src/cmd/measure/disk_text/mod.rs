@@ -2,6 +2,7 @@
 
 use super::columns::columns;
 use std::fmt::Write as _;
+use wakewatt_core::samples::compared::Compared;
 use wakewatt_core::samples::disk::{DiskSample, DiskTargetKind};
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
 use wakewatt_core::units::{show_bytes, show_ns, three_digits};
@@ -134,35 +135,25 @@ pub(super) fn experiment(out: &mut String, run: &ExperimentRun) {
 }
 
 /// What the primary comparison with one arm allows to say.
-pub(crate) fn sentence(run: &ExperimentRun, effect: &Effect) -> String {
+fn sentence(run: &ExperimentRun, effect: &Effect) -> String {
     let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(effect.metric.clone(), Metric::phrase);
     let against = arm(run, &effect.arm);
-    let share = |ratio: f64| (1.0 - 1.0 / ratio) * 100.0;
-    let numbers = format!(
-        "{:.2} times, interval {:.2} to {:.2} at 95 % over all looks, {} rounds",
-        effect.ratio, effect.ratio_low, effect.ratio_high, effect.n_pairs
-    );
+    let numbers = format!("{metric} takes {} as long as with {against}", run.in_numbers(effect));
     match effect.verdict {
-        Verdict::Higher => format!(
-            "{} make a read {:.1} times slower: {} each, {:.0} % ({:.0} to {:.0}) of {metric} ({numbers}, against {against}).",
-            effect.who_sleeps(),
-            effect.ratio,
-            show_mean(effect.difference),
-            share(effect.ratio),
-            share(effect.ratio_low),
-            share(effect.ratio_high)
-        ),
-        Verdict::Lower => {
-            format!("Sleep does not cost: {metric} is faster as found than with {against} ({numbers}).")
-        }
-        Verdict::NoDifference => {
-            format!("No difference worth a change: {metric} as found against {against} ({numbers}).")
-        }
-        Verdict::Undecided => {
-            format!(
-                "Undecided: {metric} as found against {against} ({numbers}); give a longer --budget or a quieter machine."
-            )
-        }
+        Verdict::Higher => format!("{}, {} of it: {numbers}.", run.slower(effect, "a read"), run.as_share(effect)),
+        Verdict::Lower => format!("{}: {numbers}.", no_cost(effect.compared())),
+        Verdict::NoDifference => format!("No difference worth a change: {numbers}."),
+        Verdict::Undecided => format!("Undecided: {numbers}; give a longer --budget or a quieter machine."),
+    }
+}
+
+/// The machine as found is faster than what it was compared with.
+fn no_cost(compared: Compared) -> &'static str {
+    match compared {
+        Compared::NoSleep => "Sleep does not cost",
+        Compared::ShallowSleep => "Deep sleep costs no more than shallow sleep",
+        Compared::LimitsLifted => "The latency limits found on single CPUs make reads faster",
+        Compared::Other => "What was tried makes reads slower",
     }
 }
 

@@ -1,10 +1,13 @@
-//! What is said of shallow sleep and of none: both sides of the first sleep.
+//! What is said of each arm, both ways: what was compared is named.
 
 use super::*;
+use wakewatt_core::samples::compared::{LIFTED, POLL, SHALLOW};
+use wakewatt_core::samples::experiment::Block;
+use wakewatt_core::samples::taken::Taken;
+use wakewatt_core::samples::{IdleDelta, StateDelta, Window};
 
-#[test]
-fn against_shallow_sleep_it_is_the_depth_that_costs() {
-    let effect = |arm: &str| Effect {
+fn said(arm: &str, verdict: Verdict, steal_ratio: f64) -> String {
+    let effect = Effect {
         metric: "disk.psync.p50".into(),
         baseline: "found".into(),
         arm: arm.into(),
@@ -18,8 +21,54 @@ fn against_shallow_sleep_it_is_the_depth_that_costs() {
         n_pairs: 8,
         verdict: Verdict::Higher,
     };
-    let said = |arm| sentence(&ExperimentRun::default(), &effect(arm));
-    let deep = said("shallow");
-    assert!(deep.starts_with("CPUs in deep sleep make a read 2.0 times slower: 40us each, 50 % (44 to 55)"), "{deep}");
-    assert!(said("poll").starts_with("Sleeping CPUs make a read 2.0 times slower: "));
+    let state = StateDelta { index: 1, name: "C1".into(), n_usage: 1, time_ns: 1 };
+    let block = Block {
+        round: 0,
+        arm: "found".into(),
+        window: Window::default(),
+        values: Vec::new(),
+        disturbances: Vec::new(),
+        taken: Some(Taken { steal_ratio, foreign_ratio: None }),
+        rejected: None,
+        idle: vec![IdleDelta { cpu: 0, states: vec![state] }],
+    };
+    let run = ExperimentRun { blocks: vec![block], ..ExperimentRun::default() };
+    let effect = if verdict == Verdict::Lower { Effect { arm: arm.into(), ..effect.inverted() } } else { effect };
+    sentence(&run, &Effect { verdict, ..effect })
+}
+
+#[test]
+fn what_costs_is_what_was_compared() {
+    assert_eq!(
+        said(SHALLOW, Verdict::Higher, 0.0),
+        "CPUs in deep sleep make a read 2.0 times slower: 40 us each, 50 % (44 to 55) of it: disk.psync.p50 takes 2 times \
+         (interval 1.8 to 2.2, 95 % over all looks, 8 rounds) as long as with shallow."
+    );
+    assert!(
+        said(POLL, Verdict::Higher, 0.0).starts_with("Sleeping CPUs make a read 2.0 times slower: 40 us each, 50 %")
+    );
+    let lifted = said(LIFTED, Verdict::Higher, 0.0);
+    assert!(lifted.starts_with("The latency limits found on single CPUs make a read 2.0 times slower"), "{lifted}");
+}
+
+#[test]
+fn what_does_not_cost_is_not_sleep_where_both_slept() {
+    assert!(said(POLL, Verdict::Lower, 0.0).starts_with("Sleep does not cost: disk.psync.p50 takes 0.5 times ("));
+    let deep = said(SHALLOW, Verdict::Lower, 0.0);
+    assert!(deep.starts_with("Deep sleep costs no more than shallow sleep: "), "{deep}");
+    let lifted = said(LIFTED, Verdict::Lower, 0.0);
+    assert!(lifted.starts_with("The latency limits found on single CPUs make reads faster: "), "{lifted}");
+    assert!(said("C1", Verdict::Lower, 0.0).starts_with("What was tried makes reads slower: "));
+}
+
+#[test]
+fn on_a_busy_machine_the_near_end_is_said() {
+    let busy = said(POLL, Verdict::Higher, 0.4);
+    assert!(
+        busy.starts_with(
+            "Sleeping CPUs make a read at least 1.80 times slower: at least 35 us each, at least 44 % (44 to 55)"
+        ),
+        "{busy}"
+    );
+    assert!(said(POLL, Verdict::Undecided, 0.4).starts_with("Undecided: disk.psync.p50 takes 2 times ("));
 }
