@@ -38,4 +38,5 @@ pub mod idle_cost;
 #[cfg(feature = "shop")]
 pub mod shop;
 pub mod conduct;
+pub mod doctor;
 pub mod per_node;

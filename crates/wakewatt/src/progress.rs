@@ -23,6 +23,12 @@ impl Progress {
         Progress(bar)
     }
 
+    /// Another part begins, whose share counts from nothing.
+    pub fn part(&self, what: &str) {
+        self.0.set_prefix(line(what).into_owned());
+        self.set(0.0, "");
+    }
+
     /// Share done, and what is being done now.
     pub fn set(&self, share: f64, message: &str) {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

@@ -4,8 +4,7 @@
 //! files of this machine only: a graphics card would have to wake up for the answer and says nothing about the machine, a
 //! BMC takes seconds to say it, so it is asked only where there is time and doctor may use devices at all.
 
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
+use super::Ground;
 use std::sync::Arc;
 use std::time::Duration;
 use wakewatt_core::evidence::Evidence;
@@ -20,12 +19,13 @@ const OF_FILES: [&str; 3] = ["powercap", "perf", "hwmon"];
 const OF_BMC: &str = "ipmi";
 
 /// Looks for a second.
-pub(super) fn look(has_bmc: bool, evidence: &mut Evidence, interrupt: &Interrupt) {
-    if interrupt.is_set() {
+pub(super) fn look(ground: Ground<'_>, evidence: &mut Evidence) {
+    if ground.lab.is_stopped() {
         return;
     }
-    let progress = Progress::start("doctor");
-    progress.set(0.9, "looking for power meters");
+    let has_bmc = !ground.plan.is_read_only && !ground.plan.is_quick;
+    ground.onlooker.part("doctor");
+    ground.lab.tell.progress(0.9, "looking for power meters");
     let wanted = Wanted { machine: Some(Arc::new(Live::this_machine())), has_devices: has_bmc, ..Wanted::default() };
     let recorder = Recorder::start(power::find(&wanted, &names(has_bmc)), None, INTERVAL_NS, &[]);
     std::thread::sleep(LOOK);

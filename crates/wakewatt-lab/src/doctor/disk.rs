@@ -3,21 +3,20 @@
 //! Only on a real disk with room to spare, never on a device or file of the user's, and never with `--read-only`. It has
 //! [`BUDGET_NS`] for the experiment, which six rounds fit into; a smaller effect than it can prove is left undecided.
 
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
+use super::Ground;
+use crate::bench::{self, DiskSpec};
+use crate::context::Lab;
+use crate::disk_workload::DiskWorkload;
+use crate::experiment::Design;
+use crate::idle_experiment;
+use crate::survey::describe;
 use std::path::{Path, PathBuf};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::disk::{DiskEngine, DiskTarget, DiskTargetKind};
 use wakewatt_core::samples::not_done::{NotDone, Step};
-use wakewatt_core::source::Source;
 use wakewatt_core::stats::sequential::Looks;
 use wakewatt_host::disk::target::Target;
 use wakewatt_host::disk::{filesystem, made};
-use wakewatt_lab::bench::{self, DiskSpec};
-use wakewatt_lab::disk_workload::DiskWorkload;
-use wakewatt_lab::experiment::Design;
-use wakewatt_lab::survey::describe;
-use wakewatt_lab::{idle_experiment, pick};
 
 const SIZE_BYTES: u64 = 256 << 20;
 /// What a folder must have free.
@@ -29,29 +28,27 @@ const WARMUP_NS: u64 = 100_000_000;
 const BUDGET_NS: u64 = 22_000_000_000;
 
 /// Runs it and adds the results, or the reasons why not, to the evidence.
-pub(super) fn run(seed: Option<u64>, cpu: u32, src: &dyn Source, evidence: &mut Evidence, interrupt: &Interrupt) {
-    let seed = seed.unwrap_or_else(pick::seed_of_now);
-    let (target, about) = match open(seed, src, interrupt) {
+pub(super) fn run(ground: Ground<'_>, evidence: &mut Evidence) {
+    let (Ground { lab, cpu, onlooker, .. }, seed) = (ground, ground.seed());
+    let (target, about) = match open(seed, lab) {
         Ok(opened) => opened,
         Err(why) => return evidence.not_done.push(NotDone::new(Step::Disk, why.to_string())),
     };
     let spec = DiskSpec::on(DiskEngine::Psync, cpu, SAMPLE_NS, seed);
-    {
-        let progress = Progress::start("doctor");
-        progress.set(0.9, "measuring as found: disk reads");
-        match bench::disk(&spec, &target, about.clone(), interrupt.flag(), src) {
-            Ok(slice) => evidence.samples.disk.push(slice.sample),
-            Err(why) => return evidence.not_done.push(NotDone::new(Step::Disk, why.to_string())),
-        }
+    onlooker.part("doctor");
+    lab.tell.progress(0.9, "measuring as found: disk reads");
+    match bench::disk(&spec, &target, about.clone(), lab.stop, lab.src) {
+        Ok(slice) => evidence.samples.disk.push(slice.sample),
+        Err(why) => return evidence.not_done.push(NotDone::new(Step::Disk, why.to_string())),
     }
-    if interrupt.is_set() {
+    if lab.is_stopped() {
         return;
     }
     let spec = DiskSpec { duration_ns: BLOCK_NS, warmup_ns: 0, ..spec };
-    let mut workload = DiskWorkload::new(src, &target, about, spec);
+    let mut workload = DiskWorkload::new(lab.src, &target, about, spec);
     let design = Design { warmup_ns: WARMUP_NS, budget_ns: BUDGET_NS, ..Design::new(Looks::quick(), seed) };
-    let progress = Progress::start("disk experiment");
-    match idle_experiment::run(&mut workload, &design, &evidence.facts, interrupt.lab(src, &progress)) {
+    onlooker.part("disk experiment");
+    match idle_experiment::run(&mut workload, &design, &evidence.facts, lab) {
         Ok((run, skipped)) => {
             evidence.samples.disk_experiment = Some(run);
             evidence.not_done.extend(idle_experiment::not_done(Step::DiskExperiment, &skipped));
@@ -61,10 +58,10 @@ pub(super) fn run(seed: Option<u64>, cpu: u32, src: &dyn Source, evidence: &mut 
 }
 
 /// A file in the first folder that lies on a disk with enough room.
-fn open(seed: u64, src: &dyn Source, interrupt: &Interrupt) -> Result<(Target, DiskTarget), String> {
+fn open(seed: u64, lab: Lab<'_>) -> Result<(Target, DiskTarget), String> {
     let mut reasons = Vec::new();
     for folder in [PathBuf::from("."), std::env::temp_dir()] {
-        match in_folder(&folder, seed, src, interrupt) {
+        match in_folder(&folder, seed, lab) {
             Ok(opened) => return Ok(opened),
             Err(why) => reasons.push(format!("{}: {why}", folder.display())),
         }
@@ -72,12 +69,7 @@ fn open(seed: u64, src: &dyn Source, interrupt: &Interrupt) -> Result<(Target, D
     Err(format!("{}; name a folder on a disk: wakewatt measure disk --in FOLDER", reasons.join("; ")))
 }
 
-fn in_folder(
-    folder: &Path,
-    seed: u64,
-    src: &dyn Source,
-    interrupt: &Interrupt,
-) -> Result<(Target, DiskTarget), String> {
+fn in_folder(folder: &Path, seed: u64, lab: Lab<'_>) -> Result<(Target, DiskTarget), String> {
     let opened = std::fs::File::open(folder).map_err(|e| e.to_string())?;
     let name = filesystem::name(&opened).unwrap_or("a file system unknown here");
     if filesystem::is_memory(name) {
@@ -86,8 +78,8 @@ fn in_folder(
     if filesystem::free_bytes(&opened).is_none_or(|free| free < FREE_BYTES) {
         return Err("less than 1 GiB is free".into());
     }
-    let target = made::make(folder, SIZE_BYTES, true, seed, interrupt.flag(), &|_| ()).map_err(|e| e.to_string())?;
-    let about = describe(folder, DiskTargetKind::Made, &target, src);
+    let target = made::make(folder, SIZE_BYTES, true, seed, lab.stop, &|_| ()).map_err(|e| e.to_string())?;
+    let about = describe(folder, DiskTargetKind::Made, &target, lab.src);
     // btrfs numbers its volumes itself, so the disk below cannot be named; networks and containers have none at all.
     if about.device.is_none() && name != "btrfs" {
         return Err(format!("{name} names no disk below"));
