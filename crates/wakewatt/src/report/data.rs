@@ -4,7 +4,7 @@
 //! the raw number in the base unit (nanoseconds, bytes, watts) named in its head, because a reader's program wants it
 //! unrounded. A number that is not finite is missing, in all three.
 
-use super::view::Table;
+use super::table::Table;
 use super::words;
 use crate::view::csv;
 use wakewatt_core::units::{show_bytes, three_digits};

@@ -1,6 +1,7 @@
 //! The report as Markdown, compact, for tickets. Facts are foreign text here too: markup characters are escaped.
 
-use super::view::{self, Table};
+use super::table::Table;
+use super::view;
 use super::{Report, words};
 use wakewatt_core::visible;
 

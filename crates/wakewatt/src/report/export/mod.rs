@@ -8,7 +8,8 @@
 //! that reports use (92 kB). A server has no fonts, and a picture must not depend on where it was made. SVG keeps text.
 
 use super::Report;
-use super::view::{self, Figure};
+use super::figure::Figure;
+use super::view;
 use crate::features::Feature;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 //! A rule that speaks of an arm's colour (`var(--c)`) becomes one rule for each arm.
 
 use super::super::charts::{N_STYLES, svg::escape};
-use super::super::html::{CHART_STYLE, STYLE};
+use super::super::template::{CHART_STYLE, STYLE};
 use super::{Chart, Theme};
 use crate::view::wrap::wrap;
 use anyhow::{Context, Result};

@@ -1,13 +1,13 @@
 //! A trace as one HTML page: the report's style and parts, its own order.
 
 use super::{TraceReport, view};
-use crate::report::html;
+use crate::report::template;
 use anyhow::Context;
 use minijinja::context;
 
 /// The page.
 pub(super) fn render(report: &TraceReport<'_>) -> anyhow::Result<String> {
-    let env = html::environment()?;
+    let env = template::environment()?;
     let page = env.get_template("trace_page.html").context("report template trace_page.html")?;
     page.render(context! {
         t => view::of(report.traced, report.is_by_cpu),

@@ -2,7 +2,7 @@
 
 use super::TraceReport;
 use super::view;
-use crate::report::view::Table;
+use crate::report::table::Table;
 use std::fmt::Write as _;
 
 /// The tables, then the heat map, then what must be known.

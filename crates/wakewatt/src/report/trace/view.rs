@@ -1,6 +1,7 @@
 //! Every number of a trace as text, with its label.
 
-use super::super::view::{Figure, Table};
+use super::super::figure::Figure;
+use super::super::table::{Table, heads};
 use super::super::words;
 use super::heat::HeatMap;
 use serde::Serialize;
@@ -109,10 +110,6 @@ fn at(d: &Distribution, q: f64) -> String {
 
 fn interval(d: &Distribution, q: f64) -> String {
     d.quantile(q).map_or(String::new(), |v| words::ns_interval(v.low_ns as f64, v.high_ns as f64))
-}
-
-fn heads(names: &[&str]) -> Vec<String> {
-    names.iter().map(ToString::to_string).collect()
 }
 
 fn wakes<'a>(caption: &str, rows: impl Iterator<Item = &'a WakeRow>) -> Table {

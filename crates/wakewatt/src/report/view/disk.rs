@@ -2,10 +2,11 @@
 
 use super::super::charts::distribution;
 use super::super::data::Show;
+use super::super::figure::Figure;
+use super::super::table::{Table, heads};
 use super::super::words;
 use super::samples::{DISTRIBUTION_HEADS, distribution_cells, distribution_csv};
-use super::section::{Figure, Section};
-use super::{Table, heads};
+use super::section::Section;
 use wakewatt_core::samples::disk::DiskSample;
 
 /// The section; none if nothing was measured.

@@ -2,10 +2,12 @@
 
 use super::super::charts::{N_STYLES, distribution, forest, rounds};
 use super::super::data::{Data, Show};
+use super::super::figure::Figure;
+use super::super::table::{Table, heads};
 use super::super::{verdict, words};
 use super::samples::{distribution_csv, distribution_table};
-use super::section::{Figure, Section};
-use super::{ExperimentView, Headline, Table, heads};
+use super::section::Section;
+use super::{ExperimentView, Headline};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Unit, Verdict};
 use wakewatt_core::samples::stated::Stated;

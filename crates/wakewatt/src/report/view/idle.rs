@@ -4,8 +4,8 @@
 //! kernel's own counters. A wake-up latency is attributed to a state only where an arm isolates it (at least 95 % of the
 //! arm's entries, over the CPUs that were measured): then, and only then, waking is waking from that state.
 
+use super::super::table::{Table, heads};
 use super::super::words;
-use super::{Table, heads};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::ExperimentRun;
 

@@ -25,21 +25,9 @@ pub(super) mod section;
 mod study;
 mod timeline;
 
-pub(super) use section::{Figure, Section};
-
-/// A table: heads, rows of cells, and which columns hold numbers (aligned right).
-#[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Table {
-    pub(super) caption: String,
-    pub(super) heads: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
-    pub(super) n_text_columns: usize,
-}
-
-/// The heads of a table.
-fn heads(words: &[&str]) -> Vec<String> {
-    words.iter().map(ToString::to_string).collect()
-}
+use super::figure::Figure;
+use super::table::{Table, heads};
+pub(super) use section::Section;
 
 /// A big number at the top.
 #[derive(Debug, Serialize)]

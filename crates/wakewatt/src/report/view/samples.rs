@@ -1,8 +1,8 @@
 //! Samples as found, host facts, and the method: how each number was had.
 
 use super::super::data::{Data, Show};
+use super::super::table::{Table, heads};
 use super::super::words;
-use super::{Table, heads};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::Scheduling;
 use wakewatt_core::sheet::Sheet;

@@ -2,29 +2,10 @@
 
 use super::super::charts::Chart;
 use super::super::data::Data;
-use super::Table;
+use super::super::figure::Figure;
+use super::super::table::Table;
 use serde::Serialize;
 use wakewatt_core::samples::Label;
-
-/// A figure with its caption and its numbers.
-#[derive(Debug, Default, Serialize)]
-pub(in crate::report) struct Figure {
-    /// Unique in the report; the name of its files.
-    pub(in crate::report) id: String,
-    /// What it shows.
-    pub(in crate::report) title: String,
-    /// Both widths.
-    pub(in crate::report) svg: String,
-    /// The sentence below.
-    pub(in crate::report) caption: String,
-    /// What its numbers are worth.
-    pub(in crate::report) label: &'static str,
-    /// Its numbers as text; none where a table of the section has them.
-    pub(in crate::report) table: Option<Table>,
-    /// Its numbers, raw.
-    #[serde(skip)]
-    pub(in crate::report) csv: String,
-}
 
 /// A section.
 #[derive(Debug, Default, Serialize)]

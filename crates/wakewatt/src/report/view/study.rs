@@ -1,8 +1,8 @@
 //! What an experiment over settings allows to say, arm by arm, with what weakens it: the host's own noise, blocks that did
 //! not count, arms that were left out, and how large a difference would have been seen at all.
 
+use super::super::table::Table;
 use super::super::words;
-use super::Table;
 use super::experiment::{metric, metric_title};
 use super::heads;
 use super::section::Section;

@@ -3,9 +3,10 @@
 use super::super::super::charts::axis::{AxisSpec, Scale};
 use super::super::super::charts::distribution;
 use super::super::super::data::Show;
+use super::super::super::figure::Figure;
 use super::super::super::words;
 use super::super::samples::{distribution_csv, distribution_table};
-use super::super::section::{Figure, Section};
+use super::super::section::Section;
 use super::rate::plot;
 use super::{Runs, ask};
 use wakewatt_core::samples::load::{Ask, Kind, Level};

@@ -1,7 +1,7 @@
 //! The tables of a load section: sums, every level, the kinds of request, settings.
 
 use super::super::super::data::{Cell, Data, Show};
-use super::super::Table;
+use super::super::super::table::Table;
 use super::super::section::{Section, table_if_any};
 use super::{Runs, ask, half_watts, watts, why};
 use wakewatt_core::distribution::Distribution;

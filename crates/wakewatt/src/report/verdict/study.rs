@@ -4,8 +4,8 @@
 //! the primary metric most, and how many could not be told from the baseline. Nothing is said here that the comparisons,
 //! adjusted for their number, do not allow.
 
-use super::verdict::{Kind, Verdict};
-use super::words::plural;
+use super::super::words::plural;
+use super::{Kind, Verdict};
 use wakewatt_core::samples::experiment::{Better, ExperimentRun, Verdict as Word};
 use wakewatt_core::samples::study::{Comparison, Conclusions};
 

@@ -1,0 +1,21 @@
+//! A table as text: what charts give their numbers as, what views are made of, and what every format lays out.
+
+use serde::Serialize;
+
+/// A table: heads, rows of cells, and which columns hold numbers (aligned right).
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Table {
+    /// What it shows, and what its numbers are worth.
+    pub(super) caption: String,
+    /// One per column.
+    pub(super) heads: Vec<String>,
+    /// A cell per column each.
+    pub(super) rows: Vec<Vec<String>>,
+    /// So many columns from the left are words.
+    pub(super) n_text_columns: usize,
+}
+
+/// The heads of a table.
+pub(super) fn heads(words: &[&str]) -> Vec<String> {
+    words.iter().map(ToString::to_string).collect()
+}

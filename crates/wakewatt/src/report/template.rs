@@ -1,0 +1,66 @@
+//! The template engine with every template and style: what the pages of a report and of a trace are filled from.
+//!
+//! It escapes every value; a style sheet is no markup and passes as it stands.
+
+use anyhow::Context;
+use minijinja::{AutoEscape, Environment};
+
+const TEMPLATES: &[(&str, &str)] = &[
+    ("page.html", include_str!("templates/page.html")),
+    ("head.html", include_str!("templates/head.html")),
+    ("experiment.html", include_str!("templates/experiment.html")),
+    ("findings.html", include_str!("templates/findings.html")),
+    ("parts.html", include_str!("templates/parts.html")),
+    ("trace.html", include_str!("templates/trace.html")),
+    ("trace_page.html", include_str!("templates/trace_page.html")),
+    ("style.css", STYLE),
+    ("chart.css", CHART_STYLE),
+];
+
+/// Of the page; it holds the palettes.
+pub(super) const STYLE: &str = include_str!("templates/style.css");
+/// Of the drawings, in the page and on their own.
+pub(super) const CHART_STYLE: &str = include_str!("templates/chart.css");
+
+/// The template engine, with every template.
+pub(super) fn environment() -> anyhow::Result<Environment<'static>> {
+    let mut env = Environment::new();
+    env.set_trim_blocks(true);
+    env.set_lstrip_blocks(true);
+    env.set_auto_escape_callback(|name| if name.ends_with(".css") { AutoEscape::None } else { AutoEscape::Html });
+    env.add_filter("tie", tie);
+    for (name, source) in TEMPLATES {
+        env.add_template(name, source).with_context(|| format!("report template {name}"))?;
+    }
+    Ok(env)
+}
+
+/// Keeps a number and its unit on one line: `34 us`, `95 %`.
+fn tie(text: String) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut words = text.split(' ').peekable();
+    while let Some(word) = words.next() {
+        out.push_str(word);
+        let ends_in_digit = word.chars().last().is_some_and(|c| c.is_ascii_digit());
+        let unit = |w: &&str| {
+            let unit = w.trim_end_matches([',', '.', ';', ':', ')', ']']);
+            ["ns", "us", "ms", "s", "%", "times", "rounds"].contains(&unit)
+        };
+        match words.peek() {
+            Some(next) if (ends_in_digit && unit(next)) || word == "=" || *next == "=" => out.push('\u{a0}'),
+            Some(_) => out.push(' '),
+            None => {}
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_stays_with_its_number() {
+        assert_eq!(tie("34 us against 6.5 us, 10 rounds".into()), "34\u{a0}us against 6.5\u{a0}us, 10\u{a0}rounds");
+    }
+}

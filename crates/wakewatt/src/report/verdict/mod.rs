@@ -1,0 +1,187 @@
+//! The verdict: one plain sentence for a reader who does not believe it.
+//!
+//! It says only what the primary comparison, declared before the run, allows: the ratio, its interval (at the level of the
+//! look that ended the run, so that it holds at 95 % over all looks), the number of rounds, both values. "No difference" is claimed only when the interval lies within ±5 %; when the interval is too
+//! wide the sentence says undecided and what would decide; without an experiment it says that nothing was proved. When
+//! another metric of the same comparison points the other way (in virtual machines a polling CPU is often preempted, so
+//! its tail is worse), the same sentence says so: a faster median with a slower p99 is not a win. Where doctor turned two
+//! settings the one with more at stake comes first, and a second sentence says what the other showed.
+
+use super::busy;
+use super::words::{count, ns_rough, percent};
+use wakewatt_core::choice::{self, Subject};
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::ended::How;
+use wakewatt_core::samples::experiment::{Block, ExperimentRun, Verdict as Word};
+use wakewatt_core::samples::not_done::Step;
+use wakewatt_core::samples::rejection::Rejection;
+
+mod sentence;
+mod study;
+
+/// Within this of 1 an effect is not worth a change; the same bound as `samples::experiment::Verdict`.
+const NO_DIFFERENCE: f64 = 1.05;
+
+/// What kind of answer it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The machine as it was found is slower than the other arm.
+    Slower,
+    /// The machine as it was found is faster.
+    Faster,
+    /// No difference worth a change.
+    NoDifference,
+    /// The experiment could not decide.
+    Undecided,
+    /// An experiment over several settings shows that some of them differ.
+    Shown,
+    /// No experiment ran.
+    NoExperiment,
+}
+
+impl Kind {
+    /// One or two words, for a label.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Slower => "costs latency",
+            Kind::Faster => "does not cost latency",
+            Kind::NoDifference => "no difference",
+            Kind::Undecided => "undecided",
+            Kind::Shown => "a difference is shown",
+            Kind::NoExperiment => "not proved",
+        }
+    }
+}
+
+/// The sentence and what stands beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// What kind of answer.
+    pub kind: Kind,
+    /// One sentence.
+    pub sentence: String,
+    /// Why to believe it, or what would decide.
+    pub how_sure: String,
+    /// The machine was busy: what is to be thought of the numbers, and what to do.
+    pub busy: Option<String>,
+    /// What must be known with it: settings not put back, blocks thrown away.
+    pub warnings: Vec<String>,
+}
+
+/// Why no round was complete decides what to do about it.
+fn what_would_help(run: &ExperimentRun) -> &'static str {
+    let is_busy = |b: &Block| matches!(b.rejected, Some(Rejection::Busy { .. }));
+    if run.ended.how == How::Interrupted {
+        "it was interrupted: run it again and let it end"
+    } else if run.blocks.iter().any(is_busy) {
+        "other work kept the CPUs busy: run it again when the machine is quieter"
+    } else {
+        "run it again with a larger time budget"
+    }
+}
+
+/// What doctor turned: idle states, the governor, or both, and then first what has most at stake.
+pub(super) fn turned(evidence: &Evidence) -> Vec<&ExperimentRun> {
+    let (idle, frequency) = (evidence.samples.experiment.as_ref(), choice::frequency_run(evidence));
+    let is_frequency_first = || choice::experiments(evidence).first().is_some_and(|c| c.subject == Subject::Frequency);
+    let both = if frequency.is_some() && is_frequency_first() { [frequency, idle] } else { [idle, frequency] };
+    both.into_iter().flatten().collect()
+}
+
+/// The verdict on this evidence.
+pub fn of(evidence: &Evidence) -> Verdict {
+    let mut verdict = of_turned(evidence);
+    verdict.busy = busy::line(evidence, &turned(evidence));
+    verdict
+}
+
+fn of_turned(evidence: &Evidence) -> Verdict {
+    let runs = turned(evidence);
+    let Some((run, others)) = runs.split_first() else {
+        return without_experiment(evidence);
+    };
+    if let (Some(conclusions), Some(planned)) = (&evidence.samples.conclusions, &evidence.samples.experiment) {
+        return study::of(planned, conclusions, warnings(planned));
+    }
+    let mut verdict = of_run(run);
+    for other in others.iter().map(|run| of_run(run)) {
+        verdict.sentence += &format!(" Turned as well: {}", other.sentence);
+        verdict.warnings.extend(other.warnings);
+    }
+    verdict
+}
+
+fn of_run(run: &ExperimentRun) -> Verdict {
+    let warnings = warnings(run);
+    let Some(effect) = run.primary().filter(|e| e.n_pairs > 0 && e.ratio.is_finite() && e.ratio > 0.0) else {
+        return Verdict {
+            kind: Kind::Undecided,
+            sentence: format!(
+                "Undecided: the experiment ended ({}) before one round was complete in both arms.",
+                run.ended
+            ),
+            how_sure: format!("Nothing can be said from this run; {}.", what_would_help(run)),
+            busy: None,
+            warnings,
+        };
+    };
+    let (kind, core) = match effect.verdict {
+        Word::Higher => (Kind::Slower, sentence::slower(run, effect)),
+        Word::Lower => (Kind::Faster, sentence::faster(run, effect)),
+        Word::NoDifference => (Kind::NoDifference, sentence::no_difference(run, effect)),
+        Word::Undecided => (Kind::Undecided, sentence::undecided(run, effect)),
+    };
+    let sentence = match sentence::reversal(run, effect) {
+        Some(but) => format!("{core}; but {but}."),
+        None => format!("{core}."),
+    };
+    let mut how_sure = sentence::how_sure(run, effect);
+    if matches!(kind, Kind::Slower | Kind::Faster) && run.is_busy() {
+        how_sure += " On a busy machine the effect is stated by the near end of its interval.";
+    }
+    Verdict { kind, sentence, how_sure, busy: None, warnings }
+}
+
+fn warnings(run: &ExperimentRun) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !run.is_restored() {
+        warnings.push(
+            "Not everything was put back: the settings after the experiment differ from those before it; see “What was changed”."
+                .to_string(),
+        );
+    }
+    let rejected = run.n_rejected();
+    if rejected * 4 > run.blocks.len() {
+        let share = percent(rejected as f64 / run.blocks.len() as f64);
+        warnings.push(format!("{share} of the blocks were thrown away; the reasons stand in the block table."));
+    }
+    warnings
+}
+
+fn without_experiment(evidence: &Evidence) -> Verdict {
+    let not_done = evidence.not_done.iter().find(|n| n.step == Step::Experiment);
+    let why = not_done.map_or("it was not asked for".to_string(), |n| n.why.to_string());
+    let as_found = evidence.samples.wakeups.iter().find_map(|s| Some((s, s.latency.p50_ns()?)));
+    let sentence = match as_found {
+        Some((sample, p50_ns)) => format!(
+            "Nothing was proved: no experiment ran ({why}); as found, a {} wake-up takes {} at the median ({} samples), and how much of that is due to idle states this run cannot say.",
+            sample.kind.word(),
+            ns_rough(p50_ns as f64),
+            count(sample.latency.n)
+        ),
+        None => format!(
+            "Nothing was proved: no experiment ran ({why}), so what follows rests on what the machine says about itself."
+        ),
+    };
+    Verdict {
+        kind: Kind::NoExperiment,
+        sentence,
+        how_sure: "Only an experiment that changes the setting and puts it back can tell what the setting costs."
+            .into(),
+        busy: None,
+        warnings: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
