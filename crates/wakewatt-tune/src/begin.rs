@@ -8,10 +8,12 @@ use crate::apply::{ApplyError, Order, Outcome, apply};
 use crate::guard::GuardCommand;
 use crate::hands::Hands;
 use crate::journal::{Owner, STATE_DIR};
-use crate::left;
 use crate::live::ThisMachine;
 use crate::lock::{Lock, LockError};
+use crate::recovery::Manner;
 use crate::session::{Session, SettingSet};
+use crate::sweep::{InTheWay, Sweep};
+use crate::{forget, here, left};
 use std::path::Path;
 use wakewatt_host::store::Disk;
 
@@ -46,11 +48,58 @@ pub fn begin(purpose: &str) -> Result<Tuner, BeginError> {
     }
 }
 
-/// The same for a caller that undoes by itself what was left behind. Waits for whoever has the lock, if told to: at boot
-/// and after a hotplug somebody else may be at work.
-pub fn begin_over_leftovers(purpose: &str, is_waiting: bool) -> Result<Tuner, BeginError> {
+/// Who begins what is to stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// A person, who hears that another wakewatt is at it.
+    Asked,
+    /// The machine, at boot or after a hotplug: somebody else may be at work, and is waited for. Settings of earlier boots
+    /// went with them, so only files are left to remember of those.
+    AtBoot,
+}
+
+/// Begun, with nothing of a killed run in the way.
+pub struct Cleared {
+    /// Who changes settings now.
+    pub tuner: Tuner,
+    /// What was undone before, and what is left that is in nobody's way.
+    pub sweep: Sweep,
+}
+
+/// Nothing was begun.
+#[derive(Debug, thiserror::Error)]
+pub enum ClearError {
+    /// It cannot be.
+    #[error(transparent)]
+    Begin(#[from] BeginError),
+    /// A killed run left something that could not be undone.
+    #[error("nothing is changed: {why}")]
+    InTheWay {
+        /// What was undone all the same, and what is left.
+        sweep: Sweep,
+        /// What it is.
+        why: InTheWay,
+    },
+}
+
+/// The same for settings that are to stay: what killed runs left behind is undone first, under the same lock.
+pub fn clear_and_begin(purpose: &str, when: When) -> Result<Cleared, ClearError> {
     let state_dir = Path::new(STATE_DIR);
-    Tuner::with(purpose, if is_waiting { Lock::wait(state_dir) } else { Lock::take(state_dir) })
+    let lock = match when {
+        When::Asked => Lock::take(state_dir),
+        When::AtBoot => Lock::wait(state_dir),
+    };
+    let tuner = Tuner::with(purpose, lock)?;
+    let not_forgotten = match when {
+        When::Asked => Vec::new(),
+        When::AtBoot => forget::earlier_boots(&Disk, state_dir, &tuner.owner.boot_id),
+    };
+    let mut sweep = here::sweep(Manner { has_lock: true, is_forced: false });
+    sweep.complaints.splice(0..0, not_forgotten.iter().map(ToString::to_string));
+    match sweep.in_the_way() {
+        Some(why) => Err(ClearError::InTheWay { sweep, why }),
+        None => Ok(Cleared { tuner, sweep }),
+    }
 }
 
 /// For what needs no lock, because it writes nothing that could outlive its process: is anything left behind?

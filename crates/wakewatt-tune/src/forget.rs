@@ -5,8 +5,26 @@
 //! Of a file that cannot be read as a journal nothing can be listed; it is named by its file.
 
 use crate::hands::Hands;
-use crate::journal::{Journal, JournalError};
+use crate::journal::{Entry, Journal, JournalError, Phase};
+use std::path::Path;
 use wakewatt_host::store::{self, Store, StoreError};
+
+/// Settings of earlier boots are gone with them: of what was applied then only files and commands are left to remember.
+/// Returns why those that could not be changed were not.
+pub fn earlier_boots(store: &dyn Store, state_dir: &Path, boot_id: &str) -> Vec<JournalError> {
+    let (journals, _) = Journal::all(store, state_dir);
+    let mut failed = Vec::new();
+    for mut journal in journals.into_iter().filter(|j| j.phase == Phase::Applied && !j.is_of_boot(boot_id)) {
+        journal.entries.retain(Entry::is_durable);
+        journal.requests.clear();
+        let done = match journal.entries.is_empty() && journal.commands.is_empty() {
+            true => journal.finish(store),
+            false => journal.save(store),
+        };
+        failed.extend(done.err());
+    }
+    failed
+}
 
 /// What stays changed when this journal is forgotten, one line each; empty when everything is as before.
 pub fn losses(hands: Hands<'_>, journal: &Journal, boot_id: &str) -> Vec<String> {
@@ -52,7 +70,7 @@ pub fn remove(store: &dyn Store, unreadable: &JournalError) -> Result<(), StoreE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
+    use crate::journal::{Draft, Owner};
     use wakewatt_host::simulated::SimulatedMachine;
 
     #[test]
@@ -65,5 +83,30 @@ mod tests {
         assert!(unreadable(&errors, "open").is_none() && unreadable(&errors, "../open/tune-1").is_none());
         remove(&machine, unreadable(&errors, "tune-1").unwrap()).unwrap();
         assert!(unread().len() == 1 && unreadable(&unread(), "tune-2").is_some());
+    }
+
+    #[test]
+    fn of_an_earlier_boot_only_what_outlives_it_is_remembered() {
+        let (machine, state) = (SimulatedMachine::new(""), Path::new("/state"));
+        let entry = |path: &str| -> Entry {
+            serde_json::from_value(serde_json::json!({ "path": path, "before": null, "ours": ["1"] })).unwrap()
+        };
+        let applied = |boot: &str, entries: Vec<Entry>| {
+            let owner = Owner { boot_id: boot.into(), ..Owner::default() };
+            let mut journal =
+                Journal::create(&machine, state, &owner, "tune", Draft { entries, ..Draft::default() }).unwrap();
+            journal.phase = Phase::Applied;
+            journal.save(&machine).unwrap();
+        };
+        applied("boot-1", vec![entry("/sys/x")]);
+        applied("boot-1", vec![entry("/sys/x"), entry("file:/etc/x")]);
+        applied("boot-2", vec![entry("/sys/x")]);
+        assert_eq!(earlier_boots(&machine, state, "boot-2").len(), 0);
+        let left: Vec<Vec<String>> = Journal::all(&machine, state)
+            .0
+            .into_iter()
+            .map(|journal| journal.entries.into_iter().map(|entry| entry.path).collect())
+            .collect();
+        assert_eq!(left, [["file:/etc/x"], ["/sys/x"]]);
     }
 }

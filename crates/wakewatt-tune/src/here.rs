@@ -1,9 +1,10 @@
 //! What is done with journals on the machine this runs on, for whoever talks to people: the sinks are made here.
 
-use crate::journal::{Journal, JournalError, STATE_DIR, boot_id};
+use crate::journal::{Journal, STATE_DIR, boot_id};
 use crate::live::ThisMachine;
-use crate::recovery::{self, Manner, Swept};
+use crate::recovery::{self, Manner};
 use crate::status::{TransactionState, status};
+use crate::sweep::Sweep;
 use crate::undo::UndoReport;
 use crate::{forget, left};
 use std::path::Path;
@@ -11,8 +12,9 @@ use wakewatt_host::clock;
 use wakewatt_host::live::SysrootError;
 
 /// Undoes what is due of all journals.
-pub fn sweep(manner: Manner) -> (Vec<Swept>, Vec<JournalError>) {
-    recovery::sweep(Path::new(STATE_DIR), &boot_id(), clock::boottime_ns(), manner)
+pub fn sweep(manner: Manner) -> Sweep {
+    let (swept, unreadable) = recovery::sweep(Path::new(STATE_DIR), &boot_id(), clock::boottime_ns(), manner);
+    Sweep::of(swept, &unreadable)
 }
 
 /// Undoes one and closes its journal, if nothing is left.

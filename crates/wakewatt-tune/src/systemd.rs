@@ -20,6 +20,13 @@ pub const BOOT_PROFILE: &str = "/etc/wakewatt/boot.toml";
 /// The unit that applies it.
 pub const APPLY_UNIT: &str = "wakewatt-apply.service";
 
+/// Where this program lies.
+pub fn this_program() -> std::io::Result<String> {
+    let text = std::env::current_exe()?.display().to_string();
+    // After an upgrade the kernel marks the old file; the new one lies at the same path.
+    Ok(text.trim_end_matches(" (deleted)").to_string())
+}
+
 /// All of them, for a binary at this path.
 pub fn units(binary: &str) -> Vec<Unit> {
     let start = quoted("", binary);

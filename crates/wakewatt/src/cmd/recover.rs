@@ -11,6 +11,7 @@ use wakewatt_host::store::Disk;
 use wakewatt_tune::journal::{Journal, JournalError, Phase, STATE_DIR};
 use wakewatt_tune::lock::{Lock, LockError};
 use wakewatt_tune::recovery::Manner;
+use wakewatt_tune::sweep::SweepEnd;
 use wakewatt_tune::{forget, here, watch};
 
 pub fn run(args: &RecoverArgs) -> Result<Code> {
@@ -27,17 +28,17 @@ pub fn run(args: &RecoverArgs) -> Result<Code> {
         return Ok(Code::Fine);
     }
     let lock = lock();
-    let swept = sweep(Manner { has_lock: lock.is_some(), is_forced: args.force });
+    let swept = here::sweep(Manner { has_lock: lock.is_some(), is_forced: args.force });
+    swept.complaints.iter().for_each(|line| output::complain(line));
     let mut telling = Telling::default();
-    if swept.lines.is_empty() && swept.code() == Code::Fine {
+    if swept.lines.is_empty() && swept.end() == SweepEnd::Settled {
         telling.line("Nothing to recover any more: it was undone meanwhile.");
     }
     swept.lines.iter().for_each(|line| telling.line(line));
-    let code = swept.code();
-    let outcome = match code {
-        Code::Fine => "all settings are put back",
-        Code::BadFile => "all settings are put back; a journal is left",
-        _ => "not everything is put back",
+    let (code, outcome) = match swept.end() {
+        SweepEnd::Settled => (Code::Fine, "all settings are put back"),
+        SweepEnd::JournalLeft => (Code::BadFile, "all settings are put back; a journal is left"),
+        SweepEnd::NotRestored => (Code::NotRestored, "not everything is put back"),
     };
     Ok(telling.end(code, outcome))
 }
@@ -53,59 +54,6 @@ fn lock() -> Option<Lock> {
         other => other,
     };
     taken.map_err(|error| output::complain(&format!("{error}; settings are put back without it"))).ok()
-}
-
-/// What a sweep came to.
-#[derive(Debug, Default)]
-pub struct Swept {
-    /// What was done, line by line.
-    pub lines: Vec<String>,
-    /// Something stands changed, or a journal cannot be read that may name it.
-    is_left: bool,
-    /// Something is out of reach.
-    is_away: bool,
-    /// A journal could not be removed.
-    is_journal_left: bool,
-}
-
-impl Swept {
-    /// As an exit code.
-    pub fn code(&self) -> Code {
-        match (self.is_left || self.is_away, self.is_journal_left) {
-            (true, _) => Code::NotRestored,
-            (false, true) => Code::BadFile,
-            (false, false) => Code::Fine,
-        }
-    }
-    /// Why nothing new may be begun: what was left would be taken for what was there before. What is out of reach is in
-    /// nobody's way.
-    pub fn in_the_way(&self) -> Option<(Code, &'static str)> {
-        if self.is_left {
-            let why = "an earlier run is not undone yet; see wakewatt recover and wakewatt tune status, and for what \
-                       can never be undone wakewatt recover --forget";
-            return Some((Code::NotRestored, why));
-        }
-        let why = "an earlier run is undone, but its journal is still there and would be undone again later";
-        self.is_journal_left.then_some((Code::BadFile, why))
-    }
-}
-
-/// Undoes what is due. What is left is complained about.
-pub fn sweep(manner: Manner) -> Swept {
-    let (swept, unreadable) = here::sweep(manner);
-    let mut end = Swept { is_left: !unreadable.is_empty(), ..Swept::default() };
-    unreadable.iter().for_each(|error| output::complain(&error.to_string()));
-    for one in swept {
-        end.lines.push(format!("{}: {}", one.what, one.why));
-        end.is_left |= one.is_doubtful;
-        let Some(report) = one.report else { continue };
-        end.lines.extend(report.entries.iter().map(|(path, result)| format!("{path}: {result}")));
-        end.is_left |= !report.is_settled();
-        end.is_away |= !report.is_complete();
-        end.is_journal_left |= report.kept_journal.is_some();
-        report.remains().iter().for_each(|line| output::complain(line));
-    }
-    end
 }
 
 /// Gives a journal up: shows what that loses, and does it only when told so again.

@@ -23,6 +23,7 @@ use wakewatt_host::{clock, detached};
 use wakewatt_lab::context::Unheard;
 use wakewatt_lab::pick;
 use wakewatt_lab::survey::{OneWakeup, one_wakeup};
+use wakewatt_tune::systemd;
 
 /// Gap between two wake-ups of the guard, and how long it measures.
 const GAP_NS: u64 = 1_000_000;
@@ -150,7 +151,7 @@ pub(super) fn wakeups(interrupt: &Interrupt) -> Result<WakeupSample, String> {
 
 /// Starts the process that undoes this journal when nobody confirms it; it outlives this one.
 pub(super) fn wait_for_confirmation(journal: &Path) -> Result<(), String> {
-    let program = super::units::binary().map_err(|e| e.to_string())?;
+    let program = systemd::this_program().map_err(|e| e.to_string())?;
     let argv = [program.as_str(), "guard", "--confirm", &journal.display().to_string()].map(str::to_string);
     // One of an earlier transaction may still be asleep under its name.
     let unit = format!("wakewatt-confirm-{}-{}", std::process::id(), clock::boottime_ns());

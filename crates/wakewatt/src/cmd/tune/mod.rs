@@ -1,5 +1,6 @@
 //! `wakewatt tune`: settings as a plan. One file per verb; this one gathers what the user wants from profile and options.
 
+mod applied;
 mod apply;
 mod guard;
 mod knobs;
@@ -8,7 +9,7 @@ mod status;
 mod undo;
 mod units;
 
-pub use apply::Applied;
+pub use applied::Applied;
 pub use knobs::Knobs;
 pub use status::Statuses;
 
@@ -18,10 +19,10 @@ use crate::output::Colour;
 use crate::trusted::{self, Use};
 use anyhow::Result;
 use std::path::Path;
-use wakewatt_core::source::Source;
 use wakewatt_host::input;
 use wakewatt_host::store::Disk;
-use wakewatt_tune::boot::{self, Argument, BootError, BootPlan, parameters};
+use wakewatt_tune::asked::Asked;
+use wakewatt_tune::boot::{Argument, parameters};
 use wakewatt_tune::journal::{Journal, STATE_DIR};
 use wakewatt_tune::lock::{Lock, LockError};
 use wakewatt_tune::profile::{self, Profile, budget};
@@ -41,90 +42,60 @@ pub fn run(args: &TuneArgs, colour: Colour) -> Result<Code> {
     }
 }
 
-/// What the user wants, gathered.
-struct Requested {
-    /// In a few words, for the journal.
-    purpose: String,
-    /// The settings.
-    requests: Vec<Request>,
-    /// Kernel parameters for the next boots.
-    arguments: Vec<Argument>,
-}
-
-impl Requested {
-    fn gather(wanted: &Wanted, used: Use) -> Result<Requested> {
-        let usage = |why: String| Failure::error(Code::Usage, why);
-        let scope = wanted.scope();
-        let mut words = Vec::new();
-        let mut requests = Vec::new();
-        let mut texts = wanted.boot_arg.clone();
-        if let Some(name) = &wanted.profile {
-            let mut profile = read_profile(name, used)?;
-            if scope != Place::Everywhere && profile.scope == Place::Everywhere {
-                profile.scope = scope.clone();
-                profile
-                    .requests
-                    .iter_mut()
-                    .filter(|r| r.place == Place::Everywhere)
-                    .for_each(|r| r.place = scope.clone());
-            }
-            if wanted.max_latency.is_some() {
-                profile.max_latency = None;
-            }
-            words.push(format!("profile {}", if profile.name.is_empty() { name } else { &profile.name }));
-            requests.extend(profile.all_requests());
-            texts.extend(profile.boot_arguments);
+/// What the user wants, gathered from profile and options.
+fn gather(wanted: &Wanted, used: Use) -> Result<Asked> {
+    let usage = |why: String| Failure::error(Code::Usage, why);
+    let scope = wanted.scope();
+    let mut words = Vec::new();
+    let mut requests = Vec::new();
+    let mut texts = wanted.boot_arg.clone();
+    if let Some(name) = &wanted.profile {
+        let mut profile = read_profile(name, used)?;
+        if scope != Place::Everywhere && profile.scope == Place::Everywhere {
+            profile.scope = scope.clone();
+            profile.requests.iter_mut().filter(|r| r.place == Place::Everywhere).for_each(|r| r.place = scope.clone());
         }
-        if let Some(limit) = wanted.max_latency {
-            words.push(format!("latency budget {limit}"));
-            requests.push(budget(limit, &scope));
+        if wanted.max_latency.is_some() {
+            profile.max_latency = None;
         }
-        for request in &wanted.set {
-            let mut request = request.clone();
-            if request.place == Place::Everywhere {
-                request.place = scope.clone();
-            }
-            words.push(request.to_string());
-            // What is said by hand overrules the profile.
-            requests.retain(|r: &Request| r.name != request.name || r.place != request.place);
-            requests.push(request);
-        }
-        let mut arguments = Vec::new();
-        for text in &texts {
-            arguments.push(Argument::parse(text).map_err(|e| usage(e.to_string()))?);
-            words.push(text.clone());
-        }
-        parameters::allow(&arguments, wanted.any_boot_argument)
-            .map_err(|e| Failure::error(Code::Refused, format!("nothing is changed: {e}")))?;
-        for strange in parameters::unknown(&arguments) {
-            crate::output::complain(&format!(
-                "WARNING: --any-boot-argument: {strange} is not a kernel parameter wakewatt knows; every next boot would have it"
-            ));
-        }
-        if requests.is_empty() && arguments.is_empty() {
-            let names: Vec<&str> = profile::SHIPPED.iter().map(|(n, _)| *n).collect();
-            return Err(usage(format!(
-                "say what is wanted: a profile ({}), --max-latency, --set or --boot-arg",
-                names.join(", ")
-            )));
-        }
-        Ok(Requested { purpose: words.join(", "), requests, arguments })
+        words.push(format!("profile {}", if profile.name.is_empty() { name } else { &profile.name }));
+        requests.extend(profile.all_requests());
+        texts.extend(profile.boot_arguments);
     }
-
-    /// The boot plan, where kernel parameters are wanted; with the loader and what says that it is this one. `held` are
-    /// those of earlier transactions: a loader writes all of ours, so they are wanted still, unless overruled.
-    fn boot(&self, source: &dyn Source, held: &[Argument]) -> Option<Result<(BootPlan, String), BootError>> {
-        if self.arguments.is_empty() {
-            return None;
-        }
-        let is_overruled = |old: &&Argument| self.arguments.iter().any(|new| new.has_name(old.key()));
-        let mut all: Vec<Argument> = held.iter().filter(|old| !is_overruled(old)).cloned().collect();
-        all.extend(self.arguments.iter().cloned());
-        Some(boot::choose(source).and_then(|(loader, because)| {
-            let plan = loader.plan(source, &all)?;
-            Ok((plan, format!("{} ({because})", loader.about().title)))
-        }))
+    if let Some(limit) = wanted.max_latency {
+        words.push(format!("latency budget {limit}"));
+        requests.push(budget(limit, &scope));
     }
+    for request in &wanted.set {
+        let mut request = request.clone();
+        if request.place == Place::Everywhere {
+            request.place = scope.clone();
+        }
+        words.push(request.to_string());
+        // What is said by hand overrules the profile.
+        requests.retain(|r: &Request| r.name != request.name || r.place != request.place);
+        requests.push(request);
+    }
+    let mut arguments = Vec::new();
+    for text in &texts {
+        arguments.push(Argument::parse(text).map_err(|e| usage(e.to_string()))?);
+        words.push(text.clone());
+    }
+    parameters::allow(&arguments, wanted.any_boot_argument)
+        .map_err(|e| Failure::error(Code::Refused, format!("nothing is changed: {e}")))?;
+    for strange in parameters::unknown(&arguments) {
+        crate::output::complain(&format!(
+            "WARNING: --any-boot-argument: {strange} is not a kernel parameter wakewatt knows; every next boot would have it"
+        ));
+    }
+    if requests.is_empty() && arguments.is_empty() {
+        let names: Vec<&str> = profile::SHIPPED.iter().map(|(n, _)| *n).collect();
+        return Err(usage(format!(
+            "say what is wanted: a profile ({}), --max-latency, --set or --boot-arg",
+            names.join(", ")
+        )));
+    }
+    Ok(Asked { purpose: words.join(", "), requests, arguments })
 }
 
 /// A shipped profile, or a file. What holds a slash or ends in .toml is a file.

@@ -1,6 +1,6 @@
 //! `wakewatt tune plan`: what would change. Reads only, so it also works for a recorded host.
 
-use super::Requested;
+use super::gather;
 use crate::cli::tune::PlanArgs;
 use crate::exit::Code;
 use crate::output::{self, Colour};
@@ -17,7 +17,7 @@ use wakewatt_tune::resolve::Change;
 
 /// Runs it.
 pub(super) fn run(args: &PlanArgs, colour: Colour) -> Result<Code> {
-    let requested = Requested::gather(&args.wanted, Use::Looking)?;
+    let requested = gather(&args.wanted, Use::Looking)?;
     let source = crate::cmd::open(&args.from)?;
     let host = Host::read(&*source);
     // A recorded host's own transactions are not in its recording.

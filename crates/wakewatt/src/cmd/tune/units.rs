@@ -10,7 +10,7 @@ use wakewatt_tune::systemd;
 
 /// Runs it.
 pub(super) fn run(args: &UnitsArgs) -> Result<Code> {
-    let program = binary()?;
+    let program = systemd::this_program().context("cannot find the path of this program")?;
     let units = systemd::units(&program);
     if let Some(root) = &args.write {
         let refuse = |why: String| Failure::error(Code::Refused, format!("nothing is written: {why}"));
@@ -44,12 +44,4 @@ pub(super) fn run(args: &UnitsArgs) -> Result<Code> {
     }
     output::print(&out)?;
     Ok(Code::Fine)
-}
-
-/// Where this program lies.
-pub(super) fn binary() -> Result<String> {
-    let path = std::env::current_exe().context("cannot find the path of this program")?;
-    let text = path.display().to_string();
-    // After an upgrade the kernel marks the old file; the new one lies at the same path.
-    Ok(text.trim_end_matches(" (deleted)").to_string())
 }
