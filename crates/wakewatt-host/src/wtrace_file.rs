@@ -3,7 +3,7 @@
 //! A write that fails (disk full, quota, an error of the device) is cut back to the last whole block, so what was recorded
 //! before stays a complete file. Nothing is overwritten unless asked for. The core crate knows what the bytes mean.
 
-use crate::place::Place;
+use crate::place::FilePlace;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -65,7 +65,7 @@ pub struct WtraceFile<M: Medium = File> {
 impl WtraceFile<File> {
     /// A new file; an existing one only when forced.
     pub fn create(path: &Path, is_forced: bool, max_bytes: u64) -> io::Result<WtraceFile> {
-        let place = Place::of(path)?;
+        let place = FilePlace::of(path)?;
         // Truncated only once it is ours: another recorder may be writing to it.
         let mut file = if is_forced && place.exists() { place.existing()? } else { place.create_new()? };
         lock(&file)?;
@@ -77,7 +77,7 @@ impl WtraceFile<File> {
 
     /// An existing file, to be continued at the end of its good part.
     pub fn resume(path: &Path, good_bytes: u64, max_bytes: u64) -> io::Result<WtraceFile> {
-        let file = Place::of(path)?.existing()?;
+        let file = FilePlace::of(path)?.existing()?;
         lock(&file)?;
         let mut file = WtraceFile::over(file, path, good_bytes, max_bytes);
         file.medium.cut(good_bytes)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::energy::EnergySample;
 use wakewatt_host::live::Live;
-use wakewatt_host::power::{self, Found, Machine, Recorder, Wanted};
+use wakewatt_host::power::{self, Found, Machine, MetersWanted, Recorder};
 
 /// How long meters are looked at to see which work.
 pub const LOOK: Duration = Duration::from_millis(1100);
@@ -20,7 +20,7 @@ const LEAST_INTERVAL_NS: u64 = 1_000_000;
 /// Which, and how often.
 #[derive(Clone, Default)]
 pub struct Meters {
-    wanted: Wanted,
+    wanted: MetersWanted,
     only: Vec<String>,
     preferred: Vec<String>,
     interval_ns: u64,
@@ -39,13 +39,17 @@ impl Meters {
     }
 
     /// Those wanted (only these, if any are named), of which the preferred are quoted first.
-    pub fn new(wanted: Wanted, only: &[String], preferred: &[String], interval_ns: u64) -> Meters {
+    pub fn new(wanted: MetersWanted, only: &[String], preferred: &[String], interval_ns: u64) -> Meters {
         Meters { wanted, only: only.into(), preferred: preferred.into(), interval_ns, ..Meters::default() }
     }
 
     /// All that this machine has, read once a second; none that somebody would have to name.
     pub fn of_this_machine() -> Meters {
-        let wanted = Wanted { machine: Some(Arc::new(Live::this_machine())), has_devices: true, ..Wanted::default() };
+        let wanted = MetersWanted {
+            machine: Some(Arc::new(Live::this_machine())),
+            has_devices: true,
+            ..MetersWanted::default()
+        };
         Meters::new(wanted, &[], &[], INTERVAL_NS)
     }
 
@@ -56,7 +60,7 @@ impl Meters {
 
     /// What may be asked about a machine elsewhere: this one's meters say nothing about it, only those that were named do.
     pub fn elsewhere(&self) -> Option<Meters> {
-        let wanted = Wanted { machine: None, has_devices: false, ..self.wanted.clone() };
+        let wanted = MetersWanted { machine: None, has_devices: false, ..self.wanted.clone() };
         let only = self.preferred.clone();
         (!only.is_empty()).then(|| Meters { wanted, only, is_elsewhere: true, ..self.clone() })
     }
@@ -127,7 +131,7 @@ mod tests {
 
     #[test]
     fn only_what_works_is_read_again() {
-        let mut meters = Meters::new(Wanted::default(), &[], &[], 1_000_000_000);
+        let mut meters = Meters::new(MetersWanted::default(), &[], &[], 1_000_000_000);
         let silent = |name, why| MeterSample::unavailable(name, why);
         let not_asked = MeterGap::NotAskedFor("--redfish URL".into());
         let both = vec![silent("ipmi", "no BMC".into()), silent("redfish", not_asked)];

@@ -3,7 +3,7 @@
 //! Every setting is looked at, also after a reboot (which resets what is not in a file) and on CPUs that came online
 //! later: the requests are resolved again, and a place that the journal does not know is reported as not set.
 
-use crate::boot::check::{BootVerdict, Check, Wanted, check};
+use crate::boot::check::{BootVerdict, BootWanted, Check, check};
 use crate::hands::Hands;
 use crate::journal::{Entry, Journal, OwnerNow, Phase};
 use crate::knob::{Host, Kept};
@@ -198,7 +198,7 @@ fn boot(hands: Hands<'_>, journal: &Journal, boot_id: &str, kernel_log: Option<&
         state.waits_for_boot = journal.arguments.iter().map(ToString::to_string).collect();
         return;
     }
-    let wanted = Wanted { arguments: journal.arguments.clone(), planned_in_boot: Some(journal.boot_id.clone()) };
+    let wanted = BootWanted { arguments: journal.arguments.clone(), planned_in_boot: Some(journal.boot_id.clone()) };
     state.boot_checks = check(hands.source, kernel_log, &wanted);
 }
 

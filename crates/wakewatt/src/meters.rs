@@ -8,7 +8,7 @@ use std::sync::Arc;
 use wakewatt_host::live::Live;
 use wakewatt_host::power::prometheus::Query;
 use wakewatt_host::power::redfish::Account;
-use wakewatt_host::power::{self, Machine, Trust, Wanted};
+use wakewatt_host::power::{self, Machine, MetersWanted, Trust};
 use wakewatt_host::secret::Secret;
 use wakewatt_lab::meters::{INTERVAL_NS, Meters};
 
@@ -22,7 +22,7 @@ pub(crate) fn meters(args: &MeterArgs) -> Result<Meters> {
 }
 
 /// What the command line says about meters, and those it names, which are quoted before others.
-pub(crate) fn wanted(args: &MeterArgs) -> Result<(Wanted, Vec<String>)> {
+pub(crate) fn wanted(args: &MeterArgs) -> Result<(MetersWanted, Vec<String>)> {
     let machine: Machine = Arc::new(Live::this_machine());
     let named = [
         (!args.redfish.is_empty(), power::redfish::NAME),
@@ -31,7 +31,7 @@ pub(crate) fn wanted(args: &MeterArgs) -> Result<(Wanted, Vec<String>)> {
     ];
     let named = named.into_iter().filter(|(is_named, _)| *is_named).map(|(_, name)| name.to_string());
     let preferred: Vec<String> = args.meter.iter().cloned().chain(named).collect();
-    let wanted = Wanted {
+    let wanted = MetersWanted {
         machine: Some(machine),
         has_devices: true,
         command: args.meter_cmd.clone(),

@@ -20,7 +20,7 @@ mod tests;
 
 pub use draft::Draft;
 pub use folder::Folder;
-pub use target::Place;
+pub use target::FilePlace;
 
 use rustix::io::Errno;
 use std::io;
@@ -110,7 +110,7 @@ impl From<PlaceError> for io::Error {
 
 /// Writes a file whole or not at all.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
-    Place::of(path)?.write(bytes)
+    FilePlace::of(path)?.write(bytes)
 }
 
 fn shown(path: &Path) -> String {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// A place that was found fit to be written to.
 #[derive(Debug)]
-pub struct Place {
+pub struct FilePlace {
     path: PathBuf,
     target: Target,
 }
@@ -31,26 +31,26 @@ enum Target {
 
 impl Folder {
     /// A file in it.
-    pub fn place(&self, name: &str) -> Result<Place, PlaceError> {
-        Place::in_folder(self.again()?, OsStr::new(name), &self.path().join(name))
+    pub fn place(&self, name: &str) -> Result<FilePlace, PlaceError> {
+        FilePlace::in_folder(self.again()?, OsStr::new(name), &self.path().join(name))
     }
 }
 
-impl Place {
+impl FilePlace {
     /// Looks at it; nothing is made yet.
-    pub fn of(path: &Path) -> Result<Place, PlaceError> {
-        Place::of_as(path, Who::caller())
+    pub fn of(path: &Path) -> Result<FilePlace, PlaceError> {
+        FilePlace::of_as(path, Who::caller())
     }
 
-    pub(super) fn of_as(path: &Path, who: Who) -> Result<Place, PlaceError> {
+    pub(super) fn of_as(path: &Path, who: Who) -> Result<FilePlace, PlaceError> {
         if let Some(open) = descriptor(path, path)? {
-            return Ok(Place { path: path.into(), target: Target::Open(open) });
+            return Ok(FilePlace { path: path.into(), target: Target::Open(open) });
         }
         let (parent, name) = split(path, path)?;
-        Place::in_folder(Folder::open_as(parent, path, who)?, name, path)
+        FilePlace::in_folder(Folder::open_as(parent, path, who)?, name, path)
     }
 
-    pub(super) fn in_folder(folder: Folder, name: &OsStr, path: &Path) -> Result<Place, PlaceError> {
+    pub(super) fn in_folder(folder: Folder, name: &OsStr, path: &Path) -> Result<FilePlace, PlaceError> {
         let (mut folder, mut name, mut n_links) = (folder, name.to_os_string(), 0);
         let fail = |e: Errno| PlaceError::system(path, "look at it", e);
         loop {
@@ -79,7 +79,7 @@ impl Place {
                     let text = readlinkat(&folder.fd, &name, Vec::new()).map_err(fail)?;
                     let text = Path::new(OsStr::from_bytes(text.as_bytes())).to_path_buf();
                     if let Some(open) = descriptor(&text, path)? {
-                        return Ok(Place { path: path.into(), target: Target::Open(open) });
+                        return Ok(FilePlace { path: path.into(), target: Target::Open(open) });
                     }
                     let (parent, last) = split(&text, path)?;
                     (folder, name) = (folder.open_from(parent, path)?, last.to_os_string());
@@ -90,13 +90,13 @@ impl Place {
                 FileType::Fifo | FileType::CharacterDevice => {
                     accessat(&folder.fd, &name, Access::WRITE_OK, AtFlags::EACCESS)
                         .map_err(|e| PlaceError::system(path, "write to it", e))?;
-                    return Ok(Place { path: path.into(), target: Target::Stream(folder, name) });
+                    return Ok(FilePlace { path: path.into(), target: Target::Stream(folder, name) });
                 }
                 _ => return Err(PlaceError::NotAFile { path: shown(path) }),
             }
         }
         folder.probe(path)?;
-        Ok(Place { path: path.into(), target: Target::Name(folder, name) })
+        Ok(FilePlace { path: path.into(), target: Target::Name(folder, name) })
     }
 
     /// As it was named.

@@ -52,7 +52,7 @@ fn secret_and_folder() -> (tempfile::TempDir, PathBuf, PathBuf) {
 }
 
 fn write_as(path: &Path, who: Who) -> Result<(), PlaceError> {
-    Place::of_as(path, who)?.write(b"report")
+    FilePlace::of_as(path, who)?.write(b"report")
 }
 
 #[test]
@@ -129,12 +129,12 @@ fn a_hard_link_keeps_the_old_content_and_is_never_written_into() {
     let (_dir, secret, folder) = secret_and_folder();
     let page = folder.join("page");
     fs::hard_link(&secret, &page).unwrap();
-    assert!(matches!(Place::of(&page).unwrap().existing().unwrap_err(), PlaceError::ForeignFile { .. }));
+    assert!(matches!(FilePlace::of(&page).unwrap().existing().unwrap_err(), PlaceError::ForeignFile { .. }));
     write(&page, b"report").unwrap();
     assert_eq!(fs::read_to_string(&secret).unwrap(), "secret");
     assert_eq!((fs::read_to_string(&page).unwrap().as_str(), mode(&page)), ("report", 0o600));
     let who = give_away(&[&page]);
-    assert!(matches!(Place::of_as(&page, who).unwrap().existing().unwrap_err(), PlaceError::ForeignFile { .. }));
+    assert!(matches!(FilePlace::of_as(&page, who).unwrap().existing().unwrap_err(), PlaceError::ForeignFile { .. }));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_temporary_file_is_private_unforeseeable_and_gone_when_it_is_given_up() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     write(&file, b"old").unwrap();
-    let place = Place::of(&file).unwrap();
+    let place = FilePlace::of(&file).unwrap();
     let first = {
         let mut draft = place.draft().unwrap().unwrap();
         draft.file().write_all(b"half").unwrap();
@@ -161,14 +161,14 @@ fn a_temporary_file_is_private_unforeseeable_and_gone_when_it_is_given_up() {
 #[test]
 fn the_folder_that_was_looked_at_is_the_one_that_is_written_to() {
     let (_dir, secret, folder) = secret_and_folder();
-    let place = Place::of(&folder.join("page")).unwrap();
+    let place = FilePlace::of(&folder.join("page")).unwrap();
     let moved = folder.with_file_name("moved");
     fs::rename(&folder, &moved).unwrap();
     symlink(secret.parent().unwrap(), &folder).unwrap();
     place.write(b"report").unwrap();
     assert_eq!(fs::read_to_string(moved.join("page")).unwrap(), "report");
     // A link laid meanwhile is replaced, not followed.
-    let place = Place::of(&moved.join("late")).unwrap();
+    let place = FilePlace::of(&moved.join("late")).unwrap();
     symlink(&secret, moved.join("late")).unwrap();
     place.write(b"report").unwrap();
     assert_eq!(fs::read_to_string(&secret).unwrap(), "secret");
@@ -182,7 +182,7 @@ fn devices_pipes_and_descriptors_are_written_to_and_stay() {
     assert_eq!(full.kind(), io::ErrorKind::StorageFull, "{full}");
     let pipe = dir.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
-    let place = Place::of(&pipe).unwrap();
+    let place = FilePlace::of(&pipe).unwrap();
     assert!(place.existing().is_err(), "nobody reads");
     let reader = std::thread::spawn({
         let pipe = pipe.clone();
@@ -191,7 +191,7 @@ fn devices_pipes_and_descriptors_are_written_to_and_stay() {
     place.write(b"through").unwrap();
     assert_eq!(reader.join().unwrap(), b"through");
     let who = give_away(&[&pipe]);
-    assert!(matches!(Place::of_as(&pipe, who).unwrap_err(), PlaceError::ForeignTarget { .. }));
+    assert!(matches!(FilePlace::of_as(&pipe, who).unwrap_err(), PlaceError::ForeignTarget { .. }));
     // As the shell leaves it after `>> file`.
     let mut open = fs::File::create(dir.path().join("log")).unwrap();
     open.write_all(b"head ").unwrap();
@@ -204,14 +204,14 @@ fn devices_pipes_and_descriptors_are_written_to_and_stay() {
 fn what_cannot_be_written_is_said_before() {
     let dir = tempfile::tempdir().unwrap();
     for folder in [dir.path().to_path_buf(), dir.path().join("."), PathBuf::from("/"), PathBuf::from("..")] {
-        assert!(matches!(Place::of(&folder).unwrap_err(), PlaceError::IsFolder { .. }), "{}", folder.display());
+        assert!(matches!(FilePlace::of(&folder).unwrap_err(), PlaceError::IsFolder { .. }), "{}", folder.display());
     }
-    assert!(matches!(Place::of(&dir.path().join("new/")).unwrap_err(), PlaceError::IsFolder { .. }));
+    assert!(matches!(FilePlace::of(&dir.path().join("new/")).unwrap_err(), PlaceError::IsFolder { .. }));
     let _listener = std::os::unix::net::UnixListener::bind(dir.path().join("socket")).unwrap();
-    assert!(matches!(Place::of(&dir.path().join("socket")).unwrap_err(), PlaceError::NotAFile { .. }));
+    assert!(matches!(FilePlace::of(&dir.path().join("socket")).unwrap_err(), PlaceError::NotAFile { .. }));
     // Nobody can make files there, root included.
     for file in ["/proc/wakewatt.html", "/proc/none/wakewatt.html", "/dev/null/x"] {
-        let refused = Place::of(Path::new(file)).unwrap_err().to_string();
+        let refused = FilePlace::of(Path::new(file)).unwrap_err().to_string();
         assert!(refused.starts_with(file) && refused.contains("name another place"), "{refused}");
     }
     assert!(Folder::check(Path::new("/proc/none/deeper")).is_err());
@@ -219,6 +219,6 @@ fn what_cannot_be_written_is_said_before() {
     assert!(!dir.path().join("a").exists());
     Folder::make(&dir.path().join("a/b")).unwrap().place("x").unwrap().write(b"x").unwrap();
     assert_eq!(fs::read_to_string(dir.path().join("a/b/x")).unwrap(), "x");
-    let evil = Place::of(Path::new("/proc/a\u{1b}[2J\u{202e}b")).unwrap_err().to_string();
+    let evil = FilePlace::of(Path::new("/proc/a\u{1b}[2J\u{202e}b")).unwrap_err().to_string();
     assert!(evil.contains("\\x1b[2J\\u{202e}b") && !evil.contains('\u{1b}'), "{evil}");
 }

@@ -5,7 +5,7 @@
 //! covers only the user knows, so it is shown as the machine ("system") and the output names the command.
 
 use super::subprocess::{MAX_LINES, Next, Program};
-use super::{Meter, Say, Wanted};
+use super::{Meter, MetersWanted, Say};
 use crate::clock::monotonic_ns;
 use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
@@ -22,7 +22,7 @@ struct UserCommand {
 }
 
 /// Takes the command; whether it works its first reading tells.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
+pub fn find(wanted: &MetersWanted) -> Result<Box<dyn Meter>, MeterGap> {
     let text = wanted.command.clone().ok_or_else(|| MeterGap::NotAskedFor("--meter-cmd CMD".into()))?;
     Ok(Box::new(UserCommand { text, program: None }))
 }

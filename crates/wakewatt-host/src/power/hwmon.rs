@@ -6,7 +6,7 @@
 //! package. The same label `pin` is the wall on a power supply and 12 V on a voltage regulator, so only the drivers of
 //! supplies count as wall; all others are shown and never added. Energy goes before power where a chip has both.
 
-use super::{Machine, Meter, Say, Wanted, number_in, stamped};
+use super::{Machine, Meter, MetersWanted, Say, number_in, stamped};
 use wakewatt_core::facts::sensors::{Chip, Sensors};
 use wakewatt_core::facts::{Cpus, Domain};
 use wakewatt_core::samples::energy::MeterGap;
@@ -28,7 +28,7 @@ struct Hwmon {
 }
 
 /// Finds the channels.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
+pub fn find(wanted: &MetersWanted) -> Result<Box<dyn Meter>, MeterGap> {
     let machine = super::machine(wanted)?;
     let sensors = Sensors::read(machine.as_ref(), &Cpus::default());
     let channels: Vec<Channel> = sensors.chips.iter().flat_map(of_chip).collect();

@@ -5,7 +5,7 @@
 //! `ipmi_devintf` may be missing, and that is said. A KCS interface is polled by a kernel thread for milliseconds per
 //! request, so readings cost CPU time; BMCs average over seconds. Bytes: `core/src/samples/meters/dcmi.rs`.
 
-use super::{Meter, Say, Wanted, stamped};
+use super::{Meter, MetersWanted, Say, stamped};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -74,7 +74,7 @@ struct Ipmi {
 }
 
 /// Opens the device and asks once: a BMC without DCMI is no meter.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
+pub fn find(wanted: &MetersWanted) -> Result<Box<dyn Meter>, MeterGap> {
     if !wanted.has_devices {
         return Err(MeterGap::NotAskedFor(String::new()));
     }

@@ -57,7 +57,7 @@ pub trait Meter: Send {
 
 /// Where to look.
 #[derive(Clone, Default)]
-pub struct Wanted {
+pub struct MetersWanted {
     /// The machine; none: no meter in files is looked for.
     pub machine: Option<Machine>,
     /// A command that prints watts.
@@ -78,7 +78,7 @@ pub struct Wanted {
 pub struct Kind {
     pub name: &'static str,
     /// Finds it, or says why there is none.
-    pub find: fn(&Wanted) -> Result<Box<dyn Meter>, MeterGap>,
+    pub find: fn(&MetersWanted) -> Result<Box<dyn Meter>, MeterGap>,
 }
 
 /// Every kind, in the order in which they are chosen.
@@ -97,12 +97,12 @@ pub const METERS: &[Kind] = &[
 pub type Found = (&'static str, Result<Box<dyn Meter>, MeterGap>);
 
 /// Looks for all kinds, or only for those named.
-pub fn find(wanted: &Wanted, only: &[String]) -> Vec<Found> {
+pub fn find(wanted: &MetersWanted, only: &[String]) -> Vec<Found> {
     let is_asked = |kind: &&Kind| only.is_empty() || only.iter().any(|name| name == kind.name);
     METERS.iter().filter(is_asked).map(|kind| (kind.name, (kind.find)(wanted))).collect()
 }
 
-fn machine(wanted: &Wanted) -> Result<Machine, String> {
+fn machine(wanted: &MetersWanted) -> Result<Machine, String> {
     wanted.machine.clone().ok_or_else(|| "this is not a live machine".into())
 }
 

@@ -5,7 +5,7 @@
 //! idle card are a little high). Decoding: `core/src/samples/meters/nvidia.rs`. Cards are never the machine's watts.
 
 use super::subprocess::{Next, Program};
-use super::{Meter, Say, Wanted, stamped};
+use super::{Meter, MetersWanted, Say, stamped};
 use crate::clock::monotonic_ns;
 use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
@@ -21,7 +21,7 @@ struct Nvml {
     cards: Vec<Card>,
 }
 
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
+pub fn find(wanted: &MetersWanted) -> Result<Box<dyn Meter>, MeterGap> {
     let program = wanted.nvidia_smi.clone().unwrap_or_else(|| "nvidia-smi".into());
     let cards = ask(&program)?;
     if cards.is_empty() { Err("nvidia-smi lists no card".into()) } else { Ok(Box::new(Nvml { program, cards })) }

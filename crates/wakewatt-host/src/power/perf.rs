@@ -5,7 +5,7 @@
 //! extends the hardware's 32 bits, so counts do not wrap. A guest may offer `energy-psys` that counts nothing: its
 //! readings tell. It is the same hardware as powercap: never added to it.
 
-use super::{Machine, Meter, Say, Wanted, stamped};
+use super::{Machine, Meter, MetersWanted, Say, stamped};
 use crate::ipi::RemoteCounter;
 use wakewatt_core::facts::power::Power;
 use wakewatt_core::facts::{Cpus, Domain};
@@ -32,7 +32,7 @@ struct Perf {
 }
 
 /// Opens every event on every CPU of the mask.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
+pub fn find(wanted: &MetersWanted) -> Result<Box<dyn Meter>, MeterGap> {
     let machine = super::machine(wanted)?;
     let mut out = Perf { events: Vec::new() };
     let mut why = None;

@@ -6,7 +6,7 @@
 //! out where the first one is there. Files are root's since PLATYPUS (CVE-2020-8694). RAPL leaves out power supply, fans
 //! and disks: a machine of 34 W at the wall was 12 to 15 W here (scaphandre issue 241).
 
-use super::{Machine, Meter, Say, Wanted, number_in, stamped};
+use super::{Machine, Meter, MetersWanted, Say, number_in, stamped};
 use wakewatt_core::facts::power::{Power, Zone};
 use wakewatt_core::facts::{Cpus, Domain};
 use wakewatt_core::samples::energy::MeterGap;
@@ -22,7 +22,7 @@ struct Powercap {
 }
 
 /// Finds the zones.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
+pub fn find(wanted: &MetersWanted) -> Result<Box<dyn Meter>, MeterGap> {
     let machine = super::machine(wanted)?;
     let power = Power::read(machine.as_ref(), &Cpus::default());
     if power.is_masked() {

@@ -5,7 +5,7 @@
 //! which shows as equal readings; watts scraped every 15 s say nothing about a window of 10 s.
 
 use super::http::{Http, Trust, check_url};
-use super::{Meter, Say, Wanted, stamped};
+use super::{Meter, MetersWanted, Say, stamped};
 use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::samples::meters::prometheus::{Sampled, parse};
@@ -28,7 +28,7 @@ struct Prometheus {
 }
 
 /// Asks once, to learn which series there are.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
+pub fn find(wanted: &MetersWanted) -> Result<Box<dyn Meter>, MeterGap> {
     let asked = wanted.prometheus.as_ref().ok_or_else(|| MeterGap::NotAskedFor("--prometheus URL --query Q".into()))?;
     let base = check_url(&asked.url)?;
     let url = format!("{base}/api/v1/query?query={}", escaped(&asked.query));

@@ -7,7 +7,7 @@
 //! contained in another is a part of it.
 
 use super::http::{Exposed, Http, basic, check_exposed, check_url};
-use super::{Meter, Say, Wanted, stamped};
+use super::{Meter, MetersWanted, Say, stamped};
 use crate::secret::Secret;
 use serde_json::Value;
 use wakewatt_core::samples::energy::MeterGap;
@@ -58,7 +58,7 @@ struct Redfish {
 }
 
 /// Walks every BMC.
-pub fn find(wanted: &Wanted) -> Result<Box<dyn Meter>, MeterGap> {
+pub fn find(wanted: &MetersWanted) -> Result<Box<dyn Meter>, MeterGap> {
     if wanted.redfish.urls.is_empty() {
         return Err(MeterGap::NotAskedFor("--redfish URL".into()));
     }
@@ -89,7 +89,7 @@ impl Bmc {
     }
 
     /// The list of chassis; with a session where basic authentication is refused.
-    fn enter(&mut self, wanted: &Wanted) -> Result<Value, String> {
+    fn enter(&mut self, wanted: &MetersWanted) -> Result<Value, String> {
         let url = format!("{}{CHASSIS}", self.base);
         let (user, password) = (&wanted.redfish.user, &wanted.redfish.password);
         match (self.http.get(&url, &self.headers), user, password) {

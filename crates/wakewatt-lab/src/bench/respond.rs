@@ -184,23 +184,23 @@ struct Places(Mutex<Vec<IpAddr>>);
 
 impl Places {
     /// A place, if there is one for this peer; dropping it gives it back.
-    fn take(&self, peer: IpAddr) -> Option<Place<'_>> {
+    fn take(&self, peer: IpAddr) -> Option<Seat<'_>> {
         let peer = peer.to_canonical();
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let n_own = taken.iter().filter(|other| **other == peer).count();
         (taken.len() < MOST_CONNECTIONS && n_own < MOST_OF_ONE).then(|| {
             taken.push(peer);
-            Place { places: self, peer }
+            Seat { places: self, peer }
         })
     }
 }
 
-struct Place<'a> {
+struct Seat<'a> {
     places: &'a Places,
     peer: IpAddr,
 }
 
-impl Drop for Place<'_> {
+impl Drop for Seat<'_> {
     fn drop(&mut self) {
         let mut taken = self.places.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = taken.iter().position(|other| *other == self.peer) {
@@ -355,10 +355,10 @@ mod tests {
         let places = Places::default();
         let peer = |n: usize| IpAddr::from([192, 0, 2, u8::try_from(n).unwrap()]);
         let mapped: IpAddr = "::ffff:192.0.2.1".parse().unwrap();
-        let mut own: Vec<Place<'_>> = (0..MOST_OF_ONE).filter_map(|_| places.take(peer(1))).collect();
+        let mut own: Vec<Seat<'_>> = (0..MOST_OF_ONE).filter_map(|_| places.take(peer(1))).collect();
         assert_eq!(own.len(), MOST_OF_ONE);
         assert!(places.take(peer(1)).is_none() && places.take(mapped).is_none());
-        let others: Vec<Place<'_>> = (2..100).filter_map(|n| places.take(peer(n))).collect();
+        let others: Vec<Seat<'_>> = (2..100).filter_map(|n| places.take(peer(n))).collect();
         assert_eq!(others.len(), MOST_CONNECTIONS - MOST_OF_ONE);
         own.pop();
         assert!(places.take(peer(1)).is_some());

@@ -5,7 +5,7 @@
 
 use crate::experiment::Calibrated;
 use crate::load::places::spec;
-use crate::load::{Ended, Engine, Phases, Spec, level};
+use crate::load::{Engine, LoadError, Phases, Spec, level};
 use crate::meters::Meters;
 use crate::workloads::level::LevelSource;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +18,7 @@ pub(super) const SERVICE_NS: u64 = 500_000;
 
 fn quiet(_: &str) {}
 
-fn words(ended: Ended) -> String {
+fn words(ended: LoadError) -> String {
     ended.to_string()
 }
 

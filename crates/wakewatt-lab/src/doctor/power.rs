@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_host::live::Live;
-use wakewatt_host::power::{self, Recorder, Wanted};
+use wakewatt_host::power::{self, MetersWanted, Recorder};
 
 const LOOK: Duration = Duration::from_millis(1_100);
 const INTERVAL_NS: u64 = 100_000_000;
@@ -26,7 +26,8 @@ pub(super) fn look(ground: Ground<'_>, evidence: &mut Evidence) {
     let has_bmc = !ground.plan.is_read_only && !ground.plan.is_quick;
     ground.onlooker.part("doctor");
     ground.lab.tell.progress(0.9, "looking for power meters");
-    let wanted = Wanted { machine: Some(Arc::new(Live::this_machine())), has_devices: has_bmc, ..Wanted::default() };
+    let wanted =
+        MetersWanted { machine: Some(Arc::new(Live::this_machine())), has_devices: has_bmc, ..MetersWanted::default() };
     let recorder = Recorder::start(power::find(&wanted, &names(has_bmc)), None, INTERVAL_NS, &[]);
     std::thread::sleep(LOOK);
     evidence.samples.energy.push(recorder.stop());

@@ -4,8 +4,8 @@
 //! the last two, and they must differ by less than 2 %. Where ten do not agree, the run goes on and
 //! says so: its 100 % is then no better known than they differ.
 
-use super::Tell;
-use super::engine::{Ended, Engine};
+use super::Announce;
+use super::engine::{Engine, LoadError};
 use super::message::{Order, Times};
 use super::phases::Phases;
 use std::sync::atomic::AtomicBool;
@@ -47,7 +47,12 @@ pub fn remark(calibration: &[Calibration]) -> Option<String> {
 
 impl Engine {
     /// Calibrates, and takes the result as 100 %. What was calibrated before an interruption is lost.
-    pub fn calibrate(&mut self, phases: &Phases, stop: &AtomicBool, tell: Tell<'_>) -> Result<Vec<Calibration>, Ended> {
+    pub fn calibrate(
+        &mut self,
+        phases: &Phases,
+        stop: &AtomicBool,
+        tell: Announce<'_>,
+    ) -> Result<Vec<Calibration>, LoadError> {
         let (mut intervals, mut rates): (Vec<Calibration>, Vec<f64>) = (Vec::new(), Vec::new());
         let mut by_thread: Vec<Vec<f64>> = Vec::new();
         while !is_enough(&rates) {
@@ -65,14 +70,14 @@ impl Engine {
             rates.push(per_s);
             by_thread.push(threads);
         }
-        let [.., a, b] = &by_thread[..] else { return Err(Ended::Failed("nothing was calibrated".into())) };
+        let [.., a, b] = &by_thread[..] else { return Err(LoadError::Failed("nothing was calibrated".into())) };
         let capacity: Vec<f64> = a.iter().zip(b).map(|(a, b)| f64::midpoint(*a, *b)).collect();
         let sum: f64 = capacity.iter().sum();
         // Nothing, of no time at all.
         if sum.is_nan() || sum <= 0.0 {
             let why =
                 "not one transaction ended in a calibration interval; give a shorter --service or a longer --interval";
-            return Err(Ended::Failed(why.into()));
+            return Err(LoadError::Failed(why.into()));
         }
         self.capacity = Some(capacity);
         Ok(intervals)

@@ -4,7 +4,7 @@
 //! run with an error that says which, because what it left undone cannot be told from what it would have done. Dropping the
 //! engine kills the workers: Ctrl-C needs nothing else.
 
-use super::Tell;
+use super::Announce;
 use super::message::{Counted, Order, Reply};
 use super::work::units_for;
 use std::ffi::OsString;
@@ -25,16 +25,13 @@ const LOOK_NS: u64 = 250_000_000;
 /// How long after a level's end a reply may take: a busy machine, not a hung one.
 const GRACE_NS: u64 = 30_000_000_000;
 
-/// Where a worker process runs.
-pub type Place = Worker;
-
 /// What to start.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// The program that becomes a worker: this one, with its hidden command.
     pub program: Vec<OsString>,
     /// One process each.
-    pub places: Vec<Place>,
+    pub places: Vec<Worker>,
     /// What a transaction is to take at full speed.
     pub service_ns: u64,
     /// So many units of work instead, without finding out what they take.
@@ -45,7 +42,7 @@ pub struct Spec {
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
-pub enum Ended {
+pub enum LoadError {
     /// The stop flag was set.
     #[error("it was interrupted")]
     Stopped,
@@ -62,7 +59,7 @@ enum Event {
 struct Process {
     child: Child,
     orders: ChildStdin,
-    place: Place,
+    place: Worker,
 }
 
 /// Running workers.
@@ -80,7 +77,7 @@ pub struct Engine {
 
 impl Engine {
     /// Starts the workers and finds out how much work a transaction is.
-    pub fn start(spec: &Spec, stop: &AtomicBool, tell: Tell<'_>) -> Result<Engine, Ended> {
+    pub fn start(spec: &Spec, stop: &AtomicBool, tell: Announce<'_>) -> Result<Engine, LoadError> {
         let (send, events) = channel();
         let mut engine = Engine {
             processes: Vec::new(),
@@ -92,11 +89,11 @@ impl Engine {
             capacity: None,
         };
         for (index, place) in spec.places.iter().enumerate() {
-            engine.processes.push(process(spec, place, index, send.clone()).map_err(Ended::Failed)?);
+            engine.processes.push(process(spec, place, index, send.clone()).map_err(LoadError::Failed)?);
         }
         drop(send);
         tell("starting workers");
-        let start = |place: &Place| Order::Start { cpus: place.cpus.iter().collect(), seed: spec.seed };
+        let start = |place: &Worker| Order::Start { cpus: place.cpus.iter().collect(), seed: spec.seed };
         engine.order(|_, place| start(place))?;
         engine.replies(monotonic_ns() + GRACE_NS, stop, tell, "starting workers")?;
         engine.units = match spec.work_units {
@@ -126,7 +123,7 @@ impl Engine {
     }
 
     /// Where the workers run.
-    pub fn places(&self) -> Vec<Place> {
+    pub fn places(&self) -> Vec<Worker> {
         self.processes.iter().map(|p| p.place.clone()).collect()
     }
 
@@ -175,7 +172,7 @@ impl Engine {
     }
 
     /// Sends each process its order, made from the numbers of its threads among all.
-    pub(super) fn order(&mut self, of: impl Fn(Range<usize>, &Place) -> Order) -> Result<(), Ended> {
+    pub(super) fn order(&mut self, of: impl Fn(Range<usize>, &Worker) -> Order) -> Result<(), LoadError> {
         let mut first = 0;
         self.answers = self.processes.iter().map(|_| None).collect();
         for index in 0..self.processes.len() {
@@ -183,7 +180,7 @@ impl Engine {
             let next = first + process.place.cpus.len();
             let order = of(first..next, &process.place);
             first = next;
-            let mut line = serde_json::to_string(&order).map_err(|e| Ended::Failed(e.to_string()))?;
+            let mut line = serde_json::to_string(&order).map_err(|e| LoadError::Failed(e.to_string()))?;
             line.push('\n');
             if process.orders.write_all(line.as_bytes()).and_then(|()| process.orders.flush()).is_err() {
                 return Err(self.gone(index, "taking an order"));
@@ -197,9 +194,9 @@ impl Engine {
         &mut self,
         at_ns: u64,
         stop: &AtomicBool,
-        tell: Tell<'_>,
+        tell: Announce<'_>,
         what: &str,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), LoadError> {
         while monotonic_ns() < at_ns {
             self.look(at_ns, stop, tell, what)?;
         }
@@ -211,13 +208,15 @@ impl Engine {
         &mut self,
         until_ns: u64,
         stop: &AtomicBool,
-        tell: Tell<'_>,
+        tell: Announce<'_>,
         what: &str,
-    ) -> Result<Vec<Reply>, Ended> {
+    ) -> Result<Vec<Reply>, LoadError> {
         while let Some(index) = self.answers.iter().position(Option::is_none) {
             if monotonic_ns() >= until_ns {
                 let name = self.name(index);
-                return Err(Ended::Failed(format!("{name} does not answer ({what}); is the machine out of memory?")));
+                return Err(LoadError::Failed(format!(
+                    "{name} does not answer ({what}); is the machine out of memory?"
+                )));
             }
             self.look(until_ns, stop, tell, what)?;
         }
@@ -229,22 +228,22 @@ impl Engine {
         &mut self,
         end_at_ns: u64,
         stop: &AtomicBool,
-        tell: Tell<'_>,
+        tell: Announce<'_>,
         what: &str,
-    ) -> Result<Vec<Counted>, Ended> {
+    ) -> Result<Vec<Counted>, LoadError> {
         let replies = self.replies(end_at_ns.saturating_add(GRACE_NS), stop, tell, what)?;
         let of = |r: Reply| if let Reply::Counted(counted) = r { counted } else { Vec::new() };
         let counted: Vec<Counted> = replies.into_iter().flat_map(of).collect();
         match counted.len() == self.n_threads() {
             true => Ok(counted),
-            false => Err(Ended::Failed(format!("{} of {} threads answered", counted.len(), self.n_threads()))),
+            false => Err(LoadError::Failed(format!("{} of {} threads answered", counted.len(), self.n_threads()))),
         }
     }
 
     /// One event, or a moment.
-    fn look(&mut self, until_ns: u64, stop: &AtomicBool, tell: Tell<'_>, what: &str) -> Result<(), Ended> {
+    fn look(&mut self, until_ns: u64, stop: &AtomicBool, tell: Announce<'_>, what: &str) -> Result<(), LoadError> {
         if stop.load(Ordering::Relaxed) {
-            return Err(Ended::Stopped);
+            return Err(LoadError::Stopped);
         }
         tell(what);
         let wait_ns = until_ns.saturating_sub(monotonic_ns()).min(LOOK_NS);
@@ -253,8 +252,8 @@ impl Engine {
             Err(RecvTimeoutError::Disconnected) => Err(self.gone(0, what)),
             Ok(Event::Gone(index)) => Err(self.gone(index, what)),
             Ok(Event::Reply(index, line)) => match serde_json::from_str(&line) {
-                Ok(Reply::Failed(why)) => Err(Ended::Failed(format!("{}: {why}", self.name(index)))),
-                Err(why) => Err(Ended::Failed(format!("{} said what is no reply: {why}", self.name(index)))),
+                Ok(Reply::Failed(why)) => Err(LoadError::Failed(format!("{}: {why}", self.name(index)))),
+                Err(why) => Err(LoadError::Failed(format!("{} said what is no reply: {why}", self.name(index)))),
                 Ok(reply) => {
                     if let Some(answer) = self.answers.get_mut(index) {
                         *answer = Some(reply);
@@ -273,7 +272,7 @@ impl Engine {
     }
 
     /// Says how a worker ended.
-    fn gone(&mut self, index: usize, what: &str) -> Ended {
+    fn gone(&mut self, index: usize, what: &str) -> LoadError {
         let name = self.name(index);
         let status = self.processes.get_mut(index).and_then(|process| {
             // Its pipe is closed, so it has ended or is about to; a moment later it can be asked how.
@@ -292,7 +291,7 @@ impl Engine {
             Some((_, Some(code))) => format!("ended with code {code}"),
             _ => "closed its output".into(),
         };
-        Ended::Failed(format!("{name} {how} while {what}; the load could not be kept up, so the run ends"))
+        LoadError::Failed(format!("{name} {how} while {what}; the load could not be kept up, so the run ends"))
     }
 }
 
@@ -307,7 +306,7 @@ impl Drop for Engine {
     }
 }
 
-fn process(spec: &Spec, place: &Place, index: usize, send: Sender<Event>) -> Result<Process, String> {
+fn process(spec: &Spec, place: &Worker, index: usize, send: Sender<Event>) -> Result<Process, String> {
     let (program, arguments) = spec.program.split_first().ok_or("no program for workers")?;
     let mut command = wakewatt_host::environment::users(program).map_err(|e| e.to_string())?;
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());

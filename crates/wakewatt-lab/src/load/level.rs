@@ -4,8 +4,8 @@
 //! function are all it needs. Temperatures and meters start shortly before the recorded part, under the same load, so that
 //! their first readings lie before it; CPU time and idle counters are read at its edges, with the time they were read at.
 
-use super::Tell;
-use super::engine::{Ended, Engine};
+use super::Announce;
+use super::engine::{Engine, LoadError};
 use super::message::{Counted, Order, Times};
 use super::phases::Phases;
 use super::rules::{self, Surroundings};
@@ -45,9 +45,9 @@ pub fn level(
     meters: &Meters,
     stop: &AtomicBool,
     src: &dyn Source,
-    tell: Tell<'_>,
-) -> Result<Run, Ended> {
-    let per_s = rates(engine, ask).map_err(Ended::Failed)?;
+    tell: Announce<'_>,
+) -> Result<Run, LoadError> {
+    let per_s = rates(engine, ask).map_err(LoadError::Failed)?;
     let target_per_s: f64 = per_s.iter().sum();
     let is_idle = target_per_s <= 0.0;
     let cpus = engine.cpus();

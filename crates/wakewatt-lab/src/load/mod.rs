@@ -30,9 +30,9 @@ pub mod usage;
 pub mod work;
 pub mod worker;
 
-pub use engine::{Ended, Engine, Place, Spec};
+pub use engine::{Engine, LoadError, Spec};
 pub use level::level;
 pub use phases::Phases;
 
 /// Told what is being done, several times a second.
-pub type Tell<'a> = &'a dyn Fn(&str);
+pub type Announce<'a> = &'a dyn Fn(&str);

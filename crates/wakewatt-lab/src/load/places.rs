@@ -1,9 +1,10 @@
 //! Where a load of transactions runs: a process per memory node, a thread per CPU.
 
-use super::engine::{Place, Spec};
+use super::engine::Spec;
 use crate::refusal::Refusal;
 use crate::survey::nodes_of;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::samples::load::Worker;
 use wakewatt_core::source::Source;
 
 /// The hidden command that is a process of the load generator.
@@ -25,21 +26,21 @@ pub fn spec(
 }
 
 /// One process per memory node.
-fn places(src: &dyn Source, cpus: &CpuSet, remarks: &mut Vec<String>) -> Vec<Place> {
+fn places(src: &dyn Source, cpus: &CpuSet, remarks: &mut Vec<String>) -> Vec<Worker> {
     let nodes = nodes_of(src, cpus);
     let is_one = nodes.with_cpus.len() == 1;
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<Worker> = Vec::new();
     for (node, cpus) in &nodes.with_cpus {
         let has_memory = nodes.with_memory.contains(node);
         if !has_memory {
             remarks.push(format!("node {node} has no memory of its own, so its worker's memory lies elsewhere"));
         }
-        places.push(Place { node: (has_memory && !is_one).then_some(*node), cpus: cpus.clone() });
+        places.push(Worker { node: (has_memory && !is_one).then_some(*node), cpus: cpus.clone() });
     }
     let placed: CpuSet = places.iter().flat_map(|p| p.cpus.iter()).collect();
     let left = cpus.minus(&placed);
     if !left.is_empty() {
-        places.push(Place { node: None, cpus: left });
+        places.push(Worker { node: None, cpus: left });
     }
     if cpus.len() == 1 {
         remarks.push("one CPU: the load generator's coordinator shares it with the load".into());

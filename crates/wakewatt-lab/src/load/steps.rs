@@ -8,7 +8,7 @@ use super::places::spec;
 use super::rules::FOREIGN_RATIO;
 use super::settings::Watch;
 use super::usage::{NO_LOAD_AVERAGE, Usage};
-use super::{Ended, Engine, Phases, Spec, calibrate};
+use super::{Engine, LoadError, Phases, Spec, calibrate};
 use crate::context::Lab;
 use crate::meters::Meters;
 use crate::refusal::Refusal;
@@ -50,7 +50,7 @@ pub struct Steps {
     /// The levels that ended, and everything about them.
     pub run: LoadRun,
     /// Did all of them?
-    pub ended: Result<(), Ended>,
+    pub ended: Result<(), LoadError>,
 }
 
 /// Runs it.
@@ -87,7 +87,7 @@ fn all(
     phases: &Phases,
     meters: &Meters,
     watch: &mut Watch,
-) -> Result<(), Ended> {
+) -> Result<(), LoadError> {
     let Lab { src, stop, clock, .. } = lab;
     let is_calibrated = levels.iter().any(|l| matches!(l, Ask::Share(_)));
     let n_calibrations = if is_calibrated { calibrate::FEWEST } else { 0 };

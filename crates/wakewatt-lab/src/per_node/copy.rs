@@ -27,7 +27,7 @@ pub(super) struct Copy {
 }
 
 /// What is known of one that has ended.
-pub struct Ended {
+pub struct EndedCopy {
     /// Where it ran.
     pub place: Where,
     /// Its exit code, or 128 and its signal.
@@ -105,7 +105,7 @@ impl Copy {
     }
 
     /// Waits for its end and its output.
-    pub(super) fn finish(mut self) -> Ended {
+    pub(super) fn finish(mut self) -> EndedCopy {
         if self.end.is_none() {
             let _ = self.child.wait();
         }
@@ -114,7 +114,7 @@ impl Copy {
         let metric = metrics.collect::<Vec<_>>().into_iter().flatten().next_back();
         let (end_at_ns, code) = self.end.unwrap_or((monotonic_ns(), 255));
         let (start_at_ns, map, looked_at_ns) = (self.start_at_ns, self.map, self.looked_at_ns);
-        Ended { place: self.place, code, start_at_ns, end_at_ns, metric, map, looked_at_ns }
+        EndedCopy { place: self.place, code, start_at_ns, end_at_ns, metric, map, looked_at_ns }
     }
 }
 

@@ -8,7 +8,7 @@ mod outcome;
 mod pages;
 mod plan;
 
-pub use copy::Ended;
+pub use copy::EndedCopy;
 pub use outcome::{CopyRun, Pages, Ran, Scaling};
 pub use plan::{Pass, PerNodePlan, Where};
 
@@ -47,7 +47,7 @@ pub fn copies(
     plan: &PerNodePlan,
     places: &[Where],
     signal: &dyn Fn() -> Option<i32>,
-) -> Result<(Vec<Ended>, bool), Refusal> {
+) -> Result<(Vec<EndedCopy>, bool), Refusal> {
     let mut copies: Vec<Copy> = Vec::with_capacity(places.len());
     for place in places {
         match Copy::start(plan, place, places.len()) {

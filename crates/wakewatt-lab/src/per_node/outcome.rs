@@ -3,7 +3,7 @@
 //! A copy's pages are counted over its process and its children at the last look that saw any, so a copy that ended before
 //! the first look has none. The scaling rests on one assumption, named in its field: that each copy does the same work.
 
-use super::copy::Ended;
+use super::copy::EndedCopy;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use wakewatt_core::cpuset::CpuSet;
@@ -70,7 +70,7 @@ pub struct Scaling {
 
 impl CopyRun {
     /// From what is known of it.
-    pub fn of(copy: &Ended) -> CopyRun {
+    pub fn of(copy: &EndedCopy) -> CopyRun {
         let node = copy.place.node;
         CopyRun {
             node,
@@ -90,7 +90,7 @@ impl CopyRun {
 
 impl Scaling {
     /// From the copy that ran alone and those that ran bound.
-    pub fn of(alone: &Ended, ended: &[Ended]) -> Scaling {
+    pub fn of(alone: &EndedCopy, ended: &[EndedCopy]) -> Scaling {
         let start = ended.iter().map(|c| c.start_at_ns).min().unwrap_or(0);
         let end = ended.iter().map(|c| c.end_at_ns).max().unwrap_or(0);
         let bound_wall_ns = end.saturating_sub(start).max(1);

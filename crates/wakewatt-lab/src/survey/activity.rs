@@ -1,6 +1,6 @@
 //! What the CPUs did while watts were recorded: the inputs of the power model, from what `watch` reads without waking anybody.
 
-use crate::watch::{Place, Sampler};
+use crate::watch::{Sampler, WatchedMachine};
 use std::collections::BTreeMap;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::power_model::Activity;
@@ -13,7 +13,7 @@ const SHALLOW_NS: u64 = 20_000;
 
 /// Counts from now on; none where the counters cannot be read.
 pub(super) fn start() -> Option<Sampler> {
-    let mut sampler = Sampler::open(Place::Here, Sources::Quiet).ok()?;
+    let mut sampler = Sampler::open(WatchedMachine::Here, Sources::Quiet).ok()?;
     sampler.take();
     Some(sampler)
 }

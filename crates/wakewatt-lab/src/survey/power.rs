@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::ffi::OsString;
 use wakewatt_core::samples::energy::EnergySample;
 use wakewatt_core::samples::power_model::{self, Calibration, Modelled};
-use wakewatt_host::power::{self, Recorder, Wanted};
+use wakewatt_host::power::{self, MetersWanted, Recorder};
 
 /// Without a command.
 const DEFAULT_NS: u64 = 10_000_000_000;
@@ -21,7 +21,7 @@ const DEFAULT_NS: u64 = 10_000_000_000;
 #[derive(Clone)]
 pub struct PowerPlan {
     /// Meters that may be asked.
-    pub wanted: Wanted,
+    pub wanted: MetersWanted,
     /// Only these kinds, if any are named.
     pub only: Vec<String>,
     /// Those that are quoted before others.

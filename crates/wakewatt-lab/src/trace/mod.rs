@@ -23,7 +23,7 @@ use crate::context::Lab;
 use crate::refusal::Refusal;
 use crate::running::Running;
 use record::Recorder;
-use session::{Session, Wanted};
+use session::{TraceSession, TraceWants};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use wakewatt_core::samples::traced::Traced;
@@ -96,9 +96,9 @@ pub fn trace(lab: Lab<'_>, plan: &TracePlan) -> Result<Trace, Refusal> {
     let (scope, scope_name, mut watched) = scope::of(&plan.whose)?;
     scope::same_process_ids(&scope)?;
     let wanted =
-        Wanted { is_recording: plan.record.is_some(), is_empty: plan.is_empty, is_hardware: plan.has_hardware };
+        TraceWants { is_recording: plan.record.is_some(), is_empty: plan.is_empty, is_hardware: plan.has_hardware };
     let window_ns = plan.window_ns.max(SHORTEST_WINDOW_NS);
-    let mut session = Session::start(lab, scope, wanted, window_ns)?;
+    let mut session = TraceSession::start(lab, scope, wanted, window_ns)?;
     let mut command = match &plan.whose {
         Whose::Command(words) => Some(session.follow(words)?),
         _ => None,
@@ -123,7 +123,7 @@ pub fn trace(lab: Lab<'_>, plan: &TracePlan) -> Result<Trace, Refusal> {
 
 /// The whole machine for so long, as it is: the probe, the counters, one window.
 pub fn of_machine(lab: Lab<'_>, for_ns: u64) -> Result<Traced, Refusal> {
-    let session = Session::start(lab, Scope::Machine, Wanted::default(), for_ns)?;
+    let session = TraceSession::start(lab, Scope::Machine, TraceWants::default(), for_ns)?;
     lab.wait_until(session.start_at_ns + for_ns);
     session.finish("whole machine".into())
 }

@@ -22,7 +22,7 @@ const MOST_WINDOWS: usize = 2_000;
 
 /// What a session shall do beyond counting.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct TraceWants {
     /// Idle intervals go to the ring buffer.
     pub(super) is_recording: bool,
     /// Programs that return at once.
@@ -32,7 +32,7 @@ pub(super) struct Wanted {
 }
 
 /// The probe and what was read when it started.
-pub(super) struct Session<'a> {
+pub(super) struct TraceSession<'a> {
     lab: Lab<'a>,
     window_ns: u64,
     probe: WakeProbe,
@@ -54,9 +54,14 @@ pub(super) struct Session<'a> {
     ended_early: Option<String>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> TraceSession<'a> {
     /// Attaches and takes the first reading.
-    pub(super) fn start(lab: Lab<'a>, scope: Scope, wanted: Wanted, window_ns: u64) -> Result<Session<'a>, Refusal> {
+    pub(super) fn start(
+        lab: Lab<'a>,
+        scope: Scope,
+        wanted: TraceWants,
+        window_ns: u64,
+    ) -> Result<TraceSession<'a>, Refusal> {
         let src = lab.src;
         let mut facts = settings(src);
         if facts.qos.global.get().is_some_and(|limit| *limit != LatencyLimit::None) {
@@ -81,7 +86,7 @@ impl<'a> Session<'a> {
         let start = probe.read(start_at_ns).map_err(refused)?;
         let last = start.clone();
         let start_cpu_ns = lab.clock.own_cpu_ns();
-        Ok(Session {
+        Ok(TraceSession {
             lab,
             window_ns,
             probe,

@@ -9,7 +9,7 @@ mod sampler;
 
 pub use player::Player;
 pub use recorder::Recorder;
-pub use sampler::{Place, Sampler};
+pub use sampler::{Sampler, WatchedMachine};
 
 use crate::refusal::Refusal;
 use wakewatt_core::watch::{LatencyRow, Layout};

@@ -17,7 +17,7 @@ const HOLDERS_EVERY: u64 = 30;
 
 /// What is watched.
 #[derive(Clone, Copy, Debug)]
-pub enum Place<'a> {
+pub enum WatchedMachine<'a> {
     /// This machine.
     Here,
     /// A tree that holds sys/ and proc/.
@@ -26,13 +26,13 @@ pub enum Place<'a> {
     Recorded(&'a Path),
 }
 
-impl Place<'_> {
+impl WatchedMachine<'_> {
     fn source(self) -> Result<Box<dyn Source>, Refusal> {
         let bad = |why: String| Refusal::File(why);
         Ok(match self {
-            Place::Here => Box::new(Live::this_machine()),
-            Place::Tree(folder) => Box::new(Live::sysroot(folder).map_err(|e| bad(e.to_string()))?),
-            Place::Recorded(file) => Box::new(recorded::open(file).map_err(|e| bad(e.to_string()))?),
+            WatchedMachine::Here => Box::new(Live::this_machine()),
+            WatchedMachine::Tree(folder) => Box::new(Live::sysroot(folder).map_err(|e| bad(e.to_string()))?),
+            WatchedMachine::Recorded(file) => Box::new(recorded::open(file).map_err(|e| bad(e.to_string()))?),
         })
     }
 
@@ -40,11 +40,11 @@ impl Place<'_> {
     fn reader(self, n_files: usize) -> Result<Box<dyn Reader>, Refusal> {
         let bad = |why: String| Refusal::File(why);
         Ok(match self {
-            Place::Here => Box::new(KeptFiles::new(Live::this_machine(), n_files)),
-            Place::Tree(folder) => {
+            WatchedMachine::Here => Box::new(KeptFiles::new(Live::this_machine(), n_files)),
+            WatchedMachine::Tree(folder) => {
                 Box::new(KeptFiles::new(Live::sysroot(folder).map_err(|e| bad(e.to_string()))?, n_files))
             }
-            Place::Recorded(_) => Box::new(FromSource::new(self.source()?)),
+            WatchedMachine::Recorded(_) => Box::new(FromSource::new(self.source()?)),
         })
     }
 }
@@ -66,13 +66,13 @@ pub struct Sampler {
 
 impl Sampler {
     /// Looks at the machine, tree or recorded host.
-    pub fn open(place: Place<'_>, sources: Sources) -> Result<Sampler, Refusal> {
+    pub fn open(place: WatchedMachine<'_>, sources: Sources) -> Result<Sampler, Refusal> {
         let source = place.source()?;
         let layout = discover(&*source, sources);
         let reader = place.reader(layout.files.len())?;
         Ok(Sampler {
             layout,
-            is_still: matches!(place, Place::Recorded(_)),
+            is_still: matches!(place, WatchedMachine::Recorded(_)),
             recorder: None,
             reader,
             source,

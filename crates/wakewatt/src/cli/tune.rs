@@ -63,7 +63,7 @@ pub struct KnobsArgs {
 
 /// What is wanted.
 #[derive(Debug, Default, Args)]
-pub struct Wanted {
+pub struct SettingsWanted {
     /// A shipped profile (latency, throughput, efficiency, k4-…) or a TOML file
     #[arg(value_name = "PROFILE")]
     pub profile: Option<String>,
@@ -93,7 +93,7 @@ pub struct Wanted {
     pub any_boot_argument: bool,
 }
 
-impl Wanted {
+impl SettingsWanted {
     /// The scope the options name.
     pub fn scope(&self) -> Place {
         let cgroup = self.cgroup.as_ref().map(|path| Place::Cgroup(path.trim_matches('/').into()));
@@ -106,7 +106,7 @@ impl Wanted {
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     #[command(flatten)]
-    pub wanted: Wanted,
+    pub wanted: SettingsWanted,
     #[command(flatten)]
     pub from: From,
     /// One JSON document
@@ -118,7 +118,7 @@ pub struct PlanArgs {
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
     #[command(flatten)]
-    pub wanted: Wanted,
+    pub wanted: SettingsWanted,
     /// Leave out what is refused instead of taking everything back
     #[arg(long)]
     pub keep_going: bool,

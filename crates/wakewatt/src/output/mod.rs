@@ -12,7 +12,7 @@ use anyhow::Result;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use wakewatt_core::visible;
-use wakewatt_host::place::{Place, PlaceError};
+use wakewatt_host::place::{FilePlace, PlaceError};
 
 /// Prints a result.
 pub fn print(text: &str) -> Result<()> {
@@ -93,13 +93,13 @@ pub fn json(schema: &str, body: &impl serde::Serialize) -> Result<String> {
 pub struct Outlet {
     path: PathBuf,
     option: &'static str,
-    place: Option<Place>,
+    place: Option<FilePlace>,
 }
 
 impl Outlet {
     /// Looks whether it can be written, and keeps its folder open. `option` names another one, in errors.
     pub fn open(path: &Path, option: &'static str) -> Result<Outlet> {
-        let place = (path != Path::new("-")).then(|| Place::of(path)).transpose();
+        let place = (path != Path::new("-")).then(|| FilePlace::of(path)).transpose();
         Ok(Outlet { path: path.into(), option, place: place.map_err(|why| refused(&why, option))? })
     }
 

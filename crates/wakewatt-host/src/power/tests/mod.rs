@@ -15,15 +15,15 @@ fn write(root: &Path, path: &str, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-fn on(root: &Path) -> Wanted {
-    Wanted { machine: Some(Arc::new(Live::sysroot(root).unwrap())), ..Wanted::default() }
+fn on(root: &Path) -> MetersWanted {
+    MetersWanted { machine: Some(Arc::new(Live::sysroot(root).unwrap())), ..MetersWanted::default() }
 }
 
-fn found(wanted: &Wanted, name: &str) -> Result<Box<dyn Meter>, MeterGap> {
+fn found(wanted: &MetersWanted, name: &str) -> Result<Box<dyn Meter>, MeterGap> {
     find(wanted, &[name.to_string()]).pop().unwrap().1
 }
 
-fn recorded(wanted: &Wanted, only: &[&str], ms: u64, mut each_ms: impl FnMut(u64)) -> EnergySample {
+fn recorded(wanted: &MetersWanted, only: &[&str], ms: u64, mut each_ms: impl FnMut(u64)) -> EnergySample {
     let only: Vec<String> = only.iter().map(ToString::to_string).collect();
     let recorder = Recorder::start(find(wanted, &only), wanted.machine.clone(), 20_000_000, &[]);
     for at in 0..ms {
@@ -90,13 +90,13 @@ fn powercap_wraps_adds_no_part_and_finds_the_dead() {
 #[test]
 fn powercap_says_why_not() {
     let denied = Tree::from_text(&format!("//- {ZONE}/name\npackage-0\n//- {ZONE}/energy_uj!denied\n"));
-    let wanted = Wanted { machine: Some(Arc::new(denied)), ..Wanted::default() };
+    let wanted = MetersWanted { machine: Some(Arc::new(denied)), ..MetersWanted::default() };
     assert!(found(&wanted, "powercap").err().unwrap().to_string().contains("only root"));
-    let none = Wanted { machine: Some(Arc::new(Tree::default())), ..Wanted::default() };
+    let none = MetersWanted { machine: Some(Arc::new(Tree::default())), ..MetersWanted::default() };
     assert!(found(&none, "powercap").err().unwrap().to_string().contains("/sys/class/powercap"));
     let mut masked = Tree::default();
     masked.folders.insert("/sys/class/powercap".into(), Ok(vec!["intel-rapl:0".into()]));
-    let masked = Wanted { machine: Some(Arc::new(masked)), ..Wanted::default() };
+    let masked = MetersWanted { machine: Some(Arc::new(masked)), ..MetersWanted::default() };
     assert!(found(&masked, "powercap").err().unwrap().to_string().contains("container"));
 }
 
@@ -167,7 +167,7 @@ fn a_sensor_that_goes_away_is_told() {
 }
 
 fn of_command(text: &str, ms: u64) -> EnergySample {
-    let wanted = Wanted { command: Some(text.into()), ..Wanted::default() };
+    let wanted = MetersWanted { command: Some(text.into()), ..MetersWanted::default() };
     recorded(&wanted, &["command"], ms, |_| {})
 }
 
@@ -204,10 +204,10 @@ mod network;
 
 #[test]
 fn a_kind_that_is_not_there_names_the_file_or_the_option() {
-    let bare = Wanted {
+    let bare = MetersWanted {
         machine: Some(Arc::new(Tree::default())),
         nvidia_smi: Some("/nowhere/nvidia-smi".into()),
-        ..Wanted::default()
+        ..MetersWanted::default()
     };
     // In the order in which they are chosen.
     let expected = [
@@ -238,7 +238,7 @@ fn cards_are_asked_through_their_tool_and_never_quoted_for_the_machine() {
         std::fs::write(&beside, format!("#!/bin/sh\n{text}\n")).unwrap();
         std::fs::set_permissions(&beside, std::fs::Permissions::from_mode(0o755)).unwrap();
         std::fs::rename(&beside, &path).unwrap();
-        Wanted { nvidia_smi: Some(path.to_string_lossy().into_owned()), ..Wanted::default() }
+        MetersWanted { nvidia_smi: Some(path.to_string_lossy().into_owned()), ..MetersWanted::default() }
     };
     let sample = recorded(&tool("echo 0, 118.5, NVIDIA H200; echo 1, [N/A], Tesla K80"), &["nvml"], 100, |_| {});
     let nvml = meter(&sample, "nvml");

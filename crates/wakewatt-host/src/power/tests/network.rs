@@ -41,9 +41,9 @@ fn ok(text: &str) -> (String, String) {
     ("200 OK".into(), text.into())
 }
 
-fn prometheus(url: &str) -> Wanted {
+fn prometheus(url: &str) -> MetersWanted {
     let query = Query { url: url.into(), query: "sum(pdu_watts{a=\"b\"})".into() };
-    Wanted { prometheus: Some(query), ..Wanted::default() }
+    MetersWanted { prometheus: Some(query), ..MetersWanted::default() }
 }
 
 #[test]
@@ -107,10 +107,10 @@ fn bmc(request: &str) -> (String, String) {
     }
 }
 
-fn redfish(url: &str) -> Wanted {
+fn redfish(url: &str) -> MetersWanted {
     let password = Secret::first_line("secret").ok();
     let account = Account { urls: vec![url.into()], user: Some("u".into()), password, is_plain_allowed: false };
-    Wanted { redfish: account, ..Wanted::default() }
+    MetersWanted { redfish: account, ..MetersWanted::default() }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! are bound to a node), and no two arrays begin at the same offset in a 4 KiB page: loads would wait for stores they only
 //! look like (4K aliasing). The best pass is reported, as STREAM does, with the median beside it.
 
-use super::latency::{Place, huge_ratio, pin, region};
+use super::latency::{MemoryPlace, huge_ratio, pin, region};
 use crate::bench::BenchError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use wakewatt_core::cpuset::CpuSet;
@@ -61,7 +61,7 @@ impl Arrays {
     pub fn take(spec: &BandwidthSpec, cpu: Cpu) -> Result<Arrays, BenchError> {
         let n_lines = usize::try_from(spec.array_bytes / LINE_BYTES as u64).unwrap_or(0).max(64);
         let bytes = (n_lines + SKEW_LINES) as u64 * LINE_BYTES as u64 * spec.traffic.n_arrays();
-        let place = Place { cpu, node: spec.node, pages: spec.pages };
+        let place = MemoryPlace { cpu, node: spec.node, pages: spec.pages };
         Ok(Arrays { pages: region(&place, bytes)?, n_lines })
     }
 

@@ -27,7 +27,7 @@ pub fn needed_bytes(size_bytes: u64, stride_bytes: u64) -> u64 {
 
 /// What the curve is taken with.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct MemoryPlace {
     /// The chasing CPU.
     pub cpu: Cpu,
     /// The memory's node.
@@ -36,7 +36,7 @@ pub struct Place {
 }
 
 /// A region for this place.
-pub fn region(place: &Place, bytes: u64) -> Result<Pages, BenchError> {
+pub fn region(place: &MemoryPlace, bytes: u64) -> Result<Pages, BenchError> {
     let request = if place.pages == PageWish::Huge { PageRequest::Huge } else { PageRequest::Base };
     let len =
         usize::try_from(bytes).map_err(|_| BenchError::Unavailable("more than this processor addresses".into()))?;
@@ -52,7 +52,7 @@ pub fn pin(cpu: Cpu) -> Result<Pinned, BenchError> {
 /// Takes one curve on the calling thread, which is pinned meanwhile. A stop gives what is known.
 pub fn curve(
     spec: &MemorySpec,
-    place: &Place,
+    place: &MemoryPlace,
     room: &dyn Fn() -> Room,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64),

@@ -7,7 +7,7 @@
 
 use super::MemorySpec;
 use super::bandwidth::{Arrays, BandwidthSpec};
-use super::latency::{Place, calibrate, pin, region, sample};
+use super::latency::{MemoryPlace, calibrate, pin, region, sample};
 use super::order::order;
 use crate::bench::BenchError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,7 +38,7 @@ struct Counter(AtomicU64);
 /// Measures on the calling thread, with readers on the CPUs named.
 pub fn loaded(
     spec: &MemorySpec,
-    place: &Place,
+    place: &MemoryPlace,
     array_bytes: u64,
     load_cpus: &CpuSet,
     width: Width,
@@ -85,7 +85,7 @@ pub fn loaded(
 
 fn chase(
     spec: &MemorySpec,
-    place: &Place,
+    place: &MemoryPlace,
     size_bytes: u64,
     counters: &[Counter],
     delay_ns: &AtomicU64,

@@ -5,7 +5,7 @@
 
 use super::bandwidth::{BandwidthSpec, bandwidth};
 use super::enough::held_bytes;
-use super::latency::{Place, pin, point, region};
+use super::latency::{MemoryPlace, pin, point, region};
 use super::{MemorySpec, Room};
 use crate::bench::BenchError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,7 +44,7 @@ pub fn cell(
         not_done.push(format!("{what} from node {cpu_node} to memory of node {memory_node}: {why}"));
     };
     let Some(cpu) = cpus.first() else { return cell };
-    match latency(spec, Place { cpu, node: Some(memory_node), pages: PageWish::Huge }, &room(), stop) {
+    match latency(spec, MemoryPlace { cpu, node: Some(memory_node), pages: PageWish::Huge }, &room(), stop) {
         Ok((ns, ratio)) => (cell.latency_ns, cell.on_node_ratio) = (ns, ratio),
         Err(why) => failed("latency", why.to_string()),
     }
@@ -90,7 +90,7 @@ pub fn cell(
 
 fn latency(
     spec: &MemorySpec,
-    place: Place,
+    place: MemoryPlace,
     room: &Room,
     stop: &AtomicBool,
 ) -> Result<(Option<f64>, Option<f64>), BenchError> {

@@ -22,7 +22,7 @@ pub use room::Room;
 use super::{BenchError, check_cpu};
 use bandwidth::BandwidthSpec;
 use enough::{Enough, held_bytes};
-use latency::Place;
+use latency::MemoryPlace;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
@@ -177,7 +177,7 @@ pub fn memory(
     warm_up(&spec, stop)?;
     let is_over = || stop.load(Ordering::Relaxed);
     for (at, pages) in spec.pages.iter().enumerate() {
-        let place = Place { cpu: spec.cpu, node: spec.node, pages: *pages };
+        let place = MemoryPlace { cpu: spec.cpu, node: spec.node, pages: *pages };
         let share = 0.6 * at as f64 / spec.pages.len() as f64;
         let mut tell = |size| progress(share, &format!("latency of {} in {} pages", show_bytes(size), pages.word()));
         match latency::curve(&spec, &place, &room, stop, &mut tell) {
@@ -239,7 +239,7 @@ fn room_for_all(spec: &MemorySpec, enough: &Enough, src: &dyn Source) -> Room {
 /// Chases in the smallest ring, so that the core is at its frequency.
 fn warm_up(spec: &MemorySpec, stop: &AtomicBool) -> Result<(), BenchError> {
     let once = MemorySpec { n_samples: 1, sample_ns: spec.warmup_ns, ..spec.clone() };
-    let place = Place { cpu: spec.cpu, node: None, pages: PageWish::Base };
+    let place = MemoryPlace { cpu: spec.cpu, node: None, pages: PageWish::Base };
     let _pinned = latency::pin(spec.cpu)?;
     let mut pages = latency::region(&place, 1 << 20)?;
     latency::point(&once, &mut pages, 1 << 20, stop);
@@ -259,7 +259,7 @@ fn under_load(spec: &MemorySpec, room: &Room, width: Width, stop: &AtomicBool, f
     if let Some(why) = room.refuse(chased_bytes.saturating_add(held_bytes(&load_cpus, 1, array_bytes))) {
         return found.not_done.push(format!("latency under load: {why}"));
     }
-    let place = Place { cpu: spec.cpu, node: spec.node, pages: PageWish::Huge };
+    let place = MemoryPlace { cpu: spec.cpu, node: spec.node, pages: PageWish::Huge };
     match loaded::loaded(spec, &place, array_bytes, &load_cpus, width, stop) {
         Ok(curve) if curve.points.is_empty() => {}
         Ok(curve) => found.loaded = Some(curve),

@@ -103,7 +103,7 @@ pub struct Request {
 
 /// Where a client is in its session.
 #[derive(Clone, Debug, Default)]
-pub struct Session {
+pub struct ShopSession {
     /// Its number.
     pub number: u64,
     /// Pages answered in it, a bit each.
@@ -147,9 +147,15 @@ impl Mix {
     }
 
     /// Draws the next request; begins a new session (with the number `next` gives) where the last one is over.
-    pub fn draw(&self, random: &mut Random, session: &mut Session, client: u32, next: impl FnOnce() -> u64) -> Request {
+    pub fn draw(
+        &self,
+        random: &mut Random,
+        session: &mut ShopSession,
+        client: u32,
+        next: impl FnOnce() -> u64,
+    ) -> Request {
         if session.is_over || session.number == 0 {
-            *session = Session { number: next(), ..Session::default() };
+            *session = ShopSession { number: next(), ..ShopSession::default() };
         }
         let is_possible = |p: &Page| p.after.is_none_or(|after| session.answered >> after & 1 == 1);
         let possible = || self.pages.iter().enumerate().filter(|(_, p)| is_possible(p));
@@ -175,7 +181,7 @@ impl Mix {
     }
 
     /// Notes that it was answered, and whether the session is over: by its page, or because people leave.
-    pub fn note(&self, random: &mut Random, session: &mut Session, page: usize, is_answered: bool) {
+    pub fn note(&self, random: &mut Random, session: &mut ShopSession, page: usize, is_answered: bool) {
         let leaves = random.unit() * self.session_pages < 1.0;
         if let Some(answered) = self.pages.get(page).filter(|_| is_answered) {
             session.answered |= 1 << page;
@@ -215,7 +221,7 @@ mod tests {
     use super::*;
 
     fn drawn(mix: &Mix, n: usize) -> Vec<Request> {
-        let (mut random, mut session, mut n_sessions) = (Random::new(5), Session::default(), 0);
+        let (mut random, mut session, mut n_sessions) = (Random::new(5), ShopSession::default(), 0);
         (0..n)
             .map(|_| {
                 let next = || {

@@ -15,7 +15,7 @@ pub mod worker;
 pub use connection::{Failure, Target};
 pub use mix::Mix;
 pub use tally::Tally;
-pub use worker::{Pace, Place, Shared};
+pub use worker::{Pace, Shared, ThreadPlace};
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -109,7 +109,7 @@ impl Generator {
                 if !cpus.is_empty() && affinity::confine(&cpus).is_err() {
                     shared.n_displaced.fetch_add(1, Relaxed);
                 }
-                worker::run(&shared, Place { at, n_threads }, halted)
+                worker::run(&shared, ThreadPlace { at, n_threads }, halted)
             };
             let thread = std::thread::Builder::new().name("shop-clients".into()).spawn(run);
             generator.threads.push(thread.map_err(|e| format!("no thread for the clients: {e}"))?);

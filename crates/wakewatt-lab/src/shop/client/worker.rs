@@ -7,7 +7,7 @@
 
 use super::alarm::Alarm;
 use super::connection::{Connection, Failure, Target};
-use super::mix::{Mix, Session};
+use super::mix::{Mix, ShopSession};
 use super::tally::{Moments, Recorded, Tally};
 use super::thinking::{exponential_ns, joins_after_ns, stream};
 use std::cell::{Cell, RefCell};
@@ -75,7 +75,7 @@ pub struct Shared {
 
 /// A thread among all.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct ThreadPlace {
     /// Which, from 0.
     pub at: u32,
     /// Of how many.
@@ -84,7 +84,7 @@ pub struct Place {
 
 struct Worker {
     shared: Arc<Shared>,
-    place: Place,
+    place: ThreadPlace,
     alarm: Rc<Alarm>,
     tally: RefCell<Tally>,
     /// By client: when its request was planned, and for which page.
@@ -99,12 +99,12 @@ struct Worker {
 struct Client {
     number: u32,
     random: Random,
-    session: Session,
+    session: ShopSession,
     connection: Connection,
 }
 
 /// Runs until told to halt; what it noted down.
-pub(super) fn run(shared: &Arc<Shared>, place: Place, mut halt: watch::Receiver<bool>) -> Result<Tally, String> {
+pub(super) fn run(shared: &Arc<Shared>, place: ThreadPlace, mut halt: watch::Receiver<bool>) -> Result<Tally, String> {
     let fail = |e: std::io::Error| format!("a thread of the clients: {e}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(fail)?;
     let tasks = tokio::task::LocalSet::new();
@@ -168,7 +168,7 @@ async fn thinking(worker: Rc<Worker>, number: u32, think_ns: u64, first_at_ns: u
 
 /// This thread's share of an open loop.
 async fn arriving(worker: Rc<Worker>, per_s: f64, most_open: u32, start_at_ns: u64) {
-    let Place { at, n_threads } = worker.place;
+    let ThreadPlace { at, n_threads } = worker.place;
     let mean_ns = 1e9 * f64::from(n_threads.max(1)) / per_s.max(1e-6);
     let most_here = (most_open / n_threads.max(1)).max(1);
     // Beyond any client's number, so that arrivals have a stream of their own.
@@ -214,7 +214,7 @@ async fn serving(worker: Rc<Worker>, mut client: Client, first_at_ns: u64) {
 impl Client {
     fn new(worker: &Worker, number: u32) -> Client {
         let random = stream(worker.shared.seed, number);
-        Client { number, random, session: Session::default(), connection: Connection::default() }
+        Client { number, random, session: ShopSession::default(), connection: Connection::default() }
     }
 
     /// One request; returns when it was over.

@@ -139,7 +139,7 @@ async fn cart(State(shop): State<Shop>, Path(cart): Path<i64>) -> Result<Json<Ca
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct ProductAsked {
     product: i64,
     #[serde(default = "one")]
     n: i64,
@@ -152,7 +152,7 @@ fn one() -> i64 {
 async fn add(
     State(shop): State<Shop>,
     Path(cart): Path<i64>,
-    Json(Wanted { product, n }): Json<Wanted>,
+    Json(ProductAsked { product, n }): Json<ProductAsked>,
 ) -> Result<Json<Cart>, Refusal> {
     if !(1..=MOST_AT_ONCE).contains(&n) {
         return Err(Refusal::Wrong("give 1 to 99"));
@@ -166,7 +166,7 @@ async fn add(
 async fn remove(
     State(shop): State<Shop>,
     Path(cart): Path<i64>,
-    Json(Wanted { product, .. }): Json<Wanted>,
+    Json(ProductAsked { product, .. }): Json<ProductAsked>,
 ) -> Result<Json<Cart>, Refusal> {
     // A product that is not in the cart is what was wanted.
     shop.pool.ask(move |store| store.remove(cart, product)).await?;

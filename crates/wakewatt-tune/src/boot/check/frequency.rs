@@ -4,14 +4,14 @@
 //! passive; `amd-pstate-epp` is active, `amd-pstate` is passive or guided. No boot parameter sets the preference
 //! (EPP); it is only looked at for CPUs that differ.
 
-use super::{Check, Wanted, text};
+use super::{BootWanted, Check, text};
 use std::collections::BTreeMap;
 use wakewatt_core::source::Source;
 
 const ROOT: &str = "/sys/devices/system/cpu/cpufreq";
 
 /// The three attributes.
-pub(super) fn policies(source: &dyn Source, wanted: &Wanted, checks: &mut Vec<Check>) {
+pub(super) fn policies(source: &dyn Source, wanted: &BootWanted, checks: &mut Vec<Check>) {
     let names = source.list(ROOT).unwrap_or_default();
     let policies: Vec<&String> = names.iter().filter(|n| n.starts_with("policy")).collect();
     let driver = driver(wanted);
@@ -56,7 +56,7 @@ pub(super) fn policies(source: &dyn Source, wanted: &Wanted, checks: &mut Vec<Ch
 type Test = fn(&str) -> bool;
 
 /// The driver that the parameters imply.
-fn driver(wanted: &Wanted) -> Option<(&'static str, Test)> {
+fn driver(wanted: &BootWanted) -> Option<(&'static str, Test)> {
     Some(match (wanted.value("intel_pstate"), wanted.value("amd_pstate")) {
         (Some("active"), _) => ("intel_pstate", |d| d == "intel_pstate"),
         (Some("passive"), _) => ("intel_cpufreq", |d| d == "intel_cpufreq"),

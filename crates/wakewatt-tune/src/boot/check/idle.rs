@@ -3,7 +3,7 @@
 //! A limit is only good if it holds everywhere: a CPU that came online late, or a second kind of core, may have another
 //! table. Each CPU's table is read and equal ones are put together, so that the answer names the CPUs that differ.
 
-use super::{Check, Wanted, text};
+use super::{BootWanted, Check, text};
 use std::collections::BTreeMap;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::source::Source;
@@ -11,7 +11,7 @@ use wakewatt_core::source::Source;
 const ROOT: &str = "/sys/devices/system/cpu";
 
 /// The driver that the parameters imply, where they imply one.
-pub(super) fn driver(source: &dyn Source, wanted: &Wanted, checks: &mut Vec<Check>) {
+pub(super) fn driver(source: &dyn Source, wanted: &BootWanted, checks: &mut Vec<Check>) {
     let path = format!("{ROOT}/cpuidle/current_driver");
     let limit = wanted.value("intel_idle.max_cstate");
     let (should, holds): (&str, fn(&str) -> bool) = match (wanted.value("idle"), limit) {
@@ -39,7 +39,7 @@ pub(super) fn driver(source: &dyn Source, wanted: &Wanted, checks: &mut Vec<Chec
 type Table = Vec<(String, Option<String>)>;
 
 /// The tables of all running CPUs.
-pub(super) fn states(source: &dyn Source, wanted: &Wanted, checks: &mut Vec<Check>) {
+pub(super) fn states(source: &dyn Source, wanted: &BootWanted, checks: &mut Vec<Check>) {
     let path = format!("{ROOT}/cpu*/cpuidle");
     let online = text(source, &format!("{ROOT}/online")).and_then(|t| CpuSet::parse(&t));
     let check = Check::new("idle states of every CPU", &path, "the same table");
@@ -93,7 +93,7 @@ fn table(source: &dyn Source, cpu: u32) -> Table {
 }
 
 /// How many states besides POLL may exist, by the limit of the driver in charge.
-fn limit(source: &dyn Source, wanted: &Wanted) -> Option<(usize, String)> {
+fn limit(source: &dyn Source, wanted: &BootWanted) -> Option<(usize, String)> {
     let driver = text(source, &format!("{ROOT}/cpuidle/current_driver")).unwrap_or_default();
     let key = match driver.as_str() {
         "intel_idle" => "intel_idle.max_cstate",

@@ -5,7 +5,7 @@
 
 use super::super::argument::is_same_name;
 use super::super::parameters::{Evidence, known};
-use super::{Check, Wanted, text};
+use super::{BootWanted, Check, text};
 use crate::boot::Argument;
 use wakewatt_core::facts::boot::{BootToken, Cmdline};
 use wakewatt_core::source::Source;
@@ -14,7 +14,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const LINE: &str = "/proc/cmdline";
 
 /// Has the machine booted since?
-pub(super) fn boot(source: &dyn Source, wanted: &Wanted, checks: &mut Vec<Check>) {
+pub(super) fn boot(source: &dyn Source, wanted: &BootWanted, checks: &mut Vec<Check>) {
     let Some(then) = wanted.planned_in_boot.as_deref().filter(|id| !id.is_empty()) else { return };
     let check = Check::new("a new boot", BOOT_ID, format!("another boot than {then}"));
     checks.push(match text(source, BOOT_ID) {
@@ -27,7 +27,7 @@ pub(super) fn boot(source: &dyn Source, wanted: &Wanted, checks: &mut Vec<Check>
 }
 
 /// Every word once and in force.
-pub(super) fn words(source: &dyn Source, wanted: &Wanted, checks: &mut Vec<Check>) {
+pub(super) fn words(source: &dyn Source, wanted: &BootWanted, checks: &mut Vec<Check>) {
     let line = text(source, LINE);
     for argument in &wanted.arguments {
         let check = Check::new(format!("{} on the kernel's line", argument.key()), LINE, format!("{argument}, once"));
@@ -57,7 +57,7 @@ fn once(check: Check, argument: &Argument, line: &Cmdline) -> Check {
 }
 
 /// The parameters as the modules, drivers and governors hold them.
-pub(super) fn parameters(source: &dyn Source, wanted: &Wanted, checks: &mut Vec<Check>) {
+pub(super) fn parameters(source: &dyn Source, wanted: &BootWanted, checks: &mut Vec<Check>) {
     for argument in &wanted.arguments {
         let value = argument.value().unwrap_or_default();
         let what = format!("{} in force", argument.key());

@@ -6,12 +6,12 @@
 //! some are said only when there was something to cut. So an absent line is never "broken".
 
 use super::super::argument::split_word;
-use super::{Check, Wanted};
+use super::{BootWanted, Check};
 
 const PLACE: &str = "kernel log";
 
 /// All lines that matter for these parameters.
-pub(super) fn said(text: Option<&str>, wanted: &Wanted, checks: &mut Vec<Check>) {
+pub(super) fn said(text: Option<&str>, wanted: &BootWanted, checks: &mut Vec<Check>) {
     let Some(text) = text else {
         let check = Check::new("what the kernel said", PLACE, "no complaint");
         return checks
@@ -38,7 +38,7 @@ pub(super) fn said(text: Option<&str>, wanted: &Wanted, checks: &mut Vec<Check>)
 }
 
 /// A line that repeats a limit.
-fn number(wanted: &Wanted, key: &str, line: Option<&str>, before: &str, checks: &mut Vec<Check>) {
+fn number(wanted: &BootWanted, key: &str, line: Option<&str>, before: &str, checks: &mut Vec<Check>) {
     let Some(value) = wanted.value(key) else { return };
     let check = Check::new(format!("{key} said by the kernel"), PLACE, value);
     let said = line.and_then(|l| {

@@ -18,13 +18,13 @@ use wakewatt_core::source::{ErrorKind, Source};
 
 /// What the plan wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct BootWanted {
     pub arguments: Vec<Argument>,
     /// The boot in which the plan was carried out; none if that is not known.
     pub planned_in_boot: Option<String>,
 }
 
-impl Wanted {
+impl BootWanted {
     /// The value wanted for a parameter; empty for a bare word.
     fn value(&self, key: &str) -> Option<&str> {
         self.arguments.iter().rfind(|a| a.has_name(key)).map(|a| a.value().unwrap_or_default())
@@ -62,7 +62,7 @@ pub struct Check {
 }
 
 /// All checks, in the order of the questions. `kernel_log`: the text of this boot, none if it could not be read.
-pub fn check(source: &dyn Source, kernel_log: Option<&str>, wanted: &Wanted) -> Vec<Check> {
+pub fn check(source: &dyn Source, kernel_log: Option<&str>, wanted: &BootWanted) -> Vec<Check> {
     let mut checks = Vec::new();
     line::boot(source, wanted, &mut checks);
     line::words(source, wanted, &mut checks);

@@ -27,8 +27,8 @@ fn with(mut tree: Tree, path: &str, value: &str) -> Tree {
     tree
 }
 
-fn wanted(text: &str) -> Wanted {
-    Wanted { arguments: Argument::parse_all(text).unwrap(), planned_in_boot: Some("old".into()) }
+fn wanted(text: &str) -> BootWanted {
+    BootWanted { arguments: Argument::parse_all(text).unwrap(), planned_in_boot: Some("old".into()) }
 }
 
 /// One line per check: answer, what, found.
@@ -141,7 +141,7 @@ proptest! {
         if let Ok(argument) = Argument::parse(&format!("intel_idle.states_off={mask}")) {
             let mut arguments = Argument::parse_all(PAIR).unwrap();
             arguments.push(argument);
-            let _ = check(&tree, Some(&log), &Wanted { arguments, planned_in_boot: None });
+            let _ = check(&tree, Some(&log), &BootWanted { arguments, planned_in_boot: None });
         }
     }
 }

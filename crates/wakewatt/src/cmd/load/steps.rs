@@ -14,7 +14,7 @@ use wakewatt_core::samples::load::{Ask, Length};
 use wakewatt_core::units::show_ns;
 use wakewatt_host::live::Live;
 use wakewatt_lab::load::steps::{Steps, StepsPlan, steps};
-use wakewatt_lab::load::{Ended, Phases};
+use wakewatt_lab::load::{LoadError, Phases};
 use wakewatt_lab::pick;
 use wakewatt_lab::survey::allowed_cpus;
 
@@ -52,13 +52,13 @@ pub(super) fn run(args: &StepsArgs) -> Result<End> {
     let kept = if is_shown { publish(run, args.json, saving.as_ref())? } else { Code::Fine };
     match ended {
         Ok(()) => Ok(kept.into()),
-        Err(Ended::Stopped) => {
+        Err(LoadError::Stopped) => {
             if !has_levels {
                 output::remark("Interrupted before the first level ended; there is nothing to show.");
             }
             Ok(Code::Interrupted.into())
         }
-        Err(Ended::Failed(why)) => Err(Failure::error(Code::CouldNotMeasure, why)),
+        Err(LoadError::Failed(why)) => Err(Failure::error(Code::CouldNotMeasure, why)),
     }
 }
 

@@ -15,7 +15,7 @@ use regex::Regex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wakewatt_host::live::Live;
-use wakewatt_lab::per_node::{CopyRun, Ended, Pass, PerNodePlan, Ran, Scaling, Where, copies, places};
+use wakewatt_lab::per_node::{CopyRun, EndedCopy, Pass, PerNodePlan, Ran, Scaling, Where, copies, places};
 use wakewatt_lab::survey::allowed_cpus;
 use words::{told, told_scaling};
 
@@ -70,8 +70,8 @@ fn plan(args: &RunArgs) -> Result<PerNodePlan> {
 /// Prints it, if it was asked for.
 fn document(
     args: &RunArgs,
-    ended: &[Ended],
-    alone: Option<&Ended>,
+    ended: &[EndedCopy],
+    alone: Option<&EndedCopy>,
     scaling: Option<Scaling>,
     is_interrupted: bool,
 ) -> Result<()> {
@@ -84,7 +84,7 @@ fn document(
 }
 
 /// The exit code to end with: the greatest, so that any failure shows.
-fn worst(ended: &[Ended]) -> Option<u8> {
+fn worst(ended: &[EndedCopy]) -> Option<u8> {
     ended.iter().map(|c| c.code).max()
 }
 
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn any_failure_shows() {
         let place = Where { node: Some(0), cpus: CpuSet::default() };
-        let ended = |code| Ended {
+        let ended = |code| EndedCopy {
             place: place.clone(),
             code,
             start_at_ns: 0,

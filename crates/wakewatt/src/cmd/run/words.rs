@@ -2,10 +2,10 @@
 
 use wakewatt_core::samples::numa_maps::NumaMap;
 use wakewatt_core::units::{show_bytes, show_ns, three_digits};
-use wakewatt_lab::per_node::{Ended, Scaling};
+use wakewatt_lab::per_node::{EndedCopy, Scaling};
 
 /// One copy in a line.
-pub(super) fn told(copy: &Ended) -> String {
+pub(super) fn told(copy: &EndedCopy) -> String {
     let place = copy.place.node.map_or("unbound".to_string(), |n| format!("node {n}"));
     let wall_ns = copy.end_at_ns.saturating_sub(copy.start_at_ns);
     let seen = copy.looked_at_ns.zip(copy.map.as_ref());
@@ -63,9 +63,9 @@ mod tests {
     use wakewatt_core::cpuset::CpuSet;
     use wakewatt_lab::per_node::Where;
 
-    fn ended(node: u32, ms: u64, code: u8, metric: Option<f64>) -> Ended {
+    fn ended(node: u32, ms: u64, code: u8, metric: Option<f64>) -> EndedCopy {
         let place = Where { node: Some(node), cpus: CpuSet::parse("0-1").unwrap() };
-        Ended { place, code, start_at_ns: 0, end_at_ns: ms * 1_000_000, metric, map: None, looked_at_ns: None }
+        EndedCopy { place, code, start_at_ns: 0, end_at_ns: ms * 1_000_000, metric, map: None, looked_at_ns: None }
     }
 
     #[test]

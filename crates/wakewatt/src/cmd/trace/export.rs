@@ -8,14 +8,14 @@ use crate::output;
 use anyhow::Result;
 use std::fs::File;
 use wakewatt_core::record::wtrace::Reader;
-use wakewatt_host::place::Place;
+use wakewatt_host::place::FilePlace;
 
 /// Runs `trace export`.
 pub(super) fn run(args: &ExportArgs) -> Result<Code> {
     let bytes = load(&args.file)?;
     let mut reader = open(&args.file, &bytes)?;
     let bad = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", args.output.display()));
-    let place = Place::of(&args.output).map_err(|e| Failure::error(Code::BadFile, e.to_string()))?;
+    let place = FilePlace::of(&args.output).map_err(|e| Failure::error(Code::BadFile, e.to_string()))?;
     let taken = || bad("exists; overwrite it with --force".into());
     if !args.force && place.exists() {
         return Err(taken());

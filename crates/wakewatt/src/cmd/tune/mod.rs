@@ -13,7 +13,7 @@ pub use applied::Applied;
 pub use knobs::Knobs;
 pub use status::Statuses;
 
-use crate::cli::tune::{TuneArgs, Verb, Wanted, WhichArgs};
+use crate::cli::tune::{SettingsWanted, TuneArgs, Verb, WhichArgs};
 use crate::exit::{Code, Failure};
 use crate::output::Colour;
 use crate::trusted::{self, Use};
@@ -43,7 +43,7 @@ pub fn run(args: &TuneArgs, colour: Colour) -> Result<Code> {
 }
 
 /// What the user wants, gathered from profile and options.
-fn gather(wanted: &Wanted, used: Use) -> Result<Asked> {
+fn gather(wanted: &SettingsWanted, used: Use) -> Result<Asked> {
     let usage = |why: String| Failure::error(Code::Usage, why);
     let scope = wanted.scope();
     let mut words = Vec::new();

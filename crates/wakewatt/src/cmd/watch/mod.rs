@@ -20,7 +20,7 @@ use anyhow::Result;
 use std::io::IsTerminal;
 use wakewatt_core::watch::{LatencyRow, Sources};
 use wakewatt_lab::trace::WakeFeed;
-use wakewatt_lab::watch::{Feed, LatencyFeed, Place, Player, Sampler};
+use wakewatt_lab::watch::{Feed, LatencyFeed, Player, Sampler, WatchedMachine};
 
 /// Nothing traces.
 #[derive(Debug)]
@@ -71,9 +71,9 @@ fn open(args: &WatchArgs) -> Result<Feed> {
         _ => Sources::Quiet,
     };
     let place = match (&args.from.host, &args.from.sysroot) {
-        (Some(file), _) => Place::Recorded(file),
-        (_, Some(folder)) => Place::Tree(folder),
-        _ => Place::Here,
+        (Some(file), _) => WatchedMachine::Recorded(file),
+        (_, Some(folder)) => WatchedMachine::Tree(folder),
+        _ => WatchedMachine::Here,
     };
     let mut sampler = Sampler::open(place, sources)?;
     if sampler.layout.cpus.is_empty() {
