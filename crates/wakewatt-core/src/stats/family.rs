@@ -102,6 +102,8 @@ fn counted(arms: &ByRound, n: usize) -> usize {
         let most = counts().max().unwrap_or(0);
         counts().filter(|c| c * 2 >= most).min().unwrap_or(0)
     };
+    // A file may claim any number of rounds.
+    let n = n.min(arms.iter().map(Vec::len).max().unwrap_or(0));
     (1..=n).map(at).max().unwrap_or(0)
 }
 

@@ -1,6 +1,7 @@
 //! When an experiment has enough, and what its blocks say: pairs by round, handed to the statistics of core.
 
 use super::{Design, Rule};
+use std::collections::BTreeSet;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun};
 use wakewatt_core::stats::family::{ByRound, Family};
 use wakewatt_core::stats::paired::{Judge, adjust_secondary, log_ratios};
@@ -8,16 +9,20 @@ use wakewatt_core::stats::sequential::{Decision, Looks};
 
 pub use wakewatt_core::stats::family::Standing;
 
-/// Log ratios of the primary metric, per other arm and by round.
+/// Log ratios of the primary metric, per other arm and by round. Rounds of which there is no block are left out: a file may
+/// number its rounds as it likes, so nothing counts up to the greatest number.
 pub fn by_round(run: &ExperimentRun) -> ByRound {
     let Some((baseline, others)) = run.arms.split_first() else { return Vec::new() };
     let ratio = |round: usize, arm: &str| Some((run.value(round, &baseline.id, 0)? / run.value(round, arm, 0)?).ln());
-    others.iter().map(|arm| (0..run.n_rounds()).map(|round| ratio(round, &arm.id)).collect()).collect()
+    let rounds: BTreeSet<usize> = run.blocks.iter().map(|b| b.round).collect();
+    others.iter().map(|arm| rounds.iter().map(|round| ratio(*round, &arm.id)).collect()).collect()
 }
 
 /// Where a run stands between its looks, when all arms are judged together.
 pub fn standing(run: &ExperimentRun, family: &Family) -> Standing {
-    family.standing(&by_round(run), run.n_rounds())
+    let rounds = by_round(run);
+    let n_rounds = rounds.first().map_or(0, Vec::len);
+    family.standing(&rounds, n_rounds)
 }
 
 /// Should it stop after so many whole rounds? Then why.
@@ -158,10 +163,8 @@ mod tests {
     use wakewatt_core::samples::experiment::{Arm, Block, Metric, Verdict};
     use wakewatt_core::samples::rejection::Rejection;
 
-    #[test]
-    fn what_the_stop_calls_proven_the_verdicts_do_too_when_an_arm_is_often_rejected() {
-        let arm = |id: &str| Arm { id: id.into(), title: id.into(), settings: vec![] };
-        let block = |round: usize, arm: &str, value: f64, is_bad: bool| Block {
+    fn block(round: usize, arm: &str, value: f64, is_bad: bool) -> Block {
+        Block {
             round,
             arm: arm.into(),
             window: Window::default(),
@@ -170,7 +173,34 @@ mod tests {
             taken: None,
             rejected: is_bad.then(|| Rejection::Said("spoilt".into())),
             idle: vec![],
+        }
+    }
+
+    #[test]
+    fn a_round_of_an_absurd_number_is_one_round() {
+        let arm = |id: &str| Arm { id: id.into(), title: id.into(), settings: vec![] };
+        let rounds = [0, 1, 7_000_000_000, usize::MAX];
+        let run = ExperimentRun {
+            arms: ["found", "fast"].map(arm).to_vec(),
+            metrics: vec![Metric::latency("p50", "median")],
+            blocks: rounds
+                .iter()
+                .flat_map(|r| [block(*r, "found", 2.0, false), block(*r, "fast", 1.0, false)])
+                .collect(),
+            ..ExperimentRun::default()
         };
+        assert_eq!(by_round(&run), vec![vec![Some(2f64.ln()); 4]]);
+        let family = Family::new(Looks::spread(&[4, 8], 1).unwrap().0, 1.05, 5);
+        assert_eq!(standing(&run, &family).n_counted, 4);
+        assert_eq!(family.standing(&by_round(&run), usize::MAX).n_counted, 4, "a claim of many rounds is none");
+        let design = Design { rule: Rule::AllArms { margin_ratio: 1.05 }, ..Design::new(family.looks.clone(), 5) };
+        assert_eq!(effects(&run, &design)[0].n_pairs, 4);
+        assert!(enough(&run, &design, usize::MAX, 1).is_some());
+    }
+
+    #[test]
+    fn what_the_stop_calls_proven_the_verdicts_do_too_when_an_arm_is_often_rejected() {
+        let arm = |id: &str| Arm { id: id.into(), title: id.into(), settings: vec![] };
         let rounds = (0..12).flat_map(|round| {
             let value = 1000.0 + round as f64;
             // The second arm is lost in most rounds, so it holds nobody back.
