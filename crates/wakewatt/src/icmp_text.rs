@@ -51,7 +51,7 @@ pub(crate) fn text(out: &mut String, sample: &IcmpSample) {
 }
 
 /// The one sentence.
-fn who_pays(payer: &Payer, is_peer_local: bool) -> String {
+pub(crate) fn who_pays(payer: &Payer, is_peer_local: bool) -> String {
     let times = format!("{} of {} (medians)", show_ns(payer.time_ns), show_ns(payer.round_trip_ns));
     let side = payer.stretch.side();
     match (payer.stretch, payer.cpu, &payer.state) {

@@ -19,11 +19,13 @@ mod experiment;
 mod idle;
 mod load;
 mod memory;
+mod pings;
 mod ramp;
 mod samples;
 pub(super) mod section;
 mod study;
 mod timeline;
+mod work;
 
 use super::figure::Figure;
 use super::table::{Table, heads};
@@ -190,13 +192,12 @@ fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
         network: _,
         trace: _,
         experiment: _,
-        // Not on the page yet: pings as found, and the work of the CPUs, which rules read.
-        icmp: _,
-        work: _,
         // These go by evidence: which loads belong to a planned experiment, its own comparisons hang on.
         conclusions: _,
         load: _,
         timelines: _,
+        icmp,
+        work,
         memory,
         cores,
         disk,
@@ -216,6 +217,8 @@ fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
     if let Some(run) = disk_experiment {
         all.push(experiment::section(run, "disk-experiment-", "Disk reads under each setting", zero_at_ns));
     }
+    all.extend(pings::section(icmp, zero_at_ns));
+    all.extend(work.as_ref().and_then(|sample| work::section(sample, zero_at_ns)));
     all.extend(costs::section(idle_states));
     all.extend(ramp::section(speed));
     all.extend(memory.as_ref().and_then(memory::section));
@@ -231,7 +234,9 @@ fn zero_at_ns(report: &Report) -> u64 {
     let blocks = evidence.samples.experiment.iter().flat_map(|run| &run.blocks).map(|b| b.window);
     let wakeups = evidence.samples.wakeups.iter().map(|s| s.window);
     let network = evidence.samples.network.iter().map(|s| s.window);
-    blocks.chain(wakeups).chain(network).map(|w| w.start_at_ns).min().unwrap_or(0)
+    let icmp = evidence.samples.icmp.iter().map(|s| s.window);
+    let work = evidence.samples.work.iter().map(|s| s.window);
+    blocks.chain(wakeups).chain(network).chain(icmp).chain(work).map(|w| w.start_at_ns).min().unwrap_or(0)
 }
 
 /// A step's setting and where; a kernel parameter is said by its value.
