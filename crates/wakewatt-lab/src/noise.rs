@@ -33,14 +33,9 @@ impl Default for Limits {
     }
 }
 
-/// How the note on others' work begins.
-const OTHERS: &str = "other processes";
-
 /// What happened in a window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Noise {
-    /// In words, one line each.
-    pub notes: Vec<String>,
     /// Share of the time that the hypervisor took.
     pub steal_ratio: f64,
     /// Share that other processes used.
@@ -52,11 +47,22 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Without the note on others' work, for whoever judges and tells that by itself.
+    /// Without others' work, for whoever judges and tells that by itself.
     pub fn without_others(mut self) -> Noise {
-        self.notes.retain(|note| !note.starts_with(OTHERS));
         self.is_without_others = true;
         self
+    }
+
+    /// What is worth a note, in words, one line each.
+    pub fn notes(&self) -> Vec<String> {
+        let of_cpus = |who: &str, share: String| format!("{who} {share} % of the measured CPUs' time");
+        let percent = |ratio: f64| ratio * 100.0;
+        let steal = (self.steal_ratio > STEAL_RATIO)
+            .then(|| of_cpus("the hypervisor took", format!("{:.1}", percent(self.steal_ratio))));
+        let others = (!self.is_without_others && self.foreign_ratio > FOREIGN_RATIO)
+            .then(|| of_cpus("other processes used", format!("{:.0}", percent(self.foreign_ratio))));
+        let throttles = (self.n_throttles > 0).then(|| format!("thermal throttling, {} times", self.n_throttles));
+        [steal, others, throttles].into_iter().flatten().collect()
     }
 
     /// As numbers.
@@ -119,24 +125,16 @@ impl NoiseCounters {
 
     /// What happened since `before`; `window_ns` is the time between.
     pub fn since(&self, before: &NoiseCounters, window_ns: u64) -> Noise {
-        let mut notes = Vec::new();
         let passed = between(&self.cpus, &before.cpus);
         let window = window_ns.max(1) as f64 * passed.len().max(1) as f64;
         let sum = |of: fn(&CpuTime) -> u64| passed.iter().map(of).fold(0, u64::saturating_add) as f64;
-        let steal_ratio = sum(|cpu| cpu.steal_ns) / window;
-        if steal_ratio > STEAL_RATIO {
-            notes.push(format!("the hypervisor took {:.1} % of the measured CPUs' time", steal_ratio * 100.0));
-        }
         let own = self.own_ns.saturating_sub(before.own_ns) as f64;
-        let foreign_ratio = (sum(CpuTime::busy_ns) - own) / window;
-        if foreign_ratio > FOREIGN_RATIO {
-            notes.push(format!("{OTHERS} used {:.0} % of the measured CPUs' time", foreign_ratio * 100.0));
+        Noise {
+            steal_ratio: sum(|cpu| cpu.steal_ns) / window,
+            foreign_ratio: (sum(CpuTime::busy_ns) - own) / window,
+            is_without_others: false,
+            n_throttles: self.n_throttles.saturating_sub(before.n_throttles),
         }
-        let n_throttles = self.n_throttles.saturating_sub(before.n_throttles);
-        if n_throttles > 0 {
-            notes.push(format!("thermal throttling, {n_throttles} times"));
-        }
-        Noise { notes, steal_ratio, foreign_ratio, is_without_others: false, n_throttles }
     }
 }
 
@@ -156,14 +154,16 @@ mod tests {
         let after =
             read(&format!("//- /proc/stat\ncpu0 150 0 0 0 0 0 0 5 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n{throttle}5\n"));
         let noise = after.since(&before, 1_000_000_000);
-        let notes = noise.notes.clone();
+        let notes = noise.notes();
         assert_eq!(notes.len(), 3, "{notes:?}");
         assert!(notes[0].contains("2.5 %") && notes[1].contains("25 %") && notes[2].contains("2 times"));
         let limits = Limits::default();
         assert_eq!(noise.spoilt(&limits, false), None);
         let taken = noise.taken();
         assert!((taken.steal_ratio - 0.025).abs() < 1e-9 && taken.is_disturbing(), "{taken:?}");
-        assert_eq!(noise.clone().without_others().taken().foreign_ratio, None);
+        let without = noise.clone().without_others();
+        assert_eq!((without.taken().foreign_ratio, without.notes().len()), (None, 2));
+        assert!(without.notes().iter().all(|note| !note.contains("25 %")), "{:?}", without.notes());
         let strict = Limits { steal_ratio: 0.01, is_throttling_spoilt: true, ..limits };
         assert!(noise.spoilt(&strict, false).unwrap().to_string().contains("hypervisor took 2.5 %"));
         assert!(

@@ -5,6 +5,7 @@
 
 use crate::experiment::{AGAIN, Design, Rule, level};
 use crate::plan::Plan;
+use wakewatt_core::samples::disturbance::Disturbance;
 use wakewatt_core::samples::experiment::{Better, Effect, ExperimentRun, Verdict};
 use wakewatt_core::samples::study::{
     AaNoise, Comparison, Conclusions, DeclaredLook, Rejected, Skipped, Study, StudyHost,
@@ -193,10 +194,10 @@ fn what_to_know(
             "{n_secondary} secondary comparisons are adjusted together, which {n_pairs} rounds cannot prove one of: {needed} are needed"
         ));
     }
-    let mut steps: Vec<&String> =
-        run.blocks.iter().flat_map(|b| &b.disturbances).filter(|d| d.starts_with("the wall clock")).collect();
+    let is_step = |d: &&Disturbance| matches!(d, Disturbance::WallClockSet { .. });
+    let mut steps: Vec<&Disturbance> = run.blocks.iter().flat_map(|b| &b.disturbances).filter(is_step).collect();
     steps.dedup();
-    remarks.extend(steps.into_iter().cloned());
+    remarks.extend(steps.into_iter().map(ToString::to_string));
     if !run.is_restored() {
         let differ = run.before.iter().zip(&run.after).find(|(a, b)| a != b);
         let where_ = differ.map_or(String::new(), |(a, b)| format!(": {} was {} and is {}", a.0, a.1, b.1));

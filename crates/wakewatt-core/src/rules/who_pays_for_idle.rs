@@ -131,6 +131,7 @@ mod tests {
     use crate::samples::Samples;
     use crate::samples::Window;
     use crate::samples::kernel_histogram::KernelHistogram;
+    use crate::samples::traced_whose::TracedWhose;
     use crate::samples::wakes::{Counted, CpuCounters, ProcessCounters, WakeClass, WakeCounters};
 
     fn traced(n: u64, each_ns: u64) -> Evidence {
@@ -148,7 +149,7 @@ mod tests {
         };
         let name = |_, state: u32| ["POLL", "C6"][state as usize].to_string();
         let window = Window { start_at_ns: 0, end_at_ns: 5_000_000_000 };
-        let mut traced = Traced::of(&counters, &name, window, "whole machine");
+        let mut traced = Traced::of(&counters, &name, window, TracedWhose::Machine);
         traced.processes.iter_mut().for_each(|p| p.presence = Presence::Throughout);
         Evidence::of(Samples { trace: Some(traced), ..Samples::default() })
     }

@@ -3,6 +3,7 @@
 //! The unit is the block (one setting held while measuring), never the single sample: samples within a block are
 //! correlated, and pooling them proves anything (docs/methods/statistics.md).
 
+use super::disturbance::Disturbance;
 use super::ended::Ended;
 use super::rejection::Rejection;
 use super::taken::Taken;
@@ -106,7 +107,7 @@ pub struct Block {
     /// One per metric, in its unit and in the order of the metrics; none where the block did not yield it.
     pub values: Vec<Option<f64>>,
     /// What may have spoiled it: steal, foreign load, throttling.
-    pub disturbances: Vec<String>,
+    pub disturbances: Vec<Disturbance>,
     /// What others had of the measured CPUs' time; none where nobody counted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<Taken>,

@@ -3,6 +3,7 @@
 mod all;
 pub mod broken_rule;
 pub mod disk;
+pub mod disturbance;
 pub mod busy;
 pub mod compared;
 pub mod cores;
@@ -29,6 +30,7 @@ pub mod repeated;
 pub mod taken;
 pub mod timeline;
 pub mod traced;
+pub mod traced_whose;
 pub mod wakes;
 pub mod work;
 pub(crate) mod worded;

@@ -9,6 +9,7 @@
 //! same trace is given as *modelled*.
 
 use super::kernel_histogram::KernelHistogram;
+use super::traced_whose::TracedWhose;
 use super::wakes::{Counted, WakeClass, WakeCounters};
 use super::{Label, Window};
 use crate::distribution::Distribution;
@@ -185,7 +186,7 @@ pub struct Traced {
     /// How many CPUs were counted.
     pub n_cpus: u32,
     /// Whose wake-ups: the whole machine, a process, a cgroup, a command.
-    pub scope: String,
+    pub scope: TracedWhose,
     /// Rows over all CPUs, most time lost first.
     pub rows: Vec<WakeRow>,
     /// The same rows, CPU by CPU.
@@ -358,13 +359,13 @@ impl Traced {
         counters: &WakeCounters,
         name_of: &dyn Fn(u32, u32) -> String,
         window: Window,
-        scope: impl Into<String>,
+        scope: TracedWhose,
     ) -> Traced {
         let sum = |count: fn(&super::wakes::CpuCounters) -> u64| counters.cpus.iter().map(count).sum();
         Traced {
             window,
             n_cpus: u32::try_from(counters.cpus.len()).unwrap_or(u32::MAX),
-            scope: scope.into(),
+            scope,
             rows: rows(counters, name_of, None),
             by_cpu: counters.cpus.iter().flat_map(|c| rows(counters, name_of, Some(c.cpu))).collect(),
             timers: timers(counters, name_of),
@@ -440,7 +441,7 @@ mod tests {
 
     #[test]
     fn rows_are_joined_by_name_ranked_by_loss_and_compared_with_polling() {
-        let traced = Traced::of(&counters(), &name_of, Window::default(), "whole machine");
+        let traced = Traced::of(&counters(), &name_of, Window::default(), TracedWhose::Machine);
         let said: Vec<String> = traced
             .rows
             .iter()

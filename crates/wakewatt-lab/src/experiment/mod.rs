@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::distribution::{Distribution, histogram};
 use wakewatt_core::samples::Window;
+use wakewatt_core::samples::disturbance::Disturbance;
 use wakewatt_core::samples::ended::{Ended, How};
 use wakewatt_core::samples::experiment::{Block, ExperimentRun, PooledArm};
 use wakewatt_core::samples::load::Level;
@@ -283,7 +284,7 @@ impl Runner<'_> {
                 return Err(format!(
                     "kept block {} is of round {}, {}, but the seed draws round {}, {id} here",
                     self.run.blocks.len() + 1,
-                    kept.block.round + 1,
+                    kept.block.round.saturating_add(1),
                     kept.block.arm,
                     round + 1
                 ));
@@ -345,20 +346,18 @@ impl Runner<'_> {
         let is_cut = stop.load(Ordering::Relaxed).then_some(Rejection::Interrupted);
         let noise = noise_after.since(&noise_before, end_at_ns - start_at_ns);
         let contradiction = || arms.contradiction(index, &measured.idle).map(Rejection::Said);
-        let mut disturbances = measured.disturbances;
+        let said = measured.disturbances;
         let limits = self.design.limits;
         let spoilt = noise.spoilt(&limits, workload.is_busy());
-        let mut noise = if workload.is_busy() { noise.without_others() } else { noise };
+        let noise = if workload.is_busy() { noise.without_others() } else { noise };
         // Without a single counter nothing is known, which is not quiet.
         let taken = noise_before.is_known().then(|| noise.taken());
-        disturbances.append(&mut noise.notes);
+        let said = said.into_iter().chain(noise.notes()).map(Disturbance::Said);
+        let mut disturbances: Vec<Disturbance> = said.collect();
         let offset_ns = wall_offset_ns(clock);
         let step_ns = offset_ns - std::mem::replace(&mut self.wall_offset_ns, offset_ns);
         if step_ns.abs() > CLOCK_STEP_NS {
-            disturbances.push(format!(
-                "the wall clock was set by {:+.1} s; nothing here is measured with it",
-                step_ns as f64 / 1e9
-            ));
+            disturbances.push(Disturbance::wall_clock_set(step_ns));
         }
         let block = Block {
             round,

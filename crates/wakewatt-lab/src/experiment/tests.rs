@@ -350,6 +350,9 @@ mod families {
         let told: Vec<usize> =
             run.blocks.iter().enumerate().filter(|(_, b)| !b.disturbances.is_empty()).map(|(at, _)| at).collect();
         assert_eq!(told, [3]);
-        assert!(run.blocks[3].disturbances[0].contains("set by +60.0 s") && run.blocks[3].rejected.is_none());
+        assert!(
+            run.blocks[3].disturbances == [Disturbance::wall_clock_set(60_000_000_000)]
+                && run.blocks[3].rejected.is_none()
+        );
     }
 }

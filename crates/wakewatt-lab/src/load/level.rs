@@ -89,7 +89,7 @@ pub fn level(
     let noise = if foreign_ratio.is_some() { noise.without_others() } else { noise };
     let sums = Sums::of(&counted);
     let seconds = phases.record_ns as f64 / 1e9;
-    let mut disturbances = noise.notes;
+    let mut disturbances = noise.notes();
     let n_displaced = counted.iter().filter(|c| c.is_displaced).count();
     if n_displaced > 0 {
         let n_all = counted.len();

@@ -144,7 +144,7 @@ fn one(lab: Lab<'_>, plan: &RunsPlan, cpus: &CpuSet) -> Result<(Level, u8, Outpu
     let cpu_ns = ended.user_ns.saturating_add(ended.system_ns);
     let noise = NoiseCounters::read(src, cpus, cpu_ns).since(&noise, window.length_ns().max(1));
     let code = ended.status.code().or_else(|| Some(128 + ended.status.signal()?)).unwrap_or(255);
-    let notes = [noise.notes, silences(Some(&energy))].concat();
+    let notes = [noise.notes(), silences(Some(&energy))].concat();
     let level = Level {
         ask: Ask::Run,
         phases_ns: [0, 0, window.length_ns(), 0],

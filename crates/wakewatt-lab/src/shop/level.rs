@@ -203,7 +203,7 @@ impl Shop {
                 // A share that is known is told by the rules.
                 let noise = if foreign_ratio.is_some() { noise.without_others() } else { noise };
                 (
-                    noise.notes,
+                    noise.notes(),
                     Surroundings { capacity_per_s: None, steal_ratio, n_throttles, n_smis: since, foreign_ratio },
                 )
             }

@@ -27,6 +27,7 @@ use session::{TraceSession, TraceWants};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use wakewatt_core::samples::traced::Traced;
+use wakewatt_core::samples::traced_whose::TracedWhose;
 use wakewatt_probes::ProbeError;
 use wakewatt_probes::wake::Scope;
 
@@ -93,7 +94,7 @@ pub struct Trace {
 
 /// Traces until the time is up, the command ends, nobody is left to be traced, or it is to end.
 pub fn trace(lab: Lab<'_>, plan: &TracePlan) -> Result<Trace, Refusal> {
-    let (scope, scope_name, mut watched) = scope::of(&plan.whose)?;
+    let (scope, whose, mut watched) = scope::of(&plan.whose)?;
     scope::same_process_ids(&scope)?;
     let wanted =
         TraceWants { is_recording: plan.record.is_some(), is_empty: plan.is_empty, is_hardware: plan.has_hardware };
@@ -118,14 +119,14 @@ pub fn trace(lab: Lab<'_>, plan: &TracePlan) -> Result<Trace, Refusal> {
     };
     let exit_code = session.wait(end_at_ns, command.as_mut(), &mut watched)?;
     let is_record_refused = session.recorder.as_ref().is_some_and(Recorder::is_refused);
-    Ok(Trace { traced: session.finish(scope_name)?, command, exit_code, is_record_refused })
+    Ok(Trace { traced: session.finish(whose)?, command, exit_code, is_record_refused })
 }
 
 /// The whole machine for so long, as it is: the probe, the counters, one window.
 pub fn of_machine(lab: Lab<'_>, for_ns: u64) -> Result<Traced, Refusal> {
     let session = TraceSession::start(lab, Scope::Machine, TraceWants::default(), for_ns)?;
     lab.wait_until(session.start_at_ns + for_ns);
-    session.finish("whole machine".into())
+    session.finish(TracedWhose::Machine)
 }
 
 fn refused(why: ProbeError) -> Refusal {

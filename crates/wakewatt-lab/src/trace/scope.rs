@@ -5,22 +5,23 @@ use super::watched::{self, Watched};
 use crate::refusal::Refusal;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use wakewatt_core::samples::traced_whose::{TracedProcess, TracedWhose};
 use wakewatt_probes::namespace;
 use wakewatt_probes::wake::Scope;
 
 const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// The scope, its name for people, and what to watch for its end.
-pub(super) fn of(whose: &Whose) -> Result<(Scope, String, Watched), Refusal> {
+pub(super) fn of(whose: &Whose) -> Result<(Scope, TracedWhose, Watched), Refusal> {
     let nobody = || Watched::new(Vec::new(), None);
     match whose {
-        Whose::Machine => Ok((Scope::Machine, "whole machine".into(), nobody())),
+        Whose::Machine => Ok((Scope::Machine, TracedWhose::Machine, nobody())),
         Whose::Processes(pids) => {
             // Opened before it is looked at, so that both are the same process.
             let opened = pids.iter().filter_map(|pid| Some((*pid, watched::process(*pid)?))).collect();
-            let names: Result<Vec<String>, Refusal> = pids.iter().map(|pid| process(*pid)).collect();
+            let named: Result<Vec<TracedProcess>, Refusal> = pids.iter().map(|pid| process(*pid)).collect();
             let scope = Scope::Processes { tgids: pids.clone(), is_following: false };
-            Ok((scope, names?.join(", "), Watched::new(opened, None)))
+            Ok((scope, TracedWhose::Processes(named?), Watched::new(opened, None)))
         }
         Whose::Cgroup(path) => {
             let (scope, name, folder) = cgroup(path)?;
@@ -30,7 +31,7 @@ pub(super) fn of(whose: &Whose) -> Result<(Scope, String, Watched), Refusal> {
             let program = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
             // The command's id is not known yet: forks of this process are followed while it starts.
             let scope = Scope::Processes { tgids: vec![std::process::id()], is_following: true };
-            Ok((scope, format!("command {program}"), nobody()))
+            Ok((scope, TracedWhose::Command(program.into_owned()), nobody()))
         }
     }
 }
@@ -52,7 +53,7 @@ pub(super) fn same_process_ids(scope: &Scope) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn process(pid: u32) -> Result<String, Refusal> {
+fn process(pid: u32) -> Result<TracedProcess, Refusal> {
     let wrong = |why: String| Refusal::Asked(format!("--pid {pid}: {why}"));
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))
         .map_err(|_| wrong("no such process (it may have ended)".into()))?;
@@ -61,11 +62,11 @@ fn process(pid: u32) -> Result<String, Refusal> {
         Some(tgid) if tgid != pid.to_string() => {
             Err(wrong(format!("that is a thread of process {tgid}; name the process")))
         }
-        _ => Ok(format!("process {pid} ({})", field("Name:").unwrap_or_else(|| "?".into()))),
+        _ => Ok(TracedProcess { pid, name: field("Name:").unwrap_or_else(|| "?".into()) }),
     }
 }
 
-fn cgroup(given: &Path) -> Result<(Scope, String, PathBuf), Refusal> {
+fn cgroup(given: &Path) -> Result<(Scope, TracedWhose, PathBuf), Refusal> {
     let wrong = |why: String| Refusal::Asked(format!("--cgroup {}: {why}", given.display()));
     let root = root()
         .ok_or_else(|| wrong(format!("no cgroup version 2 hierarchy is mounted under {CGROUPS}; use --pid instead")))?;
@@ -77,7 +78,7 @@ fn cgroup(given: &Path) -> Result<(Scope, String, PathBuf), Refusal> {
     let id = std::fs::metadata(&folder).map_err(|e| wrong(e.to_string()))?.ino();
     let below = folder.strip_prefix(&root).unwrap_or(&folder);
     let level = u32::try_from(below.components().count()).unwrap_or(0);
-    let name = format!("cgroup /{}", below.display());
+    let name = TracedWhose::Cgroup(format!("/{}", below.display()));
     Ok((Scope::Cgroup { id, level }, name, folder))
 }
 
@@ -95,7 +96,7 @@ mod tests {
     fn a_process_that_is_not_there_is_named() {
         let why = process(4_194_304).unwrap_err().to_string();
         assert!(why.contains("--pid 4194304: no such process"), "{why}");
-        assert!(process(std::process::id()).unwrap().starts_with("process "));
+        assert!(process(std::process::id()).unwrap().pid == std::process::id());
         let why = cgroup(Path::new("no/such/group")).unwrap_err().to_string();
         assert!(why.contains("no such cgroup") || why.contains("no cgroup version 2"), "{why}");
     }

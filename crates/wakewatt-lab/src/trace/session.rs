@@ -12,6 +12,7 @@ use crate::running::Running;
 use std::ffi::OsString;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::traced::{StateRow, TraceWindow, Traced, rows};
+use wakewatt_core::samples::traced_whose::TracedWhose;
 use wakewatt_core::samples::wakes::{CpuCounters, WakeCounters};
 use wakewatt_core::samples::{IdleDelta, Window};
 use wakewatt_core::units::{LatencyLimit, show_ns};
@@ -46,6 +47,8 @@ pub(super) struct TraceSession<'a> {
     entered_in_all: Option<Vec<IdleDelta>>,
     hardware: hardware::Baseline,
     windows: Vec<TraceWindow>,
+    /// There were more than are kept.
+    has_more_windows: bool,
     last: WakeCounters,
     facts: Snapshot,
     pub(super) recorder: Option<Recorder<'a>>,
@@ -103,6 +106,7 @@ impl<'a> TraceSession<'a> {
             facts,
             recorder: None,
             online: cpus,
+            has_more_windows: false,
             remarks: Vec::new(),
             ended_early: None,
         })
@@ -204,15 +208,15 @@ impl<'a> TraceSession<'a> {
         }
         if self.windows.len() < MOST_WINDOWS {
             self.windows.push(TraceWindow { window, rows: rows(&now.since(&self.last), &name_of, None) });
-        } else if self.windows.len() == MOST_WINDOWS && !self.remarks.iter().any(|r| r.contains("windows are shown")) {
-            self.remarks.push(format!("only the first {MOST_WINDOWS} windows are shown one by one"));
+        } else {
+            self.has_more_windows = true;
         }
         self.last = now;
         Ok(())
     }
 
     /// The last reading, made sense of; detaches.
-    pub(super) fn finish(mut self, scope_name: String) -> Result<Traced, Refusal> {
+    pub(super) fn finish(mut self, whose: TracedWhose) -> Result<Traced, Refusal> {
         let Lab { src, clock, .. } = self.lab;
         if self.windows.is_empty() {
             self.close_window(clock.now_ns(), true)?;
@@ -222,7 +226,7 @@ impl<'a> TraceSession<'a> {
         let hardware = self.hardware.since(src);
         let window = Window { start_at_ns: self.start_at_ns, end_at_ns: self.last.at_ns };
         let name_of = |cpu, state| self.names.of_state(cpu, state);
-        let mut traced = Traced::of(&self.last.since(&self.start), &name_of, window, scope_name);
+        let mut traced = Traced::of(&self.last.since(&self.start), &name_of, window, whose);
         presence::mark(&mut traced.processes, self.start_boot_ns, src);
         for state in &mut traced.states {
             entered_as(state, &entered);
@@ -238,6 +242,9 @@ impl<'a> TraceSession<'a> {
         traced.remarks = self.probe.gaps().iter().map(|gap| format!("not traced: {gap}")).collect();
         traced.remarks.extend(self.names.remarks());
         traced.remarks.extend(self.remarks);
+        if self.has_more_windows {
+            traced.remarks.push(format!("only the first {MOST_WINDOWS} windows are shown one by one"));
+        }
         traced.remarks.extend(remarks::of(&traced));
         if let Some(recorder) = self.recorder.take() {
             traced.remarks.push(recorder.finish());

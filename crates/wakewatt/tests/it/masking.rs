@@ -9,6 +9,7 @@ use wakewatt::report::sample;
 use wakewatt_core::record::mask::{KEPT_ARGUMENTS, Names};
 use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::samples::not_done::NotDone;
+use wakewatt_core::samples::traced_whose::TracedWhose;
 use wakewatt_core::source::{Read, Source, Tree};
 use wakewatt_host::recorded;
 use wakewatt_lab::capture::captured;
@@ -215,7 +216,7 @@ fn no_canary_survives_a_run_file() {
             salted.chosen_because.push(text.replace("{}", WORD));
         }
         if let Some(trace) = &mut salted.samples.trace {
-            trace.scope = format!("process 7 ({WORD})");
+            trace.scope = TracedWhose::read(&format!("process 7 ({WORD}), process 8 ({WORD})"));
             trace.processes.iter_mut().for_each(|p| p.name = WORD.into());
         }
         // A path with blanks is known only from the member that holds it.

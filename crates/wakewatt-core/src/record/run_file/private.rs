@@ -12,6 +12,7 @@ use crate::samples::disk::DiskTarget;
 use crate::samples::energy::EnergySample;
 use crate::samples::load;
 use crate::samples::not_done::NotDone;
+use crate::samples::traced_whose::TracedWhose;
 use serde_json::Value;
 
 /// Masks the run.
@@ -72,7 +73,7 @@ fn members(samples: &mut Samples, names: &mut Names) {
         for row in &mut trace.processes {
             row.name = names.process(&row.name);
         }
-        trace.scope = scope(&trace.scope, names);
+        whose(&mut trace.scope, names);
     }
     if let Some(folder) = conclusions.as_mut().and_then(|c| c.run_dir.as_mut()) {
         *folder = names.path_in_text(folder);
@@ -86,17 +87,14 @@ fn target(target: &mut DiskTarget, names: &mut Names) {
     }
 }
 
-/// `process 7 (name)`, `cgroup /path`, `command name`, `whole machine`.
-fn scope(scope: &str, names: &mut Names) -> String {
-    if let Some(path) = scope.strip_prefix("cgroup ") {
-        return format!("cgroup {}", names.cgroup(path));
-    }
-    if let Some(words) = scope.strip_prefix("command ") {
-        return format!("command {}", names.process(words));
-    }
-    match scope.strip_prefix("process ").and_then(|rest| rest.strip_suffix(')')?.split_once(" (")) {
-        Some((pid, name)) => format!("process {pid} ({})", names.process(name)),
-        None => scope.to_string(),
+fn whose(whose: &mut TracedWhose, names: &mut Names) {
+    match whose {
+        TracedWhose::Machine => {}
+        TracedWhose::Processes(all) => all.iter_mut().for_each(|process| process.name = names.process(&process.name)),
+        TracedWhose::Cgroup(path) => *path = names.cgroup(path),
+        TracedWhose::Command(program) => *program = names.process(program),
+        // Of no kind that is known, so any of it may be a name.
+        TracedWhose::Other(text) => *text = names.prose(text),
     }
 }
 

@@ -136,15 +136,24 @@ fn text(statuses: &Statuses, is_readable: bool, style: Style) -> String {
     out
 }
 
+/// What a line is about.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Named {
+    /// A file of wakewatt's, by its path.
+    File(String),
+    /// A setting, by its name; empty where it has none.
+    Setting(String),
+}
+
 /// Equal verdicts of one setting on one line.
 fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
-    let mut groups: BTreeMap<(String, String), Vec<&SettingState>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Named, String), Vec<&SettingState>> = BTreeMap::new();
     let mut order = Vec::new();
     for setting in settings {
         if let Some(file) = setting.path.strip_prefix("file:") {
             let now = if setting.now.is_some() { "changed since" } else { "gone" };
             let words = if setting.verdict.is_good() { "as written" } else { now };
-            let key = (format!("file {file}:"), words.to_string());
+            let key = (Named::File(file.to_string()), words.to_string());
             groups.entry(key.clone()).or_default().push(setting);
             order.push(key);
             continue;
@@ -169,19 +178,19 @@ fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
             SettingVerdict::NeverSet => format!("should be {wanted}, is {now}: came online later and was never set"),
         };
         let force = setting.effective.as_ref().map_or(String::new(), |e| format!("; in force: {e}"));
-        let key = (setting.name.clone(), verdict + &force);
+        let key = (Named::Setting(setting.name.clone()), verdict + &force);
         if !groups.contains_key(&key) {
             order.push(key.clone());
         }
         groups.entry(key).or_default().push(setting);
     }
-    let line = |key: &(String, String)| {
+    let line = |key: &(Named, String)| {
         let group = &groups[key];
-        let name = &key.0;
-        if name.starts_with("file ") {
-            return (format!("{name} {}", key.1), group[0].verdict.is_good());
-        }
-        let name = if name.is_empty() { "setting" } else { name };
+        let name = match &key.0 {
+            Named::File(file) => return (format!("file {file}: {}", key.1), group[0].verdict.is_good()),
+            Named::Setting(name) if name.is_empty() => "setting",
+            Named::Setting(name) => name,
+        };
         let more = if group.len() > 1 { format!(" and {} more", group.len() - 1) } else { String::new() };
         (format!("{name} {} [{}{more}]", key.1, group[0].path), group[0].verdict.is_good())
     };

@@ -11,6 +11,7 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::plan::{Plan, Step};
 use wakewatt_core::rules::{Answer, Basis, Confidence, Cost, Finding, Ruling, Weight};
+use wakewatt_core::samples::disturbance::Disturbance;
 use wakewatt_core::samples::ended::Ended;
 use wakewatt_core::samples::experiment::{Arm, Block, Effect, ExperimentRun, Metric, PooledArm, Verdict};
 use wakewatt_core::samples::not_done::{self, NotDone};
@@ -280,7 +281,11 @@ fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
                 arm: shape.id.into(),
                 window: window(start_ms, 2_000),
                 values: vec![latency.p50_ns().map(|v| v as f64), latency.p99_ns().map(|v| v as f64)],
-                disturbances: if blocks.len() == 7 { vec!["steal 0.6 %".into()] } else { Vec::new() },
+                disturbances: if blocks.len() == 7 {
+                    vec![Disturbance::Said("steal 0.6 %".into())]
+                } else {
+                    Vec::new()
+                },
                 taken: Some(Taken { steal_ratio: 0.001, foreign_ratio: Some(0.01) }),
                 rejected: None,
                 idle: vec![idle(shape.state, 0), idle(shape.state, 1)],

@@ -58,7 +58,7 @@ pub(in crate::report) fn of(traced: &Traced, is_by_cpu: bool) -> TraceView {
         sentence: clean(&sentence(traced)),
         scope: format!(
             "{}, {}, {} wake-ups",
-            clean(&traced.scope),
+            clean(&traced.scope.to_string()),
             words::ns(traced.window.length_ns() as f64),
             words::count(traced.n_wakes())
         ),

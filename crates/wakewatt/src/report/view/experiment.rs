@@ -302,7 +302,7 @@ fn blocks(run: &ExperimentRun, zero_at_ns: u64) -> Table {
     let mut names = heads(&["round", "arm", "window", "remarks"]);
     names.extend(run.metrics.iter().map(|m| m.title.clone()));
     let rows = run.blocks.iter().map(|b| {
-        let mut remarks = b.disturbances.clone();
+        let mut remarks: Vec<String> = b.disturbances.iter().map(ToString::to_string).collect();
         remarks.extend(b.rejected.iter().map(|why| format!("thrown away: {why}")));
         let remarks = if remarks.is_empty() { "–".into() } else { remarks.join("; ") };
         let mut row =
