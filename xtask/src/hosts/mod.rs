@@ -1,4 +1,4 @@
-//! `cargo xtask hosts DIR`: every reading command on every recorded host, and every value against the raw text.
+//! `cargo xtask hosts DIR`: every reading command on every recorded host, every value against the raw text, and what is found.
 //!
 //! The binary runs as a subprocess in an empty environment with a time limit. What it says about idle states,
 //! frequency, topology, NUMA and latency limits is compared with the raw files by a second reader (`raw`, `expect`,
@@ -7,6 +7,7 @@
 mod check;
 mod expect;
 pub(crate) mod find;
+mod findings;
 mod content;
 mod host_text;
 mod raw;
@@ -62,6 +63,7 @@ struct Row {
     inspect_ms: f64,
     total_ms: f64,
     notes: Vec<String>,
+    findings: String,
 }
 
 struct Bench<'a> {
@@ -90,6 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         let bench = Bench { binary: &binary, limit: Duration::from_secs(args.limit), scratch: scratch.path(), other };
         let row = bench.host(host).with_context(|| host.name.clone())?;
         print_row(&host.name, width, &row);
+        println!("    finds {}", row.findings);
         for problem in row.panics.iter().chain(row.mismatches.iter().take(args.show)) {
             println!("    {problem}");
         }
@@ -173,7 +176,10 @@ impl Bench<'_> {
                 }
             }
             if template.contains(&"--json") {
-                self.json(&mut row, &words, &[])?;
+                let json = self.json(&mut row, &words, &[])?;
+                if template[0] == "doctor" {
+                    row.findings = json.map_or_else(|| "nothing readable".into(), |json| findings::line(&json));
+                }
             } else {
                 self.exec(&mut row, &words, &[])?;
             }

@@ -1,0 +1,70 @@
+//! Every rule on every recorded machine: one table, so that a change to a rule shows on whom it falls.
+//!
+//! A rule is easily right on the machine it was written for and false on the next. The golden file
+//! `fixtures/golden/findings.md` has a row for each rule and a column for each machine of `fixtures/hosts`; what a recording
+//! alone allows is judged, nothing is measured. A change that is meant: `UPDATE_EXPECT=1 cargo test -p wakewatt-core --test
+//! findings_by_machine`, and the diff is read like code. After a merge that conflicts there, run it again.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // The bans are for core itself; a test may read files.
+
+use expect_test::expect_file;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::record::host_file;
+use wakewatt_core::rules::{Answer, RULES, Weight};
+
+/// What stands above the table.
+const HEAD: &str = "\
+# Findings by machine
+
+Every rule on every recorded machine of `fixtures/hosts`, facts only. **P** problem, **R** risk, **N** note, `-` no, `?` cannot tell.
+Made by `core/tests/findings_by_machine.rs`; TESTING.md says how to accept a change.
+
+";
+
+fn hosts() -> Vec<(String, PathBuf)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let recorded = files.filter(|path| path.extension().is_some_and(|e| e == "host"));
+    let mut hosts: Vec<(String, PathBuf)> =
+        recorded.map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), path)).collect();
+    hosts.sort();
+    hosts
+}
+
+/// One machine's column, rule by rule.
+fn answers(name: &str, path: &Path) -> BTreeMap<&'static str, &'static str> {
+    let tree = host_file::read(&std::fs::read_to_string(path).unwrap(), name).unwrap();
+    let evidence = Evidence { facts: Snapshot::read(&tree, |_| true), ..Evidence::default() };
+    let sign = |answer: Answer| match answer {
+        Answer::No { .. } => "-",
+        Answer::CannotTell { .. } => "?",
+        Answer::Yes(finding) => match finding.weight {
+            Weight::Problem => "**P**",
+            Weight::Risk => "**R**",
+            Weight::Note => "**N**",
+        },
+    };
+    RULES.iter().map(|rule| (rule.id(), sign(rule.check(&evidence)))).collect()
+}
+
+#[test]
+fn the_table_of_rules_and_machines() {
+    let columns: Vec<(String, BTreeMap<_, _>)> = std::thread::scope(|threads| {
+        let start = |(name, path): (String, PathBuf)| threads.spawn(move || (name.clone(), answers(&name, &path)));
+        let started: Vec<_> = hosts().into_iter().map(start).collect();
+        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(columns.len() >= 16, "fewer machines than there were");
+    let mut table = String::from(HEAD);
+    let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    let _ = writeln!(table, "| rule | {} |", names.join(" | "));
+    let _ = writeln!(table, "|---|{}", "---|".repeat(names.len()));
+    for rule in RULES {
+        let signs: Vec<&str> = columns.iter().map(|(_, column)| column[rule.id()]).collect();
+        let _ = writeln!(table, "| {} | {} |", rule.id().trim_start_matches("rule."), signs.join(" | "));
+    }
+    expect_file!["../../../fixtures/golden/findings.md"].assert_eq(&table);
+}
