@@ -8,7 +8,7 @@
 use crate::cpuset::CpuSet;
 use crate::facts::idle::{Idle, TableRow};
 use crate::facts::pm_qos::PmQos;
-use crate::units::{Cpu, LatencyLimit, show_ns};
+use crate::units::{Cpu, LatencyLimit, exact_ns};
 use serde::Serialize;
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub struct Claim {
 
 impl fmt::Display for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.name, show_ns(self.exit_latency_ns))
+        write!(f, "{} ({})", self.name, exact_ns(self.exit_latency_ns))
     }
 }
 
@@ -157,7 +157,7 @@ impl fmt::Display for Resolution {
         if let LatencyLimit::AtMostNs(limit) = self.limit {
             let first = limit - limit % 1000 + 1000;
             match self.same_to_ns {
-                Some(last) if last == first => write!(f, "; {} would be the same", show_ns(last))?,
+                Some(last) if last == first => write!(f, "; {} would be the same", exact_ns(last))?,
                 Some(last) if last > first => write!(f, "; {}-{}us would be the same", first / 1000, last / 1000)?,
                 Some(_) => {}
                 None => f.write_str("; any larger one would be the same")?,

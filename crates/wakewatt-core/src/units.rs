@@ -22,6 +22,18 @@ pub fn show_ns(ns: u64) -> String {
     format!("{}{unit}", three_digits(value))
 }
 
+/// Nanoseconds without rounding, in the largest unit that is whole: `1047us`, `1ms`, `1500ns`. For what is set or compared,
+/// where a third digit decides: a state of 1048us is let in by a limit that was rounded to 1.05ms.
+pub fn exact_ns(ns: u64) -> String {
+    match ns {
+        0 => "0ns".into(),
+        ns if ns.is_multiple_of(1_000_000_000) => format!("{}s", ns / 1_000_000_000),
+        ns if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
+        ns if ns.is_multiple_of(1_000) => format!("{}us", ns / 1_000),
+        ns => format!("{ns}ns"),
+    }
+}
+
 /// Kilohertz, printed as MHz or GHz.
 pub fn show_khz(khz: u64) -> String {
     if khz >= 1_000_000 {
@@ -171,35 +183,41 @@ impl fmt::Display for LatencyLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LatencyLimit::Poll => f.write_str("poll"),
-            LatencyLimit::AtMostNs(ns) => f.write_str(&show_ns(*ns)),
+            // Exact: this text is also what requests, journals and profiles keep.
+            LatencyLimit::AtMostNs(ns) => f.write_str(&exact_ns(*ns)),
             LatencyLimit::None => f.write_str("none"),
         }
     }
 }
 
-/// A duration with its unit: `50us`, `1.5ms`, `2s`, `3min`, `800ns`.
+/// A duration with its unit: `50us`, `1.5ms`, `2s`, `3min`, `800ns`. Decimal digits are taken as they stand, without
+/// floating point; what is below a nanosecond is cut off, because a limit must not grow.
 pub fn parse_ns(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let value: f64 = number.parse().map_err(|_| format!("\"{text}\" is not a duration such as 50us, 1ms or 2s"))?;
-    let scale = match unit.trim() {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "min" | "m" => 60e9,
-        "h" => 3600e9,
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    if (whole.is_empty() && part.is_empty()) || part.contains('.') {
+        return Err(format!("\"{text}\" is not a duration such as 50us, 1ms or 2s"));
+    }
+    let scale: u128 = match unit.trim() {
+        "ns" => 1,
+        "us" | "µs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "min" | "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
         "" => return Err(format!("\"{text}\" has no unit: write {text}us, {text}ms or {text}s")),
         other => return Err(format!("\"{other}\" is not a unit of time: use ns, us, ms, s, min or h")),
     };
-    let ns = value * scale;
-    if ns.is_finite() && ns < 9.2e18 {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        Ok(ns.round() as u64)
-    } else {
-        Err(format!("\"{text}\" is too long"))
-    }
+    let too_long = || format!("\"{text}\" is too long");
+    // Fifteen digits behind the point are less than a nanosecond of an hour.
+    let part = &part[..part.len().min(15)];
+    let digits = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<u128>().ok() };
+    let (whole, behind) = digits(whole).zip(digits(part)).ok_or_else(too_long)?;
+    let behind = behind * scale / part.bytes().fold(1, |all, _| all * 10);
+    let ns = whole.checked_mul(scale).and_then(|ns| ns.checked_add(behind)).ok_or_else(too_long)?;
+    u64::try_from(ns).ok().filter(|ns| *ns < 9_200_000_000_000_000_000).ok_or_else(too_long)
 }
 
 #[cfg(test)]
@@ -231,6 +249,28 @@ mod tests {
         assert!(LatencyLimit::parse("50").unwrap_err().contains("no unit"));
         assert!(LatencyLimit::parse("0us").unwrap_err().contains("opposite"));
         assert!(LatencyLimit::parse("5 lightyears").is_err());
+    }
+
+    #[test]
+    fn a_limit_is_exact_in_and_out() {
+        let ns = |text| parse_ns(text).ok();
+        assert_eq!(
+            (ns("1.048ms"), ns("1047.9999999us"), ns("0.0509ms")),
+            (Some(1_048_000), Some(1_047_999), Some(50_900))
+        );
+        assert_eq!(
+            (ns(".5us"), ns("2."), ns("1.2.3us"), ns("."), ns("0.00000000000000000001h")),
+            (Some(500), None, None, None, Some(0))
+        );
+        assert!(ns("99999999999999999999999999999999999999999h").is_none() && ns("9200000000s").is_none());
+        assert_eq!(
+            [0, 800, 1_500, 1_047_000, 2_000_000, 3_000_000_000].map(exact_ns),
+            ["0ns", "800ns", "1500ns", "1047us", "2ms", "3s"]
+        );
+        for ns in (0..5_000_000).step_by(617).chain([1, 1_999_999_999_000]).filter(|ns| *ns > 0) {
+            let limit = LatencyLimit::AtMostNs(ns);
+            assert_eq!(LatencyLimit::parse(&limit.to_string()), Ok(limit));
+        }
     }
 
     #[test]

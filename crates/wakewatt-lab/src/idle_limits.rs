@@ -4,7 +4,7 @@
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::idle::{IdleState, TableRow};
 use wakewatt_core::samples::IdleDelta;
-use wakewatt_core::units::{LatencyLimit, show_ns};
+use wakewatt_core::units::LatencyLimit;
 
 /// A share of entries into a state that an arm forbids above this contradicts the arm.
 pub(crate) const MAX_FORBIDDEN_RATIO: f64 = 0.05;
@@ -53,19 +53,11 @@ pub(crate) fn entered_above(
         if total >= MIN_ENTRIES && forbidden as f64 > total as f64 * MAX_FORBIDDEN_RATIO {
             return Some(format!(
                 "CPU {} entered states above {} {forbidden} times of {total}: the setting did not take",
-                delta.cpu,
-                show_limit(limit)
+                delta.cpu, limit
             ));
         }
     }
     None
-}
-
-fn show_limit(limit: LatencyLimit) -> String {
-    match limit {
-        LatencyLimit::AtMostNs(ns) => show_ns(ns),
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]

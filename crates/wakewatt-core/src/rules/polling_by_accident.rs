@@ -5,7 +5,7 @@
 //! (docs/knobs/idle.md). The per-CPU file spells zero latency `n/a` and no limit `0`. A limit of zero may be meant; a small
 //! number that happens to exclude C1 hardly ever is. Without a polling state in the table (Arm) nothing can spin.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, limit_word, on_cpus, would_poll};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, would_poll};
 use crate::budget;
 use crate::evidence::Evidence;
 use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
@@ -62,7 +62,7 @@ impl Rule for PollingByAccident {
         let cpus = qos.per_cpu.cpus_where(is_spinning);
         if let Some(cpu) = cpus.first().filter(|_| !would_poll(to, idle)) {
             let (on, why) = (on_cpus(&evidence.facts, &cpus), format!("CPUs {cpus} may sleep again"));
-            finding = finding.step("qos.cpu", on, limit_word(to), cpu_limit_path(cpu), why);
+            finding = finding.step("qos.cpu", on, to.to_string(), cpu_limit_path(cpu), why);
         }
         finding
             .remedy(
