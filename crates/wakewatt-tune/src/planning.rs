@@ -115,8 +115,8 @@ pub fn plan(
     boot: Option<Result<PlannedBoot, String>>,
 ) -> TunePlan {
     let Resolved { steps, refused } = resolve(host, requests);
-    let budget =
-        requests.iter().filter_map(|r| limit_of(r).map(|limit| budget::sentence(limit, &host.facts.idle))).collect();
+    let sentences = requests.iter().filter_map(|r| limit_of(r).map(|limit| budget::sentence(limit, &host.facts.idle)));
+    let budget = sentences.filter(|sentence| !sentence.is_empty()).collect();
     let (boot, no_boot_because) = match boot {
         None => (None, None),
         Some(Ok(plan)) => (Some(plan), None),

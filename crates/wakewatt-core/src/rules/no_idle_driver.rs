@@ -1,11 +1,16 @@
 //! Is there no idle driver?
 //!
-//! `cpuidle/current_driver` says `none`: the kernel runs the architecture's own idle routine (HLT on x86), counts
-//! nothing, and ignores every latency limit (docs/events.md, docs/knobs/idle.md). Common in guests; on metal a boot argument
-//! or a missing module. A file that is not there proves nothing (a partial recording, a masked container).
+//! `cpuidle/current_driver` says `none`, or the kernel has no cpuidle at all: it runs the architecture's own idle routine
+//! (HLT or MWAIT C1 on x86), counts nothing, and ignores every latency limit (docs/events.md, docs/knobs/idle.md). Common in
+//! guests; on metal a boot argument, a missing module, or a kernel built without it. A recording that has other files of
+//! the CPUs and no idle file may also have been made without them, so there the finding is no more than a hint and says so
+//! ([`crate::facts::idle::absence`]).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use crate::facts::idle::absence::NoStates;
+
+const TITLE: &str = "No idle driver: the CPUs halt uncounted, and latency limits have no effect";
 
 pub(super) struct NoIdleDriver;
 
@@ -18,29 +23,44 @@ impl Rule for NoIdleDriver {
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let (idle, virt) = (&evidence.facts.idle, &evidence.facts.virt);
-        match (idle.driver.get(), idle.driver.gap()) {
-            (None, Some(gap)) => return Answer::gap(gap),
-            (Some(driver), _) if driver != "none" => return Answer::no(format!("the idle driver is {driver}")),
-            _ => {}
-        }
+        let said_none = idle.driver.get().is_some_and(|driver| driver == "none").then_some(NoStates::NoDriver);
+        let Some(why) = idle.no_states_because().or(said_none) else {
+            return match (idle.driver.get(), idle.driver.gap()) {
+                (Some(driver), _) => Answer::no(format!("the idle driver is {driver}")),
+                (None, Some(gap)) => Answer::gap(gap),
+                (None, None) => Answer::no("some CPU has idle states"),
+            };
+        };
         let is_metal = virt.is_guest() == Some(false);
-        let weight = if is_metal { Weight::Risk } else { Weight::Note };
+        let (weight, confidence, title) = match why {
+            NoStates::NotRecorded => (
+                Weight::Note,
+                Confidence::Low,
+                "No CPU of this recording has an idle state: no idle driver, or the recording left the folders out",
+            ),
+            _ if is_metal => (Weight::Risk, Confidence::High, TITLE),
+            _ => (Weight::Note, Confidence::High, TITLE),
+        };
+        let path = match why {
+            NoStates::NoDriver => "/sys/devices/system/cpu/cpuidle/current_driver",
+            _ => "/sys/devices/system/cpu/cpu*/cpuidle",
+        };
+        let says = match why {
+            NoStates::NoDriver => "none",
+            NoStates::NoFolder => "no such folder, on any CPU",
+            NoStates::NotRecorded => "not recorded, of any CPU",
+        };
         let cost = Cost::unknown(
             "idle states cannot be seen, limited or chosen; what halting costs is only known by measuring",
         );
-        Finding::new(
-            self,
-            weight,
-            Confidence::High,
-            "No idle driver: the CPUs halt uncounted, and latency limits \
-            have no effect",
-            cost,
-        )
-        .on("/sys/devices/system/cpu/cpuidle/current_driver", "none")
+        Finding::new(self, weight, confidence, title, cost).on(path, says)
         .remedy(
-            if is_metal {
+            if why == NoStates::NotRecorded {
+                "Look on the machine itself: wakewatt inspect idle, or capture it whole. If there is no driver, look for \
+                        idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line."
+            } else if is_metal {
                 "Look for idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line and for the modules \
-                        acpi_idle or processor in the kernel log."
+                        acpi_idle or processor in the kernel log; a new processor may need a newer kernel."
             } else {
                 "In a guest this is common: the hypervisor decides. On KVM the guest module cpuidle-haltpoll \
                         gives a driver, and polling before halt."
@@ -54,8 +74,10 @@ impl Rule for NoIdleDriver {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ask, icx};
+    use super::super::testing::{ask, icx, recorded};
     use super::*;
+
+    const CPUS: &str = "//- /sys/devices/system/cpu/online\n0-1\n//- /sys/devices/system/cpu/present\n0-1\n";
 
     #[test]
     fn none_is_said_by_the_kernel() {
@@ -64,5 +86,22 @@ mod tests {
         assert!(ask(&NoIdleDriver, &format!("{none}//- /proc/cpuinfo\nflags : fpu\n")).starts_with("yes risk"));
         assert!(ask(&NoIdleDriver, &icx()).starts_with("no"));
         assert!(ask(&NoIdleDriver, "").starts_with("cannot tell"));
+    }
+
+    #[test]
+    fn a_kernel_without_cpuidle_and_a_folder_that_stays_closed() {
+        let metal = format!("{CPUS}//- /proc/cpuinfo\nflags : fpu\n");
+        assert!(ask(&NoIdleDriver, &metal).starts_with("yes risk unknown: no idle driver"));
+        let closed = format!("{metal}//- /sys/devices/system/cpu/cpuidle/current_driver!denied\n");
+        assert!(ask(&NoIdleDriver, &closed).starts_with("cannot tell"));
+        let hidden = "//- /proc/cpuinfo\nprocessor\t: 0\nflags\t\t: fpu\n\n";
+        assert!(ask(&NoIdleDriver, hidden).starts_with("cannot tell"), "a container without sysfs");
+    }
+
+    #[test]
+    fn a_recording_without_it_is_a_hint_and_says_so() {
+        let text = include_str!("../../../../fixtures/hosts/cwf0.host");
+        let said = recorded(&NoIdleDriver, text);
+        assert!(said.starts_with("yes note unknown: no cpu of this recording"), "{said}");
     }
 }

@@ -63,6 +63,9 @@ fn limit_of(host: &Host<'_>, site: &Site, word: &str) -> Result<LatencyLimit, St
         LatencyLimit::AtMostNs(ns) => LatencyLimit::AtMostNs((ns - ns % 1000).min(1_999_999_999_000)),
         word => word,
     };
+    if let (false, Some(why)) = (limit == LatencyLimit::None, host.facts.idle.no_states_because()) {
+        return Err(format!("{}: {limit} would act on nothing: {}", site.name, why.words()));
+    }
     let spins = |r: &&budget::Resolution| r.is_polling && !r.cpus.and(&site.cpus).is_empty();
     if limit != LatencyLimit::Poll {
         if let Some(r) = budget::resolve(limit, &host.facts.idle).iter().find(spins) {
