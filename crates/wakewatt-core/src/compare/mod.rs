@@ -9,6 +9,7 @@ pub mod effects;
 pub mod predict;
 pub mod quantities;
 mod ratio;
+mod reach;
 pub mod residency;
 pub mod runs;
 pub mod suspects;

@@ -3,9 +3,11 @@
 //! Each is computed from claims and limits only, so it is a model. A prediction is made only where every host gives
 //! the facts for it.
 
+use super::reach::{self, Reach};
 use super::{Difference, Predicted};
 use crate::facts::Snapshot;
-use crate::units::{LatencyLimit, show_khz, show_ns, three_digits};
+use crate::facts::idle::source::TableSource;
+use crate::units::{LatencyLimit, show_ns, three_digits};
 
 /// One prediction.
 pub struct Prediction {
@@ -93,17 +95,40 @@ fn deepest_idle(hosts: &[Snapshot]) -> Option<Answer> {
         .iter()
         .map(|s| s.as_ref().map_or("none".into(), |(name, ns)| format!("{name}, {}", show_ns(*ns))))
         .collect();
+    // A number that somebody measured and a number that a kernel made up differ, and nothing follows from that. One and
+    // the same table, limited on one host, is compared: whatever a state costs, one host may pay it.
+    let claims = |h: &Snapshot| -> Vec<(String, Option<u64>)> {
+        let tables = h.idle.tables();
+        tables.iter().flat_map(|(_, rows)| rows).map(|row| (row.name.clone(), row.exit_latency_ns)).collect()
+    };
+    let is_one_table = hosts.windows(2).all(|pair| claims(&pair[0]) == claims(&pair[1]));
+    let sources: Vec<_> = hosts.iter().map(|h| h.idle.source()).collect();
+    let is_placeholder = |s: &Option<TableSource>| s.as_ref().is_some_and(|s| !s.is_believable());
+    if !is_one_table && sources.iter().any(is_placeholder) {
+        let words = |s: &Option<TableSource>| s.as_ref().map_or("not known where from".into(), TableSource::words);
+        let mut all: Vec<String> = sources.iter().map(words).collect();
+        all.dedup();
+        let text = format!(
+            "no size: claims of different worth or placeholders ({}); wakewatt measure idle on each tells",
+            all.join("; ")
+        );
+        return Some((values, Predicted { latency_ns: None, speed_ratio: None, text }));
+    }
     let text = format!("a wake-up may take up to {} longer (claimed exit latency)", show_ns(spread));
     Some((values, Predicted { latency_ns: Some(spread), speed_ratio: None, text }))
 }
 
 fn frequency_limit(hosts: &[Snapshot]) -> Option<Answer> {
-    let highest = |h: &Snapshot| h.freq.policies.max_khz.known().map(|(_, khz)| *khz).max();
-    let limits: Vec<u64> = hosts.iter().map(highest).collect::<Option<_>>()?;
-    let as_float: Vec<f64> = limits.iter().map(|khz| *khz as f64).collect();
-    let (_, predicted) =
-        speed(&as_float, |_| String::new(), true, "clock, where work waits for the core and not for memory")?;
-    Some((limits.iter().map(|khz| show_khz(*khz)).collect(), predicted))
+    let limits: Vec<Reach> = hosts.iter().map(reach::of).collect::<Option<_>>()?;
+    let values = limits.iter().map(ToString::to_string).collect();
+    let Some(khz) = limits.iter().map(Reach::khz).collect::<Option<Vec<u64>>>() else {
+        let text = "no size: the limit of acpi-cpufreq leaves boost out, and nothing here says how far boost goes";
+        return Some((values, Predicted { latency_ns: None, speed_ratio: None, text: text.into() }));
+    };
+    let as_float: Vec<f64> = khz.iter().map(|khz| *khz as f64).collect();
+    let what = "clock of few busy cores, where work waits for the core and not for memory";
+    let (_, predicted) = speed(&as_float, |_| String::new(), true, what)?;
+    Some((values, predicted))
 }
 
 /// With distances unknown, the number of nodes alone says how much lands elsewhere.
