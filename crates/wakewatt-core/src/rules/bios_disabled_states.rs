@@ -3,12 +3,21 @@
 //! `stateN/default_status` (kernel 5.6) says `disabled` where the driver registered a state switched off: on servers a
 //! native state that the BIOS does not list in _CST (docs/knobs/idle.md, `use_acpi`). "C6 off in the BIOS" is thus only a
 //! default: root can write 0 to `disable`. Both directions are worth knowing: states that could be had, and states
-//! that somebody switched on against the BIOS.
+//! that somebody switched on against the BIOS. Depth decides: a state that is shallower than one that is on anyway makes no
+//! wake-up slower and saves nothing (C3 beside C6 on a Broadwell, C1 beside C1E on a Denverton), so it is no finding, and
+//! no remedy takes the shallow state away.
 
 use super::idle_disabled_by_user::switch;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
+use crate::facts::idle::IdleState;
 use crate::units::show_ns;
+
+/// The largest claim, where CPUs differ.
+fn latency_ns(state: &IdleState) -> Option<u64> {
+    state.exit_latency_ns.known().map(|(_, ns)| *ns).max()
+}
 
 pub(super) struct BiosDisabledStates;
 
@@ -21,23 +30,41 @@ impl Rule for BiosDisabledStates {
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let states = &evidence.facts.idle.states;
-        let mut off = Vec::new();
-        let mut on = Vec::new();
+        let (mut off, mut on, mut shallow) = (Vec::new(), Vec::new(), Vec::new());
+        // What every CPU of a set has on: by default, which bounds its wake-ups already, and now.
+        let deepest = |cpus: &CpuSet, is_on: &dyn Fn(&IdleState) -> CpuSet| {
+            let reaches = |s: &&IdleState| !cpus.is_empty() && cpus.minus(&is_on(s)).is_empty();
+            states.iter().filter(reaches).filter_map(latency_ns).max().unwrap_or(0)
+        };
+        let by_default = |s: &IdleState| s.is_enabled_by_default.cpus_where(|on| *on);
+        let now = |s: &IdleState| s.is_disabled.cpus_where(|d| !d);
         for state in states {
             let default_off = state.is_enabled_by_default.cpus_where(|on| !on);
             let disabled = state.is_disabled.cpus_where(|d| *d).and(&default_off);
             let enabled = state.is_disabled.cpus_where(|d| !d).and(&default_off);
-            off.extend((!disabled.is_empty()).then_some((state, disabled)));
-            on.extend((!enabled.is_empty()).then_some((state, enabled)));
+            // What cannot be placed is taken for deep.
+            let is_deeper_than = |bound: u64| latency_ns(state).is_none_or(|ns| ns > bound);
+            let (saved, bound) = (deepest(&disabled, &now), deepest(&enabled, &by_default));
+            for (cpus, bound, list) in [(disabled, saved, &mut off), (enabled, bound, &mut on)] {
+                match (cpus.is_empty(), is_deeper_than(bound)) {
+                    (true, _) => {}
+                    (false, true) => list.push((state, cpus)),
+                    (false, false) => shallow.push(state.label()),
+                }
+            }
         }
         if off.is_empty() && on.is_empty() {
             return match states.iter().find_map(|s| s.is_enabled_by_default.gaps().next()) {
                 Some((_, gap)) => Answer::gap(gap),
                 None if states.is_empty() => Answer::cannot_tell("no idle state is listed", "wakewatt inspect idle"),
-                None => Answer::no("every state was registered as enabled"),
+                None if shallow.is_empty() => Answer::no("every state was registered as enabled"),
+                None => Answer::no(format!(
+                    "off by default is only {}, and a deeper state is on: neither latency nor watts hang on it",
+                    shallow.join(", ")
+                )),
             };
         }
-        let word = |(state, cpus): &(&crate::facts::idle::IdleState, crate::cpuset::CpuSet)| {
+        let word = |(state, cpus): &(&IdleState, CpuSet)| {
             let latency =
                 state.exit_latency_ns.known().next().map_or(String::new(), |(_, ns)| format!(" ({})", show_ns(*ns)));
             format!("{}{latency} on CPUs {cpus}", state.label())
@@ -75,7 +102,7 @@ impl Rule for BiosDisabledStates {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ask, icx};
+    use super::super::testing::{ask, icx, plan, recorded};
     use super::*;
 
     #[test]
@@ -89,5 +116,36 @@ mod tests {
         assert!(ask(&BiosDisabledStates, &on).starts_with("yes risk unknown: enabled against the default"));
         assert!(ask(&BiosDisabledStates, &icx()).starts_with("no"));
         assert!(ask(&BiosDisabledStates, "").starts_with("cannot tell"));
+    }
+
+    #[test]
+    fn a_shallow_state_is_neither_risk_nor_remedy() {
+        let at = |state, file, value| {
+            let one = |cpu| format!("//- /sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/{file}\n{value}\n");
+            one(0) + &one(1)
+        };
+        let c1 = icx() + &at(1, "default_status", "disabled");
+        assert!(
+            ask(&BiosDisabledStates, &c1).starts_with("no: off by default is only C1"),
+            "{}",
+            ask(&BiosDisabledStates, &c1)
+        );
+        let off = c1.clone() + &at(1, "disable", "1");
+        assert!(ask(&BiosDisabledStates, &off).starts_with("no"), "C1 would save nothing beside C6");
+        let both = c1 + &at(3, "default_status", "disabled");
+        assert_eq!(plan(&BiosDisabledStates, &both), "--set idle.state.C6=off");
+    }
+
+    #[test]
+    fn on_recorded_machines() {
+        let dnv = include_str!("../../../../fixtures/hosts/dnv0.host");
+        let said = recorded(&BiosDisabledStates, dnv);
+        assert!(said.starts_with("yes risk") && said.contains("c6 (50us)") && !said.contains("c1 ("), "{said}");
+        for text in [
+            include_str!("../../../../fixtures/hosts/bdwep0.host"),
+            include_str!("../../../../fixtures/hosts/bdwex0-nocpuidle.host"),
+        ] {
+            assert!(recorded(&BiosDisabledStates, text).starts_with("no"), "C3 (40us) beside C6 (133us)");
+        }
     }
 }

@@ -134,8 +134,15 @@ impl DeepIdleVsLatency {
             deepest_ns(worst) as f64,
             format!("up to {} per wake-up, as the driver claims; not measured", show_ns(deepest.exit_latency_ns)),
         );
-        let mut finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
+        // A placeholder may be eight times off either way, so it makes no more than a hint.
+        let placeholder = idle.source().filter(|source| !source.is_believable());
+        let confidence = if placeholder.is_some() { Confidence::Low } else { Confidence::Medium };
+        let mut finding = Finding::new(self, Weight::Risk, confidence, title, cost)
             .on("/sys/devices/system/cpu/cpu*/cpuidle/state*/latency", deepest);
+        if let Some(source) = placeholder {
+            let says = format!("{}: a placeholder until measured (wakewatt measure idle)", source.words());
+            finding = finding.on("source of the idle table", says);
+        }
         if let Some(run) = evidence.idle_experiment() {
             let text = format!("it ran and gave no effect: {}", run.ended);
             finding = finding.on("experiment", text);

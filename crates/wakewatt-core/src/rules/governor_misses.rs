@@ -1,18 +1,76 @@
-//! Does the idle governor often choose the wrong depth?
+//! Does the idle governor's choice of depth cost noticeable time?
 //!
-//! `above` counts wake-ups before the state's target residency (slept too deep: latency and energy wasted), `below`
-//! those that could have gone deeper (watts wasted); kernel documentation admin-guide/pm/cpuidle.rst. Both count since
-//! boot, so they describe the past mix of work. A state with fewer than 10000 entries says nothing. POLL is left out:
-//! short polls are its purpose.
+//! `above` counts wake-ups before the state's target residency (slept too deep: latency and energy wasted), `below` those
+//! that could have gone deeper (watts wasted); admin-guide/pm/cpuidle.rst. A ratio says nothing: nine of ten entries wrong
+//! may be a few seconds since boot. So a miss is weighed by what it cost at least: too deep, the exit latency beyond that of
+//! the next shallower state; too shallow, a stay as long as the next deeper state asks for. One hundredth of the CPUs' time
+//! is worth a look for the first, a fifth of idle time for the second. Both count since boot, so they describe the past
+//! mix of work, and boot itself is no work: less than ten idle minutes on each CPU, or too few entries, prove nothing. Nor
+//! do residencies that a kernel computed from a latency ([`crate::facts::idle::source`]), or a history that contradicts
+//! the present. POLL is left out: short polls are its purpose.
 
+use super::history_contradicts_present::contradiction;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent, sum};
 use crate::evidence::Evidence;
+use crate::facts::Snapshot;
 use crate::facts::idle::IdleState;
+use crate::units::show_ns;
 
 const GOVERNOR: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
 const MIN_ENTRIES: u64 = 10_000;
-const LIMIT: f64 = 0.5;
-const CLEAR: f64 = 0.8;
+/// Idle time that each CPU must have had on average: ten minutes.
+const MIN_IDLE_NS: u64 = 600_000_000_000;
+/// Share of the CPUs' time lost in exits that a shallower state would have saved.
+const TOO_DEEP: f64 = 0.01;
+/// Share of idle time in stays that a deeper state would have taken.
+const TOO_SHALLOW: f64 = 0.2;
+
+/// What a state's misses come to.
+struct Missed<'a> {
+    state: &'a IdleState,
+    n: u64,
+    time_ns: u64,
+    share: f64,
+}
+
+/// A number that all CPUs have, or the smallest: a cost is "at least".
+fn least(values: &crate::fact::PerCpu<u64>) -> Option<u64> {
+    values.known().map(|(_, ns)| *ns).min()
+}
+
+/// The worst state each way: too deep as a share of the CPUs' time, too shallow as a share of idle time.
+fn misses(facts: &Snapshot, idle_ns: u64) -> (Option<Missed<'_>>, Option<Missed<'_>>) {
+    let is_on = |s: &&IdleState| s.is_disabled.known().any(|(_, off)| !off);
+    let states: Vec<&IdleState> = facts.idle.states.iter().filter(|s| s.label() != "POLL").filter(is_on).collect();
+    let n_cpus = facts.cpus.running().count() as u64;
+    // Where the uptime is not recorded, idle time is the least it can have been.
+    let up_ns = facts.load.uptime_ns.get().map_or(0, |up| up.saturating_mul(n_cpus)).max(idle_ns);
+    let missed = |n: u64, each_ns: u64, of_ns: u64| {
+        let time_ns = n.saturating_mul(each_ns);
+        (time_ns, time_ns as f64 / of_ns.max(1) as f64)
+    };
+    let (mut deep, mut shallow): (Option<Missed<'_>>, Option<Missed<'_>>) = (None, None);
+    for pair in states.windows(2) {
+        let [upper, lower] = pair else { continue };
+        if let (Some(a), Some(b)) = (least(&upper.exit_latency_ns), least(&lower.exit_latency_ns)) {
+            let n = sum(&lower.n_above);
+            let (time_ns, share) = missed(n, b.saturating_sub(a), up_ns);
+            if deep.as_ref().is_none_or(|d| share > d.share) {
+                deep = Some(Missed { state: lower, n, time_ns, share });
+            }
+        }
+        if let Some(asks) = least(&lower.target_residency_ns) {
+            let n = sum(&upper.n_below);
+            let (time_ns, share) = missed(n, asks, idle_ns);
+            let time_ns = time_ns.min(sum(&upper.time_ns));
+            let share = share.min(time_ns as f64 / idle_ns.max(1) as f64);
+            if shallow.as_ref().is_none_or(|s| share > s.share) {
+                shallow = Some(Missed { state: upper, n, time_ns, share });
+            }
+        }
+    }
+    (deep, shallow)
+}
 
 pub(super) struct GovernorMisses;
 
@@ -21,63 +79,84 @@ impl Rule for GovernorMisses {
         "rule.governor-misses"
     }
     fn question(&self) -> &'static str {
-        "does the idle governor often choose the wrong depth?"
+        "does the idle governor's choice of depth cost noticeable time?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
-        let idle = &evidence.facts.idle;
-        let counted = |s: &&IdleState| s.label() != "POLL" && !s.n_above.is_unknown() && sum(&s.n_usage) >= MIN_ENTRIES;
-        let states: Vec<&IdleState> = idle.states.iter().filter(counted).collect();
-        if states.is_empty() {
+        let (facts, idle) = (&evidence.facts, &evidence.facts.idle);
+        let counted = |s: &IdleState| s.label() != "POLL" && !s.n_above.is_unknown() && sum(&s.n_usage) >= MIN_ENTRIES;
+        if !idle.states.iter().any(counted) {
             return Answer::cannot_tell(
                 format!("no sleeping state with {MIN_ENTRIES} entries and counters of misses"),
                 "wakewatt inspect idle after the machine has worked for a while",
             );
         }
-        let ratio = |n, state: &IdleState| sum(n) as f64 / sum(&state.n_usage) as f64;
-        let worst_of = |n: fn(&IdleState) -> &crate::fact::PerCpu<u64>| {
-            states.iter().map(|s| (ratio(n(s), s), *s)).max_by(|a, b| a.0.total_cmp(&b.0)).filter(|w| w.0 > LIMIT)
+        if let Some(source) = idle.source().filter(|source| source.residency_factor.is_some()) {
+            return Answer::cannot_tell(
+                format!("misses are judged by target residencies that nobody measured ({})", source.words()),
+                "wakewatt measure idle, which measures what each state costs",
+            );
+        }
+        if contradiction(facts).is_some() {
+            return Answer::cannot_tell(
+                "the counters describe a time when idle was limited otherwise (rule.history-contradicts-present)",
+                "wakewatt inspect idle twice, and compare",
+            );
+        }
+        let idle_ns = idle.states.iter().map(|s| sum(&s.time_ns)).fold(0, u64::saturating_add);
+        let n_cpus = facts.cpus.running().count().max(1) as u64;
+        if idle_ns / n_cpus < MIN_IDLE_NS {
+            return Answer::cannot_tell(
+                format!("only {} of idle time on each CPU, which booting alone fills", show_ns(idle_ns / n_cpus)),
+                "wakewatt inspect idle after the machine has worked for a while",
+            );
+        }
+        let (deep, shallow) = misses(facts, idle_ns);
+        let found = deep.filter(|d| d.share >= TOO_DEEP).map(|d| (true, d));
+        let Some((is_deep, missed)) = found.or(shallow.filter(|s| s.share >= TOO_SHALLOW).map(|s| (false, s))) else {
+            return Answer::no(format!(
+                "sleeps that were too deep cost less than {} of the CPUs' time since boot, too shallow ones less than {} of idle time",
+                percent(TOO_DEEP),
+                percent(TOO_SHALLOW)
+            ));
         };
-        let (deep, shallow) = (worst_of(|s| &s.n_above), worst_of(|s| &s.n_below));
-        let Some((miss, state)) = deep.or(shallow) else {
-            return Answer::no(format!("no state was wrong in more than {} of its entries since boot", percent(LIMIT)));
-        };
-        let (file, meaning, text) = if deep.is_some() {
+        let (share, label) = (percent(missed.share), missed.state.label());
+        let (weight, file, title, cost) = if is_deep {
             (
+                Weight::Risk,
                 "above",
-                "ended before the sleep paid",
-                "wake-ups pay the exit latency and the sleep saves nothing; the size is not measured",
+                format!("Sleeps in {label} that ended too early cost at least {share} of the CPUs' time (since boot)"),
+                Cost::predicted_ratio(
+                    missed.share,
+                    format!(
+                        "{} exits longer than the next shallower state's, by the claims {} in all; not measured",
+                        missed.n,
+                        show_ns(missed.time_ns)
+                    ),
+                ),
             )
         } else {
-            ("below", "were long enough for a deeper state", "idle power that deeper sleep would save; not measured")
+            (
+                Weight::Note,
+                "below",
+                format!(
+                    "At least {share} of idle time went to {label} in stays long enough for a deeper state (since boot)"
+                ),
+                Cost::unknown("idle power that deeper sleep would save; how many watts is not measured"),
+            )
         };
-        // On a nearly idle machine most sleeps end early: only a clear majority is a risk.
-        let weight = if miss > CLEAR { Weight::Risk } else { Weight::Note };
-        let title = format!(
-            "{} of {} entries into {} {meaning} (since boot)",
-            percent(miss),
-            sum(&state.n_usage),
-            state.label()
-        );
-        let finding = Finding::new(self, weight, Confidence::Low, title, Cost::unknown(text))
-            .on(format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/{file}", state.index), percent(miss))
+        let mut finding = Finding::new(self, weight, Confidence::Low, title, cost)
+            .on(format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/{file}", missed.state.index), missed.n)
             .on(GOVERNOR, idle.governor.get().map_or("unknown", String::as_str));
         let has_teo = idle.governors_available.get().is_some_and(|all| all.iter().any(|g| g == "teo"));
         let is_menu = idle.governor.get().is_some_and(|g| g == "menu");
-        let finding = if deep.is_some() && has_teo && is_menu {
-            finding.step(
-                "idle.governor",
-                None,
-                "teo",
-                GOVERNOR,
-                "it looks at timers first, and goes shallower in doubt",
-            )
-        } else {
-            finding
-        };
+        if is_deep && has_teo && is_menu {
+            let why = "it looks at timers first, and goes shallower in doubt";
+            finding = finding.step("idle.governor", None, "teo", GOVERNOR, why);
+        }
         finding
             .remedy(
-                "If too deep: a latency limit, or governor teo where the kernel offers it. If too shallow: look for \
-                    a latency limit or for a periodic timer that wakes the CPUs.",
+                "If too deep: a latency limit, another governor, or what wakes the CPUs so often (rule.tick-never-stops). If \
+                    too shallow: look for a latency limit or for a periodic timer that wakes the CPUs.",
                 "A limit costs watts; another governor changes every CPU at once.",
                 "wakewatt inspect idle twice and compare the counters; wakewatt measure wakeup",
             )
@@ -87,24 +166,60 @@ impl Rule for GovernorMisses {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ask, icx};
+    use super::super::testing::{ask, icx, idle, recorded};
     use super::*;
 
-    fn counters(usage: u64, above: u64, below: u64) -> String {
-        let root = "//- /sys/devices/system/cpu/cpu";
-        (0..2).map(|c| format!("{root}{c}/cpuidle/state3/usage\n{usage}\n{root}{c}/cpuidle/state3/above\n{above}\n{root}{c}/cpuidle/state3/below\n{below}\n")).collect()
+    /// Ten minutes and more in C6, so often entered, so often too deep.
+    fn counters(usage: u64, above: u64, time_us: u64) -> String {
+        let at = |cpu: u32| format!("//- /sys/devices/system/cpu/cpu{cpu}/cpuidle/state3");
+        let one = |c| format!("{0}/usage\n{usage}\n{0}/above\n{above}\n{0}/below\n0\n{0}/time\n{time_us}\n", at(c));
+        (0..2).map(one).collect()
     }
 
     #[test]
-    fn misses() {
-        let check = |usage, above, below| ask(&GovernorMisses, &(icx() + &counters(usage, above, below)));
+    fn time_counts_and_not_the_ratio() {
+        let check = |usage, above, time_us| ask(&GovernorMisses, &(icx() + &counters(usage, above, time_us)));
+        let hour = 3_600_000_000;
+        assert!(check(100_000, 90_000, hour).starts_with("no"), "nine of ten, 15 s of an hour");
         assert_eq!(
-            check(10_000, 7_000, 0),
-            "yes note unknown: 70 % of 20000 entries into c6 ended before the sleep paid (since boot)"
+            check(1_000_000, 900_000, hour),
+            "yes risk predicted: sleeps in c6 that ended too early cost at least 4.2 % of the cpus' time (since boot)"
         );
-        assert!(check(10_000, 0, 8_000).contains("were long enough for a deeper state"));
-        assert!(check(10_000, 1_000, 0).starts_with("no"));
-        assert!(check(10, 10, 0).starts_with("cannot tell"));
+        assert!(check(1_000_000, 900_000, hour / 12).starts_with("cannot tell: only 300s"));
+        assert!(check(10, 10, hour).starts_with("cannot tell"));
         assert!(ask(&GovernorMisses, "").starts_with("cannot tell"));
+        // C1E held for long: what menu would not do, unless it must.
+        let shallow = |n: u32| {
+            let at = format!("//- /sys/devices/system/cpu/cpu{n}/cpuidle/state2");
+            format!("{at}/usage\n2000000\n{at}/below\n1900000\n{at}/above\n0\n{at}/time\n2000000000\n")
+        };
+        let said = ask(&GovernorMisses, &(icx() + &counters(20_000, 0, hour) + &shallow(0) + &shallow(1)));
+        assert!(said.starts_with("yes note unknown: at least 20 % of idle time went to c1e"), "{said}");
+    }
+
+    #[test]
+    fn computed_residencies_prove_nothing() {
+        let epyc = idle("acpi_idle", &[("POLL", 0, 0), ("C1", 1, 2), ("C1E", 1, 2), ("C2", 800, 1600)]);
+        let said = ask(&GovernorMisses, &(epyc + &counters(1_000_000, 990_000, 3_600_000_000)));
+        assert!(
+            said.starts_with("cannot tell: misses are judged by target residencies that nobody measured"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn on_recorded_machines() {
+        let said = |text| recorded(&GovernorMisses, text);
+        for text in [
+            include_str!("../../../../fixtures/hosts/genoa0.host"),
+            include_str!("../../../../fixtures/hosts/turin0.host"),
+            include_str!("../../../../fixtures/hosts/icx2s0.host"),
+            include_str!("../../../../fixtures/hosts/knl0.host"),
+        ] {
+            assert!(said(text).starts_with("cannot tell"), "{}", said(text));
+        }
+        assert!(said(include_str!("../../../../fixtures/hosts/emr9.host")).starts_with("no: sleeps"));
+        let gnr = said(include_str!("../../../../fixtures/hosts/gnr3.host"));
+        assert!(gnr.starts_with("yes risk predicted: sleeps in c6p that ended too early"), "{gnr}");
     }
 }

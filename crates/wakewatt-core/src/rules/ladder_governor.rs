@@ -1,9 +1,12 @@
 //! Is the ladder governor in charge?
 //!
 //! ladder climbs one state at a time and judges by the last sleep only; it was made for periodic ticks and outranks
-//! menu only when the kernel was booted with nohz=off (docs/governors.md: a sleep shorter than the exit
-//! latency even counts as a long one). On a tickless server it is nearly always a leftover.
+//! menu only where the tick does not stop (docs/governors.md: a sleep shorter than the exit latency even counts as a long
+//! one). Where the tick stops it is nearly always a leftover. Where it runs on, ladder is the kernel's own choice and the tick
+//! is the trouble: then this is a note, and [`super::tick_never_stops`] speaks. The counters say which; without them
+//! nothing is said about the tick.
 
+use super::tick_never_stops::{Tick, tick};
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::facts::kernel::KernelVersion;
@@ -31,23 +34,40 @@ impl Rule for LadderGovernor {
         }
         let others = idle.governors_available.get().cloned().unwrap_or_default();
         let better = ["menu", "teo"].into_iter().find(|g| others.iter().any(|o| o == g));
-        let cost =
-            Cost::unknown("ladder misjudges sleep lengths on a tickless kernel: late and wrong depths; not measured");
-        let mut finding = Finding::new(
-            self,
-            Weight::Risk,
-            Confidence::Medium,
-            "The idle governor is ladder, made for kernels with a periodic tick",
-            cost,
-        )
-        .on(PATH, governor);
+        let (weight, title, text) = match tick(idle) {
+            Tick::Runs(hz) => (
+                Weight::Note,
+                format!("The idle governor is ladder, the kernel's choice where the tick never stops ({hz} a second)"),
+                "the tick bounds every sleep, whatever the governor (rule.tick-never-stops); not measured",
+            ),
+            Tick::Stops => (
+                Weight::Risk,
+                "The idle governor is ladder, made for kernels with a periodic tick, and here the tick stops".into(),
+                "ladder misjudges sleep lengths where the tick stops: late and wrong depths; not measured",
+            ),
+            Tick::Unknown => (
+                Weight::Risk,
+                "The idle governor is ladder, made for kernels with a periodic tick".into(),
+                "where the tick stops, ladder misjudges sleep lengths: late and wrong depths; not measured",
+            ),
+        };
+        let mut finding = Finding::new(self, weight, Confidence::Medium, title, Cost::unknown(text)).on(PATH, governor);
         // Older kernels choose at boot only; they have the file under another name.
         let is_writable = evidence.facts.kernel.version.get().is_some_and(|v| *v >= KernelVersion::new(5, 8, 0));
         match better {
             Some(name) if is_writable => {
-                finding = finding.step("idle.governor", None, name, PATH, "made for a tick that stops");
+                finding = finding.step(
+                    "idle.governor",
+                    None,
+                    name,
+                    PATH,
+                    "it expects the length of a sleep, tick or no tick",
+                );
             }
-            Some(name) => finding = finding.boot(format!("cpuidle.governor={name}"), "made for a tick that stops"),
+            Some(name) => {
+                finding = finding
+                    .boot(format!("cpuidle.governor={name}"), "it expects the length of a sleep, tick or no tick")
+            }
             None => {}
         }
         let what = match better {
@@ -70,7 +90,7 @@ impl Rule for LadderGovernor {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ask, icx};
+    use super::super::testing::{ask, icx, recorded};
     use super::*;
 
     #[test]
@@ -80,5 +100,9 @@ mod tests {
         assert!(ask(&LadderGovernor, &(icx() + &ladder)).starts_with("yes risk"));
         assert_eq!(ask(&LadderGovernor, &icx()), "no: the idle governor is menu");
         assert!(ask(&LadderGovernor, "").starts_with("cannot tell"));
+        let quiet = "//- /sys/devices/system/cpu/cpu0/cpuidle/state3/usage\n6000\n//- /sys/devices/system/cpu/cpu0/cpuidle/state3/time\n600000000\n";
+        assert!(ask(&LadderGovernor, &(icx() + &ladder + quiet)).ends_with("and here the tick stops"));
+        let gnr = recorded(&LadderGovernor, include_str!("../../../../fixtures/hosts/gnr3.host"));
+        assert!(gnr.starts_with("yes note") && gnr.contains("the tick never stops (1000 a second)"), "{gnr}");
     }
 }

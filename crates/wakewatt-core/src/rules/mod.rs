@@ -235,9 +235,9 @@ impl Finding {
         if would_poll(limit, &facts.idle) || (has_no_device && facts.qos.per_cpu.is_unknown()) {
             self
         } else if has_no_device {
-            self.step("qos.cpu", None, limit_word(limit), cpu_limit_path(0), reason)
+            self.step("qos.cpu", None, limit.to_string(), cpu_limit_path(0), reason)
         } else {
-            self.step("qos.global", None, limit_word(limit), GLOBAL, reason)
+            self.step("qos.global", None, limit.to_string(), GLOBAL, reason)
         }
     }
     /// One more step of the plan: a kernel parameter for the next boots.
@@ -259,14 +259,6 @@ fn on_cpus(facts: &Snapshot, cpus: &CpuSet) -> Option<String> {
     let is_it = |(_, all): &&(u32, CpuSet)| all.and(&running) == *cpus;
     let packages = facts.topology.packages();
     Some(packages.iter().find(is_it).map_or_else(|| format!("cpus:{cpus}"), |(id, _)| format!("package:{id}")))
-}
-
-/// A latency limit as a step says it: exact, where printing for people rounds to three digits.
-fn limit_word(limit: LatencyLimit) -> String {
-    match limit {
-        LatencyLimit::AtMostNs(ns) => format!("{}us", ns.div_ceil(1000)),
-        word => word.to_string(),
-    }
 }
 
 /// Would this limit leave some CPU without any sleeping state, though it does not say poll?
@@ -306,8 +298,10 @@ mod c1_demotion;
 mod idle_boot_arguments;
 mod no_idle_driver;
 mod governor_misses;
+mod history_contradicts_present;
 mod idle_rejected;
 mod ladder_governor;
+mod tick_never_stops;
 mod haltpoll_guest;
 mod exit_latency_claims;
 mod frequency_ramp;
@@ -373,8 +367,10 @@ pub const RULES: &[&dyn Rule] = &[
     &idle_boot_arguments::IdleBootArguments,
     &no_idle_driver::NoIdleDriver,
     &governor_misses::GovernorMisses,
+    &history_contradicts_present::HistoryContradictsPresent,
     &idle_rejected::IdleRejected,
     &ladder_governor::LadderGovernor,
+    &tick_never_stops::TickNeverStops,
     &haltpoll_guest::HaltpollGuest,
     &exit_latency_claims::ExitLatencyClaims,
     &frequency_ramp::FrequencyRamp,

@@ -229,3 +229,11 @@ fn interrupts_are_spread_on_their_node_unless_a_daemon_or_the_kernel_does_it() {
     let daemon = "//- /proc/7/comm\nirqbalance\n//- /proc/7/stat\n7 (irqbalance) S 1\n";
     assert_eq!(plan(&rule, &(nic + daemon)), "");
 }
+
+/// The line of a rule on a recorded machine, given as the text of its .host file. Marked as what it is, a test's: the rules
+/// themselves never see a recording.
+#[cfg(test)]
+pub(crate) fn recorded(rule: &dyn Rule, text: &str) -> String {
+    let tree = crate::record::host_file::read(text, "recorded").expect("a fixture");
+    line(rule, &Evidence { facts: Snapshot::read(&tree, |_| true), ..Evidence::default() })
+}

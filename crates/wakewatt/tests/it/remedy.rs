@@ -26,6 +26,7 @@ use wakewatt_tune::resolve::resolve;
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     // A recording holds what parsers read; boot loaders' files are read by `tune --boot-arg` alone.
     ("genoa0", "rule.frequency-driver", "no boot loader that wakewatt knows was found"),
+    ("rome0", "rule.frequency-driver", "no boot loader that wakewatt knows was found"),
 ];
 
 /// What a shell makes of a line whose command is `name`: runs `body` with the line's words as "$@".
@@ -230,7 +231,10 @@ fn a_server_that_leaves_the_clock_to_the_hardware() {
     let counted: String = (0..4)
         .map(|cpu| {
             let at = format!("{CPU}/cpu{cpu}/cpuidle");
-            format!("{at}/state3/usage\n100000\n{at}/state3/above\n70000\n{at}/state3/below\n0\n{at}/state3/rejected\n5000\n")
+            format!(
+                "{at}/state3/usage\n1000000\n{at}/state3/above\n700000\n{at}/state3/below\n0\n{at}/state3/rejected\n50000\n
+                 {at}/state3/time\n7200000000\n"
+            )
         })
         .collect();
     let text = machine("intel_idle", ICX, &policy)

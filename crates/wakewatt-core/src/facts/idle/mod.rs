@@ -208,7 +208,7 @@ impl Domain for Idle {
         for state in &self.states {
             let name = state.label();
             if let Some(hardware) = state.hardware_name().filter(|hardware| *hardware != name) {
-                sheet.say(&format!("idle.{name}.hardware"), &format!("{name} by its MWAIT hint"), Cell::text(hardware));
+                sheet.say(format!("idle.{name}.hardware"), format!("{name} by its MWAIT hint"), Cell::text(hardware));
             }
             let id = |what: &str| format!("idle.{name}.{what}");
             sheet.per_cpu(
