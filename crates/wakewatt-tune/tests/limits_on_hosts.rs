@@ -4,6 +4,7 @@
 //! request, a journal, a profile for the next boot), and a word that rounds lets a state in: 1047us once became 1.05ms, and a
 //! state of 1048us was allowed. So limits just below, at and just above every claimed latency, and random ones, go the whole
 //! way, for the machine and for one CPU of every table, and come out as the text that is written.
+#![allow(clippy::unwrap_used)] // A test may.
 
 use proptest::prelude::*;
 use std::path::Path;
