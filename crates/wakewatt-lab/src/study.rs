@@ -77,7 +77,7 @@ fn family(run: &ExperimentRun, design: &Design, level: f64, margin_ratio: f64, i
         .map(|effect| {
             let metric = run.metrics.iter().position(|m| m.id == effect.metric);
             let d = metric.map(|m| log_ratios(&run.pairs(m, &effect.arm))).unwrap_or_default();
-            let equivalence = Equivalence::of(&d, margin_ratio, design.seed);
+            let equivalence = Equivalence::of(&d, margin_ratio);
             (d, equivalence, metric.map_or(Better::Lower, |m| run.metrics[m].better))
         })
         .collect();
@@ -109,7 +109,7 @@ fn family(run: &ExperimentRun, design: &Design, level: f64, margin_ratio: f64, i
 fn against_itself(run: &ExperimentRun, metric: usize) -> Option<AaNoise> {
     let pairs = run.pairs(metric, AGAIN);
     let id = &run.metrics.get(metric)?.id;
-    let effect = Judge::new(run.seed).effect(id, &run.arms.first()?.id, AGAIN, &pairs)?;
+    let effect = Judge::default().effect(id, &run.arms.first()?.id, AGAIN, &pairs)?;
     Some(AaNoise {
         metric: id.clone(),
         n_pairs: effect.n_pairs,

@@ -21,7 +21,7 @@ pub(crate) fn words(moment: &Moment, run: &ExperimentRun) -> String {
     if !std::io::stderr().is_terminal() {
         return left;
     }
-    let judge = Judge { n_resamples: 300, ..Judge::new(run.seed) };
+    let judge = Judge::default();
     let estimate = |arm: &Arm| {
         let pairs = run.pairs(0, &arm.id);
         let is_enough = log_ratios(&pairs).len() >= 3;

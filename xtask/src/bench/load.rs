@@ -137,7 +137,7 @@ fn reference(binary: &Path, out: &mut Measured) -> Result<()> {
         }
         rounds.push(values);
     }
-    let judge = Judge::new(SEED);
+    let judge = Judge::default();
     let effect = |who: usize, at: usize| {
         let pairs: Vec<(f64, f64)> = rounds.iter().map(|r| (r[who][at], r[1][at])).collect();
         judge.effect("latency", "a", "C", &pairs).context("no rounds")

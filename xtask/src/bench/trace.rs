@@ -77,7 +77,7 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     }
     let slowdown = |arm: usize| {
         let pairs: Vec<(f64, f64)> = times.iter().filter_map(|t| Some((t[arm]?, t[0]?))).collect();
-        Judge::new(SEED).effect("time", ARMS[arm], ARMS[0], &pairs)
+        Judge::default().effect("time", ARMS[arm], ARMS[0], &pairs)
     };
     let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
     let said = |arm: usize| {

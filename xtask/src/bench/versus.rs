@@ -66,7 +66,7 @@ impl Rounds {
 
     /// One figure of both.
     pub(crate) fn figure(&self, at: usize) -> Result<Versus> {
-        let judge = Judge::new(SEED);
+        let judge = Judge::default();
         let effect = |who: usize, name: &str| {
             let pairs: Vec<(f64, f64)> = self.rounds.iter().map(|r| (r[who][at], r[1][at])).collect();
             judge.effect("figure", name, &self.peer, &pairs).context("no rounds, or a figure that is not above zero")

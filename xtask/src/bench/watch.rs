@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use wakewatt_core::stats::paired::{Judge, hodges_lehmann};
 use wakewatt_core::stats::random::Random;
+use wakewatt_core::stats::signed_rank::Interval;
 use wakewatt_host::affinity::{Pinned, allowed_cpus};
 
 const COST_SECONDS: u64 = 20;
@@ -236,9 +237,9 @@ fn remote_wakeups(binary: &Path, csv: &mut String) -> Result<Vec<Row>> {
         against_nothing.push((left[1] as f64 - left[0] as f64) / n_readings);
         controls.push((left[2] as f64 - left[0] as f64) / n_readings);
     }
-    let judge = Judge::new(1);
+    let judge = Judge::default();
     let say = |d: &[f64]| {
-        let (low, high) = judge.interval(d, hodges_lehmann);
+        let Interval { low, high, .. } = judge.interval(d);
         let text = format!("{:+.2} [{low:+.2}, {high:+.2}], n = {}", hodges_lehmann(d), d.len());
         (text, low, high)
     };

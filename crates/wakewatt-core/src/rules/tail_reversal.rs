@@ -106,7 +106,9 @@ mod tests {
             difference: (ratio - 1.0) * 1e5,
             difference_low: 0.0,
             difference_high: 0.0,
+            confidence: None,
             p_value: 0.01,
+            at_look: None,
             n_pairs: 8,
             verdict,
         }

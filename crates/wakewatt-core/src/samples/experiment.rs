@@ -154,22 +154,40 @@ pub struct Effect {
     pub arm: String,
     /// Hodges-Lehmann estimate of the paired ratio baseline / arm.
     pub ratio: f64,
-    /// Bootstrap interval over rounds, at the level of the look that judged the run: 95 % over all looks together.
+    /// Interval over rounds (Walsh averages), at the level of the look that judged the run: 95 % over all looks together.
     pub ratio_low: f64,
     /// Upper end of the ratio's interval.
     pub ratio_high: f64,
-    /// Median over rounds of baseline minus arm, in the metric's unit.
+    /// Hodges-Lehmann estimate over rounds of baseline minus arm, in the metric's unit.
     pub difference: f64,
     /// Its interval, at the same level.
     pub difference_low: f64,
     /// Upper end of the difference's interval, in the metric's unit.
     pub difference_high: f64,
-    /// Exact sign-flip permutation test on the log ratios; secondary metrics are Holm-adjusted.
+    /// How often such an interval holds the true ratio, as a share, by this look alone: ranks come in steps, so it is the next
+    /// above what was asked for, or below it where the rounds are too few. None in files of versions that did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// Wilcoxon's signed rank, exact, on the log ratios. The primary metric's knows of all looks (stage-wise); secondary
+    /// metrics are Holm-adjusted.
     pub p_value: f64,
+    /// What the look that ended the run showed by itself; none where nothing was looked at before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_look: Option<AtLook>,
     /// Rounds in which both blocks counted.
     pub n_pairs: usize,
     /// What may be said: differs, does not, or undecided.
     pub verdict: Verdict,
+}
+
+/// Estimate and p-value of one look, as if it had been the only one. Whoever stops at the first proof stops when chance
+/// was with the effect, so these say too much; `ratio` and `p_value` beside them do not.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AtLook {
+    /// Hodges-Lehmann estimate of the ratio.
+    pub ratio: f64,
+    /// P-value of this look alone.
+    pub p_value: f64,
 }
 
 impl Effect {
@@ -186,7 +204,9 @@ impl Effect {
             difference: 0.0 - self.difference,
             difference_low: 0.0 - self.difference_high,
             difference_high: 0.0 - self.difference_low,
+            confidence: self.confidence,
             p_value: self.p_value,
+            at_look: self.at_look.map(|at| AtLook { ratio: 1.0 / at.ratio, ..at }),
             n_pairs: self.n_pairs,
             verdict: self.verdict.inverted(),
         }

@@ -47,7 +47,7 @@ pub struct AaNoise {
     pub ratio_low: f64,
     /// Upper end of the interval of that ratio.
     pub ratio_high: f64,
-    /// Exact sign-flip test of that ratio, not adjusted.
+    /// Exact signed-rank test of that ratio, not adjusted.
     pub p_value: f64,
     /// One block varies by this much: 0.08 is 8 %.
     pub block_noise_ratio: Option<f64>,

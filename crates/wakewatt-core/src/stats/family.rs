@@ -9,8 +9,9 @@
 //! holds nobody back. Between two looks nothing is decided: the estimate may be shown, a verdict may not.
 
 use super::equivalence::Equivalence;
-use super::paired::{Judge, hodges_lehmann, holm, sign_flip_p};
+use super::paired::{hodges_lehmann, holm};
 use super::sequential::{Decision, Look, Looks, StopReason};
+use super::signed_rank;
 
 /// Log ratios of the primary metric, per other arm and by round; none where a block did not count.
 pub type ByRound = Vec<Vec<Option<f64>>>;
@@ -22,10 +23,6 @@ pub struct Family {
     pub looks: Looks,
     /// 1.05: differences within 5 % do not matter.
     pub margin_ratio: f64,
-    /// Of bootstrap and Monte Carlo.
-    pub seed: u64,
-    /// Bootstrap resamples.
-    pub n_resamples: usize,
 }
 
 /// Where an experiment stands between its looks.
@@ -40,9 +37,9 @@ pub struct Standing {
 }
 
 impl Family {
-    /// 4000 resamples.
-    pub fn new(looks: Looks, margin_ratio: f64, seed: u64) -> Family {
-        Family { looks, margin_ratio, seed, n_resamples: 4000 }
+    /// Of these looks.
+    pub fn new(looks: Looks, margin_ratio: f64) -> Family {
+        Family { looks, margin_ratio }
     }
 
     /// Where it stands after so many rounds.
@@ -71,16 +68,10 @@ impl Family {
         }
     }
 
-    /// Which are shown to differ: the adjusted exact test and the interval agree.
+    /// Which are shown to differ, adjusted together.
     pub fn differing(&self, series: &[Vec<f64>], level: f64) -> Vec<bool> {
-        let p_values: Vec<f64> = series.iter().map(|d| sign_flip_p(d, self.seed)).collect();
-        let judge = Judge { level, n_resamples: self.n_resamples, seed: self.seed };
-        let is_clear = |d: &Vec<f64>| {
-            let (low, high) = judge.interval(d, hodges_lehmann);
-            low > 0.0 || high < 0.0
-        };
-        // The interval costs thousands of times the comparison: only where it matters.
-        holm(&p_values).iter().zip(series).map(|(p, d)| *p <= level && is_clear(d)).collect()
+        let p_values: Vec<f64> = series.iter().map(|d| signed_rank::p_value(d)).collect();
+        holm(&p_values).iter().map(|p| *p <= level).collect()
     }
 
     /// Which are shown to lie within the margin.
@@ -88,7 +79,7 @@ impl Family {
         let margin = self.margin_ratio.ln();
         let p_value = |d: &Vec<f64>| {
             let is_near = hodges_lehmann(d).abs() < margin;
-            if is_near { Equivalence::of(d, self.margin_ratio, self.seed).p_value() } else { 1.0 }
+            if is_near { Equivalence::of(d, self.margin_ratio).p_value() } else { 1.0 }
         };
         holm(&series.iter().map(p_value).collect::<Vec<_>>()).iter().map(|p| *p <= level).collect()
     }
@@ -134,7 +125,7 @@ mod tests {
 
     fn family(rounds: &[usize], n_arms: usize) -> Family {
         let (looks, _) = Looks::spread(rounds, n_arms).unwrap();
-        Family { n_resamples: 150, ..Family::new(looks, 1.05, 1) }
+        Family::new(looks, 1.05)
     }
 
     /// The acceptance test of the method: of 1000 experiments on nothing with stopping and several arms, at most 6.4 %

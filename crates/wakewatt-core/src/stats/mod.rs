@@ -11,3 +11,7 @@ pub mod unpaired;
 pub mod equivalence;
 pub mod detectable;
 pub mod family;
+pub mod any_time;
+pub mod looks;
+pub mod normal;
+pub mod signed_rank;

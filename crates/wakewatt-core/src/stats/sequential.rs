@@ -3,12 +3,13 @@
 //! Looking after every round and stopping at the first p < 0.05 finds something in a quarter of all experiments on
 //! nothing. Here the looks and their levels are fixed beforehand and the levels add up to alpha, so by Bonferroni's
 //! inequality the chance that any look calls a difference where there is none is at most alpha, whatever the
-//! correlation between looks; each look's test is exact (sign flips). The intervals are taken at the same level: they
+//! correlation between looks; each look's test is exact (`signed_rank`). The intervals are taken at the same level: they
 //! are repeated confidence intervals (Jennison & Turnbull 1989), right all together, and somewhat wider than a plain
 //! 95 % one. Little is spent early and most late, as O'Brien & Fleming 1979, as far as exactness allows: n rounds that
 //! all agree have p = 2 / 2^n, so a look at 6 costs 0.031 and a look at 8 only 0.0078.
 
-use super::paired::{Judge, NEGLIGIBLE_RATIO, hodges_lehmann, sign_flip_p};
+use super::paired::{Judge, NEGLIGIBLE_RATIO};
+use super::signed_rank;
 
 /// The error rate of a whole experiment.
 const ALPHA: f64 = 0.05;
@@ -136,32 +137,32 @@ impl Looks {
 
     /// How to judge after so many complete rounds: at the level of the look reached last. An experiment that was
     /// interrupted before its first look is judged at the first look's level, which it cannot reach.
-    pub fn judge(&self, n_rounds: usize, seed: u64) -> Judge {
+    pub fn judge(&self, n_rounds: usize) -> Judge {
         let reached = self.0.iter().rev().find(|l| l.n_rounds <= n_rounds).or(self.0.first());
-        Judge { level: reached.map_or(0.05, |l| l.level), ..Judge::new(seed) }
+        Judge { level: reached.map_or(0.05, |l| l.level) }
     }
 
     /// Stop or go on, after so many rounds; `log_ratios` are those of the primary comparison. Rounds are counted as
     /// they ran: a rejected block must not let a look be repeated with other data.
-    pub fn decide(&self, n_rounds: usize, log_ratios: &[f64], seed: u64) -> Decision {
-        self.decide_by(n_rounds, log_ratios, &self.judge(n_rounds, seed))
-    }
-
-    fn decide_by(&self, n_rounds: usize, log_ratios: &[f64], judge: &Judge) -> Decision {
+    pub fn decide(&self, n_rounds: usize, log_ratios: &[f64]) -> Decision {
         let next = self.0.iter().find(|l| l.n_rounds > n_rounds).map(|l| l.n_rounds);
         let last_or_next = next.map_or(Decision::Stop(StopReason::LastLook), Decision::Continue);
         if !self.0.iter().any(|l| l.n_rounds == n_rounds) {
             return last_or_next;
         }
-        let (low, high) = judge.interval(log_ratios, hodges_lehmann);
-        if (low > 0.0 || high < 0.0) && sign_flip_p(log_ratios, judge.seed) <= judge.level {
-            Decision::Stop(StopReason::EffectProven)
-        } else if low >= -NEGLIGIBLE_RATIO.ln() && high <= NEGLIGIBLE_RATIO.ln() {
-            Decision::Stop(StopReason::NoDifference)
-        } else {
-            last_or_next
-        }
+        reached(log_ratios, self.judge(n_rounds).level).map_or(last_or_next, Decision::Stop)
     }
+}
+
+/// What these rounds show at one look's level, if anything.
+pub(super) fn reached(log_ratios: &[f64], level: f64) -> Option<StopReason> {
+    let negligible = NEGLIGIBLE_RATIO.ln();
+    if signed_rank::p_value(log_ratios) <= level {
+        return Some(StopReason::EffectProven);
+    }
+    // The same as an interval of that level within the margins.
+    let is_within = signed_rank::p_below(log_ratios, negligible).max(signed_rank::p_above(log_ratios, -negligible));
+    (2.0 * is_within <= level).then_some(StopReason::NoDifference)
 }
 
 #[cfg(test)]
@@ -176,8 +177,7 @@ mod tests {
             let mut d: Vec<f64> = Vec::new();
             loop {
                 d.push(noise(&mut random));
-                let judge = Judge { n_resamples: 120, ..looks.judge(d.len(), seed) };
-                match looks.decide_by(d.len(), &d, &judge) {
+                match looks.decide(d.len(), &d) {
                     Decision::Continue(_) => {}
                     Decision::Stop(reason) => return reason == StopReason::EffectProven,
                 }
@@ -211,12 +211,12 @@ mod tests {
         }
         assert!(Looks::spread(&[5], 1).unwrap_err().contains("6 are needed"));
         assert_eq!((least_rounds(1, 0.05), least_rounds(13, 0.05)), (6, 10));
-        assert_eq!(Looks::quick().decide(5, &[0.3; 5], 1), Decision::Continue(6));
+        assert_eq!(Looks::quick().decide(5, &[0.3; 5]), Decision::Continue(6));
         assert_eq!(
-            Looks::quick().decide(6, &[0.30, 0.31, 0.29, 0.3, 0.32, 0.3], 1),
+            Looks::quick().decide(6, &[0.30, 0.31, 0.29, 0.3, 0.32, 0.3]),
             Decision::Stop(StopReason::EffectProven)
         );
-        assert_eq!(Looks::quick().decide(16, &[], 1), Decision::Stop(StopReason::LastLook));
+        assert_eq!(Looks::quick().decide(16, &[]), Decision::Stop(StopReason::LastLook));
     }
 
     /// What docs/methods/statistics.md promises: 1000 A/A experiments with stopping, at most 6.4 % call a difference.

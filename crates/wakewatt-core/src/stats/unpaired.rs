@@ -7,7 +7,8 @@
 //!   percentile interval of three values is their range, whatever it is called.
 //! - Test: permutation of the group labels on the difference of means; all of them up to 20,000, seeded Monte Carlo above.
 
-use super::paired::{at_quantile, expanded_tail, median};
+use super::normal::{above, student_point};
+use super::paired::median;
 use super::random::Random;
 
 /// Fewer windows on either side are too few to speak of how a run varies: with 4 and 4 the smallest p-value is 2/70.
@@ -48,6 +49,20 @@ pub fn shift(a: &[f64], b: &[f64], seed: u64) -> Option<Shift> {
         high: at_quantile(&shifts, 1.0 - tail),
         p_value: permutation_p(a, b, seed),
     })
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the position is within 0..len
+fn at_quantile(sorted: &[f64], q: f64) -> f64 {
+    let position = (q * sorted.len() as f64 - 0.5).clamp(0.0, (sorted.len() - 1) as f64);
+    let (below, part) = (position.floor() as usize, position.fract());
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] * (1.0 - part) + sorted[above] * part
+}
+
+/// The tail of each side: Phi(-t * sqrt(n / (n-1))).
+fn expanded_tail(level: f64, n: usize) -> f64 {
+    let n = n as f64;
+    above(student_point(level / 2.0, n - 1.0) * (n / (n - 1.0)).sqrt())
 }
 
 /// Median of all differences.

@@ -2,10 +2,11 @@
 
 use super::{Design, Rule};
 use std::collections::BTreeSet;
-use wakewatt_core::samples::experiment::{Effect, ExperimentRun};
+use wakewatt_core::samples::experiment::{AtLook, Effect, ExperimentRun};
 use wakewatt_core::stats::family::{ByRound, Family};
+use wakewatt_core::stats::looks;
 use wakewatt_core::stats::paired::{Judge, adjust_secondary, log_ratios};
-use wakewatt_core::stats::sequential::{Decision, Looks};
+use wakewatt_core::stats::sequential::{Decision, Look, Looks};
 
 pub use wakewatt_core::stats::family::Standing;
 
@@ -34,7 +35,7 @@ pub(super) fn enough(run: &ExperimentRun, design: &Design, n_rounds: usize, spen
 }
 
 fn all_arms(run: &ExperimentRun, design: &Design, margin_ratio: f64, n_rounds: usize, spent_ns: u64) -> Option<String> {
-    let family = Family::new(design.looks.clone(), margin_ratio, design.seed);
+    let family = Family::new(design.looks.clone(), margin_ratio);
     let arms = by_round(run);
     let standing = family.standing(&arms, n_rounds);
     let next = match family.decide(&arms, n_rounds) {
@@ -77,7 +78,7 @@ fn each_arm(run: &ExperimentRun, design: &Design, n_rounds: usize, spent_ns: u64
     let look = |arm: &str| {
         let pairs = run.pairs(0, arm);
         let n = if counts(arm) { pairs.len() } else { 0 };
-        design.looks.decide(n, &log_ratios(&pairs), design.seed)
+        design.looks.decide(n, &log_ratios(&pairs))
     };
     let decisions: Vec<Decision> = others().map(look).collect();
     let reached = decisions.iter().find_map(|d| if let Decision::Continue(next) = d { Some(*next) } else { None });
@@ -93,9 +94,9 @@ fn each_arm(run: &ExperimentRun, design: &Design, n_rounds: usize, spent_ns: u64
 }
 
 /// The level that holds between two looks is that of the next one: it has not been spent yet.
-fn judge(looks: &Looks, n_counted: usize, seed: u64) -> Judge {
+fn judge(looks: &Looks, n_counted: usize) -> Judge {
     let look = looks.all().iter().find(|l| l.n_rounds >= n_counted).map_or(n_counted, |l| l.n_rounds);
-    looks.judge(look, seed)
+    looks.judge(look)
 }
 
 /// The level at which a run is judged: that of the look by which it was decided to stop, so that what is called proven then
@@ -103,9 +104,9 @@ fn judge(looks: &Looks, n_counted: usize, seed: u64) -> Judge {
 pub fn level(run: &ExperimentRun, design: &Design) -> f64 {
     let Rule::AllArms { margin_ratio } = design.rule else {
         let n_counted = run.arms.iter().skip(1).map(|arm| run.pairs(0, &arm.id).len()).min().unwrap_or(0);
-        return judge(&design.looks, n_counted, run.seed).level;
+        return judge(&design.looks, n_counted).level;
     };
-    let standing = standing(run, &Family::new(design.looks.clone(), margin_ratio, design.seed));
+    let standing = standing(run, &Family::new(design.looks.clone(), margin_ratio));
     let looks = design.looks.all();
     let next = || looks.iter().find(|l| l.n_rounds > standing.n_counted).or(looks.last()).copied();
     standing.look.or_else(next).map_or(0.05, |l| l.level)
@@ -113,10 +114,10 @@ pub fn level(run: &ExperimentRun, design: &Design) -> f64 {
 
 pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
     let mut effects = Vec::new();
-    let all = Judge { level: level(run, design), ..Judge::new(run.seed) };
+    let all = Judge { level: level(run, design) };
     for arm in run.arms.iter().skip(1) {
         let judge = match design.rule {
-            Rule::EachArm => judge(&design.looks, run.pairs(0, &arm.id).len(), run.seed),
+            Rule::EachArm => judge(&design.looks, run.pairs(0, &arm.id).len()),
             Rule::AllArms { .. } => all,
         };
         let one = |metric: usize| {
@@ -132,6 +133,9 @@ pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
     if design.rule != Rule::EachArm {
         adjust_families(run, &all, &mut effects);
     }
+    if run.ended.is_final() {
+        effects.iter_mut().for_each(|effect| know_of_looks(run, design, effect));
+    }
     // JSON has no infinity; an interval that says nothing says so with its verdict.
     for effect in &mut effects {
         for end in [&mut effect.ratio_high, &mut effect.difference_high] {
@@ -142,6 +146,23 @@ pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
     // Primary metric first, in the order of the metrics.
     effects.sort_by_key(|e| run.metrics.iter().position(|m| m.id == e.metric));
     effects
+}
+
+/// Stopping early flatters the primary comparison; what it showed by itself stays beside it.
+fn know_of_looks(run: &ExperimentRun, design: &Design, effect: &mut Effect) {
+    let is_primary = run.metrics.first().is_some_and(|m| m.id == effect.metric);
+    let taken: Vec<Look> = design.looks.all().iter().filter(|l| l.n_rounds <= effect.n_pairs).copied().collect();
+    if !is_primary || taken.len() < 2 {
+        return;
+    }
+    let plain = AtLook { ratio: effect.ratio, p_value: effect.p_value };
+    effect.p_value = looks::stage_wise_p(plain.p_value, &taken);
+    // Where several arms must be decided none of them ends the run by its own luck.
+    if run.arms.len() == 2 {
+        let unbiased = looks::unbiased(&log_ratios(&run.pairs(0, &effect.arm)), &taken).exp();
+        effect.ratio = unbiased.clamp(effect.ratio_low, effect.ratio_high);
+    }
+    effect.at_look = Some(plain);
 }
 
 /// All arms in the primary metric are one family, everything else is another.
@@ -221,7 +242,7 @@ mod tests {
         };
         let (looks, _) = Looks::spread(&[8, 12], 2).unwrap();
         let design = Design { rule: Rule::AllArms { margin_ratio: 1.05 }, ..Design::new(looks.clone(), 5) };
-        let family = Family::new(looks.clone(), 1.05, 5);
+        let family = Family::new(looks.clone(), 1.05);
         let look = standing(&run, &family).look.unwrap();
         assert_eq!(
             (look.n_rounds, level(&run, &design)),

@@ -61,7 +61,7 @@ pub struct Design {
     pub warmup_ns: u64,
     /// Wall time for everything.
     pub budget_ns: u64,
-    /// Seed of the order and of the bootstrap.
+    /// Seed of the order.
     pub seed: u64,
     /// When to look at the numbers, declared beforehand.
     pub looks: Looks,

@@ -217,7 +217,9 @@ mod tests {
             difference,
             difference_low: difference - 1.0,
             difference_high: difference + 1.0,
+            confidence: None,
             p_value: 0.001,
+            at_look: None,
             n_pairs: 12,
             verdict,
         };

@@ -168,7 +168,7 @@ fn the_main_job_finds_the_cost_of_halting() {
     if is_haltpoll() {
         let (low, high) = (effect["ratio_low"].as_f64().unwrap(), effect["ratio_high"].as_f64().unwrap());
         assert!(low > 1.0 || high < 1.0, "the interval holds 1: {effect}");
-        // With fewer rounds the sign-flip test cannot exclude chance, however large the effect: other work kept the CPUs
+        // With fewer rounds the exact test cannot exclude chance, however large the effect: other work kept the CPUs
         // busy and blocks did not count. The verdict then has to say so.
         let n_pairs = effect["n_pairs"].as_u64().unwrap();
         let is_proven = effect["verdict"] == "higher";

@@ -272,7 +272,7 @@ fn experiment(default_ns: f64, poll_ns: f64, n_rounds: u32, seed: u64) -> Experi
     let metric = Metric::latency("wakeup.eventfd.p50", "cross-CPU wake-up, median");
     ExperimentRun {
         arms: ["default", "poll"].map(|id| Arm { id: id.into(), title: id.into(), settings: vec![] }).into(),
-        effects: Judge::new(1).effect(&metric.id, "default", "poll", &pairs).into_iter().collect(),
+        effects: Judge::default().effect(&metric.id, "default", "poll", &pairs).into_iter().collect(),
         metrics: vec![metric],
         blocks,
         pooled: vec![],

@@ -17,7 +17,9 @@ fn effect(arm: &str) -> Effect {
         difference: 19_900.0,
         difference_low: 600.0,
         difference_high: 41_000.0,
+        confidence: None,
         p_value: 0.008,
+        at_look: None,
         n_pairs: 8,
         verdict: Verdict::Higher,
     }

@@ -351,7 +351,9 @@ fn effect(run: &ExperimentRun, metric: usize, baseline: &str, arm: &str) -> Opti
         difference,
         difference_low: difference - 0.07 * difference.abs(),
         difference_high: difference + 0.07 * difference.abs(),
+        confidence: None,
         p_value: if verdict == Verdict::Undecided { 0.22 } else { 2.0 / 2f64.powf(n) },
+        at_look: None,
         n_pairs: logs.len(),
         verdict,
     })

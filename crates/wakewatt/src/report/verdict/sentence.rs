@@ -151,7 +151,7 @@ pub(super) fn how_sure(run: &ExperimentRun, effect: &Effect) -> String {
         });
     }
     parts.push(format!(
-        "if the setting made no difference, chance would give a result this far out with probability {} (exact sign-flip test)",
+        "if the setting made no difference, chance would give a result this far out with probability {} (exact signed-rank test)",
         p_value(effect.p_value)
     ));
     parts.push("the order of the arms was drawn at random in every round".into());

@@ -79,7 +79,9 @@ mod tests {
             difference: 0.0,
             difference_low: 0.0,
             difference_high: 0.0,
+            confidence: None,
             p_value: 0.01,
+            at_look: None,
             n_pairs: 8,
             verdict,
         };

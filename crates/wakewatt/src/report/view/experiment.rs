@@ -199,7 +199,7 @@ fn forest_figure(run: &ExperimentRun, id: &str) -> Option<Figure> {
         csv: data.csv(),
         id: id.clone(),
         caption: format!(
-            "How many times as much with “{baseline}” as with the other arm, paired by round, with bootstrap intervals over rounds that hold at 95 % over all looks. Bold: the primary metric, declared before the run. Shaded: within 5 % of equal."
+            "How many times as much with “{baseline}” as with the other arm, paired by round, with intervals over rounds (Walsh averages) that hold at 95 % over all looks. Bold: the primary metric, declared before the run; the others' intervals are each for itself. Shaded: within 5 % of equal."
         ),
         label: "measured",
     })

@@ -156,7 +156,7 @@ pub(super) fn method(evidence: &Evidence, zero_at_ns: u64) -> Vec<(String, Strin
         }
         say(
             "Statistics",
-            "The unit is the block, never the single sample. Ratio: Hodges-Lehmann estimate over rounds, blocks paired within a round; interval: bootstrap over rounds at the level of the look that decided, so that it holds at 95 % over all looks; p: exact sign-flip permutation test on log ratios, Holm-adjusted for all but the primary metric, which was declared before the run. “No difference” means the interval lies within ±5 % of 1. Values of an arm are medians over its blocks.".into(),
+            "The unit is the block, never the single sample. Ratio: Hodges-Lehmann estimate over rounds, blocks paired within a round; interval: Walsh averages over rounds at the level of the look that decided, so that it holds at 95 % over all looks, and holds 1 exactly where the test finds nothing; p: exact Wilcoxon signed-rank test on log ratios, with what earlier looks could spend added for the primary metric, which was declared before the run, and Holm-adjusted for all others, whose intervals are each for itself. Where a run with one arm ended after its first look, the ratio is the median-unbiased one. “No difference” means the interval lies within ±5 % of 1. Values of an arm are medians over its blocks.".into(),
         );
     }
     let mut how: Vec<String> = Vec::new();

@@ -131,7 +131,9 @@ mod tests {
             difference: 30e3,
             difference_low: 20e3,
             difference_high: 40e3,
+            confidence: None,
             p_value: 0.004,
+            at_look: None,
             n_pairs: 8,
             verdict: Verdict::Higher,
         };

@@ -17,7 +17,9 @@ fn said(arm: &str, verdict: Verdict, steal_ratio: f64) -> String {
         difference: 40_000.0,
         difference_low: 35_000.0,
         difference_high: 45_000.0,
+        confidence: None,
         p_value: 0.008,
+        at_look: None,
         n_pairs: 8,
         verdict: Verdict::Higher,
     };
