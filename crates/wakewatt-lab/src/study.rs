@@ -41,7 +41,7 @@ pub fn study(about: StudySubject<'_>, design: &Design, mut run: ExperimentRun) -
     let level = level(&run, design);
     let mut comparisons = Vec::new();
     for is_primary in [true, false] {
-        comparisons.append(&mut family(&run, design, level, margin_ratio, is_primary));
+        comparisons.append(&mut family(&run, level, margin_ratio, is_primary));
     }
     if !is_final {
         comparisons.iter_mut().for_each(|c| (c.effect.verdict, c.is_no_harm) = (Verdict::Undecided, false));
@@ -69,7 +69,7 @@ pub fn study(about: StudySubject<'_>, design: &Design, mut run: ExperimentRun) -
     Study { conclusions, run, loads: Vec::new() }
 }
 
-fn family(run: &ExperimentRun, design: &Design, level: f64, margin_ratio: f64, is_primary: bool) -> Vec<Comparison> {
+fn family(run: &ExperimentRun, level: f64, margin_ratio: f64, is_primary: bool) -> Vec<Comparison> {
     let primary = run.metrics.first().map_or("", |m| m.id.as_str());
     let effects: Vec<&Effect> = run.effects.iter().filter(|e| (e.metric == primary) == is_primary).collect();
     let tests: Vec<(Vec<f64>, Equivalence, Better)> = effects
