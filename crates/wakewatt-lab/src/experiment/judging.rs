@@ -211,7 +211,7 @@ mod tests {
             ..ExperimentRun::default()
         };
         assert_eq!(by_round(&run), vec![vec![Some(2f64.ln()); 4]]);
-        let family = Family::new(Looks::spread(&[4, 8], 1).unwrap().0, 1.05, 5);
+        let family = Family::new(Looks::spread(&[4, 8], 1).unwrap().0, 1.05);
         assert_eq!(standing(&run, &family).n_counted, 4);
         assert_eq!(family.standing(&by_round(&run), usize::MAX).n_counted, 4, "a claim of many rounds is none");
         let design = Design { rule: Rule::AllArms { margin_ratio: 1.05 }, ..Design::new(family.looks.clone(), 5) };
