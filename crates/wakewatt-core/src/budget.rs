@@ -88,6 +88,22 @@ pub fn sentence(limit: LatencyLimit, idle: &Idle) -> String {
     all.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
+/// Plain C1, whatever the driver calls it; C1E is another state.
+pub fn is_plain_c1(name: &str) -> bool {
+    matches!(name, "C1" | "C1_ACPI")
+}
+
+/// The same line, with what is known to be wrong about the claims: where C1 is entered as C1E (bit 1 of MSR 0x1FC, see
+/// rule.c1e-promotion), a budget that ends in C1 buys C1E, at an exit latency that the table does not tell.
+pub fn sentence_here(limit: LatencyLimit, idle: &Idle, is_c1_promoted: bool) -> String {
+    let said = sentence(limit, idle);
+    let ends_in_c1 = |r: &Resolution| r.deepest.as_ref().is_some_and(|deepest| is_plain_c1(&deepest.name));
+    if is_c1_promoted && resolve(limit, idle).iter().any(ends_in_c1) {
+        return said + "; but C1 is entered as C1E here, which takes longer than C1 claims";
+    }
+    said
+}
+
 /// The limit that user space put on a CPU, as far as known: the smaller of the global and its own.
 pub fn in_force(qos: &PmQos, cpu: Cpu) -> LatencyLimit {
     let global = qos.global.get().copied().unwrap_or(LatencyLimit::None);
@@ -198,6 +214,23 @@ mod tests {
         assert_eq!(check("none", &icx), "none -> C6 (170us)");
         let poll = "poll -> POLL: an idle CPU spins; C1 (1us), C1E (4us), C6 (170us) excluded";
         assert_eq!(check("poll", &icx), poll);
+    }
+
+    #[test]
+    fn c1_that_is_c1e_is_not_sold_as_c1() {
+        let state = |i: u32, name: &str, us: u64| {
+            let at = format!("//- /sys/devices/system/cpu/cpu0/cpuidle/state{i}");
+            format!("{at}/name\n{name}\n{at}/latency\n{us}\n{at}/disable\n0\n")
+        };
+        let text = "//- /sys/devices/system/cpu/present\n0\n//- /sys/devices/system/cpu/online\n0\n".to_string()
+            + &state(0, "POLL", 0)
+            + &state(1, "C1", 1)
+            + &state(2, "C6", 120);
+        let idle = crate::facts::Snapshot::read(&crate::source::Tree::from_text(&text), |topic| topic == "idle").idle;
+        let said = |us: u64, is_promoted| sentence_here(LatencyLimit::AtMostNs(us * 1000), &idle, is_promoted);
+        assert!(said(1, true).ends_with("; but C1 is entered as C1E here, which takes longer than C1 claims"));
+        assert!(said(1, true).starts_with("1us -> C1 (1us); C6 (120us) excluded"));
+        assert!(!said(1, false).contains("C1E") && !said(500, true).contains("C1E"));
     }
 
     #[test]

@@ -158,7 +158,7 @@ pub fn sites_of(host: &Host<'_>, knob: &dyn Knob, request: &Request) -> Result<V
     let here: Vec<Site> = named
         .iter()
         .filter(|site| match (&request.place, &asked) {
-            (Place::Named(place), _) => site.place == *place,
+            (Place::Named(place), _) => site.is_called(place),
             (_, Some(asked)) => !site.cpus.and(asked).is_empty(),
             _ => true,
         })

@@ -78,9 +78,21 @@ pub struct Site {
     pub valid: Valid,
     /// The hardware is known to refuse it here, and why.
     pub refusal: Option<String>,
+    /// What sort of place it is, where places differ in more than their number; a name for all of them: `compute`.
+    pub kind: Option<String>,
 }
 
 impl Site {
+    /// One of this sort.
+    pub fn of_kind(self, kind: impl Into<String>) -> Site {
+        Site { kind: Some(kind.into()), ..self }
+    }
+
+    /// Is this the place's name, or that of its sort?
+    pub fn is_called(&self, name: &str) -> bool {
+        self.place == name || self.kind.as_deref() == Some(name)
+    }
+
     /// A site at a file, with the value read there.
     pub fn at(
         source: &dyn Source,
@@ -94,7 +106,7 @@ impl Site {
             Ok(now) => (Some(now), None),
             Err(error) => (None, Some(error.detail)),
         };
-        Site { name: name.into(), place: place.into(), cpus, path, now, unread, valid, refusal: None }
+        Site { name: name.into(), place: place.into(), cpus, path, now, unread, valid, refusal: None, kind: None }
     }
 }
 

@@ -95,6 +95,7 @@ mod tests {
             unread: None,
             valid,
             refusal: None,
+            kind: None,
         }
     }
 

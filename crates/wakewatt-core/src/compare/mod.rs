@@ -1,7 +1,8 @@
 //! Comparing hosts: what differs, ranked by what it is predicted to do.
 //!
 //! The rows of two snapshots are joined on their ids; running counters and facts that one side never recorded are left
-//! out, because "differs" must not mean "was not looked at". A few predictions ([`predict`]) turn whole settings into
+//! out, because "differs" must not mean "was not looked at". Uncore domains are joined by what they clock, not by
+//! number. A few predictions ([`predict`]) turn whole settings into
 //! one number each (how deep may a CPU sleep, how fast may it clock); they stand first, by size, and the plain
 //! differences follow in order of how often their topic was the cause in the field.
 
@@ -16,7 +17,7 @@ pub mod suspects;
 
 use crate::fact::GapKind;
 use crate::facts::Snapshot;
-use crate::sheet::Row;
+use crate::sheet::{Row, Sheet};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -68,6 +69,10 @@ const BY_FREQUENCY: &[&str] = &[
     "network", "storage", "irq", "cgroup", "topology", "cache", "msr",
 ];
 
+/// Rows that are the cause of others, whatever their topic: firmware's limit moves the claims of the idle table.
+const CAUSES: &[&str] =
+    &["msr.package_limit", "msr.pkg_cst_config.lock", "msr.pkg_cst_config.c1_demotion", "msr.power_ctl.c1e"];
+
 /// Compares two or more.
 pub fn compare(hosts: &[Snapshot]) -> Comparison {
     let tables: Vec<BTreeMap<String, (String, String, Value)>> = hosts.iter().map(table).collect();
@@ -100,7 +105,11 @@ pub fn compare(hosts: &[Snapshot]) -> Comparison {
         let p = d.predicted.as_ref();
         p.map_or(0.0, |p| p.latency_ns.unwrap_or(0) as f64 + p.speed_ratio.unwrap_or(0.0) * 1e6)
     };
-    let place = |d: &Difference| BY_FREQUENCY.iter().position(|t| *t == d.topic).unwrap_or(BY_FREQUENCY.len());
+    let place = |d: &Difference| {
+        let is_cause = CAUSES.contains(&d.id.as_str());
+        let topic = BY_FREQUENCY.iter().position(|t| *t == d.topic).unwrap_or(BY_FREQUENCY.len());
+        (!is_cause, topic)
+    };
     differences.sort_by(|a, b| size(b).total_cmp(&size(a)).then(place(a).cmp(&place(b))));
     Comparison { hosts: hosts.iter().map(|h| h.origin.clone()).collect(), differences, n_equal, n_unknown, runs: None }
 }
@@ -116,7 +125,11 @@ enum Value {
 
 fn table(snapshot: &Snapshot) -> BTreeMap<String, (String, String, Value)> {
     let mut table = BTreeMap::new();
-    for (topic, sheet) in snapshot.sheets() {
+    for (topic, mut sheet) in snapshot.sheets() {
+        if topic.id == "uncore" && !snapshot.uncore.domains.is_empty() {
+            sheet = Sheet::default();
+            snapshot.uncore.show_by_kind(&mut sheet);
+        }
         let mut by_id: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
         for row in sheet.rows.iter().filter(|r| !r.is_counter) {
             by_id.entry(&row.id).or_default().push(row);

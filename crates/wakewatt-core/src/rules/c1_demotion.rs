@@ -54,7 +54,7 @@ impl Rule for C1Demotion {
 }
 
 /// A processor that says who made it, and that is not Intel.
-fn is_other_maker(evidence: &Evidence) -> bool {
+pub(super) fn is_other_maker(evidence: &Evidence) -> bool {
     let processor = evidence.facts.topology.processor();
     processor.is_some_and(|p| (p.vendor.is_some() || p.implementer.is_some()) && !p.is_intel())
 }

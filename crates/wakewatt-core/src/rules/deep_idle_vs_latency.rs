@@ -163,7 +163,7 @@ impl DeepIdleVsLatency {
                 finding = finding.on(what, format!("median {} of {}", show_ns(median), sample.latency.n));
             }
         }
-        let resolution = budget::sentence(limit, idle);
+        let resolution = budget::sentence_here(limit, idle, evidence.facts.msr.is_c1_promoted());
         let is_guest = evidence.facts.virt.is_guest() == Some(true);
         let mut what = format!("Set a latency limit while the latency-sensitive work runs: {resolution}.");
         if limit == LatencyLimit::Poll {

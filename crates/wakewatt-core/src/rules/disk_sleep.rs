@@ -73,7 +73,7 @@ impl DiskSleep {
                 format!(
                     "If single reads matter, set a latency limit while they run: {}. Where many reads are under way the \
                      CPU hardly sleeps and nothing is gained: look at --depth first.",
-                    budget::sentence(limit, idle)
+                    budget::sentence_here(limit, idle, evidence.facts.msr.is_c1_promoted())
                 ),
                 price,
                 "wakewatt measure disk before and after",

@@ -1,14 +1,41 @@
-//! Does the energy performance bias lean to power, and did the kernel set it?
+//! Does the energy performance bias lean to power where it counts?
 //!
 //! `cpuN/power/energy_perf_bias`, 0 performance to 15 power. At boot the kernel turns a firmware 0 into 6 ("Set to
-//! 'normal'" in the log), which undoes "maximum performance" in the BIOS (docs/knobs/frequency.md). With
-//! hardware-managed P-states the energy preference decides about the clock and the bias about little else, so 6 and 7
-//! are notes.
+//! 'normal'" in the log), which undoes "maximum performance" in the BIOS (docs/knobs/frequency.md). What it moves depends:
+//! with HWP and its own preference the bias says little, so that 6 and 7, the usual defaults, are nothing to report; with HWP
+//! that takes no preference it *is* the preference; without HWP it sways turbo and uncore. Sources: Intel SDM volume 3
+//! (IA32_ENERGY_PERF_BIAS); Documentation/admin-guide/pm/{intel_epb,intel_pstate}.rst.
 
+use super::hwp_hidden::is_led_by_bias;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::evidence::Evidence;
 
 const PATH: &str = "/sys/devices/system/cpu/cpu*/power/energy_perf_bias";
+
+/// What the bias moves on this machine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// HWP without a preference: the bias is the hint.
+    Leads,
+    /// No HWP.
+    Sways,
+    /// HWP with a preference of its own.
+    Little,
+    /// The flags are not known.
+    Unknown,
+}
+
+impl Role {
+    fn of(evidence: &Evidence) -> Role {
+        let facts = &evidence.facts;
+        match (is_led_by_bias(facts), facts.topology.has_flag("hwp_epp")) {
+            (Some(true), _) => Role::Leads,
+            (_, Some(true)) => Role::Little,
+            (Some(false), Some(false)) => Role::Sways,
+            _ => Role::Unknown,
+        }
+    }
+}
 
 pub(super) struct Epb;
 
@@ -17,7 +44,7 @@ impl Rule for Epb {
         "rule.epb"
     }
     fn question(&self) -> &'static str {
-        "does the energy performance bias lean to power, and did the kernel set it?"
+        "does the energy performance bias lean to power where it counts?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let bias = &evidence.facts.freq.energy_perf_bias;
@@ -31,29 +58,38 @@ impl Rule for Epb {
             };
         };
         let is_uneven = bias.uniform().is_none();
-        if worst < 6 && !is_uneven {
+        let role = Role::of(evidence);
+        let is_default = worst <= 7 && !is_uneven;
+        if worst < 6 && !is_uneven && (role != Role::Leads || worst == 0) {
             return Answer::no(format!("the bias is {worst}"));
         }
+        if is_default && matches!(role, Role::Little | Role::Unknown) {
+            return Answer::no(format!(
+                "the bias is {worst}, a usual default, and where the hardware takes a preference it says little"
+            ));
+        }
         let words: Vec<String> = bias.known().map(|(cpus, v)| format!("{v} on CPUs {cpus}")).collect();
-        let kernel = if worst == 6 { "; 6 is also what the kernel makes of a firmware 0" } else { "" };
-        let weight = if worst > 7 || is_uneven { Weight::Risk } else { Weight::Note };
-        let title = format!("The energy bias is {} (0 performance, 15 power){kernel}", words.join(", "));
+        let weight = if worst > 8 || is_uneven { Weight::Risk } else { Weight::Note };
+        let mut title = format!("The energy bias is {} (0 performance, 15 power)", words.join(", "));
+        let cost = match role {
+            Role::Leads => {
+                title += ", and it is the only hint that the hardware's own management of the clock takes";
+                "the hardware raises the clock later after a pause; how much is not measured"
+            }
+            Role::Sways => "turbo and uncore may rise later; not measured",
+            Role::Little => "little where the hardware takes a preference of its own; not measured",
+            Role::Unknown => {
+                "turbo and uncore may rise later; little where the hardware manages the clock; not measured"
+            }
+        };
         let on = on_cpus(&evidence.facts, &bias.cpus_where(|v| *v > 0));
-        Finding::new(
-            self,
-            weight,
-            Confidence::Low,
-            title,
-            Cost::unknown(
-                "turbo and uncore may rise later; little \
-            where the hardware manages P-states; not measured",
-            ),
-        )
+        let confidence = if role == Role::Leads { Confidence::Medium } else { Confidence::Low };
+        Finding::new(self, weight, confidence, title, Cost::unknown(cost))
         .on(PATH, words.join(", "))
         .step("freq.epb", on, "performance", PATH, "the bias the firmware may have had")
         .remedy(
-            "Set 0 where latency matters. Look in the kernel log for ENERGY_PERF_BIAS: if it says so, the BIOS \
-                    setting was undone at boot and is undone again at the next.",
+            "Set 0 where latency matters. The kernel makes 6 of a firmware 0: if its log says so (ENERGY_PERF_BIAS), \
+                    the BIOS setting was undone at boot and is undone again at the next.",
             "Watts at partial load.",
             "wakewatt inspect freq",
         )
@@ -68,19 +104,27 @@ mod tests {
 
     #[test]
     fn biases() {
-        let check = |v: u8| {
-            ask(
-                &Epb,
-                &format!(
-                    "//- /sys/devices/system/cpu/online\n0\n//- \
-                        /sys/devices/system/cpu/cpu0/power/energy_perf_bias\n{v}\n"
-                ),
-            )
+        let root = "//- /sys/devices/system/cpu";
+        let check = |v: u8, flags: &str| {
+            let policy = format!(
+                "{root}/cpufreq/policy0/affected_cpus\n0\n{root}/cpufreq/policy0/scaling_driver\nintel_pstate\n"
+            );
+            let info = match flags {
+                "" => String::new(),
+                flags => format!("//- /proc/cpuinfo\nprocessor : 0\nvendor_id : GenuineIntel\nflags : {flags}\n"),
+            };
+            ask(&Epb, &format!("{root}/online\n0\n{root}/cpu0/power/energy_perf_bias\n{v}\n{policy}{info}"))
         };
-        assert!(check(6).starts_with("yes note unknown: the energy bias is 6 on cpus 0"));
-        assert!(check(6).contains("kernel makes of a firmware 0"));
-        assert!(check(15).starts_with("yes risk"));
-        assert!(check(0).starts_with("no"));
+        let (old, led, own) = ("epb", "epb hwp", "epb hwp hwp_epp");
+        assert!(check(6, own).starts_with("no: the bias is 6, a usual default"));
+        assert!(check(6, "").starts_with("no"), "without the flags a default is no finding");
+        assert!(check(7, old).starts_with("yes note unknown: the energy bias is 7 on cpus 0"));
+        assert!(check(4, old).starts_with("no: the bias is 4"));
+        let said = check(6, led);
+        assert!(said.starts_with("yes note") && said.ends_with("management of the clock takes"), "{said}");
+        assert!(check(4, led).starts_with("yes note") && check(0, led).starts_with("no"));
+        assert!(check(15, own).starts_with("yes risk"));
+        assert!(check(0, own).starts_with("no"));
         assert!(ask(&Epb, "").starts_with("cannot tell"));
     }
 }

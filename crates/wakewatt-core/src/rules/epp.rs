@@ -1,9 +1,13 @@
 //! Does the energy preference tell the hardware to save power?
 //!
 //! `energy_performance_preference` (HWP and amd-pstate-epp): power and balance_power make the hardware slow to raise the
-//! clock; balance_performance is the usual default of servers and a note only. Under governor performance the driver
-//! forces `performance`; a write then fails with EBUSY, so the governor comes first (docs/knobs/frequency.md).
+//! clock; balance_performance is the usual default of servers and a note only. The word stands for a number that differs
+//! between models: balance_performance is 128 of 255 on Ice Lake, in the middle, and 32 on later Xeons, near performance, so
+//! the register (MSR 0x774) is read where it can be. Where the hardware takes no preference (`hwp` without `hwp_epp`) the
+//! file writes the energy bias instead, and rule.epb speaks. Under governor performance the driver forces `performance`; a
+//! write then fails with EBUSY, so the governor comes first (docs/knobs/frequency.md; admin-guide/pm/intel_pstate.rst).
 
+use super::hwp_hidden::is_led_by_bias;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::evidence::Evidence;
 use crate::facts::freq::policies::EnergyPreference;
@@ -17,15 +21,26 @@ fn word(preference: &EnergyPreference) -> String {
     }
 }
 
-/// 0 fast, 1 balanced, 2 saving.
+/// Below this a preference leans to performance, above [`SAVING`] to power; 0 is performance and 255 is power.
+const NEAR: u64 = 64;
+const SAVING: u64 = 128;
+
+/// 0 fast, 1 near it, 2 balanced, 3 saving.
 fn level(preference: &EnergyPreference) -> u8 {
     match preference {
         EnergyPreference::Name(name) if name == "performance" => 0,
-        EnergyPreference::Name(name) if name.ends_with("power") => 2,
-        EnergyPreference::Name(_) => 1,
-        EnergyPreference::Raw(0..64) => 0,
-        EnergyPreference::Raw(64..=128) => 1,
-        EnergyPreference::Raw(_) => 2,
+        EnergyPreference::Name(name) if name.ends_with("power") => 3,
+        EnergyPreference::Name(_) => 2,
+        EnergyPreference::Raw(n) => level_of(u64::from(*n)),
+    }
+}
+
+fn level_of(raw: u64) -> u8 {
+    match raw {
+        0 => 0,
+        1..=NEAR => 1,
+        65..=SAVING => 2,
+        _ => 3,
     }
 }
 
@@ -51,11 +66,39 @@ impl Rule for Epp {
         if worst == 0 && !is_uneven {
             return Answer::no("the preference is performance");
         }
-        let words: Vec<String> = all.known().map(|(cpus, p)| format!("{} on CPUs {cpus}", word(p))).collect();
-        let weight = if worst == 2 || is_uneven { Weight::Risk } else { Weight::Note };
-        let cost = Cost::unknown("the hardware raises the clock later after a pause; how much is not measured");
-        let title = format!("The energy preference is {}", words.join(", "));
+        if is_led_by_bias(&evidence.facts) == Some(true) {
+            return Answer::no(
+                "the hardware takes no preference (no hwp_epp): the file writes the energy bias, see rule.epb",
+            );
+        }
+        // What the hardware was given, where every CPU that was read was given the same.
+        let raw = evidence.facts.msr.field("hwp_request", "epp").and_then(|epp| epp.uniform().copied());
+        let raw = raw.filter(|_| !is_uneven && matches!(all.uniform(), Some(EnergyPreference::Name(_))));
+        let worst = raw.map_or(worst, level_of);
+        let number = raw.map_or(String::new(), |raw| format!(" (EPP {raw} of 255)"));
+        let words: Vec<String> = all.known().map(|(cpus, p)| format!("{}{number} on CPUs {cpus}", word(p))).collect();
+        let weight = if worst == 3 || is_uneven { Weight::Risk } else { Weight::Note };
+        let (leans, cost) = match worst {
+            0 | 1 => (
+                ", near performance",
+                "little is left to gain: the hardware raises the clock almost at once; not measured",
+            ),
+            2 => (
+                ", between performance and power",
+                "the hardware raises the clock later after a pause; how much is not measured",
+            ),
+            _ => (
+                ", on the side of saving",
+                "the hardware is slow to raise the clock after a pause; how much is not measured",
+            ),
+        };
+        let leans = if is_uneven { "" } else { leans };
+        let title = format!("The energy preference is {}{leans}", words.join(", "));
+        let cost = Cost::unknown(cost);
         let mut finding = Finding::new(self, weight, Confidence::Medium, title, cost).on(PATH, words.join(", "));
+        if let Some(raw) = raw {
+            finding = finding.on("MSR 0x774 bits 31:24", raw);
+        }
         // Under governor performance the write fails with EBUSY.
         let governors = policies.by_cpu(&policies.governor);
         let cpus = all.cpus_where(|p| level(p) > 0).minus(&governors.cpus_where(|g| g == "performance"));
@@ -82,10 +125,36 @@ mod tests {
     #[test]
     fn preferences() {
         let check = |p: &str| ask(&Epp, &policy(&[("energy_performance_preference", p)]));
-        assert_eq!(check("power"), "yes risk unknown: the energy preference is power on cpus 0-1");
+        assert_eq!(
+            check("power"),
+            "yes risk unknown: the energy preference is power on cpus 0-1, on the side of saving"
+        );
         assert!(check("balance_performance").starts_with("yes note"));
         assert!(check("performance").starts_with("no"));
         assert!(check("0").starts_with("no"));
+        assert!(check("32").ends_with("32 of 255 on cpus 0-1, near performance"));
+        assert!(check("128").ends_with("128 of 255 on cpus 0-1, between performance and power"));
+        assert!(check("200").starts_with("yes risk"));
         assert!(ask(&Epp, "").starts_with("cannot tell"));
+    }
+
+    #[test]
+    fn the_register_says_what_the_word_stands_for() {
+        let host = |register: &str, flags: &str| {
+            let cpu = |n: u32| {
+                format!("processor : {n}\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 207\nflags : {flags}\n\n")
+            };
+            let attributes =
+                [("scaling_driver", "intel_pstate"), ("energy_performance_preference", "balance_performance")];
+            let registers = format!("//- msr 0x774 cpu0 {register}\n//- msr 0x774 cpu1 {register}\n");
+            policy(&attributes) + &format!("//- /proc/cpuinfo\n{}{}", cpu(0), cpu(1)) + &registers
+        };
+        let has = "hwp hwp_epp epb";
+        assert!(
+            ask(&Epp, &host("20002808", has))
+                .ends_with("balance_performance (epp 32 of 255) on cpus 0-1, near performance")
+        );
+        assert!(ask(&Epp, &host("80002808", has)).contains("(epp 128 of 255) on cpus 0-1, between"));
+        assert!(ask(&Epp, &host("80002808", "hwp epb")).starts_with("no: the hardware takes no preference"));
     }
 }

@@ -2,12 +2,17 @@
 //!
 //! intel_pstate in passive mode calls itself intel_cpufreq and takes generic governors; EPYC servers run acpi-cpufreq
 //! with a few steps although CPPC offers the whole range, because amd_pstate is not loaded there by default
-//! (docs/knobs/frequency.md). Neither is a fault; both explain why knobs are missing. On ProLiant and Oracle machines
-//! the firmware may keep the P-states for itself.
+//! (docs/knobs/frequency.md). Neither is a fault; both explain why knobs are missing. amd_pstate is no advice everywhere: it
+//! refuses where the firmware's `_CPC` leaves the nominal or lowest frequency empty (0 in `acpi_cppc/*_freq`), and without the
+//! processor flag `cppc` (up to Rome) each change goes through memory shared with the firmware, which takes far longer than a
+//! register. On ProLiant and Oracle machines the firmware may keep the P-states for itself. Source: Documentation/admin-guide/pm/
+//! amd-pstate.rst ("full MSR support" and "shared memory support").
 
 use super::governor::is_autonomous;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use crate::fact::PerCpu;
+use crate::facts::freq::Freq;
 use crate::facts::kernel::KernelVersion;
 
 const PATH: &str = "/sys/devices/system/cpu/cpufreq/policy*/scaling_driver";
@@ -34,6 +39,7 @@ impl Rule for FrequencyDriver {
         };
         let has_cppc = !freq.cppc.highest_perf.is_unknown();
         let is_amd = evidence.facts.topology.processor().is_some_and(|p| !p.is_intel());
+        let is_shared_memory = evidence.facts.topology.has_flag("cppc") == Some(false);
         let (title, what) = match driver {
             driver if is_autonomous(driver) => return Answer::no(format!("{driver} lets the hardware choose")),
             "intel_cpufreq" => (
@@ -44,6 +50,17 @@ impl Rule for FrequencyDriver {
             "amd-pstate" => (
                 "amd-pstate runs in passive or guided mode: a software governor chooses the clock",
                 "Write active to amd_pstate/status to let the hardware choose, with energy preferences as the knob.",
+            ),
+            "acpi-cpufreq" if is_amd && has_cppc && is_empty(freq) => {
+                return Answer::no(
+                    "acpi-cpufreq is in charge, and amd_pstate would refuse: the firmware leaves CPPC's nominal or lowest \
+                        frequency empty (0); a newer BIOS may fill them in",
+                );
+            }
+            "acpi-cpufreq" if is_amd && has_cppc && is_shared_memory => (
+                "acpi-cpufreq is in charge; CPPC is there only through memory shared with the firmware (no flag cppc)",
+                "Nothing as a rule: amd_pstate would have the whole range, and every change of the clock would take longer \
+                    than with a register. Who needs the range tries amd_pstate=passive on one machine and compares.",
             ),
             "acpi-cpufreq" if is_amd && has_cppc => (
                 "acpi-cpufreq is in charge although the processor offers CPPC: a few steps instead of the whole range",
@@ -56,8 +73,10 @@ impl Rule for FrequencyDriver {
         let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost).on(PATH, driver);
         if driver == "acpi-cpufreq" {
             // Older kernels do not know the mode, and amd_pstate=disable was somebody's decision.
+            let is_filled = freq.cppc.nominal_khz.known().any(|(_, khz)| *khz > 0)
+                && freq.cppc.lowest_khz.known().any(|(_, khz)| *khz > 0);
             let knows_active = evidence.facts.kernel.version.get().is_some_and(|v| *v >= KernelVersion::new(6, 3, 0));
-            if knows_active && evidence.facts.boot.argument("amd_pstate").is_none() {
+            if knows_active && is_filled && !is_shared_memory && evidence.facts.boot.argument("amd_pstate").is_none() {
                 finding = finding.boot("amd_pstate=active", "let CPPC choose the clock");
             }
         }
@@ -81,9 +100,15 @@ impl Rule for FrequencyDriver {
     }
 }
 
+/// Does CPPC say 0 for a frequency that amd_pstate needs?
+fn is_empty(freq: &Freq) -> bool {
+    let has_zero = |khz: &PerCpu<u64>| khz.known().any(|(_, khz)| *khz == 0);
+    has_zero(&freq.cppc.nominal_khz) || has_zero(&freq.cppc.lowest_khz)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ask, policy};
+    use super::super::testing::{ask, plan, policy};
     use super::*;
 
     #[test]
@@ -97,5 +122,25 @@ mod tests {
                //- /sys/devices/system/cpu/cpu0/acpi_cppc/highest_perf\n255\n";
         assert!(ask(&FrequencyDriver, &amd).starts_with("yes note unknown: acpi-cpufreq is in charge although"));
         assert!(ask(&FrequencyDriver, "").starts_with("cannot tell"));
+    }
+
+    #[test]
+    fn amd_pstate_is_advised_only_where_it_would_load() {
+        let host = |flags: &str, nominal: u32, lowest: u32| {
+            let cpu = |n: u32| format!("processor : {n}\nvendor_id : AuthenticAMD\ncpu family : 25\nflags : {flags}\n");
+            let cppc = "//- /sys/devices/system/cpu/cpu0/acpi_cppc";
+            policy(&[("scaling_driver", "acpi-cpufreq")])
+                + &format!("//- /proc/cpuinfo\n{}{}", cpu(0), cpu(1))
+                + &format!("{cppc}/highest_perf\n255\n{cppc}/nominal_freq\n{nominal}\n{cppc}/lowest_freq\n{lowest}\n")
+                + "//- /proc/sys/kernel/osrelease\n6.16.10\n//- /proc/cmdline\nquiet\n"
+        };
+        let milan = host("aperfmperf cppc", 2450, 400);
+        assert!(ask(&FrequencyDriver, &milan).contains("although the processor offers cppc"));
+        assert_eq!(plan(&FrequencyDriver, &milan), "--boot-arg amd_pstate=active");
+        let rome = host("aperfmperf", 0, 0);
+        assert!(ask(&FrequencyDriver, &rome).starts_with("no: acpi-cpufreq is in charge, and amd_pstate would refuse"));
+        let shared = host("aperfmperf", 2250, 400);
+        assert!(ask(&FrequencyDriver, &shared).contains("memory shared with the firmware"));
+        assert_eq!(plan(&FrequencyDriver, &shared), "");
     }
 }

@@ -42,7 +42,13 @@ impl Rule for LatencyLimitHeld {
         let who = if names.is_empty() { "Somebody".to_string() } else { names.join(", ") };
         let what = match limit {
             Some(limit) => {
-                format!("a global wake-up limit: {}", or_bare(limit, budget::sentence(limit, &evidence.facts.idle)))
+                format!(
+                    "a global wake-up limit: {}",
+                    or_bare(
+                        limit,
+                        budget::sentence_here(limit, &evidence.facts.idle, evidence.facts.msr.is_c1_promoted())
+                    )
+                )
             }
             None => "/dev/cpu_dma_latency open; the limit itself is not readable".into(),
         };

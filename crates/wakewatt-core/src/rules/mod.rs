@@ -295,6 +295,9 @@ mod bios_disabled_states;
 mod idle_disabled_by_user;
 mod idle_table_differs;
 mod c1_demotion;
+mod c1e_promotion;
+mod package_limit;
+mod package_c6;
 mod idle_boot_arguments;
 mod no_idle_driver;
 mod governor_misses;
@@ -307,6 +310,7 @@ mod exit_latency_claims;
 mod frequency_ramp;
 mod governor;
 mod frequency_driver;
+mod hwp_hidden;
 mod max_below_hardware;
 mod bios_limit;
 mod min_frequency;
@@ -316,6 +320,7 @@ mod epb;
 mod hwp_dynamic_boost;
 mod governor_tunables;
 mod uncore_window;
+mod efficiency_latency_control;
 mod throttling;
 mod power_limit;
 mod prochot;
@@ -327,6 +332,8 @@ mod memory_below_modules;
 mod random_placement_cost;
 mod numa_remote_share;
 mod snc_nps;
+mod memory_only_nodes;
+mod prefetchers;
 mod zone_reclaim;
 mod busy_but_stalled;
 mod cfs_quota;
@@ -336,6 +343,7 @@ mod psi_pressure;
 mod high_system_share;
 mod steal;
 mod smt_contention;
+mod unequal_cores;
 mod irq_affinity;
 mod nic_coalescing;
 mod pcie_aspm;
@@ -364,6 +372,9 @@ pub const RULES: &[&dyn Rule] = &[
     &idle_disabled_by_user::IdleDisabledByUser,
     &idle_table_differs::IdleTableDiffers,
     &c1_demotion::C1Demotion,
+    &c1e_promotion::C1ePromotion,
+    &package_limit::PackageLimit,
+    &package_c6::PackageC6,
     &idle_boot_arguments::IdleBootArguments,
     &no_idle_driver::NoIdleDriver,
     &governor_misses::GovernorMisses,
@@ -376,6 +387,7 @@ pub const RULES: &[&dyn Rule] = &[
     &frequency_ramp::FrequencyRamp,
     &governor::Governor,
     &frequency_driver::FrequencyDriver,
+    &hwp_hidden::HwpHidden,
     &max_below_hardware::MaxBelowHardware,
     &bios_limit::BiosLimit,
     &min_frequency::MinFrequency,
@@ -385,6 +397,7 @@ pub const RULES: &[&dyn Rule] = &[
     &hwp_dynamic_boost::HwpDynamicBoost,
     &governor_tunables::GovernorTunables,
     &uncore_window::UncoreWindow,
+    &efficiency_latency_control::EfficiencyLatencyControl,
     &throttling::Throttling,
     &power_limit::PowerLimit,
     &prochot::Prochot,
@@ -396,6 +409,8 @@ pub const RULES: &[&dyn Rule] = &[
     &random_placement_cost::RandomPlacementCost,
     &numa_remote_share::NumaRemoteShare,
     &snc_nps::SncNps,
+    &memory_only_nodes::MemoryOnlyNodes,
+    &prefetchers::Prefetchers,
     &zone_reclaim::ZoneReclaim,
     &busy_but_stalled::BusyButStalled,
     &cfs_quota::CfsQuota,
@@ -405,6 +420,7 @@ pub const RULES: &[&dyn Rule] = &[
     &high_system_share::HighSystemShare,
     &steal::Steal,
     &smt_contention::SmtContention,
+    &unequal_cores::UnequalCores,
     &irq_affinity::IrqAffinity,
     &nic_coalescing::NicCoalescing,
     &pcie_aspm::PcieAspm,

@@ -69,7 +69,7 @@ impl Rule for PollingByAccident {
                 format!(
                     "If spinning is not meant, raise the limit to {to}: {}. A global limit ends when its holder \
                         closes the file.",
-                    budget::sentence(to, idle)
+                    budget::sentence_here(to, idle, evidence.facts.msr.is_c1_promoted())
                 ),
                 "Wake-ups on these CPUs get slower by the exit latency of the first sleeping state.",
                 "wakewatt inspect qos, then wakewatt measure wakeup",

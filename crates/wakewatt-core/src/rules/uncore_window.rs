@@ -1,22 +1,17 @@
-//! May the uncore clock fall, or is it held down?
+//! May the uncore clock fall, or is it held down, or up?
 //!
 //! The mesh, the L3 and the memory path have a clock of their own (`intel_uncore_frequency`); on a mostly idle socket
 //! it falls to the lower limit, and sparse requests find it there. A limit below what the firmware chose at boot was
-//! set by somebody. On Xeon 6 the efficiency floor (`elc_floor_freq_khz`) is the knob for the idle case
-//! (docs/knobs/power-and-uncore.md).
+//! set by somebody; a lower limit as high as the upper one keeps the clock up and costs watts around the clock. Only dies
+//! that serve cores count: an I/O die of Xeon 6 has a clock and limits of its own, and no L3. Where a die has efficiency
+//! latency control, that decides how low the clock falls (rule.efficiency-latency-control; docs/knobs/power-and-uncore.md).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, khz_word, percent};
 use crate::evidence::Evidence;
-use crate::facts::uncore::{Uncore, UncoreDomain};
+use crate::facts::uncore::UncoreDomain;
 use crate::units::show_khz;
 
 const ROOT: &str = "/sys/devices/system/cpu/intel_uncore_frequency";
-
-/// Where a package has clusters, its whole dies only fan out to them and are not written.
-fn is_set_by_tune(uncore: &Uncore, domain: &UncoreDomain) -> bool {
-    let is_cluster_here = |d: &UncoreDomain| !d.is_whole_die() && d.package_id.get() == domain.package_id.get();
-    !domain.is_whole_die() || !uncore.domains.iter().any(is_cluster_here)
-}
 
 pub(super) struct UncoreWindow;
 
@@ -25,99 +20,134 @@ impl Rule for UncoreWindow {
         "rule.uncore-window"
     }
     fn question(&self) -> &'static str {
-        "may the uncore clock fall, or is it held down?"
+        "may the uncore clock fall, or is it held down or up?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let uncore = &evidence.facts.uncore;
-        let known: Vec<_> =
-            uncore.domains.iter().filter_map(|d| Some((d, *d.min_khz.get()?, *d.max_khz.get()?))).collect();
+        let known: Vec<Window> = uncore.serving_cores().filter_map(Window::of).collect();
         if known.is_empty() {
             let gap = uncore.none_because.as_ref().or(uncore.domains.iter().find_map(|d| d.max_khz.gap()));
             return match gap {
                 Some(gap) => Answer::gap(gap),
                 None => Answer::cannot_tell(
-                    "no uncore domain is listed",
+                    "no uncore domain that serves cores is listed with its limits",
                     "Intel servers with the module intel_uncore_frequency have it; wakewatt inspect uncore",
                 ),
             };
         }
-        let lowered = known
-            .iter()
-            .filter_map(|(d, _, max)| Some((d, *max, *d.initial_max_khz.get()?)))
-            .find(|(_, max, initial)| max < initial);
-        if let Some((domain, max, initial)) = lowered {
-            let lost = 1.0 - max as f64 / initial as f64;
-            let cost = Cost::predicted_ratio(
-                lost,
-                format!(
-                    "up to {} of the uncore clock, computed from the limits: slower L3 and memory; not measured",
-                    percent(lost)
-                ),
-            );
-            let mut finding = Finding::new(
-                self,
-                Weight::Risk,
-                Confidence::High,
-                format!("{} is limited to {}, below the {} of the boot", domain.name, show_khz(max), show_khz(initial)),
-                cost,
-            )
-            .on(format!("{ROOT}/{}/max_freq_khz", domain.name), show_khz(max))
-            .on(format!("{ROOT}/{}/initial_max_freq_khz", domain.name), show_khz(initial));
-            for (domain, _, max) in known
-                .iter()
-                .filter(|(d, _, max)| is_set_by_tune(uncore, d) && d.initial_max_khz.get().is_some_and(|i| max < i))
-            {
-                let why = format!("it is {} now", show_khz(*max));
-                let path = format!("{ROOT}/{}/max_freq_khz", domain.name);
-                finding = finding.step("uncore.max", Some(domain.name.clone()), "max", path, why);
+        if let Some(lowered) = known.iter().find(|w| w.lowered_from().is_some()) {
+            return self.held_down(lowered, &known);
+        }
+        if let Some(open) = known.iter().find(|w| w.min < w.max) {
+            if open.domain.has_elc() {
+                return Answer::no(
+                    "efficiency latency control decides how low it falls: rule.efficiency-latency-control",
+                );
             }
-            return finding
-                .remedy(
-                    "Put the initial value back, unless power is capped on purpose.",
-                    "Watts.",
-                    "wakewatt inspect uncore",
-                )
-                .yes();
+            return self.may_fall(open, &known);
         }
-        let Some((domain, min, max)) = known.iter().find(|(_, min, max)| min < max) else {
-            return Answer::no("the uncore clock is fixed: lower and upper limit are equal");
-        };
-        let title = format!(
-            "The uncore clock of {} may fall from {} to {} when the socket is mostly idle",
-            domain.name,
-            show_khz(*max),
-            show_khz(*min)
+        self.held_up(&known)
+    }
+}
+
+/// A domain with both limits.
+struct Window<'a> {
+    domain: &'a UncoreDomain,
+    min: u64,
+    max: u64,
+}
+
+impl Window<'_> {
+    fn of(domain: &UncoreDomain) -> Option<Window<'_>> {
+        Some(Window { domain, min: *domain.min_khz.get()?, max: *domain.max_khz.get()? })
+    }
+    fn lowered_from(&self) -> Option<u64> {
+        self.domain.initial_max_khz.get().copied().filter(|initial| self.max < *initial)
+    }
+    fn path(&self, file: &str) -> String {
+        format!("{ROOT}/{}/{file}", self.domain.name)
+    }
+}
+
+impl UncoreWindow {
+    fn held_down(&self, lowered: &Window, known: &[Window]) -> Answer {
+        let (name, max) = (&lowered.domain.name, lowered.max);
+        let initial = lowered.lowered_from().unwrap_or(max);
+        let lost = 1.0 - max as f64 / initial as f64;
+        let cost = Cost::predicted_ratio(
+            lost,
+            format!(
+                "up to {} of the uncore clock, computed from the limits: slower L3 and memory; not measured",
+                percent(lost)
+            ),
         );
-        let first = *domain;
-        let mut finding = Finding::new(
-            self,
-            Weight::Note,
-            Confidence::Medium,
-            title,
-            Cost::unknown("slower L3, memory and wake-up after pauses; not measured"),
-        )
-        .on(format!("{ROOT}/{}/min_freq_khz", domain.name), show_khz(*min))
-        .on(format!("{ROOT}/{}/max_freq_khz", domain.name), show_khz(*max));
-        if let Some(floor) = domain.elc_floor_khz.get() {
-            finding = finding.on(format!("{ROOT}/{}/elc_floor_freq_khz", domain.name), show_khz(*floor));
-        }
-        // One socket, to be compared with the others: a plan for all of them would only cost watts.
-        for (domain, _, max) in known.iter().filter(|(d, min, max)| {
-            min < max && is_set_by_tune(uncore, d) && d.package_id.get() == first.package_id.get()
-        }) {
-            let knob = if domain.elc_floor_khz.is_known() { "uncore.elc.floor" } else { "uncore.min" };
-            let file = if domain.elc_floor_khz.is_known() { "elc_floor_freq_khz" } else { "min_freq_khz" };
-            let is_all = domain.initial_max_khz.get() == Some(max);
-            let to = if is_all { "max".into() } else { khz_word(*max) };
-            let path = format!("{ROOT}/{}/{file}", domain.name);
-            finding = finding.step(knob, Some(domain.name.clone()), to, path, "the clock stays up while idle");
+        let title = format!("{name} is limited to {}, below the {} of the boot", show_khz(max), show_khz(initial));
+        let mut finding = Finding::new(self, Weight::Risk, Confidence::High, title, cost)
+            .on(lowered.path("max_freq_khz"), show_khz(max))
+            .on(lowered.path("initial_max_freq_khz"), show_khz(initial));
+        for window in known.iter().filter(|w| w.lowered_from().is_some()) {
+            let why = format!("it is {} now", show_khz(window.max));
+            let on = Some(window.domain.name.clone());
+            finding = finding.step("uncore.max", on, "max", window.path("max_freq_khz"), why);
         }
         finding
             .remedy(
-                "To try it: raise the lower limit to the upper one on one socket and compare. On Xeon 6 raise the \
-                    efficiency floor instead.",
+                "Put the initial value back, unless power is capped on purpose.",
+                "Watts.",
+                "wakewatt inspect uncore",
+            )
+            .yes()
+    }
+
+    fn may_fall(&self, open: &Window, known: &[Window]) -> Answer {
+        let title = format!(
+            "The uncore clock of {} may fall from {} to {} when the socket is mostly idle",
+            open.domain.name,
+            show_khz(open.max),
+            show_khz(open.min)
+        );
+        let cost = Cost::unknown("slower L3, memory and wake-up after pauses; not measured");
+        let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost)
+            .on(open.path("min_freq_khz"), show_khz(open.min))
+            .on(open.path("max_freq_khz"), show_khz(open.max));
+        // One socket, to be compared with the others: a plan for all of them would only cost watts.
+        let is_same_package = |w: &&Window| w.domain.package_id.get() == open.domain.package_id.get();
+        for window in known.iter().filter(is_same_package).filter(|w| w.min < w.max) {
+            let is_all = window.domain.initial_max_khz.get() == Some(&window.max);
+            let to = if is_all { "max".into() } else { khz_word(window.max) };
+            let on = Some(window.domain.name.clone());
+            finding = finding.step("uncore.min", on, to, window.path("min_freq_khz"), "the clock stays up while idle");
+        }
+        finding
+            .remedy(
+                "To try it: raise the lower limit to the upper one on one socket and compare.",
                 "Several watts to some tens of watts per socket when idle.",
                 "wakewatt inspect uncore; wakewatt measure wakeup before and after",
+            )
+            .yes()
+    }
+
+    /// Good for latency, so a note about watts.
+    fn held_up(&self, known: &[Window]) -> Answer {
+        let Some(first) = known.first() else { return Answer::no("no uncore domain") };
+        let title =
+            format!("The uncore clock of {} is held at {}, idle or not", first.domain.name, show_khz(first.max));
+        let cost =
+            Cost::unknown("no latency; watts while idle, several to some tens per socket as a rule; not measured");
+        let mut finding = Finding::new(self, Weight::Note, Confidence::High, title, cost)
+            .on(first.path("min_freq_khz"), show_khz(first.min))
+            .on(first.path("max_freq_khz"), show_khz(first.max));
+        for window in known.iter().filter(|w| w.domain.initial_min_khz.get().is_some_and(|initial| *initial < w.min)) {
+            let on = Some(window.domain.name.clone());
+            finding =
+                finding.step("uncore.min", on, "min", window.path("min_freq_khz"), "the clock may fall while idle");
+        }
+        finding
+            .remedy(
+                "Nothing, if latency matters. To save power, give the lower limit back what it was at boot, or let the \
+                    firmware choose a range (BIOS: uncore frequency scaling).",
+                "Slower L3 and memory after pauses.",
+                "wakewatt inspect uncore power; wakewatt measure wakeup before and after",
             )
             .yes()
     }
@@ -125,7 +155,7 @@ impl Rule for UncoreWindow {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::ask;
+    use super::super::testing::{ask, plan};
     use super::*;
 
     #[test]
@@ -145,7 +175,27 @@ mod tests {
             check(800_000, 1_200_000, 2_400_000)
                 .starts_with("yes risk predicted: package_00_die_00 is limited to 1.2ghz")
         );
-        assert!(check(2_400_000, 2_400_000, 2_400_000).starts_with("no"));
+        assert!(
+            check(2_400_000, 2_400_000, 2_400_000)
+                .starts_with("yes note unknown: the uncore clock of package_00_die_00 is held at 2.4ghz")
+        );
         assert!(ask(&UncoreWindow, "").starts_with("cannot tell"));
+    }
+
+    #[test]
+    fn an_io_die_is_no_die_of_the_cores() {
+        let cluster = |n: u32, agents: &str, max: u32, elc: &str| {
+            let at = format!("//- {ROOT}/uncore{n:02}");
+            format!(
+                "{at}/package_id\n0\n{at}/agent_types\n{agents}\n{at}/min_freq_khz\n800000\n{at}/max_freq_khz\n{max}\n
+                 {at}/initial_max_freq_khz\n2500000\n{elc}"
+            )
+        };
+        let both = |elc: &str| cluster(0, "io", 2_000_000, "") + &cluster(1, "core cache memory", 2_500_000, elc);
+        assert!(ask(&UncoreWindow, &both("")).contains("uncore01 may fall"), "the lowered I/O die is not meant");
+        assert_eq!(plan(&UncoreWindow, &both("")), "--set uncore.min@uncore01=max");
+        let elc = format!("//- {ROOT}/uncore01/elc_floor_freq_khz\n1200000\n");
+        assert!(ask(&UncoreWindow, &both(&elc)).starts_with("no: efficiency latency control"));
+        assert!(ask(&UncoreWindow, &cluster(0, "io", 2_500_000, "")).starts_with("cannot tell"));
     }
 }

@@ -1,7 +1,7 @@
 //! Bits of Intel's registers that sysfs does not show: the package C-state limit, C1 demotion, C1E promotion.
 //!
-//! 0xE2 bits 3:0 limit how deep a package may sleep (the number's meaning depends on the model); bit 15 locks it until
-//! reset. Bits 26 and 28 let the core turn C6 requests into C1 and take that back. 0x1FC bit 1 turns C1 into C1E, which
+//! 0xE2 bits 3:0 limit how deep a package may sleep (2:0 on servers; what a number means depends on the model, and where
+//! the model is known its names are taken); bit 15 locks it until reset. Bits 26 and 28 let the core turn C6 requests into C1 and take that back. 0x1FC bit 1 turns C1 into C1E, which
 //! halves the clock first and costs ten microseconds more. Firmware sets them; intel_idle clears C1E promotion on some
 //! models and demotion on others. They are lost in suspend. One site per core, because 0xE2 is per core on most models, and
 //! where a register is the package's the same value is written again. **Reading wakes the core it is read on.** Writing
@@ -10,8 +10,7 @@
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::fact::{Fact, PerCpu};
-use wakewatt_core::facts::msr::{Msr, Reading};
+use wakewatt_core::facts::msr::package_limit::{self, Codes, PackageLimit};
 
 /// Some bits of a register.
 pub struct MsrBits {
@@ -30,7 +29,7 @@ const POWER_CTL: u32 = 0x1fc;
 const COMMON: About = About {
     id: "msr.package_limit",
     title: "deepest package C-state",
-    unit: "0 to 15 as the model codes it, or a name such as PC6 where the code is known",
+    unit: "a name such as PC6 where the model's code is known, or the number as the model codes it",
     scope: Scope::Core,
     io_scope: Scope::Package,
     stage: Stage::Idle,
@@ -98,12 +97,9 @@ pub static C1E_PROMOTION: MsrBits = MsrBits {
     lock: None,
 };
 
-/// `PC6` and the like for a code, where the model is known.
-fn limit_name(host: &Host<'_>, code: u64) -> Option<String> {
-    let value = PerCpu::group([(0, Fact::Known(code))]);
-    let reading = Reading { id: "pkg_cst_config".into(), address: PKG_CST_CONFIG, value };
-    let msr = Msr { registers: vec![reading], is_sample: true };
-    msr.package_limit(host.facts.topology.processor()?)?.uniform().cloned()
+/// How this host's processor codes the package limit, where its model is known.
+fn codes(host: &Host<'_>) -> Option<&'static Codes> {
+    package_limit::codes_of(host.facts.topology.processor()?)
 }
 
 impl Knob for MsrBits {
@@ -116,6 +112,7 @@ impl Knob for MsrBits {
             Some(processor) if processor.is_intel() => {}
             _ => return Err(format!("{path}: Intel's processors only")),
         }
+        let codes = codes(host).filter(|_| self.has_names());
         let mut sites = Vec::new();
         for core in host.facts.topology.cores() {
             let cpus = core.and(&host.online());
@@ -128,41 +125,55 @@ impl Knob for MsrBits {
                 }
                 Err(_) => continue,
             };
-            sites.push(self.site(cpu, cpus, register));
+            sites.push(self.site(cpu, cpus, register, codes));
         }
         if sites.is_empty() { Err(format!("{path}: the cores of this host are not known")) } else { Ok(sites) }
     }
     fn encode(&self, host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
-        let has_names = self.high > self.low;
-        // "reserved" stands for several codes; of two codes of one name the higher is the deeper variant.
-        let is_named = |code: &u64| {
-            has_names
-                && limit_name(host, *code)
-                    .is_some_and(|name| name != "reserved" && name.eq_ignore_ascii_case(word.trim()))
-        };
-        (0..8).rev().find(is_named).map_or_else(|| encode(site, word), |code| Ok(code.to_string()))
+        let word = word.trim();
+        let Some(codes) = codes(host).filter(|_| self.has_names()) else { return encode(site, word) };
+        let is_named = |limit: &PackageLimit| limit.to_string().eq_ignore_ascii_case(word);
+        if let Some(code) = codes.limits().find(is_named).and_then(|limit| codes.code(limit)) {
+            return Ok(code.to_string());
+        }
+        match word.parse::<u64>() {
+            Ok(code) if code < 2 << codes.high_bit => Ok(code.to_string()),
+            _ => Err(format!("{}: {word:?} is none of {}", site.name, site.valid)),
+        }
     }
     fn effective(&self, host: &Host<'_>, site: &Site) -> Option<String> {
-        if self.high == self.low {
-            return None;
-        }
-        limit_name(host, site.now.as_ref()?.parse().ok()?)
+        let codes = codes(host).filter(|_| self.has_names())?;
+        Some(codes.of(site.now.as_ref()?.parse().ok()?).to_string())
     }
 }
 
 impl MsrBits {
-    fn site(&self, cpu: u32, cpus: CpuSet, register: u64) -> Site {
-        let most = (1u64 << (self.high - self.low + 1)) - 1;
+    /// The package limit: a number that stands for a state. The others are one bit.
+    fn has_names(&self) -> bool {
+        self.high > self.low
+    }
+
+    fn site(&self, cpu: u32, cpus: CpuSet, register: u64, codes: Option<&Codes>) -> Site {
+        let high = codes.map_or(self.high, |codes| codes.high_bit);
+        let most = (1u64 << (high - self.low + 1)) - 1;
         let is_locked = self.lock.is_some_and(|bit| register >> bit & 1 == 1);
         Site {
             name: self.about.id.into(),
             place: format!("cpu{cpu}"),
             cpus,
-            path: format!("msr:{:#x}@{cpu}/{}:{}", self.address, self.high, self.low),
+            path: format!("msr:{:#x}@{cpu}/{high}:{}", self.address, self.low),
             now: Some((register >> self.low & most).to_string()),
             unread: None,
-            valid: if most == 1 { Valid::one_is_on() } else { Valid::Number { min: 0, max: most } },
+            valid: match codes {
+                _ if most == 1 => Valid::one_is_on(),
+                Some(codes) => {
+                    let names: Vec<String> = codes.limits().map(|limit| limit.to_string()).collect();
+                    Valid::Text(format!("{}, or 0 to {most}", names.join(", ")))
+                }
+                None => Valid::Number { min: 0, max: most },
+            },
             refusal: is_locked.then(|| format!("firmware has locked MSR {:#x} until reset", self.address)),
+            kind: None,
         }
     }
 }
@@ -192,10 +203,17 @@ mod tests {
         let tree = tree("14000003");
         let host = Host::read(&tree);
         let site = PACKAGE_LIMIT.sites(&host).unwrap().remove(0);
-        assert_eq!((site.path.as_str(), site.cpus.to_string().as_str()), ("msr:0xe2@0/3:0", "0-1"));
+        assert_eq!((site.path.as_str(), site.cpus.to_string().as_str()), ("msr:0xe2@0/2:0", "0-1"));
         assert_eq!((site.now.as_deref(), site.refusal.is_some()), (Some("3"), false));
         let name = PACKAGE_LIMIT.effective(&host, &site).unwrap();
-        assert_eq!(PACKAGE_LIMIT.encode(&host, &site, &name).unwrap(), "3");
+        assert_eq!((name.as_str(), PACKAGE_LIMIT.encode(&host, &site, &name).unwrap().as_str()), ("PC6R", "3"));
+        let ask = |word| PACKAGE_LIMIT.encode(&host, &site, word);
+        assert_eq!(
+            (ask("pc2").unwrap(), ask("unlimited").unwrap(), ask("5").unwrap()),
+            ("1".into(), "7".into(), "5".into())
+        );
+        assert!(ask("PC10").unwrap_err().contains("none of PC0, PC2, PC6, PC6R, unlimited, or 0 to 7"));
+        assert!(ask("8").is_err(), "a server has three bits");
         let demotion = C1_DEMOTION.sites(&host).unwrap().remove(0);
         assert_eq!((demotion.path.as_str(), C1_DEMOTION.decode(&demotion, "1")), ("msr:0xe2@0/26:26", "on".into()));
         assert_eq!(C1_DEMOTION.encode(&host, &demotion, "off").unwrap(), "0");

@@ -54,6 +54,7 @@ impl Knob for NetCoalescing {
                     unread: None,
                     valid,
                     refusal: None,
+                    kind: None,
                 });
             }
         }

@@ -18,7 +18,7 @@ pub(super) fn find(
         Err(e) if matches!(e.kind, ErrorKind::Absent | ErrorKind::NotRecorded) => return None,
         Err(e) => (None, Some(e.detail)),
     };
-    Some(Site { name: name.into(), place: place.into(), cpus, path, now, unread, valid, refusal: None })
+    Some(Site { name: name.into(), place: place.into(), cpus, path, now, unread, valid, refusal: None, kind: None })
 }
 
 /// The one site of the machine, or why there is none: what the source says of the file, and what that means.

@@ -92,6 +92,7 @@ impl Knob for PlaceConsolidate {
             unread: None,
             valid: Valid::Text(WORDS.into()),
             refusal: None,
+            kind: None,
         }])
     }
     fn encode(&self, host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {

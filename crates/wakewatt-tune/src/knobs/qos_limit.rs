@@ -117,7 +117,17 @@ impl Knob for GlobalLatency {
         };
         let (name, place) = (ABOUT_GLOBAL.id.into(), "machine".into());
         let valid = Valid::Text(WORDS.into());
-        Ok(vec![Site { name, place, cpus: host.online(), path: HOLD.into(), now, unread, valid, refusal: None }])
+        Ok(vec![Site {
+            name,
+            place,
+            cpus: host.online(),
+            path: HOLD.into(),
+            now,
+            unread,
+            valid,
+            refusal: None,
+            kind: None,
+        }])
     }
     fn encode(&self, host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
         limit_of(host, site, word).map(canonical)

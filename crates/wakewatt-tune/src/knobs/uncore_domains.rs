@@ -2,7 +2,8 @@
 //!
 //! On TPMI parts (Xeon 6) `package_PP_die_DD` fans a write out to all clusters of the die, bounds it by each (EINVAL
 //! half-way), and reads back one of them; so where a package has clusters (`uncoreNN`), only these are offered
-//! (admin-guide/pm/intel_uncore_frequency_scaling.rst). Domains go when the last CPU of their die goes offline.
+//! (admin-guide/pm/intel_uncore_frequency_scaling.rst). There `compute` stands for all dies with cores and L3 and `io` for
+//! those without, whatever their numbers. Domains go when the last CPU of their die goes offline.
 
 use super::one_file;
 use crate::knob::Host;
@@ -17,10 +18,7 @@ pub(super) fn folder(domain: &UncoreDomain) -> String {
 
 /// Domains to write: clusters where there are any, else whole dies.
 pub(super) fn writable<'a>(host: &'a Host<'_>) -> Result<Vec<&'a UncoreDomain>, String> {
-    let all = &host.facts.uncore.domains;
-    let has_cluster =
-        |die: &UncoreDomain| all.iter().any(|d| !d.is_whole_die() && d.package_id.get() == die.package_id.get());
-    let found: Vec<&UncoreDomain> = all.iter().filter(|d| !d.is_whole_die() || !has_cluster(d)).collect();
+    let found: Vec<&UncoreDomain> = host.facts.uncore.deciding().collect();
     if found.is_empty() {
         let path = format!("{ROOT}/intel_uncore_frequency");
         return Err(one_file::missing(host, &path, "Intel only, driver intel_uncore_frequency"));

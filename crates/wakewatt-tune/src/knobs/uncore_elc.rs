@@ -48,7 +48,8 @@ impl Knob for UncoreElc {
                 if folder.has(file) {
                     let (full, path) = (format!("{}.{name}", ABOUT.id), format!("{}/{file}", folder.path));
                     let cpus = uncore_domains::cpus(host, domain);
-                    sites.push(Site::at(host.source, &full, domain.name.clone(), cpus, path, valid));
+                    let site = Site::at(host.source, &full, domain.name.clone(), cpus, path, valid);
+                    sites.push(site.of_kind(domain.kind().word()));
                 }
             }
         }
@@ -92,6 +93,7 @@ mod tests {
         let sites = UncoreElc.sites(&host).unwrap();
         let names: Vec<&str> = sites.iter().map(|s| s.name.as_str()).collect();
         assert_eq!(names, ["uncore.elc.floor", "uncore.elc.low_threshold", "uncore.elc.high_threshold_on"]);
+        assert!(sites[0].is_called("uncore00") && sites[0].is_called("cluster") && !sites[0].is_called("io"));
         assert_eq!(UncoreElc.encode(&host, &sites[0], "1.2GHz").unwrap(), "1200000");
         assert!(UncoreElc.encode(&host, &sites[1], "101").is_err());
         assert!(matches!(UncoreElc.kept("50", "49"), Kept::Legally(_)));

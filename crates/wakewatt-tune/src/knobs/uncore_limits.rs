@@ -61,7 +61,9 @@ impl Knob for UncoreLimit {
             let (min, max) = (initial.0.or(now.0).copied()?, initial.1.or(now.1).copied()?);
             let path = format!("{}/{}", uncore_domains::folder(domain), self.file);
             let cpus = uncore_domains::cpus(host, domain);
-            Some(Site::at(host.source, self.about.id, domain.name.clone(), cpus, path, Valid::Khz { min, max }))
+            let valid = Valid::Khz { min, max };
+            let site = Site::at(host.source, self.about.id, domain.name.clone(), cpus, path, valid);
+            Some(site.of_kind(domain.kind().word()))
         };
         let sites: Vec<Site> = uncore_domains::writable(host)?.into_iter().filter_map(site).collect();
         if sites.is_empty() { Err("intel_uncore_frequency: its limits cannot be read".into()) } else { Ok(sites) }
@@ -107,12 +109,13 @@ mod tests {
         let text = domain("package_00_die_00", "")
             + &domain("package_01_die_00", "")
             + &cluster("uncore00")
-            + &cluster("uncore01");
+            + &domain("uncore01", "AT/package_id\n0\nAT/agent_types\nio\n");
         let tree = Tree::from_text(&text);
         let host = Host::read(&tree);
         let sites = MAX.sites(&host).unwrap();
         let places: Vec<&str> = sites.iter().map(|s| s.place.as_str()).collect();
         assert_eq!(places, ["package_01_die_00", "uncore00", "uncore01"]);
+        assert_eq!(sites.iter().map(|s| s.kind.as_deref().unwrap()).collect::<Vec<_>>(), ["die", "cluster", "io"]);
         assert_eq!(MAX.encode(&host, &sites[0], "max").unwrap(), "2400000");
         assert!(MAX.encode(&host, &sites[0], "1.85GHz").unwrap_err().contains("1.8GHz or 1.9GHz"));
         assert!(MIN.encode(&host, &sites[0], "700MHz").is_err());

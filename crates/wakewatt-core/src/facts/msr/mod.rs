@@ -6,13 +6,15 @@
 //! the sheet shows that once. [`registers::REGISTERS`] says which are read; the vendor is taken from the CPU's
 //! modalias, since asking for the other vendor's registers would only give errors.
 
+pub mod package_limit;
 pub mod registers;
 
-use super::{Cpus, Domain, cpuinfo::Processor, cpus::ROOT};
+use super::{Cpus, Domain, cpuinfo, cpus::ROOT};
 use crate::fact::{Fact, Gap, GapKind, PerCpu, fact, parse};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use crate::units::Cpu;
+use package_limit::PackageLimit;
 use registers::{Form, REGISTERS, Register, Vendor, register};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -24,6 +26,8 @@ pub struct Msr {
     pub registers: Vec<Reading>,
     /// Only the first CPU of each package was read.
     pub is_sample: bool,
+    /// The deepest package C-state that firmware allows; empty on models whose code is not known here.
+    pub package_limit: PerCpu<PackageLimit>,
 }
 
 /// One register on the CPUs it was read on.
@@ -69,13 +73,9 @@ impl Msr {
         self.field(id, field)?.uniform().map(|bit| *bit != 0)
     }
 
-    /// The deepest package C-state firmware allows, in words; none on models whose code is not known here.
-    pub fn package_limit(&self, processor: &Processor) -> Option<PerCpu<String>> {
-        let names = limit_names(processor)?;
-        let limit = self.field("pkg_cst_config", "limit")?;
-        // These servers have three bits.
-        let name = |raw: &u64| names.get(usize::try_from(raw & 7).unwrap_or(usize::MAX)).copied().unwrap_or("reserved");
-        Some(regroup(&limit, |raw| name(raw).to_string()))
+    /// Is C1 entered as C1E on some CPU (bit 1 of 0x1FC)? False where the register was not read.
+    pub fn is_c1_promoted(&self) -> bool {
+        self.field("power_ctl", "c1e").is_some_and(|bit| !bit.cpus_where(|bit| *bit != 0).is_empty())
     }
 
     /// PL1 and PL2, with the unit applied.
@@ -107,21 +107,6 @@ fn to_uw(raw: u64, unit: u32) -> u64 {
     raw.saturating_mul(1_000_000).checked_shr(unit).unwrap_or(0)
 }
 
-/// turbostat's tables: hsw (Broadwell servers too), skx, icx.
-fn limit_names(processor: &Processor) -> Option<[&'static str; 8]> {
-    if !processor.is_intel() || processor.family != Some(6) {
-        return None;
-    }
-    match processor.model? {
-        0x3f | 0x4f | 0x56 => Some(["PC0", "PC2", "PC3", "PC6", "PC7", "PC7s", "PC8", "PC9"]),
-        0x55 => Some(["PC0", "PC2", "PC6 non-retention", "PC6", "reserved", "reserved", "reserved", "unlimited"]),
-        0x6a | 0x6c | 0x8f | 0xcf => {
-            Some(["PC0", "PC2", "PC6", "PC6", "reserved", "reserved", "reserved", "unlimited"])
-        }
-        _ => None,
-    }
-}
-
 /// Maps the values and joins groups that became equal; linear in groups, not in CPUs.
 fn regroup<T, U: PartialEq>(facts: &PerCpu<T>, f: impl Fn(&T) -> U) -> PerCpu<U> {
     let mut groups: Vec<crate::fact::Group<U>> = Vec::new();
@@ -135,13 +120,25 @@ fn regroup<T, U: PartialEq>(facts: &PerCpu<T>, f: impl Fn(&T) -> U) -> PerCpu<U>
     PerCpu(groups)
 }
 
-/// `cpu:type:x86,ven0000fam0006mod00CF:feature:…`
-fn vendor(src: &dyn Source) -> Option<Vendor> {
-    let modalias = fact(src, &format!("{ROOT}/modalias"), parse::word);
-    match modalias.get()?.split_once(",ven")?.1.get(..4)? {
-        "0000" => Some(Vendor::Intel),
-        "0002" | "0009" => Some(Vendor::Amd),
-        _ => None,
+/// `cpu:type:x86,ven0000fam0006mod00CF:feature:…`: whose it is, family and model.
+fn identity(modalias: &str) -> Option<(Vendor, u64, u64)> {
+    let (vendor, rest) = modalias.split_once(",ven")?.1.split_once("fam")?;
+    let (family, rest) = rest.split_once("mod")?;
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let vendor = match vendor {
+        "0000" => Vendor::Intel,
+        "0002" | "0009" => Vendor::Amd,
+        _ => return None,
+    };
+    Some((vendor, hex(family)?, hex(rest.split_once(':')?.0)?))
+}
+
+/// The codes of the package limit; /proc/cpuinfo is asked only where the modalias does not tell.
+fn limit_codes(src: &dyn Source, identity: Option<(Vendor, u64, u64)>) -> Option<&'static package_limit::Codes> {
+    match identity {
+        Some((Vendor::Intel, 6, model)) => package_limit::codes(model),
+        Some(_) => None,
+        None => package_limit::codes_of(cpuinfo::read(src).processor.uniform()?),
     }
 }
 
@@ -160,7 +157,9 @@ impl Domain for Msr {
     fn read(src: &dyn Source, cpus: &Cpus) -> Msr {
         let is_sample = src.is_live();
         let on = if is_sample { samples(src, cpus) } else { cpus.running().collect() };
-        let vendor = vendor(src);
+        let modalias = fact(src, &format!("{ROOT}/modalias"), parse::word);
+        let identity = modalias.get().and_then(|text| identity(text));
+        let vendor = identity.map(|(vendor, ..)| vendor);
         let read = |register: &Register| {
             let one = |cpu: Cpu| {
                 let path = format!("msr 0x{:x}", register.address);
@@ -173,7 +172,13 @@ impl Domain for Msr {
             }
         };
         let asked = REGISTERS.iter().filter(|register| vendor.is_none_or(|vendor| register.vendor == vendor));
-        Msr { registers: asked.map(read).collect(), is_sample }
+        let mut msr = Msr { registers: asked.map(read).collect(), is_sample, package_limit: PerCpu::default() };
+        if let Some(register) = msr.value("pkg_cst_config").filter(|value| !value.is_unknown()) {
+            if let Some(codes) = limit_codes(src, identity) {
+                msr.package_limit = regroup(register, |raw| codes.of(*raw));
+            }
+        }
+        msr
     }
 
     fn show(&self, sheet: &mut Sheet) {
@@ -195,6 +200,7 @@ impl Domain for Msr {
             }
             show_register(sheet, register, &reading.value);
         }
+        sheet.per_cpu("msr.package_limit", "deepest package C-state allowed", &self.package_limit, |v| Cell::text(v));
         if let Some(limits) = self.power_limits() {
             sheet.per_cpu("msr.pl1", "package power limit PL1", &regroup(&limits, |l| l.pl1_uw), |v| Cell::Uw(*v));
             sheet.per_cpu("msr.pl2", "package power limit PL2", &regroup(&limits, |l| l.pl2_uw), |v| Cell::Uw(*v));

@@ -229,6 +229,13 @@ pub const REGISTERS: &[Register] = &[
             bits("last", "most busy cores", 56, 63, Form::Ratio100Mhz),
         ],
     ),
+    intel(
+        0x1a4,
+        "misc_feature_control",
+        Scope::Core,
+        "prefetchers that are switched off; which bit is which depends on the model",
+        &[],
+    ),
     intel(0x1ae, "turbo_ratio_cores", Scope::Package, "core counts of those steps (servers)", &[]),
     intel(
         0x620,

@@ -29,14 +29,27 @@ fn fields_are_cut_and_grouped() {
     let limits = msr.power_limits().unwrap();
     let pl = limits.of(0).unwrap().get().unwrap();
     assert_eq!((pl.pl1_uw, pl.is_pl1_on, pl.is_locked), (0xaf0 * 1_000_000 / 8, true, true));
-    let skylake =
-        Processor { vendor: Some("GenuineIntel".into()), family: Some(6), model: Some(0x55), ..Default::default() };
-    assert_eq!(msr.package_limit(&skylake).unwrap().of(2).unwrap().get().unwrap(), "PC6 non-retention");
-    assert!(msr.package_limit(&Processor::default()).is_none());
+    assert!(msr.package_limit.is_unknown(), "which model it is nobody says");
     let mut sheet = Sheet::default();
     msr.show(&mut sheet);
     let base = sheet.rows.iter().find(|row| row.id == "msr.platform_info.base" && row.cell.is_ok()).unwrap();
     assert_eq!(base.cell.as_ref().unwrap().to_string(), "1.8GHz");
+}
+
+#[test]
+fn the_package_limit_is_said_in_the_words_of_the_model() {
+    let model = |model: &str| {
+        let modalias = format!("//- {ROOT}/modalias\ncpu:type:x86,ven0000fam0006mod{model}:feature:,0000\n");
+        let mut sheet = Sheet::default();
+        msr(&(XEON.to_string() + "\n" + &modalias)).show(&mut sheet);
+        let rows = sheet.rows.iter().filter(|row| row.id == "msr.package_limit");
+        rows.map(|r| r.cell.as_ref().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(model("0055"), ["PC6R", "PC6"]);
+    assert_eq!(model("004F"), ["PC6", "PC3"]);
+    assert!(model("0086").is_empty(), "a model without package C-states");
+    let info = "//- /proc/cpuinfo\nprocessor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 85\n";
+    assert_eq!(msr(&(XEON.to_string() + "\n" + info)).package_limit.of(2).unwrap().get(), Some(&PackageLimit::Pc6));
 }
 
 /// A live machine that counts the CPUs it is asked on.

@@ -129,25 +129,36 @@ fn text(knobs: &Knobs, chosen: &[&dyn Knob], style: Style, is_long: bool) -> Str
 
 /// Equal sites together: name, value now, values taken, where.
 fn summary(knob: &dyn Knob, sites: &[Site]) -> Vec<(String, String, String, String)> {
-    let mut rows: Vec<(String, String, String, CpuSet, Vec<String>)> = Vec::new();
+    let mut rows: Vec<(String, String, String, CpuSet, Vec<&Site>)> = Vec::new();
     for site in sites {
         let now = site.now.as_ref().map_or_else(
             || format!("({})", site.unread.as_deref().unwrap_or("unknown")),
             |text| knob.decode(site, text),
         );
         let valid = site.refusal.as_ref().map_or_else(|| site.valid.to_string(), |why| format!("nothing: {why}"));
-        match rows.iter_mut().find(|r| r.0 == site.name && r.1 == now && r.2 == valid) {
+        let is_like = |r: &&mut (String, String, String, CpuSet, Vec<&Site>)| {
+            r.0 == site.name && r.1 == now && r.2 == valid && r.4.iter().all(|other| other.kind == site.kind)
+        };
+        match rows.iter_mut().find(is_like) {
             Some(row) => {
                 row.3 = row.3.union(&site.cpus);
-                row.4.push(site.place.clone());
+                row.4.push(site);
             }
-            None => rows.push((site.name.clone(), now, valid, site.cpus.clone(), vec![site.place.clone()])),
+            None => rows.push((site.name.clone(), now, valid, site.cpus.clone(), vec![site])),
         }
     }
-    let place = |cpus: &CpuSet, places: &[String]| match (cpus.is_empty(), places.len()) {
-        (false, _) => format!("CPUs {cpus}"),
-        (true, 1..=3) => places.join(", "),
-        (true, n) => format!("{} and {} more", places[..2].join(", "), n - 2),
+    let place = |cpus: &CpuSet, sites: &[&Site]| {
+        let names: Vec<&str> = sites.iter().map(|s| s.place.as_str()).collect();
+        let names = match names.len() {
+            1..=3 => names.join(", "),
+            n => format!("{} and {} more", names[..2].join(", "), n - 2),
+        };
+        match (sites.first().and_then(|s| s.kind.as_deref()), cpus.is_empty()) {
+            (Some(kind), true) => format!("{kind}: {names}"),
+            (Some(kind), false) => format!("{kind}: {names}; CPUs {cpus}"),
+            (None, false) => format!("CPUs {cpus}"),
+            (None, true) => names,
+        }
     };
-    rows.into_iter().map(|(name, now, valid, cpus, places)| (name, now, valid, place(&cpus, &places))).collect()
+    rows.into_iter().map(|(name, now, valid, cpus, sites)| (name, now, valid, place(&cpus, &sites))).collect()
 }

@@ -3,7 +3,13 @@
 //! `/sys/devices/system/cpu/intel_uncore_frequency` (Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst):
 //! `package_PP_die_DD` for the whole die, and on TPMI parts (Xeon 6) `uncoreNN` per cluster, where the die's folder
 //! writes through to all of them. `initial_*` is what firmware chose, the way back. `current_freq_khz` is root's. `elc_*`
-//! is efficiency latency control: below the low utilisation threshold the clock falls to the floor.
+//! is efficiency latency control: below the low utilisation threshold the clock falls to the floor. `agent_types` says what
+//! a cluster clocks: on Xeon 6 the compute dies have cores, L3 and memory, and the I/O dies of the same package none of
+//! them, with limits of their own. Which number a die gets says nothing.
+
+mod kinds;
+
+pub use kinds::DomainKind;
 
 use super::{Cpus, Domain, cpus::ROOT};
 use crate::fact::{Fact, Gap, parse};
@@ -52,13 +58,6 @@ pub struct UncoreDomain {
     pub elc_high_threshold_ratio: Fact<f64>,
     /// Is the high threshold in use?
     pub is_elc_high_threshold_on: Fact<bool>,
-}
-
-impl UncoreDomain {
-    /// The whole die, as against one cluster of it.
-    pub fn is_whole_die(&self) -> bool {
-        self.name.starts_with("package_")
-    }
 }
 
 fn small(text: &str) -> Result<u32, String> {

@@ -1,0 +1,87 @@
+//! Is C1 entered as C1E, so that its claim is too low?
+//!
+//! Bit 1 of MSR 0x1FC turns every request for C1 into C1E, which halves the clock and the voltage first. intel_idle clears
+//! it where its own table has a C1E state; where the table comes from ACPI, or has no such state (Xeon Phi), the firmware's
+//! bit stands, and the kernel still claims 1us or 2us for "C1". A budget that resolves to C1 then buys C1E. Sources: Intel SDM
+//! volume 4, MSR_POWER_CTL; intel/pepc, misc-cstate-namespaces.md ("C1 autopromote").
+
+use super::c1_demotion::is_other_maker;
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
+use crate::budget::is_plain_c1;
+use crate::evidence::Evidence;
+use crate::units::show_ns;
+
+pub(super) struct C1ePromotion;
+
+impl Rule for C1ePromotion {
+    fn id(&self) -> &'static str {
+        "rule.c1e-promotion"
+    }
+    fn question(&self) -> &'static str {
+        "is C1 entered as C1E, so that its claim is too low?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let facts = &evidence.facts;
+        if facts.virt.is_guest() == Some(true) {
+            return Answer::no("in a guest the register, if there is one, is the hypervisor's");
+        }
+        let Some(bit) = facts.msr.field("power_ctl", "c1e").filter(|bit| !bit.is_unknown()) else {
+            if is_other_maker(evidence) {
+                return Answer::no("not an Intel processor");
+            }
+            return Answer::cannot_tell("MSR 0x1fc was not read", "as root with the module msr: wakewatt doctor");
+        };
+        let cpus = bit.cpus_where(|bit| *bit != 0);
+        if cpus.is_empty() {
+            return Answer::no("bit 1 of MSR 0x1fc is clear: C1 is C1");
+        }
+        let Some(state) = facts.idle.states.iter().find(|s| is_plain_c1(&s.label())) else {
+            return Answer::cannot_tell(
+                format!("bit 1 of MSR 0x1fc is set on CPUs {cpus}, and no idle state C1 is listed"),
+                "wakewatt inspect idle",
+            );
+        };
+        let claim = state.exit_latency_ns.known().map(|(_, ns)| *ns).min();
+        let claims = claim.map_or(String::new(), |ns| format!(", which claims {}", show_ns(ns)));
+        let title = format!("{}{claims}, is entered as C1E on CPUs {cpus}", state.label());
+        let cost =
+            Cost::unknown("leaving C1E takes some microseconds more than the claim of C1, as a rule; not measured");
+        let on = on_cpus(facts, &cpus);
+        Finding::new(self, Weight::Note, Confidence::High, title, cost)
+            .on("MSR 0x1fc bit 1", format!("set on CPUs {cpus}"))
+            .on(format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/latency", state.index), claim.map_or("?".into(), show_ns))
+            .step("msr.c1e_promotion", on, "off", "MSR 0x1fc bit 1", "C1 where the kernel asks for C1")
+            .remedy(
+                "Read every budget that ends in C1 as C1E. Where the last microseconds matter, switch the promotion off: in \
+                    the BIOS (C1E, Enhanced Halt State), or with the register until the next reset.",
+                "A few watts more on every idle CPU.",
+                "wakewatt measure idle, and wakewatt measure wakeup before and after",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, idle, plan};
+    use super::*;
+
+    #[test]
+    fn the_bit_makes_c1_into_c1e() {
+        let host = |states: &[(&str, u64, u64)], value: &str| {
+            idle("intel_idle", states) + &format!("//- msr 0x1fc cpu0 {value}\n//- msr 0x1fc cpu1 {value}\n")
+        };
+        let phi = [("POLL", 0, 0), ("C1", 1, 2), ("C6", 120, 500)];
+        assert_eq!(
+            ask(&C1ePromotion, &host(&phi, "a24005f")),
+            "yes note unknown: c1, which claims 1us, is entered as c1e on cpus 0-1"
+        );
+        assert_eq!(plan(&C1ePromotion, &host(&phi, "a24005f")), "--set msr.c1e_promotion=off");
+        assert!(ask(&C1ePromotion, &host(&phi, "a24005d")).starts_with("no: bit 1"));
+        let acpi = [("POLL", 0, 0), ("C1_ACPI", 1, 1), ("C2_ACPI", 127, 381)];
+        assert!(ask(&C1ePromotion, &host(&acpi, "e4005b")).contains("c1_acpi, which claims 1us, is entered as c1e"));
+        let only = [("POLL", 0, 0), ("C1E", 2, 4)];
+        assert!(ask(&C1ePromotion, &host(&only, "5b")).starts_with("cannot tell: bit 1 of MSR 0x1fc is set"));
+        assert!(ask(&C1ePromotion, "").starts_with("cannot tell"));
+    }
+}

@@ -1,0 +1,194 @@
+//! May a CPU's deepest sleep take the whole package along?
+//!
+//! Core C6 (CC6) powers off a core. Package C6 (PC6) puts the memory path, mesh and caches of an idle machine to sleep as
+//! well, and then a network card's DMA waits too, before any interrupt. Until Emerald Rapids one state, C6, stands for both,
+//! and the kernel claims the worse: a budget of 200us excludes it, although core C6 would fit (99.99th percentile on
+//! Sapphire Rapids about 190us against 290us, published by Intel, not measured here). Xeon 6 asks for them apart: C6 and
+//! C6S stay with the core, C6P and C6SP allow the package, so that switching off one state is enough. Elsewhere only the
+//! package limit can tell them apart. Sources: intel/pepc, misc-c6p-c6sp.md; Intel SDM volume 4 (MSR 0xE2).
+
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::evidence::Evidence;
+use crate::facts::Snapshot;
+use crate::facts::idle::TableRow;
+use crate::units::show_ns;
+
+pub(super) struct PackageC6;
+
+/// The state for the core, and the one beside it that allows the package.
+const APART: &[(&str, &str)] = &[("C6", "C6P"), ("C6S", "C6SP")];
+
+/// Server models of family 6 whose one C6 stands for both: Skylake to Emerald Rapids.
+const BOTH_IN_ONE: &[u64] = &[0x55, 0x6a, 0x6c, 0x8f, 0xcf];
+
+const LATENCY: &str = "/sys/devices/system/cpu/cpu*/cpuidle/state*/latency";
+
+/// Does the package limit allow PC6 on some CPU? None where it was not read or its code is not known.
+fn may_sleep(facts: &Snapshot) -> Option<bool> {
+    let limit = &facts.msr.package_limit;
+    if limit.known().any(|(_, l)| l.allows_pc6() == Some(true)) {
+        return Some(true);
+    }
+    (!limit.is_unknown() && limit.known().all(|(_, l)| l.allows_pc6() == Some(false))).then_some(false)
+}
+
+fn enabled<'a>(table: &'a [TableRow], name: &str) -> Option<&'a TableRow> {
+    table.iter().find(|row| row.name == name && row.is_enabled != Some(false))
+}
+
+impl Rule for PackageC6 {
+    fn id(&self) -> &'static str {
+        "rule.package-c6"
+    }
+    fn question(&self) -> &'static str {
+        "may a CPU's deepest sleep take the whole package along?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let facts = &evidence.facts;
+        if facts.virt.is_guest() == Some(true) {
+            return Answer::no("in a guest the hypervisor decides what sleeps");
+        }
+        let Some((_, table)) = facts.idle.tables().into_iter().next() else {
+            return Answer::cannot_tell("no idle state is listed", "wakewatt inspect idle");
+        };
+        let pair = APART.iter().find_map(|(_, package)| enabled(&table, package).map(|row| (package, row)));
+        match (pair, may_sleep(facts)) {
+            (Some((name, _)), Some(false)) => {
+                Answer::no(format!("{name} is enabled, and the package limit makes it no deeper than the core's C6"))
+            }
+            (Some((_, row)), limit) => self.apart(&table, row, limit),
+            (None, limit) => self.in_one(facts, &table, limit),
+        }
+    }
+}
+
+impl PackageC6 {
+    fn apart(&self, table: &[TableRow], package: &TableRow, limit: Option<bool>) -> Answer {
+        let core = APART.iter().find(|(_, p)| *p == package.name).and_then(|(core, _)| enabled(table, core));
+        let claim = |row: &TableRow| row.exit_latency_ns.map_or("?".into(), show_ns);
+        let title = match core {
+            Some(core) => format!(
+                "{} may put the whole package to sleep ({} to wake, as claimed); {} stays with the core ({})",
+                package.name,
+                claim(package),
+                core.name,
+                claim(core)
+            ),
+            None => {
+                format!("{} may put the whole package to sleep ({} to wake, as claimed)", package.name, claim(package))
+            }
+        };
+        let cost = match (core.and_then(|c| c.exit_latency_ns), package.exit_latency_ns) {
+            (Some(core), Some(all)) if all > core => Cost::predicted_ns(
+                (all - core) as f64,
+                format!(
+                    "{} more per wake-up than the core's own, as the driver claims, and DMA waits as well; not measured",
+                    show_ns(all - core)
+                ),
+            ),
+            _ => Cost::unknown("slower wake-ups, and DMA waits as well; not measured"),
+        };
+        let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost)
+            .on(LATENCY, format!("{} {}", package.name, claim(package)))
+            .on("MSR 0xe2", if limit == Some(true) { "the package may sleep" } else { "not known here" });
+        if core.is_some() {
+            let knob = format!("idle.state.{}", package.name);
+            finding =
+                finding.step(&knob, None, "off", LATENCY, "cores sleep as deep as before, the package stays awake");
+        }
+        finding
+            .remedy(
+                "Where packets or disks wait, switch this one state off: the cores go on saving in the other. A latency \
+                    limit between the two claims does the same.",
+                "The watts of a package that stays awake while all its cores sleep.",
+                "wakewatt measure idle; wakewatt measure network with pauses before and after",
+            )
+            .yes()
+    }
+
+    fn in_one(&self, facts: &Snapshot, table: &[TableRow], limit: Option<bool>) -> Answer {
+        let processor = facts.topology.processor();
+        let Some(processor) = processor else {
+            return Answer::cannot_tell("which processor this is is not known", "wakewatt inspect topology");
+        };
+        let is_known = processor.is_intel()
+            && processor.family == Some(6)
+            && processor.model.is_some_and(|model| BOTH_IN_ONE.contains(&model));
+        let Some(c6) = enabled(table, "C6").filter(|_| is_known) else {
+            return Answer::no("no enabled state is known here to stand for a sleep of the core or of the package");
+        };
+        let claim = c6.exit_latency_ns.map_or("?".into(), show_ns);
+        match limit {
+            None => Answer::cannot_tell(
+                format!("C6 ({claim}) may stand for the package's sleep too, and MSR 0xe2 was not read"),
+                "as root with the module msr: wakewatt doctor",
+            ),
+            Some(false) => Answer::no("the package limit keeps C6 to the core; see rule.package-limit"),
+            Some(true) => {
+                let title =
+                    format!("C6 ({claim}, as claimed) may take the whole package along, and its claim counts that in");
+                let cost = Cost::unknown(
+                    "when all is idle, wake-ups wait longer than for a core and DMA waits as well; not measured",
+                );
+                let locked = facts.msr.is_set("pkg_cst_config", "lock");
+                let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost)
+                    .on(LATENCY, format!("C6 {claim}"))
+                    .on("MSR 0xe2", "the package may sleep");
+                if locked == Some(false) {
+                    finding =
+                        finding.step("msr.package_limit", None, "PC2", "MSR 0xe2", "C6 for cores, not for packages");
+                }
+                finding
+                    .remedy(
+                        "Where packets or disks wait and the cores may sleep all the same, limit the package in the BIOS \
+                            (Package C State: C0/C1 or C2); the driver then claims less for C6 from the next boot on.",
+                        "The watts of a package that stays awake while all its cores sleep.",
+                        "wakewatt measure network with pauses before and after; wakewatt measure idle",
+                    )
+                    .yes()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, idle, plan};
+    use super::*;
+
+    fn host(model: u32, register: &str, states: &[(&str, u64, u64)]) -> String {
+        let cpu = |n: u32| format!("processor : {n}\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : {model}\n\n");
+        let register = match register {
+            "" => String::new(),
+            value => format!("//- msr 0xe2 cpu0 {value}\n//- msr 0xe2 cpu1 {value}\n"),
+        };
+        idle("intel_idle", states) + &format!("//- /proc/cpuinfo\n{}{}", cpu(0), cpu(1)) + &register
+    }
+
+    #[test]
+    fn two_states_are_told_apart_and_one_is_the_remedy() {
+        let six = [("POLL", 0, 0), ("C1", 1, 1), ("C1E", 4, 4), ("C6", 170, 650), ("C6P", 210, 1000)];
+        assert_eq!(
+            ask(&PackageC6, &host(0xad, "22", &six)),
+            "yes note predicted: c6p may put the whole package to sleep (210us to wake, as claimed); c6 stays with the core (170us)"
+        );
+        assert_eq!(plan(&PackageC6, &host(0xad, "22", &six)), "--set idle.state.C6P=off");
+        assert!(ask(&PackageC6, &host(0xad, "20", &six)).starts_with("no: C6P is enabled, and the package limit"));
+        assert!(ask(&PackageC6, &host(0xad, "", &six)).starts_with("yes note"), "the state itself says what it may do");
+        let forest = [("POLL", 0, 0), ("C1", 1, 1), ("C6S", 270, 700), ("C6SP", 310, 900)];
+        assert_eq!(plan(&PackageC6, &host(0xaf, "22", &forest)), "--set idle.state.C6SP=off");
+    }
+
+    #[test]
+    fn one_state_for_both_is_said_only_where_the_limit_allows_it() {
+        let emerald = [("POLL", 0, 0), ("C1", 1, 1), ("C1E", 2, 4), ("C6", 290, 800)];
+        let check = |model, register| ask(&PackageC6, &host(model, register, &emerald));
+        assert!(check(0xcf, "403").starts_with("yes note unknown: c6 (290us, as claimed) may take the whole package"));
+        assert_eq!(plan(&PackageC6, &host(0xcf, "403", &emerald)), "--set msr.package_limit=PC2");
+        assert_eq!(plan(&PackageC6, &host(0xcf, "8403", &emerald)), "", "locked");
+        assert!(check(0xcf, "400").starts_with("no: the package limit keeps C6 to the core"));
+        assert!(check(0xcf, "").starts_with("cannot tell"));
+        assert!(check(0x57, "8403").starts_with("no"), "what C6 is on that model is not known here");
+        assert!(ask(&PackageC6, "").starts_with("cannot tell"));
+    }
+}

@@ -1,0 +1,150 @@
+//! Does firmware keep the packages from sleeping?
+//!
+//! The package C-state limit (MSR 0xE2, its code by model in [`crate::facts::msr::package_limit`]) is the firmware's; bit 15
+//! locks it until reset. Below PC6 an idle package keeps its mesh, memory path and links awake: wake-ups and DMA never
+//! wait for it, and an idle socket burns what they need. The limit is also the cause of a number that looks like a
+//! measurement: intel_idle gives C6 of Skylake and Cascade Lake 92us where the package stays awake and 133us where it may
+//! sleep, on Sapphire and Emerald Rapids 190 and 290us (docs/knobs/idle.md). Sources: Intel SDM volume 4;
+//! intel/pepc, misc-c6p-c6sp.md.
+
+use super::c1_demotion::is_other_maker;
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::evidence::Evidence;
+use crate::facts::Snapshot;
+use crate::units::show_ns;
+
+pub(super) struct PackageLimit;
+
+/// Claims of C6 by model: with an awake package, with one that may sleep, in nanoseconds.
+const CLAIMS: &[(&[u64], u64, u64)] = &[(&[0x55], 92_000, 133_000), (&[0x8f, 0xcf], 190_000, 290_000)];
+
+/// The claim that follows from an awake package, and what it would be else.
+fn lowered_claim(facts: &Snapshot) -> Option<(u64, u64)> {
+    let model = facts.topology.processor().filter(|p| p.is_intel() && p.family == Some(6))?.model?;
+    let (_, awake, asleep) = CLAIMS.iter().find(|(models, ..)| models.contains(&model))?;
+    let is_native = facts.idle.driver.get().is_some_and(|driver| driver == "intel_idle");
+    let c6 = facts.idle.states.iter().find(|s| s.label() == "C6")?;
+    (is_native && c6.exit_latency_ns.uniform() == Some(awake)).then_some((*awake, *asleep))
+}
+
+impl Rule for PackageLimit {
+    fn id(&self) -> &'static str {
+        "rule.package-limit"
+    }
+    fn question(&self) -> &'static str {
+        "does firmware keep the packages from sleeping?"
+    }
+    fn check(&self, evidence: &Evidence) -> Answer {
+        let facts = &evidence.facts;
+        let limit = &facts.msr.package_limit;
+        if facts.virt.is_guest() == Some(true) {
+            return Answer::no("in a guest the register, if there is one, is the hypervisor's");
+        }
+        if limit.is_unknown() {
+            return match facts.msr.value("pkg_cst_config") {
+                _ if is_other_maker(evidence) => Answer::no("not an Intel processor"),
+                Some(register) if !register.is_unknown() => Answer::cannot_tell(
+                    "how this model codes the limit in MSR 0xe2 is not known here, or it has none",
+                    "Intel SDM volume 4, MSR_PKG_CST_CONFIG_CONTROL of this model",
+                ),
+                _ => Answer::cannot_tell("MSR 0xe2 was not read", "as root with the module msr: wakewatt doctor"),
+            };
+        }
+        let awake = limit.cpus_where(|l| l.allows_pc6() == Some(false));
+        let words: Vec<String> = limit.known().map(|(cpus, l)| format!("{l} on CPUs {cpus}")).collect();
+        let locked = facts.msr.is_set("pkg_cst_config", "lock");
+        if awake.is_empty() {
+            if limit.known().any(|(_, l)| l.allows_pc6().is_none()) {
+                return Answer::cannot_tell(
+                    format!("the limit is {}", words.join(", ")),
+                    "Intel SDM volume 4, MSR_PKG_CST_CONFIG_CONTROL of this model",
+                );
+            }
+            return Answer::no(format!("the limit is {}", words.join(", ")));
+        }
+        let how = match locked {
+            Some(true) => ", and locks it until reset",
+            Some(false) => ", not locked",
+            None => "",
+        };
+        let (weight, title) = match limit.uniform() {
+            Some(limit) => (
+                Weight::Note,
+                format!("Firmware keeps the packages awake: the deepest package C-state is {limit}{how}"),
+            ),
+            None => (Weight::Risk, format!("The package C-state limit differs between CPUs: {}", words.join(", "))),
+        };
+        let cost =
+            Cost::unknown("no latency; an idle package keeps mesh, memory path and links awake: watts, not measured");
+        let mut finding = Finding::new(self, weight, Confidence::High, title, cost).on("MSR 0xe2", words.join(", "));
+        if let Some(is_locked) = locked {
+            finding = finding.on("MSR 0xe2 bit 15", if is_locked { "locked" } else { "not locked" });
+        }
+        if let Some((awake, asleep)) = lowered_claim(facts) {
+            let says = format!(
+                "C6 claims {}: the driver's number for a package that stays awake ({} where it may sleep)",
+                show_ns(awake),
+                show_ns(asleep)
+            );
+            finding = finding.on("/sys/devices/system/cpu/cpu*/cpuidle/state*/latency", says);
+        }
+        finding
+            .remedy(
+                if locked == Some(true) {
+                    "Nothing, if latency matters. To save power while idle, allow a deeper package C-state in the BIOS \
+                        (Package C State: C6); the register refuses until then."
+                } else {
+                    "Nothing, if latency matters. To save power while idle, allow a deeper package C-state in the BIOS \
+                        (Package C State: C6), or for one boot with the knob msr.package_limit."
+                },
+                "Allowed: slower wake-ups and slower DMA after pauses.",
+                "wakewatt inspect msr idle power, and wakewatt measure network with pauses before and after",
+            )
+            .yes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ask, evidence, idle};
+    use super::*;
+
+    /// Two CPUs of this model with this register.
+    fn host(model: u32, register: &str) -> String {
+        let cpu = |n: u32| {
+            format!("processor : {n}\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : {model}\nphysical id : 0\n\n")
+        };
+        let (a, b) = (cpu(0), cpu(1));
+        format!("//- /proc/cpuinfo\n{a}{b}//- msr 0xe2 cpu0 {register}\n//- msr 0xe2 cpu1 {register}\n")
+    }
+
+    #[test]
+    fn a_locked_limit_is_the_cause_of_the_claim() {
+        let states = [("POLL", 0, 0), ("C1", 2, 2), ("C1E", 10, 20), ("C6", 92, 276)];
+        let cascade = idle("intel_idle", &states) + &host(85, "8400");
+        assert_eq!(
+            ask(&PackageLimit, &cascade),
+            "yes note unknown: firmware keeps the packages awake: the deepest package c-state is pc0, and locks it until reset"
+        );
+        let Answer::Yes(finding) = PackageLimit.check(&evidence(&cascade)) else { panic!() };
+        assert!(finding.evidence.iter().any(|b| b.says.contains("C6 claims 92us") && b.says.contains("133us")));
+        assert!(finding.remedy.contains("in the BIOS") && finding.plan.is_none());
+        let acpi = idle("acpi_idle", &states) + &host(85, "400");
+        let Answer::Yes(finding) = PackageLimit.check(&evidence(&acpi)) else { panic!() };
+        assert!(finding.title.ends_with("not locked") && !finding.evidence.iter().any(|b| b.says.contains("92us")));
+    }
+
+    #[test]
+    fn codes_differ_between_models_and_unknown_ones_are_not_guessed() {
+        let online = idle("intel_idle", &[("POLL", 0, 0), ("C1", 2, 2)]);
+        let check = |model, register| ask(&PackageLimit, &(online.clone() + &host(model, register)));
+        assert!(check(0x55, "8403").starts_with("no: the limit is PC6R"));
+        assert!(check(0x5f, "432").contains("the deepest package c-state is pc2"), "Denverton counts another way");
+        assert!(check(0x5f, "430").starts_with("no: the limit is unlimited"));
+        assert!(check(0xad, "22").starts_with("no: the limit is PC6"));
+        assert!(check(0x86, "0").starts_with("cannot tell: how this model codes"));
+        assert!(check(0x6a, "5").starts_with("cannot tell: the limit is code 5"));
+        assert!(ask(&PackageLimit, "").starts_with("cannot tell"));
+        assert!(ask(&PackageLimit, "//- /proc/cpuinfo\nprocessor : 0\nvendor_id : AuthenticAMD\n").starts_with("no"));
+    }
+}
