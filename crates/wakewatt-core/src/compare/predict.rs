@@ -5,8 +5,10 @@
 
 use super::reach::{self, Reach};
 use super::{Difference, Predicted};
+use crate::cpuset::CpuSet;
 use crate::facts::Snapshot;
 use crate::facts::idle::source::TableSource;
+use crate::facts::msr::package_limit::PackageLimit;
 use crate::units::{LatencyLimit, show_ns, three_digits};
 
 /// One prediction.
@@ -114,7 +116,15 @@ fn deepest_idle(hosts: &[Snapshot]) -> Option<Answer> {
         );
         return Some((values, Predicted { latency_ns: None, speed_ratio: None, text }));
     }
-    let text = format!("a wake-up may take up to {} longer (claimed exit latency)", show_ns(spread));
+    let mut text = format!("a wake-up may take up to {} longer (claimed exit latency)", show_ns(spread));
+    let limits: Vec<Option<PackageLimit>> = hosts.iter().map(|h| h.msr.package_limit.uniform().copied()).collect();
+    if limits.iter().all(Option::is_some) && limits.windows(2).any(|pair| pair[0] != pair[1]) {
+        let words: Vec<String> = limits.iter().flatten().map(ToString::to_string).collect();
+        text += &format!(
+            "; the package C-state limit differs ({}), and the driver's claim can follow it",
+            words.join(", ")
+        );
+    }
     Some((values, Predicted { latency_ns: Some(spread), speed_ratio: None, text }))
 }
 
@@ -131,14 +141,49 @@ fn frequency_limit(hosts: &[Snapshot]) -> Option<Answer> {
     Some((values, predicted))
 }
 
-/// With distances unknown, the number of nodes alone says how much lands elsewhere.
+/// With distances unknown, the number of nodes alone says how much lands elsewhere; where sockets are divided (SNC, NPS)
+/// part of that is another part of the same socket, which is next door.
 fn remote_share(hosts: &[Snapshot]) -> Option<Answer> {
     let shares: Vec<f64> = hosts.iter().map(|h| h.memory.random_remote_ratio()).collect::<Option<_>>()?;
-    let (low, high) = (shares.iter().copied().fold(1.0, f64::min), shares.iter().copied().fold(0.0, f64::max));
-    let values = shares.iter().map(|s| format!("{} %", three_digits(s * 100.0))).collect();
-    let text = format!("{} % more of randomly placed memory is on another node", three_digits((high - low) * 100.0));
+    let afar: Option<Vec<f64>> = hosts.iter().map(other_socket_share).collect();
+    let percent = |ratio: f64| format!("{} %", three_digits(ratio * 100.0));
+    let spread = |all: &[f64]| {
+        let (low, high) = (all.iter().copied().fold(1.0, f64::min), all.iter().copied().fold(0.0, f64::max));
+        high - low
+    };
+    let value = |(at, share): (usize, &f64)| match afar.as_ref().map(|afar| afar[at]) {
+        Some(afar) if share - afar > 0.001 => {
+            format!("{}, {} of it within the same socket", percent(*share), percent(share - afar))
+        }
+        _ => percent(*share),
+    };
+    let values = shares.iter().enumerate().map(value).collect();
+    let text = match &afar {
+        Some(afar) if spread(afar) < 0.001 => {
+            "sockets are divided differently (SNC, NPS): the share on another socket is the same".to_string()
+        }
+        Some(afar) => format!("{} more of randomly placed memory is on another socket", percent(spread(afar))),
+        None => format!("{} more of randomly placed memory is on another node", percent(spread(&shares))),
+    };
     // Its cost in time needs the distances or a measured matrix: no size is claimed.
     Some((values, Predicted { latency_ns: None, speed_ratio: None, text }))
+}
+
+/// The share of randomly placed memory that lies on another socket, mean over nodes with CPUs; none unless every node
+/// with memory has CPUs of one package.
+fn other_socket_share(host: &Snapshot) -> Option<f64> {
+    let packages = host.topology.packages();
+    let has_memory = |id: u32| host.memory.has_memory.get().is_none_or(|set| set.contains(id));
+    let of_node = |cpus: &CpuSet| {
+        let first = cpus.first()?;
+        let (id, all) = packages.iter().find(|(_, all)| all.contains(first))?;
+        cpus.minus(all).is_empty().then_some(*id)
+    };
+    let nodes = host.memory.nodes.iter().filter(|node| has_memory(node.id));
+    let homes: Vec<u32> = nodes.map(|node| of_node(node.cpus.get()?)).collect::<Option<_>>()?;
+    let n = homes.len() as f64;
+    let afar = homes.iter().map(|a| homes.iter().filter(|b| *b != a).count() as f64 / n);
+    (!homes.is_empty()).then(|| afar.sum::<f64>() / n)
 }
 
 fn random_placement(hosts: &[Snapshot]) -> Option<Answer> {
@@ -176,4 +221,35 @@ fn speed(values: &[f64], show: impl Fn(f64) -> String, is_more_better: bool, wha
     let ratio = high / low - 1.0;
     let text = format!("{what}: the better host has {} % {word}", three_digits(ratio * 100.0));
     Some((values.iter().map(|v| show(*v)).collect(), Predicted { latency_ns: None, speed_ratio: Some(ratio), text }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Tree;
+
+    /// Two packages of four CPUs, with this many memory nodes each.
+    fn host(nodes_per_package: u32) -> Snapshot {
+        let (cpu, node) = ("//- /sys/devices/system/cpu", "//- /sys/devices/system/node");
+        let mut text = format!("{cpu}/online\n0-7\n{node}/online\n0-{}\n", 2 * nodes_per_package - 1);
+        for n in 0..8 {
+            text += &format!("{cpu}/cpu{n}/topology/physical_package_id\n{}\n", n / 4);
+        }
+        let width = 4 / nodes_per_package;
+        for n in 0..2 * nodes_per_package {
+            text += &format!("{node}/node{n}/cpulist\n{}-{}\n", n * width, n * width + width - 1);
+        }
+        Snapshot::read(&Tree::from_text(&text), |topic| topic == "topology" || topic == "memory")
+    }
+
+    #[test]
+    fn the_other_half_of_a_socket_is_not_another_socket() {
+        let (values, predicted) = remote_share(&[host(1), host(2)]).unwrap();
+        assert_eq!(values, ["50 %", "75 %, 25 % of it within the same socket"]);
+        assert!(predicted.text.contains("the share on another socket is the same"), "{}", predicted.text);
+        let mut alone = host(1);
+        alone.topology = Default::default();
+        let (_, predicted) = remote_share(&[alone, host(2)]).unwrap();
+        assert_eq!(predicted.text, "25 % more of randomly placed memory is on another node", "packages not known");
+    }
 }

@@ -24,6 +24,45 @@ pub struct PcieLink {
     pub is_runtime_suspend_on: Fact<bool>,
 }
 
+/// The link of a device that is known by its PCI address only.
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct AddressedLink {
+    /// Its address: 0000:65:00.0.
+    pub address: String,
+    /// PCI class code: 0x02 in its highest byte is a network card, 0x0108 in the two highest an NVMe disk.
+    pub class: Fact<u64>,
+    /// Its link.
+    pub link: PcieLink,
+}
+
+/// `0x010802`
+fn class(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text.strip_prefix("0x").ok_or_else(|| format!("{text:?} is no class code"))?;
+    u64::from_str_radix(digits, 16).map_err(|e| e.to_string())
+}
+
+impl AddressedLink {
+    /// A network card, an NVMe disk, or a device that does not say.
+    pub fn may_serve_requests(&self) -> bool {
+        self.class.get().is_none_or(|class| class >> 16 == 0x02 || class >> 8 == 0x0108)
+    }
+}
+
+/// The links of all PCI devices that tell theirs, for a tree that has the devices and not the folders of network and
+/// NVMe that lead to them.
+pub fn addressed(src: &dyn Source) -> Vec<AddressedLink> {
+    const ROOT: &str = "/sys/bus/pci/devices";
+    let names = src.list(ROOT).unwrap_or_default();
+    let read = |address: String| {
+        let device = format!("{ROOT}/{address}");
+        let link = PcieLink::read(src, &device);
+        link.states_on()?;
+        Some(AddressedLink { class: fact(src, &format!("{device}/class"), class), address, link })
+    };
+    names.into_iter().filter_map(read).collect()
+}
+
 impl PcieLink {
     /// Reads it from a device folder such as /sys/class/nvme/nvme0/device.
     pub fn read(src: &dyn Source, device: &str) -> PcieLink {
@@ -77,5 +116,18 @@ mod tests {
         let link = PcieLink::read(&tree, "/d");
         assert_eq!((link.states_on(), link.is_runtime_suspend_on.get()), (Some(vec!["L1"]), Some(&true)));
         assert_eq!(PcieLink::read(&tree, "/e").states_on(), None);
+    }
+
+    #[test]
+    fn devices_by_address() {
+        let device = |address: &str, class: &str| {
+            let at = format!("//- /sys/bus/pci/devices/{address}");
+            format!("{at}/class\n{class}\n{at}/link/l1_aspm\n1\n")
+        };
+        let tree = Tree::from_text(&(device("0000:01:00.0", "0x020000") + &device("0000:02:00.0", "0x030000")));
+        let links = addressed(&tree);
+        let shown: Vec<_> = links.iter().map(|l| (l.address.as_str(), l.may_serve_requests())).collect();
+        assert_eq!(shown, [("0000:01:00.0", true), ("0000:02:00.0", false)]);
+        assert!(AddressedLink::default().may_serve_requests(), "what does not say is not left out");
     }
 }

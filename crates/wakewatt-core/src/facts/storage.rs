@@ -5,7 +5,7 @@
 //! milliseconds. The PCI link has ASPM. `rq_affinity` decides which CPU completes a request; 2 wakes the CPU that sent
 //! it. Serial numbers are never read.
 
-use super::pcie::PcieLink;
+use super::pcie::{self, AddressedLink, PcieLink};
 use super::{Cpus, Domain};
 use crate::fact::{Fact, fact, parse};
 use crate::sheet::{Cell, Sheet};
@@ -24,6 +24,8 @@ pub struct Storage {
     pub nvme_default_max_latency_ns: Fact<u64>,
     /// default, performance, powersave, powersupersave.
     pub aspm_policy: Fact<String>,
+    /// Links of PCI devices by address, looked at only where no folder of a network card or NVMe disk is there.
+    pub links: Vec<AddressedLink>,
 }
 
 /// One block device.
@@ -77,6 +79,11 @@ impl Domain for Storage {
                 "/sys/module/nvme_core/parameters/default_ps_max_latency_us",
                 parse::us_to_ns,
             ),
+            links: if controllers.is_empty() && src.list("/sys/class/net").is_err() {
+                pcie::addressed(src)
+            } else {
+                Vec::new()
+            },
             aspm_policy: fact(src, "/sys/module/pcie_aspm/parameters/policy", parse::chosen),
         }
     }
@@ -85,6 +92,9 @@ impl Domain for Storage {
         sheet.fact("storage.aspm_policy", "PCI link power policy (ASPM)", &self.aspm_policy, |v| Cell::text(v));
         let label = "NVMe default latency limit (APST)";
         sheet.fact("storage.nvme_max_latency", label, &self.nvme_default_max_latency_ns, |v| Cell::Ns(*v));
+        for device in &self.links {
+            device.link.show(sheet, &format!("storage.{}", device.address), &device.address);
+        }
         for disk in &self.disks {
             let id = |what: &str| format!("storage.{}.{what}", disk.name);
             let label = |what: &str| format!("{} {what}", disk.name);

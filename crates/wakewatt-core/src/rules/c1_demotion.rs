@@ -16,6 +16,9 @@ impl Rule for C1Demotion {
     fn question(&self) -> &'static str {
         "may the firmware turn a request for C6 into C1?"
     }
+    fn is_choice(&self) -> bool {
+        true
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let demotion = &evidence.facts.idle.is_c1_demotion_on;
         let register = evidence.facts.msr.is_set("pkg_cst_config", "c1_demotion");

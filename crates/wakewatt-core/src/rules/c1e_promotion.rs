@@ -20,6 +20,9 @@ impl Rule for C1ePromotion {
     fn question(&self) -> &'static str {
         "is C1 entered as C1E, so that its claim is too low?"
     }
+    fn is_choice(&self) -> bool {
+        true
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         if facts.virt.is_guest() == Some(true) {

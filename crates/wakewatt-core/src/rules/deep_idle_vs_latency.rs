@@ -27,6 +27,9 @@ impl Rule for DeepIdleVsLatency {
     fn question(&self) -> &'static str {
         "do deep idle states make wake-ups slow here?"
     }
+    fn is_choice(&self) -> bool {
+        true
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         if let Some(run) = evidence.idle_experiment() {
             let primary = run.metrics.first().map(|m| m.id.as_str());

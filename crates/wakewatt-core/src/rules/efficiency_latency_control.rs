@@ -62,6 +62,9 @@ impl Rule for EfficiencyLatencyControl {
     fn question(&self) -> &'static str {
         "does the uncore clock of the compute dies fall to its efficiency floor on an idle box?"
     }
+    fn is_choice(&self) -> bool {
+        true
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let uncore = &evidence.facts.uncore;
         let with: Vec<&UncoreDomain> = uncore.deciding().filter(|d| d.has_elc()).collect();

@@ -46,6 +46,9 @@ impl Rule for Epb {
     fn question(&self) -> &'static str {
         "does the energy performance bias lean to power where it counts?"
     }
+    fn is_choice(&self) -> bool {
+        true
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let bias = &evidence.facts.freq.energy_perf_bias;
         let Some(worst) = bias.known().map(|(_, v)| *v).max() else {

@@ -53,6 +53,9 @@ impl Rule for Epp {
     fn question(&self) -> &'static str {
         "does the energy preference tell the hardware to save power?"
     }
+    fn is_choice(&self) -> bool {
+        true
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let policies = &evidence.facts.freq.policies;
         let all = policies.by_cpu(&policies.energy_preference);

@@ -1,13 +1,16 @@
-//! Did the running kernel series bring a change that moved idle behaviour?
+//! Does the running kernel carry a change of idle behaviour that was taken back later, or came just before?
 //!
 //! Case K3: random reads lost 10 % between 5.3.18 and 5.14.17, because more C6 was chosen. The table lists changes to
-//! idle drivers, governors and timers, with the first version; stable kernels got some of them by patch number. A
-//! version is a reason to suspect, not a proof, and distributions backport: so this is a note, and the way to check is
-//! to compare captures from before and after the upgrade. Sources: differences of the kernel's own files between the
-//! versions (docs/governors.md, docs/knobs/idle.md).
+//! idle drivers, governors and timers, with the first version, and where one was taken back, the version that did; stable
+//! kernels got some of them by patch number. Only what is in use counts: menu's changes say nothing of a host on teo. A
+//! kernel between the two versions of a change that was taken back is a finding. Of any other it is not known whether the
+//! machine came from an older kernel, so the rule cannot tell, and the way to check is to compare captures from before and
+//! after the upgrade. Distributions backport, so that a version is a reason to suspect, not a proof. Sources: differences
+//! of the kernel's own files between the versions (docs/governors.md, docs/knobs/idle.md).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use crate::facts::Snapshot;
 use crate::facts::kernel::KernelVersion;
 
 /// One change.
@@ -15,14 +18,52 @@ use crate::facts::kernel::KernelVersion;
 pub struct Change {
     /// The first version that has it.
     pub since: KernelVersion,
+    /// The first version that has it no more, where it was taken back.
+    pub until: Option<KernelVersion>,
+    /// Which part of idle it belongs to.
+    pub part: Part,
     /// What moved.
     pub what: &'static str,
     /// Which file of the kernel.
     pub source: &'static str,
 }
 
-const fn change(major: u32, minor: u32, patch: u32, what: &'static str, source: &'static str) -> Change {
-    Change { since: KernelVersion::new(major, minor, patch), what, source }
+/// What must be in use for a change to matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Any idle driver.
+    Core,
+    /// intel_idle, on these models of family 6; all of them where none is listed.
+    IntelIdle(&'static [u64]),
+    /// This governor, or one of these.
+    Governor(&'static [&'static str]),
+}
+
+impl Part {
+    /// Is it in use? What is not known is not left out.
+    fn concerns(self, facts: &Snapshot) -> bool {
+        let driver = facts.idle.driver.get().map(String::as_str);
+        match self {
+            Part::Core => driver != Some("none"),
+            Part::IntelIdle(models) => {
+                let model = facts.topology.processor().and_then(|p| p.model);
+                driver.is_none_or(|d| d == "intel_idle")
+                    && (models.is_empty() || model.is_none_or(|model| models.contains(&model)))
+            }
+            Part::Governor(names) => facts.idle.governor.get().is_none_or(|g| names.contains(&g.as_str())),
+        }
+    }
+}
+
+const MENU: Part = Part::Governor(&["menu"]);
+
+const fn change(major: u32, minor: u32, patch: u32, part: Part, what: &'static str, source: &'static str) -> Change {
+    Change { since: KernelVersion::new(major, minor, patch), until: None, part, what, source }
+}
+
+const fn taken_back(since: [u32; 3], until: [u32; 3], part: Part, what: &'static str, source: &'static str) -> Change {
+    let until = Some(KernelVersion::new(until[0], until[1], until[2]));
+    Change { until, ..change(since[0], since[1], since[2], part, what, source) }
 }
 
 const CHANGES: &[Change] = &[
@@ -30,6 +71,7 @@ const CHANGES: &[Change] = &[
         5,
         4,
         0,
+        Part::Core,
         "polling ends at the residency of the first state of 10us or more, not of the very first",
         "drivers/cpuidle/cpuidle.c",
     ),
@@ -37,6 +79,7 @@ const CHANGES: &[Change] = &[
         5,
         6,
         0,
+        Part::IntelIdle(&[]),
         "intel_idle reads the BIOS list: states that it lacks are registered as disabled",
         "drivers/idle/intel_idle.c",
     ),
@@ -44,6 +87,7 @@ const CHANGES: &[Change] = &[
         5,
         8,
         0,
+        Part::Core,
         "the idle governor can be changed while running, so it may differ from boot",
         "drivers/cpuidle/sysfs.c",
     ),
@@ -51,6 +95,7 @@ const CHANGES: &[Change] = &[
         5,
         14,
         0,
+        Part::IntelIdle(&[0x55]),
         "Skylake servers: C6 claims 92us instead of 133us where package C6 is off, so it is chosen earlier",
         "drivers/idle/intel_idle.c",
     ),
@@ -58,21 +103,23 @@ const CHANGES: &[Change] = &[
         5,
         18,
         0,
+        Part::IntelIdle(&[0x8f]),
         "Sapphire Rapids gets its own table (C6 290us, 190us where package C6 is off)",
         "drivers/idle/intel_idle.c",
     ),
-    change(
-        6,
-        1,
-        141,
-        "menu keeps the longest of its last intervals when they do not agree (taken back in 6.1.158): deeper states",
+    taken_back(
+        [6, 1, 141],
+        [6, 1, 158],
+        MENU,
+        "menu keeps the longest of its last intervals when they do not agree: deeper states",
         "drivers/cpuidle/governors/menu.c",
     ),
-    change(6, 1, 157, "menu notes entries that the driver refused", "drivers/cpuidle/governors/menu.c"),
+    change(6, 1, 157, MENU, "menu notes entries that the driver refused", "drivers/cpuidle/governors/menu.c"),
     change(
         6,
         1,
         165,
+        Part::Core,
         "no governor runs where the driver has one state only",
         "drivers/cpuidle/cpuidle.c, kernel/sched/idle.c",
     ),
@@ -80,6 +127,7 @@ const CHANGES: &[Change] = &[
         6,
         6,
         0,
+        Part::Governor(&["menu", "teo"]),
         "menu and teo look at the next timer only for longer sleeps: short ones may poll or stay shallow",
         "drivers/cpuidle/governors/{menu,teo}.c",
     ),
@@ -87,28 +135,38 @@ const CHANGES: &[Change] = &[
         6,
         9,
         0,
+        Part::Core,
         "timers may be handled by another CPU: idle CPUs wake less often, some later",
         "kernel/time/timer_migration.c",
     ),
-    change(
-        6,
-        12,
-        31,
-        "menu keeps the longest of its last intervals when they do not agree (taken back in 6.12.56): deeper states",
+    taken_back(
+        [6, 12, 31],
+        [6, 12, 56],
+        MENU,
+        "menu keeps the longest of its last intervals when they do not agree: deeper states",
         "drivers/cpuidle/governors/menu.c",
     ),
     change(
         6,
         12,
         44,
+        MENU,
         "menu no longer goes shallower for tasks that wait for I/O: disk reads may wake slower",
         "drivers/cpuidle/governors/menu.c",
     ),
-    change(6, 12, 58, "menu's search reordered: more polling before a short sleep", "drivers/cpuidle/governors/menu.c"),
+    change(
+        6,
+        12,
+        58,
+        MENU,
+        "menu's search reordered: more polling before a short sleep",
+        "drivers/cpuidle/governors/menu.c",
+    ),
     change(
         6,
         12,
         75,
+        MENU,
         "menu always asks for the next timer once the tick has stopped",
         "drivers/cpuidle/governors/menu.c",
     ),
@@ -116,18 +174,26 @@ const CHANGES: &[Change] = &[
         6,
         13,
         0,
+        MENU,
         "menu no longer goes shallower for tasks that wait for I/O: disk reads may wake slower",
         "drivers/cpuidle/governors/menu.c",
     ),
-    change(6, 14, 0, "teo rewritten around short sleeps", "drivers/cpuidle/governors/teo.c"),
-    change(
-        6,
-        15,
-        0,
-        "menu discards outliers on both sides, and keeps the longest interval until 6.17",
+    change(6, 14, 0, Part::Governor(&["teo"]), "teo rewritten around short sleeps", "drivers/cpuidle/governors/teo.c"),
+    taken_back(
+        [6, 15, 0],
+        [6, 17, 0],
+        MENU,
+        "menu discards outliers on both sides, and keeps the longest of its last intervals: deeper states",
         "drivers/cpuidle/governors/menu.c",
     ),
-    change(6, 18, 0, "menu's search reordered: more polling before a short sleep", "drivers/cpuidle/governors/menu.c"),
+    change(
+        6,
+        18,
+        0,
+        MENU,
+        "menu's search reordered: more polling before a short sleep",
+        "drivers/cpuidle/governors/menu.c",
+    ),
 ];
 
 /// Mainline releases in a row: 5.0 follows 4.20, 6.0 follows 5.19, 7.0 follows 6.19.
@@ -140,6 +206,14 @@ fn ordinal(version: KernelVersion) -> Option<u32> {
         _ => return None,
     };
     Some(base + version.minor)
+}
+
+/// Is it in this kernel, and was it taken back later?
+fn is_carried(change: &Change, running: KernelVersion) -> bool {
+    let Some(until) = change.until else { return false };
+    let is_series =
+        change.since.patch == 0 || (change.since.major, change.since.minor) == (running.major, running.minor);
+    is_series && change.since <= running && running < until
 }
 
 /// How many releases back a change still counts as near: about a year.
@@ -173,7 +247,7 @@ impl Rule for KnownKernelChanges {
         "rule.known-kernel-changes"
     }
     fn question(&self) -> &'static str {
-        "did the running kernel series bring a change that moved idle behaviour?"
+        "does the running kernel carry a change of idle behaviour that was taken back later, or came just before?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let kernel = &evidence.facts.kernel;
@@ -182,27 +256,37 @@ impl Rule for KnownKernelChanges {
             (None, Some(gap)) => return Answer::gap(gap),
             (None, None) => return Answer::no("not known"),
         };
-        let near: Vec<&Change> = CHANGES.iter().filter(|c| is_near(c, version)).collect();
-        if near.is_empty() {
-            return Answer::no(format!("no listed change is near {version}"));
+        let in_use = || CHANGES.iter().filter(|change| change.part.concerns(&evidence.facts));
+        let carried: Vec<&Change> = in_use().filter(|change| is_carried(change, version)).collect();
+        if carried.is_empty() {
+            let near: Vec<String> =
+                in_use().filter(|c| is_near(c, version)).map(|c| format!("{} ({})", c.what, c.since)).collect();
+            if near.is_empty() {
+                return Answer::no(format!("no listed change to what is in use here is near {version}"));
+            }
+            return Answer::cannot_tell(
+                format!("whether this machine came to {version} across one of these is not known: {}", near.join("; ")),
+                "wakewatt compare of captures from before and after an upgrade, or wakewatt measure wakeup on both kernels",
+            );
         }
+        let what: Vec<&str> = carried.iter().map(|change| change.what).collect();
         let title = format!(
-            "Kernel {version}: {} listed changes to idle behaviour are recent; an upgrade across one can move latency",
-            near.len()
+            "Kernel {version} carries a change of idle behaviour that was taken back later: {}",
+            what.join("; ")
         );
-        let cost = Cost::unknown("only if the machine was upgraded across the change; then compare before and after");
+        let cost = Cost::unknown("wake-ups after short pauses may take longer than before or after it; not measured");
         let release = kernel.release.get().cloned().unwrap_or_default();
         let mut finding =
-            Finding::new(self, Weight::Note, Confidence::Low, title, cost).on("/proc/sys/kernel/osrelease", release);
-        for change in near {
-            finding = finding.on(format!("{}, since {}", change.source, change.since), change.what);
+            Finding::new(self, Weight::Note, Confidence::Medium, title, cost).on("/proc/sys/kernel/osrelease", release);
+        for change in carried {
+            let until = change.until.map_or(String::new(), |until| format!(", taken back in {until}"));
+            finding = finding.on(format!("{}, since {}{until}", change.source, change.since), change.what);
         }
         finding
             .remedy(
-                "If latency moved with an upgrade, boot the older kernel on one machine and compare; a latency \
-                    limit makes both behave alike.",
-                "A reboot of one machine.",
-                "wakewatt compare the captures of both kernels; wakewatt measure wakeup on both",
+                "Take a newer kernel of the same series. Until then a latency limit keeps the deep states away.",
+                "A reboot of one machine, to be compared with the others.",
+                "wakewatt measure wakeup on both kernels, and wakewatt compare their captures",
             )
             .yes()
     }
@@ -215,13 +299,19 @@ mod tests {
 
     #[test]
     fn near_changes() {
-        let check = |release: &str| ask(&KnownKernelChanges, &format!("//- /proc/sys/kernel/osrelease\n{release}\n"));
+        let host = |release: &str, governor: &str| {
+            let governor = format!("//- /sys/devices/system/cpu/cpuidle/current_governor\n{governor}\n");
+            ask(&KnownKernelChanges, &format!("//- /proc/sys/kernel/osrelease\n{release}\n{governor}"))
+        };
         assert!(
-            check("5.14.17-default").starts_with("yes note unknown: kernel 5.14.17: 1 listed"),
-            "{}",
-            check("5.14.17")
+            host("6.12.40", "menu").starts_with("yes note unknown: kernel 6.12.40 carries a change of idle behaviour")
         );
-        assert!(check("4.19.0").starts_with("no: no listed change is near 4.19.0"));
+        assert!(host("6.16.10-200.fc42.x86_64", "menu").starts_with("yes note"), "since 6.15 and until 6.17");
+        assert!(host("6.12.60", "menu").starts_with("cannot tell: whether this machine came to 6.12.60"));
+        let teo = host("6.16.10", "teo");
+        assert!(teo.starts_with("cannot tell") && teo.contains("teo rewritten") && !teo.contains("menu"), "{teo}");
+        assert!(host("7.0.0", "ladder").starts_with("no: no listed change to what is in use here is near 7.0.0"));
+        assert!(host("4.19.0", "menu").starts_with("no: no listed change"));
         assert!(ask(&KnownKernelChanges, "").starts_with("cannot tell"));
         let patched = |patch| {
             CHANGES.iter().filter(|c| is_near(c, KernelVersion::new(6, 12, patch)) && c.since.patch > 0).count()

@@ -151,6 +151,16 @@ pub trait Rule: Sync {
     fn question(&self) -> &'static str;
     /// Looks.
     fn check(&self, evidence: &Evidence) -> Answer;
+    /// Is what it finds, unmeasured, a matter of choice between latency and watts, which a healthy machine may have either
+    /// way? Else it is something to mend.
+    fn is_choice(&self) -> bool {
+        false
+    }
+}
+
+/// The same by id, see [`Rule::is_choice`].
+pub fn is_choice(id: &str) -> bool {
+    RULES.iter().any(|rule| rule.id() == id && rule.is_choice())
 }
 
 /// One rule's answer, with its name.

@@ -43,6 +43,9 @@ impl Rule for PackageC6 {
     fn question(&self) -> &'static str {
         "may a CPU's deepest sleep take the whole package along?"
     }
+    fn is_choice(&self) -> bool {
+        true
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         if facts.virt.is_guest() == Some(true) {

@@ -34,6 +34,9 @@ impl Rule for PackageLimit {
     fn question(&self) -> &'static str {
         "does firmware keep the packages from sleeping?"
     }
+    fn is_choice(&self) -> bool {
+        true
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         let limit = &facts.msr.package_limit;

@@ -1,7 +1,8 @@
 //! May the PCI link of a network card or an NVMe disk sleep?
 //!
 //! ASPM L1 costs microseconds, L1.2 tens of microseconds to leave (`device/link/*_aspm`, `pcie_aspm/parameters/policy`;
-//! docs/knobs/devices.md), a look-alike of a slow CPU. `pcie_aspm=off` on the command line leaves the firmware's
+//! docs/knobs/devices.md), a look-alike of a slow CPU. A recording may hold the PCI devices and not the folders that say
+//! which of them is what: then their classes do, and one without a class is named by its address. `pcie_aspm=off` on the command line leaves the firmware's
 //! setting as it is.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
@@ -43,7 +44,13 @@ impl Rule for PcieAspm {
         let weight = if is_deep { Weight::Risk } else { Weight::Note };
         let words: Vec<String> = asleep
             .iter()
-            .map(|(path, on)| format!("{} ({})", path.split('/').nth(4).unwrap_or(path), on.join(" ")))
+            .map(|(path, on)| {
+                format!(
+                    "{} ({})",
+                    path.split('/').nth_back(if path.starts_with("/sys/bus") { 1 } else { 2 }).unwrap_or(path),
+                    on.join(" ")
+                )
+            })
             .collect();
         let cost = Cost::unknown(if is_deep {
             "tens of microseconds for a packet or request after a pause, as a rule; not measured"
@@ -97,5 +104,12 @@ mod tests {
         assert!(check(1, 0).starts_with("yes note"));
         assert!(check(0, 0).starts_with("no"));
         assert!(ask(&PcieAspm, "").starts_with("cannot tell"));
+        let at = "//- /sys/bus/pci/devices/0000:65:00.0";
+        let policy = "//- /sys/module/pcie_aspm/parameters/policy\n[default] performance\n";
+        let bare =
+            |class: &str, l1: u8| ask(&PcieAspm, &format!("{policy}{at}/class\n{class}\n{at}/link/l1_aspm\n{l1}\n"));
+        assert_eq!(bare("0x010802", 1), "yes note unknown: pci links may sleep: 0000:65:00.0 (l1)");
+        assert!(bare("0x020000", 0).starts_with("no: no link state is on"));
+        assert!(bare("0x060400", 1).starts_with("cannot tell: policy default"), "a bridge serves no request");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! RAPL's long-term limit (`constraint_N_power_limit_uw`) against the zone's `max_power_uw`, which for a package is its
 //! design power (kernel documentation power/powercap). A BMC or BIOS cap shows here; under full load the clock then
-//! falls below the base frequency. Containers mask these files.
+//! falls below the base frequency. Containers mask these files, and kernels without the module have none: then the registers
+//! behind them are asked, 0x610 for the limit and 0x614 for the design power (Intel SDM volume 4).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
@@ -31,6 +32,9 @@ impl Rule for PowerLimit {
             })
             .collect();
         if known.is_empty() {
+            if let Some(answer) = self.by_registers(evidence) {
+                return answer;
+            }
             let gap = power.none_because.as_ref().or(power.zones.iter().find_map(|z| z.name.gap()));
             return match gap {
                 Some(gap) => Answer::gap(gap),
@@ -86,6 +90,43 @@ impl Rule for PowerLimit {
     }
 }
 
+impl PowerLimit {
+    /// The same from the registers, where both are known; a plan needs the files.
+    fn by_registers(&self, evidence: &Evidence) -> Option<Answer> {
+        let msr = &evidence.facts.msr;
+        let (limits, design) = (msr.power_limits()?, msr.tdp_uw()?);
+        let both = limits.known().filter(|(_, l)| l.is_pl1_on && l.pl1_uw > 0).filter_map(|(cpus, limit)| {
+            let tdp = *design.of(cpus.first()?)?.get()?;
+            (tdp > 0).then_some((cpus, *limit, tdp))
+        });
+        let both: Vec<_> = both.collect();
+        if both.is_empty() {
+            return None;
+        }
+        let low = both.into_iter().filter(|(_, l, tdp)| l.pl1_uw < tdp - tdp / 20).min_by_key(|(_, l, _)| l.pl1_uw);
+        let Some((cpus, limit, tdp)) = low else {
+            return Some(Answer::no("by its registers no package is limited below its design power"));
+        };
+        let cost = Cost::unknown(format!(
+            "{} less power than the design under full load: the clock falls then; by how much is not measured",
+            percent(1.0 - limit.pl1_uw as f64 / tdp as f64)
+        ));
+        let title =
+            format!("The package of CPUs {cpus} is limited to {} of its {}", show_uw(limit.pl1_uw), show_uw(tdp));
+        let locked = if limit.is_locked { ", locked until reset" } else { "" };
+        let finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
+            .on("MSR 0x610", format!("PL1 {}{locked}", show_uw(limit.pl1_uw)))
+            .on("MSR 0x614", format!("design power {}", show_uw(tdp)))
+            .remedy(
+                "Find who set it: a power cap in the BMC or a BIOS profile, and lift it there. The files to change it from \
+                    Linux are not there (module intel_rapl_msr).",
+                "Watts and heat under full load.",
+                "wakewatt inspect msr power thermal",
+            );
+        Some(finding.yes())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::ask;
@@ -105,5 +146,16 @@ mod tests {
         assert_eq!(check(150_000_000), "yes risk unknown: package-0 is limited to 150w of its 250w");
         assert!(check(250_000_000).starts_with("no"));
         assert!(ask(&PowerLimit, "").starts_with("cannot tell"));
+        // Units of 1/8 W: 0x4b0 is 150 W, 0x7d0 is 250 W; bit 15 is on, bit 63 the lock.
+        let registers = |limit: &str| {
+            let online = "//- /sys/devices/system/cpu/online\n0\n";
+            ask(
+                &PowerLimit,
+                &format!("{online}//- msr 0x606 cpu0 a0e03\n//- msr 0x610 cpu0 {limit}\n//- msr 0x614 cpu0 7d0\n"),
+            )
+        };
+        assert_eq!(registers("84b0"), "yes risk unknown: the package of cpus 0 is limited to 150w of its 250w");
+        assert!(registers("87d0").starts_with("no: by its registers"));
+        assert!(registers("4b0").starts_with("cannot tell"), "a limit that is not in force limits nothing");
     }
 }

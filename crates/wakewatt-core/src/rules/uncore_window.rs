@@ -22,6 +22,9 @@ impl Rule for UncoreWindow {
     fn question(&self) -> &'static str {
         "may the uncore clock fall, or is it held down or up?"
     }
+    fn is_choice(&self) -> bool {
+        true
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let uncore = &evidence.facts.uncore;
         let known: Vec<Window> = uncore.serving_cores().filter_map(Window::of).collect();

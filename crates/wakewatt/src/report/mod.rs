@@ -72,7 +72,7 @@ impl Report {
 
     /// The one sentence, with how sure and what to be warned of.
     pub fn verdict(&self) -> verdict::Verdict {
-        verdict::of(&self.evidence)
+        verdict::of(&self.evidence, &self.rulings)
     }
 
     /// The self-contained page.

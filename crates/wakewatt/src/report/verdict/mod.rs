@@ -5,17 +5,20 @@
 //! wide the sentence says undecided and what would decide; without an experiment it says that nothing was proved. When
 //! another metric of the same comparison points the other way (in virtual machines a polling CPU is often preempted, so
 //! its tail is worse), the same sentence says so: a faster median with a slower p99 is not a win. Where doctor turned two
-//! settings the one with more at stake comes first, and a second sentence says what the other showed.
+//! settings the one with more at stake comes first, and a second sentence says what the other showed. A host that was only
+//! looked at gets its top finding named ([`first`]).
 
 use super::busy;
 use super::words::{count, ns_rough, percent};
 use wakewatt_core::choice::{self, Subject};
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::rules::Ruling;
 use wakewatt_core::samples::ended::How;
 use wakewatt_core::samples::experiment::{Block, ExperimentRun, Verdict as Word};
 use wakewatt_core::samples::not_done::Step;
 use wakewatt_core::samples::rejection::Rejection;
 
+mod first;
 mod sentence;
 mod study;
 
@@ -88,17 +91,17 @@ pub(super) fn turned(evidence: &Evidence) -> Vec<&ExperimentRun> {
     both.into_iter().flatten().collect()
 }
 
-/// The verdict on this evidence.
-pub fn of(evidence: &Evidence) -> Verdict {
-    let mut verdict = of_turned(evidence);
+/// The verdict on this evidence and what the rules make of it, findings first.
+pub fn of(evidence: &Evidence, rulings: &[Ruling]) -> Verdict {
+    let mut verdict = of_turned(evidence, rulings);
     verdict.busy = busy::line(evidence, &turned(evidence));
     verdict
 }
 
-fn of_turned(evidence: &Evidence) -> Verdict {
+fn of_turned(evidence: &Evidence, rulings: &[Ruling]) -> Verdict {
     let runs = turned(evidence);
     let Some((run, others)) = runs.split_first() else {
-        return without_experiment(evidence);
+        return without_experiment(evidence, rulings);
     };
     if let (Some(conclusions), Some(planned)) = (&evidence.samples.conclusions, &evidence.samples.experiment) {
         return study::of(planned, conclusions, warnings(planned));
@@ -158,7 +161,7 @@ fn warnings(run: &ExperimentRun) -> Vec<String> {
     warnings
 }
 
-fn without_experiment(evidence: &Evidence) -> Verdict {
+fn without_experiment(evidence: &Evidence, rulings: &[Ruling]) -> Verdict {
     let not_done = evidence.not_done.iter().find(|n| n.step == Step::Experiment);
     let why = not_done.map_or("it was not asked for".to_string(), |n| n.why.to_string());
     let as_found = evidence.samples.wakeups.iter().find_map(|s| Some((s, s.latency.p50_ns()?)));
@@ -170,7 +173,8 @@ fn without_experiment(evidence: &Evidence) -> Verdict {
             count(sample.latency.n)
         ),
         None => format!(
-            "Nothing was proved: no experiment ran ({why}), so what follows rests on what the machine says about itself."
+            "Nothing was proved: no experiment ran ({why}), so what follows rests on what the machine says about itself{}.",
+            first::first(rulings)
         ),
     };
     Verdict {

@@ -3,6 +3,7 @@
 use super::super::sample;
 use super::super::words::ratio;
 use super::*;
+use wakewatt_core::rules::{self, Answer, Finding, Ruling, Weight};
 use wakewatt_core::samples::busy::{QuietWait, WaitEnd};
 use wakewatt_core::samples::taken::Taken;
 
@@ -50,7 +51,39 @@ fn without_an_experiment_nothing_is_claimed() {
     let verdict = sample::read_only().verdict();
     assert_eq!(verdict.kind, Kind::NoExperiment);
     assert!(verdict.sentence.contains("Nothing was proved") && verdict.sentence.contains("needs root"));
-    assert_eq!(of(&Evidence::default()).kind, Kind::NoExperiment);
+    assert_eq!(of(&Evidence::default(), &[]).kind, Kind::NoExperiment);
+}
+
+#[test]
+fn a_host_that_was_only_looked_at_has_its_top_finding_named() {
+    let finding = |weight, title: &str| Finding {
+        id: "rule.x".into(),
+        title: title.into(),
+        weight,
+        cost: rules::Cost::unknown("x"),
+        confidence: rules::Confidence::High,
+        evidence: Vec::new(),
+        remedy: String::new(),
+        plan: None,
+        price: String::new(),
+        verify: String::new(),
+    };
+    let ruling = |rule: &str, weight, title: &str| Ruling {
+        rule: rule.into(),
+        question: String::new(),
+        answer: Answer::Yes(Box::new(finding(weight, title))),
+    };
+    let sleep = ruling("rule.deep-idle-vs-latency", Weight::Risk, "CPUs 0-1 may sleep in C6");
+    let slow = ruling("rule.dimm-below-rated", Weight::Risk, "The DIMMs run slow");
+    let note = ruling("rule.snc-nps", Weight::Note, "Two nodes");
+    let said = |rulings: &[Ruling]| of(&Evidence::default(), rulings).sentence;
+    assert!(said(&[sleep.clone(), slow, note.clone()]).ends_with("about itself: first of all, the DIMMs run slow."));
+    let stock = said(&[sleep, note.clone()]);
+    assert!(
+        stock.ends_with("Nothing to mend is seen; where latency rules, first of all: CPUs 0-1 may sleep in C6."),
+        "{stock}"
+    );
+    assert!(said(&[note]).ends_with("about itself. Nothing to mend is seen."));
 }
 
 #[test]

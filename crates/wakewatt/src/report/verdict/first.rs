@@ -1,0 +1,37 @@
+//! What a host that was only looked at is told first.
+//!
+//! A recording proves nothing, but the sentence need not be the same on every machine: something to mend comes first, and
+//! on a healthy machine what whoever needs latency would change, which is a choice and no fault.
+
+use wakewatt_core::rules::{self, Answer, Finding, Ruling, Weight};
+
+/// What stands first: what is to mend, else what whoever needs latency would change.
+pub(super) fn first(rulings: &[Ruling]) -> String {
+    let found = || {
+        rulings.iter().filter_map(|r| match &r.answer {
+            Answer::Yes(finding) => Some((rules::is_choice(&r.rule), finding)),
+            _ => None,
+        })
+    };
+    let is_heavy = |finding: &Finding| finding.weight != Weight::Note;
+    if let Some((_, finding)) = found().find(|(is_choice, finding)| !is_choice && is_heavy(finding)) {
+        return format!(": first of all, {}", in_sentence(&finding.title));
+    }
+    match found().find(|(is_choice, finding)| *is_choice || is_heavy(finding)) {
+        Some((_, finding)) => {
+            format!(". Nothing to mend is seen; where latency rules, first of all: {}", in_sentence(&finding.title))
+        }
+        None => ". Nothing to mend is seen".into(),
+    }
+}
+
+/// A title in the middle of a sentence: without its capital, unless a name or a number follows it.
+fn in_sentence(title: &str) -> String {
+    let mut letters = title.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if first.is_uppercase() && (second.is_lowercase() || second == ' ') => {
+            first.to_lowercase().chain(title.chars().skip(1)).collect()
+        }
+        _ => title.to_string(),
+    }
+}
