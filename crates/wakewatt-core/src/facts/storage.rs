@@ -79,7 +79,7 @@ impl Domain for Storage {
                 "/sys/module/nvme_core/parameters/default_ps_max_latency_us",
                 parse::us_to_ns,
             ),
-            links: if controllers.is_empty() && src.list("/sys/class/net").is_err() {
+            links: if controllers.is_empty() && src.list("/sys/class/net").unwrap_or_default().is_empty() {
                 pcie::addressed(src)
             } else {
                 Vec::new()
