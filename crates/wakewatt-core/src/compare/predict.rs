@@ -118,7 +118,8 @@ fn deepest_idle(hosts: &[Snapshot]) -> Option<Answer> {
     }
     let mut text = format!("a wake-up may take up to {} longer (claimed exit latency)", show_ns(spread));
     let limits: Vec<Option<PackageLimit>> = hosts.iter().map(|h| h.msr.package_limit.uniform().copied()).collect();
-    if limits.iter().all(Option::is_some) && limits.windows(2).any(|pair| pair[0] != pair[1]) {
+    let allows: Option<Vec<bool>> = limits.iter().map(|limit| limit.and_then(PackageLimit::allows_pc6)).collect();
+    if allows.is_some_and(|allows| allows.windows(2).any(|pair| pair[0] != pair[1])) {
         let words: Vec<String> = limits.iter().flatten().map(ToString::to_string).collect();
         text += &format!(
             "; the package C-state limit differs ({}), and the driver's claim can follow it",

@@ -3,7 +3,7 @@
 //! Bit 1 of MSR 0x1FC turns every request for C1 into C1E, which halves the clock and the voltage first. intel_idle clears
 //! it where its own table has a C1E state; where the table comes from ACPI, or has no such state (Xeon Phi), the firmware's
 //! bit stands, and the kernel still claims 1us or 2us for "C1". A budget that resolves to C1 then buys C1E. Sources: Intel SDM
-//! volume 4, MSR_POWER_CTL; intel/pepc, misc-cstate-namespaces.md ("C1 autopromote").
+//! volume 4, MSR_POWER_CTL; intel/pepc, "C-state Namespaces".
 
 use super::c1_demotion::is_other_maker;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};

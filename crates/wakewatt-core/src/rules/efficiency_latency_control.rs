@@ -5,7 +5,7 @@
 //! otherwise idle box finds it at the floor. Firmware has two modes, *optimized power* (floor 1.2 GHz on compute dies) and
 //! *latency optimized*, where floor and thresholds are 0, every utilisation is above the threshold and the clock stays at
 //! its top. I/O dies have settings of their own, but serve no core and no L3. Sources: intel/pcm,
-//! LATENCY-OPTIMIZED-MODE.md and bhs-power-mode.sh; admin-guide/pm/intel_uncore_frequency_scaling.rst.
+//! "Latency Optimized Mode" and bhs-power-mode.sh; admin-guide/pm/intel_uncore_frequency_scaling.rst.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, khz_word, percent};
 use crate::evidence::Evidence;

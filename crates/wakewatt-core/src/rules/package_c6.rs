@@ -5,7 +5,7 @@
 //! and the kernel claims the worse: a budget of 200us excludes it, although core C6 would fit (99.99th percentile on
 //! Sapphire Rapids about 190us against 290us, published by Intel, not measured here). Xeon 6 asks for them apart: C6 and
 //! C6S stay with the core, C6P and C6SP allow the package, so that switching off one state is enough. Elsewhere only the
-//! package limit can tell them apart. Sources: intel/pepc, misc-c6p-c6sp.md; Intel SDM volume 4 (MSR 0xE2).
+//! package limit can tell them apart. Sources: intel/pepc, "Xeon C6P and C6SP"; Intel SDM volume 4 (MSR 0xE2).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;

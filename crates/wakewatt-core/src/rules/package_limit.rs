@@ -5,7 +5,7 @@
 //! wait for it, and an idle socket burns what they need. The limit is also the cause of a number that looks like a
 //! measurement: intel_idle gives C6 of Skylake and Cascade Lake 92us where the package stays awake and 133us where it may
 //! sleep, on Sapphire and Emerald Rapids 190 and 290us (docs/knobs/idle.md). Sources: Intel SDM volume 4;
-//! intel/pepc, misc-c6p-c6sp.md.
+//! intel/pepc, "Xeon C6P and C6SP".
 
 use super::c1_demotion::is_other_maker;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};

@@ -297,7 +297,8 @@ fn a_guest_an_epyc_and_a_machine_handed_to_acpi() {
                 let at = format!("{CPU}/intel_uncore_frequency/{domain}");
                 format!(
                     "{at}/package_id\n{package}\n{at}/domain_id\n0\n{at}/min_freq_khz\n800000\n{at}/max_freq_khz\n2500000\n
-                     {at}/initial_min_freq_khz\n800000\n{at}/initial_max_freq_khz\n2500000\n{at}/elc_floor_freq_khz\n1200000\n"
+                     {at}/initial_min_freq_khz\n800000\n{at}/initial_max_freq_khz\n2500000\n{at}/elc_floor_freq_khz\n1200000\n
+                     {at}/agent_types\ncore cache memory\n{at}/elc_low_threshold_percent\n11\n"
                 )
             })
             .concat();
@@ -319,7 +320,7 @@ fn a_guest_an_epyc_and_a_machine_handed_to_acpi() {
         deep-idle-vs-latency: --set qos.cpu=1us
         intel-idle-off-acpi-back: --boot-arg intel_idle.max_cstate=1 --boot-arg processor.max_cstate=1
         --
-        uncore-window: --set uncore.elc.floor@uncore00=max --set uncore.elc.floor@uncore01=max
+        efficiency-latency-control: --set uncore.elc.floor@uncore00=max --set uncore.elc.floor@uncore01=max
         --
 
         --

@@ -1,7 +1,7 @@
 //! What an uncore domain clocks, and the rows of all domains by that instead of by number.
 //!
 //! Xeon 6 has two or three compute dies (cores, L3, memory) and two I/O dies a package, which `agent_types` tells apart
-//! (admin-guide/pm/intel_uncore_frequency_scaling.rst; intel/pcm, LATENCY-OPTIMIZED-MODE.md). The number of a domain is
+//! (admin-guide/pm/intel_uncore_frequency_scaling.rst; intel/pcm, "Latency Optimized Mode"). The number of a domain is
 //! the order in which the kernel found it: `uncore02` is a compute die on one host and an I/O die on the next, so a
 //! comparison by number would set one against the other.
 

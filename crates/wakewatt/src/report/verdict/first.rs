@@ -3,7 +3,7 @@
 //! A recording proves nothing, but the sentence need not be the same on every machine: something to mend comes first, and
 //! on a healthy machine what whoever needs latency would change, which is a choice and no fault.
 
-use wakewatt_core::rules::{self, Answer, Finding, Ruling, Weight};
+use wakewatt_core::rules::{self, Answer, Confidence, Finding, Ruling, Weight};
 
 /// What stands first: what is to mend, else what whoever needs latency would change.
 pub(super) fn first(rulings: &[Ruling]) -> String {
@@ -13,7 +13,8 @@ pub(super) fn first(rulings: &[Ruling]) -> String {
             _ => None,
         })
     };
-    let is_heavy = |finding: &Finding| finding.weight != Weight::Note;
+    // A hint is no fault yet.
+    let is_heavy = |finding: &Finding| finding.weight != Weight::Note && finding.confidence != Confidence::Low;
     if let Some((_, finding)) = found().find(|(is_choice, finding)| !is_choice && is_heavy(finding)) {
         return format!(": first of all, {}", in_sentence(&finding.title));
     }
