@@ -8,8 +8,9 @@ use crate::plan::Plan;
 use wakewatt_core::samples::disturbance::Disturbance;
 use wakewatt_core::samples::experiment::{Better, Effect, ExperimentRun, Verdict};
 use wakewatt_core::samples::study::{
-    AaNoise, Comparison, Conclusions, DeclaredLook, Rejected, Skipped, Study, StudyHost,
+    AaNoise, AnyTime, Comparison, Conclusions, DeclaredLook, Rejected, Skipped, Study, StudyHost,
 };
+use wakewatt_core::stats::any_time;
 use wakewatt_core::stats::detectable::{detectable_ratio, spread};
 use wakewatt_core::stats::equivalence::Equivalence;
 use wakewatt_core::stats::paired::{Judge, holm, log_ratios};
@@ -99,10 +100,18 @@ fn family(run: &ExperimentRun, level: f64, margin_ratio: f64, is_primary: bool) 
             equivalence_p: same[at],
             no_harm_p: harm[at],
             is_no_harm: harm[at] <= level,
+            any_time: is_primary.then(|| at_any_time(d, tests.len())).flatten(),
             detectable_ratio: spread(d).and_then(|s| detectable_ratio(s, d.len(), level, tests.len())),
         }
     };
     effects.iter().enumerate().map(|(at, effect)| one(at, effect)).collect()
+}
+
+/// Arms are told apart together, so each has its share of the 5 %.
+fn at_any_time(log_ratios: &[f64], n_arms: usize) -> Option<AnyTime> {
+    let found = any_time::interval(log_ratios, 0.05 / n_arms.max(1) as f64);
+    let is_closed = found.low.is_finite() && found.high.is_finite();
+    is_closed.then(|| AnyTime { ratio_low: found.low.exp(), ratio_high: found.high.exp() })
 }
 
 /// The baseline against itself in one metric.

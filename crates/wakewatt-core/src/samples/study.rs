@@ -32,6 +32,19 @@ pub struct Comparison {
     pub is_no_harm: bool,
     /// The smallest ratio above 1 that so many rounds find four times in five; none where no difference could be proven.
     pub detectable_ratio: Option<f64>,
+    /// Of the primary metric: 95 % interval of the ratio that holds at every round at once, so also where a run ends between
+    /// its looks; all arms together. None where it is still open on either side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub any_time: Option<AnyTime>,
+}
+
+/// An interval that whoever looks at any moment may rely on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AnyTime {
+    /// Lower end of the ratio baseline / arm.
+    pub ratio_low: f64,
+    /// Upper end of the ratio baseline / arm.
+    pub ratio_high: f64,
 }
 
 /// What this host calls a difference where there is none, in one metric.

@@ -12,6 +12,14 @@ use wakewatt_core::units::three_digits;
 /// Secondary metrics of which something is shown, named in a sentence at most.
 const N_NAMED: usize = 2;
 
+/// The interval that holds whenever one stops, turned like the ratio beside it.
+fn at_any_time(comparison: &Comparison) -> String {
+    comparison.any_time.map_or(String::new(), |found| {
+        let (low, high) = (1.0 / found.ratio_high, 1.0 / found.ratio_low);
+        format!("({}\u{2013}{}, which holds at 95 % whenever a run ends) ", three_digits(low), three_digits(high))
+    })
+}
+
 /// One per other arm.
 pub(crate) fn of(study: &Study) -> Vec<String> {
     study.run.arms.iter().skip(1).map(|arm| sentence(study, &arm.id)).collect()
@@ -36,9 +44,10 @@ fn sentence(study: &Study, arm: &str) -> String {
     if !study.conclusions.is_final {
         let effect = &comparison.effect;
         return format!(
-            "{arm}: no verdict, because the run ended between two looks; so far {} is {} times that of {baseline} after {} ({} go on with it: wakewatt experiment resume).",
+            "{arm}: no verdict, because the run ended between two looks; so far {} is {} times that of {baseline} {}after {} ({} go on with it: wakewatt experiment resume).",
             primary.title,
             three_digits(effect.inverted().ratio),
+            at_any_time(comparison),
             blocks(effect.n_pairs),
             if study.run.ended.how == How::Interrupted { "interrupted;" } else { "it failed;" },
         );
@@ -203,6 +212,7 @@ fn two_digits(value: f64) -> String {
 mod tests {
     use super::*;
     use wakewatt_core::samples::experiment::{Arm, ExperimentRun};
+    use wakewatt_core::samples::study::AnyTime;
     use wakewatt_core::samples::study::{Conclusions, StudyHost};
 
     fn comparison(metric: &str, verdict: Verdict, ratio: f64, difference: f64) -> Comparison {
@@ -223,7 +233,14 @@ mod tests {
             n_pairs: 12,
             verdict,
         };
-        Comparison { effect, equivalence_p: 1.0, no_harm_p: 1.0, is_no_harm: false, detectable_ratio: Some(1.08) }
+        Comparison {
+            effect,
+            equivalence_p: 1.0,
+            no_harm_p: 1.0,
+            is_no_harm: false,
+            detectable_ratio: Some(1.08),
+            any_time: None,
+        }
     }
 
     fn said(comparisons: Vec<Comparison>, metrics: Vec<Metric>, is_final: bool) -> String {
@@ -283,6 +300,10 @@ mod tests {
             said(all[..1].to_vec(), metrics()[..1].to_vec(), true),
             "performance answers 1.8 times as fast as ondemand (99.2 % 1.6-2.1, 12 blocks); the experiment cannot say what it costs in watts, without a power meter."
         );
+        let known = AnyTime { ratio_low: 1.25, ratio_high: 2.5 };
+        let at_any_time: Vec<_> = all.iter().map(|c| Comparison { any_time: Some(known), ..c.clone() }).collect();
+        let said_so_far = said(at_any_time, metrics(), false);
+        assert!(said_so_far.contains("(0.400\u{2013}0.800, which holds at 95 % whenever a run ends)"), "{said_so_far}");
         let open = said(all, metrics(), false);
         assert!(open.contains("no verdict") && !open.contains("faster") && !open.contains("costs"), "{open}");
     }

@@ -85,7 +85,14 @@ mod tests {
             n_pairs: 8,
             verdict,
         };
-        Comparison { effect, equivalence_p: 1.0, no_harm_p: 1.0, is_no_harm: false, detectable_ratio: None }
+        Comparison {
+            effect,
+            equivalence_p: 1.0,
+            no_harm_p: 1.0,
+            is_no_harm: false,
+            detectable_ratio: None,
+            any_time: None,
+        }
     }
 
     fn said(comparisons: Vec<Comparison>) -> Verdict {

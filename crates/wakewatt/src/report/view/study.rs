@@ -137,8 +137,14 @@ mod tests {
             n_pairs: 8,
             verdict: Verdict::Higher,
         };
-        let comparison =
-            Comparison { effect, equivalence_p: 1.0, no_harm_p: 0.0, is_no_harm: true, detectable_ratio: Some(1.3) };
+        let comparison = Comparison {
+            effect,
+            equivalence_p: 1.0,
+            no_harm_p: 0.0,
+            is_no_harm: true,
+            detectable_ratio: Some(1.3),
+            any_time: None,
+        };
         let noise = AaNoise {
             metric: "m".into(),
             n_pairs: 8,
