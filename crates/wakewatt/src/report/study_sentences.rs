@@ -303,7 +303,7 @@ mod tests {
         let known = AnyTime { ratio_low: 1.25, ratio_high: 2.5 };
         let at_any_time: Vec<_> = all.iter().map(|c| Comparison { any_time: Some(known), ..c.clone() }).collect();
         let said_so_far = said(at_any_time, metrics(), false);
-        assert!(said_so_far.contains("(0.400\u{2013}0.800, which holds at 95 % whenever a run ends)"), "{said_so_far}");
+        assert!(said_so_far.contains("(0.4\u{2013}0.8, which holds at 95 % whenever a run ends)"), "{said_so_far}");
         let open = said(all, metrics(), false);
         assert!(open.contains("no verdict") && !open.contains("faster") && !open.contains("costs"), "{open}");
     }
