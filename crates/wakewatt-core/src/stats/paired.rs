@@ -106,16 +106,7 @@ fn is_usable(value: f64) -> bool {
 
 /// Median of all pairwise means, each value with itself included. 0 of nothing.
 pub fn hodges_lehmann(values: &[f64]) -> f64 {
-    median_of(&mut walsh(values))
-}
-
-/// The means of all pairs, each value with itself included.
-pub(super) fn walsh(values: &[f64]) -> Vec<f64> {
-    let mut means = Vec::with_capacity(values.len() * (values.len() + 1) / 2);
-    for (i, a) in values.iter().enumerate() {
-        means.extend(values[i..].iter().map(|b| (a + b) / 2.0));
-    }
-    means
+    median_of(&mut signed_rank::walsh(values))
 }
 
 /// The median. 0 of nothing.

@@ -37,6 +37,15 @@ impl Interval {
     }
 }
 
+/// The means of all pairs, each value with itself included.
+pub(super) fn walsh(values: &[f64]) -> Vec<f64> {
+    let mut means = Vec::with_capacity(values.len() * (values.len() + 1) / 2);
+    for (i, a) in values.iter().enumerate() {
+        means.extend(values[i..].iter().map(|b| (a + b) / 2.0));
+    }
+    means
+}
+
 /// The interval of the centre at an error rate of 0.05 or whatever part of it may be used. Everything, with no confidence,
 /// below two values.
 pub fn interval(values: &[f64], level: f64) -> Interval {
@@ -44,7 +53,7 @@ pub fn interval(values: &[f64], level: f64) -> Interval {
     if n < 2 {
         return Interval { low: f64::NEG_INFINITY, high: f64::INFINITY, confidence: 0.0 };
     }
-    let mut means = super::paired::walsh(values);
+    let mut means = walsh(values);
     let tail = Tail::of(n);
     // The last rank whose tail may be cut off, and at least the first.
     let (mut cut, mut beyond) = (0, means.len() / 2);
