@@ -25,7 +25,11 @@ impl Rule for PcieAspm {
             .iter()
             .filter(|i| i.is_physical)
             .map(|i| (format!("/sys/class/net/{}/device/link", i.name), &i.pcie)))
-        .chain(facts.storage.nvme.iter().map(|n| (format!("/sys/class/nvme/{}/device/link", n.name), &n.pcie)));
+        .chain(facts.storage.nvme.iter().map(|n| (format!("/sys/class/nvme/{}/device/link", n.name), &n.pcie)))
+        .chain(
+            (facts.storage.links.iter().filter(|l| l.may_serve_requests()))
+                .map(|l| (format!("/sys/bus/pci/devices/{}/link", l.address), &l.link)),
+        );
         let known: Vec<_> = links.filter_map(|(path, link)| Some((path, link.states_on()?))).collect();
         let asleep: Vec<_> = known.iter().filter(|(_, on)| !on.is_empty()).collect();
         let policy = facts.storage.aspm_policy.get();

@@ -17,8 +17,10 @@ const ADJACENT: &str = "L2 adjacent line";
 const DCU: &str = "L1 streamer";
 const BY_ADDRESS: &str = "L1 by instruction address";
 
-/// Prefetchers by bit, for models of family 6.
-const MODELS: &[(&[u64], &[(u32, &str)])] = &[
+/// Models of family 6, and the bit and the prefetcher behind each.
+type Bits = (&'static [u64], &'static [(u32, &'static str)]);
+
+const MODELS: &[Bits] = &[
     (&[0x57, 0x85], &[(0, DCU), (1, L2)]),
     (&[0x5f, 0x86, 0xaf, 0xb6], &[(0, L2), (2, DCU)]),
     (
