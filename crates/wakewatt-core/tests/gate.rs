@@ -86,7 +86,7 @@ fn play(looks: &Looks, noise: Noise, effect: f64, seed: u64) -> (usize, bool, bo
         if let Decision::Stop(why) = looks.decide(d.len(), &d) {
             let interval = signed_rank::interval(&d, looks.judge(d.len()).level);
             let is_missed = !(interval.low..=interval.high).contains(&effect);
-            let look = looks.all().iter().position(|l| l.n_rounds == d.len()).unwrap();
+            let look = looks.all().iter().filter(|l| l.n_rounds < d.len()).count();
             return (look, why == StopReason::EffectProven, is_missed);
         }
     }

@@ -31,7 +31,7 @@ pub struct AddressedLink {
     pub address: String,
     /// PCI class code: 0x02 in its highest byte is a network card, 0x0108 in the two highest an NVMe disk.
     pub class: Fact<u64>,
-    /// Its link.
+    /// Power management of the link: which states it may use, and the width and speed it runs at.
     pub link: PcieLink,
 }
 
