@@ -1,54 +1,11 @@
-//! Pings as text: the table of `measure network --icmp` with the one sentence under it, and that of `respond --icmp`.
+//! Pings as text: the one sentence of `measure network --icmp`, and what `respond --icmp` saw.
 
+use crate::view::table::Table;
 use std::fmt::Write as _;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Label;
-use wakewatt_core::samples::icmp::{HiddenExit, IcmpAnswers, IcmpPart, IcmpSample, Payer, Stretch};
+use wakewatt_core::samples::icmp::{HiddenExit, IcmpAnswers, IcmpPart, Payer, Stretch};
 use wakewatt_core::units::show_ns;
-
-/// One sample, for people.
-pub(crate) fn text(out: &mut String, sample: &IcmpSample) {
-    let IcmpSample { peer, requester_cpu, gap_ns, .. } = sample;
-    let _ = writeln!(
-        out,
-        "Ping to {peer} from CPU {requester_cpu}, one each {}, measured ({} socket)\n",
-        show_ns(*gap_ns),
-        sample.socket
-    );
-    heading(out);
-    line(out, "round trip", &sample.round_trip, None, "");
-    let is_split = sample.parts.iter().any(|p| p.time.n > 0);
-    if is_split {
-        sample.parts.iter().for_each(|p| part_lines(out, p));
-    } else if let Some(requester) = &sample.requester {
-        line(out, "requester: arrival to answer", requester, None, "by the kernel's receive stamps");
-    }
-    hidden_lines(out, &sample.hidden);
-    for (n, what) in [
-        (sample.n_lost, "were not answered"),
-        (sample.n_late_replies, "were answered after the time-out"),
-        (sample.n_unsplit, "could not be divided: a stamp is missing"),
-    ] {
-        if n > 0 {
-            let _ = writeln!(out, "  {n} of {} requests {what}", sample.n_sent);
-        }
-    }
-    if let Some(why) = &sample.ended_early {
-        let _ = writeln!(out, "  ended early {why}");
-    }
-    match (&sample.payer, sample.parts.iter().find_map(|p| p.remark.as_deref())) {
-        (Some(payer), _) => drop(writeln!(out, "\n{}", who_pays(payer, sample.is_peer_local))),
-        (None, why) if !is_split => drop(writeln!(out, "\nNot divided: {}", why.unwrap_or("too few replies"))),
-        _ => {}
-    }
-    if is_split && !sample.is_peer_local {
-        let _ = writeln!(
-            out,
-            "The responder's half is inside the wire: run `wakewatt respond --icmp --for 30s` there meanwhile, and take its \
-             parts off."
-        );
-    }
-}
 
 /// The one sentence.
 pub(crate) fn who_pays(payer: &Payer, is_peer_local: bool) -> String {
@@ -66,7 +23,7 @@ pub(crate) fn who_pays(payer: &Payer, is_peer_local: bool) -> String {
 }
 
 /// What was answered here.
-pub(crate) fn answers_text(answers: &IcmpAnswers) -> String {
+pub(crate) fn answers_text(answers: &IcmpAnswers, width: usize) -> String {
     let mut out = String::new();
     let seconds = answers.window.length_ns() as f64 / 1e9;
     let _ = writeln!(out, "{} pings answered in {seconds:.1} s, measured on this host\n", answers.n_answered);
@@ -75,8 +32,14 @@ pub(crate) fn answers_text(answers: &IcmpAnswers) -> String {
         out.push_str("  wakewatt measure network --icmp --peer THIS-HOST\n");
         return out;
     }
-    heading(&mut out);
-    answers.parts.iter().for_each(|p| part_lines(&mut out, p));
+    let heads = ["", "p50", "p99", "share", "n"].map(String::from);
+    let rows: Vec<Vec<String>> = answers.parts.iter().flat_map(rows).collect();
+    out += &Table { heads: &heads, rows: &rows, n_text_columns: 1 }.text(width);
+    for part in &answers.parts {
+        if let Some(remark) = &part.remark {
+            let _ = writeln!(out, "  {}: {remark}", part.stretch.words());
+        }
+    }
     hidden_lines(&mut out, &answers.hidden);
     if let Some(n) = answers.n_missed.filter(|n| *n > 0) {
         let _ = writeln!(out, "  {n} events were not seen (a program was already running on that CPU)");
@@ -90,28 +53,22 @@ pub(crate) fn answers_text(answers: &IcmpAnswers) -> String {
     out
 }
 
-fn heading(out: &mut String) {
-    let _ = writeln!(out, "{:<34} {:>8} {:>8} {:>6} {:>7}", "", "p50", "p99", "share", "n");
-}
-
-fn line(out: &mut String, name: &str, time: &Distribution, share: Option<f64>, more: &str) {
+/// A row per stretch, and one per CPU and idle state that it was woken from.
+fn rows(part: &IcmpPart) -> Vec<Vec<String>> {
     let at = |ns: Option<u64>| ns.map_or("-".into(), show_ns);
-    let share = share.map_or(String::new(), |s| format!("{:.0} %", s * 100.0));
-    let row = format!("{name:<34} {:>8} {:>8} {share:>6} {:>7}  {more}", at(time.p50_ns()), at(time.p99_ns()), time.n);
-    let _ = writeln!(out, "{}", row.trim_end());
-}
-
-fn part_lines(out: &mut String, part: &IcmpPart) {
-    let remark = part.remark.as_deref().unwrap_or_default();
+    let row = |name: String, time: &Distribution, share: Option<f64>| {
+        let share = share.map_or("-".into(), |s| format!("{:.0} %", s * 100.0));
+        vec![name, at(time.p50_ns()), at(time.p99_ns()), share, time.n.to_string()]
+    };
     if part.label == Label::Unavailable {
-        let _ = writeln!(out, "{:<34} unavailable: {remark}", part.stretch.words());
-        return;
+        return vec![vec![part.stretch.words().into(), "unavailable".into()]];
     }
-    line(out, part.stretch.words(), &part.time, part.share_ratio, remark);
-    for cell in &part.by_state {
+    let mut all = vec![row(part.stretch.words().into(), &part.time, part.share_ratio)];
+    all.extend(part.by_state.iter().map(|cell| {
         let from = cell.state.as_deref().map_or("awake".into(), |s| format!("from {s}"));
-        line(out, &format!("    CPU {} {from}", cell.cpu), &cell.time, None, "");
-    }
+        row(format!("  CPU {} {from}", cell.cpu), &cell.time, None)
+    }));
+    all
 }
 
 fn hidden_lines(out: &mut String, hidden: &[HiddenExit]) {

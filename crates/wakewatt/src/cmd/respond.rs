@@ -55,7 +55,7 @@ fn pings(is_json: bool, interrupt: &Interrupt) -> Result<Code> {
     if is_json {
         output::print(&output::json("respond", &answers)?)?;
     } else {
-        output::print(&answers_text(&answers))?;
+        output::print(&answers_text(&answers, output::width()))?;
     }
     Ok(Code::Fine)
 }

@@ -25,6 +25,7 @@ pub mod busy;
 pub(crate) mod study_sentences;
 mod table;
 mod template;
+pub mod terminal;
 pub mod text;
 pub mod trace;
 pub mod verdict;

@@ -15,6 +15,14 @@ pub(super) struct Table {
     pub(super) n_text_columns: usize,
 }
 
+impl Table {
+    /// Laid out for a terminal, without its caption.
+    pub(super) fn in_terminal(&self, width: usize) -> String {
+        let Table { heads, rows, n_text_columns, .. } = self;
+        crate::view::table::Table { heads, rows, n_text_columns: *n_text_columns }.text(width)
+    }
+}
+
 /// The heads of a table.
 pub(super) fn heads(words: &[&str]) -> Vec<String> {
     words.iter().map(ToString::to_string).collect()

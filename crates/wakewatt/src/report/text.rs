@@ -60,17 +60,17 @@ pub fn render(report: &Report, style: Style) -> String {
     if let Some(how) = r.how_to_apply {
         out.wrap("", "\n", "", how);
     }
-    let said: Vec<_> = r.sections.iter().filter(|s| !s.lines.is_empty()).collect();
-    if !said.is_empty() {
+    let said: Vec<_> = r.sections.iter().map(|s| (s, s.lines.iter().chain(&s.in_short).collect::<Vec<_>>())).collect();
+    if said.iter().any(|(_, lines)| !lines.is_empty()) {
         out.wrap(BOLD, "\n", "", "Measured:");
     }
-    for s in said {
+    for (s, lines) in said.into_iter().filter(|(_, lines)| !lines.is_empty()) {
         out.wrap("", "  ", "  ", &s.title);
-        for line in s.lines.iter().take(N_LINES) {
+        for line in lines.iter().take(N_LINES) {
             out.wrap("", "    - ", "      ", line);
         }
-        if s.lines.len() > N_LINES {
-            out.wrap(DIM, "    - ", "      ", &format!("and {} more, in the report", s.lines.len() - N_LINES));
+        if lines.len() > N_LINES {
+            out.wrap(DIM, "    - ", "      ", &format!("and {} more, in the report", lines.len() - N_LINES));
         }
     }
     // A question whose files this machine does not have, or that has no next step, is counted and not printed.

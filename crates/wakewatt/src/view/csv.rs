@@ -1,5 +1,4 @@
-//! Comma-separated values (RFC 4180) as tables of a run, of charts and of comparisons are written; the stream of `watch` has a fixed
-//! head and numbers only, and writes itself.
+//! Comma-separated values (RFC 4180) as every table is written: of a run, of charts, of comparisons, and the rows of `watch`.
 //!
 //! A spreadsheet runs a field that begins like a formula, and names of devices, processes and hosts are foreign text: such a
 //! field gets an apostrophe in front. Numbers stay numbers, whatever sign they begin with.

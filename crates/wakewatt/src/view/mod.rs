@@ -5,6 +5,7 @@
 
 pub mod csv;
 mod pivot;
+pub mod table;
 pub mod wrap;
 
 use std::fmt::Write as _;

@@ -89,7 +89,9 @@ fn the_table_reads_well() {
     let cpu = cpu();
     let said = run(&steps("50/s,idle", "200ms", &["--cpus", &cpu, "--work", "2"]));
     assert_eq!(said.code, Some(0), "{}", said.err);
-    for word in ["Graduated load, measured", "50/s", "active idle", "no score", "--work 2 repeats it", "note: "] {
+    for word in
+        ["Graduated load, measured", "50/s", "active idle", "no score", "--work 2 repeats it", "Every level: measured"]
+    {
         assert!(said.out.contains(word), "{word:?} is missing: {}", said.out);
     }
 }

@@ -15,7 +15,7 @@ use crate::cli::load::{Load, LoadArgs};
 use crate::exit::{Code, End, Failure};
 #[cfg(not(feature = "shop"))]
 use crate::features::Feature;
-use crate::output;
+use crate::output::{self, Colour};
 use crate::saved::Saving;
 use anyhow::Result;
 use serde::Serialize;
@@ -71,7 +71,7 @@ fn publish(run: LoadRun, is_json: bool, saving: Option<&Saving>) -> Result<Code>
     let loaded = Loaded { overall: run.overall(), run };
     let shown = match is_json {
         true => output::json("load", &loaded).and_then(|text| output::print(&text)),
-        false => output::print(&text::text(&loaded)),
+        false => output::print(&text::text(&loaded, output::width(), Colour::Auto.is_on())),
     };
     let own = output::settled(shown, Code::Fine);
     let evidence = Evidence::of(Samples { load: vec![loaded.run], ..Samples::default() });

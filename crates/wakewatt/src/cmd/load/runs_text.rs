@@ -1,46 +1,24 @@
-//! Runs of a command as text: a line per run, and the median of what they achieved.
+//! Runs of a command in words: how many, and the median of what they achieved.
 
-use super::words::{rate, watts};
-use std::fmt::Write as _;
+use super::words::rate;
 use wakewatt_core::samples::load::{Level, LoadRun};
-use wakewatt_core::units::show_ns;
 
-/// The table.
-pub(super) fn table(out: &mut String, run: &LoadRun) {
+/// What ran how often.
+pub(super) fn head(run: &LoadRun) -> Vec<String> {
     let n = run.levels.len();
-    let _ = writeln!(out, "Load, measured: {n} {} of {:?}\n", if n == 1 { "run" } else { "runs" }, run.title);
-    let _ = writeln!(
-        out,
-        "{:>5} {:>10} {:>10} {:>10} {:>5} {:>16} {:>10} {:>10}",
-        "run", "wall", "CPU", "kernel", "busy", "watts", "figure", "per W"
-    );
-    for (nth, level) in run.levels.iter().enumerate() {
-        let _ = writeln!(
-            out,
-            "{:>5} {:>10} {:>10} {:>10} {:>5} {:>16} {:>10} {:>10}",
-            nth + 1,
-            show_ns(level.window.length_ns()),
-            show_ns(level.cpu_ns),
-            show_ns(level.system_ns),
-            level.busy_ratio().map_or("-".into(), |r| format!("{:.0} %", r * 100.0)),
-            watts(level),
-            rate(level.achieved()),
-            level.per_joule().map_or("-".into(), rate)
-        );
-        level.disturbances.iter().for_each(|what| _ = writeln!(out, "{:>5} {what}", ""));
-    }
+    vec![format!("Load, measured: {n} {} of {:?}", if n == 1 { "run" } else { "runs" }, run.title)]
+}
+
+/// What they achieved in the middle.
+pub(super) fn end(run: &LoadRun) -> Vec<String> {
+    let n = run.levels.len();
     let mut figures: Vec<f64> = run.levels.iter().map(Level::achieved).collect();
     figures.sort_by(f64::total_cmp);
-    if let (Some(first), Some(middle), Some(last)) = (figures.first(), middle(&figures), figures.last()) {
-        let watts = if run.levels.iter().any(|l| l.mean_uw().is_some()) { "" } else { "; watts are unmeasured" };
-        let _ = writeln!(
-            out,
-            "\nFigure: median {} (from {} to {}, n = {n}){watts}.\n",
-            rate(middle),
-            rate(*first),
-            rate(*last)
-        );
-    }
+    let (Some(first), Some(middle), Some(last)) = (figures.first(), middle(&figures), figures.last()) else {
+        return Vec::new();
+    };
+    let watts = if run.levels.iter().any(|l| l.mean_uw().is_some()) { "" } else { "; watts are unmeasured" };
+    vec![format!("Figure: median {} (from {} to {}, n = {n}){watts}.", rate(middle), rate(*first), rate(*last))]
 }
 
 fn middle(sorted: &[f64]) -> Option<f64> {

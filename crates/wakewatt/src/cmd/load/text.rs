@@ -1,34 +1,37 @@
-//! A load as text: a line per level, what is wrong with it below, then sums and one plain sentence.
+//! A load as text: what was asked, the sections of the page, then one plain sentence.
 
 use super::score::sentence;
-use super::words::{no_interval, rate, watts};
+use super::words::{no_interval, rate};
 use super::{Loaded, runs_text};
+use crate::report::terminal;
+use crate::view::wrap::wrap;
 use std::fmt::Write as _;
-use wakewatt_core::samples::load::{Ask, Kind, Length, Level, LoadRun, Overall};
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::Samples;
+use wakewatt_core::samples::load::{Kind, Length, LoadRun, Overall};
 use wakewatt_core::units::show_ns;
 use wakewatt_lab::load::calibrate;
 
-/// The whole.
-pub(super) fn text(loaded: &Loaded) -> String {
-    let mut out = String::new();
+/// The whole: what it was, the sections of the page, what it came to.
+pub(super) fn text(loaded: &Loaded, width: usize, is_coloured: bool) -> String {
     let run = &loaded.run;
-    match run.kind {
-        Kind::Command => runs_text::table(&mut out, run),
-        _ => steps(&mut out, run, loaded.overall.as_ref()),
+    let (head, end) = match run.kind {
+        Kind::Command => (runs_text::head(run), runs_text::end(run)),
+        _ => (head(run), end(run, loaded.overall.as_ref())),
+    };
+    let evidence = Evidence::of(Samples { load: vec![run.clone()], ..Samples::default() });
+    let mut out = String::new();
+    for line in head {
+        let _ = writeln!(out, "{}", wrap("", "", &line, width));
     }
-    for (name, value) in &run.settings {
-        let _ = writeln!(out, "{name}: {}", value.escape_debug());
-    }
-    if let Some(why) = no_interval(run) {
-        let _ = writeln!(out, "note: {why}");
-    }
-    for remark in &run.remarks {
-        let _ = writeln!(out, "note: {remark}");
+    let _ = writeln!(out, "\n{}", terminal::samples(&evidence, width, is_coloured));
+    for line in end.into_iter().chain(no_interval(run)) {
+        let _ = writeln!(out, "{}", wrap("", "", &line, width));
     }
     out
 }
 
-fn steps(out: &mut String, run: &LoadRun, overall: Option<&Overall>) {
+fn head(run: &LoadRun) -> Vec<String> {
     let n_cpus: usize = run.workers.iter().map(|w| w.cpus.len()).sum();
     let length = match run.length {
         Length::Quick => "quick: too short for figures to be quoted",
@@ -38,29 +41,18 @@ fn steps(out: &mut String, run: &LoadRun, overall: Option<&Overall>) {
     };
     let recorded =
         run.levels.first().map_or(String::new(), |l| format!(", {} recorded per level", show_ns(l.phases_ns[2])));
-    let _ = writeln!(out, "Graduated load, measured: {} on {n_cpus} CPUs{recorded} ({length})", run.title);
-    if let Some(capacity) = run.capacity_per_s {
+    let what = format!("Graduated load, measured: {} on {n_cpus} CPUs{recorded} ({length})", run.title);
+    let calibrated = run.capacity_per_s.map(|capacity| {
         let rates: Vec<f64> = run.calibration.iter().map(|c| c.per_s).collect();
         let apart =
             calibrate::difference(&rates).map_or(String::new(), |d| format!(", which differ by {:.1} %", d * 100.0));
         let n = rates.len();
-        let _ = writeln!(
-            out,
-            "100 % is {} per second: the mean of the last two of {n} calibrations{apart}",
-            rate(capacity)
-        );
-    }
-    let _ = writeln!(
-        out,
-        "\n{:>11} {:>9} {:>9} {:>8} {:>8} {:>8} {:>5} {:>6} {:>16} {:>8}  {:<14}",
-        "level", "target/s", "done/s", "p50", "p99", "p99.9", "busy", "kernel", "watts", "per W", "asleep in"
-    );
-    for level in &run.levels {
-        let _ = writeln!(out, "{}", line(level).trim_end());
-        level.broken_rules.iter().for_each(|why| _ = writeln!(out, "{:>11} INVALID: {why}", ""));
-        level.disturbances.iter().for_each(|what| _ = writeln!(out, "{:>11} {what}", ""));
-    }
-    let _ = writeln!(out, "\n{}", sentence(run, overall));
+        format!("100 % is {} per second: the mean of the last two of {n} calibrations{apart}", rate(capacity))
+    });
+    std::iter::once(what).chain(calibrated).collect()
+}
+
+fn end(run: &LoadRun, overall: Option<&Overall>) -> Vec<String> {
     let ops = run
         .work_units
         .map_or(String::new(), |n| format!("A transaction is {n} units of work (--work {n} repeats it). "));
@@ -68,48 +60,8 @@ fn steps(out: &mut String, run: &LoadRun, overall: Option<&Overall>) {
         let percent = own_ns / service_ns.max(1) as f64 * 100.0;
         format!("The generator itself took {} of CPU time per transaction ({percent:.1} %). ", show(own_ns))
     });
-    let _ = writeln!(out, "{ops}{service}Seed {}. Latency counts from the planned start.\n", run.seed);
-}
-
-fn line(level: &Level) -> String {
-    let at =
-        |q: f64| level.latency.as_ref().and_then(|l| l.quantile(q)).map_or("-".to_string(), |v| show_ns(v.value_ns));
-    let percent = |ratio: Option<f64>| ratio.map_or("-".to_string(), |r| format!("{:.0} %", r * 100.0));
-    let kernel = || {
-        let n = level.cpus.len();
-        (n > 0).then(|| level.cpus.iter().map(|c| c.system_ratio).sum::<f64>() / n as f64)
-    };
-    let is_idle = level.ask == Ask::Idle;
-    format!(
-        "{:>11} {:>9} {:>9} {:>8} {:>8} {:>8} {:>5} {:>6} {:>16} {:>8}  {:<14}",
-        level.ask.to_string(),
-        level.target_per_s.map_or("-".into(), rate),
-        if is_idle { "-".into() } else { rate(level.per_s) },
-        at(0.5),
-        at(0.99),
-        at(0.999),
-        percent(level.busy_ratio()),
-        percent(kernel()),
-        watts(level),
-        level.per_joule().filter(|_| !is_idle).map_or("-".into(), rate),
-        asleep(level)
-    )
-}
-
-/// The idle state that held the CPUs longest, and its share of their time.
-fn asleep(level: &Level) -> String {
-    let mut states: Vec<(&str, u64)> = Vec::new();
-    for state in level.idle.iter().flat_map(|cpu| &cpu.states) {
-        match states.iter_mut().find(|(name, _)| *name == state.name) {
-            Some((_, ns)) => *ns = ns.saturating_add(state.time_ns),
-            None => states.push((&state.name, state.time_ns)),
-        }
-    }
-    let all_ns = level.window.length_ns().saturating_mul(level.idle.len() as u64);
-    let longest = states.into_iter().max_by_key(|(_, ns)| *ns).filter(|(_, ns)| *ns > 0 && all_ns > 0);
-    longest.map_or(String::new(), |(name, ns)| {
-        format!("{} {:.0} %", name.escape_debug(), (ns as f64 / all_ns as f64 * 100.0).min(100.0))
-    })
+    let how = format!("{ops}{service}Seed {}. Latency counts from the planned start.", run.seed);
+    vec![sentence(run, overall), how]
 }
 
 fn show(ns: f64) -> String {
@@ -121,6 +73,7 @@ fn show(ns: f64) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+    use wakewatt_core::samples::load::{Ask, Level};
 
     /// A level of ten seconds with a meter that says so many watts.
     fn level(ask: Ask, per_s: f64, watts: Option<u64>) -> Level {
@@ -142,8 +95,13 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
+    /// Wide, and in one line: where a sentence breaks is not its meaning.
+    fn in_a_line(text: &str) -> String {
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     fn shown(run: LoadRun) -> String {
-        text(&Loaded { overall: run.overall(), run })
+        text(&Loaded { overall: run.overall(), run }, 140, false)
     }
 
     #[test]
@@ -157,18 +115,22 @@ mod tests {
         };
         let run = LoadRun { levels: levels([Some(200), Some(150), Some(100)]), ..LoadRun::default() };
         let said = shown(run.clone());
-        assert!(said.contains("Partial score 6000/s (sum over 2 load levels; a score has"), "{said}");
-        assert!(said.contains("active idle) at 450W (sum of all levels): 13.3 per"), "{said}");
-        assert!(said.contains("active idle draws 50 % of full load, energy proportionality 0.50."), "{said}");
-        assert!(said.contains("C6 40 %") && said.contains("50 %   10 %"), "{said}");
+        assert!(in_a_line(&said).contains("Partial score 6000/s (sum over 2 load levels; a score has"), "{said}");
+        assert!(in_a_line(&said).contains("active idle) at 450W (sum of all levels): 13.3 per"), "{said}");
+        assert!(
+            in_a_line(&said).contains("active idle draws 50 % of full load, energy proportionality 0.50."),
+            "{said}"
+        );
+        assert!(said.contains("C6 40 %") && said.contains("asleep"), "{said}");
+        assert!(said.lines().any(|l| l.contains("50 %") && l.contains("10 %")), "busy, and of it the kernel: {said}");
         let mut run = LoadRun { levels: levels([Some(200), None, Some(100)]), ..run };
         run.levels[1].broken_rules.push("the meter was silent".into());
         let said = shown(run);
         assert!(
-            said.contains("watts are unmeasured, so there is no score per watt. 1 of 3 levels are invalid"),
+            in_a_line(&said).contains("watts are unmeasured, so there is no score per watt. 1 of 3 levels are invalid"),
             "{said}"
         );
-        assert!(said.contains("INVALID: the meter was silent"), "{said}");
+        assert!(said.contains("because") && said.contains("the meter was silent"), "{said}");
     }
 
     #[test]

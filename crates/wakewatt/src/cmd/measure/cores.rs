@@ -2,14 +2,14 @@
 
 use super::Measured;
 use crate::cli::CoresArgs;
+use crate::view::wrap::wrap;
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use wakewatt_core::samples::Scheduling;
 use wakewatt_core::samples::cores::{CoresSample, Neighbourhood};
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::middle::median;
-use wakewatt_core::units::{Cpu, three_digits};
+use wakewatt_core::units::Cpu;
 use wakewatt_lab::context::Lab;
 use wakewatt_lab::survey::{self, CoresPlan, Found, neighbourhood};
 
@@ -25,41 +25,17 @@ pub(super) fn run(args: &CoresArgs, lab: Lab<'_>) -> Result<Measured> {
     Ok(Measured { cores, not_done, ..Measured::default() })
 }
 
-/// For people.
-pub(super) fn text(out: &mut String, sample: &CoresSample, src: &dyn Source) {
-    let _ = writeln!(
-        out,
-        "One cache line handed from CPU to CPU, ns one way (medians of {} batches of {} hand-overs)\n",
+/// The heat map in characters; the page's section, below it, has the medians by nearness.
+pub(super) fn text(out: &mut String, sample: &CoresSample, src: &dyn Source, width: usize) {
+    let said = format!(
+        "One cache line handed from CPU to CPU, ns one way (medians of {} batches of {} hand-overs). The row leads, and the \
+         line lies on its memory node.",
         sample.pairs.first().map_or(0, |p| p.n_batches),
         sample.hand_overs_per_batch
     );
+    let _ = writeln!(out, "{}\n", wrap("", "", &said, width));
     matrix(out, sample, &neighbourhood(src, &sample.cpus));
-    let _ = writeln!(out, "\n{:<24} {:>8} {:>8} {:>8} {:>14}", "", "median", "fastest", "slowest", "pairs");
-    for class in &sample.by_nearness {
-        let pairs = match class.n_pairs < class.n_pairs_all {
-            true => format!("{} of {}", class.n_pairs, class.n_pairs_all),
-            false => class.n_pairs.to_string(),
-        };
-        let [median, least, most] =
-            [class.median_ns, class.least_ns, class.most_ns].map(|ns| format!("{}ns", three_digits(ns)));
-        let _ = writeln!(out, "{:<24} {median:>8} {least:>8} {most:>8} {pairs:>14}", class.nearness.words());
-    }
-    if let [only] | [only, _] = &sample.pairs[..] {
-        for pair in std::iter::once(only).chain(sample.pairs.get(1)) {
-            let range = format!("[{}, {}]", three_digits(pair.low_ns), three_digits(pair.high_ns));
-            let (median, best) = (three_digits(pair.median_ns), three_digits(pair.best_ns));
-            let _ =
-                writeln!(out, "CPU {} leads {}: median {median}ns {range}, best {best}ns", pair.from_cpu, pair.to_cpu);
-        }
-    }
-    let _ = match &sample.scheduling {
-        Scheduling::Fifo(priority) => {
-            writeln!(out, "\nThreads pinned, SCHED_FIFO {priority}; row leads, and the line lies on its memory node.")
-        }
-        Scheduling::Other(why) => {
-            writeln!(out, "\nThreads pinned, SCHED_OTHER ({why}); row leads, and the line lies on its memory node.")
-        }
-    };
+    out.push('\n');
 }
 
 /// Rows lead, columns follow; a cell's shade is its place between the fastest and the slowest.
@@ -122,8 +98,8 @@ fn shade(ns: f64, fastest: f64, slowest: f64) -> char {
 mod tests {
     use super::*;
     use wakewatt_core::cpuset::CpuSet;
-    use wakewatt_core::samples::Window;
     use wakewatt_core::samples::cores::{HandOver, Nearness};
+    use wakewatt_core::samples::{Scheduling, Window};
     use wakewatt_core::source::Tree;
 
     fn sample(n: u32) -> CoresSample {
@@ -157,10 +133,8 @@ mod tests {
         let rows: Vec<&str> = out.lines().collect();
         assert_eq!(rows[1].split_whitespace().collect::<Vec<_>>(), ["0", "-", "50", "150#", "150#"]);
         assert!(rows[5].starts_with("shade: blank 50ns"), "{out}");
-        let text = format!("{:?}", sample(2).pairs.len());
-        assert_eq!(text, "2");
         let mut out = String::new();
-        super::text(&mut out, &sample(2), &Tree::default());
-        assert!(out.contains("CPU 1 leads 0: median 50ns [50, 51], best 50ns"), "{out}");
+        super::text(&mut out, &sample(2), &Tree::default(), 140);
+        assert!(out.contains("(medians of 100 batches of 999 hand-overs)"), "{out}");
     }
 }

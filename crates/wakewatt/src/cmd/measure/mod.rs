@@ -1,14 +1,12 @@
 //! `wakewatt measure`: one thing, with its uncertainty. Each has a file from arguments to a plan; what runs it is the lab's
 //! `survey`.
 
-mod columns;
 mod cores;
 mod disk;
 mod disk_text;
 mod frequency;
 pub mod idle;
 mod memory;
-mod memory_text;
 mod network;
 mod power;
 mod power_text;
@@ -20,7 +18,7 @@ pub use memory::worker as memory_worker;
 use crate::cli::{Measure, MeasureArgs};
 use crate::exit::{Code, End};
 use crate::interrupt::Interrupt;
-use crate::output;
+use crate::output::{self, Colour};
 use crate::progress::Progress;
 use crate::saved;
 use anyhow::Result;
@@ -93,7 +91,7 @@ pub fn run(args: &MeasureArgs) -> Result<End> {
     };
     let shown = match is_json {
         true => output::json("measure", &measured).and_then(|text| output::print(&text)),
-        false => output::print(&text::text(&measured, &src)),
+        false => output::print(&text::text(&measured, &src, output::width(), Colour::Auto.is_on())),
     };
     let own = output::settled(shown, code(&measured, interrupt.is_set()));
     let own = saving.map_or(own, |saving| saving.finish_with(&measured.evidence(), own));

@@ -6,29 +6,46 @@
 
 use super::cells::{clean, number};
 use super::latency;
-use std::fmt::Write as _;
+use crate::view::csv::{Ends, text};
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_core::watch::document::StateRate;
 use wakewatt_core::watch::{Rates, Reading};
 
+/// What every machine has.
+const COLUMNS: [&str; 15] = [
+    "time",
+    "window_s",
+    "what",
+    "package",
+    "node",
+    "online",
+    "busy_percent",
+    "steal_percent",
+    "asleep_percent",
+    "freq_mhz",
+    "wakeups_per_s",
+    "watts",
+    "temperature_c",
+    "throttles_per_s",
+    "limit_us",
+];
+
 /// Column names; the states are the machine's.
 pub fn header(rates: &Rates, is_traced: bool) -> String {
-    let mut out = String::from(
-        "time,window_s,what,package,node,online,busy_percent,steal_percent,asleep_percent,freq_mhz,wakeups_per_s,watts,temperature_c,throttles_per_s,limit_us",
-    );
-    for state in &rates.states {
-        let name = clean(&state.name);
-        let _ = write!(out, ",{name}_percent,{name}_wakeups_per_s,{name}_above_per_s,{name}_below_per_s");
+    let mut out: Vec<String> = COLUMNS.map(String::from).to_vec();
+    for name in rates.states.iter().map(|s| clean(&s.name)) {
+        out.extend(["percent", "wakeups_per_s", "above_per_s", "below_per_s"].map(|what| format!("{name}_{what}")));
     }
     if is_traced {
-        latency::header(&mut out, rates);
+        out.extend(latency::header(rates));
     }
-    out + ",unavailable\n"
+    out.push("unavailable".into());
+    text(Ends::Unix, [&out])
 }
 
 /// The rows of an interval.
 pub fn rows(rates: &Rates, is_traced: bool) -> String {
-    let mut out = String::new();
+    let mut out = Vec::new();
     let m = &rates.machine;
     let total = Line {
         what: TOTAL.into(),
@@ -48,7 +65,7 @@ pub fn rows(rates: &Rates, is_traced: bool) -> String {
         limit: m.global_limit,
         states: &m.summary.idle,
     };
-    write(&mut out, rates, &total, is_traced);
+    out.push(cells(rates, &total, is_traced));
     for cpu in &rates.cpus {
         let gone = Reading::default();
         let line = Line {
@@ -70,9 +87,9 @@ pub fn rows(rates: &Rates, is_traced: bool) -> String {
             limit: cpu.limit,
             states: &cpu.states,
         };
-        write(&mut out, rates, &line, is_traced);
+        out.push(cells(rates, &line, is_traced));
     }
-    out
+    text(Ends::Unix, &out)
 }
 
 /// The machine's row.
@@ -92,33 +109,24 @@ fn percent(ratio: Reading<f64>) -> Reading<f64> {
     ratio.map(|r| r * 100.0)
 }
 
-fn write(out: &mut String, rates: &Rates, line: &Line, is_traced: bool) {
+fn cells(rates: &Rates, line: &Line, is_traced: bool) -> Vec<String> {
     let id = |n: Option<u32>| n.map_or(String::new(), |n| n.to_string());
-    let _ = write!(
-        out,
-        "{},{},{},{},{},{}",
+    let mut out = vec![
         number(rates.wall_at_ns as f64 / 1e9),
         number(rates.window.length_ns() as f64 / 1e9),
-        line.what,
+        line.what.clone(),
         id(line.package),
         id(line.node),
-        u8::from(line.is_online)
-    );
+        u8::from(line.is_online).to_string(),
+    ];
     let mut missing: Vec<String> = Vec::new();
     for (name, reading) in &line.numbers {
-        match reading {
-            Reading::Known(value) => {
-                let _ = write!(out, ",{}", number(*value));
-            }
-            Reading::Missing(why) => {
-                out.push(',');
-                if !name.is_empty() {
-                    missing.push(format!("{name}:{}", why.word()));
-                }
-            }
+        out.push(reading.get().map_or(String::new(), number));
+        if let (Some(why), false) = (reading.why(), name.is_empty()) {
+            missing.push(format!("{name}:{}", why.word()));
         }
     }
-    let limit = match line.limit {
+    out.push(match line.limit {
         Reading::Known(LatencyLimit::None) => "none".to_string(),
         Reading::Known(LatencyLimit::Poll) => "poll".to_string(),
         Reading::Known(LatencyLimit::AtMostNs(ns)) => number(ns as f64 / 1e3),
@@ -126,8 +134,7 @@ fn write(out: &mut String, rates: &Rates, line: &Line, is_traced: bool) {
             missing.push(format!("limit:{}", why.word()));
             String::new()
         }
-    };
-    let _ = write!(out, ",{limit}");
+    });
     for info in &rates.states {
         let state = line.states.iter().find(|s| s.index == info.index);
         let parts: [Option<Reading<f64>>; 4] = [
@@ -136,18 +143,17 @@ fn write(out: &mut String, rates: &Rates, line: &Line, is_traced: bool) {
             state.map(|s| s.above_per_s),
             state.map(|s| s.below_per_s),
         ];
-        for part in parts {
-            let _ = write!(out, ",{}", part.and_then(|p| p.get()).map_or(String::new(), number));
-        }
+        out.extend(parts.map(|part| part.and_then(|p| p.get()).map_or(String::new(), number)));
         if let Some(why) = state.and_then(|s| s.share_ratio.why()) {
             missing.push(format!("{}:{}", clean(&info.name), why.word()));
         }
     }
     if is_traced {
         // Only the machine belongs to no CPU.
-        latency::cells(out, rates, line.what == TOTAL, &mut missing);
+        out.extend(latency::cells(rates, line.what == TOTAL, &mut missing));
     }
-    let _ = writeln!(out, ",{}", missing.join(" "));
+    out.push(missing.join(" "));
+    out
 }
 
 #[cfg(test)]

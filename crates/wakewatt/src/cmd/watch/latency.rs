@@ -1,7 +1,6 @@
 //! The CSV's columns of wake-up latency: by idle state and by what woke the CPU, with `--trace`.
 
 use super::cells::{clean, number};
-use std::fmt::Write as _;
 use wakewatt_core::samples::wakes::WakeClass;
 use wakewatt_core::watch::Rates;
 
@@ -13,28 +12,28 @@ const CLASSES: [(WakeClass, &str); 3] = [
 ];
 
 /// Their names.
-pub(super) fn header(out: &mut String, rates: &Rates) {
-    for (name, by) in rates.states.iter().flat_map(|s| CLASSES.map(|(_, by)| (clean(&s.name), by))) {
-        let at = format!("{name}_woken_by_{by}");
-        let _ = write!(out, ",{at}_n,{at}_p50_us,{at}_p99_us,{at}_lost_us");
-    }
+pub(super) fn header(rates: &Rates) -> Vec<String> {
+    let of = |name: &str, by: &str| {
+        ["n", "p50_us", "p99_us", "lost_us"].map(|what| format!("{name}_woken_by_{by}_{what}")).to_vec()
+    };
+    rates.states.iter().flat_map(|s| CLASSES.map(|(_, by)| of(&clean(&s.name), by))).flatten().collect()
 }
 
 /// Their cells; empty in the rows of CPUs, and of a state that nobody was woken out of zero times.
-pub(super) fn cells(out: &mut String, rates: &Rates, is_total: bool, missing: &mut Vec<String>) {
+pub(super) fn cells(rates: &Rates, is_total: bool, missing: &mut Vec<String>) -> Vec<String> {
     if is_total && rates.wake_latency.is_none() {
         missing.push("latency:not traced".into());
     }
+    let mut out = Vec::new();
     for (state, class) in rates.states.iter().flat_map(|s| CLASSES.map(|(class, _)| (&s.name, class))) {
         let rows = rates.wake_latency.as_ref().filter(|_| is_total);
         let row = rows.and_then(|rows| rows.iter().find(|r| r.state == *state && r.class == class.words()));
         let us = |ns: Option<u64>| ns.map_or(String::new(), |ns| number(ns as f64 / 1e3));
-        let _ = match (row, rows) {
-            (Some(row), _) => {
-                write!(out, ",{},{},{},{}", row.n, us(row.p50_ns), us(row.p99_ns), us(Some(row.lost_ns)))
-            }
-            (None, Some(_)) => write!(out, ",0,,,0"),
-            (None, None) => write!(out, ",,,,"),
-        };
+        out.extend(match (row, rows) {
+            (Some(row), _) => [row.n.to_string(), us(row.p50_ns), us(row.p99_ns), us(Some(row.lost_ns))],
+            (None, Some(_)) => ["0", "", "", "0"].map(String::from),
+            (None, None) => [const { String::new() }; 4],
+        });
     }
+    out
 }

@@ -4,6 +4,7 @@
 //! with C6 (170 us claimed). They are drawn from a fixed seed and prove nothing; every title says SYNTHETIC.
 
 mod load;
+mod pings;
 mod server;
 
 use super::Report;
@@ -173,6 +174,8 @@ fn samples() -> Samples {
     more.metrics[0].title = "wake-up by eventfd, median".into();
     Samples {
         load: load::steps().into_iter().chain(load::shop()).collect(),
+        icmp: pings::pings(),
+        work: Some(pings::work()),
         memory: Some(server::memory()),
         cores: vec![server::cores()],
         idle_states: vec![server::idle_costs()],

@@ -2,7 +2,6 @@
 
 use super::TraceReport;
 use super::view;
-use crate::report::table::Table;
 use std::fmt::Write as _;
 
 /// The tables, then the heat map, then what must be known.
@@ -19,7 +18,7 @@ pub(super) fn render(report: &TraceReport<'_>, width: usize, is_coloured: bool) 
         for line in wrapped(&t.caption, "  ", width) {
             let _ = writeln!(out, "{}", bold(&line));
         }
-        table(&mut out, t, width);
+        out += &t.in_terminal(width);
         if i == 0 && !v.map.rows.is_empty() {
             let _ = writeln!(out);
             for line in v.map.text(width, is_coloured) {
@@ -34,33 +33,6 @@ pub(super) fn render(report: &TraceReport<'_>, width: usize, is_coloured: bool) 
         }
     }
     out
-}
-
-/// Aligned columns; columns that do not fit are left out from the right, never the first four.
-fn table(out: &mut String, table: &Table, width: usize) {
-    let n = table.heads.len();
-    let width_of = |i: usize| {
-        let cells = table.rows.iter().filter_map(|r| r.get(i)).chain([&table.heads[i]]);
-        cells.map(|c| c.chars().count()).max().unwrap_or(0).min(28)
-    };
-    let widths: Vec<usize> = (0..n).map(width_of).collect();
-    let mut shown = n;
-    while shown > 4 && widths[..shown].iter().sum::<usize>() + 2 * (shown - 1) > width {
-        shown -= 1;
-    }
-    let line = |cells: &[String]| {
-        let mut text = String::new();
-        for (i, cell) in cells.iter().enumerate().take(shown) {
-            let w = widths[i];
-            let cell: String = cell.chars().take(w).collect();
-            let _ = if i < table.n_text_columns { write!(text, "{cell:<w$}  ") } else { write!(text, "{cell:>w$}  ") };
-        }
-        text.trim_end().to_string()
-    };
-    let _ = writeln!(out, "{}", line(&table.heads));
-    for row in &table.rows {
-        let _ = writeln!(out, "{}", line(row));
-    }
 }
 
 fn wrapped(text: &str, indent: &str, width: usize) -> Vec<String> {

@@ -5,7 +5,7 @@ use super::super::data::{Data, Show};
 use super::super::words;
 use super::section::{Section, table_if_any};
 use std::collections::BTreeMap;
-use wakewatt_core::samples::cores::CoresSample;
+use wakewatt_core::samples::cores::{CoresSample, HandOver};
 
 /// More rows than this are joined: cells of a few pixels must still be seen on a phone.
 const MOST: usize = 48;
@@ -44,9 +44,22 @@ pub(super) fn section(samples: &[CoresSample]) -> Option<Section> {
             data.rows.push(row);
             out.lines.push(format!("{}: {} a hand-over", s.nearness.words(), Show::Ns.text(s.median_ns)));
         }
+        if let [_] | [_, _] = &sample.pairs[..] {
+            out.remarks.extend(sample.pairs.iter().map(pair));
+        }
         out.tables.extend(table_if_any(&data, "Hand-over by nearness: measured, medians of pairs"));
     }
     (!out.is_empty()).then_some(out)
+}
+
+/// One pair, with the interval of its median.
+fn pair(p: &HandOver) -> String {
+    let [median, low, high, best] = [p.median_ns, p.low_ns, p.high_ns, p.best_ns].map(|ns| Show::Ns.text(ns));
+    let (from, to) = (p.from_cpu, p.to_cpu);
+    format!(
+        "CPU {from} leads {to}: median {median} (95 % interval {low} to {high}), best {best}, {} batches.",
+        p.n_batches
+    )
 }
 
 /// The grid, and how many CPUs a row stands for.

@@ -3,11 +3,13 @@
 use super::super::charts::axis::{AxisSpec, Scale};
 use super::super::charts::grid::Grid;
 use super::super::charts::ranges::{Mark, Ranges};
-use super::super::data::{Data, Show};
+use super::super::data::{Cell, Data, Show};
 use super::super::words;
 use super::section::{Section, table_if_any};
+use wakewatt_core::samples::Scheduling;
 use wakewatt_core::samples::state_cost::{StateCost, StateCosts};
 use wakewatt_core::samples::wakeup::WakeKind;
+use wakewatt_lab::state_cost::ROUNDS;
 
 /// The section; none if nothing was measured.
 pub(super) fn section(samples: &[StateCosts]) -> Option<Section> {
@@ -65,9 +67,89 @@ pub(super) fn section(samples: &[StateCosts]) -> Option<Section> {
             let said = |ns: u64| format!("waking CPU {} from {}: {}", costs.cpu, deepest.name, words::ns(ns as f64));
             out.lines.extend(p50.map(said));
         }
-        out.remarks.extend(costs.not_restored.iter().map(|path| format!("not put back: {path}")));
+        out.folded.extend(table_if_any(
+            &wakes(costs),
+            &format!("Each kind of wake-up of CPU {}: measured, with 95 % intervals; the extra is over {floor}, its range that of the rounds", costs.cpu),
+        ));
+        out.remarks.extend(remarks(costs));
     }
     (!out.is_empty()).then_some(out)
+}
+
+/// Every state by every kind, with what it is sure of.
+fn wakes(costs: &StateCosts) -> Data {
+    let mut data = Data::with(&[
+        ("state", Show::Text),
+        ("kind", Show::Text),
+        ("n", Show::Count),
+        ("p50", Show::Ns),
+        ("p50, low", Show::Ns),
+        ("p50, high", Show::Ns),
+        ("p99", Show::Ns),
+        ("p99, low", Show::Ns),
+        ("p99, high", Show::Ns),
+        ("extra", Show::Ns),
+        ("extra, least", Show::Ns),
+        ("extra, most", Show::Ns),
+        ("out of this state", Show::Ratio),
+    ]);
+    for (state, wake) in costs.states.iter().flat_map(|s| s.wakes.iter().map(move |w| (s, w))) {
+        let mut row: Vec<Cell> =
+            vec![state.name.clone().into(), wake.kind.word().into(), (wake.latency.n as f64).into()];
+        for q in [0.5, 0.99].map(|q| wake.latency.quantile(q)) {
+            row.extend(
+                [q.map(|q| q.value_ns), q.map(|q| q.low_ns), q.map(|q| q.high_ns)].map(|v| v.map(|v| v as f64).into()),
+            );
+        }
+        row.extend(
+            [wake.extra.map(|e| e.median_ns), wake.extra.map(|e| e.low_ns), wake.extra.map(|e| e.high_ns)]
+                .map(Cell::of),
+        );
+        row.push(wake.entered_ratio().into());
+        data.rows.push(row);
+    }
+    data
+}
+
+/// How it was had, claims that are far off, and what was left.
+fn remarks(costs: &StateCosts) -> Vec<String> {
+    let from = costs.from_cpu.map_or("by its own timer only".to_string(), |cpu| format!("from CPU {cpu} too"));
+    let mut all = vec![
+        format!(
+            "CPU {} was woken {from}, each {}; one state allowed at a time, {} of {ROUNDS} rounds in random order.",
+            costs.cpu,
+            words::ns(costs.gap_ns as f64),
+            costs.n_rounds
+        ),
+        format!(
+            "Claimed is the driver's exit latency; a wake-up contains more, so compare it with the extra. The extra is paired \
+             by round; the range of {ROUNDS} rounds covers the median with 97 %."
+        ),
+    ];
+    all.extend(costs.states.iter().filter_map(far_off));
+    if let Some(Scheduling::Other(why)) = &costs.scheduling {
+        all.push(format!("SCHED_OTHER ({why}): run-queue delay is included."));
+    }
+    match costs.not_restored.is_empty() {
+        true => all.push(format!("Settings on CPUs {} were changed meanwhile and put back.", costs.set_cpus)),
+        false => all.extend(costs.not_restored.iter().map(|path| format!("NOT PUT BACK: {path}"))),
+    }
+    all
+}
+
+/// One line for a claim that is far off.
+fn far_off(state: &StateCost) -> Option<String> {
+    let off = state.claim_off()?;
+    let above = if off.above_floor_ns == off.claimed_ns { "" } else { " above the floor's claim" };
+    Some(format!(
+        "{}: claims {}{above}, costs {} ({}) by {}: ×{} the claim.",
+        state.name,
+        words::ns(off.above_floor_ns as f64),
+        words::ns(off.extra.median_ns),
+        words::ns_interval(off.extra.low_ns, off.extra.high_ns),
+        off.kind.word(),
+        words::ratio(off.ratio)
+    ))
 }
 
 fn heat(costs: &StateCosts, kinds: &[WakeKind]) -> Grid {

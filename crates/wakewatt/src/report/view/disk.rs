@@ -7,7 +7,13 @@ use super::super::table::{Table, heads};
 use super::super::words;
 use super::samples::{DISTRIBUTION_HEADS, distribution_cells, distribution_csv};
 use super::section::Section;
+use wakewatt_core::samples::IdleDelta;
 use wakewatt_core::samples::disk::DiskSample;
+
+/// CPUs whose sleep is shown.
+const MAX_CPUS: usize = 4;
+/// Fewer sleeps per read than this are other work's.
+const FEW_SLEEPS: f64 = 0.05;
 
 /// The section; none if nothing was measured.
 pub(super) fn section(samples: &[DiskSample]) -> Option<Section> {
@@ -42,11 +48,50 @@ pub(super) fn section(samples: &[DiskSample]) -> Option<Section> {
     for (name, s) in &named {
         out.lines.extend(s.latency.p50_ns().map(|ns| format!("{name}: {} median", words::ns(ns as f64))));
         out.remarks.extend(s.remarks.iter().map(|r| format!("{name}: {r}")));
-        if s.n_never_started > 0 {
-            out.remarks.push(format!("{name}: {} planned reads were never reached", words::count(s.n_never_started)));
-        }
+        out.remarks.extend(late(s).map(|said| format!("{name}: {said}")));
+        out.remarks.extend(sleeps(s).into_iter().map(|said| format!("{name}: {said}")));
     }
     (!out.is_empty()).then_some(out)
+}
+
+/// Where reads do not keep their plan, the wait is in their latency.
+fn late(s: &DiskSample) -> Option<String> {
+    if s.n_never_started > 0 {
+        return Some(format!(
+            "{} planned reads were never started: the disk does not keep {} at depth {}; give a lower --rate or a higher \
+             --depth",
+            words::count(s.n_never_started),
+            Show::PerS.text(s.planned_per_s.unwrap_or_default()),
+            s.depth
+        ));
+    }
+    (s.n_late_starts.saturating_mul(10) > s.latency.n).then(|| {
+        format!(
+            "{} of {} reads started late, because those before were not done; the wait is counted",
+            words::count(s.n_late_starts),
+            words::count(s.latency.n)
+        )
+    })
+}
+
+/// Which CPUs slept, and how often per read: those that were woken by it are near 1 at depth 1.
+fn sleeps(s: &DiskSample) -> Vec<String> {
+    let slept = |cpu: u32| s.sleeps_per_read(cpu).unwrap_or(0.0);
+    let mut idle: Vec<_> = s.idle.iter().filter(|d| slept(d.cpu) >= FEW_SLEEPS).collect();
+    idle.sort_by(|a, b| slept(b.cpu).total_cmp(&slept(a.cpu)));
+    let said = |delta: &IdleDelta| {
+        let used = delta.states.iter().filter(|s| s.n_usage > 0);
+        let states: Vec<String> = used
+            .map(|s| {
+                let each = words::ns(s.time_ns as f64 / s.n_usage as f64);
+                format!("{} {}×, {each} each", s.name, words::count(s.n_usage))
+            })
+            .collect();
+        let reader = if s.cpus.contains(&delta.cpu) { " (reads)" } else { "" };
+        let (times, states) = (Show::Number.text(slept(delta.cpu)), states.join("; "));
+        format!("CPU {}{reader} slept {times} times per read: {states} (idle counters of all its work)", delta.cpu)
+    };
+    idle.into_iter().take(MAX_CPUS).map(said).collect()
 }
 
 fn name(s: &DiskSample) -> String {
@@ -58,7 +103,7 @@ fn name(s: &DiskSample) -> String {
 fn table(named: &[(String, &DiskSample)]) -> Table {
     let mut names = heads(&["reads", "from", "reads/s", "throughput", "CPU per read", "sleeps per read"]);
     names.extend(heads(DISTRIBUTION_HEADS));
-    let rows = named.iter().map(|(name, s)| {
+    let rows = named.iter().flat_map(|(name, s)| {
         let through = if s.target.is_direct { "direct" } else { "through the page cache" };
         let from = format!("{} ({through})", s.target.device.as_ref().unwrap_or(&s.target.path));
         let sleeps = s.cpus.first().and_then(|cpu| s.sleeps_per_read(*cpu));
@@ -66,7 +111,14 @@ fn table(named: &[(String, &DiskSample)]) -> Table {
         row.push(Show::Ns.text(s.cpu_ns_per_read));
         row.push(sleeps.map_or("–".into(), |n| Show::Number.text(n)));
         row.extend(distribution_cells(&s.latency));
-        row
+        // From submission, where the latency counts from the plan.
+        let submitted = s.service.as_ref().map(|service| {
+            let mut row = vec![format!("{name}, from submission"), "–".to_string()];
+            row.extend(["–"; 4].map(String::from));
+            row.extend(distribution_cells(service));
+            row
+        });
+        std::iter::once(row).chain(submitted)
     });
     Table {
         caption: "Reads from disk: measured; percentiles with their 95 % interval".into(),

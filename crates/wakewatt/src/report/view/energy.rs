@@ -5,6 +5,7 @@ use super::super::charts::ranges::{Mark, Ranges};
 use super::super::data::{Data, Show};
 use super::super::words;
 use super::section::{Section, label_word, table_if_any};
+use wakewatt_core::samples::Label;
 use wakewatt_core::samples::energy::{EnergySample, Sense};
 
 /// The section; none if no meter was looked for.
@@ -18,13 +19,15 @@ pub(super) fn section(samples: &[EnergySample]) -> Option<Section> {
             Some((meter, total)) => {
                 let watts = Show::Watts.text(total.mean_uw as f64 / 1e6);
                 let over = words::ns(sample.window.length_ns() as f64);
-                out.lines.push(format!("{watts} by {} ({}), over {over}", meter.meter, total.covers));
+                let energy =
+                    total.energy_uj.map_or(String::new(), |uj| format!(", {} J", Show::Number.text(uj as f64 / 1e6)));
+                out.lines.push(format!("{watts}{energy} by {} ({}), over {over}", meter.meter, total.covers));
                 if !total.without.is_empty() {
                     let without = total.without.join(", ");
                     out.remarks.push(format!("{}: the sum is too low, {without} gave nothing", meter.meter));
                 }
             }
-            None => out.lines.push(format!(
+            None => out.in_short.push(format!(
                 "none of the power meters asked works{} (others: wakewatt measure power)",
                 why_none(sample)
             )),
@@ -60,6 +63,7 @@ fn meters(at: usize, sample: &EnergySample, out: &mut Section) {
         ("most", Show::Watts),
         ("energy [J]", Show::Number),
         ("readings", Show::Count),
+        ("gaps", Show::Count),
     ]);
     for meter in &sample.meters {
         let chosen = if Some(&meter.meter) == sample.chosen.as_ref() { " (quoted)" } else { "" };
@@ -69,6 +73,11 @@ fn meters(at: usize, sample: &EnergySample, out: &mut Section) {
             data.rows.push(vec![name.into(), "–".into(), "–".into(), label_word(meter.label).into(), why.into()]);
             continue;
         }
+        if let (Label::Measured, Some(reach)) = (meter.label, &meter.reach) {
+            let cost =
+                meter.read_cost_ns.map_or(String::new(), |ns| format!("; a reading takes {}", words::ns(ns as f64)));
+            out.remarks.push(format!("reading {}: {reach}{cost}", meter.meter));
+        }
         for c in &meter.channels {
             let watts = |uw: Option<u64>| uw.map(|uw| uw as f64 / 1e6);
             let part = if c.channel.is_part { ", part" } else { "" };
@@ -77,7 +86,7 @@ fn meters(at: usize, sample: &EnergySample, out: &mut Section) {
             let mut row = vec![name.clone().into(), c.channel.name.clone().into(), covers.into()];
             row.extend([label_word(c.label).into(), doubts.join("; ").into()]);
             row.extend([c.mean_uw, c.uncertainty_uw, c.min_uw, c.max_uw].map(|v| watts(v).into()));
-            row.extend([watts(c.energy_uj).into(), (c.n as f64).into()]);
+            row.extend([watts(c.energy_uj).into(), (c.n as f64).into(), (c.n_gaps as f64).into()]);
             data.rows.push(row);
             if let Some(value) = watts(c.mean_uw) {
                 let range = watts(c.min_uw).zip(watts(c.max_uw));
@@ -114,7 +123,7 @@ fn witnesses(at: usize, sample: &EnergySample, sense: Sense, out: &mut Section) 
         let marks = [Mark { series: 0, value: value(w.first), range }, Mark { series: 1, value: value(w.last), range }];
         ranges.add(w.name.clone(), marks);
     }
-    out.draw(
+    out.draw_only(
         format!("{id}-{at}"),
         title,
         "No measure of power, but it tells when watts mislead: a machine whose CPUs are busy and stalled runs cool and quiet.",

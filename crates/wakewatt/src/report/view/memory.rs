@@ -5,7 +5,7 @@ use super::super::charts::bars::{Bar, Bars};
 use super::super::charts::grid::Grid;
 use super::super::charts::legend::Style;
 use super::super::charts::plot::{Level, Plot, Point};
-use super::super::data::{Data, Show};
+use super::super::data::{Cell, Data, Show};
 use super::section::{Section, table_if_any};
 use wakewatt_core::samples::memory::{LatencyCurve, MatrixCell, MemorySample, PageWish, Traffic};
 
@@ -20,8 +20,33 @@ pub(super) fn section(sample: &MemorySample) -> Option<Section> {
         out.lines.push(format!("random placement: {}", placement.in_words()));
         out.intro.push(format!("Random placement on this machine: {}.", placement.in_words()));
     }
-    out.remarks.extend(sample.not_done.iter().cloned());
+    if !sample.matrix.is_empty() && sample.placement.is_none() {
+        out.remarks.push(no_price(sample).into());
+    }
+    out.remarks.extend(sample.not_done.iter().map(|why| format!("not measured: {why}")));
     (!out.is_empty()).then_some(out)
+}
+
+/// Why there is no price of random placement.
+fn no_price(sample: &MemorySample) -> &'static str {
+    let mut nodes = sample.matrix.iter().map(|cell| cell.memory_node);
+    let first = nodes.next();
+    match nodes.all(|node| Some(node) == first) {
+        true => "One memory node: every access is local, placement costs nothing.",
+        false => "Random placement: no price, because the matrix has gaps or may be of a cache.",
+    }
+}
+
+/// How a curve was had: where, how far apart, in what order, in which pages.
+fn conditions(curve: &LatencyCurve) -> String {
+    let order = curve
+        .locality_bytes
+        .map_or("random over all".to_string(), |bytes| format!("random in {}", Show::Bytes.text(bytes as f64)));
+    let huge = curve
+        .huge_ratio
+        .map_or("page size unverified".to_string(), |ratio| format!("{} in huge pages", Show::Ratio.text(ratio)));
+    let stride = Show::Bytes.text(curve.stride_bytes as f64);
+    format!("{}: CPU {}, stride {stride}, {order}, {huge}.", curve_name(curve), curve.cpu)
 }
 
 fn curve_name(curve: &LatencyCurve) -> String {
@@ -47,6 +72,7 @@ fn staircase(sample: &MemorySample, out: &mut Section) {
         ("latency", Show::Ns),
     ]);
     for (i, curve) in sample.latency.iter().enumerate() {
+        out.intro.push(conditions(curve));
         let before = plot.series.len();
         let point = |p: &wakewatt_core::samples::memory::LatencyPoint| Point {
             x: p.size_bytes as f64,
@@ -66,7 +92,7 @@ fn staircase(sample: &MemorySample, out: &mut Section) {
     }
     let unsettled = sample.latency.iter().any(|c| !c.is_settled && !c.points.is_empty());
     let end = if unsettled { " A curve that still rises at its end gives a lower bound for memory." } else { "" };
-    out.draw(
+    out.draw_only(
         "memory-latency",
         "Memory latency against working set",
         format!(
@@ -100,6 +126,19 @@ fn loaded(sample: &MemorySample, out: &mut Section) {
         ),
         &plot,
     );
+    let mut table = Data::with(&[
+        ("pause of the readers", Show::Text),
+        ("they read", Show::BytesPerS),
+        ("best", Show::Ns),
+        ("median", Show::Ns),
+    ]);
+    for p in &curve.points {
+        let pause = p.delay_ns.map_or("no load".to_string(), |ns| Show::Ns.text(ns as f64));
+        let mut row: Vec<Cell> = vec![pause.into()];
+        row.extend([p.bytes_per_s, p.best_ns, p.median_ns].map(Into::into));
+        table.rows.push(row);
+    }
+    out.folded.extend(table_if_any(&table, "Latency under load: measured"));
 }
 
 fn bandwidth(sample: &MemorySample, out: &mut Section) {
@@ -186,19 +225,19 @@ fn matrix(sample: &MemorySample, out: &mut Section) {
             })
             .collect(),
     };
-    out.draw(
+    out.draw_only(
         "memory-node-latency",
         "Latency between nodes",
         "Best latency of a chase in huge pages bound to the node.",
         &grid("Latency from each node's CPUs to each node's memory", Show::Ns, |c| c.latency_ns),
     );
-    out.draw(
+    out.draw_only(
         "memory-node-bandwidth",
         "Bandwidth between nodes",
         "Load bandwidth of all the node's CPUs.",
         &grid("Bandwidth from each node's CPUs to each node's memory", Show::BytesPerS, |c| c.all_cpus_bytes_per_s),
     );
-    out.draw(
+    out.draw_only(
         "memory-node-one-cpu",
         "Bandwidth between nodes, one CPU",
         "Load bandwidth of one CPU of the node.",

@@ -16,6 +16,7 @@ mod costs;
 mod disk;
 mod energy;
 mod experiment;
+mod found;
 mod idle;
 mod load;
 mod memory;
@@ -140,7 +141,7 @@ pub(super) const HOW_TO_APPLY: &str = "The first line of each plan only shows wh
 pub(super) fn of(report: &Report) -> View {
     let verdict = report.verdict();
     let evidence = &report.evidence;
-    let zero_at_ns = zero_at_ns(report);
+    let zero_at_ns = zero_at_ns(evidence);
     let experiment = evidence.samples.experiment.as_ref().map(|run| experiment::view(run, "", zero_at_ns));
     let (mut findings, mut no, mut cannot_tell) = (Vec::new(), Vec::new(), Vec::new());
     for ruling in &report.rulings {
@@ -178,10 +179,16 @@ pub(super) fn of(report: &Report) -> View {
         no,
         cannot_tell,
         not_seen: not_seen(report),
-        as_found: samples::as_found(evidence, zero_at_ns),
+        as_found: found::as_found(evidence, zero_at_ns),
         sheets: report.host_sheets.iter().map(|(topic, sheet)| samples::sheet_table(topic.title, sheet)).collect(),
         method: samples::method(evidence, zero_at_ns),
     }
+}
+
+/// What a command that measures shows of it: the samples as found are a section there, beside those of the page.
+pub(super) fn measured(evidence: &Evidence) -> Vec<Section> {
+    let zero_at_ns = zero_at_ns(evidence);
+    found::section(evidence, zero_at_ns).into_iter().chain(sections(evidence, zero_at_ns)).collect()
 }
 
 /// In reading order: what the user asked to have measured, then what the machine is like. One line for each kind of sample.
@@ -229,8 +236,7 @@ fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
 }
 
 /// The first moment anything was measured: windows are counted from it.
-fn zero_at_ns(report: &Report) -> u64 {
-    let evidence = &report.evidence;
+fn zero_at_ns(evidence: &Evidence) -> u64 {
     let blocks = evidence.samples.experiment.iter().flat_map(|run| &run.blocks).map(|b| b.window);
     let wakeups = evidence.samples.wakeups.iter().map(|s| s.window);
     let network = evidence.samples.network.iter().map(|s| s.window);

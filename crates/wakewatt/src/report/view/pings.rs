@@ -72,6 +72,10 @@ fn table(s: &IcmpSample) -> Table {
             rows.push(row(what, label_word(part.label), "–".into(), &cell.time));
         }
     }
+    if let (Some(requester), false) = (&s.requester, s.parts.iter().any(|p| p.time.n > 0)) {
+        let what = "requester: arrival to answer, by the kernel’s receive stamps";
+        rows.push(row(what.into(), "measured", "–".into(), requester));
+    }
     let mut names = heads(&["stretch", "label", "share of the mean"]);
     names.extend(heads(DISTRIBUTION_HEADS));
     let caption = format!("Ping to {}: percentiles with their 95 % interval", s.peer);
@@ -99,6 +103,13 @@ fn remarks(s: &IcmpSample) -> Vec<String> {
         Some(format!("{}: {word}{why}", part.stretch.words()))
     };
     all.extend(s.parts.iter().filter_map(said));
+    if !s.is_peer_local && s.parts.iter().any(|p| p.time.n > 0) {
+        all.push(
+            "The responder's half is inside the wire: run `wakewatt respond --icmp --for 30s` there meanwhile, and take its \
+             parts off."
+                .into(),
+        );
+    }
     all
 }
 

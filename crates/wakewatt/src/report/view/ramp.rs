@@ -6,7 +6,8 @@ use super::super::charts::plot::{Plot, Point};
 use super::super::data::{Data, Show};
 use super::super::words;
 use super::section::{Section, table_if_any};
-use wakewatt_core::samples::speed::{AfterIdle, SpeedSample};
+use wakewatt_core::samples::speed::{AfterIdle, SpeedPoint, SpeedSample, VectorStart};
+use wakewatt_core::units::show_khz;
 
 /// The section; none if nothing was measured.
 pub(super) fn section(samples: &[SpeedSample]) -> Option<Section> {
@@ -32,7 +33,7 @@ pub(super) fn section(samples: &[SpeedSample]) -> Option<Section> {
             &table(sample),
             &format!("CPU {}: measured, medians with 95 % intervals", sample.cpu),
         ));
-        out.remarks.extend(sample.no_counters.iter().map(|why| format!("no effective frequency: {why}")));
+        out.remarks.extend(remarks(sample));
         if let Some(after) = sample.after.iter().rev().find(|a| a.is_ramp()) {
             if let (Some(ramp), Some(slowest)) = (after.ramp, after.slowest_ratio) {
                 out.lines.push(format!(
@@ -50,6 +51,60 @@ pub(super) fn section(samples: &[SpeedSample]) -> Option<Section> {
     (!out.is_empty()).then_some(out)
 }
 
+/// What the curve does not tell: what could not be seen, what was dropped, the frequencies, wide vectors.
+fn remarks(sample: &SpeedSample) -> Vec<String> {
+    let worst = |f: fn(&AfterIdle) -> f64| sample.after.iter().map(f).fold(0.0, f64::max);
+    let mut all = vec![
+        format!(
+            "Quanta of equal work ({} at full speed) for {} each time. Not seen would be a ramp shorter than {} or smaller \
+             than {} of speed.",
+            words::ns(sample.quantum_ns),
+            words::ns(sample.worked_ns as f64),
+            words::ns(worst(|a| a.resolution_ns)),
+            words::percent(worst(|a| a.resolution_ratio))
+        ),
+        "A dropped quantum took over a quarter longer than its neighbours: the CPU was taken away (hypervisor, other work, \
+         interrupts)."
+            .into(),
+        "Not real-time on purpose: schedutil gives a real-time thread full speed at once.".into(),
+    ];
+    let is_bound = |a: &&AfterIdle| a.is_ramp() && a.n_unsteady.saturating_mul(2) > a.n_repeats;
+    all.extend(sample.after.iter().filter(is_bound).map(|a| {
+        format!(
+            "After {} of idle the time to full speed is at least that: most ramps filled half of the work.",
+            words::ns(a.idle_ns as f64)
+        )
+    }));
+    match &sample.no_counters {
+        Some(why) => all.push(format!("no effective frequency: {why}")),
+        None => all.extend(sample.after.iter().filter_map(frequencies)),
+    }
+    all.extend(sample.vector.as_ref().map(vector));
+    all
+}
+
+fn frequencies(after: &AfterIdle) -> Option<String> {
+    let point = |p: &SpeedPoint| Some(format!("{} at {}", show_khz(p.khz?), words::ns(p.at_ns)));
+    let points: Vec<String> = after.curve.iter().filter_map(point).collect();
+    let idle = words::ns(after.idle_ns as f64);
+    (!points.is_empty()).then(|| format!("Effective frequency after {idle}: {}.", points.join(", ")))
+}
+
+fn vector(v: &VectorStart) -> String {
+    let start = match v.slow_for_ns {
+        Some(slow_ns) => {
+            format!("at {} of its speed at first, full after {}", words::percent(v.slowest_ratio), words::ns(slow_ns))
+        }
+        None => format!(
+            "at full speed from the start (not seen: shorter than {} or smaller than {})",
+            words::ns(v.resolution_ns),
+            words::percent(v.resolution_ratio)
+        ),
+    };
+    let after = words::percent(v.scalar_after_ratio);
+    format!("{} work: {start}; scalar speed just after: {after} of before ({} times).", v.width, v.n_repeats)
+}
+
 fn table(sample: &SpeedSample) -> Data {
     let mut data = Data::with(&[
         ("idle before", Show::Ns),
@@ -60,14 +115,20 @@ fn table(sample: &SpeedSample) -> Data {
         ("to", Show::Ns),
         ("slowest", Show::Ratio),
         ("leaving idle", Show::Ns),
+        ("leaving idle, from", Show::Ns),
+        ("leaving idle, to", Show::Ns),
         ("first quantum, extra", Show::Ns),
         ("ramps seen from", Show::Ns),
+        ("quanta", Show::Count),
+        ("dropped quanta", Show::Count),
     ]);
     let row = |a: &AfterIdle| {
         let mut row = [a.idle_ns as f64, f64::from(a.n_repeats), f64::from(a.n_ramped)].map(Into::into).to_vec();
         row.extend([a.ramp.map(|r| r.median_ns), a.ramp.map(|r| r.low_ns), a.ramp.map(|r| r.high_ns)].map(Into::into));
         row.push(a.slowest_ratio.into());
-        row.extend([a.exit.median_ns, a.first_quantum_extra.median_ns, a.resolution_ns].map(Into::into));
+        row.extend([a.exit.median_ns, a.exit.low_ns, a.exit.high_ns].map(Into::into));
+        row.extend([a.first_quantum_extra.median_ns, a.resolution_ns].map(Into::into));
+        row.extend([a.n_quanta as f64, a.n_discarded as f64].map(Into::into));
         row
     };
     data.rows.extend(sample.after.iter().map(row));

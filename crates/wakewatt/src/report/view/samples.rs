@@ -1,4 +1,4 @@
-//! Samples as found, host facts, and the method: how each number was had.
+//! Percentiles as cells, host facts, and the method: how each number was had.
 
 use super::super::data::{Data, Show};
 use super::super::table::{Table, heads};
@@ -66,49 +66,6 @@ fn scheduling(s: &Scheduling) -> String {
     match s {
         Scheduling::Fifo(priority) => format!("SCHED_FIFO {priority}"),
         Scheduling::Other(why) => format!("SCHED_OTHER ({why}); run-queue delay is included"),
-    }
-}
-
-/// Wake-ups and round trips with the machine as it was found.
-pub(super) fn as_found(evidence: &Evidence, zero_at_ns: u64) -> Table {
-    let mut rows = Vec::new();
-    let mut push = |what: String, how: String, window: &wakewatt_core::samples::Window, d: &Distribution| {
-        let mut row = vec![what, how, words::window(window, zero_at_ns)];
-        row.extend(distribution_cells(d));
-        rows.push(row);
-    };
-    for s in &evidence.samples.wakeups {
-        let from = s.from_cpu.map_or("own timer".to_string(), |c| format!("from CPU {c}"));
-        let how =
-            format!("CPU {} {from}, pause {}, {} late starts", s.cpu, words::ns(s.gap_ns as f64), s.n_late_starts);
-        push(format!("{} wake-up", s.kind.word()), how, &s.window, &s.latency);
-    }
-    for s in &evidence.samples.network {
-        let cpu = |c: Option<u32>| c.map_or("any CPU".to_string(), |c| format!("CPU {c}"));
-        let how = format!(
-            "{} to {} ({}), pause {}, {} of {} lost",
-            cpu(s.requester_cpu),
-            s.peer,
-            cpu(s.responder_cpu),
-            words::ns(s.gap_ns as f64),
-            s.n_lost,
-            s.n_sent
-        );
-        let word = s.transport.word();
-        push(format!("{word} round trip"), how.clone(), &s.window, &s.round_trip);
-        if let Ok(split) = &s.split {
-            push(format!("{word}: requester’s wake-up"), how.clone(), &s.window, &split.requester);
-            push(format!("{word}: responder"), how.clone(), &s.window, &split.responder);
-            push(format!("{word}: wire and stacks"), how, &s.window, &split.wire);
-        }
-    }
-    let mut names = heads(&["what", "how", "window"]);
-    names.extend(heads(DISTRIBUTION_HEADS));
-    Table {
-        caption: "As found, before anything was changed: measured; percentiles with their 95 % interval".into(),
-        heads: names,
-        rows,
-        n_text_columns: 3,
     }
 }
 

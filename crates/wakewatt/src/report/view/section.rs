@@ -24,6 +24,10 @@ pub(in crate::report) struct Section {
     pub(in crate::report) remarks: Vec<String>,
     /// What a terminal shows.
     pub(in crate::report) lines: Vec<String>,
+    /// What stands in place of a table where none is shown.
+    pub(in crate::report) in_short: Vec<String>,
+    /// Ids of the figures whose numbers stand in no table of the section: a terminal shows their own tables.
+    pub(in crate::report) only_drawn: Vec<String>,
     /// It belongs before the findings: what the user asked to have measured.
     pub(in crate::report) is_result: bool,
 }
@@ -37,6 +41,19 @@ impl Section {
     /// Adds a figure of this chart, unless it is empty.
     pub(super) fn draw(&mut self, id: impl Into<String>, title: &str, caption: impl Into<String>, chart: &dyn Chart) {
         self.figures.extend(figure(id, title, caption, "measured", chart));
+    }
+
+    /// The same where no table of the section has the numbers.
+    pub(super) fn draw_only(
+        &mut self,
+        id: impl Into<String>,
+        title: &str,
+        caption: impl Into<String>,
+        chart: &dyn Chart,
+    ) {
+        let id = id.into();
+        self.only_drawn.push(id.clone());
+        self.draw(id, title, caption, chart);
     }
 
     /// Nothing in it?

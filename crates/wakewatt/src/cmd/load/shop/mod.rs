@@ -47,7 +47,7 @@ pub(super) fn run(args: &ShopArgs) -> Result<Code> {
     let done = levels(interrupt.lab(&src, &Progress::start("load shop")), plan)?;
     let shown = match args.json {
         true => output::json("load-shop", &done).and_then(|text| output::print(&text)),
-        false => output::print(&text::text(&done)),
+        false => output::print(&text::text(&done, output::width())),
     };
     let own = match (interrupt.is_set(), done.not_done.is_empty()) {
         (true, _) => Code::Interrupted,

@@ -1,15 +1,16 @@
 //! `load shop` as text: a row per level, a row per page of the busiest, and what it means in a sentence.
 
 use super::super::words::{no_interval, watts};
+use crate::view::table::Table;
 use std::fmt::Write as _;
 use wakewatt_core::distribution::Distribution;
-use wakewatt_core::samples::load::Level;
+use wakewatt_core::samples::load::{Level, Part};
 use wakewatt_core::units::{show_ns, three_digits};
 use wakewatt_lab::shop::levels::{ShopRun, asked};
 use wakewatt_lab::shop::{CpuOf, GeneratorUse};
 
 /// The whole.
-pub(super) fn text(done: &ShopRun) -> String {
+pub(super) fn text(done: &ShopRun, width: usize) -> String {
     let mut out = String::new();
     let run = &done.run;
     let (server, clients) = match &run.workers[..] {
@@ -25,10 +26,10 @@ pub(super) fn text(done: &ShopRun) -> String {
     }
     if !run.levels.is_empty() {
         let _ = writeln!(out);
-        table(&mut out, done);
+        table(&mut out, done, width);
         beside(&mut out, done);
         if let Some(last) = run.levels.last() {
-            pages(&mut out, last);
+            pages(&mut out, last, width);
         }
         summary(&mut out, done);
     }
@@ -41,10 +42,8 @@ pub(super) fn text(done: &ShopRun) -> String {
     out
 }
 
-fn table(out: &mut String, done: &ShopRun) {
-    let _ = writeln!(
-        out,
-        "{:<16} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>11} {:>6} {:>5} {:>5} {:>16} {:>8}",
+fn table(out: &mut String, done: &ShopRun, width: usize) {
+    let heads = [
         "",
         "answered",
         "failed",
@@ -57,20 +56,19 @@ fn table(out: &mut String, done: &ShopRun) {
         "busy",
         "load",
         "watts",
-        "req/s/W"
-    );
-    for level in &done.run.levels {
+        "req/s/W",
+    ]
+    .map(String::from);
+    let row = |level: &Level| {
         let mark = if level.broken_rules.is_empty() { "" } else { " !" };
         let q = |q| quantile(level.latency.as_ref(), q);
         let cpu = level.cpu_ns_per_op().map_or("-".into(), ns);
         let kernel =
             level.system_ns_per_op().zip(level.cpu_ns_per_op()).map_or("-".into(), |(k, all)| per_cent(k / all));
-        let _ = writeln!(
-            out,
-            "{:<16} {:>6}/s {:>7} {:>7} {:>7} {:>7} {:>7} {:>11} {:>6} {:>5} {:>5} {:>16} {:>8}",
+        vec![
             asked(level.ask) + mark,
-            three_digits(level.per_s),
-            level.n_failed,
+            format!("{}/s", three_digits(level.per_s)),
+            level.n_failed.to_string(),
             q(0.5),
             q(0.9),
             q(0.99),
@@ -81,8 +79,10 @@ fn table(out: &mut String, done: &ShopRun) {
             level.load_average.map_or("-".into(), |l| format!("{l:.1}")),
             watts(level),
             level.per_joule().map_or("-".into(), three_digits),
-        );
-    }
+        ]
+    };
+    let rows: Vec<Vec<String>> = done.run.levels.iter().map(row).collect();
+    out.push_str(&Table { heads: &heads, rows: &rows, n_text_columns: 1 }.text(width));
     if let Some(why) = no_interval(&done.run) {
         let _ = writeln!(out, "  {why}");
     }
@@ -131,31 +131,19 @@ fn generator(level: &Level, clients: &GeneratorUse) -> String {
     format!("Clients' own work at {}: {cpus} CPUs ({threads}){late}{failures}.", asked(level.ask))
 }
 
-fn pages(out: &mut String, level: &Level) {
-    let parts: Vec<_> = level.parts.iter().filter(|p| p.n_done + p.n_failed > 0).collect();
+fn pages(out: &mut String, level: &Level, width: usize) {
+    let parts: Vec<&Part> = level.parts.iter().filter(|p| p.n_done + p.n_failed > 0).collect();
     if parts.len() < 2 {
         return;
     }
-    let width = parts.iter().map(|p| p.name.chars().count()).max().unwrap_or(4).clamp(9, 30);
-    let title = format!("Pages at {}", asked(level.ask));
-    let _ = writeln!(
-        out,
-        "\n{title}\n{:<width$} {:>9} {:>7} {:>7} {:>7} {:>7}",
-        "", "answered", "failed", "p50", "p90", "p99"
-    );
-    for part in parts {
-        let name: String = part.name.escape_debug().to_string().chars().take(width).collect();
+    let heads = ["", "answered", "failed", "p50", "p90", "p99"].map(String::from);
+    let row = |part: &&Part| {
         let q = |q| quantile(Some(&part.latency), q);
-        let _ = writeln!(
-            out,
-            "{name:<width$} {:>9} {:>7} {:>7} {:>7} {:>7}",
-            part.n_done,
-            part.n_failed,
-            q(0.5),
-            q(0.9),
-            q(0.99)
-        );
-    }
+        vec![part.name.clone(), part.n_done.to_string(), part.n_failed.to_string(), q(0.5), q(0.9), q(0.99)]
+    };
+    let rows: Vec<Vec<String>> = parts.iter().map(row).collect();
+    let _ = writeln!(out, "\nPages at {}", asked(level.ask));
+    out.push_str(&Table { heads: &heads, rows: &rows, n_text_columns: 1 }.text(width));
 }
 
 fn summary(out: &mut String, done: &ShopRun) {

@@ -121,7 +121,8 @@ fn intro(runs: &Runs<'_>, out: &mut Section) {
         ));
     }
     for r in &runs.all {
-        out.remarks.extend(r.run.remarks.iter().map(|text| format!("{}: {text}", r.name)));
+        let of = if runs.all.len() > 1 { format!("{}: ", r.name) } else { String::new() };
+        out.remarks.extend(r.run.remarks.iter().map(|text| format!("{of}{text}")));
     }
 }
 

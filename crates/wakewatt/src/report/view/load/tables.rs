@@ -5,7 +5,7 @@ use super::super::super::table::Table;
 use super::super::section::{Section, table_if_any};
 use super::{Runs, ask, half_watts, watts, why};
 use wakewatt_core::distribution::Distribution;
-use wakewatt_core::samples::load::Kind;
+use wakewatt_core::samples::load::{Kind, Level};
 
 /// One row for each graduated run; none for other kinds.
 pub(super) fn overall(runs: &Runs<'_>) -> Option<Table> {
@@ -33,7 +33,7 @@ pub(super) fn overall(runs: &Runs<'_>) -> Option<Table> {
         );
         data.rows.push(row);
     }
-    table_if_any(&data, "Over all levels: measured")
+    table_if_any(&named(data, runs), "Over all levels: measured")
 }
 
 /// Levels, parts, settings.
@@ -53,7 +53,7 @@ pub(super) fn folded(runs: &Runs<'_>, out: &mut Section) {
             say("worker on CPUs", w.cpus.to_string());
         }
     }
-    out.folded.extend(table_if_any(&settings, "Settings of each run"));
+    out.folded.extend(table_if_any(&named(settings, runs), "Settings of each run"));
 }
 
 fn quantile(d: Option<&Distribution>, q: f64) -> Cell {
@@ -66,6 +66,7 @@ fn levels(runs: &Runs<'_>) -> Data {
         ("level", Show::Text),
         ("does not count because", Show::Text),
         ("disturbances", Show::Text),
+        ("asleep in", Show::Text),
         ("planned", Show::PerS),
         ("done", Show::PerS),
         ("figure", Show::Number),
@@ -74,7 +75,10 @@ fn levels(runs: &Runs<'_>) -> Data {
         ("p90", Show::Ns),
         ("p99", Show::Ns),
         ("p99.9", Show::Ns),
+        ("took", Show::Ns),
+        ("CPU time", Show::Ns),
         ("CPUs busy", Show::Ratio),
+        ("in the kernel", Show::Ratio),
         ("CPU per operation", Show::Ns),
         ("kernel per operation", Show::Ns),
         ("load average", Show::Number),
@@ -85,7 +89,7 @@ fn levels(runs: &Runs<'_>) -> Data {
     for r in &runs.all {
         for (at, l) in r.run.levels.iter().enumerate() {
             let mut row: Vec<Cell> = vec![r.name.clone().into(), ask(l, at).into()];
-            row.extend([why(l).unwrap_or_default().into(), l.disturbances.join("; ").into()]);
+            row.extend([why(l).unwrap_or_default().into(), l.disturbances.join("; ").into(), asleep(l).into()]);
             row.extend([
                 l.target_per_s.into(),
                 l.per_s.into(),
@@ -93,13 +97,48 @@ fn levels(runs: &Runs<'_>) -> Data {
                 (l.n_failed as f64).into(),
             ]);
             row.extend([0.5, 0.9, 0.99, 0.999].map(|q| quantile(l.latency.as_ref(), q)));
-            let numbers = [l.busy_ratio(), l.cpu_ns_per_op(), l.system_ns_per_op(), l.load_average];
+            // A command ends when it is done; the other kinds of load have their length.
+            let is_command = runs.kind == Kind::Command;
+            let times = [l.window.length_ns(), l.cpu_ns].map(|ns| is_command.then_some(ns as f64));
+            row.extend(times.map(Cell::of));
+            let numbers = [l.busy_ratio(), in_kernel(l), l.cpu_ns_per_op(), l.system_ns_per_op(), l.load_average];
             row.extend(numbers.map(Cell::of));
             row.extend([watts(l), half_watts(l), l.per_joule()].map(Cell::of));
             data.rows.push(row);
         }
     }
+    named(data, runs)
+}
+
+/// A single run needs no name in each row.
+fn named(mut data: Data, runs: &Runs<'_>) -> Data {
+    if runs.all.len() == 1 {
+        data.columns.remove(0);
+        data.rows.iter_mut().for_each(|row| drop(row.remove(0)));
+    }
     data
+}
+
+/// The part of the CPUs' time that went to the kernel.
+fn in_kernel(level: &Level) -> Option<f64> {
+    let n = level.cpus.len();
+    (n > 0).then(|| level.cpus.iter().map(|c| c.system_ratio).sum::<f64>() / n as f64)
+}
+
+/// The idle state that held the CPUs longest, and its share of their time.
+fn asleep(level: &Level) -> String {
+    let mut states: Vec<(&str, u64)> = Vec::new();
+    for state in level.idle.iter().flat_map(|cpu| &cpu.states) {
+        match states.iter_mut().find(|(name, _)| *name == state.name) {
+            Some((_, ns)) => *ns = ns.saturating_add(state.time_ns),
+            None => states.push((&state.name, state.time_ns)),
+        }
+    }
+    let all_ns = level.window.length_ns().saturating_mul(level.idle.len() as u64);
+    let longest = states.into_iter().max_by_key(|(_, ns)| *ns).filter(|(_, ns)| *ns > 0 && all_ns > 0);
+    longest.map_or(String::new(), |(name, ns)| {
+        format!("{name} {}", Show::Ratio.text((ns as f64 / all_ns as f64).min(1.0)))
+    })
 }
 
 fn parts(runs: &Runs<'_>) -> Data {
@@ -122,5 +161,5 @@ fn parts(runs: &Runs<'_>) -> Data {
             }
         }
     }
-    data
+    named(data, runs)
 }

@@ -1,0 +1,117 @@
+//! Wake-ups and round trips with the machine as it was found: a table of the page, and what `measure` shows as a section.
+
+use super::super::table::{Table, heads};
+use super::super::words;
+use super::samples::{DISTRIBUTION_HEADS, distribution_cells};
+use super::section::Section;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::IdleDelta;
+use wakewatt_core::stats::distribution::Distribution;
+
+/// Wake-ups and round trips as a section of their own, where nothing else was done; none without any.
+pub(super) fn section(evidence: &Evidence, zero_at_ns: u64) -> Option<Section> {
+    let table = as_found(evidence, zero_at_ns);
+    let title = match (evidence.samples.wakeups.is_empty(), evidence.samples.network.is_empty()) {
+        (false, true) => "Wake-up latency",
+        (true, _) => "Round trips",
+        _ => "Wake-ups and round trips",
+    };
+    let mut out = Section::new(title);
+    for sample in &evidence.samples.network {
+        out.remarks
+            .extend(sample.split.as_ref().err().map(|why| format!("{}: no split: {why}", sample.transport.word())));
+        let late = behind_plan(sample.n_late_starts, sample.n_sent, sample.gap_ns);
+        out.remarks.extend(late.map(|why| format!("{}: {why}", sample.transport.word())));
+    }
+    (!table.rows.is_empty()).then(|| {
+        out.tables.push(Table { caption: "Measured; percentiles with their 95 % interval".into(), ..table });
+        out
+    })
+}
+
+/// A round trip longer than the gap makes each request later than the one before: then the wait in that queue is most of
+/// the number, and nothing in the table tells.
+fn behind_plan(n_late: u64, n_sent: u64, gap_ns: u64) -> Option<String> {
+    (n_late.saturating_mul(10) > n_sent).then(|| {
+        format!(
+            "{} of {} requests could not be sent as planned, every {}: their waiting is in the round trip, not in its \
+             parts; to measure single round trips give a longer --gap",
+            words::count(n_late),
+            words::count(n_sent),
+            words::ns(gap_ns as f64)
+        )
+    })
+}
+
+/// The idle states that the CPU asked for meanwhile, and how often.
+fn asleep(delta: Option<&IdleDelta>) -> String {
+    let states = delta.into_iter().flat_map(|d| &d.states).filter(|s| s.n_usage > 0);
+    let states: Vec<String> = states.map(|s| format!("{} {}×", s.name, words::count(s.n_usage))).collect();
+    if states.is_empty() { String::new() } else { format!("; asleep in {}", states.join(", ")) }
+}
+
+/// Wake-ups and round trips with the machine as it was found.
+pub(super) fn as_found(evidence: &Evidence, zero_at_ns: u64) -> Table {
+    let mut rows = Vec::new();
+    let mut push = |what: String, how: String, window: &wakewatt_core::samples::Window, d: &Distribution| {
+        let mut row = vec![what, how, words::window(window, zero_at_ns)];
+        row.extend(distribution_cells(d));
+        rows.push(row);
+    };
+    for s in &evidence.samples.wakeups {
+        let from = s.from_cpu.map_or("own timer".to_string(), |c| format!("from CPU {c}"));
+        let how = format!("{from}, pause {}, {} late starts", words::ns(s.gap_ns as f64), s.n_late_starts)
+            + &asleep(s.idle.as_ref());
+        push(format!("{} wake-up, CPU {}", s.kind.word(), s.cpu), how, &s.window, &s.latency);
+    }
+    for s in &evidence.samples.network {
+        let cpu = |c: Option<u32>| c.map_or("any CPU".to_string(), |c| format!("CPU {c}"));
+        let how = format!(
+            "{} to {} ({}), pause {}, {} of {} lost",
+            cpu(s.requester_cpu),
+            s.peer,
+            cpu(s.responder_cpu),
+            words::ns(s.gap_ns as f64),
+            s.n_lost,
+            s.n_sent
+        );
+        let word = s.transport.word();
+        push(format!("{word} round trip"), how, &s.window, &s.round_trip);
+        if let Ok(split) = &s.split {
+            let part = "part of the round trip above";
+            push(format!("{word}: requester’s wake-up"), part.into(), &s.window, &split.requester);
+            push(format!("{word}: responder"), part.into(), &s.window, &split.responder);
+            push(format!("{word}: wire and stacks"), part.into(), &s.window, &split.wire);
+        }
+    }
+    let mut names = heads(&["what", "how", "window"]);
+    names.extend(heads(DISTRIBUTION_HEADS));
+    Table {
+        caption: "As found, before anything was changed: measured; percentiles with their 95 % interval".into(),
+        heads: names,
+        rows,
+        n_text_columns: 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::samples::StateDelta;
+
+    #[test]
+    fn a_plan_that_was_not_kept_is_told() {
+        assert_eq!(behind_plan(10, 100, 1_000_000), None);
+        let said = behind_plan(1990, 2044, 1_000_000).unwrap();
+        assert!(said.contains("requests could not be sent as planned, every 1 ms"), "{said}");
+        assert_eq!(behind_plan(0, 0, 1), None, "nothing was sent");
+    }
+
+    #[test]
+    fn states_that_were_entered_are_named() {
+        let state = |name: &str, n_usage| StateDelta { index: 0, name: name.into(), n_usage, time_ns: 1 };
+        let delta = IdleDelta { cpu: 0, states: vec![state("POLL", 0), state("C6", 12)] };
+        assert_eq!(asleep(Some(&delta)), "; asleep in C6 12×");
+        assert_eq!((asleep(None), section(&Evidence::default(), 0).is_none()), (String::new(), true));
+    }
+}
