@@ -49,6 +49,8 @@ fn pages() -> Result<BTreeMap<String, String>> {
     pages.insert("cli.md".to_string(), cli());
     pages.insert("facts.md".to_string(), facts());
     pages.insert("rules.md".to_string(), rules());
+    pages.insert("terms.md".to_string(), terms());
+    pages.insert("silicon.md".to_string(), silicon());
     pages.insert("knobs.md".to_string(), format!("{HEAD}{}", wakewatt_tune::reference::knobs()));
     pages.insert(
         "exit-codes.md".to_string(),
@@ -103,6 +105,47 @@ fn rules() -> String {
     let mut out = format!("{HEAD}# Rules of `wakewatt doctor`\n\n| rule | question |\n|---|---|\n");
     for rule in wakewatt_core::rules::RULES {
         let _ = writeln!(out, "| `{}` | {} |", rule.id(), rule.question());
+    }
+    out
+}
+
+fn terms() -> String {
+    let mut out = format!(
+        "{HEAD}# Terms\n\nWhat the words of the field mean; `wakewatt explain TERM` adds this machine's numbers. The program's own words are in\n\
+         [glossary](../glossary.md).\n"
+    );
+    for term in wakewatt_core::glossary::terms() {
+        let also =
+            if term.aliases.is_empty() { String::new() } else { format!(" (also: {})", term.aliases.join(", ")) };
+        let _ = writeln!(out, "\n**{}**{also} – {}\nSource: {}.", term.name, term.text, term.source);
+    }
+    out
+}
+
+fn silicon() -> String {
+    let mut out = format!(
+        "{HEAD}# Silicon\n\nWhat wakewatt knows of each generation of processors. A generation that is missing here is measured like any other;\n\
+         only what takes a model's own table is then answered with \"cannot tell\".\n\n\
+         | generation | models | idle table | core state -> package state | package limit | uncore | frequency | source |\n\
+         |---|---|---|---|---|---|---|---|\n"
+    );
+    for generation in wakewatt_core::package_states::generations::GENERATIONS {
+        let model = |(a, b): &(u64, u64)| if a == b { format!("0x{a:02x}") } else { format!("0x{a:02x}-0x{b:02x}") };
+        let models: Vec<String> = generation.models.iter().map(model).collect();
+        let models = if models.is_empty() { "all of it".to_string() } else { models.join(", ") };
+        let mut pairs: Vec<String> = generation.allows.iter().map(|a| format!("{} -> {}", a.core, a.package)).collect();
+        pairs.dedup();
+        let pairs = if pairs.is_empty() { "not public".to_string() } else { pairs.join(", ") };
+        let _ = writeln!(
+            out,
+            "| {} | {models} | {} | {pairs} | {} | {} | {} | {} |",
+            generation.name,
+            generation.idle_table,
+            generation.limit,
+            generation.uncore,
+            generation.frequency,
+            generation.source
+        );
     }
     out
 }

@@ -104,9 +104,10 @@ pub fn sentence_here(limit: LatencyLimit, idle: &Idle, is_c1_promoted: bool) -> 
     said
 }
 
-/// The limit that user space put on a CPU, as far as known: the smaller of the global and its own.
+/// The limit that user space put on a CPU, as far as known: the smallest of the global ones and its own.
 pub fn in_force(qos: &PmQos, cpu: Cpu) -> LatencyLimit {
     let global = qos.global.get().copied().unwrap_or(LatencyLimit::None);
+    let global = global.min(qos.wakeup.get().copied().unwrap_or(LatencyLimit::None));
     let own = qos.per_cpu.of(cpu).and_then(|f| f.get()).copied().unwrap_or(LatencyLimit::None);
     global.min(own)
 }
@@ -273,5 +274,7 @@ mod tests {
         assert_eq!(in_force(&qos, 0), LatencyLimit::AtMostNs(9_000));
         qos.per_cpu = crate::fact::PerCpu::group([(0, crate::fact::Fact::Known(LatencyLimit::Poll))]);
         assert_eq!((in_force(&qos, 0), in_force(&qos, 1)), (LatencyLimit::Poll, LatencyLimit::AtMostNs(9_000)));
+        qos.wakeup = crate::fact::Fact::Known(LatencyLimit::AtMostNs(4_000));
+        assert_eq!(in_force(&qos, 1), LatencyLimit::AtMostNs(4_000), "the second device enters the minimum");
     }
 }

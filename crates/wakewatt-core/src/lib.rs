@@ -10,6 +10,7 @@
 pub mod visible;
 pub mod units;
 pub mod cpuset;
+pub mod glossary;
 pub mod source;
 pub mod fact;
 pub mod folder;
@@ -23,6 +24,8 @@ pub mod evidence;
 pub mod choice;
 pub mod plan;
 pub mod budget;
+pub mod package_states;
 pub mod rules;
+pub mod explain;
 pub mod compare;
 pub mod record;

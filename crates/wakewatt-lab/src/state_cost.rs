@@ -118,6 +118,7 @@ pub fn state_costs(
         from_cpu: spec.from_cpu,
         set_cpus: spec.set_cpus.clone(),
         governor: facts.idle.governor.get().cloned(),
+        driver: facts.idle.driver.get().cloned(),
         gap_ns: spec.gap_ns,
         n_rounds,
         seed: spec.seed,

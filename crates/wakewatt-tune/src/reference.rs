@@ -46,22 +46,29 @@ pub fn knobs() -> String {
 
 fn section(about: &About, out: &mut String) {
     let _ = writeln!(out, "\n## `{}`\n\n{}.\n", about.id, capital(about.title));
-    let _ = writeln!(out, "- Value: {}", about.unit);
-    let _ = if about.scope == about.io_scope {
-        writeln!(out, "- Reaches: {}", reach(about.scope))
-    } else {
-        writeln!(out, "- Reaches: set for {}, acts on {}", reach(about.scope), reach(about.io_scope))
-    };
-    let _ = writeln!(out, "- Undo: {}", undo(about.reversible));
-    let _ = writeln!(out, "- Price: {}", about.price);
-    let _ = writeln!(out, "- Risk: {}", about.risk);
-    if !about.overlaps.is_empty() {
-        let _ = writeln!(out, "- Daemons call it: {}", about.overlaps.join(", "));
-    }
-    if !about.moves.is_empty() {
-        let _ = writeln!(out, "- May move: `{}`", about.moves.join("`, `"));
+    for line in lines(about) {
+        let _ = writeln!(out, "- {line}");
     }
     let _ = writeln!(out, "- Source: {}", about.source);
+}
+
+/// What must be known about a knob, a line each, but for its title and source.
+pub fn lines(about: &About) -> Vec<String> {
+    let mut out = vec![format!("Value: {}", about.unit)];
+    out.push(match about.scope == about.io_scope {
+        true => format!("Reaches: {}", reach(about.scope)),
+        false => format!("Reaches: set for {}, acts on {}", reach(about.scope), reach(about.io_scope)),
+    });
+    out.push(format!("Undo: {}", undo(about.reversible)));
+    out.push(format!("Price: {}", about.price));
+    out.push(format!("Risk: {}", about.risk));
+    if !about.overlaps.is_empty() {
+        out.push(format!("Daemons call it: {}", about.overlaps.join(", ")));
+    }
+    if !about.moves.is_empty() {
+        out.push(format!("May move: `{}`", about.moves.join("`, `")));
+    }
+    out
 }
 
 fn capital(text: &str) -> String {

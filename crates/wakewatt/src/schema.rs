@@ -13,6 +13,7 @@ pub struct Published {
 /// Every command that takes `--json`, and the run file.
 pub const SCHEMAS: &[Published] = &[
     Published { name: "inspect", schema: inspected },
+    Published { name: "explain", schema: || schemars::schema_for!(wakewatt_core::explain::Explanation) },
     Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
     Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
     #[cfg(feature = "shop")]

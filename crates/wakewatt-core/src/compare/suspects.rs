@@ -86,6 +86,20 @@ fn kernel(a: &Snapshot, b: &Snapshot) -> Option<Suspect> {
     if old == new {
         return None;
     }
+    // A vendor's number says little, so no list of changes is read off it.
+    let of_vendor = [a, b].iter().find_map(|host| host.kernel.vendor());
+    if let Some(vendor) = of_vendor {
+        let why = format!(
+            "{}: a vendor kernel, whose version does not say which idle changes it has; measure both",
+            vendor.name
+        );
+        return Some(Suspect {
+            what: "kernel".into(),
+            values: [old.to_string(), new.to_string()],
+            why,
+            claimed_ns: None,
+        });
+    }
     let is_upgrade = new > old;
     let between = kernel_changes_between(old.min(new), old.max(new));
     let verb = if is_upgrade { "brought" } else { "are taken away" };

@@ -6,10 +6,11 @@
 //! says the true version in the build's words only. Lockdown decides whether MSRs can be written. BTF, which tracing needs, is
 //! looked for in a listing and never read: it is megabytes long.
 
+use super::kernel_vendor::{self, Vendor};
 use super::{Cpus, Domain};
 use crate::fact::{Fact, Gap, fact, parse};
 use crate::sheet::{Cell, Sheet};
-use crate::source::{ErrorKind, Source};
+use crate::source::{ErrorKind, ReadError, Source};
 use serde::Serialize;
 use std::fmt;
 
@@ -58,6 +59,13 @@ impl fmt::Display for KernelVersion {
     }
 }
 
+impl Kernel {
+    /// The vendor whose backports make the version say little; none where there is none, or it is not known.
+    pub fn vendor(&self) -> Option<&'static Vendor> {
+        kernel_vendor::of(self.release.get()?, self.build.get().map_or("", String::as_str))
+    }
+}
+
 /// The running kernel.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Kernel {
@@ -79,6 +87,8 @@ pub struct Kernel {
     pub taint_bits: Fact<u64>,
     /// Type information for tracing is there.
     pub has_btf: Fact<bool>,
+    /// The scheduler that is loaded as a BPF program (sched_ext); a gap where none is.
+    pub sched_ext: Fact<String>,
     /// Who may use performance events; above 0 not system-wide without privilege.
     pub perf_event_paranoid: Fact<i64>,
 }
@@ -135,6 +145,7 @@ impl Domain for Kernel {
             lockdown: fact(src, "/sys/kernel/security/lockdown", parse::chosen),
             taint_bits: fact(src, "/proc/sys/kernel/tainted", parse::number),
             has_btf,
+            sched_ext: sched_ext(src),
             perf_event_paranoid: fact(src, "/proc/sys/kernel/perf_event_paranoid", parse::signed),
         }
     }
@@ -142,6 +153,9 @@ impl Domain for Kernel {
     fn show(&self, sheet: &mut Sheet) {
         sheet.fact("kernel.release", "release", &self.release, |v| Cell::text(v));
         sheet.fact("kernel.build", "build", &self.build, |v| Cell::text(v));
+        if let Some(vendor) = self.vendor() {
+            sheet.say("kernel.vendor", "vendor kernel with backports", Cell::text(vendor.name));
+        }
         sheet.fact("kernel.preemption", "preemption", &self.preemption, |v| Cell::text(v));
         sheet.fact("kernel.clocksource", "clocksource", &self.clocksource, |v| Cell::text(v));
         sheet.fact("kernel.clocksources_available", "clocksources available", &self.clocksources_available, |v| {
@@ -150,7 +164,22 @@ impl Domain for Kernel {
         sheet.fact("kernel.lockdown", "lockdown", &self.lockdown, |v| Cell::text(v));
         sheet.fact("kernel.taint", "taint bits", &self.taint_bits, |v| Cell::Hex(*v));
         sheet.fact("kernel.btf", "type information (BTF)", &self.has_btf, |v| Cell::Flag(*v));
+        if let Some(name) = self.sched_ext.get() {
+            sheet.say("kernel.sched_ext", "scheduler loaded (sched_ext)", Cell::text(name));
+        }
         sheet.fact("kernel.perf_event_paranoid", "perf_event_paranoid", &self.perf_event_paranoid, |v| Cell::text(v));
+    }
+}
+
+/// The name of the loaded scheduler (Documentation/scheduler/sched-ext.rst); the folder may be there with none loaded.
+fn sched_ext(src: &dyn Source) -> Fact<String> {
+    match fact(src, "/sys/kernel/sched_ext/state", parse::word) {
+        Fact::Known(state) if state == "enabled" => fact(src, "/sys/kernel/sched_ext/root/ops", parse::word),
+        Fact::Known(state) => {
+            let gap = Gap::from_read("/sys/kernel/sched_ext/state", &ReadError::new(ErrorKind::Absent, state));
+            Fact::Gap(gap)
+        }
+        gap => gap,
     }
 }
 
@@ -202,6 +231,16 @@ mod tests {
         assert_eq!(version("6.1.0-9-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.27-1 (2023-05-08)"), "6.1.27");
         assert_eq!(version("6.12.74", "#1 SMP Debian 6.1.176-1"), "6.12.74", "another series: not this kernel's");
         assert_eq!(version("6.1.0", "#1 SMP Debian"), "6.1.0");
+    }
+
+    #[test]
+    fn a_loaded_scheduler_is_named() {
+        let of = |text: &str| Kernel::read(&Tree::from_text(text), &Cpus::default()).sched_ext;
+        let at = "/sys/kernel/sched_ext";
+        let loaded = of(&format!("//- {at}/state\nenabled\n//- {at}/root/ops\np2dq_1.0.10\n"));
+        assert_eq!(loaded.get().map(String::as_str), Some("p2dq_1.0.10"));
+        assert_eq!(of(&format!("//- {at}/state\ndisabled\n//- {at}/root/ops\nold\n")).get(), None);
+        assert_eq!(of("").get(), None);
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub mod holders;
 pub mod idle;
 pub mod irq;
 pub mod kernel;
+pub mod kernel_vendor;
 pub mod load;
 pub mod msr;
 pub mod network;

@@ -7,7 +7,7 @@
 //! `/proc/*/fd` (see the `holders` topic).
 
 use super::{Cpus, Domain, cpus::ROOT};
-use crate::fact::{Fact, Gap, PerCpu};
+use crate::fact::{Fact, Gap, GapKind, PerCpu};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use crate::units::LatencyLimit;
@@ -15,6 +15,8 @@ use serde::Serialize;
 
 /// The character device of the global limit.
 pub const GLOBAL: &str = "/dev/cpu_dma_latency";
+/// Its second device, in kernels from 6.19 that are built with it: enters the same minimum, and limits suspend-to-idle too.
+pub const WAKEUP: &str = "/dev/cpu_wakeup_latency";
 
 /// The path of one CPU's limit.
 pub fn cpu_limit_path(cpu: crate::units::Cpu) -> String {
@@ -26,6 +28,8 @@ pub fn cpu_limit_path(cpu: crate::units::Cpu) -> String {
 pub struct PmQos {
     /// The effective global limit: the minimum over all requests.
     pub global: Fact<LatencyLimit>,
+    /// The limit of the second device, which also holds for suspend-to-idle; a gap where the kernel has none.
+    pub wakeup: Fact<LatencyLimit>,
     /// The per-CPU limit as set from user space.
     pub per_cpu: PerCpu<LatencyLimit>,
 }
@@ -58,18 +62,23 @@ impl Domain for PmQos {
     const HELP: &'static str = "the global and per-CPU wake-up latency limits in force";
 
     fn read(src: &dyn Source, cpus: &Cpus) -> PmQos {
-        let global = match src.read(GLOBAL) {
-            Err(error) => Fact::Gap(Gap::from_read(GLOBAL, &error)),
+        let device = |path: &str| match src.read(path) {
+            Err(error) => Fact::Gap(Gap::from_read(path, &error)),
             Ok(bytes) => match parse_global(&bytes) {
                 Ok(limit) => Fact::Known(limit),
-                Err(reason) => Fact::Gap(Gap::malformed(GLOBAL, reason)),
+                Err(reason) => Fact::Gap(Gap::malformed(path, reason)),
             },
         };
-        PmQos { global, per_cpu: PerCpu::read(src, cpus.all(), cpu_limit_path, parse_cpu_limit) }
+        let (global, wakeup) = (device(GLOBAL), device(WAKEUP));
+        PmQos { global, wakeup, per_cpu: PerCpu::read(src, cpus.all(), cpu_limit_path, parse_cpu_limit) }
     }
 
     fn show(&self, sheet: &mut Sheet) {
         sheet.fact("qos.global", "global limit (effective)", &self.global, |v| Cell::text(v));
+        // Most kernels are built without it, which is no gap worth a line.
+        if self.wakeup.gap().is_none_or(|gap| !matches!(gap.kind, GapKind::Absent | GapKind::NotRecorded)) {
+            sheet.fact("qos.wakeup", "limit of cpu_wakeup_latency", &self.wakeup, |v| Cell::text(v));
+        }
         sheet.per_cpu("qos.per_cpu", "per-CPU limit", &self.per_cpu, |v| Cell::text(v));
     }
 }

@@ -138,6 +138,7 @@ mod tests {
             cpu: 1,
             from_cpu: Some(0),
             set_cpus: CpuSet::new(),
+            driver: Some("intel_idle".into()),
             governor: None,
             gap_ns: 1_000_000,
             n_rounds: 6,

@@ -2,12 +2,17 @@
 //!
 //! `cpuN/power/pm_qos_resume_latency_us` is one request shared by all of user space; it stays after its writer has
 //! ended, and its zero is inverted: `0` is no limit, `n/a` is zero latency (docs/knobs/idle.md). Users write 0 to mean "fast"
-//! and get the opposite. Limits that differ between CPUs make the same work cost different amounts on them.
+//! and get the opposite. On the kernel command line (`pm_qos_resume_latency_us=`) it is the other way round: there an integer 0
+//! means poll. A scheduler loaded by sched_ext may have set the limits (scx_p2dq, scx_bpfland with `--idle-resume-us`), and not
+//! every one puts back what it found (github.com/sched-ext/scx, pull request 1562). Limits that differ between CPUs make the same work cost different amounts on them.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::evidence::Evidence;
 use crate::facts::pm_qos::cpu_limit_path;
 use crate::units::LatencyLimit;
+
+/// The boot parameter of kernels that have one.
+const BOOT: &str = "pm_qos_resume_latency_us";
 
 pub(super) struct PerCpuResumeLimits;
 
@@ -46,6 +51,14 @@ impl Rule for PerCpuResumeLimits {
             let path = cpu_limit_path(cpus.first().unwrap_or(0));
             finding = finding.on(path, format!("{} on CPUs {cpus}", limit.as_cpu_text()));
         }
+        if let Some(scheduler) = evidence.facts.kernel.sched_ext.get() {
+            let says = format!("{scheduler} is loaded; some such schedulers set these limits and leave them behind");
+            finding = finding.on("/sys/kernel/sched_ext/root/ops", says);
+        }
+        if let Some(value) = evidence.facts.boot.argument(BOOT) {
+            let says = format!("{BOOT}={value}: set at boot, where 0 means poll");
+            finding = finding.on("/proc/cmdline", says);
+        }
         let limited = limits.cpus_where(|l| *l != LatencyLimit::None);
         let (on, path) = (on_cpus(&evidence.facts, &limited), cpu_limit_path(limited.first().unwrap_or(0)));
         finding = finding.step("qos.cpu", on, "none", path, format!("take the limit off CPUs {limited}"));
@@ -62,7 +75,7 @@ impl Rule for PerCpuResumeLimits {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ask, icx};
+    use super::super::testing::{ask, evidence, icx};
     use super::*;
 
     #[test]
@@ -71,6 +84,13 @@ mod tests {
         let said = ask(&PerCpuResumeLimits, &(icx() + file + "n/a\n"));
         assert!(said.starts_with("yes risk unknown: pm_qos_resume_latency_us is n/a (zero latency"), "{said}");
         assert!(ask(&PerCpuResumeLimits, &icx()).starts_with("no: every CPU has no limit"));
+        let more = "//- /sys/kernel/sched_ext/state\nenabled\n//- /sys/kernel/sched_ext/root/ops\np2dq\n//- /proc/cmdline\n\
+                    pm_qos_resume_latency_us=1:0\n";
+        let Answer::Yes(found) = PerCpuResumeLimits.check(&evidence(&(icx() + file + "100\n" + more))) else {
+            panic!("a limit is set")
+        };
+        let says: Vec<&str> = found.evidence.iter().map(|b| b.says.as_str()).collect();
+        assert!(says[1].starts_with("p2dq is loaded") && says[2].ends_with("where 0 means poll"), "{says:?}");
         assert!(ask(&PerCpuResumeLimits, "").starts_with("cannot tell"));
         assert!(ask(&PerCpuResumeLimits, "//- /sys/devices/system/cpu/online\n0\n").starts_with("cannot tell"));
     }

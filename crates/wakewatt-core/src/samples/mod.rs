@@ -20,6 +20,7 @@ pub mod not_done;
 pub mod numa_maps;
 pub mod speed;
 pub mod state_cost;
+pub mod measured_table;
 pub mod stated;
 pub mod study;
 pub mod meters;

@@ -31,6 +31,9 @@ pub struct StateCosts {
     pub set_cpus: CpuSet,
     /// The idle governor in charge; none where the kernel does not say.
     pub governor: Option<String>,
+    /// The idle driver; none where the kernel does not say, or in documents of before it was noted.
+    #[serde(default)]
+    pub driver: Option<String>,
     /// Pause before each wake-up, the same for all states.
     pub gap_ns: u64,
     /// Rounds begun; each measures every state once, in random order.
@@ -265,6 +268,7 @@ mod tests {
             cpu: 1,
             from_cpu: Some(0),
             set_cpus: CpuSet::new(),
+            driver: Some("intel_idle".into()),
             governor: None,
             gap_ns: 1,
             n_rounds: 3,

@@ -3,6 +3,7 @@
 pub mod disk;
 pub mod load;
 pub mod experiment;
+pub mod explain;
 pub mod measure;
 pub mod meter;
 pub mod run;
@@ -50,6 +51,11 @@ pub enum Command {
         before_help = "Example:\n  wakewatt inspect                 everything\n  wakewatt inspect idle qos        idle states and latency limits\n  wakewatt inspect --json --host db7.host"
     )]
     Inspect(InspectArgs),
+    /// Explain a term, an idle state, a rule or a setting, with this machine's own numbers
+    #[command(
+        before_help = "Example:\n  wakewatt explain C6                       what it is, and its row of this machine's table\n  wakewatt explain PC6 --host db7.host      which core states allow it there, and what keeps it away\n  wakewatt explain rule.epp                 why doctor asks, and what it answers here\n  wakewatt explain freq.governor            a setting of tune"
+    )]
+    Explain(explain::ExplainArgs),
     /// Save what the parsers read as one text file, safe to share
     #[command(before_help = "Example:\n  wakewatt capture -o db7.host\n  wakewatt inspect --host db7.host")]
     Capture(CaptureArgs),
@@ -128,7 +134,7 @@ pub enum Command {
 #[derive(Debug, Default, Args)]
 pub struct From {
     /// Read a recorded host (.host file) instead of this machine
-    #[arg(long, value_name = "FILE", conflicts_with = "sysroot")]
+    #[arg(long, value_name = "FILE", alias = "from", conflicts_with = "sysroot")]
     pub host: Option<PathBuf>,
     /// Read an unpacked tree that holds sys/ and proc/
     #[arg(long, value_name = "DIR")]

@@ -1,22 +1,42 @@
 //! `wakewatt inspect`: all facts, or the topics named. Reads, writes nothing, wakes nobody it need not.
+//!
+//! Behind the idle states stands what they and the package's states come to together (core's `package_states`). That needs
+//! other topics, which are read along and not shown; on a live machine only those that wake nothing, so that the
+//! firmware's limit is there only where registers were asked for as well.
 
 use crate::cli::InspectArgs;
 use crate::exit::Code;
 use crate::output::{self, Colour};
 use crate::view::{self, Style};
 use anyhow::Result;
-use wakewatt_core::facts::{Snapshot, TOPICS};
+use wakewatt_core::facts::{Snapshot, TOPICS, Topic};
+use wakewatt_core::package_states;
+use wakewatt_core::sheet::Sheet;
+
+/// Read along for core and package states: what wakes nothing, and what a recording may be asked besides.
+const ALONG: &[&str] = &["topology", "qos", "boot"];
+const ALONG_RECORDED: &[&str] = &["msr", "network", "storage"];
 
 pub fn run(args: &InspectArgs, colour: Colour) -> Result<Code> {
     let source = super::open(&args.from)?;
     let is_wanted = |id: &str| args.topics.is_empty() || args.topics.iter().any(|t| t == id);
-    let snapshot = Snapshot::read(&*source, is_wanted);
+    let is_along =
+        |id: &str| is_wanted("idle") && (ALONG.contains(&id) || (ALONG_RECORDED.contains(&id) && !source.is_live()));
+    let mut snapshot = Snapshot::read(&*source, |id| is_wanted(id) || (is_along(id) && !args.json));
+    let more = if is_wanted("idle") && !args.json { together(&snapshot) } else { Vec::new() };
+    snapshot.topics.retain(|id| is_wanted(id));
     if args.json {
         output::print(&json(&snapshot)?)?;
     } else {
-        output::print(&view::facts(&snapshot, Style { is_on: colour.is_on() }, args.gaps))?;
+        output::print(&view::facts(&snapshot, &more, Style { is_on: colour.is_on() }, args.gaps))?;
     }
     Ok(Code::Fine)
+}
+
+/// Core and package states, behind the idle states.
+fn together(snapshot: &Snapshot) -> Vec<(Topic, Sheet)> {
+    let sheet = package_states::read(snapshot).sheet();
+    vec![(Topic { id: "idle", title: "Core and package states together", help: "" }, sheet)]
 }
 
 /// The document: only the topics that were read.

@@ -4,6 +4,7 @@ pub mod capture;
 pub mod compare;
 pub mod doctor;
 pub mod experiment;
+pub mod explain;
 pub mod hold;
 pub mod inspect;
 pub mod load;
@@ -27,6 +28,7 @@ use wakewatt_host::{live::Live, recorded};
 pub fn dispatch(cli: &Cli) -> Result<End> {
     let code = match &cli.command {
         Command::Doctor(args) => doctor::run(args, cli.color),
+        Command::Explain(args) => explain::run(args, cli.color),
         Command::Inspect(args) => inspect::run(args, cli.color),
         Command::Capture(args) => capture::run(args),
         Command::Compare(args) => compare::run(args, cli.color),

@@ -38,8 +38,8 @@ impl Style {
     }
 }
 
-/// All sheets of a snapshot.
-pub fn facts(snapshot: &Snapshot, style: Style, is_listing_gaps: bool) -> String {
+/// All sheets of a snapshot; a sheet of `more` stands behind that of its topic.
+pub fn facts(snapshot: &Snapshot, more: &[(Topic, Sheet)], style: Style, is_listing_gaps: bool) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}", style.bold(&format!("Facts of {}", snapshot.origin)));
     let online = snapshot.cpus.online.get().map_or("unknown".to_string(), CpuSet::to_string);
@@ -49,7 +49,10 @@ pub fn facts(snapshot: &Snapshot, style: Style, is_listing_gaps: bool) -> String
     }
     out.push('\n');
     for (topic, sheet) in snapshot.sheets() {
-        one_sheet(&mut out, &topic, &sheet, snapshot.cpus.online.get(), style, is_listing_gaps);
+        let behind = more.iter().filter(|(t, _)| t.id == topic.id).map(|(t, s)| (t, s));
+        for (topic, sheet) in std::iter::once((&topic, &sheet)).chain(behind) {
+            one_sheet(&mut out, topic, sheet, snapshot.cpus.online.get(), style, is_listing_gaps);
+        }
     }
     out
 }

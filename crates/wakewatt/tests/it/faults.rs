@@ -39,7 +39,7 @@ const SECOND_BEST: &[(&str, &str)] = &[
 
 /// Everything that is done with facts, to see that nothing of it minds.
 fn use_all(snapshot: &Snapshot, at: usize, fault: Fault) {
-    let shown = view::facts(snapshot, Style { is_on: false }, true);
+    let shown = view::facts(snapshot, &[], Style { is_on: false }, true);
     assert!(shown.contains("CPUs online"), "{fault:?} at {at}");
     assert_eq!(snapshot.sheets().len(), TOPICS.len(), "{fault:?} at {at}");
     let json: serde_json::Value = serde_json::from_str(&inspect::json(snapshot).unwrap()).unwrap();

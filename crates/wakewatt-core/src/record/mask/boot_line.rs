@@ -25,7 +25,7 @@ pub const KEPT: &[&str] = &[
     "nomodeset", "nokaslr", "selinux", "enforcing", "apparmor", "lockdown", "kvm", "nested", "rcupdate",
     "workqueue.power_efficient", "cpufreq.off", "cpufreq.default_governor", "cpuidle.off", "cpuidle.governor",
     "intel_idle.max_cstate", "intel_idle.states_off", "intel_idle.use_acpi", "intel_idle.no_acpi", "intel_idle.no_native",
-    "intel_idle.table", "intel_idle.ibrs_off", "intel_idle.preferred_cstates", "processor.nocst",
+    "intel_idle.table", "intel_idle.ibrs_off", "intel_idle.preferred_cstates", "processor.nocst", "pm_qos_resume_latency_us",
     "processor.ignore_ppc", "haltpoll.guest_halt_poll_ns", "haltpoll.guest_halt_poll_shrink",
     "haltpoll.guest_halt_poll_grow", "haltpoll.guest_halt_poll_grow_start", "haltpoll.guest_halt_poll_allow_shrink",
     "kvm.halt_poll_ns", "kvm.halt_poll_ns_grow", "kvm.halt_poll_ns_grow_start", "kvm.halt_poll_ns_shrink",

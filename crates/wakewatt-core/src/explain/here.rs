@@ -1,0 +1,220 @@
+//! What a term comes to on this machine: the row of the idle table, limits, residency, the package it lies in.
+
+use super::Here;
+use crate::fact::{Fact, PerCpu};
+use crate::facts::Snapshot;
+use crate::facts::idle::IdleState;
+use crate::glossary::{Family, Term};
+use crate::sheet::{Cell, Row};
+use crate::units::{show_ns, three_digits};
+use crate::{budget, package_states};
+
+/// What was found.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) here: Vec<Here>,
+    pub(super) cannot_tell: Vec<String>,
+}
+
+impl Told {
+    fn say(&mut self, what: impl Into<String>, says: impl Into<String>) {
+        self.here.push(Here { what: what.into(), says: says.into() });
+    }
+    /// Rows of the sheets whose id starts so.
+    fn rows(&mut self, facts: &Snapshot, starts: &[&str]) {
+        let is_wanted = |row: &Row| starts.iter().any(|s| row.id.starts_with(s));
+        for (_, sheet) in facts.sheets() {
+            for row in sheet.rows.into_iter().filter(is_wanted) {
+                match &row.cell {
+                    Ok(cell) => {
+                        let on = row.cpus.as_ref().filter(|c| facts.cpus.online.get() != Some(*c));
+                        let on = on.map_or(String::new(), |cpus| format!(" on {cpus}"));
+                        self.say(row.label, format!("{cell}{on}"));
+                    }
+                    Err(gap) => self.cannot_tell.push(format!("{}: {gap}", row.label)),
+                }
+            }
+        }
+    }
+}
+
+/// What a term comes to; `word` is the spelling that was asked for.
+pub(super) fn of_term(term: &Term, word: &str, facts: &Snapshot) -> Told {
+    let mut told = Told::default();
+    match term.family {
+        Family::CoreState => core_state(&mut told, term, word, facts),
+        Family::PackageState => package(&mut told, facts),
+        Family::SystemState => system(&mut told, facts),
+        Family::Kernel => kernel(&mut told, term, facts),
+        Family::Frequency => told.rows(facts, rows_of(term.name)),
+        Family::Energy => told.rows(facts, rows_of(term.name)),
+    }
+    if told.here.is_empty() && told.cannot_tell.is_empty() {
+        told.cannot_tell.push("nothing on this machine tells more about it".into());
+    }
+    told
+}
+
+/// Rows of the sheets that belong to a term of frequency or energy.
+fn rows_of(name: &str) -> &'static [&'static str] {
+    match name {
+        "HWP" => &["msr.pm_enable.hwp", "msr.hwp_request.", "freq.driver"],
+        "CPPC" => &["freq.cppc", "msr.amd_cppc_cap1.", "freq.driver"],
+        "EPP" => &["freq.epp", "freq.energy_performance_preference"],
+        "EPB" => &["freq.epb", "msr.energy_perf_bias."],
+        "turbo" => &["freq.boost", "freq.turbo", "freq.no_turbo", "msr.turbo_ratio_limit."],
+        "frequency governor" => &["freq.governor", "freq.driver"],
+        "intel_pstate" | "amd-pstate" => &["freq.driver", "freq.intel_pstate", "freq.amd_pstate"],
+        "uncore" => &["uncore."],
+        "RAPL" => &["power."],
+        "TDP" => &["msr.tdp"],
+        "PL1" => &["msr.pl1", "msr.pkg_power_limit.pl1"],
+        "PL2" => &["msr.pl2", "msr.pkg_power_limit.pl2"],
+        "PROCHOT" => &["msr.package_therm_status.prochot", "msr.power_ctl.bidirectional"],
+        "MSR 0x1FC" => &["msr.power_ctl"],
+        _ => &[],
+    }
+}
+
+/// The states of that name, and those whose name begins with it and goes on in letters (C6: C6P).
+fn core_state(told: &mut Told, term: &Term, word: &str, facts: &Snapshot) {
+    let is_it = |name: &str| {
+        let is_alias = term.aliases.iter().any(|a| a.eq_ignore_ascii_case(name)) && !term.aliases.contains(&"LPI");
+        name.eq_ignore_ascii_case(term.name) || name.eq_ignore_ascii_case(word.trim()) || is_alias
+    };
+    let found: Vec<&IdleState> = facts.idle.states.iter().filter(|s| is_it(&s.label())).collect();
+    for state in &found {
+        told.here.extend(of_state(state, facts));
+    }
+    if !found.is_empty() {
+        return;
+    }
+    let has: Vec<String> = facts.idle.states.iter().map(IdleState::label).collect();
+    if has.is_empty() {
+        told.cannot_tell.push("no idle table is readable here".into());
+    } else {
+        told.say("here", format!("no state of that name; this machine has {}", has.join(", ")));
+        // The driver may call it otherwise.
+        let pairings = package_states::read(facts).pairings;
+        for same in pairings.iter().filter(|p| p.core_state.eq_ignore_ascii_case(term.name)) {
+            told.say("the driver calls it", same.state.clone());
+            told.here
+                .extend(facts.idle.states.iter().filter(|s| s.label() == same.state).flat_map(|s| of_state(s, facts)));
+        }
+    }
+}
+
+/// One row of the idle table: claims, whether it may be chosen, how much of the sleep was in it.
+pub(super) fn of_state(state: &IdleState, facts: &Snapshot) -> Vec<Here> {
+    let mut told = Told::default();
+    let name = state.label();
+    let mut of = |what: &str, values: &PerCpu<u64>| {
+        let said: Vec<String> = values.known().map(|(cpus, ns)| with_cpus(show_ns(*ns), cpus, facts)).collect();
+        if !said.is_empty() {
+            told.say(format!("{name} {what}"), said.join(", "));
+        }
+    };
+    of("exit latency (claimed)", &state.exit_latency_ns);
+    of("target residency (claimed)", &state.target_residency_ns);
+    if let Some((_, text)) = state.description.known().next() {
+        told.say(format!("{name} description"), text.clone());
+    }
+    let off: Vec<String> = state
+        .is_disabled
+        .known()
+        .filter(|(_, off)| **off)
+        .map(|(cpus, _)| with_cpus("disabled".into(), cpus, facts))
+        .collect();
+    if !off.is_empty() {
+        told.say(format!("{name} may be chosen"), off.join(", "));
+    } else if !state.is_disabled.is_unknown() {
+        told.say(format!("{name} may be chosen"), "enabled");
+    }
+    let limits: Vec<String> = budget::reachable(&facts.idle, &facts.qos)
+        .iter()
+        .filter(|r| r.excluded.iter().any(|c| c.name == name))
+        .map(|r| with_cpus(format!("a limit of {} excludes it", r.limit), &r.cpus, facts))
+        .collect();
+    if !limits.is_empty() {
+        told.say(format!("{name} and latency limits"), limits.join(", "));
+    }
+    if let Some(says) = share(state, facts) {
+        told.say(format!("{name} since boot"), says);
+    }
+    let pairings = package_states::read(facts).pairings;
+    if let Some(pairing) = pairings.iter().find(|p| p.state == name) {
+        told.say(format!("{name} lets the package go to"), pairing.package_state.clone());
+    }
+    told.here
+}
+
+/// "61.2 % of all idle time, entered 1234 times"; none where no time was counted.
+fn share(state: &IdleState, facts: &Snapshot) -> Option<String> {
+    let sum = |values: &PerCpu<u64>| {
+        values.known().map(|(cpus, v)| v.saturating_mul(cpus.len() as u64)).fold(0, u64::saturating_add)
+    };
+    let all = facts.idle.states.iter().map(|s| sum(&s.time_ns)).fold(0, u64::saturating_add);
+    let (own, n) = (sum(&state.time_ns), sum(&state.n_usage));
+    #[allow(clippy::cast_precision_loss)] // a share for people
+    let percent = own as f64 / all as f64 * 100.0;
+    (all > 0).then(|| format!("{} % of all idle time, entered {n} times", three_digits(percent)))
+}
+
+fn with_cpus(text: String, cpus: &crate::cpuset::CpuSet, facts: &Snapshot) -> String {
+    if facts.cpus.online.get() == Some(cpus) { text } else { format!("{text} on {cpus}") }
+}
+
+fn package(told: &mut Told, facts: &Snapshot) {
+    let all = package_states::read(facts);
+    for row in all.sheet().rows.into_iter().filter(|row| row.id != "idle.together.cannot_tell") {
+        if let Ok(cell) = row.cell {
+            told.say(row.label, cell.to_string());
+        }
+    }
+    told.rows(facts, &["msr.pkg_cst_config"]);
+    told.cannot_tell.extend(all.cannot_tell);
+    told.cannot_tell.push("how long the package was really there: its residency counters are not read".into());
+}
+
+fn system(told: &mut Told, facts: &Snapshot) {
+    let names: Vec<String> = facts.idle.states.iter().map(IdleState::label).collect();
+    match names.is_empty() {
+        true => told.cannot_tell.push("no idle table is readable here, so its Cx are not known".into()),
+        false => told.say("this machine runs, in", format!("G0/S0; its Cx are {}", names.join(", "))),
+    }
+    told.rows(facts, &["idle.driver", "idle.governor"]);
+}
+
+fn kernel(told: &mut Told, term: &Term, facts: &Snapshot) {
+    match term.name {
+        "exit latency" => table(told, facts, "exit latency", |s| &s.exit_latency_ns),
+        "target residency" => table(told, facts, "target residency", |s| &s.target_residency_ns),
+        "PM QoS" => {
+            told.rows(facts, &["qos.", "holders./dev/cpu"]);
+            for reach in budget::reachable(&facts.idle, &facts.qos) {
+                told.say(format!("comes to, on CPUs {}", reach.cpus), reach.to_string());
+            }
+        }
+        "cpu_wakeup_latency" => told.rows(facts, &["qos.wakeup", "holders./dev/cpu_wakeup"]),
+        "sched_ext" => told.rows(facts, &["kernel.sched_ext"]),
+        "tick" => told.rows(facts, &["boot.nohz_full", "boot.cmdline"]),
+        "timer migration" => told.rows(facts, &["kernel.version", "kernel.release"]),
+        "pm_qos_resume_latency boot parameter" => match &facts.boot.cmdline {
+            Fact::Known(line) => {
+                let value = line.value("pm_qos_resume_latency_us").map_or("not given at this boot", |v| v);
+                told.say("command line", Cell::text(value).to_string());
+            }
+            Fact::Gap(gap) => told.cannot_tell.push(gap.to_string()),
+        },
+        _ => told.rows(facts, &["idle.driver", "idle.governor"]),
+    }
+}
+
+fn table(told: &mut Told, facts: &Snapshot, what: &str, of: impl Fn(&IdleState) -> &PerCpu<u64>) {
+    for state in &facts.idle.states {
+        let said: Vec<String> = of(state).known().map(|(cpus, ns)| with_cpus(show_ns(*ns), cpus, facts)).collect();
+        if !said.is_empty() {
+            told.say(format!("{} {what} (claimed)", state.label()), said.join(", "));
+        }
+    }
+}

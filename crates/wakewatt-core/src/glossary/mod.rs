@@ -1,0 +1,90 @@
+//! What the words of the field mean: the terms that `wakewatt explain` knows besides rules and knobs.
+//!
+//! One file per family of terms, each a list in reading order. A term says what the word means on any machine; what it
+//! comes to on this one is `explain`'s work. Only meanings are kept here: no number that a machine could tell itself.
+//! The words of this program (arm, block, finding) are in docs/glossary.md. To add a term: one line in its family.
+
+mod core_states;
+mod energy;
+mod frequency;
+mod kernel;
+mod package_states;
+mod system_states;
+
+/// What kind of thing a term names; decides which facts of a machine belong to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// A state of a core, as hardware and driver name it.
+    CoreState,
+    /// A state of a whole package.
+    PackageState,
+    /// A state of the whole machine, in ACPI's words.
+    SystemState,
+    /// How the kernel chooses idle states and who limits it.
+    Kernel,
+    /// How fast a core runs, and who decides.
+    Frequency,
+    /// Watts, joules and what limits them.
+    Energy,
+}
+
+/// One word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// As it is written: C6.
+    pub name: &'static str,
+    /// Other spellings.
+    pub aliases: &'static [&'static str],
+    /// The kind of thing it names.
+    pub family: Family,
+    /// What it means, on any machine.
+    pub text: &'static str,
+    /// Where that is written.
+    pub source: &'static str,
+    /// Terms to read next.
+    pub see_also: &'static [&'static str],
+}
+
+/// Every term, by family.
+pub fn terms() -> impl Iterator<Item = &'static Term> {
+    [core_states::TERMS, package_states::TERMS, system_states::TERMS, kernel::TERMS, frequency::TERMS, energy::TERMS]
+        .into_iter()
+        .flatten()
+}
+
+/// The term of this name or spelling, in any case of letters.
+pub fn find(word: &str) -> Option<&'static Term> {
+    let is_it = |name: &&str| name.eq_ignore_ascii_case(word.trim());
+    terms().find(|term| is_it(&term.name)).or_else(|| terms().find(|term| term.aliases.iter().any(|a| is_it(&a))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_leads_to_one_term() {
+        let mut seen: Vec<String> = Vec::new();
+        for term in terms() {
+            for name in std::iter::once(&term.name).chain(term.aliases) {
+                let name = name.to_lowercase();
+                assert!(!seen.contains(&name), "{name} is two terms");
+                seen.push(name);
+            }
+            assert!(term.text.ends_with('.') && !term.source.is_empty(), "{} is incomplete", term.name);
+            for other in term.see_also {
+                assert!(find(other).is_some() && *other != term.name, "{}: see {other}?", term.name);
+            }
+        }
+        assert!(seen.len() > 50, "the families are in the list");
+    }
+
+    #[test]
+    fn letters_may_be_small() {
+        assert_eq!(find(" pc6 ").map(|t| t.name), Some("PC6"));
+        assert_eq!(find("c7S").map(|t| t.name), Some("C7"));
+        assert_eq!(find("package c6").map(|t| t.family), Some(Family::PackageState));
+        assert_eq!(find("C99"), None);
+    }
+}

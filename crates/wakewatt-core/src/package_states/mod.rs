@@ -1,0 +1,276 @@
+//! Core and package states together: which core states let the package follow, and what keeps this one from its deepest.
+//!
+//! Case K3 asks for it. A package rests at most as deeply as the shallowest of its cores, so one CPU with a limit keeps the
+//! cache and the memory controller of its socket awake. Told apart are what surely keeps it (the firmware's limit, a CPU
+//! that may not go deep) and what may (demotion, a link that never sleeps, a tick that never stops). What the package
+//! really reached is in the hardware's residency counters, which are not read here. In a guest nothing is said: the
+//! states there are the host's business. Sources: [`generations`].
+
+pub mod generations;
+
+use crate::budget;
+use crate::cpuset::CpuSet;
+use crate::facts::Snapshot;
+use crate::facts::idle::IdleState;
+use crate::sheet::{Cell, Sheet};
+use generations::Generation;
+use serde::Serialize;
+
+/// What core states and packages of a host come to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct PackageStates {
+    /// The generation of the processor, where it is known.
+    pub generation: Option<String>,
+    /// The idle states of this machine with the package state each allows, shallowest first.
+    pub pairings: Vec<Pairing>,
+    /// One per package.
+    pub packages: Vec<Package>,
+    /// What cannot be told, and why.
+    pub cannot_tell: Vec<String>,
+}
+
+/// An idle state of this machine and what it allows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Pairing {
+    /// As Linux calls it here.
+    pub state: String,
+    /// The hardware's name of the core state.
+    pub core_state: String,
+    /// The deepest package state while every core is at least here.
+    pub package_state: String,
+}
+
+/// One package.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Package {
+    /// Number of the package.
+    pub id: u32,
+    /// The deepest state its generation has.
+    pub deepest: String,
+    /// The deepest state that settings allow now, before devices and timers have their say; none where it cannot be told.
+    pub allowed: Option<String>,
+    /// What keeps it from its deepest.
+    pub holds: Vec<Hold>,
+}
+
+/// Something that keeps a package shallow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Hold {
+    /// Surely, or perhaps.
+    pub certainty: Certainty,
+    /// What it is, one sentence part.
+    pub what: String,
+    /// Where that is seen: a path or a register.
+    pub path: String,
+}
+
+/// How sure a hold is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// While this is so, the package goes no deeper.
+    Keeps,
+    /// It does so on some platforms or at times.
+    May,
+}
+
+/// Reads them off the facts; wants the topics idle, topology, qos, msr, boot, network and storage.
+pub fn read(facts: &Snapshot) -> PackageStates {
+    let mut all = PackageStates::default();
+    if facts.topology.is_guest() == Some(true) {
+        all.cannot_tell.push("a guest: the package's states are its host's business".into());
+        return all;
+    }
+    let Some(processor) = facts.topology.processor() else {
+        all.cannot_tell.push("the processor is not told, or the CPUs have several".into());
+        return all;
+    };
+    let Some(generation) = generations::of(processor) else {
+        all.cannot_tell.push(format!("no list of core and package states for {processor}"));
+        return all;
+    };
+    all.generation = Some(generation.name.into());
+    let Some(deepest) = generation.deepest() else {
+        all.cannot_tell.push(format!("which core states let the package follow is not public for {}", generation.name));
+        return all;
+    };
+    all.pairings = pairings(facts, generation);
+    let limits = facts.msr.package_limit(processor);
+    if limits.as_ref().is_none_or(crate::fact::PerCpu::is_unknown) {
+        all.cannot_tell.push(match facts.msr.value("pkg_cst_config").is_some_and(|v| !v.is_unknown()) {
+            true => format!("what the firmware's limit (MSR 0xE2) means is not known for {}", generation.name),
+            false => {
+                "the firmware's limit (MSR 0xE2) was not read; wakewatt inspect idle msr, as root, reads it".into()
+            }
+        });
+    }
+    for (id, cpus) in facts.topology.packages() {
+        let limit = limits
+            .as_ref()
+            .and_then(|l| l.known().find(|(on, _)| !on.and(&cpus).is_empty()).map(|(_, limit)| limit.as_str()));
+        all.packages.push(package(facts, &all.pairings, id, &cpus, deepest, limit));
+    }
+    all
+}
+
+fn pairings(facts: &Snapshot, generation: &Generation) -> Vec<Pairing> {
+    let of = |state: &IdleState| {
+        let allows = state.description.known().find_map(|(_, text)| generation.pairing(text))?;
+        Some(Pairing { state: state.label(), core_state: allows.core.into(), package_state: allows.package.into() })
+    };
+    facts.idle.states.iter().filter_map(of).collect()
+}
+
+fn package(
+    facts: &Snapshot,
+    pairings: &[Pairing],
+    id: u32,
+    cpus: &CpuSet,
+    deepest: &str,
+    limit: Option<&str>,
+) -> Package {
+    let mut package = Package { id, deepest: deepest.into(), allowed: None, holds: Vec::new() };
+    let mut allowed = Some(deepest.to_string());
+    if let Some(limit) = limit.filter(|limit| *limit != "reserved") {
+        if rank(limit) < rank(deepest) {
+            package.keeps(format!("the firmware's limit is {limit}"), "msr 0xe2");
+            allowed = Some(limit.into());
+        }
+    }
+    let here = |set: &CpuSet| set.and(cpus);
+    if facts.idle.driver.get().is_some_and(|d| d == "none") || !here(&facts.idle.cpus_without_states).is_empty() {
+        package.keeps("CPUs have no idle driver".into(), "/sys/devices/system/cpu/cpuidle/current_driver");
+        allowed = None;
+    } else if facts.idle.states.is_empty() {
+        allowed = None;
+    }
+    if !facts.idle.states.is_empty() && pairings.iter().all(|p| rank(&p.package_state) < rank(deepest)) {
+        package.keeps(
+            format!("no idle state that is registered lets it go to {deepest}"),
+            "/sys/devices/system/cpu/cpu*/cpuidle/state*/desc",
+        );
+    }
+    for reach in budget::reachable(&facts.idle, &facts.qos) {
+        let on = here(&reach.cpus);
+        let Some(claim) = reach.deepest.as_ref().filter(|_| !on.is_empty()) else { continue };
+        let lets = match pairings.iter().find(|p| p.state == claim.name) {
+            Some(pairing) => pairing.package_state.as_str(),
+            None if reach.is_polling => "PC0",
+            // A state that is not in the list: nothing can be said about these CPUs.
+            None => {
+                allowed = None;
+                continue;
+            }
+        };
+        let best = pairings.iter().map(|p| rank(&p.package_state)).max().unwrap_or(0);
+        if rank(lets) < best {
+            let (why, path) = match reach.excluded.is_empty() {
+                true => ("deeper ones are disabled".to_string(), "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable"),
+                false => (
+                    format!("latency limit {}", reach.limit),
+                    "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us, /dev/cpu_dma_latency",
+                ),
+            };
+            package.keeps(format!("CPUs {on} go no deeper than {} ({why})", claim.name), path);
+        }
+        if allowed.as_deref().is_some_and(|a| rank(lets) < rank(a)) {
+            allowed = Some(lets.into());
+        }
+    }
+    package.allowed = allowed;
+    package.perhaps(facts);
+    package
+}
+
+impl Package {
+    fn keeps(&mut self, what: String, path: &str) {
+        self.holds.push(Hold { certainty: Certainty::Keeps, what, path: path.into() });
+    }
+    fn may(&mut self, what: String, path: &str) {
+        self.holds.push(Hold { certainty: Certainty::May, what, path: path.into() });
+    }
+
+    /// What keeps a package shallow on some platforms, or at times.
+    fn perhaps(&mut self, facts: &Snapshot) {
+        if facts.idle.is_c1_demotion_on.get() == Some(&true) {
+            self.may(
+                "C1 demotion: a deep request may become C1".into(),
+                "/sys/devices/system/cpu/cpuidle/intel_c1_demotion",
+            );
+        } else if facts.msr.is_set("pkg_cst_config", "c1_demotion") == Some(true) {
+            self.may("C1 demotion: a deep request may become C1".into(), "msr 0xe2, bit 26");
+        }
+        if facts.boot.argument("nohz") == Some("off") {
+            self.may("nohz=off: the tick ends every sleep".into(), "/proc/cmdline");
+        }
+        let links = facts
+            .network
+            .interfaces
+            .iter()
+            .map(|n| (&n.name, &n.pcie))
+            .chain(facts.storage.nvme.iter().map(|d| (&d.name, &d.pcie)));
+        let awake: Vec<&str> = links
+            .filter(|(_, link)| link.states_on().is_some_and(|on| on.is_empty()))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        if !awake.is_empty() {
+            let what = format!("PCI Express links that never sleep: {}", awake.join(", "));
+            self.may(what, "/sys/class/*/*/device/link/l1_aspm");
+        }
+    }
+}
+
+/// Depth of a package state by its name; "unlimited" is deeper than all.
+fn rank(name: &str) -> u32 {
+    let number =
+        |rest: &str| rest.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0u32);
+    match (name.strip_prefix("less than PC"), name.strip_prefix("PC")) {
+        (Some(rest), _) => number(rest).saturating_sub(1),
+        // With or without retention, PC6 is PC6 to whoever asks whether it is reached.
+        (None, Some(rest)) => number(rest),
+        (None, None) => u32::MAX,
+    }
+}
+
+impl PackageStates {
+    /// As rows, for `inspect idle`.
+    pub fn sheet(&self) -> Sheet {
+        let mut sheet = Sheet::default();
+        if let Some(generation) = &self.generation {
+            sheet.say("idle.together.generation", "generation", Cell::text(generation));
+        }
+        let words: Vec<String> =
+            self.pairings.iter().map(|p| format!("{} -> {}", p.named(), p.package_state)).collect();
+        if !words.is_empty() {
+            sheet.say("idle.together.pairings", "core state -> package state", Cell::Text(words.join(", ")));
+        }
+        for package in &self.packages {
+            let id = format!("idle.together.package{}", package.id);
+            let label = format!("package {}", package.id);
+            let allowed = match &package.allowed {
+                Some(allowed) if *allowed == package.deepest => format!("settings allow {allowed}, its deepest"),
+                Some(allowed) => format!("settings allow {allowed} of {}", package.deepest),
+                None => format!("cannot tell how deep settings let it go, up to {}", package.deepest),
+            };
+            sheet.say(&id, &label, Cell::Text(allowed));
+            for hold in &package.holds {
+                let word = if hold.certainty == Certainty::Keeps { "kept by" } else { "perhaps kept by" };
+                sheet.say(format!("{id}.hold"), format!("{label} {word}"), Cell::text(&hold.what));
+            }
+        }
+        for why in &self.cannot_tell {
+            sheet.say("idle.together.cannot_tell", "cannot tell", Cell::text(why));
+        }
+        sheet
+    }
+}
+
+impl Pairing {
+    /// "C6", or "C3_ACPI (C10)" where the driver's name is another.
+    pub fn named(&self) -> String {
+        if self.state == self.core_state { self.state.clone() } else { format!("{} ({})", self.state, self.core_state) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! What core and package states come to on recorded machines, and on made-up ones that a setting keeps shallow.
+
+use super::*;
+use crate::record::host_file;
+use crate::source::Tree;
+use generations::GENERATIONS;
+
+macro_rules! recorded {
+    ($name:literal) => {
+        recorded($name, include_str!(concat!("../../../../fixtures/hosts/", $name, ".host")))
+    };
+}
+
+fn recorded(name: &str, text: &str) -> Snapshot {
+    Snapshot::read(&host_file::read(text, name).unwrap(), |_| true)
+}
+
+/// Every row, one line each.
+fn said(facts: &Snapshot) -> String {
+    let rows = read(facts).sheet().rows;
+    rows.iter().map(|row| format!("{}: {}\n", row.label, row.cell.as_ref().unwrap())).collect()
+}
+
+#[test]
+fn firmware_keeps_a_cascade_lake_from_pc6() {
+    assert_eq!(said(&recorded!("clx2s0")), "");
+}
+
+#[test]
+fn nothing_keeps_an_emerald_rapids() {
+    assert_eq!(said(&recorded!("emr9")), "");
+}
+
+#[test]
+fn granite_rapids_needs_the_state_with_a_p() {
+    assert_eq!(said(&recorded!("gnr3")), "");
+}
+
+#[test]
+fn a_client_is_told_by_its_hints() {
+    assert_eq!(said(&recorded!("rpl0")), "");
+}
+
+#[test]
+fn amd_arm_and_guests_are_not_judged() {
+    let hosts = [
+        recorded!("rome0"),
+        recorded!("genoa0"),
+        recorded!("turin0"),
+        recorded!("arm64-psci-6.1"),
+        recorded!("vm-haltpoll-2cpu"),
+        recorded!("knl0"),
+        recorded!("dnv0"),
+    ];
+    for facts in hosts {
+        let all = read(&facts);
+        assert!(all.packages.is_empty() && all.cannot_tell.len() == 1, "{}: {all:?}", facts.origin);
+    }
+}
+
+/// An Ice Lake server with two CPUs; whatever else is said of it.
+fn icx(more: &str) -> Snapshot {
+    let root = "/sys/devices/system/cpu";
+    let mut text = format!(
+        "//- {root}/present\n0-1\n//- {root}/online\n0-1\n//- {root}/modalias\ncpu:type:x86,ven0000fam0006mod006A:feature:\n"
+    );
+    text += "//- /proc/cpuinfo\n";
+    for cpu in 0..2 {
+        text += &format!(
+            "processor : {cpu}\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 106\nflags : fpu hwp\nphysical id : 0\ncore id : {cpu}\n"
+        );
+        text += "power management:\n";
+    }
+    for cpu in 0..2 {
+        text += &format!("//- {root}/cpu{cpu}/topology/physical_package_id\n0\n");
+        for (at, (name, us, hint)) in [("C1", 1, "0x00"), ("C6", 170, "0x20")].iter().enumerate() {
+            let state = format!("//- {root}/cpu{cpu}/cpuidle/state{at}");
+            text += &format!("{state}/name\n{name}\n{state}/latency\n{us}\n{state}/desc\nMWAIT {hint}\n");
+            if !more.contains(&format!("cpu{cpu}/cpuidle/state{at}/disable")) {
+                text += &format!("{state}/disable\n0\n");
+            }
+        }
+    }
+    let mut tree = Tree::from_text(&(text + more));
+    for cpu in 0..2 {
+        tree.msrs.insert((0xe2, cpu), Ok(7));
+    }
+    Snapshot::read(&tree, |_| true)
+}
+
+/// "allowed: holds", of the only package.
+fn judged(more: &str) -> String {
+    let all = read(&icx(more));
+    let [package] = all.packages.as_slice() else { return format!("{all:?}") };
+    let holds: Vec<String> = package.holds.iter().map(|h| format!("{:?} {}", h.certainty, h.what)).collect();
+    format!("{}: {}", package.allowed.as_deref().unwrap_or("cannot tell"), holds.join("; "))
+}
+
+#[test]
+fn one_cpu_keeps_the_whole_package() {
+    let root = "/sys/devices/system/cpu";
+    assert_eq!(judged(""), "PC6: ");
+    assert_eq!(
+        judged(&format!("//- {root}/cpu1/power/pm_qos_resume_latency_us\n50\n")),
+        "PC0: Keeps CPUs 1 go no deeper than C1 (latency limit 50us)"
+    );
+    assert_eq!(
+        judged(&format!("//- {root}/cpu0/cpuidle/state1/disable\n1\n")),
+        "PC0: Keeps CPUs 0 go no deeper than C1 (deeper ones are disabled)"
+    );
+    assert_eq!(
+        judged("//- /proc/cmdline\nnohz=off\n//- /sys/devices/system/cpu/cpuidle/intel_c1_demotion\n1\n"),
+        "PC6: May C1 demotion: a deep request may become C1; May nohz=off: the tick ends every sleep"
+    );
+}
+
+#[test]
+fn an_unread_register_is_said() {
+    let mut facts = icx("");
+    facts.msr = crate::facts::msr::Msr::default();
+    let said = read(&facts).cannot_tell;
+    assert!(said.len() == 1 && said[0].starts_with("the firmware's limit (MSR 0xE2) was not read"), "{said:?}");
+}
+
+#[test]
+fn the_list_is_whole() {
+    for (at, generation) in GENERATIONS.iter().enumerate() {
+        let depths: Vec<u32> = generation.allows.iter().map(|a| rank(a.package)).collect();
+        assert!(depths.is_sorted(), "{}: shallowest first", generation.name);
+        for other in &GENERATIONS[..at] {
+            let is_double = |(a, b): &(u64, u64)| other.models.iter().any(|(c, d)| a <= d && c <= b);
+            assert!(other.maker != generation.maker || !generation.models.iter().any(is_double), "{}", generation.name);
+        }
+    }
+    assert!(rank("PC2") < rank("less than PC6") && rank("less than PC6") < rank("PC6 non-retention"));
+    assert!(rank("PC9") < rank("PC10") && rank("PC10") < rank("unlimited"));
+}
