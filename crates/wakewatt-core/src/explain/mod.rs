@@ -123,7 +123,7 @@ fn rule(word: &str, evidence: &Evidence) -> Option<Explanation> {
         kind: Kind::Rule,
         family: None,
         title: Some(rule.question().into()),
-        text: rules::essay(rule.id()).unwrap_or_default(),
+        text: rules::essays::of(rule.id()).unwrap_or_default(),
         here: Vec::new(),
         cannot_tell: Vec::new(),
         source: None,

@@ -47,7 +47,10 @@ pub struct Package {
     pub id: u32,
     /// The deepest state its generation has.
     pub deepest: String,
-    /// The deepest state that settings allow now, before devices and timers have their say; none where it cannot be told.
+    /// The deepest state that firmware allows; none where the register was not read, or its meaning is not known.
+    pub limit: Option<String>,
+    /// The deepest state that idle states, latency limits and `limit` allow now, before devices and timers have their say;
+    /// none where it cannot be told.
     pub allowed: Option<String>,
     /// What keeps it from its deepest.
     pub holds: Vec<Hold>,
@@ -129,7 +132,7 @@ fn package(
     deepest: &str,
     limit: Option<&str>,
 ) -> Package {
-    let mut package = Package { id, deepest: deepest.into(), allowed: None, holds: Vec::new() };
+    let mut package = Package { id, deepest: deepest.into(), limit: limit.map(str::to_string), allowed: None, holds: Vec::new() };
     let mut allowed = Some(deepest.to_string());
     if let Some(limit) = limit.filter(|limit| *limit != "reserved") {
         if rank(limit) < rank(deepest) {
@@ -248,6 +251,9 @@ impl PackageStates {
             let id = format!("idle.together.package{}", package.id);
             let label = format!("package {}", package.id);
             let allowed = match &package.allowed {
+                Some(allowed) if package.limit.is_none() => {
+                    format!("idle settings allow {allowed} of {}; the firmware's limit is not known", package.deepest)
+                }
                 Some(allowed) if *allowed == package.deepest => format!("settings allow {allowed}, its deepest"),
                 Some(allowed) => format!("settings allow {allowed} of {}", package.deepest),
                 None => format!("cannot tell how deep settings let it go, up to {}", package.deepest),

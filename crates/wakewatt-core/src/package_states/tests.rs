@@ -16,29 +16,65 @@ fn recorded(name: &str, text: &str) -> Snapshot {
 }
 
 /// Every row, one line each.
-fn said(facts: &Snapshot) -> String {
+fn said(facts: &Snapshot) -> Vec<String> {
     let rows = read(facts).sheet().rows;
-    rows.iter().map(|row| format!("{}: {}\n", row.label, row.cell.as_ref().unwrap())).collect()
+    rows.iter().map(|row| format!("{}: {}", row.label, row.cell.as_ref().unwrap())).collect()
 }
 
 #[test]
 fn firmware_keeps_a_cascade_lake_from_pc6() {
-    assert_eq!(said(&recorded!("clx2s0")), "");
+    assert_eq!(
+        said(&recorded!("clx2s0")),
+        [
+            "generation: Skylake, Cascade Lake, Cooper Lake server",
+            "core state -> package state: C1 -> PC0, C1E -> PC0, C6 -> PC6",
+            "package 0: settings allow PC0 of PC6",
+            "package 0 kept by: the firmware's limit is PC0",
+            "package 1: settings allow PC0 of PC6",
+            "package 1 kept by: the firmware's limit is PC0",
+        ]
+    );
 }
 
 #[test]
 fn nothing_keeps_an_emerald_rapids() {
-    assert_eq!(said(&recorded!("emr9")), "");
+    assert_eq!(
+        said(&recorded!("emr9")),
+        [
+            "generation: Sapphire Rapids, Emerald Rapids",
+            "core state -> package state: C1 -> PC0, C1E -> PC0, C6 -> PC6",
+            "package 0: settings allow PC6, its deepest",
+            "package 1: settings allow PC6, its deepest",
+        ]
+    );
 }
 
 #[test]
 fn granite_rapids_needs_the_state_with_a_p() {
-    assert_eq!(said(&recorded!("gnr3")), "");
+    assert_eq!(
+        said(&recorded!("gnr3")),
+        [
+            "generation: Granite Rapids",
+            "core state -> package state: C1 -> PC0, C1E -> PC0, C6 -> less than PC6, C6P -> PC6",
+            "package 0: idle settings allow PC6 of PC6; the firmware's limit is not known",
+            "package 1: idle settings allow PC6 of PC6; the firmware's limit is not known",
+            "cannot tell: what the firmware's limit (MSR 0xE2) means is not known for Granite Rapids",
+        ]
+    );
 }
 
 #[test]
 fn a_client_is_told_by_its_hints() {
-    assert_eq!(said(&recorded!("rpl0")), "");
+    assert_eq!(
+        said(&recorded!("rpl0")),
+        [
+            "generation: Alder Lake, Raptor Lake",
+            "core state -> package state: C1_ACPI (C1) -> PC0, C2_ACPI (C6) -> PC6, C3_ACPI (C10) -> PC10",
+            "package 0: idle settings allow PC10 of PC10; the firmware's limit is not known",
+            "package 0 perhaps kept by: C1 demotion: a deep request may become C1",
+            "cannot tell: what the firmware's limit (MSR 0xE2) means is not known for Alder Lake, Raptor Lake",
+        ]
+    );
 }
 
 #[test]

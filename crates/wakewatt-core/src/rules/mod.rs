@@ -292,7 +292,7 @@ fn sum(counts: &PerCpu<u64>) -> u64 {
 }
 
 pub mod try_this;
-mod essays;
+pub mod essays;
 mod deep_idle_vs_latency;
 mod disk_sleep;
 mod tail_reversal;
@@ -366,7 +366,6 @@ mod guest_hypervisor;
 mod container_masked;
 mod known_kernel_changes;
 
-pub use essays::of as essay;
 pub use known_kernel_changes::{Change, between as kernel_changes_between};
 
 /// Every rule, in the order of docs/ref/rules.md: idle, frequency, memory, look-alikes, neighbourhood, kernel.

@@ -133,7 +133,7 @@ mod tests {
     fn worst_cases_and_claimed_residencies() {
         let table =
             costs(vec![state("POLL", 0, 0, None), state("C1", 1, 1, Some(1.0)), state("C6", 290, 800, Some(60.0))]);
-        assert_eq!(parameter(&table).unwrap(), "intel_idle.table=C1:5:5,C6:65:800");
+        assert_eq!(parameter(&table).unwrap(), "intel_idle.table=C1:6:6,C6:65:800");
     }
 
     #[test]
