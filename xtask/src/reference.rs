@@ -141,7 +141,7 @@ fn silicon() -> String {
             "| {} | {models} | {} | {pairs} | {} | {} | {} | {} |",
             generation.name,
             generation.idle_table,
-            generation.limit,
+            generation.limit_words(),
             generation.uncore,
             generation.frequency,
             generation.source

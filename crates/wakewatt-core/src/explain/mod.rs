@@ -144,6 +144,3 @@ fn rule(word: &str, evidence: &Evidence) -> Option<Explanation> {
     }
     Some(explanation)
 }
-
-#[cfg(test)]
-mod tests;

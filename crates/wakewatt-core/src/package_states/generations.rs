@@ -7,6 +7,7 @@
 //! no pairing, so their lists are empty and nothing is said about them.
 
 use crate::facts::cpuinfo::Processor;
+use crate::facts::msr::package_limit;
 
 /// Who made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +78,7 @@ const CLIENT: &[Allows] = &[
 
 const NATIVE: &str = "intel_idle";
 const SDM: &str = "Intel SDM volume 4, datasheet";
-const DECODED: &str = "MSR 0xE2, decoded";
-const RAW: &str = "MSR 0xE2, raw number only";
+const LIMIT: &str = "MSR 0xE2";
 const RATIO: &str = "MSR 0x620, intel_uncore_frequency";
 const TPMI: &str = "intel_uncore_frequency (TPMI, with ELC)";
 const NO_UNCORE: &str = "not known";
@@ -118,18 +118,18 @@ const fn amd(name: &'static str, family: u64, models: &'static [(u64, u64)], fre
 /// The list, newest first within a maker.
 #[rustfmt::skip]
 pub const GENERATIONS: &[Generation] = &[
-    intel("Clearwater Forest", &[(0xdd, 0xdd)], &[C1, C1E, at("C6S", 0x22, "less than PC6"), at("C6SP", 0x23, "PC6")], NATIVE, RAW, TPMI, PSTATE),
-    intel("Sierra Forest, Grand Ridge", &[(0xaf, 0xaf), (0xb6, 0xb6)], &[C1, C1E, at("C6S", 0x22, "less than PC6"), at("C6SP", 0x23, "PC6")], NATIVE, RAW, TPMI, PSTATE),
-    intel("Granite Rapids", &[(0xad, 0xae)], &[C1, C1E, at("C6", 0x20, "less than PC6"), at("C6P", 0x21, "PC6")], NATIVE, RAW, TPMI, PSTATE),
-    intel("Sapphire Rapids, Emerald Rapids", &[(0x8f, 0x8f), (0xcf, 0xcf)], SERVER, NATIVE, DECODED, RATIO, PSTATE),
-    intel("Ice Lake server", &[(0x6a, 0x6a), (0x6c, 0x6c)], SERVER, NATIVE, DECODED, RATIO, PSTATE),
-    intel("Skylake, Cascade Lake, Cooper Lake server", &[(0x55, 0x55)], SERVER, NATIVE, DECODED, RATIO, PSTATE),
-    intel("Haswell, Broadwell server", &[(0x3f, 0x3f), (0x4f, 0x4f), (0x56, 0x56)], &[C1, C1E, at("C3", 0x10, "PC3"), at("C6", 0x20, "PC6")], NATIVE, DECODED, RATIO, "intel_pstate (no HWP on Haswell)"),
-    intel("Alder Lake, Raptor Lake", &[(0x97, 0x97), (0x9a, 0x9a), (0xb7, 0xb7), (0xba, 0xba), (0xbf, 0xbf)], CLIENT, "intel_idle or _CST", RAW, RATIO, PSTATE),
-    intel("Ice Lake, Tiger Lake, Rocket Lake client", &[(0x7d, 0x7e), (0x8c, 0x8d), (0xa7, 0xa7)], CLIENT, "intel_idle with _CST", RAW, RATIO, PSTATE),
-    intel("Skylake to Comet Lake client", &[(0x4e, 0x4e), (0x5e, 0x5e), (0x8e, 0x8e), (0x9e, 0x9e), (0xa5, 0xa6)], CLIENT, NATIVE, RAW, RATIO, PSTATE),
-    intel("Denverton, Snow Ridge", &[(0x5f, 0x5f), (0x86, 0x86)], &[], NATIVE, RAW, NO_UNCORE, "intel_pstate"),
-    intel("Knights Landing, Knights Mill", &[(0x57, 0x57), (0x85, 0x85)], &[], NATIVE, RAW, NO_UNCORE, "intel_pstate"),
+    intel("Clearwater Forest", &[(0xdd, 0xdd)], &[C1, C1E, at("C6S", 0x22, "less than PC6"), at("C6SP", 0x23, "PC6")], NATIVE, LIMIT, TPMI, PSTATE),
+    intel("Sierra Forest, Grand Ridge", &[(0xaf, 0xaf), (0xb6, 0xb6)], &[C1, C1E, at("C6S", 0x22, "less than PC6"), at("C6SP", 0x23, "PC6")], NATIVE, LIMIT, TPMI, PSTATE),
+    intel("Granite Rapids", &[(0xad, 0xae)], &[C1, C1E, at("C6", 0x20, "less than PC6"), at("C6P", 0x21, "PC6")], NATIVE, LIMIT, TPMI, PSTATE),
+    intel("Sapphire Rapids, Emerald Rapids", &[(0x8f, 0x8f), (0xcf, 0xcf)], SERVER, NATIVE, LIMIT, RATIO, PSTATE),
+    intel("Ice Lake server", &[(0x6a, 0x6a), (0x6c, 0x6c)], SERVER, NATIVE, LIMIT, RATIO, PSTATE),
+    intel("Skylake, Cascade Lake, Cooper Lake server", &[(0x55, 0x55)], SERVER, NATIVE, LIMIT, RATIO, PSTATE),
+    intel("Haswell, Broadwell server", &[(0x3f, 0x3f), (0x4f, 0x4f), (0x56, 0x56)], &[C1, C1E, at("C3", 0x10, "PC3"), at("C6", 0x20, "PC6")], NATIVE, LIMIT, RATIO, "intel_pstate (no HWP on Haswell)"),
+    intel("Alder Lake, Raptor Lake", &[(0x97, 0x97), (0x9a, 0x9a), (0xb7, 0xb7), (0xba, 0xba), (0xbf, 0xbf)], CLIENT, "intel_idle or _CST", LIMIT, RATIO, PSTATE),
+    intel("Ice Lake, Tiger Lake, Rocket Lake client", &[(0x7d, 0x7e), (0x8c, 0x8d), (0xa7, 0xa7)], CLIENT, "intel_idle with _CST", LIMIT, RATIO, PSTATE),
+    intel("Skylake to Comet Lake client", &[(0x4e, 0x4e), (0x5e, 0x5e), (0x8e, 0x8e), (0x9e, 0x9e), (0xa5, 0xa6)], CLIENT, NATIVE, LIMIT, RATIO, PSTATE),
+    intel("Denverton, Snow Ridge", &[(0x5f, 0x5f), (0x86, 0x86)], &[], NATIVE, LIMIT, NO_UNCORE, "intel_pstate"),
+    intel("Knights Landing, Knights Mill", &[(0x57, 0x57), (0x85, 0x85)], &[], NATIVE, LIMIT, NO_UNCORE, "intel_pstate"),
     amd("EPYC and Ryzen, Zen 5 (family 1Ah)", 0x1a, &[], "amd-pstate from Linux 7.x, before acpi-cpufreq"),
     amd("EPYC Milan, Genoa, Bergamo, Ryzen; Zen 3 and 4 (family 19h)", 0x19, &[], AMD_ACPI),
     amd("EPYC Naples, Rome, Ryzen, Hygon; Zen to Zen 2 (family 17h, 18h)", 0x17, &[], AMD_ACPI),
@@ -155,6 +155,20 @@ impl Generation {
     pub fn pairing(&self, description: &str) -> Option<&'static Allows> {
         let hint = hint(description)?;
         self.allows.iter().find(|a| a.hint == hint)
+    }
+
+    /// What is known of the limit, with the states that its register can name on these models.
+    pub fn limit_words(&self) -> String {
+        let codes =
+            self.models.first().filter(|_| self.maker == Maker::Intel).map(|(model, _)| package_limit::codes(*model));
+        match codes {
+            None => self.limit.into(),
+            Some(None) => format!("{}, raw number only", self.limit),
+            Some(Some(codes)) => {
+                let names: Vec<String> = codes.limits().map(|limit| limit.to_string()).collect();
+                format!("{}: {}", self.limit, names.join(" "))
+            }
+        }
     }
 
     /// The deepest package state of the list.

@@ -12,6 +12,7 @@ use crate::budget;
 use crate::cpuset::CpuSet;
 use crate::facts::Snapshot;
 use crate::facts::idle::IdleState;
+use crate::facts::msr::package_limit::PackageLimit;
 use crate::sheet::{Cell, Sheet};
 use generations::Generation;
 use serde::Serialize;
@@ -98,8 +99,9 @@ pub fn read(facts: &Snapshot) -> PackageStates {
         return all;
     };
     all.pairings = pairings(facts, generation);
-    let limits = facts.msr.package_limit(processor);
-    if limits.as_ref().is_none_or(crate::fact::PerCpu::is_unknown) {
+    let limits = &facts.msr.package_limit;
+    let is_coded = |limit: &PackageLimit| matches!(limit, PackageLimit::Code(_));
+    if limits.is_unknown() || limits.known().any(|(_, limit)| is_coded(limit)) {
         all.cannot_tell.push(match facts.msr.value("pkg_cst_config").is_some_and(|v| !v.is_unknown()) {
             true => format!("what the firmware's limit (MSR 0xE2) means is not known for {}", generation.name),
             false => {
@@ -108,10 +110,9 @@ pub fn read(facts: &Snapshot) -> PackageStates {
         });
     }
     for (id, cpus) in facts.topology.packages() {
-        let limit = limits
-            .as_ref()
-            .and_then(|l| l.known().find(|(on, _)| !on.and(&cpus).is_empty()).map(|(_, limit)| limit.as_str()));
-        all.packages.push(package(facts, &all.pairings, id, &cpus, deepest, limit));
+        let limit = limits.known().find(|(on, limit)| !is_coded(limit) && !on.and(&cpus).is_empty());
+        let limit = limit.map(|(_, limit)| limit.to_string());
+        all.packages.push(package(facts, &all.pairings, id, &cpus, deepest, limit.as_deref()));
     }
     all
 }
@@ -132,9 +133,10 @@ fn package(
     deepest: &str,
     limit: Option<&str>,
 ) -> Package {
-    let mut package = Package { id, deepest: deepest.into(), limit: limit.map(str::to_string), allowed: None, holds: Vec::new() };
+    let mut package =
+        Package { id, deepest: deepest.into(), limit: limit.map(str::to_string), allowed: None, holds: Vec::new() };
     let mut allowed = Some(deepest.to_string());
-    if let Some(limit) = limit.filter(|limit| *limit != "reserved") {
+    if let Some(limit) = limit {
         if rank(limit) < rank(deepest) {
             package.keeps(format!("the firmware's limit is {limit}"), "msr 0xe2");
             allowed = Some(limit.into());

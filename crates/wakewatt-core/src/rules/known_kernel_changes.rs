@@ -5,7 +5,8 @@
 //! kernels got some of them by patch number. Only what is in use counts: menu's changes say nothing of a host on teo. A
 //! kernel between the two versions of a change that was taken back is a finding. Of any other it is not known whether the
 //! machine came from an older kernel, so the rule cannot tell, and the way to check is to compare captures from before and
-//! after the upgrade. Distributions backport, so that a version is a reason to suspect, not a proof. Sources: differences
+//! after the upgrade. Distributions backport, so that a version is a reason to suspect, not a proof, and of a vendor's kernel
+//! (openEuler, Anolis, RHEL, Ubuntu and others, facts/kernel_vendor.rs) nothing is concluded. Sources: differences
 //! of the kernel's own files between the versions (docs/governors.md, docs/knobs/idle.md).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
@@ -194,6 +195,54 @@ const CHANGES: &[Change] = &[
         "menu's search reordered: more polling before a short sleep",
         "drivers/cpuidle/governors/menu.c",
     ),
+    change(
+        5,
+        15,
+        196,
+        MENU,
+        "menu keeps the longest of its last intervals no more: shallower states again, and lost throughput was reported",
+        "drivers/cpuidle/governors/menu.c",
+    ),
+    change(
+        6,
+        6,
+        115,
+        MENU,
+        "menu keeps the longest of its last intervals no more: shallower states again",
+        "drivers/cpuidle/governors/menu.c",
+    ),
+    change(
+        6,
+        12,
+        0,
+        Part::IntelIdle(&[0xad, 0xae, 0xaf]),
+        "Granite Rapids and Sierra Forest get tables of their own (C6 170us, C6P 210us; C6S 270us, C6SP 310us)",
+        "drivers/idle/intel_idle.c",
+    ),
+    change(
+        7,
+        0,
+        0,
+        MENU,
+        "menu no longer takes a deep state for a short sleep once the tick has stopped",
+        "drivers/cpuidle/governors/menu.c",
+    ),
+    change(
+        7,
+        0,
+        0,
+        Part::IntelIdle(&[]),
+        "intel_idle.table= overrides the table, and intel_idle.preferred_cstates= is gone and ignored silently",
+        "drivers/idle/intel_idle.c",
+    ),
+    change(
+        7,
+        0,
+        0,
+        Part::Governor(&["teo"]),
+        "teo counts wake-ups by the tick apart",
+        "drivers/cpuidle/governors/teo.c",
+    ),
 ];
 
 /// Mainline releases in a row: 5.0 follows 4.20, 6.0 follows 5.19, 7.0 follows 6.19.
@@ -256,6 +305,15 @@ impl Rule for KnownKernelChanges {
             (None, Some(gap)) => return Answer::gap(gap),
             (None, None) => return Answer::no("not known"),
         };
+        if let Some(vendor) = kernel.vendor() {
+            return Answer::cannot_tell(
+                format!(
+                    "a vendor kernel ({}): it has changes of later versions, so {version} does not say which",
+                    vendor.name
+                ),
+                "wakewatt measure wakeup on both kernels, or wakewatt compare of captures from before and after an upgrade",
+            );
+        }
         let in_use = || CHANGES.iter().filter(|change| change.part.concerns(&evidence.facts));
         let carried: Vec<&Change> = in_use().filter(|change| is_carried(change, version)).collect();
         if carried.is_empty() {
@@ -310,13 +368,22 @@ mod tests {
         assert!(host("6.12.60", "menu").starts_with("cannot tell: whether this machine came to 6.12.60"));
         let teo = host("6.16.10", "teo");
         assert!(teo.starts_with("cannot tell") && teo.contains("teo rewritten") && !teo.contains("menu"), "{teo}");
-        assert!(host("7.0.0", "ladder").starts_with("no: no listed change to what is in use here is near 7.0.0"));
+        let acpi = "ladder\n//- /sys/devices/system/cpu/cpuidle/current_driver\nacpi_idle";
+        assert!(host("7.0.0", acpi).starts_with("no: no listed change to what is in use here is near 7.0.0"));
         assert!(host("4.19.0", "menu").starts_with("no: no listed change"));
         assert!(ask(&KnownKernelChanges, "").starts_with("cannot tell"));
         let patched = |patch| {
             CHANGES.iter().filter(|c| is_near(c, KernelVersion::new(6, 12, patch)) && c.since.patch > 0).count()
         };
         assert_eq!((patched(0), patched(44), patched(80)), (0, 2, 4));
+    }
+
+    #[test]
+    fn a_vendors_version_concludes_nothing() {
+        for release in ["6.12.40-5.el10.x86_64", "6.12.40-1.oe2503.x86_64"] {
+            let said = ask(&KnownKernelChanges, &format!("//- /proc/sys/kernel/osrelease\n{release}\n"));
+            assert!(said.starts_with("cannot tell: a vendor kernel ("), "{said}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod border;
 mod cli;
+mod explain;
 mod faults;
 mod gone;
 mod hostile;

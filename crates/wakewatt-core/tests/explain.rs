@@ -1,9 +1,11 @@
 //! What words are explained as on recorded machines; every word of the list is explained everywhere.
+#![allow(clippy::unwrap_used)] // A test may.
 
-use super::*;
-use crate::facts::Snapshot;
-use crate::record::host_file;
-use crate::source::Tree;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::explain::{Kind, explain, names};
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::record::host_file;
+use wakewatt_core::source::Tree;
 
 fn recorded(text: &str) -> Evidence {
     let tree = host_file::read(text, "recorded").unwrap();
@@ -11,7 +13,7 @@ fn recorded(text: &str) -> Evidence {
 }
 
 fn emr() -> Evidence {
-    recorded(include_str!("../../../../fixtures/hosts/emr9.host"))
+    recorded(include_str!("../../../fixtures/hosts/emr9.host"))
 }
 
 fn rows(word: &str, evidence: &Evidence) -> Vec<String> {
@@ -32,11 +34,11 @@ fn a_core_state_has_the_numbers_of_this_machine() {
 
 #[test]
 fn the_driver_may_call_it_otherwise() {
-    let raptor = recorded(include_str!("../../../../fixtures/hosts/rpl0.host"));
+    let raptor = recorded(include_str!("../../../fixtures/hosts/rpl0.host"));
     let rows = rows("C10", &raptor);
     assert!(rows[0].contains("this machine has POLL, C1_ACPI, C2_ACPI, C3_ACPI"), "{rows:#?}");
     assert_eq!(rows[1], "the driver calls it: C3_ACPI");
-    let epyc = recorded(include_str!("../../../../fixtures/hosts/rome0.host"));
+    let epyc = recorded(include_str!("../../../fixtures/hosts/rome0.host"));
     assert!(explain("PC6", &epyc).unwrap().cannot_tell[0].contains("not public"));
 }
 
