@@ -135,7 +135,7 @@ fn silicon() -> String {
         let models = if models.is_empty() { "all of it".to_string() } else { models.join(", ") };
         let mut pairs: Vec<String> = generation.allows.iter().map(|a| format!("{} -> {}", a.core, a.package)).collect();
         pairs.dedup();
-        let pairs = if pairs.is_empty() { "not public".to_string() } else { pairs.join(", ") };
+        let pairs = if pairs.is_empty() { "not known here".to_string() } else { pairs.join(", ") };
         let _ = writeln!(
             out,
             "| {} | {models} | {} | {pairs} | {} | {} | {} | {} |",

@@ -28,7 +28,7 @@ pub enum Kind {
 /// What it is on this machine, one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Here {
-    /// Which fact.
+    /// The name of the fact, as people read it: "C6 exit latency (claimed)".
     pub what: String,
     /// What it says, with its unit.
     pub says: String,

@@ -119,7 +119,7 @@ const fn amd(name: &'static str, family: u64, models: &'static [(u64, u64)], fre
 #[rustfmt::skip]
 pub const GENERATIONS: &[Generation] = &[
     intel("Clearwater Forest", &[(0xdd, 0xdd)], &[C1, C1E, at("C6S", 0x22, "less than PC6"), at("C6SP", 0x23, "PC6")], NATIVE, LIMIT, TPMI, PSTATE),
-    intel("Sierra Forest, Grand Ridge", &[(0xaf, 0xaf), (0xb6, 0xb6)], &[C1, C1E, at("C6S", 0x22, "less than PC6"), at("C6SP", 0x23, "PC6")], NATIVE, LIMIT, TPMI, PSTATE),
+    intel("Sierra Forest", &[(0xaf, 0xaf)], &[C1, C1E, at("C6S", 0x22, "less than PC6"), at("C6SP", 0x23, "PC6")], NATIVE, LIMIT, TPMI, PSTATE),
     intel("Granite Rapids", &[(0xad, 0xae)], &[C1, C1E, at("C6", 0x20, "less than PC6"), at("C6P", 0x21, "PC6")], NATIVE, LIMIT, TPMI, PSTATE),
     intel("Sapphire Rapids, Emerald Rapids", &[(0x8f, 0x8f), (0xcf, 0xcf)], SERVER, NATIVE, LIMIT, RATIO, PSTATE),
     intel("Ice Lake server", &[(0x6a, 0x6a), (0x6c, 0x6c)], SERVER, NATIVE, LIMIT, RATIO, PSTATE),
@@ -128,11 +128,12 @@ pub const GENERATIONS: &[Generation] = &[
     intel("Alder Lake, Raptor Lake", &[(0x97, 0x97), (0x9a, 0x9a), (0xb7, 0xb7), (0xba, 0xba), (0xbf, 0xbf)], CLIENT, "intel_idle or _CST", LIMIT, RATIO, PSTATE),
     intel("Ice Lake, Tiger Lake, Rocket Lake client", &[(0x7d, 0x7e), (0x8c, 0x8d), (0xa7, 0xa7)], CLIENT, "intel_idle with _CST", LIMIT, RATIO, PSTATE),
     intel("Skylake to Comet Lake client", &[(0x4e, 0x4e), (0x5e, 0x5e), (0x8e, 0x8e), (0x9e, 0x9e), (0xa5, 0xa6)], CLIENT, NATIVE, LIMIT, RATIO, PSTATE),
-    intel("Denverton, Snow Ridge", &[(0x5f, 0x5f), (0x86, 0x86)], &[], NATIVE, LIMIT, NO_UNCORE, "intel_pstate"),
+    intel("Denverton", &[(0x5f, 0x5f)], &[], NATIVE, LIMIT, NO_UNCORE, "intel_pstate"),
+    intel("Snow Ridge, Grand Ridge (no package C-states)", &[(0x86, 0x86), (0xb6, 0xb6)], &[], NATIVE, LIMIT, NO_UNCORE, "intel_pstate"),
     intel("Knights Landing, Knights Mill", &[(0x57, 0x57), (0x85, 0x85)], &[], NATIVE, LIMIT, NO_UNCORE, "intel_pstate"),
     amd("EPYC and Ryzen, Zen 5 (family 1Ah)", 0x1a, &[], "amd-pstate from Linux 7.x, before acpi-cpufreq"),
     amd("EPYC Milan, Genoa, Bergamo, Ryzen; Zen 3 and 4 (family 19h)", 0x19, &[], AMD_ACPI),
-    amd("EPYC Naples, Rome, Ryzen, Hygon; Zen to Zen 2 (family 17h, 18h)", 0x17, &[], AMD_ACPI),
+    amd("EPYC Naples, Rome, Ryzen; Zen to Zen 2 (family 17h)", 0x17, &[], AMD_ACPI),
     amd("Hygon Dhyana (family 18h)", 0x18, &[], "acpi-cpufreq"),
     Generation { name: "HiSilicon Kunpeng", maker: Maker::Arm(Some(0x48)), models: &[], allows: &[], idle_table: "ACPI LPI or WFI only", limit: "firmware", uncore: "hisi uncore devfreq, not read", frequency: "cppc_cpufreq", source: "Arm DEN 0022, sysfs" },
     Generation { name: "Ampere Altra, AmpereOne", maker: Maker::Arm(Some(0xc0)), models: &[], allows: &[], idle_table: "ACPI LPI or WFI only", limit: "firmware", uncore: "not known", frequency: "cppc_cpufreq", source: "Arm DEN 0022, sysfs" },

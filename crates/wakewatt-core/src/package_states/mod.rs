@@ -95,7 +95,8 @@ pub fn read(facts: &Snapshot) -> PackageStates {
     };
     all.generation = Some(generation.name.into());
     let Some(deepest) = generation.deepest() else {
-        all.cannot_tell.push(format!("which core states let the package follow is not public for {}", generation.name));
+        all.cannot_tell
+            .push(format!("which core states let the package follow is not known here for {}", generation.name));
         return all;
     };
     all.pairings = pairings(facts, generation);
