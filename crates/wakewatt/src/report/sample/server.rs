@@ -183,7 +183,7 @@ pub(super) fn idle_costs() -> StateCosts {
         cpu: 3,
         from_cpu: Some(2),
         set_cpus: [3, 11].into_iter().collect::<CpuSet>(),
-        driver: Some("intel_idle".into()),
+        driver: None,
         governor: Some("menu".into()),
         gap_ns: 1_000_000,
         n_rounds: 6,

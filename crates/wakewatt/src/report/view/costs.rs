@@ -7,6 +7,7 @@ use super::super::data::{Cell, Data, Show};
 use super::super::words;
 use super::section::{Section, table_if_any};
 use wakewatt_core::samples::Scheduling;
+use wakewatt_core::samples::measured_table;
 use wakewatt_core::samples::state_cost::{StateCost, StateCosts};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_lab::state_cost::ROUNDS;
@@ -129,6 +130,17 @@ fn remarks(costs: &StateCosts) -> Vec<String> {
     all.extend(costs.states.iter().filter_map(far_off));
     if let Some(Scheduling::Other(why)) = &costs.scheduling {
         all.push(format!("SCHED_OTHER ({why}): run-queue delay is included."));
+    }
+    // Other drivers have no such parameter; there nothing is missing.
+    if costs.driver.as_deref() == Some("intel_idle") {
+        all.push(match measured_table::parameter(costs) {
+            Ok(line) => format!(
+                "These numbers as a boot parameter (Linux {} and later; worst cases; target residencies are the driver's, since no \
+                 watts per state were measured): {line}; wakewatt tune apply --boot-arg {line} sets it.",
+                measured_table::SINCE
+            ),
+            Err(why) => format!("No intel_idle.table= from these numbers: {why}."),
+        });
     }
     match costs.not_restored.is_empty() {
         true => all.push(format!("Settings on CPUs {} were changed meanwhile and put back.", costs.set_cpus)),
