@@ -56,7 +56,7 @@ pub fn terms() -> impl Iterator<Item = &'static Term> {
 /// The term of this name or spelling, in any case of letters.
 pub fn find(word: &str) -> Option<&'static Term> {
     let is_it = |name: &&str| name.eq_ignore_ascii_case(word.trim());
-    terms().find(|term| is_it(&term.name)).or_else(|| terms().find(|term| term.aliases.iter().any(|a| is_it(&a))))
+    terms().find(|term| is_it(&term.name)).or_else(|| terms().find(|term| term.aliases.iter().any(&is_it)))
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ pub fn of(rule: &str) -> Option<String> {
     for line in text.lines() {
         let line = line.trim_start_matches("//!").trim();
         match (line.is_empty(), out.is_empty() || out.ends_with('\n')) {
-            (true, _) => out.push_str("\n"),
+            (true, _) => out.push('\n'),
             (false, true) => out.push_str(line),
             (false, false) => {
                 out.push(' ');

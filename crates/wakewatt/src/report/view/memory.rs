@@ -24,7 +24,7 @@ pub(super) fn section(sample: &MemorySample) -> Option<Section> {
         out.remarks.push(no_price(sample).into());
     }
     out.remarks.extend(sample.not_done.iter().map(|why| format!("not measured: {why}")));
-    (!out.is_empty()).then_some(out)
+    (!out.is_empty() || !sample.not_done.is_empty()).then_some(out)
 }
 
 /// Why there is no price of random placement.
