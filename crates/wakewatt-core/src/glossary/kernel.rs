@@ -106,10 +106,10 @@ pub(super) const TERMS: &[Term] = &[
     word(
         "pm_qos_resume_latency boot parameter",
         &["pm_qos_resume_latency_us=", "resume latency boot parameter"],
-        "kernel-parameters.txt of kernels that have it",
+        "linux-pm, \"PM: QoS: Introduce boot parameter pm_qos_resume_latency_us\", versions 2 to 5 (2026)",
         &["PM QoS"],
-        "A per-CPU resume limit from the kernel command line. Its integer 0 means poll, the opposite of the 0 in sysfs, which means \
-         no limit.",
+        "A per-CPU resume limit from the kernel command line, proposed in 2026. In its first versions 0 meant poll, the opposite of \
+         the 0 in sysfs; in the fifth it means no limit, as there, and n/a polls. Read the files in sysfs after the boot.",
     ),
     word(
         "cpu_wakeup_latency",

@@ -2,8 +2,9 @@
 //!
 //! `cpuN/power/pm_qos_resume_latency_us` is one request shared by all of user space; it stays after its writer has
 //! ended, and its zero is inverted: `0` is no limit, `n/a` is zero latency (docs/knobs/idle.md). Users write 0 to mean "fast"
-//! and get the opposite. On the kernel command line (`pm_qos_resume_latency_us=`) it is the other way round: there an integer 0
-//! means poll. A scheduler loaded by sched_ext may have set the limits (scx_p2dq, scx_bpfland with `--idle-resume-us`), and not
+//! and get the opposite. A parameter of the same name on the kernel command line was proposed in 2026; its 0 meant poll in
+//! the first versions (January to March) and no limit, as in the file, in the fifth (April), so a 0 there says nothing before the
+//! files have been read (Aaron Tomlin, "PM: QoS: Introduce boot parameter pm_qos_resume_latency_us", linux-pm). A scheduler loaded by sched_ext may have set the limits (scx_p2dq, scx_bpfland with `--idle-resume-us`), and not
 //! every one puts back what it found (github.com/sched-ext/scx, pull request 1562). Limits that differ between CPUs make the same work cost different amounts on them.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
@@ -56,7 +57,7 @@ impl Rule for PerCpuResumeLimits {
             finding = finding.on("/sys/kernel/sched_ext/root/ops", says);
         }
         if let Some(value) = evidence.facts.boot.argument(BOOT) {
-            let says = format!("{BOOT}={value}: set at boot, where 0 means poll");
+            let says = format!("{BOOT}={value}: set at boot; what its 0 means depends on the kernel, the files say what came of it");
             finding = finding.on("/proc/cmdline", says);
         }
         let limited = limits.cpus_where(|l| *l != LatencyLimit::None);
@@ -90,7 +91,7 @@ mod tests {
             panic!("a limit is set")
         };
         let says: Vec<&str> = found.evidence.iter().map(|b| b.says.as_str()).collect();
-        assert!(says[1].starts_with("p2dq is loaded") && says[2].ends_with("where 0 means poll"), "{says:?}");
+        assert!(says[1].starts_with("p2dq is loaded") && says[2].contains("depends on the kernel"), "{says:?}");
         assert!(ask(&PerCpuResumeLimits, "").starts_with("cannot tell"));
         assert!(ask(&PerCpuResumeLimits, "//- /sys/devices/system/cpu/online\n0\n").starts_with("cannot tell"));
     }

@@ -71,7 +71,7 @@ pub const PARAMETERS: &[Parameter] = &[
         "removed in Linux 7.0, which ignores it silently; intel_idle.table took its place"),
     row("pm_qos_resume_latency_us", CommandLineOnly,
         "a latency limit of its own for the CPUs named, from boot on (kernels that have it)",
-        "an integer 0 means poll here; in the file in sysfs of the same name 0 means no limit"),
+        "its 0 means poll in some kernels and no limit in others (proposed in 2026, in both ways): read the file of that name in sysfs after the boot"),
     row("intel_idle.ibrs_off", HoldsValue("/sys/module/intel_idle/parameters/ibrs_off"),
         "IBRS off while idle: helps the sibling thread", "wake-ups take slightly longer"),
     row("processor.max_cstate", HoldsValue("/sys/module/processor/parameters/max_cstate"),
