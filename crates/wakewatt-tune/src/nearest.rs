@@ -32,7 +32,7 @@ mod tests {
     fn the_nearest_come_first() {
         let words = ["C6", "C6P", "PC6", "rule.epp", "target residency", "exit latency"];
         assert_eq!(most_like("residency", words, 1), ["target residency"]);
-        assert_eq!(most_like("c6x", words, 2), ["C6P", "C6"]);
+        assert_eq!(most_like("c6x", words, 2), ["C6", "C6P"]);
         assert!(most_like("zzzz", words, 4).is_empty());
     }
 }

@@ -89,8 +89,16 @@ fn kernel(a: &Snapshot, b: &Snapshot) -> Option<Suspect> {
     // A vendor's number says little, so no list of changes is read off it.
     let of_vendor = [a, b].iter().find_map(|host| host.kernel.vendor());
     if let Some(vendor) = of_vendor {
+        let between = kernel_changes_between(old.min(new), old.max(new));
+        let list: Vec<String> = between.iter().map(|c| format!("{} ({})", c.what, c.since)).collect();
+        let mainline = match list.is_empty() {
+            true => String::new(),
+            false => {
+                format!("; known changes of mainline between the two, some of which both may have: {}", list.join("; "))
+            }
+        };
         let why = format!(
-            "{}: a vendor kernel, whose version does not say which idle changes it has; measure both",
+            "{}: a vendor kernel, whose version does not say which idle changes it has; measure both{mainline}",
             vendor.name
         );
         return Some(Suspect {

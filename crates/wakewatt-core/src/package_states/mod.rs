@@ -12,6 +12,7 @@ use crate::budget;
 use crate::cpuset::CpuSet;
 use crate::facts::Snapshot;
 use crate::facts::idle::IdleState;
+use crate::facts::idle::absence::NoStates;
 use crate::facts::msr::package_limit::PackageLimit;
 use crate::sheet::{Cell, Sheet};
 use generations::Generation;
@@ -145,7 +146,13 @@ fn package(
     }
     let here = |set: &CpuSet| set.and(cpus);
     if facts.idle.driver.get().is_some_and(|d| d == "none") || !here(&facts.idle.cpus_without_states).is_empty() {
-        package.keeps("CPUs have no idle driver".into(), "/sys/devices/system/cpu/cpuidle/current_driver");
+        let path = "/sys/devices/system/cpu/cpuidle/current_driver";
+        match facts.idle.no_states_because() {
+            Some(NoStates::NotRecorded) => {
+                package.may("CPUs have no idle driver, or the recording left it out".into(), path)
+            }
+            _ => package.keeps("CPUs have no idle driver".into(), path),
+        }
         allowed = None;
     } else if facts.idle.states.is_empty() {
         allowed = None;

@@ -19,6 +19,9 @@ impl Rule for C1Demotion {
     fn is_choice(&self) -> bool {
         true
     }
+    fn costs_latency(&self) -> bool {
+        false
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let demotion = &evidence.facts.idle.is_c1_demotion_on;
         let register = evidence.facts.msr.is_set("pkg_cst_config", "c1_demotion");

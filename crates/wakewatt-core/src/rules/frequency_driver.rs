@@ -38,7 +38,7 @@ impl Rule for FrequencyDriver {
             };
         };
         let has_cppc = !freq.cppc.highest_perf.is_unknown();
-        let is_amd = evidence.facts.topology.processor().is_some_and(|p| !p.is_intel());
+        let is_amd = evidence.facts.topology.processor().is_some_and(|p| p.vendor.as_deref() == Some("AuthenticAMD"));
         let is_shared_memory = evidence.facts.topology.has_flag("cppc") == Some(false);
         let (title, what) = match driver {
             driver if is_autonomous(driver) => return Answer::no(format!("{driver} lets the hardware choose")),

@@ -2,7 +2,7 @@
 //!
 //! `above` counts wake-ups before the state's target residency (slept too deep: latency and energy wasted), `below` those
 //! that could have gone deeper (watts wasted); admin-guide/pm/cpuidle.rst. A ratio says nothing: nine of ten entries wrong
-//! may be a few seconds since boot. So a miss is weighed by what it cost at least: too deep, the exit latency beyond that of
+//! may be a few seconds since boot. So a miss is weighed by what it cost by the claims, which are worst cases: too deep, the exit latency beyond that of
 //! the next shallower state; too shallow, a stay as long as the next deeper state asks for. One hundredth of the CPUs' time
 //! is worth a look for the first, a fifth of idle time for the second. Both count since boot, so they describe the past
 //! mix of work, and boot itself is no work: less than ten idle minutes on each CPU, or too few entries, prove nothing. Nor
@@ -124,7 +124,7 @@ impl Rule for GovernorMisses {
             (
                 Weight::Risk,
                 "above",
-                format!("Sleeps in {label} that ended too early cost at least {share} of the CPUs' time (since boot)"),
+                format!("Sleeps in {label} that ended too early cost up to {share} of the CPUs' time (since boot)"),
                 Cost::predicted_ratio(
                     missed.share,
                     format!(
@@ -183,7 +183,7 @@ mod tests {
         assert!(check(100_000, 90_000, hour).starts_with("no"), "nine of ten, 15 s of an hour");
         assert_eq!(
             check(1_000_000, 900_000, hour),
-            "yes risk predicted: sleeps in c6 that ended too early cost at least 4.2 % of the cpus' time (since boot)"
+            "yes risk predicted: sleeps in c6 that ended too early cost up to 4.2 % of the cpus' time (since boot)"
         );
         assert!(check(1_000_000, 900_000, hour / 12).starts_with("cannot tell: only 300s"));
         assert!(check(10, 10, hour).starts_with("cannot tell"));

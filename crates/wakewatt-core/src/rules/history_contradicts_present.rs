@@ -82,7 +82,8 @@ impl Rule for HistoryContradictsPresent {
                 "switch to menu and run wakewatt watch",
             );
         }
-        let was = if found.below_ratio < 0.1 { "was disabled" } else { "was excluded by a latency limit" };
+        let was =
+            if found.below_ratio < 0.1 { "was probably disabled" } else { "was probably excluded by a latency limit" };
         let title = format!(
             "The counters are history: {} of idle time went to {shallow}, {} at a time, and {deep} is allowed now",
             percent(found.share),

@@ -60,6 +60,11 @@ impl Rule for HwpHidden {
                 processor,
                 "HWP manages the clock without its energy preference (no hwp_epp), which this processor has: firmware hides it",
                 "the energy bias is the only hint the hardware takes; what that costs is not measured",
+                [
+                    "Only the BIOS can bring it back: an option for the energy preference, or one that says who owns the energy \
+                        bias (the operating system, not the BIOS).",
+                    "A reboot; the preference can be set then.",
+                ],
             ),
             (true, false) => Answer::no("HWP of this processor has no energy preference; the energy bias leads it"),
             (false, _) if is_known => self.finding(
@@ -67,6 +72,11 @@ impl Rule for HwpHidden {
                 processor,
                 "The processor can manage its clock itself (HWP), and firmware hides it",
                 "software chooses the clock, later than the hardware would; not measured",
+                [
+                    "Only the BIOS can bring it back: Hardware P-States (Speed Shift) in native mode, often under a system \
+                        profile of the operating system's control. Kernel parameters and drivers cannot.",
+                    "A reboot; governors and limits change their meaning.",
+                ],
             ),
             (false, _) => Answer::no("no flag hwp, and this model is not known to have it"),
         }
@@ -80,18 +90,14 @@ impl HwpHidden {
         processor: &crate::facts::topology::Processor,
         title: &str,
         cost: &str,
+        [remedy, price]: [&str; 2],
     ) -> Answer {
         let driver = facts.freq.policies.driver.uniform().map_or("not known", String::as_str);
         let flags = |flag: &str| if facts.topology.has_flag(flag) == Some(true) { "there" } else { "not there" };
         Finding::new(self, Weight::Note, Confidence::Medium, title, Cost::unknown(cost))
             .on("/proc/cpuinfo", format!("{processor}: flag hwp {}, hwp_epp {}", flags("hwp"), flags("hwp_epp")))
             .on("/sys/devices/system/cpu/cpufreq/policy*/scaling_driver", driver)
-            .remedy(
-                "Only the BIOS can bring it back: Hardware P-States (Speed Shift) in native mode, often under a system \
-                    profile of the operating system's control. Kernel parameters and drivers cannot.",
-                "A reboot; governors and limits change their meaning.",
-                "wakewatt inspect freq topology, and wakewatt compare with a capture from before",
-            )
+            .remedy(remedy, price, "wakewatt inspect freq topology, and wakewatt compare with a capture from before")
             .yes()
     }
 }

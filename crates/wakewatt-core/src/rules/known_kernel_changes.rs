@@ -112,7 +112,7 @@ const CHANGES: &[Change] = &[
         [6, 1, 141],
         [6, 1, 158],
         MENU,
-        "menu keeps the longest of its last intervals when they do not agree: deeper states",
+        "menu takes the longest of its last intervals where they do not agree, instead of none: shallower states",
         "drivers/cpuidle/governors/menu.c",
     ),
     change(6, 1, 157, MENU, "menu notes entries that the driver refused", "drivers/cpuidle/governors/menu.c"),
@@ -144,7 +144,7 @@ const CHANGES: &[Change] = &[
         [6, 12, 31],
         [6, 12, 56],
         MENU,
-        "menu keeps the longest of its last intervals when they do not agree: deeper states",
+        "menu takes the longest of its last intervals where they do not agree, instead of none: shallower states",
         "drivers/cpuidle/governors/menu.c",
     ),
     change(
@@ -182,9 +182,9 @@ const CHANGES: &[Change] = &[
     change(6, 14, 0, Part::Governor(&["teo"]), "teo rewritten around short sleeps", "drivers/cpuidle/governors/teo.c"),
     taken_back(
         [6, 15, 0],
-        [6, 17, 0],
+        [6, 17, 6],
         MENU,
-        "menu discards outliers on both sides, and keeps the longest of its last intervals: deeper states",
+        "menu discards outliers on both sides, and takes the longest of its last intervals where they do not agree: shallower states",
         "drivers/cpuidle/governors/menu.c",
     ),
     change(
@@ -200,7 +200,7 @@ const CHANGES: &[Change] = &[
         15,
         196,
         MENU,
-        "menu keeps the longest of its last intervals no more: shallower states again, and lost throughput was reported",
+        "menu takes the longest of its last intervals no more: deeper states again, and lost throughput was reported",
         "drivers/cpuidle/governors/menu.c",
     ),
     change(
@@ -208,7 +208,7 @@ const CHANGES: &[Change] = &[
         6,
         115,
         MENU,
-        "menu keeps the longest of its last intervals no more: shallower states again",
+        "menu takes the longest of its last intervals no more: deeper states again",
         "drivers/cpuidle/governors/menu.c",
     ),
     change(
@@ -332,7 +332,9 @@ impl Rule for KnownKernelChanges {
             "Kernel {version} carries a change of idle behaviour that was taken back later: {}",
             what.join("; ")
         );
-        let cost = Cost::unknown("wake-ups after short pauses may take longer than before or after it; not measured");
+        let cost = Cost::unknown(
+            "CPUs may sleep less deeply than with the versions before and after: more watts, faster wake-ups; not measured",
+        );
         let release = kernel.release.get().cloned().unwrap_or_default();
         let mut finding =
             Finding::new(self, Weight::Note, Confidence::Medium, title, cost).on("/proc/sys/kernel/osrelease", release);
@@ -342,8 +344,9 @@ impl Rule for KnownKernelChanges {
         }
         finding
             .remedy(
-                "Take a newer kernel of the same series. Until then a latency limit keeps the deep states away.",
-                "A reboot of one machine, to be compared with the others.",
+                "Nothing, until the kernel is changed: then expect deeper states and slower wake-ups again. Where latency \
+                    matters, have a latency limit ready rather than rely on this.",
+                "None: this is to know before an upgrade.",
                 "wakewatt measure wakeup on both kernels, and wakewatt compare their captures",
             )
             .yes()
@@ -364,7 +367,7 @@ mod tests {
         assert!(
             host("6.12.40", "menu").starts_with("yes note unknown: kernel 6.12.40 carries a change of idle behaviour")
         );
-        assert!(host("6.16.10-200.fc42.x86_64", "menu").starts_with("yes note"), "since 6.15 and until 6.17");
+        assert!(host("6.16.10-200.fc42.x86_64", "menu").starts_with("yes note"), "since 6.15 and until 6.17.6");
         assert!(host("6.12.60", "menu").starts_with("cannot tell: whether this machine came to 6.12.60"));
         let teo = host("6.16.10", "teo");
         assert!(teo.starts_with("cannot tell") && teo.contains("teo rewritten") && !teo.contains("menu"), "{teo}");

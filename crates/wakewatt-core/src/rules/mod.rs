@@ -156,11 +156,20 @@ pub trait Rule: Sync {
     fn is_choice(&self) -> bool {
         false
     }
+    /// Is what it finds paid for in latency? Else in watts, which whoever needs latency pays gladly.
+    fn costs_latency(&self) -> bool {
+        true
+    }
 }
 
 /// The same by id, see [`Rule::is_choice`].
 pub fn is_choice(id: &str) -> bool {
     RULES.iter().any(|rule| rule.id() == id && rule.is_choice())
+}
+
+/// The same by id, see [`Rule::costs_latency`].
+pub fn costs_latency(id: &str) -> bool {
+    RULES.iter().any(|rule| rule.id() == id && rule.costs_latency())
 }
 
 /// One rule's answer, with its name.

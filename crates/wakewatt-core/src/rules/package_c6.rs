@@ -128,8 +128,12 @@ impl PackageC6 {
             ),
             Some(false) => Answer::no("the package limit keeps C6 to the core; see rule.package-limit"),
             Some(true) => {
-                let title =
-                    format!("C6 ({claim}, as claimed) may take the whole package along, and its claim counts that in");
+                let title = match claim_follows_limit(facts) {
+                    true => format!(
+                        "C6 ({claim}, as claimed) may take the whole package along, and its claim counts that in"
+                    ),
+                    false => format!("C6 ({claim}, as claimed) may take the whole package along"),
+                };
                 let cost = Cost::unknown(
                     "when all is idle, wake-ups wait longer than for a core and DMA waits as well; not measured",
                 );
@@ -144,7 +148,8 @@ impl PackageC6 {
                 finding
                     .remedy(
                         "Where packets or disks wait and the cores may sleep all the same, limit the package in the BIOS \
-                            (Package C State: C0/C1 or C2); the driver then claims less for C6 from the next boot on.",
+                            (Package C State: C0/C1 or C2). On Skylake-SP and Sapphire Rapids the driver then claims less for \
+                            C6 from the next boot on; elsewhere its claim stays as it is.",
                         "The watts of a package that stays awake while all its cores sleep.",
                         "wakewatt measure network with pauses before and after; wakewatt measure idle",
                     )
@@ -152,6 +157,12 @@ impl PackageC6 {
             }
         }
     }
+}
+
+/// Models whose driver lowers the claim of C6 where the package stays awake.
+fn claim_follows_limit(facts: &Snapshot) -> bool {
+    let processor = facts.topology.processor().filter(|p| p.is_intel() && p.family == Some(6));
+    processor.and_then(|p| p.model).is_some_and(super::package_limit::is_claim_lowered)
 }
 
 #[cfg(test)]

@@ -18,6 +18,11 @@ pub(super) struct PackageLimit;
 /// Claims of C6 by model: with an awake package, with one that may sleep, in nanoseconds.
 const CLAIMS: &[(&[u64], u64, u64)] = &[(&[0x55], 92_000, 133_000), (&[0x8f, 0xcf], 190_000, 290_000)];
 
+/// Does intel_idle claim less for C6 on this model where the package stays awake?
+pub(super) fn is_claim_lowered(model: u64) -> bool {
+    CLAIMS.iter().any(|(models, ..)| models.contains(&model))
+}
+
 /// The claim that follows from an awake package, and what it would be else.
 fn lowered_claim(facts: &Snapshot) -> Option<(u64, u64)> {
     let model = facts.topology.processor().filter(|p| p.is_intel() && p.family == Some(6))?.model?;
@@ -36,6 +41,9 @@ impl Rule for PackageLimit {
     }
     fn is_choice(&self) -> bool {
         true
+    }
+    fn costs_latency(&self) -> bool {
+        false
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;

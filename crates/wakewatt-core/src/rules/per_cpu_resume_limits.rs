@@ -57,7 +57,9 @@ impl Rule for PerCpuResumeLimits {
             finding = finding.on("/sys/kernel/sched_ext/root/ops", says);
         }
         if let Some(value) = evidence.facts.boot.argument(BOOT) {
-            let says = format!("{BOOT}={value}: set at boot; what its 0 means depends on the kernel, the files say what came of it");
+            let says = format!(
+                "{BOOT}={value}: set at boot; what its 0 means depends on the kernel, the files say what came of it"
+            );
             finding = finding.on("/proc/cmdline", says);
         }
         let limited = limits.cpus_where(|l| *l != LatencyLimit::None);

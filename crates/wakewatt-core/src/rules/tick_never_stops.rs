@@ -119,7 +119,10 @@ impl Rule for TickNeverStops {
             .and_then(|s| s.exit_latency_ns.known().map(|(_, ns)| *ns).max())
             .map(|ns| ns as f64 / period_ns as f64);
         let share = leaving.map_or(String::new(), |ratio| {
-            format!("; at the claimed latency {} of the time is spent leaving the state", percent(ratio.min(1.0)))
+            format!(
+                "; at the claimed latency, a worst case, up to {} of the time is spent leaving the state",
+                percent(ratio.min(1.0))
+            )
         });
         let cost = Cost::unknown(format!(
             "idle power: {hz} needless wake-ups a second on each CPU{share}; no watts are given, for nothing here says what one draws"

@@ -9,16 +9,19 @@ use wakewatt_core::rules::{self, Answer, Confidence, Finding, Ruling, Weight};
 pub(super) fn first(rulings: &[Ruling]) -> String {
     let found = || {
         rulings.iter().filter_map(|r| match &r.answer {
-            Answer::Yes(finding) => Some((rules::is_choice(&r.rule), finding)),
+            Answer::Yes(finding) => Some((r.rule.as_str(), finding)),
             _ => None,
         })
     };
     // A hint is no fault yet.
     let is_heavy = |finding: &Finding| finding.weight != Weight::Note && finding.confidence != Confidence::Low;
-    if let Some((_, finding)) = found().find(|(is_choice, finding)| !is_choice && is_heavy(finding)) {
+    if let Some((_, finding)) = found().find(|(rule, finding)| !rules::is_choice(rule) && is_heavy(finding)) {
         return format!(": first of all, {}", in_sentence(&finding.title));
     }
-    match found().find(|(is_choice, finding)| *is_choice || is_heavy(finding)) {
+    // Only what there is to change, and what latency is paid for with.
+    let is_asked =
+        |rule: &str, finding: &Finding| rules::is_choice(rule) && rules::costs_latency(rule) && finding.plan.is_some();
+    match found().find(|(rule, finding)| is_asked(rule, finding) || is_heavy(finding)) {
         Some((_, finding)) => {
             format!(". Nothing to mend is seen; where latency rules, first of all: {}", in_sentence(&finding.title))
         }
