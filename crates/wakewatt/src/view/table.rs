@@ -1,7 +1,7 @@
 //! A table in a terminal, laid out from its content: what every command prints its tables with.
 //!
 //! Words stand on the left of their column, numbers on the right. A column is as wide as its widest cell or the longest
-//! word of its head, and no wider than [`MOST`]: longer text goes on below, in its own column. Columns that do not fit
+//! word of its head, and no wider than `MOST`: longer text goes on below, in its own column. Columns that do not fit
 //! into the terminal follow in a further block, behind the columns that tell the rows apart, so nothing is left out.
 //!
 //! Widths are those of the terminal (a Chinese character takes two places, a combining one none), from ratatui. Foreign

@@ -6,7 +6,7 @@
 //! another metric of the same comparison points the other way (in virtual machines a polling CPU is often preempted, so
 //! its tail is worse), the same sentence says so: a faster median with a slower p99 is not a win. Where doctor turned two
 //! settings the one with more at stake comes first, and a second sentence says what the other showed. A host that was only
-//! looked at gets its top finding named ([`first`]).
+//! looked at gets its top finding named (`first.rs`).
 
 use super::busy;
 use super::words::{count, ns_rough, percent};
