@@ -4,31 +4,22 @@
 //! texts say what the letter usually stands for, and the table of the machine says the rest. Sources: Intel SDM volume 3
 //! (MWAIT, C-states) and datasheets, AMD's PPRs, ACPI 6.5 section 8, Documentation/admin-guide/pm/cpuidle.rst.
 
-use super::{Family, Term};
-
-const fn state(
-    name: &'static str,
-    aliases: &'static [&'static str],
-    source: &'static str,
-    see_also: &'static [&'static str],
-    text: &'static str,
-) -> Term {
-    Term { name, aliases, family: Family::CoreState, text, source, see_also }
-}
+use super::Family::CoreState;
+use super::Term;
 
 const SDM: &str = "Intel SDM volume 3, processor power management; the processor's datasheet";
 const CPUIDLE: &str = "Documentation/admin-guide/pm/cpuidle.rst";
 const ACPI: &str = "ACPI 6.5 section 8.1, processor power states";
 
 pub(super) const TERMS: &[Term] = &[
-    state(
+    CoreState.term(
         "C0",
         &["CC0"],
         ACPI,
         &["POLL", "C1"],
         "The core executes instructions. An idle CPU that polls is in C0 too.",
     ),
-    state(
+    CoreState.term(
         "POLL",
         &["polling"],
         CPUIDLE,
@@ -36,14 +27,14 @@ pub(super) const TERMS: &[Term] = &[
         "The idle CPU spins in a short loop and looks for work. It answers at once, draws nearly what a busy core draws, takes \
          cycles from its SMT sibling and turbo headroom from the others. x86 only; Arm's shallowest state sleeps.",
     ),
-    state(
+    CoreState.term(
         "C1",
         &["CC1", "HLT", "HALT", "C1_ACPI"],
         SDM,
         &["C1E", "POLL"],
         "The core stops its clock and keeps everything: caches, registers, voltage. Leaving it takes about a microsecond.",
     ),
-    state(
+    CoreState.term(
         "C1E",
         &[],
         SDM,
@@ -51,7 +42,7 @@ pub(super) const TERMS: &[Term] = &[
         "C1, and the core also goes to its lowest frequency and voltage once all its threads rest. The wake-up itself is short; \
          the clock then has to climb. Firmware may turn every C1 into C1E (C1E promotion).",
     ),
-    state(
+    CoreState.term(
         "C2",
         &["C2_ACPI"],
         ACPI,
@@ -59,7 +50,7 @@ pub(super) const TERMS: &[Term] = &[
         "ACPI's second state: a number in the firmware's list (_CST), not a depth. On EPYC it is usually the core's CC6, on Intel \
          clients with an ACPI table it is what the MWAIT hint in its description says.",
     ),
-    state(
+    CoreState.term(
         "C3",
         &["CC3", "C3_ACPI"],
         SDM,
@@ -67,7 +58,7 @@ pub(super) const TERMS: &[Term] = &[
         "Intel, up to Broadwell servers and Skylake clients: the core empties its first two caches into the shared one and stops all \
          its clocks. As C3_ACPI it is only the third entry of the firmware's list and may be as deep as C10.",
     ),
-    state(
+    CoreState.term(
         "C6",
         &["C6_ACPI", "core C6"],
         SDM,
@@ -75,7 +66,7 @@ pub(super) const TERMS: &[Term] = &[
         "The core saves its registers, empties its own caches and its power is cut. Leaving it takes tens to hundreds of microseconds, \
          and the caches are cold. It pays only for a sleep of at least the target residency.",
     ),
-    state(
+    CoreState.term(
         "CC6",
         &[],
         "AMD PPR, core C-states; turbostat(8) for Intel's core residency",
@@ -83,7 +74,7 @@ pub(super) const TERMS: &[Term] = &[
         "Core C6 as the hardware counts it, apart from what the kernel asked for: the power of the core is cut. On AMD it is reached \
          through the ACPI state C2, and no counter of it is public.",
     ),
-    state(
+    CoreState.term(
         "C6P",
         &[],
         "drivers/idle/intel_idle.c, description of the state; Granite Rapids",
@@ -91,56 +82,56 @@ pub(super) const TERMS: &[Term] = &[
         "Granite Rapids: C6 that also lets the package go to PC6. Its plain C6 cuts the core's power and holds the package awake, \
          which wakes faster.",
     ),
-    state(
+    CoreState.term(
         "C6S",
         &[],
         "drivers/idle/intel_idle.c, description of the state; Sierra Forest, Grand Ridge",
         &["C6SP", "C6"],
         "Efficient-core servers (Sierra Forest, Clearwater Forest): C6 of the cores of a module together with the cache they share.",
     ),
-    state(
+    CoreState.term(
         "C6SP",
         &[],
         "drivers/idle/intel_idle.c, description of the state; Sierra Forest",
         &["C6S", "PC6"],
         "C6S that also lets the package go to PC6.",
     ),
-    state(
+    CoreState.term(
         "C7",
         &["C7s", "CC7"],
         SDM,
         &["C6", "PC7"],
         "Intel clients: C6, and the core gives up its part of the shared cache when it is the last one. C7s empties that cache at once.",
     ),
-    state(
+    CoreState.term(
         "C8",
         &[],
         SDM,
         &["C7", "PC8"],
         "Intel clients: C7 that also lets the package cut the power of the shared cache (PC8).",
     ),
-    state(
+    CoreState.term(
         "C9",
         &[],
         SDM,
         &["C8", "PC9"],
         "Intel clients: C8 that also lets the package lower its input voltage (PC9).",
     ),
-    state(
+    CoreState.term(
         "C10",
         &[],
         SDM,
         &["C9", "PC10"],
         "Intel clients: the deepest request; lets the package go to PC10, the way to S0ix on notebooks.",
     ),
-    state(
+    CoreState.term(
         "WFI",
         &["LPI-0"],
         "Arm ARM, Wait For Interrupt; ACPI 6.5 section 8.4.3 (LPI)",
         &["PSCI", "C1"],
         "Arm's shallowest state: the core waits with its clock stopped and keeps everything. There is no polling below it.",
     ),
-    state(
+    CoreState.term(
         "PSCI",
         &["LPI", "cpu-sleep", "cluster-sleep"],
         "Arm DEN 0022, Power State Coordination Interface",
@@ -148,7 +139,7 @@ pub(super) const TERMS: &[Term] = &[
         "Arm: the kernel asks firmware for a deeper state by a number. Which cores, clusters or system parts lose power is the \
          firmware's business; names, latencies and residencies come from the device tree or from ACPI's LPI tables.",
     ),
-    state(
+    CoreState.term(
         "haltpoll",
         &["haltpoll idle", "guest halt polling"],
         "Documentation/virt/guest-halt-polling.rst",

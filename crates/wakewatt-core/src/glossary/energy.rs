@@ -2,22 +2,13 @@
 //!
 //! Sources: Intel SDM volume 3 (RAPL), Documentation/power/powercap/powercap.rst, PCI Express base specification.
 
-use super::{Family, Term};
-
-const fn word(
-    name: &'static str,
-    aliases: &'static [&'static str],
-    source: &'static str,
-    see_also: &'static [&'static str],
-    text: &'static str,
-) -> Term {
-    Term { name, aliases, family: Family::Energy, text, source, see_also }
-}
+use super::Family::Energy;
+use super::Term;
 
 const RAPL: &str = "Intel SDM volume 3, RAPL; Documentation/power/powercap/powercap.rst";
 
 pub(super) const TERMS: &[Term] = &[
-    word(
+    Energy.term(
         "RAPL",
         &["powercap"],
         RAPL,
@@ -25,42 +16,42 @@ pub(super) const TERMS: &[Term] = &[
         "Counters of energy and limits of power in the processor: package, sometimes cores, memory, whole platform. Without fans, disks \
          and the power supply's loss.",
     ),
-    word(
+    Energy.term(
         "TDP",
         &["design power"],
         RAPL,
         &["PL1", "turbo"],
         "The power a package is made to draw for ever at its base frequency, for which its cooling is built.",
     ),
-    word(
+    Energy.term(
         "PL1",
         &["long-term limit"],
         RAPL,
         &["PL2", "TDP"],
         "The power a package may draw averaged over a window of seconds; usually TDP.",
     ),
-    word(
+    Energy.term(
         "PL2",
         &["short-term limit"],
         RAPL,
         &["PL1"],
         "The power a package may draw for milliseconds to seconds above PL1.",
     ),
-    word(
+    Energy.term(
         "PROCHOT",
         &[],
         "Intel SDM volume 3, thermal monitoring",
         &["TDP"],
         "A line that throttles the processor at once: raised by the processor when hot, or from outside by power supply or board.",
     ),
-    word(
+    Energy.term(
         "MSR 0x1FC",
         &["0x1FC", "POWER_CTL"],
         "Intel SDM volume 4, MSR_POWER_CTL",
         &["C1E", "PROCHOT"],
         "A register of switches of the package: C1E promotion, outside PROCHOT, prewake, energy-efficiency optimisation.",
     ),
-    word(
+    Energy.term(
         "ASPM",
         &["L1", "L0s", "L1.2"],
         "PCI Express base specification, ASPM; Documentation/ABI/testing/sysfs-bus-pci",

@@ -2,36 +2,27 @@
 //!
 //! Sources: Documentation/admin-guide/pm/{intel_pstate,amd-pstate,cpufreq}.rst, Intel SDM volume 3, ACPI 6.5 (CPPC).
 
-use super::{Family, Term};
-
-const fn word(
-    name: &'static str,
-    aliases: &'static [&'static str],
-    source: &'static str,
-    see_also: &'static [&'static str],
-    text: &'static str,
-) -> Term {
-    Term { name, aliases, family: Family::Frequency, text, source, see_also }
-}
+use super::Family::Frequency;
+use super::Term;
 
 const PSTATE: &str = "Documentation/admin-guide/pm/intel_pstate.rst";
 
 pub(super) const TERMS: &[Term] = &[
-    word(
+    Frequency.term(
         "HWP",
         &["Speed Shift", "hardware P-states"],
         PSTATE,
         &["EPP", "CPPC"],
         "Intel: the processor picks its own frequency within limits and by a preference; the kernel only says what it would like.",
     ),
-    word(
+    Frequency.term(
         "CPPC",
         &["collaborative processor performance control"],
         "ACPI 6.5 section 8.4.6; Documentation/admin-guide/pm/amd-pstate.rst",
         &["HWP", "amd-pstate"],
         "Performance on an abstract scale instead of frequencies, shared by firmware and kernel. AMD's and Arm's way of asking.",
     ),
-    word(
+    Frequency.term(
         "EPP",
         &["energy performance preference", "energy_performance_preference"],
         PSTATE,
@@ -39,14 +30,14 @@ pub(super) const TERMS: &[Term] = &[
         "A hint from 0 (performance) to 255 (power) to a processor that picks its own frequency. Under the governor performance both \
          drivers hold it at 0.",
     ),
-    word(
+    Frequency.term(
         "EPB",
         &["energy performance bias", "energy_perf_bias"],
         "Documentation/admin-guide/pm/intel_epb.rst",
         &["EPP"],
         "An older hint from 0 (performance) to 15 (power). The kernel changes 0 to 6 at boot.",
     ),
-    word(
+    Frequency.term(
         "turbo",
         &["boost", "Turbo Boost", "Precision Boost"],
         PSTATE,
@@ -54,7 +45,7 @@ pub(super) const TERMS: &[Term] = &[
         "Frequencies above the guaranteed one, as long as heat, current and the number of busy cores allow. Cores that sleep deeply \
          leave more of it to the others.",
     ),
-    word(
+    Frequency.term(
         "frequency governor",
         &["cpufreq governor", "schedutil", "ondemand", "conservative", "powersave"],
         "Documentation/admin-guide/pm/cpufreq.rst",
@@ -62,14 +53,14 @@ pub(super) const TERMS: &[Term] = &[
         "The part of the kernel that chooses the frequency. Under intel_pstate and amd-pstate in active mode, performance and powersave are \
          algorithms of the driver, and powersave is not the lowest frequency.",
     ),
-    word(
+    Frequency.term(
         "intel_pstate",
         &["intel_cpufreq"],
         PSTATE,
         &["HWP", "frequency governor"],
         "Intel's frequency driver. Active: driver and hardware choose. Passive (then called intel_cpufreq): the kernel's governors do.",
     ),
-    word(
+    Frequency.term(
         "amd-pstate",
         &["amd_pstate", "amd-pstate-epp"],
         "Documentation/admin-guide/pm/amd-pstate.rst",
@@ -77,7 +68,7 @@ pub(super) const TERMS: &[Term] = &[
         "AMD's frequency driver over CPPC, in modes active (EPP), guided and passive. Up to EPYC family 19h servers run acpi-cpufreq \
          unless it is asked for.",
     ),
-    word(
+    Frequency.term(
         "uncore",
         &["mesh", "uncore frequency"],
         "Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst",

@@ -29,6 +29,20 @@ pub enum Family {
     Energy,
 }
 
+impl Family {
+    /// One of the family, in the order in which a list of terms reads.
+    const fn term(
+        self,
+        name: &'static str,
+        aliases: &'static [&'static str],
+        source: &'static str,
+        see_also: &'static [&'static str],
+        text: &'static str,
+    ) -> Term {
+        Term { name, aliases, family: self, text, source, see_also }
+    }
+}
+
 /// One word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {

@@ -47,8 +47,7 @@ impl Rule for C1ePromotion {
         let claim = state.exit_latency_ns.known().map(|(_, ns)| *ns).min();
         let claims = claim.map_or(String::new(), |ns| format!(", which claims {}", show_ns(ns)));
         let title = format!("{}{claims}, is entered as C1E on CPUs {cpus}", state.label());
-        let cost =
-            Cost::unknown("leaving C1E takes some microseconds more than the claim of C1, as a rule; not measured");
+        let cost = Cost::unknown("leaving C1E takes longer than the claim of C1; by how much is not measured");
         let on = on_cpus(facts, &cpus);
         Finding::new(self, Weight::Note, Confidence::High, title, cost)
             .on("MSR 0x1fc bit 1", format!("set on CPUs {cpus}"))
@@ -57,7 +56,7 @@ impl Rule for C1ePromotion {
             .remedy(
                 "Read every budget that ends in C1 as C1E. Where the last microseconds matter, switch the promotion off: in \
                     the BIOS (C1E, Enhanced Halt State), or with the register until the next reset.",
-                "A few watts more on every idle CPU.",
+                "More watts on every idle CPU; how many is not known here.",
                 "wakewatt measure idle, and wakewatt measure wakeup before and after",
             )
             .yes()

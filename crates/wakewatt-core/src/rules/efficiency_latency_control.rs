@@ -131,7 +131,7 @@ impl EfficiencyLatencyControl {
             .remedy(
                 "To try it: raise the efficiency floor of one socket's compute dies to their upper limit and compare. For \
                     good, the BIOS has Latency Optimized Mode, which does it for I/O dies as well.",
-                "Several watts to some tens of watts per socket when idle.",
+                "Watts per socket while idle: how many is not known here, so measure them.",
                 "wakewatt inspect uncore; wakewatt measure memory before and after",
             )
             .yes()

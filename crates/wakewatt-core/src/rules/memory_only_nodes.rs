@@ -74,9 +74,14 @@ impl Rule for MemoryOnlyNodes {
         }
         finding
             .remedy(
-                "Find out which it is: wakewatt measure memory goes to every node. Work that streams through memory asks \
-                    for the fast kind (numactl --preferred=N, or --membind=N where it must fit); latency-critical work is \
-                    bound to the node of its CPUs and kept off the slow kind.",
+                if is_phi {
+                    "Work that streams through memory asks for it (numactl --preferred=N, or --membind=N where it must fit); \
+                        latency-critical work is bound to the node of its CPUs."
+                } else {
+                    "Find out which it is: wakewatt measure memory goes to every node. Work that streams through memory asks \
+                        for the fast kind (numactl --preferred=N, or --membind=N where it must fit); latency-critical work is \
+                        bound to the node of its CPUs and kept off the slow kind."
+                },
                 "Bound memory can run out while other nodes are free.",
                 "wakewatt measure memory; wakewatt inspect memory",
             )

@@ -81,12 +81,28 @@ impl Rule for PackageLimit {
         let (weight, title) = match limit.uniform() {
             Some(limit) => (
                 Weight::Note,
-                format!("Firmware keeps the packages awake: the deepest package C-state is {limit}{how}"),
+                format!(
+                    "{}: the deepest package C-state is {limit}{how}",
+                    if limit.is_awake() {
+                        "Firmware keeps the packages awake"
+                    } else {
+                        "Firmware keeps the packages from deep sleep"
+                    }
+                ),
             ),
             None => (Weight::Risk, format!("The package C-state limit differs between CPUs: {}", words.join(", "))),
         };
-        let cost =
-            Cost::unknown("no latency; an idle package keeps mesh, memory path and links awake: watts, not measured");
+        let price = lowered_claim(facts).map_or(String::new(), |(awake, asleep)| {
+            format!(
+                " The driver then claims {} for C6 and not {}, so latency limits between the two leave C6 out.",
+                show_ns(asleep),
+                show_ns(awake)
+            )
+        });
+        let price = format!("Allowed: slower wake-ups and slower DMA after pauses.{price}");
+        let cost = Cost::unknown(
+            "no latency; an idle package keeps what its cores share (caches, memory path, links) awake: watts, not measured",
+        );
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost).on("MSR 0xe2", words.join(", "));
         if let Some(is_locked) = locked {
             finding = finding.on("MSR 0xe2 bit 15", if is_locked { "locked" } else { "not locked" });
@@ -106,9 +122,9 @@ impl Rule for PackageLimit {
                         (Package C State: C6); the register refuses until then."
                 } else {
                     "Nothing, if latency matters. To save power while idle, allow a deeper package C-state in the BIOS \
-                        (Package C State: C6), or for one boot with the knob msr.package_limit."
+                        (Package C State: C6), or until the next reset with the knob msr.package_limit."
                 },
-                "Allowed: slower wake-ups and slower DMA after pauses.",
+                price,
                 "wakewatt inspect msr idle power, and wakewatt measure network with pauses before and after",
             )
             .yes()

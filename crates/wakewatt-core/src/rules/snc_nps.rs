@@ -45,8 +45,8 @@ impl Rule for SncNps {
         .on("/sys/devices/system/node/node*/cpulist", format!("{nodes} nodes with CPUs"))
         .on("/sys/devices/system/cpu/cpu*/topology/physical_package_id", format!("{} packages", packages.len()))
         .remedy(
-            "Bind work to nodes (numactl --cpunodebind=N --membind=N), or undo the division in the BIOS (SNC \
-                    disabled, NPS1) if the work spreads anyway.",
+            "Bind work to nodes (numactl --cpunodebind=N --membind=N), or undo the division in the BIOS (SNC or \
+                    Cluster-on-Die disabled, NPS1) if the work spreads anyway.",
             "A reboot; local latency rises a little when it is undone.",
             "wakewatt inspect memory topology",
         )

@@ -124,7 +124,7 @@ impl UncoreWindow {
         finding
             .remedy(
                 "To try it: raise the lower limit to the upper one on one socket and compare.",
-                "Several watts to some tens of watts per socket when idle.",
+                "Watts per socket while idle: how many is not known here, so measure them.",
                 "wakewatt inspect uncore; wakewatt measure wakeup before and after",
             )
             .yes()
@@ -135,8 +135,7 @@ impl UncoreWindow {
         let Some(first) = known.first() else { return Answer::no("no uncore domain") };
         let title =
             format!("The uncore clock of {} is held at {}, idle or not", first.domain.name, show_khz(first.max));
-        let cost =
-            Cost::unknown("no latency; watts while idle, several to some tens per socket as a rule; not measured");
+        let cost = Cost::unknown("no latency; watts while idle, not measured");
         let mut finding = Finding::new(self, Weight::Note, Confidence::High, title, cost)
             .on(first.path("min_freq_khz"), show_khz(first.min))
             .on(first.path("max_freq_khz"), show_khz(first.max));

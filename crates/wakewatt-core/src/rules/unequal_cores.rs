@@ -135,8 +135,9 @@ impl Rule for UnequalCores {
             }
             return Answer::no("all CPUs are alike in what the files tell; SST-TF would not show in them");
         };
-        let cost =
-            Cost::unknown("work on one of the others runs slower, by the ratio of the clocks at most; not measured");
+        let cost = Cost::unknown(
+            "work on one of the others may run slower: cores of another kind always do, guaranteed clocks bind only where power or heat does; not measured",
+        );
         Finding::new(self, Weight::Note, ranking.confidence, ranking.title, cost)
             .on(ranking.path, ranking.says)
             .remedy(

@@ -62,6 +62,11 @@ impl fmt::Display for PackageLimit {
 }
 
 impl PackageLimit {
+    /// Does it keep the package out of every package state?
+    pub fn is_awake(self) -> bool {
+        self <= Pc0
+    }
+
     /// May the package sleep in PC6 or deeper? None where the number has no name.
     pub fn allows_pc6(self) -> Option<bool> {
         match self {
