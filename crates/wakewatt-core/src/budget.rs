@@ -17,7 +17,8 @@ use std::fmt;
 pub const DEEP_NS: u64 = 20_000;
 
 /// A state with its claimed exit latency.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
     /// Name of the idle state: C1E.
     pub name: String,
@@ -33,7 +34,8 @@ impl fmt::Display for Claim {
 
 /// What a limit comes to on the CPUs that share one idle table. Prints as
 /// "50us -> C1E (4us); C6 (170us) excluded; 51-169us would be the same".
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolution {
     /// The limit that was asked for.
     pub limit: LatencyLimit,

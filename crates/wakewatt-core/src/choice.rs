@@ -38,7 +38,8 @@ pub fn frequency_run(evidence: &Evidence) -> Option<&ExperimentRun> {
 }
 
 /// What an experiment turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// How deep idle CPUs may sleep.
@@ -48,7 +49,8 @@ pub enum Subject {
 }
 
 /// One experiment that could be run.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Candidate {
     /// What an experiment about it would turn.
     pub subject: Subject,

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
 
 /// A quantile with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quantile {
     /// Which quantile, 0 to 1: 0.99 for the 99th percentile.
     pub q: f64,
@@ -25,7 +26,8 @@ pub struct Quantile {
 }
 
 /// So many samples up to this value (and above the bucket before).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bucket {
     /// Upper edge of the bucket, inclusive; the lower one is the edge of the bucket before.
     pub upto_ns: u64,
@@ -34,7 +36,8 @@ pub struct Bucket {
 }
 
 /// A measured latency distribution.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Distribution {
     /// How many samples were counted.
     pub n: u64,

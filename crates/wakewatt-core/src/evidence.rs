@@ -8,7 +8,8 @@ use crate::samples::not_done::NotDone;
 use serde::Serialize;
 
 /// All that is known when the rules are asked.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// What the host said: the facts, topic by topic.
     pub facts: Snapshot,

@@ -12,7 +12,8 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::collections::HashMap;
 
 /// What kind of hole this is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GapKind {
     /// The kernel has no such file: the feature is not there, or not in this kernel.
@@ -44,7 +45,8 @@ impl GapKind {
 }
 
 /// A hole in our knowledge: which file, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
     /// The class of hole.
     pub kind: GapKind,
@@ -140,6 +142,7 @@ impl<T: Serialize> Serialize for Fact<T> {
     }
 }
 
+#[cfg(feature = "schema")]
 impl<T: schemars::JsonSchema> schemars::JsonSchema for Fact<T> {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         format!("FactOf{}", T::schema_name()).into()
@@ -154,7 +157,8 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for Fact<T> {
 }
 
 /// CPUs that share one fact.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group<T> {
     /// The CPUs that share the fact.
     pub cpus: CpuSet,
@@ -164,7 +168,8 @@ pub struct Group<T> {
 }
 
 /// One fact for every CPU, grouped by equal content, in order of the first CPU of each group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct PerCpu<T>(pub Vec<Group<T>>);
 

@@ -13,7 +13,8 @@ pub const BOOT: &str = "boot";
 pub const CONFIRM_WITHIN: &str = "60s";
 
 /// One setting to be changed, in the words of `wakewatt tune`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// The setting's full name as `tune plan --set` takes it (`freq.governor`, `idle.state.C6`), or `boot`.
     pub knob: String,
@@ -28,7 +29,8 @@ pub struct Step {
 }
 
 /// A plan as lines for a shell.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Commands {
     /// Shows what would change; changes nothing.
     pub look: String,
@@ -39,7 +41,8 @@ pub struct Commands {
 }
 
 /// Changes in the order they must be made.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     steps: Vec<Step>,
     commands: Commands,

@@ -123,7 +123,8 @@ pub fn times(value: f64) -> String {
 }
 
 /// An upper limit on wake-up latency, as a user or the kernel states it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LatencyLimit {
     /// Nothing deeper than polling: an idle CPU spins.

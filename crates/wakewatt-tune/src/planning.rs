@@ -12,7 +12,8 @@ use wakewatt_core::facts::virt::Virt;
 use wakewatt_core::units::LatencyLimit;
 
 /// One step, with what must be known about its knob.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedStep {
     /// The request, and the changes it comes to.
     #[serde(flatten)]
@@ -32,7 +33,8 @@ pub struct PlannedStep {
 }
 
 /// What acts at the next boot, for reading: files as text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedBoot {
     /// The boot loader, and the path or fact that says it is this one.
     pub loader: String,
@@ -51,7 +53,8 @@ pub struct PlannedBoot {
 }
 
 /// One file that changes whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedFile {
     /// The file to be written.
     pub path: String,
@@ -87,7 +90,8 @@ impl PlannedBoot {
 }
 
 /// A plan for a host.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TunePlan {
     /// Which host the plan is for: this one, or a recording.
     pub origin: String,

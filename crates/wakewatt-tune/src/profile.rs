@@ -38,8 +38,8 @@ pub struct Profile {
 }
 
 /// The file as its schema has it. Reading goes by hand, so that a wrong key gets a helpful answer.
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 #[allow(dead_code)] // Its fields are the published schema and nothing else.
 pub struct ProfileFile {
     /// Version of the format: always 1.
@@ -61,8 +61,8 @@ pub struct ProfileFile {
 }
 
 /// One of these.
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 #[allow(dead_code)]
 struct ScopeFile {
     /// A CPU list: `0-7,16`.
@@ -76,7 +76,7 @@ struct ScopeFile {
 }
 
 /// A value, or a table of it with where, why and whether it may be left out.
-#[derive(schemars::JsonSchema)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 #[allow(dead_code)]
 enum SettingFile {
@@ -98,8 +98,8 @@ enum SettingFile {
 }
 
 /// What acts at the next boot.
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 #[allow(dead_code)]
 struct BootFile {
     /// Kernel parameters to be added: `processor.max_cstate=1`.

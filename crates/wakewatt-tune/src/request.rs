@@ -9,7 +9,8 @@ use std::fmt;
 use wakewatt_core::cpuset::CpuSet;
 
 /// Where a setting is to be made.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// At every site the knob has.
@@ -62,7 +63,8 @@ impl fmt::Display for Place {
 }
 
 /// One setting, asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Request {
     /// The setting's full name.
     pub name: String,

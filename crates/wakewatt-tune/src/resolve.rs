@@ -12,7 +12,8 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::numa;
 
 /// One file that gets one text.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// Which one: `policy0`, `cpu3`, `eth0`.
     pub place: String,
@@ -38,7 +39,8 @@ impl Change {
 }
 
 /// What one request comes to.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// The setting as it was asked for.
     pub request: Request,
@@ -57,7 +59,8 @@ pub struct Step {
 }
 
 /// Requests resolved on a host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolved {
     /// In the order they are carried out.
     pub steps: Vec<Step>,

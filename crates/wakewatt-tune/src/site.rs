@@ -6,7 +6,8 @@ use wakewatt_core::source::{Read, Source};
 use wakewatt_core::units::show_khz;
 
 /// The values a site takes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Valid {
     /// One of these words.
@@ -60,7 +61,8 @@ impl std::fmt::Display for Valid {
 }
 
 /// One place where a knob can be turned.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Site {
     /// The setting's full name, `idle.state.C6`.
     pub name: String,

@@ -14,7 +14,8 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// One setting now.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingState {
     /// The setting's name: `freq.governor`.
     pub name: String,
@@ -35,7 +36,8 @@ pub struct SettingState {
 }
 
 /// Does a setting hold?
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SettingVerdict {
     /// It is as asked.
@@ -63,7 +65,8 @@ pub enum SettingVerdict {
 }
 
 /// Of an open journal: what is known of the run that made it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Run {
     /// It is under way.
@@ -82,7 +85,8 @@ impl SettingVerdict {
 }
 
 /// One transaction now.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransactionState {
     /// Name of the transaction: `tune-1`.
     pub id: String,

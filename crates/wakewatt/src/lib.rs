@@ -15,6 +15,7 @@ mod parquet_column;
 pub mod progress;
 pub mod report;
 pub mod saved;
+#[cfg(feature = "schema")]
 pub mod schema;
 mod telling;
 mod trusted;

@@ -14,7 +14,8 @@ use crate::stats::unpaired;
 use serde::Serialize;
 
 /// One metric under one arm in both experiments.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectDifference {
     /// Id of the metric.
     pub metric: String,

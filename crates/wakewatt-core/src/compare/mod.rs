@@ -22,7 +22,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A row that differs between the hosts.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// The rows' id, or `predicted.…`.
     pub id: String,
@@ -37,7 +38,8 @@ pub struct Difference {
 }
 
 /// A predicted effect. Always modelled from facts, never measured.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Predicted {
     /// Nanoseconds between the best and the worst host, where it is a latency.
     pub latency_ns: Option<u64>,
@@ -48,7 +50,8 @@ pub struct Predicted {
 }
 
 /// All differences between hosts.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// The hosts, as they name themselves.
     pub hosts: Vec<String>,

@@ -19,7 +19,8 @@ use crate::units::{show_bytes, show_ns, show_uw, three_digits};
 use serde::Serialize;
 
 /// What a quantity is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// Latency or CPU time, in nanoseconds.
@@ -66,7 +67,8 @@ impl Measure {
 }
 
 /// One quantity of one run.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quantity {
     /// Equal in two runs where the numbers are comparable: `disk.psync.random.32768.d1.p50`.
     pub id: String,

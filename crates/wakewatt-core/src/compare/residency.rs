@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 const MOVED_RATIO: f64 = 0.05;
 
 /// One state's share of the idle time.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateShare {
     /// Name of the idle state.
     pub name: String,
@@ -25,7 +26,8 @@ pub struct StateShare {
 }
 
 /// Two runs' idle time under one condition.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Residency {
     /// While reading, while being woken, since boot.
     pub when: String,

@@ -12,7 +12,8 @@ use crate::units::show_ns;
 use serde::Serialize;
 
 /// Something that differs and is known to matter.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Suspect {
     /// What differs between the runs and could explain it.
     pub what: String,

@@ -12,7 +12,8 @@ use crate::rules::{self, Answer, RULES};
 use serde::Serialize;
 
 /// What a word names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A term of the field.
@@ -26,7 +27,8 @@ pub enum Kind {
 }
 
 /// What it is on this machine, one line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Here {
     /// The name of the fact, as people read it: "C6 exit latency (claimed)".
     pub what: String,
@@ -35,7 +37,8 @@ pub struct Here {
 }
 
 /// A word explained.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// The host it was explained on: this one, or a recording.
     pub origin: String,

@@ -42,14 +42,16 @@ const ONLY: &[(&str, &str)] = &[("kvm", "halt_poll"), ("workqueue", "power_effic
 const SYSCTLS: &[&str] = &["timer_migration", "nmi_watchdog", "watchdog", "watchdog_cpumask", "hung_task_timeout_secs"];
 
 /// The kernel command line.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cmdline {
     /// In the order given.
     pub tokens: Vec<BootToken>,
 }
 
 /// One word of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BootToken {
     /// Before the `=`, as written.
     pub key: String,
@@ -114,7 +116,8 @@ pub fn is_same_name(a: &str, b: &str) -> bool {
 }
 
 /// One module parameter or sysctl.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
     /// The module, or `sysctl`.
     pub module: String,
@@ -125,7 +128,8 @@ pub struct Setting {
 }
 
 /// The boot's choices.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Boot {
     /// What the loader passed.
     pub cmdline: Fact<Cmdline>,

@@ -16,7 +16,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// All caches of the machine.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Caches {
     /// In order of the first CPU, then index.
     pub caches: Vec<Cache>,
@@ -27,7 +28,8 @@ pub struct Caches {
 }
 
 /// One level of cache, and which CPUs share it.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cache {
     /// The K of indexK.
     pub index: u32,

@@ -19,7 +19,8 @@ const MAX_GROUPS: usize = 2000;
 const MAX_SHOWN: usize = 20;
 
 /// Groups with a CPU quota or with throttling.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cgroups {
     /// v1, v2, or both (hybrid).
     pub versions: Vec<String>,
@@ -34,7 +35,8 @@ pub struct Cgroups {
 }
 
 /// CPU time that a control group may use, and how often it was stopped.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CgroupLimit {
     /// Folder of the control group.
     pub path: String,

@@ -44,7 +44,8 @@ pub const FLAGS: &[(&str, &str)] = &[
 ];
 
 /// What kind of processor; a field is none where the file has no such line.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Processor {
     /// GenuineIntel, AuthenticAMD, HygonGenuine … (x86).
     pub vendor: Option<String>,

@@ -13,7 +13,8 @@ use serde::Serialize;
 pub const ROOT: &str = "/sys/devices/system/cpu";
 
 /// The machine's CPUs.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpus {
     /// CPUs that are plugged in, running or not.
     pub present: Fact<CpuSet>,

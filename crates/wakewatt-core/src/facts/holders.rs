@@ -77,7 +77,8 @@ pub const DAEMONS: &[Daemon] = &[
 ];
 
 /// Processes that matter.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Holders {
     /// Who holds which file open.
     pub open: Vec<Holder>,
@@ -92,7 +93,8 @@ pub struct Holders {
 }
 
 /// A process that holds one of the files open.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Holder {
     /// Number of the process.
     pub pid: u32,
@@ -103,7 +105,8 @@ pub struct Holder {
 }
 
 /// A daemon that runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunningDaemon {
     /// Number of the process.
     pub pid: u32,

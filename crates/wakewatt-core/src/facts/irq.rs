@@ -15,7 +15,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Interrupts since boot and where they go.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Irqs {
     /// The lines of /proc/interrupts.
     pub lines: Fact<Vec<IrqLine>>,
@@ -26,7 +27,8 @@ pub struct Irqs {
 }
 
 /// A line of /proc/interrupts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IrqLine {
     /// `36`, or `LOC`, `RES` …
     pub label: String,
@@ -43,7 +45,8 @@ pub struct IrqLine {
 }
 
 /// Where one interrupt may go.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IrqRoute {
     /// The CPUs it may go to, as set.
     pub allowed: Fact<CpuSet>,
@@ -59,7 +62,8 @@ impl IrqRoute {
 }
 
 /// All interrupts of one device.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IrqDevice {
     /// Name of the device: `eth0`, `nvme0` …
     pub device: String,

@@ -17,7 +17,8 @@ use std::fmt;
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
 /// A kernel version without its distribution suffix.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelVersion {
     /// First number: 6 of 6.12.3.
     pub major: u32,
@@ -67,7 +68,8 @@ impl Kernel {
 }
 
 /// The running kernel.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kernel {
     /// As `uname -r` says it.
     pub release: Fact<String>,

@@ -18,7 +18,8 @@ use serde::Serialize;
 const TICK_NS: u64 = 10_000_000;
 
 /// Load, CPU time and pressure.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Load {
     /// Load averages, from /proc/loadavg.
     pub average: Fact<LoadAverage>,
@@ -35,7 +36,8 @@ pub struct Load {
 }
 
 /// Tasks that run or want to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadAverage {
     /// Tasks running or waiting, averaged over one minute.
     pub over_1min: f64,
@@ -50,7 +52,8 @@ pub struct LoadAverage {
 }
 
 /// What /proc/stat counts since boot.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stat {
     /// Time of all CPUs added up.
     pub total: CpuTime,
@@ -65,7 +68,8 @@ pub struct Stat {
 }
 
 /// Time of one CPU (or of all) by kind, since boot.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuTime {
     /// Which CPU; none for the sum.
     pub cpu: Option<Cpu>,
@@ -128,7 +132,8 @@ impl CpuTime {
 }
 
 /// Pressure of one resource.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pressure {
     /// At least one task waited.
     pub some: PressureLine,
@@ -137,7 +142,8 @@ pub struct Pressure {
 }
 
 /// One line of a pressure file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PressureLine {
     /// Share of the last 10 seconds.
     pub over_10s_ratio: f64,

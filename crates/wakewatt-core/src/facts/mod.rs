@@ -36,8 +36,20 @@ pub mod virt;
 
 pub use cpus::Cpus;
 
+/// What has a published schema. The schemas are made by the reference (`cargo xtask ref`) and checked by tests; a binary needs none,
+/// so without the feature `schema` nothing is asked for.
+#[cfg(feature = "schema")]
+pub trait Described: schemars::JsonSchema {}
+#[cfg(feature = "schema")]
+impl<T: schemars::JsonSchema> Described for T {}
+/// Likewise, in a build without schemas: everything is described.
+#[cfg(not(feature = "schema"))]
+pub trait Described {}
+#[cfg(not(feature = "schema"))]
+impl<T> Described for T {}
+
 /// One area of facts.
-pub trait Domain: Default + Serialize + schemars::JsonSchema {
+pub trait Domain: Default + Serialize + Described {
     /// Heading.
     const TITLE: &'static str;
     /// One line for `inspect --help`.
@@ -65,7 +77,8 @@ macro_rules! domains {
         pub const TOPICS: &[Topic] = &[$(Topic { id: stringify!($id), title: <$module::$type as Domain>::TITLE, help: <$module::$type as Domain>::HELP }),*];
 
         /// Facts of one host at one time.
-        #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, Default, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub struct Snapshot {
             /// Where they were read: "this machine", a file.
             pub origin: String,

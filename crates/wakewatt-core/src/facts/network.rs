@@ -16,7 +16,8 @@ use serde::Serialize;
 const ROOT: &str = "/sys/class/net";
 
 /// Interfaces and the polling sysctls.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Network {
     /// All but the loopback.
     pub interfaces: Vec<Interface>,
@@ -29,7 +30,8 @@ pub struct Network {
 }
 
 /// A network interface.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interface {
     /// Name of the interface: eth0, ens1f0 …
     pub name: String,
@@ -62,7 +64,8 @@ pub struct Interface {
 }
 
 /// Interrupt coalescing; a setting the driver does not name is none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coalesce {
     /// A received packet waits this long at most for its interrupt.
     pub rx_ns: Option<u64>,

@@ -17,7 +17,8 @@ use serde::Serialize;
 pub const ROOT: &str = "/sys/devices/system/node";
 
 /// Memory nodes and the policies that move memory between them.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Numa {
     /// Nodes the kernel is prepared for.
     pub possible: Fact<CpuSet>,
@@ -38,7 +39,8 @@ pub struct Numa {
 }
 
 /// A memory node.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NumaNode {
     /// Number of the node.
     pub id: u32,
@@ -55,7 +57,8 @@ pub struct NumaNode {
 }
 
 /// `numastat` of one node, in pages since boot; a counter this kernel lacks is none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NumaAllocations {
     /// Wanted here and got here.
     pub n_hit: Option<u64>,

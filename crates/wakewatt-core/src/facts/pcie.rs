@@ -10,7 +10,8 @@ use crate::source::Source;
 use serde::Serialize;
 
 /// Link states of one device that the kernel may use now.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PcieLink {
     /// May the link rest in L0s, which takes microseconds to leave?
     pub is_l0s_on: Fact<bool>,
@@ -25,7 +26,8 @@ pub struct PcieLink {
 }
 
 /// The link of a device that is known by its PCI address only.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AddressedLink {
     /// Its address: 0000:65:00.0.
     pub address: String,

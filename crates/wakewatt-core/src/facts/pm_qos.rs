@@ -24,7 +24,8 @@ pub fn cpu_limit_path(cpu: crate::units::Cpu) -> String {
 }
 
 /// Limits on wake-up latency (PM QoS) and who holds them.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PmQos {
     /// The effective global limit: the minimum over all requests.
     pub global: Fact<LatencyLimit>,

@@ -21,7 +21,8 @@ const ZONES: &str = "/sys/class/powercap";
 const PMUS: &str = "/sys/bus/event_source/devices";
 
 /// Power zones and counters.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Power {
     /// Zones by their kernel id, parents before children.
     pub zones: Vec<Zone>,
@@ -32,7 +33,8 @@ pub struct Power {
 }
 
 /// One powercap zone.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Zone {
     /// The folder: `intel-rapl:0`, `intel-rapl-mmio:0`, `dtpm:1`.
     pub id: String,
@@ -51,7 +53,8 @@ pub struct Zone {
 }
 
 /// One limit of a zone.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Constraint {
     /// The N of constraint_N.
     pub index: u32,
@@ -66,7 +69,8 @@ pub struct Constraint {
 }
 
 /// A perf PMU that is present.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pmu {
     /// power, power_core, cstate_core, cstate_pkg, msr.
     pub name: String,

@@ -20,7 +20,8 @@ const CLASS: &str = "/sys/class/hwmon";
 const MANY: usize = 8;
 
 /// Temperatures, fans and power meters that hwmon shows.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sensors {
     /// The sensor chips by their hwmon number.
     pub chips: Vec<Chip>,
@@ -29,7 +30,8 @@ pub struct Sensors {
 }
 
 /// One hwmon chip.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Chip {
     /// The N of hwmonN; changes between boots.
     pub number: u32,
@@ -46,7 +48,8 @@ pub struct Chip {
 }
 
 /// A temperature sensor of a chip.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Temperature {
     /// The N of tempN.
     pub index: u32,
@@ -61,7 +64,8 @@ pub struct Temperature {
 }
 
 /// A fan sensor of a chip.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fan {
     /// The N of fanN.
     pub index: u32,
@@ -72,7 +76,8 @@ pub struct Fan {
 }
 
 /// One power meter.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PowerMeter {
     /// The N of powerN.
     pub index: u32,
@@ -87,7 +92,8 @@ pub struct PowerMeter {
 }
 
 /// One energy counter.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EnergyMeter {
     /// The N of energyN.
     pub index: u32,

@@ -14,7 +14,8 @@ use crate::units::LatencyLimit;
 use serde::Serialize;
 
 /// Disks and their power settings.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Storage {
     /// Block devices without loop, ram, zram and device-mapper ones.
     pub disks: Vec<Disk>,
@@ -29,7 +30,8 @@ pub struct Storage {
 }
 
 /// One block device.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Disk {
     /// Name of the disk: sda, nvme0n1 …
     pub name: String,
@@ -46,7 +48,8 @@ pub struct Disk {
 }
 
 /// One NVMe controller.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Nvme {
     /// Name of the controller: nvme0 …
     pub name: String,

@@ -15,7 +15,8 @@ use serde::Serialize;
 const CLASS: &str = "/sys/class/thermal";
 
 /// Throttling, zones, cooling.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Thermal {
     /// Times a core was throttled.
     pub n_core_throttles: PerCpu<u64>,

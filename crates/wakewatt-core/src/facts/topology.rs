@@ -22,7 +22,8 @@ use std::collections::BTreeMap;
 pub use super::cpuinfo::Processor;
 
 /// Packages, cores, siblings.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topology {
     /// Number of the package (socket) of each CPU.
     pub package_id: PerCpu<u32>,
@@ -53,7 +54,8 @@ pub struct Topology {
 }
 
 /// One kind of core.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kind {
     /// The kernel's word: core, atom, lowpower.
     pub name: String,

@@ -17,7 +17,8 @@ const DEVICE_TREE: &str = "/sys/firmware/devicetree/base";
 const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
 /// Hypervisor and container.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Virt {
     /// The CPU says that a hypervisor runs below (x86 only).
     pub has_hypervisor_flag: Fact<bool>,
@@ -32,7 +33,8 @@ pub struct Virt {
 }
 
 /// A guess and what it rests on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Clue {
     /// KVM, Xen, VMware, docker …
     pub name: String,

@@ -12,7 +12,8 @@ mod package_states;
 mod system_states;
 
 /// What kind of thing a term names; decides which facts of a machine belong to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
     /// A state of a core, as hardware and driver name it.

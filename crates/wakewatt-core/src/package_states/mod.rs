@@ -19,7 +19,8 @@ use generations::Generation;
 use serde::Serialize;
 
 /// What core states and packages of a host come to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PackageStates {
     /// The generation of the processor, where it is known.
     pub generation: Option<String>,
@@ -32,7 +33,8 @@ pub struct PackageStates {
 }
 
 /// An idle state of this machine and what it allows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pairing {
     /// As Linux calls it here.
     pub state: String,
@@ -43,7 +45,8 @@ pub struct Pairing {
 }
 
 /// One package.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Package {
     /// Number of the package.
     pub id: u32,
@@ -59,7 +62,8 @@ pub struct Package {
 }
 
 /// Something that keeps a package shallow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hold {
     /// Surely, or perhaps.
     pub certainty: Certainty,
@@ -70,7 +74,8 @@ pub struct Hold {
 }
 
 /// How sure a hold is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
     /// While this is so, the package goes no deeper.

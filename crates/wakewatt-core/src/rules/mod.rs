@@ -18,7 +18,8 @@ use serde::Serialize;
 use try_this::TryThis;
 
 /// What a finding costs, and how we know.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// How the cost is known: measured, predicted or not at all.
     pub basis: CostBasis,
@@ -31,7 +32,8 @@ pub struct Cost {
 }
 
 /// How a cost is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CostBasis {
     /// Measured on this machine in this run.
@@ -66,7 +68,8 @@ impl Cost {
 }
 
 /// How sure the rule is that this is so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
     /// The host says so itself, or the experiment proved it.
@@ -78,7 +81,8 @@ pub enum Confidence {
 }
 
 /// Does it demand action?
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
     /// It costs something now.
@@ -90,7 +94,8 @@ pub enum Weight {
 }
 
 /// A fact a finding rests on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Basis {
     /// What the file says.
     pub says: String,
@@ -99,7 +104,8 @@ pub struct Basis {
 }
 
 /// What a rule concluded.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Stable id of the rule: `rule.deep-idle-vs-latency`.
     pub id: String,
@@ -124,7 +130,8 @@ pub struct Finding {
 }
 
 /// A rule's answer.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum Answer {
     /// It is so; the finding says more.
@@ -173,7 +180,8 @@ pub fn costs_latency(id: &str) -> bool {
 }
 
 /// One rule's answer, with its name.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ruling {
     /// Id of the rule.
     pub rule: String,

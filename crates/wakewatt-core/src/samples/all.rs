@@ -21,7 +21,8 @@ use super::work::WorkSample;
 use serde::{Deserialize, Serialize};
 
 /// Everything that was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Samples {
     /// Wake-ups measured with the machine as it was found.
     #[serde(default)]

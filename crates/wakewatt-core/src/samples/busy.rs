@@ -10,7 +10,8 @@ use super::taken::Taken;
 use serde::{Deserialize, Serialize};
 
 /// How busy the machine was during experiments.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Busy {
     /// How many blocks of the experiment were measured.
     pub n_blocks: usize,
@@ -38,7 +39,8 @@ impl Busy {
 }
 
 /// How waiting for a quiet spell ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WaitEnd {
     /// The machine was quiet.
@@ -52,7 +54,8 @@ pub enum WaitEnd {
 }
 
 /// What was seen while waiting for a quiet spell.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuietWait {
     /// How the wait ended: quiet, time used up, or interrupted.
     pub end: WaitEnd,

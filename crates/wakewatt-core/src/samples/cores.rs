@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How near two CPUs are, by what the machine says of itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Nearness {
     /// SMT siblings: one core.
@@ -96,7 +97,8 @@ impl Neighbourhood {
 }
 
 /// One ordered pair.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HandOver {
     /// The CPU that leads; the line lies on its node.
     pub from_cpu: u32,
@@ -119,7 +121,8 @@ pub struct HandOver {
 }
 
 /// All pairs of one nearness.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NearnessSummary {
     /// What the CPUs of these pairs share.
     pub nearness: Nearness,
@@ -136,7 +139,8 @@ pub struct NearnessSummary {
 }
 
 /// How long a cache line takes between every two CPUs that were measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CoresSample {
     /// The CPUs whose pairs were measured.
     pub cpus: CpuSet,

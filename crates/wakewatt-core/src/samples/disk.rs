@@ -8,7 +8,8 @@ use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 
 /// How reads reach the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DiskEngine {
     /// `pread`; more reads under way need more threads.
@@ -28,7 +29,8 @@ impl DiskEngine {
 }
 
 /// What was read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskTarget {
     /// The path as given; for a file made for the measurement its folder.
     pub path: String,
@@ -45,7 +47,8 @@ pub struct DiskTarget {
 }
 
 /// What kind of file or device was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DiskTargetKind {
     /// Made for this measurement, with random content; it has no name and vanishes with the process.
@@ -57,7 +60,8 @@ pub enum DiskTargetKind {
 }
 
 /// In which order blocks are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DiskAccess {
     /// Every block once, in a seeded random order; then again in another.
@@ -77,7 +81,8 @@ impl DiskAccess {
 }
 
 /// One measured distribution of read latencies.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskSample {
     /// How reads reach the kernel.
     pub engine: DiskEngine,

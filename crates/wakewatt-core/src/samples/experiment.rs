@@ -12,7 +12,8 @@ use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 
 /// One setting under test.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arm {
     /// Short, stable: `default`, `poll`, `c1`.
     pub id: String,
@@ -23,7 +24,8 @@ pub struct Arm {
 }
 
 /// What the values of a metric are in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Latency or CPU time.
@@ -40,7 +42,8 @@ pub enum Unit {
 }
 
 /// Which way is better.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// Less is better: latency, watts.
@@ -51,7 +54,8 @@ pub enum Better {
 }
 
 /// What is compared. The first metric of an experiment is the primary one, declared before it ran.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Metric {
     /// Stable id: `wakeup.eventfd.p50`.
     pub id: String,
@@ -96,7 +100,8 @@ impl Metric {
 }
 
 /// One arm held for a while.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Block {
     /// Which group of blocks (one block per arm each) it belongs to.
     pub round: usize,
@@ -119,7 +124,8 @@ pub struct Block {
 }
 
 /// What the numbers allow to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The interval excludes 1: the baseline's value is higher. Whether that is good is the metric's to say.
@@ -144,7 +150,8 @@ impl Verdict {
 }
 
 /// Baseline arm over other arm, paired by round.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Effect {
     /// Id of the metric.
     pub metric: String,
@@ -182,7 +189,8 @@ pub struct Effect {
 
 /// Estimate and p-value of one look, as if it had been the only one. Whoever stops at the first proof stops when chance
 /// was with the effect, so these say too much; `ratio` and `p_value` beside them do not.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AtLook {
     /// Hodges-Lehmann estimate of the ratio.
     pub ratio: f64,
@@ -214,7 +222,8 @@ impl Effect {
 }
 
 /// A whole experiment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExperimentRun {
     /// Arms; the first is the baseline (the machine as it was found).
     pub arms: Vec<Arm>,
@@ -240,7 +249,8 @@ pub struct ExperimentRun {
 }
 
 /// Pooled samples of one arm for one metric's source.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PooledArm {
     /// Id of the arm.
     pub arm: String,

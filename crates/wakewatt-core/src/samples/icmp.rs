@@ -14,7 +14,8 @@ use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 
 /// A stretch of the way, in the order of the way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stretch {
     /// Requester: from the system call until the request is handed to the device.
@@ -69,7 +70,8 @@ impl Stretch {
 }
 
 /// How long echoes took on one stretch of their way.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IcmpPart {
     /// Which stretch of the echo's way.
     pub stretch: Stretch,
@@ -94,7 +96,8 @@ impl IcmpPart {
 }
 
 /// Echoes whose stretch was spent on this CPU, woken from this state.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatePart {
     /// The CPU that was woken.
     pub cpu: u32,
@@ -105,7 +108,8 @@ pub struct StatePart {
 }
 
 /// Leaving an idle state before the first stamp could be taken.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HiddenExit {
     /// Whose CPU was woken: `requester` or `responder`.
     pub side: String,
@@ -122,7 +126,8 @@ pub struct HiddenExit {
 }
 
 /// Which stretch of which CPU takes most of the round trip.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Payer {
     /// The stretch with the largest median.
     pub stretch: Stretch,
@@ -137,7 +142,8 @@ pub struct Payer {
 }
 
 /// One measured ping.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IcmpSample {
     /// The peer as given (masked in shared files).
     pub peer: String,
@@ -180,7 +186,8 @@ pub struct IcmpSample {
 }
 
 /// What a host answered, seen on that host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IcmpAnswers {
     /// How many echoes this kernel answered in the window.
     pub n_answered: u64,

@@ -23,7 +23,8 @@ use std::fmt;
 const HOURS_PER_YEAR: f64 = 8766.0;
 
 /// What made the load.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Transactions of a service time the user set, at shares of the calibrated maximum.
@@ -36,7 +37,8 @@ pub enum Kind {
 }
 
 /// How long the phases were; SPECpower's own lengths are `SpecLike`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Length {
     /// For a first look; too short for figures to be quoted.
@@ -51,7 +53,8 @@ pub enum Length {
 }
 
 /// What a level asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
     /// This share of the calibrated maximum, 0 to 1.
@@ -81,7 +84,8 @@ impl fmt::Display for Ask {
 }
 
 /// A process of the load generator and where it was bound.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Worker {
     /// Memory node, where bound to one.
     pub node: Option<u32>,
@@ -90,7 +94,8 @@ pub struct Worker {
 }
 
 /// One calibration interval: closed loop, nobody waits.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// From when to when the interval was recorded.
     pub window: Window,
@@ -99,7 +104,8 @@ pub struct Calibration {
 }
 
 /// How busy a CPU was in a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuUse {
     /// Number of the CPU.
     pub cpu: u32,
@@ -131,7 +137,8 @@ impl CpuUse {
 }
 
 /// One kind of request within a level: a page of the shop.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
     /// Name of the part: a page of the shop such as `search`.
     pub name: String,
@@ -144,7 +151,8 @@ pub struct Part {
 }
 
 /// What a user's own benchmark says it achieved, in a unit that only it knows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figure {
     /// The number it printed.
     pub value: f64,
@@ -153,7 +161,8 @@ pub struct Figure {
 }
 
 /// One level of load: what was asked, what was done, how late and at how many watts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Level {
     /// What was asked of the machine: a share, a rate, clients, or nothing.
     pub ask: Ask,
@@ -254,7 +263,8 @@ impl Level {
 }
 
 /// A whole load run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadRun {
     /// What made the load: steps, shop or a command.
     pub kind: Kind,
@@ -288,7 +298,8 @@ pub struct LoadRun {
 }
 
 /// Figures of a whole graduated run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overall {
     /// Sum of operations per second over the load levels.
     pub score_per_s: f64,

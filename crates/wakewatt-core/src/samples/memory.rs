@@ -14,7 +14,8 @@ const LEVEL_SPREAD: f64 = 1.10;
 const LEVEL_SPAN: f64 = 1.9;
 
 /// Everything one run of `measure memory` found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemorySample {
     /// From when to when it was measured.
     pub window: Window,
@@ -36,7 +37,8 @@ pub struct MemorySample {
 }
 
 /// Which pages were asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PageWish {
     /// 2 MB pages: the latency of the hardware.
@@ -56,7 +58,8 @@ impl PageWish {
 }
 
 /// Latency of dependent loads against the size of the working set.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyCurve {
     /// The page size that was asked for.
     pub pages: PageWish,
@@ -87,7 +90,8 @@ impl LatencyCurve {
 }
 
 /// One working set.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyPoint {
     /// Size of the working set.
     pub size_bytes: u64,
@@ -149,7 +153,8 @@ impl Spread {
 }
 
 /// A level of the hierarchy, found in the curve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plateau {
     /// The smallest working set on it.
     pub from_bytes: u64,
@@ -187,7 +192,8 @@ pub fn plateaus(points: &[LatencyPoint]) -> (Vec<Plateau>, bool) {
 }
 
 /// Latency of one CPU's chase while others read as fast as a delay lets them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadedCurve {
     /// The CPU whose latency was measured.
     pub cpu: u32,
@@ -200,7 +206,8 @@ pub struct LoadedCurve {
 }
 
 /// Latency and bandwidth at one delay of the readers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadedPoint {
     /// Pause after each 4 KiB read; none: nobody reads.
     pub delay_ns: Option<u64>,
@@ -213,7 +220,8 @@ pub struct LoadedPoint {
 }
 
 /// What was done to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Traffic {
     /// Reads only, no stores.
@@ -260,7 +268,8 @@ impl Traffic {
 }
 
 /// Bandwidth of one kind of traffic on some CPUs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bandwidth {
     /// What every thread did with its arrays.
     pub traffic: Traffic,
@@ -287,7 +296,8 @@ pub struct Bandwidth {
 }
 
 /// One node's CPUs with one node's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MatrixCell {
     /// The node whose CPUs worked.
     pub cpu_node: u32,
@@ -304,7 +314,8 @@ pub struct MatrixCell {
 }
 
 /// What random placement costs against bound memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Placement {
     /// How many nodes have memory.
     pub n_nodes: u64,

@@ -42,7 +42,8 @@ pub use all::Samples;
 use serde::{Deserialize, Serialize};
 
 /// What a number is worth. Every number shown to a person has one of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Label {
     /// Taken from this machine in a stated window.
@@ -56,7 +57,8 @@ pub enum Label {
 }
 
 /// When a measurement ran, in CLOCK_MONOTONIC nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Window {
     /// When it began, on CLOCK_MONOTONIC.
     pub start_at_ns: u64,
@@ -72,7 +74,8 @@ impl Window {
 }
 
 /// How the measuring threads were scheduled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scheduling {
     /// SCHED_FIFO with this priority.
@@ -82,7 +85,8 @@ pub enum Scheduling {
 }
 
 /// What one CPU's idle-state counters did during a window.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleDelta {
     /// Number of the CPU.
     pub cpu: u32,
@@ -91,7 +95,8 @@ pub struct IdleDelta {
 }
 
 /// One state's part of an [`IdleDelta`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateDelta {
     /// Index of the state, as the kernel counts on this CPU.
     pub index: u32,

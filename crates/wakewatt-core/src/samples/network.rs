@@ -9,7 +9,8 @@ use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 
 /// What carries the round trips.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
     /// UDP, one datagram each way.
@@ -29,7 +30,8 @@ impl Transport {
 }
 
 /// Where the round trip went.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Split {
     /// Kernel receive to user receive on the requester: its wake-up.
     pub requester: Distribution,
@@ -40,7 +42,8 @@ pub struct Split {
 }
 
 /// One measured round-trip distribution.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NetworkSample {
     /// Over UDP or over TCP.
     pub transport: Transport,

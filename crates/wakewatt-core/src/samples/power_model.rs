@@ -15,7 +15,8 @@ use super::energy::Covers;
 use serde::{Deserialize, Serialize};
 
 /// What the machine did in a window: the inputs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Activity {
     /// How many CPUs are online.
     pub n_cpus: f64,
@@ -28,7 +29,8 @@ pub struct Activity {
 }
 
 /// The model's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     /// What never sleeps (platform, uncore, memory), in microwatts.
     pub base_uw: f64,
@@ -41,7 +43,8 @@ pub struct Parameters {
 }
 
 /// Watts estimated by the model, not measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Modelled {
     /// Always modelled, never measured.
     pub label: Label,
@@ -62,7 +65,8 @@ pub struct Modelled {
 }
 
 /// A fit to a meter of one machine; it holds for that machine and what that meter covers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// What the meter it was fitted to covers.
     pub covers: String,

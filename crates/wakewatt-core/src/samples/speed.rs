@@ -9,7 +9,8 @@ use super::{Scheduling, Window};
 use serde::{Deserialize, Serialize};
 
 /// A median with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Median {
     /// The median, in nanoseconds.
     pub median_ns: f64,
@@ -20,7 +21,8 @@ pub struct Median {
 }
 
 /// One CPU's way to full speed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpeedSample {
     /// The CPU that was measured.
     pub cpu: u32,
@@ -43,7 +45,8 @@ pub struct SpeedSample {
 }
 
 /// After one length of idle time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AfterIdle {
     /// How long the thread was planned to sleep before.
     pub idle_ns: u64,
@@ -86,7 +89,8 @@ impl AfterIdle {
 }
 
 /// Speed at some time after the first instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpeedPoint {
     /// Middle of the stretch, from the first instruction on.
     pub at_ns: f64,
@@ -97,7 +101,8 @@ pub struct SpeedPoint {
 }
 
 /// The start of wide vector work on a CPU at full scalar speed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VectorStart {
     /// The vectors' width: `AVX-512`, `AVX2`.
     pub width: String,

@@ -21,7 +21,8 @@ pub const MIN_ENTERED_RATIO: f64 = 0.5;
 pub const MIN_EXTRA_RATIO: f64 = 0.9;
 
 /// All states of one CPU.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateCosts {
     /// The CPU that slept.
     pub cpu: u32,
@@ -53,7 +54,8 @@ pub struct StateCosts {
 }
 
 /// What leaving one idle state costs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateCost {
     /// Index of the state on this CPU.
     pub index: u32,
@@ -82,7 +84,8 @@ pub struct StateCost {
 }
 
 /// One kind of wake-up out of one state.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateWake {
     /// What woke the CPU.
     pub kind: WakeKind,
@@ -101,7 +104,8 @@ pub struct StateWake {
 }
 
 /// A paired difference of medians.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Extra {
     /// Its median over the rounds.
     pub median_ns: f64,

@@ -11,7 +11,8 @@ use super::rejection::Rejection;
 use serde::{Deserialize, Serialize};
 
 /// An arm or workload that did not take part.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Skipped {
     /// What was left out: "arm k4-ondemand".
     pub what: String,
@@ -20,7 +21,8 @@ pub struct Skipped {
 }
 
 /// One arm against the baseline in one metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Difference, interval and adjusted test.
     pub effect: Effect,
@@ -39,7 +41,8 @@ pub struct Comparison {
 }
 
 /// An interval that whoever looks at any moment may rely on.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnyTime {
     /// Lower end of the ratio baseline / arm.
     pub ratio_low: f64,
@@ -48,7 +51,8 @@ pub struct AnyTime {
 }
 
 /// What this host calls a difference where there is none, in one metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AaNoise {
     /// Id of the metric.
     pub metric: String,
@@ -67,7 +71,8 @@ pub struct AaNoise {
 }
 
 /// A declared look.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeclaredLook {
     /// After so many counted rounds.
     pub n_rounds: usize,
@@ -76,7 +81,8 @@ pub struct DeclaredLook {
 }
 
 /// Blocks that did not count.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rejected {
     /// Id of the arm.
     pub arm: String,
@@ -87,7 +93,8 @@ pub struct Rejected {
 }
 
 /// Where it ran.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyHost {
     /// Host name, masked unless asked otherwise.
     pub name: String,
@@ -98,7 +105,8 @@ pub struct StudyHost {
 }
 
 /// What follows from the blocks, and what must be known with it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conclusions {
     /// Name of the plan.
     pub name: String,
@@ -139,7 +147,8 @@ impl Conclusions {
 }
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Study {
     /// What follows from the blocks.
     #[serde(flatten)]

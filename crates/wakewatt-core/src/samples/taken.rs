@@ -8,7 +8,8 @@ pub const STEAL_RATIO: f64 = 0.005;
 pub const FOREIGN_RATIO: f64 = 0.05;
 
 /// What others had of the measured CPUs' time in one window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Taken {
     /// By the hypervisor, of the window.
     pub steal_ratio: f64,

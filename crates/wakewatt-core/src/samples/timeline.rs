@@ -8,7 +8,8 @@ use super::{Label, Window};
 use serde::{Deserialize, Serialize};
 
 /// One window's value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moment {
     /// The window it is about.
     pub window: Window,
@@ -24,7 +25,8 @@ pub struct Moment {
 }
 
 /// Something was changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// When, in CLOCK_MONOTONIC nanoseconds: the middle of what is known.
     pub at_ns: u64,
@@ -43,7 +45,8 @@ impl Change {
 }
 
 /// Values over time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeline {
     /// What is shown: "mean request time".
     pub title: String,

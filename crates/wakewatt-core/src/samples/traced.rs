@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Wake-ups out of one idle state by one class of waker.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakeRow {
     /// The CPU; none for all together.
     pub cpu: Option<u32>,
@@ -44,7 +45,8 @@ pub struct WakeRow {
 }
 
 /// What the idle state adds to one wake-up, by comparison within the same trace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExitCost {
     /// Mean difference for one wake-up.
     pub each_ns: u64,
@@ -57,7 +59,8 @@ pub struct ExitCost {
 }
 
 /// How late timers fired.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimerRow {
     /// The state the CPU was in or had just left.
     pub state: String,
@@ -70,7 +73,8 @@ pub struct TimerRow {
 }
 
 /// One idle state over the whole trace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateRow {
     /// Name of the idle state.
     pub state: String,
@@ -91,7 +95,8 @@ pub struct StateRow {
 }
 
 /// What the hardware says about a state.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hardware {
     /// Measured, unavailable, or present but dead.
     pub label: Label,
@@ -109,7 +114,8 @@ impl Hardware {
 }
 
 /// Who was woken out of idle, and what it cost them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessRow {
     /// The process: its thread group's number.
     pub tgid: u32,
@@ -129,7 +135,8 @@ pub struct ProcessRow {
 }
 
 /// Was a process there over a whole trace? Who pays for idle states is who stays; a job that passes is gone tomorrow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Presence {
     /// It had started before the trace and ran when it ended.
@@ -142,7 +149,8 @@ pub enum Presence {
 }
 
 /// One window of a longer trace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TraceWindow {
     /// From when to when it was counted.
     pub window: Window,
@@ -151,7 +159,8 @@ pub struct TraceWindow {
 }
 
 /// The observer's own wake-ups.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnWakes {
     /// How many wake-ups were the observer's own.
     pub n: u64,
@@ -166,7 +175,8 @@ pub struct OwnWakes {
 }
 
 /// What is missing from the counts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Missed {
     /// Wake-ups the kernel had no memory to remember.
     pub n_unclassed: u64,
@@ -179,7 +189,8 @@ pub struct Missed {
 }
 
 /// What was traced in a time: wake-ups by idle state, timers, idle intervals.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Traced {
     /// From when to when it was traced.
     pub window: Window,

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 pub const BUSY_TIMED_ONE_IN: u32 = 8;
 
 /// How a task was woken, seen from the CPU it then ran on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WakeClass {
     /// From another CPU, while this one was in the state.

@@ -5,7 +5,8 @@ use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 
 /// What woke the thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WakeKind {
     /// Its own absolute timer on that CPU (what cyclictest measures).
@@ -34,7 +35,8 @@ impl WakeKind {
 }
 
 /// One measured wake-up distribution.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakeupSample {
     /// What woke the CPU.
     pub kind: WakeKind,

@@ -10,7 +10,8 @@ use crate::units::Cpu;
 use serde::{Deserialize, Serialize};
 
 /// What one CPU did.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuWork {
     /// Number of the CPU.
     pub cpu: Cpu,
@@ -23,7 +24,8 @@ pub struct CpuWork {
 }
 
 /// All CPUs in one window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkSample {
     /// From when to when it was counted.
     pub window: Window,

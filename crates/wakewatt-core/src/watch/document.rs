@@ -9,7 +9,8 @@ use crate::units::{Cpu, LatencyLimit};
 use serde::Serialize;
 
 /// What watching itself cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// The sources that were read: how far into the machine they reach.
     pub sources: Sources,
@@ -24,7 +25,8 @@ pub struct Cost {
 }
 
 /// One idle state of one CPU or of several.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateRate {
     /// Index of the state, as Linux counts on this CPU.
     pub index: u32,
@@ -43,7 +45,8 @@ pub struct StateRate {
 }
 
 /// What one CPU did in the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuRate {
     /// Number of the CPU.
     pub cpu: Cpu,
@@ -76,7 +79,8 @@ pub struct CpuRate {
 }
 
 /// What one package (socket) did in the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PackageRate {
     /// Number of the package.
     pub package: u32,
@@ -95,7 +99,8 @@ pub struct PackageRate {
 }
 
 /// An energy counter as power.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ZoneRate {
     /// Folder of the zone: `intel-rapl:0:1`.
     pub id: String,
@@ -108,7 +113,8 @@ pub struct ZoneRate {
 }
 
 /// What a temperature, fan or power sensor reads.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SensorRate {
     /// Name of the sensor chip.
     pub chip: String,
@@ -123,7 +129,8 @@ pub struct SensorRate {
 }
 
 /// Several CPUs as one row: a core, a package, a node, the machine.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// CPUs in it that run.
     pub n_cpus: usize,
@@ -161,7 +168,8 @@ impl CpuRate {
 }
 
 /// The whole machine.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// How many CPUs run.
     pub n_online: usize,
@@ -185,7 +193,8 @@ pub struct Machine {
 }
 
 /// Everything that happened in a window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Where the numbers come from: the live machine, or a recording.
     pub origin: String,

@@ -18,9 +18,8 @@ use crate::units::Cpu;
 use serde::{Deserialize, Serialize};
 
 /// Which files may be read: how much the observer may disturb.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sources {
     /// Memory and buses: wakes no other CPU.
@@ -70,7 +69,8 @@ pub struct File {
 }
 
 /// One idle state of the machine, over all CPUs that have it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateInfo {
     /// Index of the state, as Linux counts.
     pub index: u32,
@@ -149,7 +149,8 @@ pub struct ZoneInfo {
 }
 
 /// What a sensor tells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SensorKind {
     /// Thousandths of a degree Celsius.

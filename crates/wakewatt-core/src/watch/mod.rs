@@ -25,7 +25,8 @@ pub use reading::{Reading, Why};
 use serde::Serialize;
 
 /// Wake-up latency from one idle state, as a tracing probe saw it. `watch` shows such rows; it cannot make them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyRow {
     /// The state the CPU was leaving.
     pub state: String,

@@ -9,7 +9,8 @@ use crate::source::{ErrorKind, ReadError};
 use serde::{Deserialize, Serialize};
 
 /// Why there is no number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     /// This kernel or machine has no such file.
@@ -85,7 +86,8 @@ impl From<&ReadError> for Why {
 }
 
 /// Measured, or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Reading<T> {
     /// The value, as it was read.

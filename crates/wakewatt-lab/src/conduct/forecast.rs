@@ -25,7 +25,8 @@ const SHOP_NS: u64 = 2_000_000_000;
 const MADE_BYTES_PER_S: u64 = 200_000_000;
 
 /// The document of a dry run.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DryRun {
     /// Name of the plan.
     pub name: String,

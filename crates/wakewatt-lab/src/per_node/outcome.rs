@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use wakewatt_core::cpuset::CpuSet;
 
 /// What `run` did.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ran {
     /// One copy per memory node, in the order of the nodes.
     pub copies: Vec<CopyRun>,
@@ -22,7 +23,8 @@ pub struct Ran {
 }
 
 /// One copy of the command, on one memory node.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CopyRun {
     /// Its memory node; none when it was not bound.
     pub node: Option<u32>,
@@ -39,7 +41,8 @@ pub struct CopyRun {
 }
 
 /// Where anonymous pages lay.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pages {
     /// Bytes of the copy's memory on each node.
     pub bytes_by_node: BTreeMap<u32, u64>,
@@ -52,7 +55,8 @@ pub struct Pages {
 }
 
 /// n bound copies against one unbound.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scaling {
     /// How many bound copies ran at once.
     pub n_copies: usize,

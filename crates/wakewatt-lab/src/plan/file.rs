@@ -3,7 +3,8 @@
 use serde::Deserialize;
 
 /// A plan of an experiment, as written in its TOML file.
-#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlanFile {
     /// Version of the format: always 1.
@@ -44,7 +45,8 @@ pub struct PlanFile {
 }
 
 /// Above what a block does not count.
-#[derive(Clone, Debug, Default, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RejectFile {
     /// Percent of the measured CPUs' time that the hypervisor takes: 5.
@@ -58,7 +60,8 @@ pub struct RejectFile {
 }
 
 /// One arm. With nothing but a name it is the machine as found.
-#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ArmFile {
     /// Short name of the arm: `performance`.
@@ -78,7 +81,8 @@ pub struct ArmFile {
 }
 
 /// A command to run: a line for a shell, or program and arguments.
-#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Words {
     /// One line, which is given to `sh -c`.
@@ -98,7 +102,8 @@ impl Words {
 }
 
 /// One workload; which options it takes depends on its kind.
-#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadFile {
     /// `wakeup`, `network`, `disk`, `steps`, `shop`, `command`.
@@ -140,7 +145,8 @@ pub struct WorkloadFile {
 }
 
 /// A number in a command's output; the last match counts.
-#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CommandMetricFile {
     /// Name of the metric: `score`.

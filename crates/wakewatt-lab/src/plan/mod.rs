@@ -5,6 +5,7 @@
 //! the nearest known name. The schema is published as docs/ref/schema/experiment-file.v1.json.
 
 mod file;
+mod keys;
 mod parse;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! From the text of a plan to its meaning; an error names the key and, for a wrong word, the nearest right one.
 
 use super::file::{ArmFile, PlanFile, WorkloadFile};
+use super::keys::keys_of;
 use super::{ArmLimit, CommandMetric, Plan, PlanArm, PlanKind, PlanWorkload};
 use crate::noise::Limits;
 use toml::{Table, Value};
@@ -269,18 +270,12 @@ fn hint(word: &str, known: &[&str]) -> String {
         .map_or_else(|| format!("known are {}", known.join(", ")), |near| format!("did you mean {near}?"))
 }
 
-/// The keys of a table, from the published schema, so that the two cannot differ.
-fn keys_of<T: schemars::JsonSchema>() -> Vec<String> {
-    let schema = schemars::schema_for!(T).to_value();
-    schema["properties"].as_object().map(|p| p.keys().cloned().collect()).unwrap_or_default()
-}
-
 fn check_keys(table: &Table) -> Result<(), String> {
-    only(table, &keys_of::<PlanFile>(), "")?;
+    only(table, keys_of::<PlanFile>(), "")?;
     let tables = |key: &str| table.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_table);
     let title = |t: &Table, key: &str| t.get(key).and_then(Value::as_str).unwrap_or("").to_string();
     for arm in tables("arm") {
-        only(arm, &keys_of::<ArmFile>(), &format!("arm {}: ", title(arm, "name")))?;
+        only(arm, keys_of::<ArmFile>(), &format!("arm {}: ", title(arm, "name")))?;
     }
     for workload in tables("workload") {
         let kind = title(workload, "kind");
@@ -288,19 +283,18 @@ fn check_keys(table: &Table) -> Result<(), String> {
         let Some((_, options)) = OPTIONS.iter().find(|(k, _)| *k == kind) else {
             return Err(format!("workload: kind = {kind:?}: no such kind; {}", hint(&kind, &kinds)));
         };
-        let known = ["kind", "name", "measure"].iter().chain(*options).map(ToString::to_string).collect::<Vec<_>>();
+        let known = ["kind", "name", "measure"].iter().chain(*options).copied().collect::<Vec<_>>();
         only(workload, &known, &format!("workload {kind}: "))?;
     }
     if let Some(reject) = table.get("reject").and_then(Value::as_table) {
-        only(reject, &keys_of::<super::file::RejectFile>(), "reject.")?;
+        only(reject, keys_of::<super::file::RejectFile>(), "reject.")?;
     }
     Ok(())
 }
 
-fn only(table: &Table, known: &[String], prefix: &str) -> Result<(), String> {
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+fn only(table: &Table, known: &[&str], prefix: &str) -> Result<(), String> {
     match table.keys().find(|k| !known.contains(&k.as_str())) {
         None => Ok(()),
-        Some(key) => Err(format!("{prefix}{key}: no such key; {}", hint(key, &known))),
+        Some(key) => Err(format!("{prefix}{key}: no such key; {}", hint(key, known))),
     }
 }

@@ -28,7 +28,8 @@ pub struct ShopPlan {
 }
 
 /// What `load shop` found: a load run, and what is the shop's alone.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShopRun {
     /// The run, level by level.
     #[serde(flatten)]
@@ -40,7 +41,8 @@ pub struct ShopRun {
 }
 
 /// What was asked, and by whom.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShopDescription {
     /// Where its data lies, or its URL.
     pub title: String,

@@ -20,7 +20,8 @@ use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::own_usage;
 
 /// What the clients themselves did in a level.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GeneratorUse {
     /// How many threads the clients had.
     pub n_threads: u32,
@@ -35,7 +36,8 @@ pub struct GeneratorUse {
 }
 
 /// Whose CPU time is counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CpuOf {
     /// The shop's server, its database inside.

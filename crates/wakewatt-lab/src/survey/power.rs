@@ -37,7 +37,8 @@ pub struct PowerPlan {
 }
 
 /// Watts and joules in a window.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PowerSample {
     /// What the meters said.
     pub sample: EnergySample,
@@ -48,7 +49,8 @@ pub struct PowerSample {
 }
 
 /// A command that ran while meters were read.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandRun {
     /// The program that was run.
     pub program: String,

@@ -6,7 +6,8 @@ use crate::undo::UndoReport;
 use serde::Serialize;
 
 /// What became of one setting at one place.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingOutcome {
     /// The setting's name: `freq.governor`.
     pub name: String,
@@ -33,7 +34,8 @@ pub struct SettingOutcome {
 }
 
 /// How one write went.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SettingResult {
     /// Written, and read back as written.

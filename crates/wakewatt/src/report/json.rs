@@ -10,7 +10,8 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::rules::Ruling;
 
 /// The JSON document.
-#[derive(serde::Serialize, schemars::JsonSchema)]
+#[derive(serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document<'a> {
     /// The one sentence.
     pub verdict: &'a str,

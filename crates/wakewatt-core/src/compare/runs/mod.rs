@@ -29,7 +29,8 @@ const SEED: u64 = 1;
 const STEADY_RATIO: f64 = 0.35;
 
 /// How well a difference is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// Several windows on each side.
@@ -41,7 +42,8 @@ pub enum Basis {
 }
 
 /// One quantity that both runs measured.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SampleDifference {
     /// Id of the quantity, see [`Quantity::id`].
     pub id: String,
@@ -80,7 +82,8 @@ pub struct SampleDifference {
 }
 
 /// What differs between two runs, measured quantity by quantity.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunComparison {
     /// What stands out, first things first.
     pub summary: Vec<String>,

@@ -8,7 +8,8 @@ use super::table::Structure;
 use serde::Serialize;
 
 /// One memory slot.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Dimm {
     /// The slot's name, as printed on the board.
     pub slot: Option<String>,
@@ -52,7 +53,8 @@ impl Dimm {
 }
 
 /// A set of slots.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryArray {
     /// How many slots the array has.
     pub n_slots: Option<u16>,
@@ -63,7 +65,8 @@ pub struct MemoryArray {
 }
 
 /// A processor socket.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DmiProcessor {
     /// Its name on the board.
     pub socket: Option<String>,

@@ -26,7 +26,8 @@ const ENTRY: &str = "/sys/firmware/dmi/tables/smbios_entry_point";
 const ID: &str = "/sys/class/dmi/id";
 
 /// Machine, memory modules, processors as the firmware describes them.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Dmi {
     /// Who built the machine.
     pub system_vendor: Fact<String>,
@@ -51,7 +52,8 @@ pub struct Dmi {
 }
 
 /// The modules of one channel.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChannelPopulation {
     /// The socket the channel belongs to, where that can be told.
     pub socket: Option<String>,

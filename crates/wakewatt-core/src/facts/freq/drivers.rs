@@ -17,7 +17,8 @@ use std::collections::BTreeSet;
 const GOVERNORS: [&str; 3] = ["ondemand", "conservative", "schedutil"];
 
 /// One tunable of one governor.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tunable {
     /// The governor it belongs to.
     pub governor: String,
@@ -64,7 +65,8 @@ pub fn tunables<P: Fn(u32) -> String>(src: &dyn Source, root: &Folder, policies:
 }
 
 /// What intel_pstate keeps for the whole machine.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IntelPstate {
     /// Mode of the driver: active, passive or off.
     pub status: Fact<String>,
@@ -122,7 +124,8 @@ impl IntelPstate {
 }
 
 /// What amd-pstate keeps for the whole machine.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AmdPstate {
     /// active, passive, guided, disable.
     pub status: Fact<String>,
@@ -148,7 +151,8 @@ impl AmdPstate {
 }
 
 /// `cpuN/acpi_cppc`: abstract performance levels, and the frequencies of two of them.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cppc {
     /// Highest level any core reaches alone; differs between favoured and other cores.
     pub highest_perf: PerCpu<u64>,

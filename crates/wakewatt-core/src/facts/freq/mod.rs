@@ -20,7 +20,8 @@ use policies::Policies;
 use serde::Serialize;
 
 /// Everything about CPU frequency.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Freq {
     /// The policies, column by column.
     pub policies: Policies,

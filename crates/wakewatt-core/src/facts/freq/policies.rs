@@ -15,7 +15,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// One column per attribute; keys are policy numbers.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Policies {
     /// Running CPUs of each policy; empty when all of them are offline.
     pub cpus: PerCpu<CpuSet>,
@@ -80,7 +81,8 @@ pub struct Policies {
 }
 
 /// A frequency, or the word the kernel has instead.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Speed {
     /// `<unsupported>`: the governor or driver has no such thing.
@@ -100,7 +102,8 @@ impl Speed {
 }
 
 /// Energy performance preference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EnergyPreference {
     /// default, performance, balance_performance, balance_power, power.
@@ -125,7 +128,8 @@ impl std::fmt::Display for EnergyPreference {
 }
 
 /// Time spent at a frequency.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeAt {
     /// The frequency, in kHz.
     pub khz: u64,

@@ -23,7 +23,8 @@ use std::collections::{BTreeMap, HashMap};
 const MAX_STATES: u32 = 64;
 
 /// Idle driver, governor and states.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Idle {
     /// intel_idle, acpi_idle, haltpoll, psci_idle …; `none` when there is no driver.
     pub driver: Fact<String>,
@@ -44,7 +45,8 @@ pub struct Idle {
 }
 
 /// One state index, over all CPUs that have it.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleState {
     /// Linux's index; not portable between hosts.
     pub index: u32,
@@ -86,7 +88,8 @@ impl IdleState {
 }
 
 /// One row of a CPU's idle table, as rules want it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TableRow {
     /// Index of the state.
     pub index: u32,

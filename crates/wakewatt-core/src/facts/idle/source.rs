@@ -14,7 +14,8 @@ use super::{Idle, IdleState, TableRow};
 use serde::Serialize;
 
 /// Who wrote the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
     /// The driver's own table for this processor.
@@ -30,7 +31,8 @@ pub enum Author {
 }
 
 /// How far the numbers can be believed before anyone has measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// Measured by who made the processor.
@@ -42,7 +44,8 @@ pub enum Trust {
 }
 
 /// The source of a machine's idle tables.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TableSource {
     /// Who wrote the table.
     pub author: Author,

@@ -20,7 +20,8 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// The registers that were read.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Msr {
     /// In the order of the table.
     pub registers: Vec<Reading>,
@@ -31,7 +32,8 @@ pub struct Msr {
 }
 
 /// One register on the CPUs it was read on.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {
     /// Its id in the table.
     pub id: String,
@@ -42,7 +44,8 @@ pub struct Reading {
 }
 
 /// Package power limits in force, in watts' millionths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PowerLimits {
     /// Long-term limit (PL1), in microwatts.
     pub pl1_uw: u64,

@@ -11,7 +11,8 @@ use serde::Serialize;
 use std::fmt;
 
 /// The deepest state a package may enter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PackageLimit {
     /// None: the package stays awake, whatever its cores do.

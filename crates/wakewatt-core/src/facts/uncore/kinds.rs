@@ -12,7 +12,8 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// What a domain clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DomainKind {
     /// A whole die with all there is on it.

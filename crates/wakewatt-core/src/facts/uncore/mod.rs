@@ -19,7 +19,8 @@ use crate::source::Source;
 use serde::Serialize;
 
 /// All uncore domains.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Uncore {
     /// The domains by the name of their folder.
     pub domains: Vec<UncoreDomain>,
@@ -28,7 +29,8 @@ pub struct Uncore {
 }
 
 /// One die or cluster.
-#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UncoreDomain {
     /// Its folder: `package_00_die_00`, `uncore03`.
     pub name: String,

@@ -56,7 +56,8 @@ pub enum RunFileError {
 }
 
 /// What a run knew.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunFile {
     /// When it was written, as `2026-11-21T09:00:00Z`.
     pub made_at: String,

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// The first block.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Header {
     /// Version of the program that wrote it.
     pub wakewatt: String,
@@ -38,7 +39,8 @@ pub struct Header {
 }
 
 /// Idle states of some CPUs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateTable {
     /// In kernel list notation.
     pub cpus: String,
@@ -47,7 +49,8 @@ pub struct StateTable {
 }
 
 /// One idle state.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TableState {
     /// Index of the state.
     pub index: u32,
@@ -64,7 +67,8 @@ pub struct TableState {
 }
 
 /// A remark between pairs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "mark")]
 pub enum Mark {
     /// Recording began, or went on after a pause.

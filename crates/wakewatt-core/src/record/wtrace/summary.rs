@@ -14,7 +14,8 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The stays in one idle state that were recorded.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecordedState {
     /// Name of the idle state.
     pub state: String,
@@ -31,7 +32,8 @@ pub struct RecordedState {
 }
 
 /// A recording in numbers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairSummary {
     /// How many stays were recorded.
     pub n_pairs: u64,

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 const MIN_READINGS: u64 = 8;
 
 /// Why watts have no interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NoInterval {
     /// Of a channel there were too few readings.

@@ -30,9 +30,8 @@ use serde::{Deserialize, Serialize};
 pub const MOST_UW: u64 = 20_000_000_000;
 
 /// What a number of watts is about.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Covers {
     /// What the power supplies take from the wall.
@@ -68,7 +67,8 @@ impl Covers {
 }
 
 /// How a channel counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Microwatts at the moment of reading.
@@ -81,7 +81,8 @@ pub enum Kind {
 }
 
 /// One number of a meter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Channel {
     /// Stable while the machine runs: `intel-rapl:0:1`, `power1 of hwmon3`.
     pub id: String,
@@ -96,7 +97,8 @@ pub struct Channel {
 }
 
 /// What one channel said in a window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChannelSample {
     /// Which channel of the meter, and what it covers.
     pub channel: Channel,
@@ -136,7 +138,8 @@ pub struct ChannelSample {
 }
 
 /// The sum of a meter's channels that may be added.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Total {
     /// What it covers: "wall", "package + dram".
     pub covers: String,
@@ -157,7 +160,8 @@ pub struct Total {
 }
 
 /// One meter in a window, or why it is not one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeterSample {
     /// powercap, perf, hwmon, ipmi, redfish, nvml, prometheus, command.
     pub meter: String,
@@ -176,7 +180,8 @@ pub struct MeterSample {
 }
 
 /// What a witness senses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sense {
     /// A temperature, in milli-degrees Celsius.
@@ -187,7 +192,8 @@ pub enum Sense {
 
 /// A temperature or fan beside the watts: no measure of power, but it tells when watts mislead (case K1: the slow
 /// machine was the quiet one).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Witness {
     /// Chip and label of the sensor, as hwmon names them.
     pub name: String,
@@ -206,7 +212,8 @@ pub struct Witness {
 }
 
 /// Everything about energy in one window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EnergySample {
     /// From start to stop of the meters.
     pub window: Window,

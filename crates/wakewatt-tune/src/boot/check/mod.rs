@@ -32,7 +32,8 @@ impl BootWanted {
 }
 
 /// The answer to one check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum BootVerdict {
     /// It is as wanted.
@@ -47,7 +48,8 @@ pub enum BootVerdict {
 }
 
 /// One line of the result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// What is checked.
     pub what: String,

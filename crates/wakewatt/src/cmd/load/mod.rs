@@ -25,7 +25,8 @@ use wakewatt_core::samples::Samples;
 use wakewatt_core::samples::load::{LoadRun, Overall};
 
 /// What a load came to.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Loaded {
     /// Levels and everything about them.
     pub run: LoadRun,

@@ -38,7 +38,8 @@ use wakewatt_host::live::Live;
 use wakewatt_lab::survey::PowerSample;
 
 /// What `measure` found.
-#[derive(Debug, Default, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// Wake-ups of one CPU by one kind each.
     pub wakeups: Vec<WakeupSample>,

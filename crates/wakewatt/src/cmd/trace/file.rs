@@ -13,7 +13,8 @@ use wakewatt_host::wtrace_file;
 use wakewatt_lab::trace::MAX_READ;
 
 /// The document of `trace info`.
-#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TraceInfo {
     /// What the recording says about the machine.
     pub header: Header,

@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use wakewatt_tune::apply::{Outcome, SettingOutcome, SettingResult};
 
 /// The document of `tune apply`.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Applied {
     /// The transaction; none when nothing stays changed.
     pub id: Option<String>,

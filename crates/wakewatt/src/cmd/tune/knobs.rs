@@ -13,7 +13,8 @@ use wakewatt_tune::knob::{Host, Knob, Reversible, Scope, Site};
 use wakewatt_tune::knobs::KNOBS;
 
 /// One knob on a host.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnobHere {
     /// Id of the knob.
     pub id: String,
@@ -40,7 +41,8 @@ pub struct KnobHere {
 }
 
 /// All knobs on a host.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knobs {
     /// Which host this is about: this one, or a recording.
     pub origin: String,

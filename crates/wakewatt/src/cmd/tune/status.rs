@@ -22,7 +22,8 @@ use wakewatt_tune::here;
 use wakewatt_tune::status::{Run, SettingState, SettingVerdict, TransactionState};
 
 /// The document of `tune status` and `tune verify`.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Statuses {
     /// Does everything hold?
     pub is_good: bool,
