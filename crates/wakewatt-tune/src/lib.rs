@@ -16,6 +16,8 @@ pub mod knobs;
 pub mod sites;
 pub mod request;
 pub mod profile;
+#[cfg(feature = "schema")]
+pub mod profile_schema;
 pub mod resolve;
 pub mod planning;
 pub mod boot;

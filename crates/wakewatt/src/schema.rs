@@ -37,7 +37,7 @@ pub const SCHEMAS: &[Published] = &[
 
 /// The schema of a profile's file, which is no document of a command.
 pub fn profile() -> serde_json::Value {
-    let mut schema = schemars::schema_for!(wakewatt_tune::profile::ProfileFile).to_value();
+    let mut schema = schemars::schema_for!(wakewatt_tune::profile_schema::ProfileFile).to_value();
     schema["title"] = "wakewatt profile, format 1".into();
     schema
 }

@@ -3,6 +3,7 @@
 use wakewatt_core::samples::load::{Level, LoadRun};
 use wakewatt_core::units::{show_uw, three_digits};
 
+#[cfg(feature = "shop")]
 /// Mean watts and half of their interval; `±?` where there is none.
 pub(super) fn watts(level: &Level) -> String {
     let half = match level.half_width_uw() {
