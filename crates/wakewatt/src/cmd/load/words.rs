@@ -1,18 +1,7 @@
-//! Words that all kinds of load share: watts with their interval, rates.
+//! Words that all kinds of load share: why watts have no interval, rates.
 
-use wakewatt_core::samples::load::{Level, LoadRun};
-use wakewatt_core::units::{show_uw, three_digits};
-
-#[cfg(feature = "shop")]
-/// Mean watts and half of their interval; `±?` where there is none.
-pub(super) fn watts(level: &Level) -> String {
-    let half = match level.half_width_uw() {
-        Some(Ok(uw)) => format!(" ±{}", show_uw(uw)),
-        Some(Err(_)) => " ±?".into(),
-        None => String::new(),
-    };
-    level.mean_uw().map_or("-".into(), |uw| format!("{}{half}", show_uw(uw)))
-}
+use wakewatt_core::samples::load::LoadRun;
+use wakewatt_core::units::three_digits;
 
 /// Why levels have no interval: each reason once.
 pub(super) fn no_interval(run: &LoadRun) -> Option<String> {

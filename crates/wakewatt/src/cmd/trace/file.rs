@@ -4,10 +4,11 @@ use crate::cli::trace::InfoArgs;
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::report::trace::clean;
+use crate::view::table::Table;
 use anyhow::Result;
 use std::fmt::Write as _;
 use std::path::Path;
-use wakewatt_core::record::wtrace::{Ending, Header, Item, Mark, PairSummary, Reader, Summing};
+use wakewatt_core::record::wtrace::{Ending, Header, Item, Mark, PairSummary, Reader, RecordedState, Summing};
 use wakewatt_core::units::{show_bytes, show_ns};
 use wakewatt_host::wtrace_file;
 use wakewatt_lab::trace::MAX_READ;
@@ -114,25 +115,14 @@ fn text(info: &TraceInfo) -> String {
             percent(s.n_with_timers),
             percent(s.n_with_sleep_length)
         );
-        let _ = writeln!(
-            out,
-            "{:<16} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9}",
-            "requested", "n", "time", "stay p50", "stay p99", "above", "below"
-        );
-        for state in &s.states {
+        let heads = ["requested", "n", "time", "stay p50", "stay p99", "above", "below"].map(String::from);
+        let row = |state: &RecordedState| {
             let at = |q| state.length.quantile(q).map_or("-".into(), |v| show_ns(v.value_ns));
-            let _ = writeln!(
-                out,
-                "{:<16} {:>10} {:>10} {:>9} {:>9} {:>9} {:>9}",
-                clean(&state.state),
-                state.n,
-                show_ns(state.time_ns),
-                at(0.5),
-                at(0.99),
-                state.n_above,
-                state.n_below
-            );
-        }
+            let (name, n, time) = (state.state.clone(), state.n.to_string(), show_ns(state.time_ns));
+            vec![name, n, time, at(0.5), at(0.99), state.n_above.to_string(), state.n_below.to_string()]
+        };
+        let rows: Vec<_> = s.states.iter().map(row).collect();
+        out.push_str(&Table { heads: &heads, rows: &rows, n_text_columns: 1 }.text(output::width()));
         let causes = s.ended_by.iter().map(|(cause, n)| format!("{} {:.1} %", cause.words(), percent(*n)));
         let _ = writeln!(out, "\nended by: {}", causes.collect::<Vec<_>>().join(", "));
     }

@@ -121,6 +121,6 @@ impl Printer<'_> {
         }
         let group = rows::GroupBy::start(self.args.group.as_deref(), rates.cpus.len());
         let sort = rows::Sort::parse(self.args.sort.as_deref());
-        output::print(&text::page(&rates, group, sort))
+        output::print(&text::page(&rates, group, sort, output::width()))
     }
 }

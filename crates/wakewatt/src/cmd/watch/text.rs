@@ -1,37 +1,47 @@
 //! One interval as plain text: what the screen shows, for pipes, logs and terminals that cannot draw.
 
 use crate::tui::filter::Filter;
-use crate::tui::rows::{GroupBy, Sort, rows};
+use crate::tui::rows::{GroupBy, Row, Sort, rows};
 use crate::tui::words::{self, cell, count, percent, sensor_value, spelled};
+use crate::view::table::Table;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use wakewatt_core::units::show_ns;
-use wakewatt_core::watch::Rates;
+use wakewatt_core::watch::document::SensorRate;
+use wakewatt_core::watch::layout::StateInfo;
+use wakewatt_core::watch::{LatencyRow, Rates};
 
 /// The page.
-pub fn page(rates: &Rates, group: GroupBy, sort: Sort) -> String {
+pub fn page(rates: &Rates, group: GroupBy, sort: Sort, width: usize) -> String {
     let mut out = String::new();
     head(&mut out, rates);
-    states(&mut out, rates);
-    table(&mut out, rates, group, sort);
-    power(&mut out, rates);
-    wake_latency(&mut out, rates);
+    states(&mut out, rates, width);
+    groups(&mut out, rates, group, sort, width);
+    power(&mut out, rates, width);
+    wake_latency(&mut out, rates, width);
     for note in &rates.notes {
         let _ = writeln!(out, "note: {note}");
     }
     out
 }
 
+/// A table behind an empty line; foreign names are made visible by it.
+fn table(out: &mut String, heads: &[&str], rows: &[Vec<String>], n_text_columns: usize, width: usize) {
+    let heads: Vec<String> = heads.iter().map(ToString::to_string).collect();
+    out.push('\n');
+    out.push_str(&Table { heads: &heads, rows, n_text_columns }.text(width));
+}
+
 /// Only with `--trace`.
-fn wake_latency(out: &mut String, rates: &Rates) {
+fn wake_latency(out: &mut String, rates: &Rates, width: usize) {
     let Some(rows) = &rates.wake_latency else { return };
     let ns = |v: Option<u64>| v.map_or("-".to_string(), show_ns);
-    let _ = writeln!(out, "\n{:<16} {:<20} {:>9} {:>9} {:>9} {:>9}", "woken from", "by", "n", "p50", "p99", "lost");
-    for row in rows {
-        let (state, class) = (words::escaped(&row.state), words::escaped(&row.class));
-        let (p50, p99, lost) = (ns(row.p50_ns), ns(row.p99_ns), show_ns(row.lost_ns));
-        let _ = writeln!(out, "{state:<16} {class:<20} {:>9} {p50:>9} {p99:>9} {lost:>9}", row.n);
-    }
+    let row = |row: &LatencyRow| {
+        let (state, class) = (row.state.clone(), row.class.clone());
+        vec![state, class, row.n.to_string(), ns(row.p50_ns), ns(row.p99_ns), show_ns(row.lost_ns)]
+    };
+    let rows: Vec<_> = rows.iter().map(row).collect();
+    table(out, &["woken from", "by", "n", "p50", "p99", "lost"], &rows, 2, width);
 }
 
 fn head(out: &mut String, rates: &Rates) {
@@ -80,92 +90,63 @@ fn holders(rates: &Rates) -> String {
     if holders.is_empty() { String::new() } else { format!(", held by {}", words::escaped(&holders.join(", "))) }
 }
 
-fn states(out: &mut String, rates: &Rates) {
+fn states(out: &mut String, rates: &Rates, width: usize) {
     if rates.states.is_empty() {
         return;
     }
-    let _ = writeln!(
-        out,
-        "\n{:<14} {:>9} {:>9} {:>8} {:>9} {:>9} {:>9} {:>9}",
-        "idle state", "latency", "residency", "share", "wakes/s", "above/s", "below/s", "refused/s"
-    );
-    for info in &rates.states {
-        let claim = |ns: Option<u64>| ns.map_or("–".to_string(), show_ns);
-        let Some(state) = rates.machine.summary.idle.iter().find(|s| s.index == info.index) else { continue };
-        let _ = writeln!(
-            out,
-            "{:<14} {:>9} {:>9} {:>8} {:>9} {:>9} {:>9} {:>9}",
-            words::escaped(&info.name),
-            claim(info.exit_latency_ns),
-            claim(info.target_residency_ns),
-            cell(state.share_ratio, percent),
-            cell(state.wakeups_per_s, count),
-            cell(state.above_per_s, count),
-            cell(state.below_per_s, count),
-            cell(state.rejected_per_s, count)
+    let claim = |ns: Option<u64>| ns.map_or("–".to_string(), show_ns);
+    let row = |info: &StateInfo| {
+        let state = rates.machine.summary.idle.iter().find(|s| s.index == info.index)?;
+        let mut row = vec![info.name.clone(), claim(info.exit_latency_ns), claim(info.target_residency_ns)];
+        row.push(cell(state.share_ratio, percent));
+        row.extend(
+            [state.wakeups_per_s, state.above_per_s, state.below_per_s, state.rejected_per_s].map(|r| cell(r, count)),
         );
-    }
+        Some(row)
+    };
+    let rows: Vec<_> = rates.states.iter().filter_map(row).collect();
+    let heads = ["idle state", "latency", "residency", "share", "wakes/s", "above/s", "below/s", "refused/s"];
+    table(out, &heads, &rows, 1, width);
 }
 
-fn table(out: &mut String, rates: &Rates, group: GroupBy, sort: Sort) {
-    let _ = writeln!(
-        out,
-        "\n{:<13} {:>7} {:>7} {:>6} {:>8} {:>8} {:>8} {:>7} {:>6} {:>7}  idle states",
-        group.word(),
-        "busy",
-        "asleep",
-        "GHz",
-        "wakes/s",
-        "above/s",
-        "below/s",
-        "watts",
-        "heat",
-        "limit"
-    );
-    for row in rows(rates, group, sort, &Filter::default(), &BTreeSet::new()) {
+/// A row per CPU, core, node or package; its idle states are the last columns.
+fn groups(out: &mut String, rates: &Rates, group: GroupBy, sort: Sort, width: usize) {
+    let mut heads =
+        vec![group.word(), "busy", "asleep", "GHz", "wakes/s", "above/s", "below/s", "watts", "heat", "limit"];
+    let rows = rows(rates, group, sort, &Filter::default(), &BTreeSet::new());
+    // Kinds of cores may name one index differently.
+    let mut states: Vec<&str> = Vec::new();
+    for state in rows.iter().flat_map(|row| &row.summary.idle) {
+        if !states.contains(&state.name.as_str()) {
+            states.push(&state.name);
+        }
+    }
+    heads.extend(&states);
+    let row = |row: &Row| {
         let s = &row.summary;
-        let states: Vec<String> = s
-            .idle
-            .iter()
-            .map(|state| format!("{} {}", words::escaped(&state.name), cell(state.share_ratio, percent)))
-            .collect();
-        let freq = cell(s.freq_khz, words::ghz) + if s.is_freq_stale && s.freq_khz.get().is_some() { "~" } else { "" };
-        let _ = writeln!(
-            out,
-            "{:<13} {:>7} {:>7} {freq:>6} {:>8} {:>8} {:>8} {:>7} {:>6} {:>7}  {}",
-            row.label,
-            cell(s.busy_ratio, percent),
-            cell(s.asleep_ratio, percent),
-            cell(s.wakeups_per_s, count),
-            cell(s.above_per_s, count),
-            cell(s.below_per_s, count),
-            cell(row.power_uw, words::watts),
-            cell(row.temperature_mc, words::celsius),
-            cell(s.cpu_limit, words::limit),
-            states.join("  ")
-        );
-    }
+        let stale = if s.is_freq_stale && s.freq_khz.get().is_some() { "~" } else { "" };
+        let mut cells = vec![row.label.clone(), cell(s.busy_ratio, percent), cell(s.asleep_ratio, percent)];
+        cells.push(cell(s.freq_khz, words::ghz) + stale);
+        cells.extend([s.wakeups_per_s, s.above_per_s, s.below_per_s].map(|r| cell(r, count)));
+        cells.extend([cell(row.power_uw, words::watts), cell(row.temperature_mc, words::celsius)]);
+        cells.push(cell(s.cpu_limit, words::limit));
+        let share = |name: &&str| {
+            let state = s.idle.iter().find(|state| state.name == **name);
+            state.map_or(String::new(), |state| cell(state.share_ratio, percent))
+        };
+        cells.extend(states.iter().map(share));
+        cells
+    };
+    let cells: Vec<_> = rows.iter().map(row).collect();
+    table(out, &heads, &cells, 1, width);
 }
 
-fn power(out: &mut String, rates: &Rates) {
-    if rates.zones.is_empty() && rates.sensors.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "\nenergy and sensors");
-    for zone in &rates.zones {
-        let _ = writeln!(
-            out,
-            "  {:<28} {}",
-            words::escaped(&format!("{} {}", zone.id, zone.name)),
-            spelled(zone.power_uw, words::watts)
-        );
-    }
-    for sensor in &rates.sensors {
-        let _ = writeln!(
-            out,
-            "  {:<28} {}",
-            words::escaped(&format!("{} {}", sensor.chip, sensor.label)),
-            spelled(sensor.value, |v| sensor_value(sensor.kind, v))
-        );
+fn power(out: &mut String, rates: &Rates, width: usize) {
+    let zones = rates.zones.iter().map(|z| vec![format!("{} {}", z.id, z.name), spelled(z.power_uw, words::watts)]);
+    let value = |s: &SensorRate| spelled(s.value, |v| sensor_value(s.kind, v));
+    let sensors = rates.sensors.iter().map(|s| vec![format!("{} {}", s.chip, s.label), value(s)]);
+    let rows: Vec<_> = zones.chain(sensors).collect();
+    if !rows.is_empty() {
+        table(out, &["energy and sensors", ""], &rows, 1, width);
     }
 }

@@ -10,7 +10,7 @@ use crate::cli::shop::ShopArgs;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::meters::meters;
-use crate::output;
+use crate::output::{self, Colour};
 use crate::progress::Progress;
 use crate::saved;
 use anyhow::{Context, Result};
@@ -47,7 +47,7 @@ pub(super) fn run(args: &ShopArgs) -> Result<Code> {
     let done = levels(interrupt.lab(&src, &Progress::start("load shop")), plan)?;
     let shown = match args.json {
         true => output::json("load-shop", &done).and_then(|text| output::print(&text)),
-        false => output::print(&text::text(&done, output::width())),
+        false => output::print(&text::text(&done, output::width(), Colour::Auto.is_on())),
     };
     let own = match (interrupt.is_set(), done.not_done.is_empty()) {
         (true, _) => Code::Interrupted,
