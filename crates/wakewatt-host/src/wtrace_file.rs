@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use wakewatt_core::record::wtrace::MAGIC;
+use wakewatt_core::record::wtrace::is_known;
 
 /// Read before the rest.
 const FIRST: u64 = 64;
@@ -109,7 +109,7 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     // Nothing large is read into memory before it says that it is ours; what is not ours its reader refuses by name.
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(FIRST).read_to_end(&mut bytes)?;
-    if !bytes.starts_with(MAGIC) {
+    if !is_known(&bytes) {
         return Ok(bytes);
     }
     if file.metadata()?.len() > max_bytes {
@@ -179,6 +179,7 @@ impl<M: Medium> WtraceFile<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wakewatt_core::record::wtrace::MAGIC;
 
     /// Fails at the Nth append, once or for ever, having written half of it.
     #[derive(Debug, Default)]

@@ -8,6 +8,7 @@
 
 use cap::Cap;
 use std::alloc::System;
+use wakewatt_core::record::wtrace::{Item, Reader};
 use wakewatt_readers::target;
 
 #[global_allocator]
@@ -67,6 +68,14 @@ fn wtrace(tables: &[String], n_blocks: u32) -> Vec<u8> {
     file
 }
 
+/// Version 2: blocks of 4096 pairs that weigh a bit each.
+fn thin_wtrace(n_blocks: usize) -> Vec<u8> {
+    let header = r#"{"wakewatt":"0","created_at_s":0,"kernel":"6","arch":"x","n_cpus":1,"tables":[],"limits":[],"sources":[],"gaps":[],"window_ns":1,"every_window":1}"#;
+    // CPU 0, 4096 pairs, from 0 on, one tag that says nothing, then columns of zeros.
+    let pairs = block(b'C', &[&[0, 0x80, 0x20, 0, 1, 0][..], &[0; 512]].concat());
+    [b"wakewatt-wtrace 2\n", &block(b'H', header.as_bytes())[..], &pairs.repeat(n_blocks)].concat()
+}
+
 #[test]
 fn bombs_stay_inside_their_budget() {
     let states = host(&format!("{CPU}/cpu0/cpuidle/ list state{{0-65535}}\n"));
@@ -105,6 +114,11 @@ fn bombs_stay_inside_their_budget() {
     check("wtrace", "as many tables as are let in", &wtrace(&apart[..4000], 8000));
     let many = format!("{{\"cpus\":\"0\",\"states\":[{}]}}", vec![state; 20_000].join(","));
     check("wtrace", "20,000 states", &wtrace(&[many], 8000));
+
+    let thin = thin_wtrace(100);
+    let n_pairs = Reader::new(&thin).unwrap().map(|item| if let Item::Pairs(pairs) = item { pairs.len() } else { 0 });
+    assert_eq!(n_pairs.sum::<usize>(), 409_600, "a bomb that does not go off");
+    check("wtrace", "eight pairs a byte", &thin);
 
     let deep = format!("{{\"schema\":\"wakewatt/run/v1\",\"x\":{}", "[".repeat(1 << 20));
     check("run", "nesting", deep.as_bytes());

@@ -42,6 +42,7 @@ pub(super) fn header(facts: &Snapshot, n_cpus: u32, plan: &RecordPlan, window_ns
         boot: boot.map(|b| b.trim().to_string()),
         kernel: uname.release().to_string_lossy().into_owned(),
         arch: uname.machine().to_string_lossy().into_owned(),
+        unit_ns: Some(wakewatt_core::record::wtrace::UNIT_NS),
         tick_ns: kernel_config::tick_hz().map(|hz| (1_000_000_000 + hz / 2) / hz),
         n_cpus,
         sources: vec![

@@ -59,6 +59,11 @@ impl<'a> Recorder<'a> {
                      lost; record to another file"
                 )));
             }
+            if reader.is_version_1() {
+                return Err(bad(
+                    "cannot be continued, it is of the format's first version; record to another file".into()
+                ));
+            }
             if let Some(difference) = reader.header.differs_from(&header) {
                 return Err(bad(format!("cannot be continued, it was recorded on another set-up ({difference})")));
             }

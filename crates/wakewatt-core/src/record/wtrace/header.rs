@@ -22,6 +22,8 @@ pub struct Header {
     pub governor: Option<String>,
     /// Length of a tick; none where it cannot be told.
     pub tick_ns: Option<u64>,
+    /// Times are kept in multiples of this, a power of two; none for exact nanoseconds.
+    pub unit_ns: Option<u64>,
     /// How many CPUs were recorded.
     pub n_cpus: u32,
     /// Idle states by groups of CPUs.

@@ -7,24 +7,32 @@
 //!
 //! Pure: bytes in, bytes out. Files are `wakewatt-host/src/wtrace_file.rs`.
 
-mod block;
+mod bits;
+mod column;
 mod header;
+mod pairs;
+mod pairs1;
 mod reader;
 mod summary;
 mod tables;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod varint;
 mod writer;
 
 pub use header::{Header, Mark, StateTable, TableState};
-pub use reader::{Ending, Item, Reader, WtraceError};
+pub use reader::{Ending, Item, Reader, WtraceError, is_known};
 pub use summary::{PairSummary, RecordedState, Summing};
 pub use tables::Tables;
 pub use writer::Encoder;
 
 /// First line of a file.
-pub const MAGIC: &[u8] = b"wakewatt-wtrace 1\n";
+pub const MAGIC: &[u8] = b"wakewatt-wtrace 2\n";
+/// That of the version before, which is still read.
+const MAGIC_1: &[u8] = b"wakewatt-wtrace 1\n";
+/// Unit of the times in a recording: a power of two. The two events of a stay cost ten times as much.
+pub const UNIT_NS: u64 = 32;
 /// What every file of this family begins with.
 const FAMILY: &[u8] = b"wakewatt-wtrace ";
 /// Pairs of one block at most.
@@ -35,7 +43,8 @@ const MAX_PAYLOAD: usize = 1 << 20;
 /// Block kinds.
 mod kind {
     pub(super) const HEADER: u8 = b'H';
-    pub(super) const PAIRS: u8 = b'P';
+    pub(super) const PAIRS_1: u8 = b'P';
+    pub(super) const PAIRS: u8 = b'C';
     pub(super) const MARK: u8 = b'M';
     pub(super) const END: u8 = b'Z';
 }

@@ -1,18 +1,22 @@
 //! Reads a recording block by block, trusting nothing: the first block that is torn or damaged ends it, and says where.
 
 use super::header::{Header, Mark};
+use super::pairs::{self, Grid};
 use super::tables::Tables;
-use super::{FAMILY, MAGIC, MAX_PAYLOAD, block, kind};
+use super::{FAMILY, MAGIC, MAGIC_1, MAX_PAYLOAD, kind, pairs1};
 use crate::samples::idle_pair::IdlePair;
+
+/// A coarser unit is no unit for idle states.
+const MOST_UNIT_NS: u64 = 1 << 19;
 
 /// Why a file cannot be read at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WtraceError {
     /// Not ours.
-    #[error("not a wakewatt recording (its first line is not `wakewatt-wtrace 1`)")]
+    #[error("not a wakewatt recording (its first line is not `wakewatt-wtrace 2`)")]
     NotOurs,
     /// Another version.
-    #[error("written by another version ({0}); this wakewatt reads `wakewatt-wtrace 1`")]
+    #[error("written by another version ({0}); this wakewatt reads `wakewatt-wtrace` 1 and 2")]
     OtherVersion(String),
     /// No header.
     #[error("nothing can be read: in its header, {0}")]
@@ -57,9 +61,15 @@ pub enum Item {
 pub struct Reader<'a> {
     /// Its header.
     pub header: Header,
+    is_version_1: bool,
     bytes: &'a [u8],
     at: usize,
     ending: Option<Ending>,
+}
+
+/// Do these first bytes begin a recording that can be read?
+pub fn is_known(first: &[u8]) -> bool {
+    [MAGIC, MAGIC_1].iter().any(|magic| first.starts_with(magic))
 }
 
 /// CRC-32 (IEEE) over the kind and the payload.
@@ -103,7 +113,7 @@ fn split(bytes: &[u8]) -> Result<(u8, &[u8], usize), Bad> {
 impl<'a> Reader<'a> {
     /// Checks the first line and reads the header.
     pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, WtraceError> {
-        if !bytes.starts_with(MAGIC) {
+        if !is_known(bytes) {
             let Some(version) = bytes.strip_prefix(FAMILY) else { return Err(WtraceError::NotOurs) };
             let line: Vec<u8> = version.iter().copied().take_while(|b| *b != b'\n').take(20).collect();
             return Err(WtraceError::OtherVersion(String::from_utf8_lossy(&line).into_owned()));
@@ -115,12 +125,20 @@ impl<'a> Reader<'a> {
         }
         let header: Header = serde_json::from_slice(payload).map_err(|e| bad(e.to_string()))?;
         Tables::of(&header).map_err(bad)?;
-        Ok(Reader { header, bytes, at: MAGIC.len() + length, ending: None })
+        if header.unit_ns.is_some_and(|ns| !ns.is_power_of_two() || ns > MOST_UNIT_NS) {
+            return Err(bad("the unit of its times is no power of two below a millisecond".into()));
+        }
+        Ok(Reader { header, is_version_1: bytes.starts_with(MAGIC_1), bytes, at: MAGIC.len() + length, ending: None })
     }
 
     /// How it ended; none while there is more.
     pub fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref()
+    }
+
+    /// Was it written in version 1, which is read and not continued?
+    pub fn is_version_1(&self) -> bool {
+        self.is_version_1
     }
 
     /// Length of the good part: where a recording may be continued. An end block is overwritten.
@@ -152,8 +170,13 @@ impl Iterator for Reader<'_> {
                 }
                 Err(Bad::Damaged(why)) => return self.damaged(why),
             };
+            let pairs = match (kind, self.is_version_1) {
+                (kind::PAIRS_1, true) => Some(pairs1::decode(payload, self.header.tick_ns.unwrap_or(0))),
+                (kind::PAIRS, false) => Some(pairs::decode(payload, Grid::of(&self.header))),
+                _ => None,
+            };
             let item = match kind {
-                kind::PAIRS => match block::decode(payload, self.header.tick_ns.unwrap_or(0)) {
+                _ if pairs.is_some() => match pairs.flatten() {
                     Some(pairs) => Some(Item::Pairs(pairs)),
                     None => return self.damaged("a block of pairs makes no sense".into()),
                 },

@@ -71,6 +71,23 @@ proptest! {
     }
 
     #[test]
+    fn times_are_rounded_to_the_units_and_no_more(pairs in prop::collection::vec(pair(), 0..80), unit_bits in 0u32..10, tick_ns in 0u64..5_000_000) {
+        let header = Header { unit_ns: Some(1 << unit_bits), tick_ns: Some(tick_ns), ..header() };
+        let grid = super::pairs::Grid::of(&header);
+        let one_cpu: Vec<IdlePair> = pairs.iter().map(|p| IdlePair { cpu: 1, ..*p }).collect();
+        let want: Vec<IdlePair> = one_cpu.iter().map(|p| super::pairs::rounded(p, grid)).collect();
+        let back = super::pairs::decode(&super::pairs::encode(&one_cpu, grid), grid);
+        prop_assert_eq!(back.unwrap_or_default(), want.clone());
+        for (exact, rounded) in one_cpu.iter().zip(&want) {
+            let off = |a: u64, b: u64| a.wrapping_sub(b).cast_signed().unsigned_abs();
+            prop_assert!(off(exact.enter_at_ns, rounded.enter_at_ns) < 1 << unit_bits);
+            prop_assert!(off(exact.duration_ns, rounded.duration_ns) < 1 << unit_bits);
+            let exact_ns = exact.sleep_length_ns.map(i64::cast_unsigned);
+            prop_assert!(exact_ns.zip(rounded.sleep_length_ns).is_none_or(|(a, b)| off(a, b.cast_unsigned()) < 1 << unit_bits));
+        }
+    }
+
+    #[test]
     fn damage_never_panics_and_never_invents(pairs in prop::collection::vec(pair(), 1..40), at in any::<prop::sample::Index>(), bit in 0u8..8) {
         let good = file(&pairs, 7);
         let mut bad = good.clone();
@@ -87,7 +104,8 @@ proptest! {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(&noise);
         let _ = read(&bytes);
-        let _ = super::block::decode(&noise, 4_000_000);
+        let _ = super::pairs::decode(&noise, super::pairs::Grid::of(&header()));
+        let _ = super::pairs1::decode(&noise, 4_000_000);
     }
 }
 
@@ -150,9 +168,15 @@ fn a_cut_at_any_byte_leaves_a_prefix_and_says_where() {
 #[test]
 fn a_pair_costs_a_few_bytes() {
     let pairs = realistic(50_000);
-    let bytes = file(&pairs, usize::MAX).len() as f64 / pairs.len() as f64;
-    // A pair is two events. The recorded figure is in docs/wtrace-format.md; this guards against growth.
-    assert!(bytes < 15.5, "{bytes:.2} bytes a pair");
+    let cost = |unit_ns: Option<u64>| {
+        let (mut encoder, mut bytes) = Encoder::start(&Header { unit_ns, ..header() });
+        pairs.iter().for_each(|pair| bytes.extend(encoder.push(*pair).unwrap_or_default()));
+        bytes.extend(encoder.end());
+        bytes.len() as f64 / pairs.len() as f64
+    };
+    // A pair is two events. Recorded figures are in docs/wtrace-format.md; these times are more random than a machine's.
+    let (rounded, exact) = (cost(Some(UNIT_NS)), cost(None));
+    assert!(rounded < 8.2 && exact < 10.5, "{rounded:.2} and {exact:.2} bytes a pair");
 }
 
 #[test]
@@ -183,9 +207,37 @@ fn a_recording_goes_on_after_its_last_good_block() {
 #[test]
 fn foreign_files_are_refused_in_words() {
     assert_eq!(Reader::new(b"PAR1").unwrap_err(), WtraceError::NotOurs);
-    assert_eq!(Reader::new(b"wakewatt-wtrace 2\nx").unwrap_err(), WtraceError::OtherVersion("2".into()));
+    assert_eq!(Reader::new(b"wakewatt-wtrace 3\nx").unwrap_err(), WtraceError::OtherVersion("3".into()));
     assert!(matches!(Reader::new(MAGIC).unwrap_err(), WtraceError::NoHeader(why) if why.contains("cut off")));
     let mut huge = MAGIC.to_vec();
     huge.extend([b'H', 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0]);
     assert!(matches!(Reader::new(&huge).unwrap_err(), WtraceError::NoHeader(why) if why.contains("claims")));
+}
+
+/// A recording of a real machine in version 1, packed again as this version does it.
+#[test]
+fn a_recorded_event_costs_at_most_three_bytes() {
+    let old = include_bytes!("../../../../../fixtures/traces/vm-haltpoll-6.18.wtrace");
+    let mut reader = Reader::new(old).unwrap();
+    assert!(reader.is_version_1());
+    let header = Header { unit_ns: Some(UNIT_NS), ..reader.header.clone() };
+    let (mut encoder, mut new) = Encoder::start(&header);
+    let (mut n_pairs, mut n_text) = (0, new.len());
+    for item in reader.by_ref() {
+        match item {
+            Item::Pairs(pairs) => {
+                n_pairs += pairs.len();
+                pairs.into_iter().for_each(|pair| new.extend(encoder.push(pair).unwrap_or_default()));
+            }
+            Item::Mark(mark) => {
+                new.extend(encoder.mark(&mark));
+                n_text += serde_json::to_vec(&mark).unwrap().len() + 9;
+            }
+        }
+    }
+    new.extend(encoder.end());
+    let per_event = |bytes: usize| bytes as f64 / (2 * n_pairs) as f64;
+    let (was, is, bare) = (per_event(old.len()), per_event(new.len()), per_event(new.len() - n_text));
+    assert!(is < 3.0, "{was:.2} -> {is:.2} bytes an event, {bare:.2} without header and marks");
+    eprintln!("{was:.2} -> {is:.2} bytes an event, {bare:.2} without header and marks, {n_pairs} pairs");
 }

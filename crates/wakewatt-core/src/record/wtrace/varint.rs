@@ -9,11 +9,6 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push((value & 0x7f) as u8);
 }
 
-/// Appends a signed number.
-pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
-    put(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
-}
-
 /// Takes one from the front; none when the bytes end or it is longer than 64 bits.
 #[inline]
 pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
@@ -50,7 +45,7 @@ mod tests {
             let mut out = Vec::new();
             for (a, b) in &values {
                 put(&mut out, *a);
-                put_signed(&mut out, *b);
+                put(&mut out, ((b << 1) ^ (b >> 63)).cast_unsigned());
             }
             let mut rest = &out[..];
             for (a, b) in &values {

@@ -4,14 +4,15 @@
 //! fails can be cut off at the last good length.
 
 use super::header::{Header, Mark};
-use super::{MAGIC, PAIRS_PER_BLOCK, block, kind};
+use super::pairs::{self, Grid};
+use super::{MAGIC, PAIRS_PER_BLOCK, kind};
 use crate::samples::idle_pair::IdlePair;
 use std::collections::BTreeMap;
 
 /// Collects pairs by CPU and packs them.
 #[derive(Clone, Debug)]
 pub struct Encoder {
-    tick_ns: u64,
+    grid: Grid,
     waiting: BTreeMap<u32, Vec<IdlePair>>,
     n_packed: u64,
 }
@@ -26,7 +27,7 @@ impl Encoder {
 
     /// For a file that has its header already: that header decides how deadlines are coded.
     pub fn resume(header: &Header) -> Encoder {
-        Encoder { tick_ns: header.tick_ns.unwrap_or(0), waiting: BTreeMap::new(), n_packed: 0 }
+        Encoder { grid: Grid::of(header), waiting: BTreeMap::new(), n_packed: 0 }
     }
 
     /// Takes a pair; returns a block when one is full.
@@ -37,7 +38,7 @@ impl Encoder {
             return None;
         }
         let mut out = Vec::new();
-        put_block(&mut out, kind::PAIRS, &block::encode(waiting, self.tick_ns));
+        put_block(&mut out, kind::PAIRS, &pairs::encode(waiting, self.grid));
         self.n_packed += waiting.len() as u64;
         waiting.clear();
         Some(out)
@@ -54,7 +55,7 @@ impl Encoder {
     pub fn flush(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         for waiting in self.waiting.values_mut().filter(|w| !w.is_empty()) {
-            put_block(&mut out, kind::PAIRS, &block::encode(waiting, self.tick_ns));
+            put_block(&mut out, kind::PAIRS, &pairs::encode(waiting, self.grid));
             self.n_packed += waiting.len() as u64;
             waiting.clear();
         }

@@ -1,11 +1,11 @@
-//! Pairs of one CPU, packed. Lossless.
+//! Pairs of one CPU as version 1 of the format packed them: read, no longer written.
 //!
 //! Each pair is a tag and up to six numbers. The tag says state, cause, which values are known and how the two deadlines
 //! are coded; a block keeps a table of the tags it has met, so a tag costs one byte. Times are differences: entry from the
 //! previous exit, deadlines from whatever predicts them best: the previous pair's (unchanged timers), the grid of ticks,
 //! or the exit (a pair that a timer ended lies just after its deadline).
 
-use super::varint::{put, put_signed, take, take_signed};
+use super::varint::{take, take_signed};
 use crate::cpuset::MAX_CPUS;
 use crate::samples::idle_pair::{IdlePair, WakeCause};
 
@@ -50,20 +50,6 @@ impl Context {
         Context { exit_at_ns: start_at_ns, next_at_ns: 0, sleep_at_ns: 0, tick_ns, tags: Vec::new() }
     }
 
-    /// How to code an instant, and the number that goes with it.
-    fn code(&self, at_ns: i64, before_ns: i64, enter_at_ns: u64, exit_at_ns: u64) -> (u32, i64) {
-        if at_ns == before_ns {
-            return (coded::SAME, 0);
-        }
-        let enter = enter_at_ns.cast_signed();
-        if self.tick_ns > 0 && at_ns % self.tick_ns == 0 && enter >= 0 {
-            if let Some(ticks) = (at_ns / self.tick_ns).checked_sub(enter / self.tick_ns) {
-                return (coded::TICKS, ticks);
-            }
-        }
-        (coded::FROM_EXIT, at_ns.wrapping_sub(exit_at_ns.cast_signed()))
-    }
-
     fn decode(&self, how: u32, number: i64, before_ns: i64, enter_at_ns: u64, exit_at_ns: u64) -> Option<i64> {
         match how {
             coded::SAME => Some(before_ns),
@@ -74,68 +60,6 @@ impl Context {
             _ => None,
         }
     }
-}
-
-/// Packs pairs of one CPU, in the order of their entry.
-pub(super) fn encode(pairs: &[IdlePair], tick_ns: u64) -> Vec<u8> {
-    let mut out = Vec::with_capacity(pairs.len() * 12);
-    let Some(first) = pairs.first() else { return out };
-    put(&mut out, u64::from(first.cpu));
-    put(&mut out, pairs.len() as u64);
-    put(&mut out, first.enter_at_ns);
-    let mut context = Context::new(first.enter_at_ns, tick_ns);
-    for pair in pairs {
-        one(&mut out, pair, &mut context);
-    }
-    out
-}
-
-fn one(out: &mut Vec<u8>, pair: &IdlePair, context: &mut Context) {
-    let exit_at_ns = pair.enter_at_ns.wrapping_add(pair.duration_ns);
-    let reference = pair.enter_at_ns.wrapping_sub(pair.entry_lag_ns.unwrap_or(0)).cast_signed();
-    let next_at = pair.next_event_ns.map(|d| reference.wrapping_add(d));
-    let sleep_at = pair.sleep_length_ns.map(|d| reference.wrapping_add(d));
-    let next =
-        next_at.map_or((coded::ABSENT, 0), |at| context.code(at, context.next_at_ns, pair.enter_at_ns, exit_at_ns));
-    let sleep = match sleep_at {
-        None => (coded::ABSENT, 0),
-        Some(at) if Some(at) == next_at => (coded::AS_NEXT, 0),
-        Some(at) => context.code(at, context.sleep_at_ns, pair.enter_at_ns, exit_at_ns),
-    };
-    let flag = |known: Option<bool>, has: u32, is: u32| known.map_or(0, |v| has | if v { is } else { 0 });
-    let tag = u32::from(pair.state)
-        | (pair.ended_by as u32) << CAUSE_SHIFT
-        | if pair.is_first { IS_FIRST } else { 0 }
-        | flag(pair.is_tick_stopped, HAS_STOPPED, IS_STOPPED)
-        | flag(pair.is_tick_fired, HAS_FIRED, IS_FIRED)
-        | pair.entry_lag_ns.map_or(0, |_| HAS_LAG)
-        | pair.n_iowait.map_or(0, |_| HAS_IOWAIT)
-        | next.0 << NEXT_SHIFT
-        | sleep.0 << SLEEP_SHIFT;
-    match context.tags.iter().position(|t| *t == tag) {
-        Some(known) => put(out, known as u64 + 1),
-        None => {
-            put(out, 0);
-            put(out, u64::from(tag));
-            context.tags.push(tag);
-        }
-    }
-    put_signed(out, pair.enter_at_ns.wrapping_sub(context.exit_at_ns).cast_signed());
-    put(out, pair.duration_ns);
-    if let Some(lag) = pair.entry_lag_ns {
-        put(out, lag);
-    }
-    for (how, number) in [next, sleep] {
-        if how == coded::TICKS || how == coded::FROM_EXIT {
-            put_signed(out, number);
-        }
-    }
-    if let Some(n) = pair.n_iowait {
-        put(out, u64::from(n));
-    }
-    context.exit_at_ns = exit_at_ns;
-    context.next_at_ns = next_at.unwrap_or(context.next_at_ns);
-    context.sleep_at_ns = sleep_at.unwrap_or(context.sleep_at_ns);
 }
 
 /// Unpacks; none when the bytes are not what `encode` writes.
