@@ -54,7 +54,11 @@ fn killed_it_reads_as_unfinished_and_is_continued() {
     drop(trace);
     let before = info(&file);
     let n_before = before["summary"]["n_pairs"].as_u64().unwrap();
-    assert!(before["ending"].as_str().unwrap().starts_with("unfinished") && n_before > 100, "{}", before["summary"]);
+    assert!(before["ending"].as_str().unwrap().starts_with("unfinished"), "{}", before["summary"]);
+    if n_before <= 100 {
+        let why = format!("the storm made only {n_before} idle intervals");
+        return skipped("killed_it_reads_as_unfinished_and_is_continued", Lacks::Quiet, &why);
+    }
     let refused = record(&file, &["--for", "100ms"]);
     assert!(
         refused.code == Some(4) && refused.err.contains("--force") && refused.err.contains("--resume"),

@@ -51,7 +51,7 @@ impl Grid {
         if is_on_grid { (at_ns / self.tick_ns).checked_sub(enter / self.tick_ns) } else { None }
     }
 
-    fn from_ticks(self, ticks: i64, enter_at_ns: u64) -> Option<i64> {
+    fn tick_at(self, ticks: i64, enter_at_ns: u64) -> Option<i64> {
         let tick_ns = Some(self.tick_ns).filter(|ns| *ns > 0)?;
         ticks.checked_add(enter_at_ns.cast_signed() / tick_ns)?.checked_mul(tick_ns)
     }
@@ -267,7 +267,7 @@ struct Source {
 impl Source {
     fn pair(&mut self, tag: &tags::Tag, cpu: u32, before: &mut Before, grid: Grid) -> Option<IdlePair> {
         let enter = grid.later(before.exit, self.gap.next()?);
-        let next_tick = if tag.next == How::Ticks { Some(grid.from_ticks(self.next[0].next()?, enter)?) } else { None };
+        let next_tick = if tag.next == How::Ticks { Some(grid.tick_at(self.next[0].next()?, enter)?) } else { None };
         let exit = match next_tick.filter(|_| is_after_tick(tag.next, tag.bare.ended_by)) {
             Some(tick) => grid.later(grid.floor(tick.cast_unsigned()), self.after_tick.next()?),
             None => grid.later(enter, self.duration.next()?),
@@ -286,7 +286,7 @@ impl Source {
         let sleep = match tag.sleep {
             How::Absent => None,
             How::Same => Some(before.sleep),
-            How::Ticks => Some(grid.from_ticks(self.sleep[0].next()?, enter)?),
+            How::Ticks => Some(grid.tick_at(self.sleep[0].next()?, enter)?),
             How::FromExit => Some(grid.later(exit, self.sleep[1].next()?).cast_signed()),
             How::AsNext => next,
         };
