@@ -31,6 +31,8 @@ pub(crate) struct Outcome {
 pub(crate) enum Profile {
     /// What tests run; shares what they have built.
     Dev,
+    /// What a fresh clone builds for itself: fast to build.
+    Release,
     /// What packages hold and published figures are taken of.
     Dist,
 }
@@ -48,6 +50,7 @@ pub(crate) fn cargo(profile: Profile) -> Command {
     match profile {
         // The features of the whole workspace, so that what the tests have built is used again.
         Profile::Dev => cargo.arg("--workspace"),
+        Profile::Release => cargo.args(["--package", "wakewatt", "--release"]),
         Profile::Dist => cargo.args(["--package", "wakewatt", "--profile", "dist"]),
     };
     cargo

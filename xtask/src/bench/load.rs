@@ -196,7 +196,7 @@ fn theirs(program: &Path, cpu: &str, units: &str, seed: &str) -> Result<Latencie
     }
 }
 
-fn steps(binary: &Path, args: &[&str]) -> Result<Value> {
+pub(super) fn steps(binary: &Path, args: &[&str]) -> Result<Value> {
     let output = Command::new(binary).args(["load", "steps", "--json"]).args(args).output()?;
     if !output.status.success() {
         bail!("`load steps {}`: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());

@@ -12,6 +12,7 @@ mod load;
 mod memory;
 mod network;
 mod pipe;
+mod profiles;
 mod startup;
 mod trace;
 mod versus;
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores, network, pipe, load
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores, network, pipe, load, profiles
     what: Vec<String>,
     /// The binary to measure; built in release when not given
     #[arg(long)]
@@ -78,6 +79,7 @@ const ALL: &[(&str, Measure)] = &[
     ("load", load::measure),
     ("network", network::measure),
     ("pipe", pipe::measure),
+    ("profiles", profiles::measure),
 ];
 
 pub(crate) fn run(args: &Args) -> Result<bool> {

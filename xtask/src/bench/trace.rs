@@ -45,6 +45,8 @@ tracepoint:sched:sched_switch {
   }
 }";
 
+/// Its place among the arms.
+pub(super) const OURS: usize = 2;
 const ARMS: [&str; 6] = ["nothing", "nothing again", "wakewatt", "bpftrace", "runqlat", "empty"];
 
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
@@ -126,7 +128,7 @@ fn cannot(why: &str) -> Measured {
 }
 
 /// One run of the benchmark: seconds.
-fn pipe(perf: &Path, cpu: &str) -> Result<f64> {
+pub(super) fn pipe(perf: &Path, cpu: &str) -> Result<f64> {
     let out = Command::new("taskset")
         .args(["-c", cpu])
         .arg(perf)
@@ -137,7 +139,7 @@ fn pipe(perf: &Path, cpu: &str) -> Result<f64> {
     text.trim().parse().with_context(|| format!("perf bench sched pipe said {text:?}"))
 }
 
-fn attach(arm: usize, program: &Path) -> Result<Child> {
+pub(super) fn attach(arm: usize, program: &Path) -> Result<Child> {
     let mut command = Command::new(program);
     match ARMS[arm] {
         "wakewatt" => {
@@ -162,7 +164,7 @@ fn attach(arm: usize, program: &Path) -> Result<Child> {
     Ok(child)
 }
 
-fn detach(mut child: Child) -> Result<()> {
+pub(super) fn detach(mut child: Child) -> Result<()> {
     let pid = child.id().to_string();
     Command::new("kill").args(["-INT", &pid]).status()?;
     child.wait()?;
@@ -171,7 +173,7 @@ fn detach(mut child: Child) -> Result<()> {
     Ok(())
 }
 
-fn last_cpu() -> Result<String> {
+pub(super) fn last_cpu() -> Result<String> {
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     let last = online.trim().rsplit(['-', ',']).next().unwrap_or("0");
     Ok(last.to_string())

@@ -47,7 +47,7 @@ pub(super) fn last_allowed_cpu() -> u32 {
     list.trim().rsplit([',', '-']).next().and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
-fn ours(binary: &Path, cpu: u32) -> Result<f64> {
+pub(super) fn ours(binary: &Path, cpu: u32) -> Result<f64> {
     let duration = format!("{}us", u64::from(GAP_US) * u64::from(LOOPS));
     let mut command = Command::new(binary);
     command.args(["measure", "wakeup", "--kind", "timer", "--json", "--cpu", &cpu.to_string()]);
