@@ -18,6 +18,7 @@ mod reference;
 mod screenshot;
 mod skips;
 mod testbed;
+mod vectors;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -57,6 +58,8 @@ enum Chore {
     Licences,
     /// Boot a real kernel on an emulated machine of our choosing and run a command in it
     Testbed(testbed::Args),
+    /// Replay golden decisions of kernels through the governor models; fails on any mismatch
+    Vectors(vectors::Args),
 }
 
 fn main() -> ExitCode {
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Chore::BootTree(args) => boot_tree::run(&args),
         Chore::Skips(args) => skips::run(&args),
         Chore::Licences => licences::run(),
+        Chore::Vectors(args) => vectors::run(&args),
         // The only chore whose exit code is another program's, so 125 says that it is not.
         Chore::Testbed(args) => match testbed::run(&args) {
             Ok(code) => return code,
