@@ -147,9 +147,10 @@ pub fn join(sessions: &[Vec<f64>]) -> Option<Joined> {
     };
     if centres.len() > 1 {
         let scatter = squares(&centres) / (n - 1.0);
-        let found = around(centre_ln, (scatter / n).sqrt(), n - 1.0, Covers::Machine);
         let explained = pooled.map_or(0.0, |v| sessions.iter().map(|s| v / s.len() as f64).sum::<f64>() / n);
         let between = (scatter - explained).max(0.0);
+        // Two sessions may agree by chance better than their windows know them.
+        let found = around(centre_ln, (scatter.max(explained) / n).sqrt(), n - 1.0, Covers::Machine);
         (joined.low_ln, joined.high_ln) = (Some(found.low), Some(found.high));
         joined.between_ln = Some(between.sqrt());
         joined.between_share = (scatter > 0.0).then(|| between / scatter);
