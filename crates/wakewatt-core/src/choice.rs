@@ -166,6 +166,7 @@ pub(crate) mod testing {
         ExperimentRun {
             arms: vec![arm(FOUND), arm(PERFORMANCE)],
             effects: vec![Effect {
+                covers: crate::covers::Covers::Run,
                 metric: metric.id.clone(),
                 baseline: FOUND.into(),
                 arm: PERFORMANCE.into(),

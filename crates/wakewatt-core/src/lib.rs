@@ -16,6 +16,7 @@ pub mod fact;
 pub mod folder;
 pub mod sheet;
 pub mod facts;
+pub mod covers;
 pub mod distribution;
 pub mod samples;
 pub mod watch;

@@ -2,6 +2,9 @@
 //! as a real one is, look by look. Errors and missed truths must stay within half a point of what is promised, or below.
 //! The table is docs/methods/gate.md; `UPDATE_EXPECT=1` writes it anew.
 
+mod noise;
+
+use noise::{NOISES, Noise, State};
 use std::fmt::Write as _;
 use wakewatt_core::stats::random::Random;
 use wakewatt_core::stats::sequential::{Decision, Looks, StopReason};
@@ -12,61 +15,6 @@ const N_RUNS: u64 = 10_000;
 const EFFECT: f64 = 1.10;
 /// Half a point.
 const SLACK: f64 = 0.005;
-/// One block varies by 8 % on a quiet guest (docs/methods/statistics.md).
-const BLOCK_NOISE: f64 = 0.08;
-
-/// Logarithms of block values, one after the other as a machine makes them; the setting's effect is not in them.
-type Noise = fn(&mut Random, &mut State) -> f64;
-
-/// What a machine remembers from block to block.
-#[derive(Default)]
-struct State {
-    n_blocks: u32,
-    last: f64,
-    n_burst_left: u32,
-}
-
-fn normal(random: &mut Random, _: &mut State) -> f64 {
-    BLOCK_NOISE * random.normal()
-}
-
-/// Student's t of three degrees of freedom.
-fn heavy(random: &mut Random, _: &mut State) -> f64 {
-    let chi: f64 = (0..3).map(|_| random.normal().powi(2)).sum();
-    BLOCK_NOISE * random.normal() / (chi / 3.0).sqrt()
-}
-
-/// Somebody else's job of three blocks, now and then.
-fn bursty(random: &mut Random, state: &mut State) -> f64 {
-    if state.n_burst_left == 0 && random.below(20) == 0 {
-        state.n_burst_left = 3;
-    }
-    let burst = if state.n_burst_left > 0 { 0.5 } else { 0.0 };
-    state.n_burst_left = state.n_burst_left.saturating_sub(1);
-    burst + BLOCK_NOISE * random.normal()
-}
-
-/// A machine that warms up, half a percent a block, and whose blocks resemble their neighbours.
-fn drifting(random: &mut Random, state: &mut State) -> f64 {
-    state.n_blocks += 1;
-    state.last = 0.8 * state.last + BLOCK_NOISE * 0.6 * random.normal();
-    state.last + 0.005 * f64::from(state.n_blocks)
-}
-
-/// Most blocks are alike, one in seven is late by up to several times the noise, never early.
-fn skewed(random: &mut Random, _: &mut State) -> f64 {
-    let late = if random.below(7) == 0 { -0.3 * (1.0 - random.unit()).ln() } else { 0.0 };
-    0.05 * random.normal() + late
-}
-
-const NOISES: [(&str, Noise); 5] = [
-    ("normal", normal),
-    ("heavy-tailed (t, 3)", heavy),
-    ("bursts of three blocks", bursty),
-    ("AR(1) 0.8 and drift", drifting),
-    ("skewed mixture", skewed),
-];
-
 /// Of all runs, per look: ended there with a difference, ended there, ended there with an interval that misses the truth.
 #[derive(Clone, Copy, Default)]
 struct Counts {

@@ -93,6 +93,7 @@ pub fn cores(
             Ok(slice) => {
                 let m = slice.one_way_ns;
                 done.push(HandOver {
+                    covers: wakewatt_core::covers::Covers::Window,
                     from_cpu,
                     to_cpu,
                     nearness,

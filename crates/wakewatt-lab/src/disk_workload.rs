@@ -67,7 +67,7 @@ impl Workload for DiskWorkload<'_> {
                 let at = |q: f64| latency.quantile(q).map(|v| v.value_ns as f64);
                 Ok(Yield {
                     values: vec![at(0.5), Some(latency.mean_ns), at(0.99)],
-                    latencies: vec![(self.id(), self.title(), Some(slice.hist))],
+                    latencies: vec![(self.id(), self.title(), Some(slice.hist.into_histogram()))],
                     idle: slice.sample.idle,
                     ..Yield::default()
                 })

@@ -5,6 +5,7 @@
 
 use crate::experiment::{AGAIN, Design, Rule, level};
 use crate::plan::Plan;
+use wakewatt_core::covers::Covers;
 use wakewatt_core::samples::disturbance::Disturbance;
 use wakewatt_core::samples::experiment::{Better, Effect, ExperimentRun, Verdict};
 use wakewatt_core::samples::study::{
@@ -111,7 +112,7 @@ fn family(run: &ExperimentRun, level: f64, margin_ratio: f64, is_primary: bool) 
 fn at_any_time(log_ratios: &[f64], n_arms: usize) -> Option<AnyTime> {
     let found = any_time::interval(log_ratios, 0.05 / n_arms.max(1) as f64);
     let is_closed = found.low.is_finite() && found.high.is_finite();
-    is_closed.then(|| AnyTime { ratio_low: found.low.exp(), ratio_high: found.high.exp() })
+    is_closed.then(|| AnyTime { ratio_low: found.low.exp(), ratio_high: found.high.exp(), covers: Covers::Run })
 }
 
 /// The baseline against itself in one metric.
@@ -120,6 +121,7 @@ fn against_itself(run: &ExperimentRun, metric: usize) -> Option<AaNoise> {
     let id = &run.metrics.get(metric)?.id;
     let effect = Judge::default().effect(id, &run.arms.first()?.id, AGAIN, &pairs)?;
     Some(AaNoise {
+        covers: Covers::Run,
         metric: id.clone(),
         n_pairs: effect.n_pairs,
         ratio: effect.ratio,

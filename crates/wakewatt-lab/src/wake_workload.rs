@@ -11,7 +11,7 @@ use crate::bench::{
 use crate::experiment::{Workload, Yield};
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::distribution::Distribution;
+use wakewatt_core::distribution::{Distribution, Recorder};
 use wakewatt_core::samples::experiment::Metric;
 use wakewatt_core::samples::network::Transport;
 use wakewatt_core::source::Source;
@@ -61,7 +61,7 @@ impl<'a> WakeWorkload<'a> {
         parts
     }
 
-    fn run(&self, part: Part, stop: &AtomicBool) -> Result<hdrhistogram::Histogram<u64>, String> {
+    fn run(&self, part: Part, stop: &AtomicBool) -> Result<Recorder, String> {
         let fail = |e: crate::bench::BenchError| e.to_string();
         match (part, self.from_cpu, &self.responder) {
             (Part::Remote, Some(from_cpu), _) => {
@@ -154,11 +154,11 @@ impl Workload for WakeWorkload<'_> {
                 Err(_) if stop.load(Ordering::Relaxed) => None,
                 Err(why) => return Err(why),
             };
-            let distribution = hist.as_ref().map(Distribution::of).unwrap_or_default();
+            let distribution = hist.as_ref().map(Distribution::recorded).unwrap_or_default();
             for (q, _, _) in QUANTILES {
                 result.values.push(distribution.quantile(q).map(|v| v.value_ns as f64));
             }
-            result.latencies.push((part.id().into(), part.title().into(), hist));
+            result.latencies.push((part.id().into(), part.title().into(), hist.map(Recorder::into_histogram)));
         }
         result.idle = baseline.since(self.src);
         Ok(result)

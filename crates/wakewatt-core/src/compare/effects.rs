@@ -6,11 +6,12 @@
 //! is: hardware, kernel, the other settings.
 
 use super::ratio;
+use crate::covers::Covers;
 use crate::evidence::Evidence;
 use crate::samples::Samples;
 use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
-use crate::stats::paired::log_ratios;
-use crate::stats::unpaired;
+use crate::stats::paired::{log_ratios, median};
+use crate::stats::sessions;
 use serde::Serialize;
 
 /// One metric under one arm in both experiments.
@@ -31,11 +32,13 @@ pub struct EffectDifference {
     pub b_ratio: f64,
     /// The second over the first.
     pub ratio: f64,
-    /// Lower end of the 95 % interval of the second effect over the first.
-    pub ratio_low: f64,
+    /// Lower end of the 95 % interval of the second effect over the first; none with fewer than four rounds on a side.
+    pub ratio_low: Option<f64>,
     /// Upper end of that interval.
-    pub ratio_high: f64,
-    /// Permutation test over rounds; none where the rounds are too few and the interval comes from the two effects' own.
+    pub ratio_high: Option<f64>,
+    /// What that interval covers: two runs, or the machines where there are several runs on a side.
+    pub covers: Option<Covers>,
+    /// Two-sided, of the test that the interval is made from; over rounds, or over sessions where there are several.
     pub p_value: Option<f64>,
     /// Rounds in the first and in the second.
     pub n_rounds: [usize; 2],
@@ -45,16 +48,25 @@ pub struct EffectDifference {
     pub sentence: String,
 }
 
-/// All pairs of effects with the same metric and the same arms.
-pub fn of(a: &Evidence, b: &Evidence) -> Vec<EffectDifference> {
-    let (in_a, in_b) = (experiments(&a.samples), experiments(&b.samples));
+/// All pairs of effects with the same metric and the same arms; several runs on a side are sessions of the same.
+pub fn of(a: &[Evidence], b: &[Evidence]) -> Vec<EffectDifference> {
+    let (all_a, all_b) = (sessions(a), sessions(b));
+    let Some(first) = all_a.first() else { return Vec::new() };
     let is_same = |x: &ExperimentRun, y: &ExperimentRun| arms(x) == arms(y) && primary(x) == primary(y);
-    let both = in_a.into_iter().filter_map(|(of, x)| {
+    let both = first.iter().flat_map(|(of, x)| {
         // The idle experiment and that of disk reads are one of a kind, whichever arms each host allowed.
-        let one_of_a_kind = |y: &ExperimentRun| of != Of::Settings || is_same(x, y);
-        in_b.iter().find(|(other, y)| *other == of && one_of_a_kind(y)).map(|(_, y)| (x, *y))
+        let is_like = |(other, y): &&(Of, &ExperimentRun)| other == of && (*of != Of::Settings || is_same(x, y));
+        let like = |all: &[Vec<(Of, &ExperimentRun)>]| -> Vec<ExperimentRun> {
+            all.iter().filter_map(|run| run.iter().find(is_like).map(|(_, y)| (*y).clone())).collect()
+        };
+        let (in_a, in_b) = (like(&all_a), like(&all_b));
+        x.effects.iter().filter_map(|effect| one(&in_a, &in_b, effect)).collect::<Vec<_>>()
     });
-    both.flat_map(|(a, b)| a.effects.iter().filter_map(|effect| one(a, b, effect)).collect::<Vec<_>>()).collect()
+    both.collect()
+}
+
+fn sessions(side: &[Evidence]) -> Vec<Vec<(Of, &ExperimentRun)>> {
+    side.iter().map(|evidence| experiments(&evidence.samples)).collect()
 }
 
 /// What an experiment was about.
@@ -100,26 +112,28 @@ fn arms(run: &ExperimentRun) -> Vec<&str> {
     run.arms.iter().map(|arm| arm.id.as_str()).collect()
 }
 
-fn one(a: &ExperimentRun, b: &ExperimentRun, in_a: &Effect) -> Option<EffectDifference> {
-    let is_same = |e: &&Effect| e.metric == in_a.metric && e.baseline == in_a.baseline && e.arm == in_a.arm;
-    let in_b = b.effects.iter().find(is_same)?;
-    let rounds = |run: &ExperimentRun, effect| log_ratios(&run.pairs_of(effect));
-    let (of_a, of_b) = (rounds(a, in_a), rounds(b, in_b));
-    let (shift, low, high, p_value) = match unpaired::shift(&of_a, &of_b, a.seed ^ b.seed) {
-        Some(s) => (s.shift, s.low, s.high, Some(s.p_value)),
-        None => {
-            // The half widths of the two intervals, as errors that do not know of each other.
-            let half = |e: &Effect| (e.ratio_high.ln() - e.ratio_low.ln()) / 2.0;
-            let (shift, half) = (in_b.ratio.ln() - in_a.ratio.ln(), half(in_a).hypot(half(in_b)));
-            (shift, shift - half, shift + half, None)
-        }
-    };
-    let (ratio, ratio_low, ratio_high) = (shift.exp(), low.exp(), high.exp());
-    if ![ratio, ratio_low, ratio_high].iter().all(|r| r.is_finite() && *r > 0.0) {
+/// The same effect in the runs of one side: the middle of the runs' ratios, and the rounds of each.
+fn effect_in(side: &[ExperimentRun], like: &Effect) -> (Option<f64>, Vec<Vec<f64>>) {
+    let is_same = |e: &&Effect| e.metric == like.metric && e.baseline == like.baseline && e.arm == like.arm;
+    let found = || side.iter().filter_map(|run| Some((run, run.effects.iter().find(is_same)?)));
+    let logs: Vec<f64> = found().map(|(_, effect)| effect.ratio.ln()).collect();
+    let rounds = found().map(|(run, effect)| log_ratios(&run.pairs_of(effect))).collect();
+    ((!logs.is_empty()).then(|| median(&logs).exp()), rounds)
+}
+
+fn one(a: &[ExperimentRun], b: &[ExperimentRun], like: &Effect) -> Option<EffectDifference> {
+    let ((a_ratio, of_a), (b_ratio, of_b)) = (effect_in(a, like), effect_in(b, like));
+    let (a_ratio, b_ratio, first) = (a_ratio?, b_ratio?, a.first()?);
+    let shift = sessions::shift(&of_a, &of_b, sessions::ROUNDS);
+    let ratio = shift.map_or(b_ratio / a_ratio, |s| s.shift.exp());
+    let (ratio_low, ratio_high) = (shift.map(|s| s.low.exp()), shift.map(|s| s.high.exp()));
+    let numbers = [Some(ratio), ratio_low, ratio_high];
+    if !numbers.iter().flatten().all(|r| r.is_finite() && *r > 0.0) {
         return None;
     }
-    let verdict = ratio::verdict(ratio_low, ratio_high, p_value);
-    let title = a.metrics.iter().find(|m| m.id == in_a.metric).map_or(in_a.metric.clone(), |m| m.title.clone());
+    let interval = shift.map(|s| (s.low.exp(), s.high.exp()));
+    let verdict = interval.map_or(Verdict::Undecided, |(low, high)| ratio::verdict(low, high));
+    let title = first.metrics.iter().find(|m| m.id == like.metric).map_or(like.metric.clone(), |m| m.title.clone());
     let says = match verdict {
         Verdict::Higher => "the setting matters more in B",
         Verdict::Lower => "the setting matters less in B",
@@ -128,25 +142,29 @@ fn one(a: &ExperimentRun, b: &ExperimentRun, in_a: &Effect) -> Option<EffectDiff
     };
     let sentence = format!(
         "{title}: \"{}\" is {} times \"{}\" in A and {} times in B; {says} (ratio of ratios {}, {})",
-        in_a.baseline,
-        ratio::show(in_a.ratio),
-        in_a.arm,
-        ratio::show(in_b.ratio),
+        like.baseline,
+        ratio::show(a_ratio),
+        like.arm,
+        ratio::show(b_ratio),
         ratio::show(ratio),
-        ratio::interval(ratio_low, ratio_high)
+        interval
+            .zip(shift)
+            .map_or("too few rounds for an interval".into(), |((low, high), s)| ratio::interval(low, high, s.covers))
     );
+    let n_rounds = [&of_a, &of_b].map(|side| side.iter().map(Vec::len).sum());
     Some(EffectDifference {
-        metric: in_a.metric.clone(),
+        metric: like.metric.clone(),
         title,
-        baseline: in_a.baseline.clone(),
-        arm: in_a.arm.clone(),
-        a_ratio: in_a.ratio,
-        b_ratio: in_b.ratio,
+        baseline: like.baseline.clone(),
+        arm: like.arm.clone(),
+        a_ratio,
+        b_ratio,
         ratio,
         ratio_low,
         ratio_high,
-        p_value,
-        n_rounds: [of_a.len(), of_b.len()],
+        covers: shift.map(|s| s.covers),
+        p_value: shift.map(|s| s.p_value),
+        n_rounds,
         verdict,
         sentence,
     })

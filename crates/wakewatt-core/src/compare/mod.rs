@@ -10,6 +10,7 @@ pub mod effects;
 pub mod predict;
 pub mod quantities;
 mod ratio;
+pub mod replication;
 mod reach;
 pub mod residency;
 pub mod runs;

@@ -5,6 +5,7 @@
 //! same thing in several windows, each window's value is kept: only they tell how the run itself varies. Medians and 99th
 //! percentiles come from the distributions with their intervals; memory and load give what they have.
 
+use crate::covers::Covers;
 use crate::distribution::Distribution;
 use crate::evidence::Evidence;
 use crate::samples::Samples;
@@ -14,7 +15,6 @@ use crate::samples::experiment::{Better, ExperimentRun, Unit};
 use crate::samples::load::{Ask, LoadRun};
 use crate::samples::memory::MemorySample;
 use crate::samples::state_cost::StateCosts;
-use crate::stats::unpaired::MIN_WINDOWS;
 use crate::units::{show_bytes, show_ns, show_uw, three_digits};
 use serde::Serialize;
 
@@ -66,6 +66,18 @@ impl Measure {
     }
 }
 
+/// 95 % interval of a number, and what it covers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WindowInterval {
+    /// Lower end, in the quantity's unit.
+    pub low: f64,
+    /// Upper end, in the quantity's unit.
+    pub high: f64,
+    /// What it covers; of a percentile its window, and not the next one.
+    pub covers: Covers,
+}
+
 /// One quantity of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -82,11 +94,8 @@ pub struct Quantity {
     pub better: Better,
     /// The number: the median of the windows.
     pub value: f64,
-    /// 95 % interval of one window from its samples alone, of two or three windows from the lowest end to the highest; none
-    /// where there is none, or more windows.
-    pub low: Option<f64>,
-    /// Upper end of the interval; see `low`.
-    pub high: Option<f64>,
+    /// Of one window with a distribution, the interval of its percentile; none where there is none, or more windows.
+    pub interval: Option<WindowInterval>,
     /// The value of each window.
     pub windows: Vec<f64>,
     /// 10th, 25th, 50th, 75th and 90th percentile of all samples, for latencies: to see whether a change is a steady one.
@@ -290,8 +299,7 @@ fn push(
         measure,
         better,
         value,
-        low: None,
-        high: None,
+        interval: None,
         windows,
         shape_ns: None,
     });
@@ -318,11 +326,10 @@ impl<'a> Groups<'a> {
                 let (id, title) = (format!("{id}.{word}"), format!("{title}, {word}"));
                 push(all, kind, id.clone(), title, Measure::Nanoseconds, Better::Lower, windows);
                 let Some(quantity) = all.last_mut().filter(|last| last.id == id) else { continue };
-                // Of few windows the widest that can be said: from the lowest end to the highest.
-                if found.len() < MIN_WINDOWS {
-                    quantity.low = found.iter().map(|q| q.low_ns as f64).reduce(f64::min);
-                    quantity.high = found.iter().map(|q| q.high_ns as f64).reduce(f64::max);
-                }
+                quantity.interval = match &found[..] {
+                    [q] => Some(WindowInterval { low: q.low_ns as f64, high: q.high_ns as f64, covers: q.covers }),
+                    _ => None,
+                };
                 quantity.shape_ns = (q == 0.5).then(|| shape(&latencies)).flatten();
             }
         }

@@ -214,6 +214,7 @@ mod tests {
             arms: vec![arm("default", "idle states as found"), arm("poll", "no sleep")],
             metrics: vec![Metric::latency(metric.clone(), "cross-CPU wake-up, median")],
             effects: vec![Effect {
+                covers: crate::covers::Covers::Run,
                 metric,
                 baseline: "default".into(),
                 arm: "poll".into(),
@@ -289,6 +290,7 @@ mod tests {
         host.samples.experiment = Some(both.clone());
         assert_eq!(to(&host), "poll", "deep states are not to blame, sleeping is");
         both.effects = vec![Effect {
+            covers: crate::covers::Covers::Run,
             arm: "lifted".into(),
             verdict: Verdict::Lower,
             ratio: 0.5,

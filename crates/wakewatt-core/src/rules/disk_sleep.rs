@@ -118,6 +118,7 @@ mod tests {
         let title = |id: &str| Arm { id: id.into(), title: format!("arm {id}"), settings: Vec::new() };
         let metric = "disk.psync.p50".to_string();
         let effect = Effect {
+            covers: crate::covers::Covers::Run,
             metric: metric.clone(),
             baseline: "found".into(),
             arm: arm.into(),

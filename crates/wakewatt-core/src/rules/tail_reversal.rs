@@ -97,6 +97,7 @@ mod tests {
 
     fn effect(metric: &str, verdict: Verdict, ratio: f64) -> Effect {
         Effect {
+            covers: crate::covers::Covers::Run,
             metric: metric.into(),
             baseline: "default".into(),
             arm: "poll".into(),

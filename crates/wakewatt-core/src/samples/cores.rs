@@ -5,6 +5,7 @@
 //! matters. The best batch says what the hardware can do; the median with its interval says what it did.
 
 use super::{Scheduling, Window};
+use crate::covers::Covers;
 use crate::cpuset::CpuSet;
 use crate::facts::cache::Caches;
 use crate::facts::topology::Topology;
@@ -114,6 +115,9 @@ pub struct HandOver {
     pub low_ns: f64,
     /// Upper end of the median's 95 % interval.
     pub high_ns: f64,
+    /// What that interval covers: the batches of one measurement.
+    #[serde(default)]
+    pub covers: Covers,
     /// How many batches of round trips were timed.
     pub n_batches: u32,
     /// The memory node the line lay on; none where the kernel does not say.

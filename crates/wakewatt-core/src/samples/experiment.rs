@@ -8,6 +8,7 @@ use super::ended::Ended;
 use super::rejection::Rejection;
 use super::taken::Taken;
 use super::{IdleDelta, Window};
+use crate::covers::Covers;
 use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 
@@ -181,6 +182,9 @@ pub struct Effect {
     /// What the look that ended the run showed by itself; none where nothing was looked at before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_look: Option<AtLook>,
+    /// What its intervals cover: the run, whose rounds they are over.
+    #[serde(default = "Covers::run")]
+    pub covers: Covers,
     /// Rounds in which both blocks counted.
     pub n_pairs: usize,
     /// What may be said: differs, does not, or undecided.
@@ -214,6 +218,7 @@ impl Effect {
             difference_high: 0.0 - self.difference_low,
             confidence: self.confidence,
             p_value: self.p_value,
+            covers: self.covers,
             at_look: self.at_look.map(|at| AtLook { ratio: 1.0 / at.ratio, ..at }),
             n_pairs: self.n_pairs,
             verdict: self.verdict.inverted(),

@@ -5,6 +5,7 @@
 //! (`probes/src/shared/hist.h`); a test of the probes crate compares them. Counts only grow, so a window is the
 //! difference of two readings. The largest value cannot be had for a window, only since the start.
 
+use crate::covers::Covers;
 use crate::distribution::{Bucket, Distribution, QUANTILES, Quantile};
 
 /// Buckets of one histogram.
@@ -127,6 +128,8 @@ impl KernelHistogram {
                 Quantile {
                     q,
                     value_ns,
+                    covers: Covers::Window,
+                    design_effect: None,
                     low_ns: self.at_rank_ns(n * q - half).min(bucket_low_ns),
                     high_ns: self.at_rank_ns(n * q + half + 1.0).max(bucket_high_ns.min(self.max_ns)).max(value_ns),
                 }
@@ -140,6 +143,7 @@ impl KernelHistogram {
             max_ns: self.max_ns,
             quantiles,
             buckets: used().map(|(i, &n)| Bucket { upto_ns: edges_ns(i).1, n }).collect(),
+            tenths: Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! fourth, measured on a CPU that is already at speed.
 
 use super::{Scheduling, Window};
+use crate::covers::Covers;
 use serde::{Deserialize, Serialize};
 
 /// A median with its 95 % interval.
@@ -18,6 +19,9 @@ pub struct Median {
     pub low_ns: f64,
     /// Upper end of its 95 % interval.
     pub high_ns: f64,
+    /// What that interval covers: the repetitions of one measurement.
+    #[serde(default)]
+    pub covers: Covers,
 }
 
 /// One CPU's way to full speed.
@@ -128,7 +132,7 @@ pub(crate) mod testing {
 
     /// CPU 3 after 100 ms of idle, ten times, of which so many had a ramp of this length from this share of full speed.
     pub(crate) fn ramped(n_ramped: u32, ramp_ns: f64, slowest_ratio: f64) -> SpeedSample {
-        let at = |median_ns: f64| Median { median_ns, low_ns: median_ns, high_ns: median_ns };
+        let at = |median_ns: f64| Median { median_ns, low_ns: median_ns, high_ns: median_ns, covers: Covers::Window };
         let after = AfterIdle {
             idle_ns: 100_000_000,
             n_repeats: 10,

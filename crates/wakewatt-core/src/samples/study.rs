@@ -8,6 +8,7 @@
 use super::experiment::{Effect, ExperimentRun};
 use super::load::LoadRun;
 use super::rejection::Rejection;
+use crate::covers::Covers;
 use serde::{Deserialize, Serialize};
 
 /// An arm or workload that did not take part.
@@ -48,6 +49,9 @@ pub struct AnyTime {
     pub ratio_low: f64,
     /// Upper end of the ratio baseline / arm.
     pub ratio_high: f64,
+    /// What it covers: these rounds, joined as if they were of one run.
+    #[serde(default = "Covers::run")]
+    pub covers: Covers,
 }
 
 /// What this host calls a difference where there is none, in one metric.
@@ -64,6 +68,9 @@ pub struct AaNoise {
     pub ratio_low: f64,
     /// Upper end of the interval of that ratio.
     pub ratio_high: f64,
+    /// What that interval covers.
+    #[serde(default = "Covers::run")]
+    pub covers: Covers,
     /// Exact signed-rank test of that ratio, not adjusted.
     pub p_value: f64,
     /// One block varies by this much: 0.08 is 8 %.

@@ -7,7 +7,7 @@ pub mod ramp;
 pub mod paired;
 pub mod random;
 pub mod sequential;
-pub mod unpaired;
+pub mod sessions;
 pub mod equivalence;
 pub mod detectable;
 pub mod family;

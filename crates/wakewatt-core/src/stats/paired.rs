@@ -41,6 +41,7 @@ impl Judge {
         let difference = self.interval(&differences);
         let p_value = signed_rank::p_value(&ratios);
         Some(Effect {
+            covers: crate::covers::Covers::Run,
             metric: metric.into(),
             baseline: baseline.into(),
             arm: arm.into(),

@@ -10,13 +10,12 @@ use super::icmp_parts::{Parts, States, divide};
 use super::respond::{STOP_LOOK, is_pause};
 use super::wakeup_timer::Gaps;
 use super::*;
-use hdrhistogram::Histogram;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::icmp::{IcmpSample, payer};
 use wakewatt_core::source::Source;
-use wakewatt_core::stats::distribution::{Distribution, histogram};
+use wakewatt_core::stats::distribution::{Distribution, Recorder};
 use wakewatt_host::echo::{EchoReply, EchoSocket, EchoSocketKind};
 use wakewatt_host::sched::MeasuringThread;
 use wakewatt_host::{clock, sleep};
@@ -95,8 +94,8 @@ struct Run<'a> {
     spec: &'a IcmpSpec,
     socket: EchoSocket,
     probe: Result<IcmpProbe, String>,
-    round_trip: Histogram<u64>,
-    requester: Histogram<u64>,
+    round_trip: Recorder,
+    requester: Recorder,
     parts: Parts,
     n_sent: u64,
     n_lost: u64,
@@ -126,8 +125,8 @@ impl<'a> Run<'a> {
             spec,
             socket,
             probe,
-            round_trip: histogram(),
-            requester: histogram(),
+            round_trip: Recorder::default(),
+            requester: Recorder::default(),
             parts: Parts::new(),
             n_sent: 0,
             n_lost: 0,
@@ -255,7 +254,7 @@ impl Done<'_> {
             )));
         }
         let (parts, hidden) = run.parts.finish(states, run.probe.as_ref().err().map(String::as_str));
-        let round_trip = Distribution::of(&run.round_trip);
+        let round_trip = Distribution::recorded(&run.round_trip);
         let socket = match run.socket.kind() {
             EchoSocketKind::Ping => "ping",
             EchoSocketKind::Raw => "raw",
@@ -267,7 +266,7 @@ impl Done<'_> {
             requester_cpu: run.spec.cpu,
             gap_ns: run.spec.gap_ns,
             scheduling,
-            requester: (!run.requester.is_empty()).then(|| Distribution::of(&run.requester)),
+            requester: (!run.requester.is_empty()).then(|| Distribution::recorded(&run.requester)),
             payer: payer(&round_trip, &parts),
             round_trip,
             parts,

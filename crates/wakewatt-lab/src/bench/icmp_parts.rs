@@ -3,7 +3,6 @@
 //! Each echo is divided completely: the stretches of one echo add up to its round trip, or it is not counted. So means
 //! add up too; medians need not.
 
-use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use wakewatt_core::fact::Fact;
 use wakewatt_core::facts::{Cpus, Domain, idle::Idle};
@@ -11,7 +10,7 @@ use wakewatt_core::samples::Label;
 use wakewatt_core::samples::icmp::{HiddenExit, IcmpPart, StatePart, Stretch};
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
 use wakewatt_core::source::Source;
-use wakewatt_core::stats::distribution::{Distribution, histogram};
+use wakewatt_core::stats::distribution::{Distribution, Recorder};
 use wakewatt_core::units::Cpu;
 use wakewatt_probes::icmp::{EchoStamps, Stamp};
 
@@ -106,7 +105,7 @@ pub(crate) fn divide(sent_at_ns: u64, at_ns: u64, own: &EchoStamps, far: Option<
 
 /// Adds echoes up. Allocates only for a CPU and state not seen before.
 pub(crate) struct Parts {
-    hists: [Histogram<u64>; 7],
+    hists: [Recorder; 7],
     cells: BTreeMap<(usize, Cpu, Option<u32>), KernelHistogram>,
     hidden: BTreeMap<(bool, Cpu, u32), u64>,
     n_local: u64,
@@ -115,7 +114,7 @@ pub(crate) struct Parts {
 
 impl Parts {
     pub(crate) fn new() -> Parts {
-        let hists = std::array::from_fn(|_| histogram());
+        let hists = std::array::from_fn(|_| Recorder::default());
         Parts { hists, cells: BTreeMap::new(), hidden: BTreeMap::new(), n_local: 0, n: 0 }
     }
 
@@ -159,7 +158,7 @@ impl Parts {
                 stretch,
                 label: Label::Measured,
                 remark: (stretch == Stretch::Wire && !is_local).then(|| WITH_RESPONDER.into()),
-                time: Distribution::of(hist),
+                time: Distribution::recorded(hist),
                 share_ratio: (total_ns > 0.0).then(|| hist.mean() * hist.len() as f64 / total_ns),
                 by_state: states.rows(cells.map(|((_, cpu, state), hist)| (*cpu, *state, hist.clone()))),
             }

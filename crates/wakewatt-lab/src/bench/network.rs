@@ -294,7 +294,7 @@ impl<'a> Run<'a> {
             responder_cpu,
             gap_ns: spec.gap_ns,
             scheduling,
-            round_trip: Distribution::of(&hists.round_trip),
+            round_trip: Distribution::recorded(&hists.round_trip),
             split: hists.split().ok_or_else(|| "no reply came with kernel receive stamps from both hosts".to_string()),
             n_sent,
             n_lost,

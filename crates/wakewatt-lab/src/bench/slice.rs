@@ -1,10 +1,9 @@
 //! A measured slice: the sample as it is reported, with the raw histograms, so that short slices can be pooled.
 
 use super::idle_counters;
-use hdrhistogram::Histogram;
 use wakewatt_core::samples::network::{NetworkSample, Split};
 use wakewatt_core::samples::wakeup::WakeupSample;
-use wakewatt_core::stats::distribution::{Distribution, histogram};
+use wakewatt_core::stats::distribution::{Distribution, Recorder};
 
 /// Some wake-ups.
 #[derive(Clone, Debug)]
@@ -12,7 +11,7 @@ pub struct WakeupSlice {
     /// As reported; `latency` is made from `hist`.
     pub sample: WakeupSample,
     /// Every counted sample, in nanoseconds.
-    pub hist: Histogram<u64>,
+    pub hist: Recorder,
     /// Remote wake-ups that found the sleeper still awake; not counted.
     pub n_not_asleep: u64,
     /// Planned events the waking side was itself too late for; not counted, since they say nothing of the woken CPU.
@@ -22,8 +21,8 @@ pub struct WakeupSlice {
 impl WakeupSlice {
     /// Adds a later slice of the same arm. Counts and counters add up, the window covers both.
     pub fn absorb(&mut self, later: WakeupSlice) {
-        add(&mut self.hist, &later.hist);
-        self.sample.latency = Distribution::of(&self.hist);
+        self.hist.append(&later.hist);
+        self.sample.latency = Distribution::recorded(&self.hist);
         self.sample.n_late_starts += later.sample.n_late_starts;
         self.sample.window.end_at_ns = self.sample.window.end_at_ns.max(later.sample.window.end_at_ns);
         self.n_not_asleep += later.n_not_asleep;
@@ -38,25 +37,30 @@ impl WakeupSlice {
 #[derive(Clone, Debug)]
 pub struct RoundTripHists {
     /// Send to receive.
-    pub round_trip: Histogram<u64>,
+    pub round_trip: Recorder,
     /// The requester's part.
-    pub requester: Histogram<u64>,
+    pub requester: Recorder,
     /// The responder's part.
-    pub responder: Histogram<u64>,
+    pub responder: Recorder,
     /// The rest.
-    pub wire: Histogram<u64>,
+    pub wire: Recorder,
 }
 
 impl RoundTripHists {
     pub(crate) fn new() -> RoundTripHists {
-        RoundTripHists { round_trip: histogram(), requester: histogram(), responder: histogram(), wire: histogram() }
+        RoundTripHists {
+            round_trip: Recorder::default(),
+            requester: Recorder::default(),
+            responder: Recorder::default(),
+            wire: Recorder::default(),
+        }
     }
 
     pub(crate) fn split(&self) -> Option<Split> {
         (!self.wire.is_empty()).then(|| Split {
-            requester: Distribution::of(&self.requester),
-            responder: Distribution::of(&self.responder),
-            wire: Distribution::of(&self.wire),
+            requester: Distribution::recorded(&self.requester),
+            responder: Distribution::recorded(&self.responder),
+            wire: Distribution::recorded(&self.wire),
         })
     }
 }
@@ -75,12 +79,12 @@ pub struct NetworkSlice {
 impl NetworkSlice {
     /// Adds a later slice of the same arm.
     pub fn absorb(&mut self, later: NetworkSlice) {
-        add(&mut self.hists.round_trip, &later.hists.round_trip);
-        add(&mut self.hists.requester, &later.hists.requester);
-        add(&mut self.hists.responder, &later.hists.responder);
-        add(&mut self.hists.wire, &later.hists.wire);
+        self.hists.round_trip.append(&later.hists.round_trip);
+        self.hists.requester.append(&later.hists.requester);
+        self.hists.responder.append(&later.hists.responder);
+        self.hists.wire.append(&later.hists.wire);
         let sample = &mut self.sample;
-        sample.round_trip = Distribution::of(&self.hists.round_trip);
+        sample.round_trip = Distribution::recorded(&self.hists.round_trip);
         if let Some(split) = self.hists.split() {
             sample.split = Ok(split);
         }
@@ -91,9 +95,4 @@ impl NetworkSlice {
         idle_counters::add(&mut sample.idle, later.sample.idle);
         self.n_unsplit += later.n_unsplit;
     }
-}
-
-fn add(total: &mut Histogram<u64>, more: &Histogram<u64>) {
-    // All our histograms have the same bounds, so nothing is out of range.
-    let _ = total.add(more);
 }

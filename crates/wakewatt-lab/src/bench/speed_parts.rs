@@ -31,7 +31,8 @@ impl Run {
 
 fn of(values: impl Iterator<Item = f64>) -> Option<Median> {
     let m = middle(&mut values.collect::<Vec<_>>())?;
-    Some(Median { median_ns: m.median, low_ns: m.low, high_ns: m.high })
+    let covers = wakewatt_core::covers::Covers::Window;
+    Some(Median { median_ns: m.median, low_ns: m.low, high_ns: m.high, covers })
 }
 
 /// The first quantum is cold, which is told apart; the ramp is looked for in those after it.

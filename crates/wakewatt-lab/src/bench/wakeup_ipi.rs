@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::source::Source;
-use wakewatt_core::stats::distribution::histogram;
+use wakewatt_core::stats::distribution::Recorder;
 use wakewatt_host::{clock, ipi::RemoteCounter, sched::MeasuringThread, sleep};
 
 /// Measures, until done or stopped. `spec.kind` is not looked at.
@@ -34,7 +34,7 @@ pub fn ipi(spec: &RemoteSpec, stop: &AtomicBool, src: &dyn Source) -> Result<Wak
 fn measure(spec: &RemoteSpec, counter: &RemoteCounter, stop: &AtomicBool) -> Result<WakeupSlice, BenchError> {
     let thread = MeasuringThread::enter(Some(spec.from_cpu), spec.fifo_priority)
         .map_err(|e| BenchError::system(format!("pinning a thread to CPU {}", spec.from_cpu), e))?;
-    let (mut hist, mut gaps) = (histogram(), Gaps::new(spec.gap_ns, spec.random_gap_seed));
+    let (mut hist, mut gaps) = (Recorder::default(), Gaps::new(spec.gap_ns, spec.random_gap_seed));
     let clock_read_ns = clock::read_cost_ns();
     let mut n_late_starts = 0;
     let mut after_ns = clock::monotonic_ns();

@@ -8,13 +8,12 @@
 
 use super::wakeup_timer::{SampleHead, slice_of};
 use super::*;
-use hdrhistogram::Histogram;
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::samples::{Scheduling, Window};
 use wakewatt_core::source::Source;
-use wakewatt_core::stats::distribution::histogram;
+use wakewatt_core::stats::distribution::Recorder;
 use wakewatt_host::clock;
 use wakewatt_host::sched::MeasuringThread;
 
@@ -35,7 +34,7 @@ pub fn pipe(spec: &RemoteSpec, stop: &AtomicBool, src: &dyn Source) -> Result<Wa
     });
     let first = first.map_err(|_| BenchError::Crashed)??;
     let mut second = second.map_err(|_| BenchError::Crashed)??;
-    let _ = second.hist.add(&first.hist);
+    second.hist.add(&first.hist);
     let end_at_ns = shared.last_at_ns.load(Ordering::Acquire).max(count_from_ns);
     let window = Window { start_at_ns: count_from_ns, end_at_ns };
     let about = SampleHead {
@@ -58,14 +57,14 @@ struct Shared {
 }
 
 struct Half {
-    hist: Histogram<u64>,
+    hist: Recorder,
     scheduling: Scheduling,
     clock_read_ns: u64,
 }
 
 impl Shared {
     /// Stamps an arrival: the time since the other side's is a sample.
-    fn arrived(&self, hist: &mut Histogram<u64>) -> u64 {
+    fn arrived(&self, hist: &mut Recorder) -> u64 {
         let now_ns = clock::monotonic_ns();
         let before_ns = self.last_at_ns.swap(now_ns, Ordering::AcqRel);
         if before_ns >= self.count_from_ns {
@@ -78,7 +77,7 @@ impl Shared {
         let thread = MeasuringThread::enter(Some(cpu), None)
             .map_err(|e| BenchError::system(format!("pinning a thread to CPU {cpu}"), e))?;
         let scheduling = thread.scheduling().clone();
-        Ok((thread, Half { hist: histogram(), scheduling, clock_read_ns: clock::read_cost_ns() }))
+        Ok((thread, Half { hist: Recorder::default(), scheduling, clock_read_ns: clock::read_cost_ns() }))
     }
 
     /// Hands over first and decides when it is over. Its ends of the pipes close when it returns, which ends the other.

@@ -12,12 +12,11 @@
 
 use super::wakeup_timer::{Gaps, SampleHead, slice_of};
 use super::*;
-use hdrhistogram::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::samples::{Scheduling, Window};
 use wakewatt_core::source::Source;
-use wakewatt_core::stats::distribution::histogram;
+use wakewatt_core::stats::distribution::Recorder;
 use wakewatt_host::clock;
 use wakewatt_host::sched::{MeasuringThread, n_voluntary_switches};
 use wakewatt_host::sleep::{Event, futex_wait, futex_wake, sleep_until};
@@ -100,7 +99,7 @@ pub fn remote(spec: &RemoteSpec, stop: &AtomicBool, src: &dyn Source) -> Result<
     });
     let woke = woke.map_err(|_| BenchError::Crashed)??;
     let mut slept = slept.map_err(|_| BenchError::Crashed)??;
-    let _ = slept.hist.add(&woke.late);
+    slept.hist.add(&woke.late);
     let kind = match spec.kind {
         RemoteKind::Futex => WakeKind::Futex,
         RemoteKind::Eventfd => WakeKind::Eventfd,
@@ -141,14 +140,14 @@ impl Drop for EndsBoth<'_> {
 }
 
 struct Slept {
-    hist: Histogram<u64>,
+    hist: Recorder,
     n_not_asleep: u64,
     scheduling: Scheduling,
     clock_read_ns: u64,
 }
 
 struct Woke {
-    late: Histogram<u64>,
+    late: Recorder,
     n_skipped: u64,
     end_at_ns: u64,
 }
@@ -183,7 +182,7 @@ impl Bell {
         let thread = MeasuringThread::enter(Some(spec.cpu), spec.fifo_priority)
             .map_err(|e| BenchError::system(format!("pinning a thread to CPU {}", spec.cpu), e))?;
         let clock_read_ns = clock::read_cost_ns();
-        let (mut hist, mut n_not_asleep, mut seen) = (histogram(), 0, 0);
+        let (mut hist, mut n_not_asleep, mut seen) = (Recorder::default(), 0, 0);
         let mut n_switches = n_voluntary_switches();
         self.answered.store(seen, Ordering::Release);
         loop {
@@ -213,7 +212,7 @@ impl Bell {
         let _thread = MeasuringThread::enter(Some(spec.from_cpu), spec.fifo_priority)
             .map_err(|e| BenchError::system(format!("pinning a thread to CPU {}", spec.from_cpu), e))?;
         let mut gaps = Gaps::new(spec.gap_ns, spec.random_gap_seed);
-        let (mut late, mut n_skipped) = (histogram(), 0);
+        let (mut late, mut n_skipped) = (Recorder::default(), 0);
         // Plans that found the sleeper busy; more than this at once (a stall of a second) is not worth keeping.
         let mut waiting: Vec<u64> = Vec::with_capacity(1024);
         let end_at_ns = self.count_from_ns + spec.duration_ns;
@@ -249,7 +248,7 @@ impl Bell {
         Ok(Woke { late, n_skipped, end_at_ns: now_ns })
     }
 
-    fn count_late(&self, waiting: &mut Vec<u64>, late: &mut Histogram<u64>) {
+    fn count_late(&self, waiting: &mut Vec<u64>, late: &mut Recorder) {
         let ran_at_ns = self.ran_at_ns.load(Ordering::Acquire);
         // A plan made while the sleeper had run and was only finishing its notes was not late.
         for planned_at_ns in waiting.drain(..).filter(|p| *p < ran_at_ns) {

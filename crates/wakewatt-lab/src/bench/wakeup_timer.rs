@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
 use wakewatt_core::samples::{Scheduling, Window};
 use wakewatt_core::source::Source;
-use wakewatt_core::stats::distribution::{Distribution, histogram};
+use wakewatt_core::stats::distribution::{Distribution, Recorder};
 use wakewatt_core::stats::random::Random;
 use wakewatt_host::{clock, sched::MeasuringThread, sleep};
 
@@ -77,7 +77,7 @@ impl Gaps {
 fn measure(spec: &TimerSpec, stop: &AtomicBool) -> Result<WakeupSlice, BenchError> {
     let thread = MeasuringThread::enter(Some(spec.cpu), spec.fifo_priority)
         .map_err(|e| BenchError::system(format!("pinning a thread to CPU {}", spec.cpu), e))?;
-    let (mut hist, mut gaps) = (histogram(), Gaps::new(spec.gap_ns, spec.random_gap_seed));
+    let (mut hist, mut gaps) = (Recorder::default(), Gaps::new(spec.gap_ns, spec.random_gap_seed));
     let clock_read_ns = clock::read_cost_ns();
     let mut n_late_starts = 0;
     let mut now_ns = clock::monotonic_ns();
@@ -115,7 +115,7 @@ pub(crate) struct SampleHead {
 
 pub(crate) fn slice_of(
     about: SampleHead,
-    hist: hdrhistogram::Histogram<u64>,
+    hist: Recorder,
     n_late_starts: u64,
     clock_read_ns: u64,
     window: Window,
@@ -124,7 +124,7 @@ pub(crate) fn slice_of(
         return Err(BenchError::NoSamples);
     }
     let SampleHead { kind, cpu, from_cpu, gap_ns, scheduling } = about;
-    let latency = Distribution::of(&hist);
+    let latency = Distribution::recorded(&hist);
     let sample = WakeupSample {
         kind,
         cpu,

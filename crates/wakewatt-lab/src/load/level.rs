@@ -17,7 +17,7 @@ use crate::noise::NoiseCounters;
 use hdrhistogram::Histogram;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::distribution::{Distribution, histogram};
+use wakewatt_core::distribution::{Distribution, N_TENTHS, histogram};
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::load::{Ask, Level};
 use wakewatt_core::source::Source;
@@ -109,7 +109,7 @@ pub fn level(
         n_failed: 0,
         per_s: if seconds > 0.0 { sums.n_finished as f64 / seconds } else { 0.0 },
         figure: None,
-        latency: (!is_saturated && sums.n_done > 0).then(|| Distribution::of(&sums.latency)),
+        latency: (!is_saturated && sums.n_done > 0).then(|| Distribution::in_parts(&sums.latency, sums.tenths)),
         service: (sums.n_done > 0).then(|| Distribution::of(&sums.service)),
         parts: Vec::new(),
         cpu_ns: used.cpu_ns,
@@ -195,6 +195,7 @@ struct Sums {
     own_ns: u64,
     n_own: u64,
     latency: Histogram<u64>,
+    tenths: Vec<Vec<u16>>,
     service: Histogram<u64>,
 }
 
@@ -213,9 +214,23 @@ impl Sums {
             own_ns: sum(|c| c.own_ns),
             n_own: sum(|c| c.n_own),
             latency: joined(|c| &c.latency),
+            tenths: tenths(counted),
             service: joined(|c| &c.service),
         }
     }
+}
+
+/// Tenth by tenth, all threads together; none where one of them gave it up.
+fn tenths(counted: &[Counted]) -> Vec<Vec<u16>> {
+    let busy = || counted.iter().filter(|c| !c.latency.is_empty());
+    if busy().any(|c| c.tenths.len() != N_TENTHS) {
+        return Vec::new();
+    }
+    let of = |at: usize| {
+        let steps = busy().flat_map(|c| &c.tenths[at]);
+        steps.flat_map(|(code, n)| std::iter::repeat_n(*code, usize::try_from(*n).unwrap_or(0))).collect()
+    };
+    (0..N_TENTHS).map(of).collect()
 }
 
 #[cfg(test)]
@@ -229,6 +244,7 @@ mod tests {
             n_done: 2,
             n_finished: 4,
             latency: vec![(1000, 1), (2000, 1)],
+            tenths: vec![vec![(9, 2)]; 10],
             service: vec![(500, 2)],
             own_ns: 90,
             n_own: 3,
@@ -238,6 +254,7 @@ mod tests {
         assert_eq!((sums.n_planned, sums.n_done, sums.n_finished, sums.own_ns, sums.n_own), (6, 4, 8, 180, 6));
         assert_eq!((sums.latency.len(), sums.service.len()), (7, 4));
         assert_eq!(sums.latency.count_at(2000), 6);
+        assert_eq!(sums.tenths, vec![vec![9u16; 4]; 10]);
     }
 
     #[test]

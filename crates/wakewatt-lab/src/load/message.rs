@@ -4,6 +4,8 @@
 //! is said while it runs. Nothing here is a border: both ends are the same binary.
 
 use serde::{Deserialize, Serialize};
+#[cfg(doc)]
+use wakewatt_core::distribution::Recorder;
 
 /// When a level's phases begin and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +77,9 @@ pub struct Counted {
     pub n_finished: u64,
     /// Latencies of those planned and finished: nanoseconds, count.
     pub latency: Vec<(u64, u64)>,
+    /// Of each tenth of the recorded part: step of [`Recorder::parts`], count. None where the order was given up.
+    #[serde(default)]
+    pub tenths: Vec<Vec<(u16, u64)>>,
     /// Their service times.
     pub service: Vec<(u64, u64)>,
     /// CPU time between the end of one transaction and the start of the next, where it was looked at.

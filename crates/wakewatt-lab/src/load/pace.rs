@@ -11,7 +11,7 @@
 use super::message::{Counted, Times};
 use super::schedule::Schedule;
 use hdrhistogram::Histogram;
-use wakewatt_core::distribution::histogram;
+use wakewatt_core::distribution::{N_TENTHS, Recorder, histogram};
 
 /// Every so many transactions the thread's CPU clock is read.
 const LOOK_EVERY: u64 = 16;
@@ -32,7 +32,7 @@ pub trait Pace {
 #[derive(Debug)]
 pub struct Tally {
     counted: Counted,
-    latency: Histogram<u64>,
+    latency: Recorder,
     service: Histogram<u64>,
     n: u64,
     left_at_cpu_ns: Option<u64>,
@@ -40,7 +40,13 @@ pub struct Tally {
 
 impl Default for Tally {
     fn default() -> Tally {
-        Tally { counted: Counted::default(), latency: histogram(), service: histogram(), n: 0, left_at_cpu_ns: None }
+        Tally {
+            counted: Counted::default(),
+            latency: Recorder::default(),
+            service: histogram(),
+            n: 0,
+            left_at_cpu_ns: None,
+        }
     }
 }
 
@@ -64,8 +70,15 @@ impl Tally {
     pub fn finish(self) -> Counted {
         let pairs =
             |h: &Histogram<u64>| h.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect();
-        Counted { latency: pairs(&self.latency), service: pairs(&self.service), ..self.counted }
+        let tenths = self.latency.parts(N_TENTHS).into_iter().map(counts).collect();
+        Counted { latency: pairs(&self.latency), tenths, service: pairs(&self.service), ..self.counted }
     }
+}
+
+/// How often each step occurs.
+fn counts(mut codes: Vec<u16>) -> Vec<(u16, u64)> {
+    codes.sort_unstable();
+    codes.chunk_by(|a, b| a == b).filter_map(|same| Some((*same.first()?, same.len() as u64))).collect()
 }
 
 /// Transactions as planned.

@@ -86,10 +86,10 @@ impl Workload for NetworkWorkload<'_> {
         let baseline = IdleBaseline::read(self.src, &cpus);
         match round_trip(&self.spec, stop, self.src) {
             Ok(slice) => {
-                let latency = Distribution::of(&slice.hists.round_trip);
+                let latency = Distribution::recorded(&slice.hists.round_trip);
                 let at = |q: f64| latency.quantile(q).map(|v| v.value_ns as f64);
                 let values = vec![at(0.5), at(0.99)];
-                let latencies = vec![(self.id(), self.title(), Some(slice.hists.round_trip))];
+                let latencies = vec![(self.id(), self.title(), Some(slice.hists.round_trip.into_histogram()))];
                 Ok(Yield { values, latencies, idle: baseline.since(self.src), ..Yield::default() })
             }
             // An interrupt cuts a block short; it is then rejected, not an error.

@@ -66,7 +66,7 @@ pub enum Command {
     Report(ReportArgs),
     /// Rank the differences between hosts by predicted effect; of two runs also what was measured
     #[command(
-        before_help = "Example:\n  wakewatt compare fast.host slow.host\n  wakewatt compare before.run after.run      runs of doctor, measure or load with --save"
+        before_help = "Example:\n  wakewatt compare fast.host slow.host\n  wakewatt compare before.run after.run      runs of doctor, measure or load with --save\n  wakewatt compare a1.run a2.run a3.run --against b1.run b2.run b3.run   three of each: how they vary is known"
     )]
     Compare(CompareArgs),
     /// Measure one thing, with its uncertainty
@@ -179,8 +179,11 @@ pub struct CaptureArgs {
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// Hosts: .host files, run files or unpacked trees; `live` for this machine
-    #[arg(value_name = "HOST", num_args = 2.., required = true)]
+    #[arg(value_name = "HOST", num_args = 1.., required = true)]
     pub hosts: Vec<PathBuf>,
+    /// The second side: run files, to be compared with those before it. Several runs of one side show how it varies
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    pub against: Vec<PathBuf>,
     /// One JSON document
     #[arg(long)]
     pub json: bool,

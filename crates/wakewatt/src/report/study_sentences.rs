@@ -218,6 +218,7 @@ mod tests {
     fn comparison(metric: &str, verdict: Verdict, ratio: f64, difference: f64) -> Comparison {
         let (ratio_low, ratio_high) = (ratio * 0.9, ratio * 1.15);
         let effect = Effect {
+            covers: wakewatt_core::covers::Covers::Run,
             metric: metric.into(),
             baseline: "ondemand".into(),
             arm: "performance".into(),
@@ -300,7 +301,7 @@ mod tests {
             said(all[..1].to_vec(), metrics()[..1].to_vec(), true),
             "performance answers 1.8 times as fast as ondemand (99.2 % 1.6-2.1, 12 blocks); the experiment cannot say what it costs in watts, without a power meter."
         );
-        let known = AnyTime { ratio_low: 1.25, ratio_high: 2.5 };
+        let known = AnyTime { ratio_low: 1.25, ratio_high: 2.5, covers: wakewatt_core::covers::Covers::Run };
         let at_any_time: Vec<_> = all.iter().map(|c| Comparison { any_time: Some(known), ..c.clone() }).collect();
         let said_so_far = said(at_any_time, metrics(), false);
         assert!(said_so_far.contains("(0.4\u{2013}0.8, which holds at 95 % whenever a run ends)"), "{said_so_far}");

@@ -1,5 +1,6 @@
 //! Numbers as people read them: three digits, a space before the unit, never more precision than the interval carries.
 
+use wakewatt_core::covers::Covers;
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::experiment::Unit;
 use wakewatt_core::units::three_digits;
@@ -69,6 +70,11 @@ pub(super) fn ratio_interval(low: f64, high: f64) -> String {
     } else {
         format!("{low:.0}–{high:.0}")
     }
+}
+
+/// What stands over numbers with intervals: how sure they are, and of what.
+pub(crate) fn interval_of(covers: Covers) -> String {
+    format!("95 % interval, which covers {covers}")
 }
 
 /// A share of 1 as a percentage; a small one is not rounded away.

@@ -1,30 +1,36 @@
-//! Two recorded runs: what they measured differently, and what may and may not be said about why.
+//! Recorded runs on two sides: what they measured differently, and what may and may not be said about why.
 //!
 //! Nothing pairs two runs: machine, time, kernel and settings differ together. So the numbers get the same words as an
 //! experiment's (higher, lower, no difference, undecided), always about the runs and never about a setting; settings are
-//! named as suspects ([`super::suspects`]). Three strengths, said with each number:
-//! - several windows on each side (rounds, repetitions): shift with bootstrap and permutation test ([`unpaired`]);
-//! - one window (or two, three): the interval of its samples, which says how well that window was measured and not how the machine varies;
-//! - both runs hold an experiment with the same arms: the effects are compared ([`super::effects`]).
+//! named as suspects ([`super::suspects`]). How much may be said, with each number ([`sessions`]):
+//! - several runs on a side: the run is the unit, and the interval covers the machines;
+//! - four windows and more on each side (rounds, repetitions): the interval is over windows, which are taken to resemble each
+//!   other, and covers these two runs;
+//! - fewer windows: undecided, whatever the numbers. How well one window was measured says nothing of the next one: of
+//!   quiet pairs of the same setting half were once called different by it.
+//!
+//! Both may hold an experiment with the same arms: the effects are compared ([`super::effects`]).
 //!
 //! Case K3 is the model: "service time grew by a steady 30 us; residency moved from C1 to C6" after a kernel upgrade. A
 //! change counts as steady where all of the middle of the distribution moved by about the same: what a longer exit does,
 //! and a slower disk does not.
 
+mod cautions;
+mod sentence;
+
 use super::effects::{self, EffectDifference};
-use super::quantities::{self, Measure, Quantity};
+use super::quantities::{self, Measure, Quantity, WindowInterval};
 use super::ratio;
 use super::residency::{self, Residency};
 use super::suspects::{self, Suspect};
 use super::{Comparison, compare};
+use crate::covers::Covers;
 use crate::evidence::Evidence;
 use crate::samples::experiment::{Better, Verdict};
-use crate::samples::load::LoadRun;
-use crate::stats::unpaired;
+use crate::stats::paired::median;
+use crate::stats::sessions::{self, MIN_WINDOWS};
 use serde::Serialize;
 
-/// Of a number's own permutation test and bootstrap; fixed, so that a comparison can be repeated.
-const SEED: u64 = 1;
 /// A steady change moves every quartile by the same, within this share of it.
 const STEADY_RATIO: f64 = 0.35;
 
@@ -33,12 +39,34 @@ const STEADY_RATIO: f64 = 0.35;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// Several windows on each side.
+    /// Several runs on a side: between them lies what a machine does from hour to hour.
+    Sessions,
+    /// Four windows and more in the one run of each side.
     Windows,
-    /// The samples of one window on each side, or of two or three from the lowest end to the highest.
+    /// Too few windows to say how they vary.
     FewWindows,
-    /// Single numbers, of which nobody knows how they scatter.
-    NoInterval,
+}
+
+/// Why nothing is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Undecided {
+    /// Fewer than four windows on a side: no difference can be told from what the quantity does by itself.
+    FewWindows,
+    /// The interval holds 1, and more than 5 % beside it.
+    WideInterval,
+}
+
+/// What would decide it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Decider {
+    /// The same load several times in one run: `load … --repeat 4`.
+    RepeatLoad,
+    /// Several runs on each side, compared together: `compare A1 A2 A3 --against B1 B2 B3`.
+    RepeatRuns,
 }
 
 /// One quantity that both runs measured.
@@ -55,28 +83,40 @@ pub struct SampleDifference {
     pub measure: Measure,
     /// Which way is better.
     pub better: Better,
-    /// In the first run.
+    /// On the first side: the middle of its windows, or of its runs where there are several.
     pub a: f64,
-    /// The value in the second run, in the quantity's unit.
+    /// The value on the second side, in the quantity's unit.
     pub b: f64,
+    /// Where the first side is one window: how well that window is known.
+    pub a_window: Option<WindowInterval>,
+    /// Where the second side is one window: how well that window is known.
+    pub b_window: Option<WindowInterval>,
     /// The second over the first.
     pub ratio: f64,
-    /// 95 % interval; none where there is only a number.
+    /// 95 % interval; none where there are too few windows for one.
     pub ratio_low: Option<f64>,
     /// Upper end of the ratio's interval; none where there is no interval.
     pub ratio_high: Option<f64>,
+    /// What the ratio's interval covers: the two runs, or the machines where there are several runs on a side.
+    pub covers: Option<Covers>,
     /// Second minus first, in the quantity's unit.
     pub difference: f64,
     /// Did the whole middle of the distribution move by the same? None where it is not known or nothing moved.
     pub is_steady: Option<bool>,
-    /// Permutation test, where there are windows.
+    /// Two-sided, of the t that the interval is made with; none where there is no interval.
     pub p_value: Option<f64>,
     /// How well it is known.
     pub basis: Basis,
-    /// Windows in the first and in the second.
+    /// Windows on the first side and on the second, of all runs.
     pub n_windows: [usize; 2],
+    /// Runs with this quantity on the first side and on the second.
+    pub n_runs: [usize; 2],
     /// `higher`: the second run's value is higher. About the runs, not about a setting.
     pub verdict: Verdict,
+    /// Why nothing is decided; none where something is.
+    pub undecided_because: Option<Undecided>,
+    /// What would decide it; none where something is decided.
+    pub decided_by: Option<Decider>,
     /// The difference in a sentence.
     pub sentence: String,
 }
@@ -101,19 +141,20 @@ pub struct RunComparison {
     pub n_only_one: usize,
 }
 
-/// Compares two runs: facts and samples.
-pub fn compare_runs(a: &Evidence, b: &Evidence) -> Comparison {
-    let mut comparison = compare(&[a.facts.clone(), b.facts.clone()]);
-    let (of_a, of_b) = (quantities::of(a), quantities::of(b));
-    let pair = |x: &Quantity| Some(difference(x, of_b.iter().find(|y| y.id == x.id)?));
+/// Compares two sides, one run or several of each: facts of the first ones, and samples of all.
+pub fn compare_runs(a: &[Evidence], b: &[Evidence]) -> Comparison {
+    let (Some(first_a), Some(first_b)) = (a.first(), b.first()) else { return compare(&[]) };
+    let mut comparison = compare(&[first_a.facts.clone(), first_b.facts.clone()]);
+    let (of_a, of_b) = (Side::of(a), Side::of(b));
+    let pair = |x: &Side| Some(difference(x, of_b.iter().find(|y| y.first.id == x.first.id)?));
     let samples: Vec<SampleDifference> = of_a.iter().filter_map(pair).collect();
     let effects = effects::of(a, b);
-    let residency = residency::of(a, b);
-    let suspects = suspects::of(a, b, &comparison);
+    let residency = residency::of(first_a, first_b);
+    let suspects = suspects::of(first_a, first_b, &comparison);
     let n_only_one = of_a.len() + of_b.len() - 2 * samples.len();
     let runs = RunComparison {
         summary: summary(&samples, &effects, &residency, &suspects),
-        cannot_conclude: cannot_conclude(a, b, &samples, &effects),
+        cannot_conclude: cautions::of(first_a, first_b, &samples, &effects),
         samples,
         effects,
         residency,
@@ -124,43 +165,89 @@ pub fn compare_runs(a: &Evidence, b: &Evidence) -> Comparison {
     comparison
 }
 
-/// One quantity of both runs.
-fn difference(a: &Quantity, b: &Quantity) -> SampleDifference {
-    let logs = |q: &Quantity| q.windows.iter().map(|v| v.ln()).collect::<Vec<f64>>();
-    let (mut ratio, mut low, mut high, mut p_value) = (b.value / a.value, None, None, None);
-    let mut basis = Basis::NoInterval;
-    if let Some(shift) = unpaired::shift(&logs(a), &logs(b), SEED) {
-        basis = Basis::Windows;
-        ratio = shift.shift.exp();
-        (low, high, p_value) = (Some(shift.low.exp()), Some(shift.high.exp()), Some(shift.p_value));
-    } else if let (Some(a_low), Some(a_high), Some(b_low), Some(b_high)) = (a.low, a.high, b.low, b.high) {
-        basis = Basis::FewWindows;
-        // Both ends at once: wider than needed, on purpose.
-        (low, high) = (Some(b_low / a_high.max(1.0)), Some(b_high / a_low.max(1.0)));
+/// One quantity in the runs of one side.
+struct Side {
+    /// As the first run with it has it.
+    first: Quantity,
+    /// Logarithms of the windows, run by run.
+    sessions: Vec<Vec<f64>>,
+    /// The middle of the runs' values.
+    value: f64,
+}
+
+impl Side {
+    fn of(runs: &[Evidence]) -> Vec<Side> {
+        let mut all: Vec<(Quantity, Vec<Quantity>)> = Vec::new();
+        for quantity in runs.iter().flat_map(quantities::of) {
+            match all.iter_mut().find(|(first, _)| first.id == quantity.id) {
+                Some((_, known)) => known.push(quantity),
+                None => all.push((quantity.clone(), vec![quantity])),
+            }
+        }
+        let side = |(first, known): (Quantity, Vec<Quantity>)| {
+            let logs = |q: &Quantity| q.windows.iter().map(|v| v.ln()).collect::<Vec<f64>>();
+            let values: Vec<f64> = known.iter().map(|q| q.value).collect();
+            Side { sessions: known.iter().map(logs).collect(), value: median(&values), first }
+        };
+        all.into_iter().map(side).collect()
     }
-    let verdict = low.zip(high).map_or(Verdict::Undecided, |(low, high)| ratio::verdict(low, high, p_value));
+
+    fn n_windows(&self) -> usize {
+        self.sessions.iter().map(Vec::len).sum()
+    }
+
+    /// Of several runs the interval of one window would be of none in particular.
+    fn window(&self) -> Option<WindowInterval> {
+        self.first.interval.filter(|_| self.n_windows() == 1)
+    }
+}
+
+/// One quantity of both sides.
+fn difference(a: &Side, b: &Side) -> SampleDifference {
+    let shift = sessions::shift(&a.sessions, &b.sessions, sessions::NEIGHBOURS);
+    let interval = shift.map(|s| (s.low.exp(), s.high.exp()));
+    let verdict = interval.map_or(Verdict::Undecided, |(low, high)| ratio::verdict(low, high));
+    let n_windows = [a.n_windows(), b.n_windows()];
+    let n_runs = [a.sessions.len(), b.sessions.len()];
+    let basis = match shift.map(|s| s.covers) {
+        None => Basis::FewWindows,
+        Some(Covers::Window | Covers::Run) => Basis::Windows,
+        Some(Covers::Machine | Covers::Machines) => Basis::Sessions,
+    };
+    let is_undecided = verdict == Verdict::Undecided;
+    let why = if n_windows.iter().any(|n| *n < MIN_WINDOWS) { Undecided::FewWindows } else { Undecided::WideInterval };
+    let decider = match (a.first.kind.as_str(), basis) {
+        ("load", Basis::FewWindows) => Decider::RepeatLoad,
+        _ => Decider::RepeatRuns,
+    };
     let is_moved = matches!(verdict, Verdict::Higher | Verdict::Lower);
-    let is_steady = a.shape_ns.zip(b.shape_ns).filter(|_| is_moved).map(|(a, b)| is_steady(&a, &b));
+    let shapes = a.first.shape_ns.zip(b.first.shape_ns).filter(|_| is_moved);
     let mut found = SampleDifference {
-        id: a.id.clone(),
-        kind: a.kind.clone(),
-        title: a.title.clone(),
-        measure: a.measure,
-        better: a.better,
+        id: a.first.id.clone(),
+        kind: a.first.kind.clone(),
+        title: a.first.title.clone(),
+        measure: a.first.measure,
+        better: a.first.better,
         a: a.value,
         b: b.value,
-        ratio,
-        ratio_low: low,
-        ratio_high: high,
+        a_window: a.window(),
+        b_window: b.window(),
+        ratio: shift.map_or(b.value / a.value, |s| s.shift.exp()),
+        ratio_low: interval.map(|(low, _)| low),
+        ratio_high: interval.map(|(_, high)| high),
+        covers: shift.map(|s| s.covers),
         difference: b.value - a.value,
-        is_steady,
-        p_value,
+        is_steady: shapes.map(|(a, b)| is_steady(&a, &b)),
+        p_value: shift.map(|s| s.p_value),
         basis,
-        n_windows: [a.windows.len(), b.windows.len()],
+        n_windows,
+        n_runs,
         verdict,
+        undecided_because: is_undecided.then_some(why),
+        decided_by: is_undecided.then_some(decider),
         sentence: String::new(),
     };
-    found.sentence = sentence(&found);
+    found.sentence = sentence::of(&found);
     found
 }
 
@@ -168,47 +255,6 @@ fn is_steady(a: &[f64; 5], b: &[f64; 5]) -> bool {
     let moves: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
     let (low, high) = moves.iter().fold((f64::MAX, f64::MIN), |(l, h), m| (l.min(*m), h.max(*m)));
     moves[2] != 0.0 && high - low <= STEADY_RATIO * moves[2].abs()
-}
-
-/// A difference of two rounded numbers has no third digit.
-fn two_digits(value: f64) -> f64 {
-    if value <= 0.0 || !value.is_finite() {
-        return value;
-    }
-    let step = 10f64.powf(value.log10().floor() - 1.0);
-    (value / step).round() * step
-}
-
-fn sentence(d: &SampleDifference) -> String {
-    let (a, b) = (d.measure.show(d.a), d.measure.show(d.b));
-    let interval = match d.ratio_low.zip(d.ratio_high) {
-        Some((low, high)) => {
-            format!("; B is {} times A, {}", ratio::show(d.ratio), ratio::interval(low, high))
-        }
-        None => format!("; B is {} times A, without an interval", ratio::show(d.ratio)),
-    };
-    // In an open loop the latency counts from the plan, which is more than the service time.
-    let is_service = d.kind == "disk" && (d.id.contains(".closed") || d.id.contains(".service"));
-    let name = if is_service { "service time" } else { "it" };
-    let size = d.measure.show(two_digits(d.difference.abs()));
-    let says = match (d.verdict, d.is_steady) {
-        (Verdict::Higher, Some(true)) => format!("{name} grew by a steady {size}"),
-        (Verdict::Lower, Some(true)) => format!("{name} shrank by a steady {size}"),
-        (Verdict::Higher, _) => format!("higher in B by {size}"),
-        (Verdict::Lower, _) => format!("lower in B by {size}"),
-        (Verdict::NoDifference, _) => "no difference worth a word".into(),
-        (Verdict::Undecided, _) => "undecided".into(),
-    };
-    let how = match d.basis {
-        Basis::Windows => format!("{} and {} windows", d.n_windows[0], d.n_windows[1]),
-        Basis::FewWindows if d.n_windows == [1, 1] => "one window each".into(),
-        Basis::FewWindows => {
-            format!("{} and {} windows, all of their intervals together", d.n_windows[0], d.n_windows[1])
-        }
-        Basis::NoInterval if d.n_windows == [1, 1] => "one number each".into(),
-        Basis::NoInterval => format!("{} and {} windows, too few for an interval", d.n_windows[0], d.n_windows[1]),
-    };
-    format!("{}: {says} ({a} in A, {b} in B{interval}; {how})", d.title)
 }
 
 /// What a reader should see first: medians that moved, each with its p99 left out, then where the idle time went.
@@ -222,8 +268,12 @@ fn summary(
     let mut moved: Vec<&SampleDifference> =
         samples.iter().filter(|d| is_moved(d.verdict) && !d.id.ends_with(".p99")).collect();
     moved.sort_by(|x, y| y.ratio.ln().abs().total_cmp(&x.ratio.ln().abs()));
+    let is_few = |d: &SampleDifference| d.undecided_because == Some(Undecided::FewWindows);
     let mut lines: Vec<String> = moved.iter().take(5).map(|d| d.sentence.clone()).collect();
     lines.extend(effects.iter().filter(|e| is_moved(e.verdict)).take(3).map(|e| e.sentence.clone()));
+    if !samples.is_empty() && samples.iter().all(is_few) {
+        lines.push(format!("nothing measured is called different: fewer than {MIN_WINDOWS} windows on a side"));
+    }
     // Since boot is said only where nothing better is.
     let better = residency.iter().filter(|r| r.when != "since boot");
     let mut shifts: Vec<&Residency> = better.filter(|r| r.moved.is_some()).collect();
@@ -235,67 +285,6 @@ fn summary(
         lines.extend(suspects.first().map(|s| format!("first suspect: {}", s.line())));
     }
     lines
-}
-
-fn cannot_conclude(
-    a: &Evidence,
-    b: &Evidence,
-    samples: &[SampleDifference],
-    effects: &[EffectDifference],
-) -> Vec<String> {
-    let mut lines: Vec<String> = other_work(a, b).into_iter().collect();
-    if samples.is_empty() && effects.is_empty() {
-        lines.push(
-            "No quantity was measured in both runs with the same parameters, so nothing measured can be compared."
-                .into(),
-        );
-        return lines;
-    }
-    let model = |e: &Evidence| (e.facts.topology.processor().map(ToString::to_string), e.facts.cpus.running().count());
-    let machine = if model(a) == model(b) { "machine (the same model)" } else { "machine (different models)" };
-    let version = |e: &Evidence| e.facts.kernel.release.get().cloned();
-    let kernel = match (version(a), version(b)) {
-        (Some(a), Some(b)) if a == b => "time (the kernel release is the same)".to_string(),
-        (Some(a), Some(b)) => format!("time and kernel ({a} and {b})"),
-        _ => "time and kernel".to_string(),
-    };
-    lines.push(format!(
-        "The runs are not paired: {machine}, {kernel} and every setting differ together, so no number above is the effect \
-         of one setting. To know one, turn it on one machine: wakewatt doctor, or wakewatt measure disk --experiment."
-    ));
-    if samples.iter().any(|d| d.basis == Basis::FewWindows) {
-        lines.push(
-            "Numbers from one window each, or few: the interval says how well they were measured, not how the machine \
-             varies from window to window. Nothing about settings follows; repeat each run a few times."
-                .into(),
-        );
-    }
-    if samples.iter().any(|d| d.basis == Basis::NoInterval) {
-        lines.push("Numbers without an interval: larger or smaller is all that can be said, and not for sure.".into());
-    }
-    if !effects.is_empty() {
-        lines.push(
-            "A ratio of ratios is free of what makes one machine slower as a whole, but not of what makes a setting matter \
-             more: hardware, kernel, the other settings."
-                .into(),
-        );
-    }
-    lines
-}
-
-/// Loads of one title whose transactions are not the same work.
-fn other_work(a: &Evidence, b: &Evidence) -> Option<String> {
-    let other = |x: &&LoadRun| {
-        let same = b.samples.load.iter().filter(|y| y.kind == x.kind && y.title == x.title);
-        let theirs: Vec<u64> = same.filter_map(|y| y.work_units).collect();
-        let ours = x.work_units?;
-        (!theirs.is_empty() && !theirs.contains(&ours)).then(|| (ours, theirs[0]))
-    };
-    let (title, (ours, theirs)) = a.samples.load.iter().find_map(|x| Some((&x.title, other(&x)?)))?;
-    Some(format!(
-        "\"{title}\": a transaction is {ours} units of work in A and {theirs} in B, because each run found out by its own clock \
-         what takes so long, so neither rates nor watts are compared. Repeat one with --work {ours}."
-    ))
 }
 
 #[cfg(test)]

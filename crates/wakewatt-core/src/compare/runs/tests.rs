@@ -8,6 +8,7 @@ use crate::samples::Samples;
 use crate::samples::disk::{DiskAccess, DiskEngine, DiskSample, DiskTarget, DiskTargetKind};
 use crate::samples::ended::Ended;
 use crate::samples::experiment::{Arm, Block, ExperimentRun, Metric};
+use crate::samples::load::LoadRun;
 use crate::samples::memory::{Bandwidth, MemorySample, PageWish, Traffic};
 use crate::samples::study::Conclusions;
 use crate::samples::timeline::Change;
@@ -79,7 +80,7 @@ fn loads_of_other_work_are_not_compared() {
             ..Samples::default()
         })
     };
-    let runs = |a, b| compare_runs(&evidence(a), &evidence(b)).runs.unwrap();
+    let runs = |a, b| compare_runs(&[evidence(a)], &[evidence(b)]).runs.unwrap();
     let same = runs(1000, 1000);
     assert!(same.samples.len() == 2 && !same.cannot_conclude.iter().any(|l| l.contains("--work")), "{same:?}");
     let other = runs(1000, 1300);
@@ -114,22 +115,79 @@ fn host(kernel: &str, is_c6_disabled: bool) -> Snapshot {
     Snapshot::read(&Tree::from_text(&text), |_| true)
 }
 
+/// Before and after the upgrade, each measured so many times in one run.
+fn k3_windows(n_windows: u64) -> (Evidence, Evidence) {
+    let run = |kernel, middle_ns, residency: IdleDelta, seed| Evidence {
+        facts: host(kernel, false),
+        samples: Samples {
+            disk: (0..n_windows).map(|n| disk(middle_ns, residency.clone(), seed + n)).collect(),
+            ..Samples::default()
+        },
+        ..Evidence::default()
+    };
+    (run("5.3.18-lp152", 150_000.0, idle(800, 200), 1), run("5.14.17-default", 180_000.0, idle(200, 800), 100))
+}
+
 fn k3() -> (Evidence, Evidence) {
-    let before = Evidence {
-        facts: host("5.3.18-lp152", false),
-        samples: Samples { disk: vec![disk(150_000.0, idle(800, 200), 1)], ..Samples::default() },
-        ..Evidence::default()
+    k3_windows(4)
+}
+
+#[test]
+fn one_window_each_proves_nothing_and_says_what_would() {
+    let (before, after) = k3_windows(1);
+    let found = runs(&before, &after);
+    let median = &found.samples[0];
+    let why = (median.basis, median.verdict, median.undecided_because, median.decided_by);
+    let few = (Basis::FewWindows, Verdict::Undecided, Some(Undecided::FewWindows), Some(Decider::RepeatRuns));
+    assert_eq!(why, few);
+    assert_eq!(median.a_window.map(|w| w.covers), Some(Covers::Window));
+    assert!((median.ratio_low, median.covers, median.p_value) == (None, None, None));
+    let said = &median.sentence;
+    assert!(
+        said.contains("undecided with fewer than 4 windows on a side; several runs on each side would decide"),
+        "{said}"
+    );
+    assert!(
+        said.contains("(150us [150us to 150us, covers this window] in A")
+            || said.contains("covers this window] in A, 180us"),
+        "{said}"
+    );
+    assert!(found.summary[0].starts_with("nothing measured is called different"), "{:?}", found.summary);
+    assert!(!found.summary.iter().any(|line| line.starts_with("first suspect")), "{:?}", found.summary);
+    assert!(found.cannot_conclude.iter().any(|line| line.contains("nothing is called different")));
+}
+
+#[test]
+fn several_runs_on_a_side_are_sessions() {
+    let side = |middle_ns: f64, by_ns: f64, seed: u64| -> Vec<Evidence> {
+        (0..3u32)
+            .map(|n| Evidence {
+                facts: host("6.1.0", false),
+                samples: Samples {
+                    disk: (0..2).map(|w| disk(middle_ns + f64::from(n) * by_ns, idle(500, 500), seed + w)).collect(),
+                    ..Samples::default()
+                },
+                ..Evidence::default()
+            })
+            .collect()
     };
-    let after = Evidence {
-        facts: host("5.14.17-default", false),
-        samples: Samples { disk: vec![disk(180_000.0, idle(200, 800), 2)], ..Samples::default() },
-        ..Evidence::default()
-    };
-    (before, after)
+    let apart = of_sides(&side(150_000.0, 1_000.0, 1), &side(180_000.0, 1_000.0, 50));
+    let median = &apart.samples[0];
+    assert_eq!((median.basis, median.n_runs, median.n_windows), (Basis::Sessions, [3, 3], [6, 6]));
+    assert_eq!((median.verdict, median.covers), (Verdict::Higher, Some(Covers::Machine)));
+    assert!(median.sentence.contains("covers the machines, over the sessions given; 6 and 6 windows in 3 and 3 runs"));
+    // What sessions differ by among themselves is no difference of the sides.
+    let scattered = of_sides(&side(150_000.0, 40_000.0, 1), &side(180_000.0, 40_000.0, 50));
+    let why = (scattered.samples[0].verdict, scattered.samples[0].undecided_because);
+    assert_eq!(why, (Verdict::Undecided, Some(Undecided::WideInterval)));
+}
+
+fn of_sides(a: &[Evidence], b: &[Evidence]) -> RunComparison {
+    *compare_runs(a, b).runs.unwrap()
 }
 
 fn runs(a: &Evidence, b: &Evidence) -> RunComparison {
-    *compare_runs(a, b).runs.unwrap()
+    of_sides(std::slice::from_ref(a), std::slice::from_ref(b))
 }
 
 #[test]
@@ -141,7 +199,7 @@ fn case_k3_in_two_sentences_and_a_suspect() {
         service.starts_with("random reads of 32KiB, psync, depth 1, median: service time grew by a steady 30us (150us in A, 180us in B; B is 1.20 times A, 95 % interval"),
         "{service}"
     );
-    assert!(service.ends_with("one window each)"), "{service}");
+    assert!(service.ends_with("covers these two runs; 4 and 4 windows)"), "{service}");
     assert_eq!(residency, "while reading from disk, residency moved from C1 (80 to 20 %) to C6 (20 to 80 %)");
     assert!(
         suspect.starts_with("first suspect: kernel: 5.3.18 and 5.14.17; SUSE")
@@ -151,7 +209,7 @@ fn case_k3_in_two_sentences_and_a_suspect() {
     assert!(suspect.contains("C6 claims 92us instead of 133us"), "{suspect}");
     let said = found.cannot_conclude.join("\n");
     assert!(said.contains("time and kernel (5.3.18-lp152 and 5.14.17-default)"), "{said}");
-    assert!(said.contains("one window each") && said.contains("measure disk --experiment"), "{said}");
+    assert!(said.contains("One run on each side") && said.contains("measure disk --experiment"), "{said}");
     let back = runs(&after, &before);
     assert!(back.summary[0].contains("shrank by a steady 30us"), "{}", back.summary[0]);
     assert!(back.summary.last().unwrap().contains("known changes of mainline between the two"), "{:?}", back.summary);
@@ -165,7 +223,8 @@ fn a_change_that_stretches_is_not_steady() {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // made up
     let mixed =
         (0..20_000u32).map(|i| (150_000.0 + random.normal() * 4_000.0) as u64 + if i % 3 == 0 { 0 } else { 60_000 });
-    after.samples.disk[0].latency = Distribution::from_ns(mixed.collect::<Vec<_>>());
+    let mixed = Distribution::from_ns(mixed.collect::<Vec<_>>());
+    after.samples.disk.iter_mut().for_each(|window| window.latency = mixed.clone());
     let found = runs(&before, &after);
     assert!(found.summary[0].contains("higher in B by"), "{}", found.summary[0]);
     assert_eq!(found.samples[0].is_steady, Some(false));
@@ -215,9 +274,14 @@ fn several_windows_get_an_interval_and_a_test() {
         run
     };
     let few = runs(&two(run(40_000.0, 1)), &two(run(80_000.0, 50)));
-    assert_eq!((few.samples[0].basis, few.samples[0].verdict), (Basis::FewWindows, Verdict::Higher));
-    assert!(few.samples[0].sentence.contains("2 and 2 windows, all of their intervals together"));
-    let same = runs(&run(40_000.0, 1), &run(40_100.0, 50));
+    assert_eq!((few.samples[0].basis, few.samples[0].verdict), (Basis::FewWindows, Verdict::Undecided));
+    assert!(few.samples[0].sentence.ends_with("without an interval; 2 and 2 windows)"), "{}", few.samples[0].sentence);
+    let same = |base: f64, seed| {
+        let mut one = run(base, seed);
+        one.samples.wakeups.iter_mut().for_each(|w| w.latency = latency(base, seed + u64::from(w.cpu)));
+        one
+    };
+    let same = runs(&same(40_000.0, 1), &same(40_100.0, 50));
     assert_eq!(same.samples[0].verdict, Verdict::NoDifference);
     assert!(same.summary.is_empty() && same.samples[0].sentence.contains("no difference worth a word"));
 }
@@ -242,7 +306,7 @@ fn a_number_without_an_interval_decides_nothing() {
         Evidence::of(Samples { memory, ..Samples::default() })
     };
     let found = runs(&run(40.0), &run(20.0));
-    assert_eq!((found.samples[0].basis, found.samples[0].verdict), (Basis::NoInterval, Verdict::Undecided));
+    assert_eq!((found.samples[0].basis, found.samples[0].verdict), (Basis::FewWindows, Verdict::Undecided));
     assert!(
         found.samples[0]
             .sentence
@@ -308,7 +372,8 @@ fn the_same_experiment_on_a_slower_machine_is_the_same_effect() {
     assert!((effect.ratio - 4.0).abs() < 0.2 && effect.p_value.is_some(), "{effect:?}");
     assert!(effect.sentence.starts_with("cross-CPU wake-up, median: \"default\" is 5.0"), "{}", effect.sentence);
     let few = runs(&run(30_000.0, 6_000.0, 3, 1), &run(120_000.0, 6_000.0, 3, 2));
-    assert_eq!(few.effects[0].p_value, None, "three rounds: the effects' own intervals");
+    assert_eq!((few.effects[0].p_value, few.effects[0].verdict), (None, Verdict::Undecided), "three rounds");
+    assert!(few.effects[0].sentence.contains("too few rounds for an interval"));
 }
 
 #[test]
@@ -333,10 +398,12 @@ fn further_experiments_are_compared_with_their_own_kind() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
     fn swapped_runs_say_the_opposite(a in 1_000.0f64..1e6, b in 1_000.0f64..1e6) {
-        let run = |ns, seed| Evidence::of(Samples { wakeups: vec![wakeup(ns, 0, seed)], ..Samples::default() });
-        let (x, y) = (run(a, 1), run(b, 2));
+        let windows = |ns, seed: u64| (0..4).map(|n| wakeup(ns, 0, seed + n)).collect();
+        let run = |ns, seed| Evidence::of(Samples { wakeups: windows(ns, seed), ..Samples::default() });
+        let (x, y) = (run(a, 1), run(b, 20));
         let (there, back) = (runs(&x, &y), runs(&y, &x));
         let opposite = |v| match v { Verdict::Higher => Verdict::Lower, Verdict::Lower => Verdict::Higher, same => same };
         for (there, back) in there.samples.iter().zip(&back.samples) {

@@ -150,6 +150,7 @@ mod tests {
         let mut run = frequency_run(Verdict::Higher);
         run.metrics.push(Metric::power("steps.10.watts", "load at 10 %, mean power"));
         let watts = Effect {
+            covers: crate::covers::Covers::Run,
             metric: "steps.10.watts".into(),
             verdict: Verdict::Lower,
             ratio: 0.9,

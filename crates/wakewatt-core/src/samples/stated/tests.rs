@@ -8,6 +8,7 @@ use crate::samples::{IdleDelta, StateDelta, Window};
 
 fn effect(arm: &str) -> Effect {
     Effect {
+        covers: crate::covers::Covers::Run,
         metric: "wakeup.eventfd.p50".into(),
         baseline: "found".into(),
         arm: arm.into(),

@@ -12,7 +12,6 @@ mod tally;
 mod uring;
 
 use super::{BenchError, DEFAULT_FIFO_PRIORITY, IdleBaseline, check_cpu, idle_counters};
-use hdrhistogram::Histogram;
 use offsets::Offsets;
 use schedule::ReadSchedule;
 use std::sync::atomic::AtomicBool;
@@ -21,7 +20,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::disk::{DiskAccess, DiskEngine, DiskSample, DiskTarget};
 use wakewatt_core::samples::{Scheduling, Window};
 use wakewatt_core::source::Source;
-use wakewatt_core::stats::distribution::Distribution;
+use wakewatt_core::stats::distribution::{Distribution, Recorder};
 use wakewatt_core::units::{Cpu, show_bytes};
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_host::clock;
@@ -83,7 +82,7 @@ pub struct DiskSlice {
     /// As reported; `latency` is made from `hist`.
     pub sample: DiskSample,
     /// Every counted read, in nanoseconds.
-    pub hist: Histogram<u64>,
+    pub hist: Recorder,
 }
 
 /// What all threads of one measurement share.
@@ -137,8 +136,8 @@ pub fn disk(
         planned_per_s: spec.planned_per_s,
         cpus: threads(spec).map(|(_, cpu)| cpu).collect(),
         scheduling: tally.scheduling.clone(),
-        latency: Distribution::of(&tally.latency),
-        service: spec.planned_per_s.map(|_| Distribution::of(&tally.service)),
+        latency: Distribution::recorded(&tally.latency),
+        service: spec.planned_per_s.map(|_| Distribution::recorded(&tally.service)),
         n_late_starts: tally.n_late_starts,
         n_never_started: tally.n_never_started,
         reads_per_s,
@@ -157,8 +156,8 @@ pub fn disk(
 impl DiskSlice {
     /// Adds a later slice of the same arm.
     pub fn absorb(&mut self, later: DiskSlice) {
-        let _ = self.hist.add(&later.hist);
-        self.sample.latency = Distribution::of(&self.hist);
+        self.hist.append(&later.hist);
+        self.sample.latency = Distribution::recorded(&self.hist);
         self.sample.n_reads_with_warmup += later.sample.n_reads_with_warmup;
         idle_counters::add(&mut self.sample.idle, later.sample.idle);
     }

@@ -1,8 +1,7 @@
 //! What one reading thread counted.
 
-use hdrhistogram::Histogram;
 use wakewatt_core::samples::Scheduling;
-use wakewatt_core::stats::distribution::histogram;
+use wakewatt_core::stats::distribution::Recorder;
 
 /// Times of one read.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +18,8 @@ pub(crate) struct Read {
 #[derive(Debug)]
 pub(crate) struct Tally {
     count_from_ns: u64,
-    pub(crate) latency: Histogram<u64>,
-    pub(crate) service: Histogram<u64>,
+    pub(crate) latency: Recorder,
+    pub(crate) service: Recorder,
     pub(crate) n_late_starts: u64,
     pub(crate) n_never_started: u64,
     pub(crate) n_reads_with_warmup: u64,
@@ -33,8 +32,8 @@ impl Tally {
     pub(crate) fn from(count_from_ns: u64, scheduling: Scheduling) -> Tally {
         Tally {
             count_from_ns,
-            latency: histogram(),
-            service: histogram(),
+            latency: Recorder::default(),
+            service: Recorder::default(),
             n_late_starts: 0,
             n_never_started: 0,
             n_reads_with_warmup: 0,
@@ -60,9 +59,8 @@ impl Tally {
 
     /// Adds another thread's.
     pub(crate) fn add(&mut self, other: &Tally) {
-        // All have the same bounds, so nothing is out of range.
-        let _ = self.latency.add(&other.latency);
-        let _ = self.service.add(&other.service);
+        self.latency.add(&other.latency);
+        self.service.add(&other.service);
         self.n_late_starts += other.n_late_starts;
         self.n_never_started += other.n_never_started;
         self.n_reads_with_warmup += other.n_reads_with_warmup;

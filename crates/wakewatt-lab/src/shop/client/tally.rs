@@ -4,10 +4,9 @@
 //! whenever that was planned: otherwise an overloaded server would get credit for what it answered long after.
 
 use super::connection::Failure;
-use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use wakewatt_core::distribution::{Distribution, histogram};
+use wakewatt_core::distribution::{Distribution, Recorder};
 use wakewatt_core::samples::load::Part;
 
 /// The recorded window, told to the threads when it begins.
@@ -57,9 +56,9 @@ pub struct Tally {
     /// By page.
     pages: Vec<PageTally>,
     /// Real start to end.
-    service: Histogram<u64>,
+    service: Recorder,
     /// Planned to real start.
-    late: Histogram<u64>,
+    late: Recorder,
     /// Answered in the window, whenever planned.
     pub n_answered: u64,
     /// Planned in the window.
@@ -72,7 +71,7 @@ pub struct Tally {
 
 #[derive(Clone, Debug)]
 struct PageTally {
-    latency: Histogram<u64>,
+    latency: Recorder,
     n_failed: u64,
 }
 
@@ -80,9 +79,9 @@ impl Tally {
     /// Nothing yet.
     pub fn new(n_pages: usize) -> Tally {
         Tally {
-            pages: (0..n_pages).map(|_| PageTally { latency: histogram(), n_failed: 0 }).collect(),
-            service: histogram(),
-            late: histogram(),
+            pages: (0..n_pages).map(|_| PageTally { latency: Recorder::default(), n_failed: 0 }).collect(),
+            service: Recorder::default(),
+            late: Recorder::default(),
             n_answered: 0,
             n_planned: 0,
             failures: BTreeMap::new(),
@@ -127,12 +126,11 @@ impl Tally {
     /// Adds another thread's.
     pub fn add(&mut self, other: &Tally) {
         for (mine, others) in self.pages.iter_mut().zip(&other.pages) {
-            // Same bounds: adding cannot fail.
-            let _ = mine.latency.add(&others.latency);
+            mine.latency.add(&others.latency);
             mine.n_failed += others.n_failed;
         }
-        let _ = self.service.add(&other.service);
-        let _ = self.late.add(&other.late);
+        self.service.add(&other.service);
+        self.late.add(&other.late);
         self.n_answered += other.n_answered;
         self.n_planned += other.n_planned;
         self.n_good_ever += other.n_good_ever;
@@ -145,28 +143,28 @@ impl Tally {
             name: name.clone(),
             n_done: tally.latency.len(),
             n_failed: tally.n_failed,
-            latency: Distribution::of(&tally.latency),
+            latency: Distribution::recorded(&tally.latency),
         };
         self.pages.iter().zip(names).map(part).collect()
     }
 
     /// All pages together, from the planned start; none where nothing was answered.
     pub fn latency(&self) -> Option<Distribution> {
-        let mut all = histogram();
+        let mut all = Recorder::default();
         for page in &self.pages {
-            let _ = all.add(&page.latency);
+            all.add(&page.latency);
         }
-        (!all.is_empty()).then(|| Distribution::of(&all))
+        (!all.is_empty()).then(|| Distribution::recorded(&all))
     }
 
     /// From the real start.
     pub fn service(&self) -> Option<Distribution> {
-        (!self.service.is_empty()).then(|| Distribution::of(&self.service))
+        (!self.service.is_empty()).then(|| Distribution::recorded(&self.service))
     }
 
     /// How late requests started.
     pub fn late(&self) -> Distribution {
-        Distribution::of(&self.late)
+        Distribution::recorded(&self.late)
     }
 
     /// Failed or unfinished, of those planned in the window.

@@ -3,21 +3,37 @@
 mod runs;
 
 use crate::cli::CompareArgs;
-use crate::exit::Code;
+use crate::exit::{Code, Failure};
 use crate::output::{self, Colour};
 use crate::saved;
 use crate::view::Style;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::slice;
 use wakewatt_core::compare::runs::compare_runs;
 use wakewatt_core::compare::{Comparison, Difference, compare};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
 
 pub fn run(args: &CompareArgs, colour: Colour) -> Result<Code> {
+    let comparison = if args.against.is_empty() { of_hosts(&args.hosts)? } else { of_sides(args)? };
+    if args.json {
+        output::print(&output::json("compare", &comparison)?)?;
+    } else {
+        output::print(&text(&comparison, args.all, Style { is_on: colour.is_on() }))?;
+    }
+    Ok(Code::Fine)
+}
+
+/// Each by itself: facts of all, and what was measured where there are two run files.
+fn of_hosts(hosts: &[PathBuf]) -> Result<Comparison> {
+    if hosts.len() < 2 {
+        return Err(Failure::error(Code::Usage, "name two hosts, or the runs of a second side behind --against"));
+    }
     let mut all: Vec<Evidence> = Vec::new();
     let mut n_runs = 0;
-    for path in &args.hosts {
+    for path in hosts {
         if saved::is_run(path) {
             all.push(saved::open(path)?.1);
             n_runs += 1;
@@ -26,21 +42,23 @@ pub fn run(args: &CompareArgs, colour: Colour) -> Result<Code> {
             all.push(Evidence { facts: Snapshot::read(&*source, |_| true), ..Evidence::default() });
         }
     }
-    let comparison = match &all[..] {
-        [a, b] if n_runs == 2 => compare_runs(a, b),
+    Ok(match &all[..] {
+        [a, b] if n_runs == 2 => compare_runs(slice::from_ref(a), slice::from_ref(b)),
         _ => {
             if n_runs > 0 {
-                output::remark("Only facts are compared: what was measured is compared between exactly two run files.");
+                output::remark(
+                    "Only facts are compared: what was measured is compared between two run files, or several of two sides (--against).",
+                );
             }
             compare(&all.into_iter().map(|e| e.facts).collect::<Vec<_>>())
         }
-    };
-    if args.json {
-        output::print(&output::json("compare", &comparison)?)?;
-    } else {
-        output::print(&text(&comparison, args.all, Style { is_on: colour.is_on() }))?;
-    }
-    Ok(Code::Fine)
+    })
+}
+
+/// Several runs on each side.
+fn of_sides(args: &CompareArgs) -> Result<Comparison> {
+    let open = |paths: &[PathBuf]| paths.iter().map(|path| Ok(saved::open(path)?.1)).collect::<Result<Vec<Evidence>>>();
+    Ok(compare_runs(&open(&args.hosts)?, &open(&args.against)?))
 }
 
 /// The most plain differences shown without `--all`.

@@ -40,7 +40,14 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
     let rows = |is_primary: bool| {
         study.conclusions.comparisons.iter().filter(move |c| (c.effect.metric == primary.id) == is_primary)
     };
-    say("  ", "  ", &format!("Intervals are {} each, so that all looks together are 95 %.", sentences::sure(study)));
+    say(
+        "  ",
+        "  ",
+        &format!(
+            "Intervals are {} each, so that all looks together are 95 %; they cover this run.",
+            sentences::sure(study)
+        ),
+    );
     rows(true).chain(rows(false).take(N_SECONDARY)).for_each(|c| say("  ", "      ", &row(study, c)));
     let n_more = rows(false).count().saturating_sub(N_SECONDARY);
     if n_more > 0 {

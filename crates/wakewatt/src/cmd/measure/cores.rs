@@ -104,6 +104,7 @@ mod tests {
 
     fn sample(n: u32) -> CoresSample {
         let pair = |(from_cpu, to_cpu): (u32, u32)| HandOver {
+            covers: wakewatt_core::covers::Covers::Window,
             from_cpu,
             to_cpu,
             nearness: Nearness::Unknown,

@@ -59,7 +59,7 @@ pub(super) fn bytes(evidence: &Evidence, made_at: &str, command: &str) -> Result
     column::<Int32Type, _>(&mut group, &windows, None)?;
     let values: Vec<f64> = rows.iter().filter_map(|(q, at)| q.windows.get(*at).copied()).collect();
     column::<DoubleType, _>(&mut group, &values, None)?;
-    for end in [|q: &Quantity| q.low, |q: &Quantity| q.high] {
+    for end in [|q: &Quantity| Some(q.interval?.low), |q: &Quantity| Some(q.interval?.high)] {
         let ends: Vec<Option<f64>> = rows.iter().map(|(q, _)| end(q)).collect();
         let levels: Vec<i16> = ends.iter().map(|v| i16::from(v.is_some())).collect();
         column::<DoubleType, _>(&mut group, &ends.into_iter().flatten().collect::<Vec<_>>(), Some(&levels))?;

@@ -120,14 +120,15 @@ fn text(statuses: &Statuses, is_readable: bool, style: Style) -> String {
     }
     if let Some((sample, median)) = statuses.wakeup.as_ref().and_then(|s| Some((s, s.latency.quantile(0.5)?))) {
         let line = format!(
-            "{} wake-ups of CPU {} after {} of idleness: median {} [{}, {}], {} of them (measured, 95 % interval)",
+            "{} wake-ups of CPU {} after {} of idleness: median {} [{}, {}], {} of them (measured, 95 % interval, which covers {})",
             sample.kind.word(),
             sample.cpu,
             show_ns(sample.gap_ns),
             show_ns(median.value_ns),
             show_ns(median.low_ns),
             show_ns(median.high_ns),
-            sample.latency.n
+            sample.latency.n,
+            median.covers
         );
         let _ = writeln!(out, "{}", wrap("Measured now: ", "  ", &line, width));
     }

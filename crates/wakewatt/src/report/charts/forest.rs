@@ -91,7 +91,9 @@ fn one(id: &str, class: &str, width: f64, (baseline, sides): (&str, (&str, &str)
     svg.finish(
         id,
         class,
-        &format!("Ratio of {baseline} to each other arm, with intervals that hold at 95 % over all looks"),
+        &format!(
+            "Ratio of {baseline} to each other arm, with intervals that cover this run and hold at 95 % over all looks"
+        ),
         &desc.join("; "),
     )
 }

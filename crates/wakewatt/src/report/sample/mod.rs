@@ -345,6 +345,7 @@ fn effect(run: &ExperimentRun, metric: usize, baseline: &str, arm: &str) -> Opti
         _ => Verdict::Undecided,
     };
     Some(Effect {
+        covers: wakewatt_core::covers::Covers::Run,
         metric: run.metrics.get(metric)?.id.clone(),
         baseline: baseline.into(),
         arm: arm.into(),

@@ -113,6 +113,7 @@ pub(super) fn cores() -> CoresSample {
             let (nearness, ns) = near(from_cpu, to_cpu);
             let ns = ns * (1.0 + 0.04 * dice.normal());
             pairs.push(HandOver {
+                covers: wakewatt_core::covers::Covers::Window,
                 from_cpu,
                 to_cpu,
                 nearness,
@@ -200,7 +201,12 @@ pub(super) fn idle_costs() -> StateCosts {
 
 /// Slower the longer it slept.
 pub(super) fn ramp() -> SpeedSample {
-    let median = |ns: f64| Median { median_ns: ns, low_ns: ns * 0.9, high_ns: ns * 1.15 };
+    let median = |ns: f64| Median {
+        median_ns: ns,
+        low_ns: ns * 0.9,
+        high_ns: ns * 1.15,
+        covers: wakewatt_core::covers::Covers::Window,
+    };
     let after = |(idle_ns, ramp_ns, slowest): (u64, f64, f64)| AfterIdle {
         idle_ns,
         n_repeats: 30,

@@ -134,8 +134,17 @@ fn wakes<'a>(caption: &str, rows: impl Iterator<Item = &'a WakeRow>) -> Table {
     });
     let rows: Vec<Vec<String>> = cells.collect();
     let has_cpu = rows.first().is_some_and(|r| r.len() == 10);
-    let mut names =
-        heads(&["woken from", "by", "n", "p50", "p99", "share", "time lost", "exit (modelled)", "p50, 95 %"]);
+    let mut names = heads(&[
+        "woken from",
+        "by",
+        "n",
+        "p50",
+        "p99",
+        "share",
+        "time lost",
+        "exit (modelled)",
+        "p50, 95 % of this window",
+    ]);
     if has_cpu {
         names.insert(0, "CPU".into());
     }
@@ -179,7 +188,7 @@ fn timers(traced: &Traced) -> Table {
     });
     Table {
         caption: "How late timers of idle CPUs were, whole machine: measured".into(),
-        heads: heads(&["idle state", "handled", "n", "p50", "95 %", "p99"]),
+        heads: heads(&["idle state", "handled", "n", "p50", "95 % of this window", "p99"]),
         rows: rows.collect(),
         n_text_columns: 2,
     }

@@ -70,6 +70,7 @@ mod tests {
 
     fn comparison(arm: &str, verdict: Word, ratio: f64) -> Comparison {
         let effect = Effect {
+            covers: wakewatt_core::covers::Covers::Run,
             metric: "m".into(),
             baseline: "found".into(),
             arm: arm.into(),

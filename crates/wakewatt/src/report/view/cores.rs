@@ -57,7 +57,8 @@ fn pair(p: &HandOver) -> String {
     let [median, low, high, best] = [p.median_ns, p.low_ns, p.high_ns, p.best_ns].map(|ns| Show::Ns.text(ns));
     let (from, to) = (p.from_cpu, p.to_cpu);
     format!(
-        "CPU {from} leads {to}: median {median} (95 % interval {low} to {high}), best {best}, {} batches.",
+        "CPU {from} leads {to}: median {median} ({low} to {high}, {}), best {best}, {} batches.",
+        words::interval_of(p.covers),
         p.n_batches
     )
 }

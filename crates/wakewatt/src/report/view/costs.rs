@@ -70,7 +70,7 @@ pub(super) fn section(samples: &[StateCosts]) -> Option<Section> {
         }
         out.folded.extend(table_if_any(
             &wakes(costs),
-            &format!("Each kind of wake-up of CPU {}: measured, with 95 % intervals; the extra is over {floor}, its range that of the rounds", costs.cpu),
+            &format!("Each kind of wake-up of CPU {}: measured, with their {}; the extra is over {floor}, its range that of the rounds", costs.cpu, words::interval_of(wakewatt_core::covers::Covers::Window)),
         ));
         out.remarks.extend(remarks(costs));
     }

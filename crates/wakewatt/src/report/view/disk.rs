@@ -121,7 +121,10 @@ fn table(named: &[(String, &DiskSample)]) -> Table {
         std::iter::once(row).chain(submitted)
     });
     Table {
-        caption: "Reads from disk: measured; percentiles with their 95 % interval".into(),
+        caption: format!(
+            "Reads from disk: measured; percentiles with their {}",
+            words::interval_of(wakewatt_core::covers::Covers::Window)
+        ),
         heads: names,
         rows: rows.collect(),
         n_text_columns: 2,

@@ -58,7 +58,7 @@ fn meters(at: usize, sample: &EnergySample, out: &mut Section) {
         ("label", Show::Text),
         ("doubts", Show::Text),
         ("mean", Show::Watts),
-        ("± (95 %)", Show::Watts),
+        ("± (95 %, this window)", Show::Watts),
         ("least", Show::Watts),
         ("most", Show::Watts),
         ("energy [J]", Show::Number),

@@ -199,7 +199,7 @@ fn forest_figure(run: &ExperimentRun, id: &str) -> Option<Figure> {
         csv: data.csv(),
         id: id.clone(),
         caption: format!(
-            "How many times as much with “{baseline}” as with the other arm, paired by round, with intervals over rounds (Walsh averages) that hold at 95 % over all looks. Bold: the primary metric, declared before the run; the others' intervals are each for itself. Shaded: within 5 % of equal."
+            "How many times as much with “{baseline}” as with the other arm, paired by round, with intervals over rounds (Walsh averages) that cover this run and hold at 95 % over all looks. Bold: the primary metric, declared before the run; the others' intervals are each for itself. Shaded: within 5 % of equal."
         ),
         label: "measured",
     })
@@ -275,7 +275,7 @@ fn effects(run: &ExperimentRun) -> Table {
         ]
     };
     Table {
-        caption: "Effects: measured, paired by round; intervals hold at 95 % over all looks; p of secondary metrics Holm-adjusted".into(),
+        caption: "Effects: measured, paired by round; intervals hold at 95 % over all looks and cover this run; p of secondary metrics Holm-adjusted".into(),
         heads: heads(&["metric", "arms", "in a word", "ratio (interval)", "difference (interval)", "p", "rounds"]),
         rows: run.effects.iter().map(row).collect(),
         n_text_columns: 3,
@@ -291,7 +291,7 @@ fn pooled(run: &ExperimentRun) -> Table {
     let mut names = heads(&["what", "arm"]);
     names.extend(heads(super::samples::DISTRIBUTION_HEADS));
     Table {
-        caption: "Pooled samples per arm: measured; percentiles with their 95 % interval, a minimum width because samples of a block are correlated".into(),
+        caption: "Pooled samples per arm: measured; percentiles with their 95 % interval, which covers these samples alone: of independent ones, and samples of a block are not".into(),
         heads: names,
         rows: rows.collect(),
         n_text_columns: 2,

@@ -4,6 +4,7 @@ use super::super::table::{Table, heads};
 use super::super::words;
 use super::samples::{DISTRIBUTION_HEADS, distribution_cells};
 use super::section::Section;
+use wakewatt_core::covers::Covers;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::IdleDelta;
 use wakewatt_core::stats::distribution::Distribution;
@@ -24,7 +25,10 @@ pub(super) fn section(evidence: &Evidence, zero_at_ns: u64) -> Option<Section> {
         out.remarks.extend(late.map(|why| format!("{}: {why}", sample.transport.word())));
     }
     (!table.rows.is_empty()).then(|| {
-        out.tables.push(Table { caption: "Measured; percentiles with their 95 % interval".into(), ..table });
+        out.tables.push(Table {
+            caption: format!("Measured; percentiles with their {}", words::interval_of(Covers::Window)),
+            ..table
+        });
         out
     })
 }
@@ -87,7 +91,10 @@ pub(super) fn as_found(evidence: &Evidence, zero_at_ns: u64) -> Table {
     let mut names = heads(&["what", "how", "window"]);
     names.extend(heads(DISTRIBUTION_HEADS));
     Table {
-        caption: "As found, before anything was changed: measured; percentiles with their 95 % interval".into(),
+        caption: format!(
+            "As found, before anything was changed: measured; percentiles with their {}",
+            words::interval_of(Covers::Window)
+        ),
         heads: names,
         rows,
         n_text_columns: 3,

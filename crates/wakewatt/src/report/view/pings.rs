@@ -78,7 +78,11 @@ fn table(s: &IcmpSample) -> Table {
     }
     let mut names = heads(&["stretch", "label", "share of the mean"]);
     names.extend(heads(DISTRIBUTION_HEADS));
-    let caption = format!("Ping to {}: percentiles with their 95 % interval", s.peer);
+    let caption = format!(
+        "Ping to {}: percentiles with their {}",
+        s.peer,
+        words::interval_of(wakewatt_core::covers::Covers::Window)
+    );
     Table { caption, heads: names, rows, n_text_columns: 2 }
 }
 

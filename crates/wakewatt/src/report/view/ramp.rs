@@ -31,7 +31,11 @@ pub(super) fn section(samples: &[SpeedSample]) -> Option<Section> {
         );
         out.tables.extend(table_if_any(
             &table(sample),
-            &format!("CPU {}: measured, medians with 95 % intervals", sample.cpu),
+            &format!(
+                "CPU {}: measured, medians with their {}",
+                sample.cpu,
+                words::interval_of(wakewatt_core::covers::Covers::Window)
+            ),
         ));
         out.remarks.extend(remarks(sample));
         if let Some(after) = sample.after.iter().rev().find(|a| a.is_ramp()) {

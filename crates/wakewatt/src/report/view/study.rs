@@ -88,7 +88,7 @@ fn noise(run: &ExperimentRun, noise: &[AaNoise]) -> Table {
     };
     Table {
         caption: "The baseline held twice in a round and compared with itself: measured; what differs here is this host’s own noise".into(),
-        heads: heads(&["metric", "ratio (95 %)", "p", "rounds", "one block varies by"]),
+        heads: heads(&["metric", "ratio (95 %, this run)", "p", "rounds", "one block varies by"]),
         rows: noise.iter().map(row).collect(),
         n_text_columns: 1,
     }
@@ -122,6 +122,7 @@ mod tests {
     #[test]
     fn what_weakens_a_study_stands_beside_what_it_says() {
         let effect = Effect {
+            covers: wakewatt_core::covers::Covers::Run,
             metric: "m".into(),
             baseline: "found".into(),
             arm: "poll".into(),
@@ -146,6 +147,7 @@ mod tests {
             any_time: None,
         };
         let noise = AaNoise {
+            covers: wakewatt_core::covers::Covers::Run,
             metric: "m".into(),
             n_pairs: 8,
             ratio: 1.01,

@@ -8,6 +8,7 @@ use wakewatt_core::samples::{IdleDelta, StateDelta, Window};
 
 fn said(arm: &str, verdict: Verdict, steal_ratio: f64) -> String {
     let effect = Effect {
+        covers: wakewatt_core::covers::Covers::Run,
         metric: "disk.psync.p50".into(),
         baseline: "found".into(),
         arm: arm.into(),

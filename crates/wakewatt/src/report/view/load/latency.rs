@@ -9,6 +9,7 @@ use super::super::samples::{distribution_csv, distribution_table};
 use super::super::section::Section;
 use super::rate::plot;
 use super::{Runs, ask};
+use wakewatt_core::covers::Covers;
 use wakewatt_core::samples::load::{Ask, Kind, Level};
 
 pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
@@ -20,8 +21,11 @@ pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
         };
         let title = format!("Latency, {word}");
         let chart = plot(runs, &title, y, value);
-        let caption = "From the planned start, with 95 % intervals (a minimum width: requests of a level are correlated). Fewer than ten requests beyond a percentile: not shown.";
-        out.draw(format!("{}-{}", runs.id, words::quantile(q)), &title, caption, &chart);
+        let interval = words::interval_of(Covers::Window);
+        let caption = format!(
+            "From the planned start, with the {interval}: the recorded part of one level, by how its tenths differ where they are kept. Fewer than ten requests beyond a percentile: not shown."
+        );
+        out.draw(format!("{}-{}", runs.id, words::quantile(q)), &title, &caption, &chart);
     }
     whole(runs, out);
 }

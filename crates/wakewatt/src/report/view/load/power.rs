@@ -17,7 +17,7 @@ pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
         Some((mean, half.map(|half| (mean - half, mean + half))))
     };
     let y = AxisSpec::new("mean power", Show::Watts, Scale::Fit);
-    let caption = "Mean over the recorded part of each level, with the 95 % interval from how it varied, where there were \
+    let caption = "Mean over the recorded part of each level, with the 95 % interval from how it varied, which covers this window, where there were \
                    readings enough; the meter's own error is not in it. The axis does not begin at zero.";
     out.draw(format!("{}-watts", runs.id), "Power", caption, &plot(runs, "Power at each level", y, power));
     let (title, what) = match runs.kind {

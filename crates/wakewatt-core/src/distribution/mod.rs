@@ -2,9 +2,19 @@
 //!
 //! Recording is HDR histogram (three significant digits, no range to guess). The interval of a quantile is the
 //! distribution-free one: the number of samples below the true q-quantile is binomial(n, q), so the order statistics
-//! at n·q ± 1.96·sqrt(n·q·(1-q)) bracket it with 95 % (Hahn & Meeker, Statistical Intervals, ch. 5). A quantile with
+//! at n·q ± 1.96·sqrt(n·q·(1-q)) bracket it with 95 % (Hahn & Meeker, Statistical Intervals, ch. 5). That holds for
+//! independent samples. Where their order is known ([`Recorder`]) the window is cut into tenths, and how the share below the
+//! quantile varies from tenth to tenth takes the place of the binomial's guess (batch means; Student's t of nine), unless it
+//! is less. Either way the interval covers this window: of the next one a single window knows nothing. A quantile with
 //! fewer than ten samples beyond it is not printed at all: the maximum is not a p99.9.
 
+mod recorder;
+mod tenths;
+
+pub use recorder::Recorder;
+pub use tenths::{N_TENTHS, Tenth};
+
+use crate::covers::Covers;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -19,10 +29,18 @@ pub struct Quantile {
     pub q: f64,
     /// The estimate: so many of the samples took at most this long.
     pub value_ns: u64,
-    /// Lower end of the 95 % interval, from independent samples; real samples are correlated, so take it as a minimum width.
+    /// Lower end of the 95 % interval.
     pub low_ns: u64,
     /// Upper end of the 95 % interval.
     pub high_ns: u64,
+    /// What the interval covers.
+    #[serde(default)]
+    pub covers: Covers,
+    /// How many times the variance of independent samples the tenths of the window showed: so many samples count as one. The
+    /// interval is made with it, where it is above 1. None where the order of the samples is not known: the interval is then
+    /// that of independent samples, which is a least width.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design_effect: Option<f64>,
 }
 
 /// So many samples up to this value (and above the bucket before).
@@ -51,6 +69,9 @@ pub struct Distribution {
     pub quantiles: Vec<Quantile>,
     /// Log-linear buckets (non-empty ones).
     pub buckets: Vec<Bucket>,
+    /// Each tenth of the window by itself, in order of time; none where the order of the samples is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenths: Vec<Tenth>,
 }
 
 /// An HDR histogram of nanoseconds: three digits, resizing.
@@ -62,6 +83,21 @@ pub fn histogram() -> Histogram<u64> {
 impl Distribution {
     /// From recorded nanoseconds.
     pub fn of(hist: &Histogram<u64>) -> Distribution {
+        Distribution::cut(hist, &[])
+    }
+
+    /// From samples whose order is known.
+    pub fn recorded(recorder: &Recorder) -> Distribution {
+        Distribution::in_parts(recorder, recorder.parts(N_TENTHS))
+    }
+
+    /// From a histogram and the codes of each tenth of its window ([`Recorder::parts`]).
+    pub fn in_parts(hist: &Histogram<u64>, mut parts: Vec<Vec<u16>>) -> Distribution {
+        parts.iter_mut().for_each(|part| part.sort_unstable());
+        Distribution::cut(hist, &parts)
+    }
+
+    fn cut(hist: &Histogram<u64>, parts: &[Vec<u16>]) -> Distribution {
         let n = hist.len();
         if n == 0 {
             return Distribution::default();
@@ -71,12 +107,16 @@ impl Distribution {
             .iter()
             .filter(|q| n as f64 * (1.0 - **q) >= 10.0 || (**q <= 0.5 && n >= 10))
             .map(|&q| {
-                let half = 1.96 * (n as f64 * q * (1.0 - q)).sqrt();
+                let value_ns = hist.value_at_quantile(q);
+                let design_effect = tenths::design_effect(parts, q, value_ns);
+                let half = tenths::half_width(n, q, design_effect);
                 Quantile {
                     q,
-                    value_ns: hist.value_at_quantile(q),
+                    value_ns,
                     low_ns: at_rank(n as f64 * q - half),
                     high_ns: at_rank(n as f64 * q + half + 1.0),
+                    covers: Covers::Window,
+                    design_effect,
                 }
             })
             .collect();
@@ -91,7 +131,15 @@ impl Distribution {
                 _ => buckets.push(Bucket { upto_ns, n: count }),
             }
         }
-        Distribution { n, min_ns: hist.min(), mean_ns: hist.mean(), max_ns: hist.max(), quantiles, buckets }
+        Distribution {
+            n,
+            min_ns: hist.min(),
+            mean_ns: hist.mean(),
+            max_ns: hist.max(),
+            quantiles,
+            buckets,
+            tenths: tenths::of(parts),
+        }
     }
 
     /// From a plain list.
@@ -101,6 +149,15 @@ impl Distribution {
             hist.saturating_record(ns.max(1));
         }
         Distribution::of(&hist)
+    }
+
+    /// From a plain list in the order of time.
+    pub fn from_ns_in_order(samples: impl IntoIterator<Item = u64>) -> Distribution {
+        let mut recorder = Recorder::default();
+        for ns in samples {
+            recorder.saturating_record(ns.max(1));
+        }
+        Distribution::recorded(&recorder)
     }
 
     /// The quantile, if the sample size supports it.

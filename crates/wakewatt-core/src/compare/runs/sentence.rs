@@ -1,0 +1,68 @@
+//! A difference in a sentence, or why it is none.
+
+use super::{Basis, Decider, SampleDifference, Undecided};
+use crate::compare::quantities::WindowInterval;
+use crate::compare::ratio;
+use crate::samples::experiment::Verdict;
+use crate::stats::sessions::MIN_WINDOWS;
+
+/// The sentence.
+pub(super) fn of(d: &SampleDifference) -> String {
+    // In an open loop the latency counts from the plan, which is more than the service time.
+    let is_service = d.kind == "disk" && (d.id.contains(".closed") || d.id.contains(".service"));
+    let name = if is_service { "service time" } else { "it" };
+    let size = d.measure.show(two_digits(d.difference.abs()));
+    let says = match (d.verdict, d.is_steady) {
+        (Verdict::Higher, Some(true)) => format!("{name} grew by a steady {size}"),
+        (Verdict::Lower, Some(true)) => format!("{name} shrank by a steady {size}"),
+        (Verdict::Higher, _) => format!("higher in B by {size}"),
+        (Verdict::Lower, _) => format!("lower in B by {size}"),
+        (Verdict::NoDifference, _) => "no difference worth a word".into(),
+        (Verdict::Undecided, _) => why(d),
+    };
+    let (a, b) = (value(d, d.a, d.a_window), value(d, d.b, d.b_window));
+    let ratio = ratio::show(d.ratio);
+    let interval = match (d.ratio_low, d.ratio_high, d.covers) {
+        (Some(low), Some(high), Some(covers)) => format!(", {}", ratio::interval(low, high, covers)),
+        _ => ", without an interval".into(),
+    };
+    format!("{}: {says} ({a} in A, {b} in B; B is {ratio} times A{interval}; {})", d.title, windows(d))
+}
+
+fn value(d: &SampleDifference, value: f64, window: Option<WindowInterval>) -> String {
+    let show = |value| d.measure.show(value);
+    let interval = |w: WindowInterval| format!(" [{} to {}, covers {}]", show(w.low), show(w.high), w.covers);
+    format!("{}{}", show(value), window.map_or(String::new(), interval))
+}
+
+fn why(d: &SampleDifference) -> String {
+    let how = match d.decided_by {
+        Some(Decider::RepeatLoad) => "load --repeat 4 would decide",
+        Some(Decider::RepeatRuns) => "several runs on each side would decide",
+        None => return "undecided".into(),
+    };
+    match d.undecided_because {
+        Some(Undecided::FewWindows) => format!("undecided with fewer than {MIN_WINDOWS} windows on a side; {how}"),
+        _ => format!("undecided; {how}"),
+    }
+}
+
+fn windows(d: &SampleDifference) -> String {
+    let [a, b] = d.n_windows;
+    let [runs_a, runs_b] = d.n_runs;
+    match d.basis {
+        Basis::Sessions => format!("{a} and {b} windows in {runs_a} and {runs_b} runs"),
+        _ if d.n_windows == [1, 1] && d.a_window.is_some() => "one window each".into(),
+        _ if d.n_windows == [1, 1] => "one number each".into(),
+        Basis::Windows | Basis::FewWindows => format!("{a} and {b} windows"),
+    }
+}
+
+/// A difference of two rounded numbers has no third digit.
+fn two_digits(value: f64) -> f64 {
+    if value <= 0.0 || !value.is_finite() {
+        return value;
+    }
+    let step = 10f64.powf(value.log10().floor() - 1.0);
+    (value / step).round() * step
+}

@@ -1,0 +1,58 @@
+//! The noise that machines make, block by block: what the gates judge the method by.
+
+use wakewatt_core::stats::random::Random;
+
+/// One block varies by 8 % on a quiet guest (docs/methods/statistics.md).
+const BLOCK_NOISE: f64 = 0.08;
+
+/// Logarithms of block values, one after the other as a machine makes them; the setting's effect is not in them.
+pub(crate) type Noise = fn(&mut Random, &mut State) -> f64;
+
+/// What a machine remembers from block to block.
+#[derive(Default)]
+pub(crate) struct State {
+    n_blocks: u32,
+    last: f64,
+    n_burst_left: u32,
+}
+
+fn normal(random: &mut Random, _: &mut State) -> f64 {
+    BLOCK_NOISE * random.normal()
+}
+
+/// Student's t of three degrees of freedom.
+fn heavy(random: &mut Random, _: &mut State) -> f64 {
+    let chi: f64 = (0..3).map(|_| random.normal().powi(2)).sum();
+    BLOCK_NOISE * random.normal() / (chi / 3.0).sqrt()
+}
+
+/// Somebody else's job of three blocks, now and then.
+fn bursty(random: &mut Random, state: &mut State) -> f64 {
+    if state.n_burst_left == 0 && random.below(20) == 0 {
+        state.n_burst_left = 3;
+    }
+    let burst = if state.n_burst_left > 0 { 0.5 } else { 0.0 };
+    state.n_burst_left = state.n_burst_left.saturating_sub(1);
+    burst + BLOCK_NOISE * random.normal()
+}
+
+/// A machine that warms up, half a percent a block, and whose blocks resemble their neighbours.
+fn drifting(random: &mut Random, state: &mut State) -> f64 {
+    state.n_blocks += 1;
+    state.last = 0.8 * state.last + BLOCK_NOISE * 0.6 * random.normal();
+    state.last + 0.005 * f64::from(state.n_blocks)
+}
+
+/// Most blocks are alike, one in seven is late by up to several times the noise, never early.
+fn skewed(random: &mut Random, _: &mut State) -> f64 {
+    let late = if random.below(7) == 0 { -0.3 * (1.0 - random.unit()).ln() } else { 0.0 };
+    0.05 * random.normal() + late
+}
+
+pub(crate) const NOISES: [(&str, Noise); 5] = [
+    ("normal", normal),
+    ("heavy-tailed (t, 3)", heavy),
+    ("bursts of three blocks", bursty),
+    ("AR(1) 0.8 and drift", drifting),
+    ("skewed mixture", skewed),
+];
