@@ -16,7 +16,7 @@ const SPLIT_ABOVE: usize = 800;
 const BORDERS: &[(&str, &[&str])] = &[
     ("wakewatt-testing", &[]),
     ("wakewatt-core", &[]),
-    ("wakewatt-models", &[]),
+    ("wakewatt-models", &["wakewatt-core"]),
     ("wakewatt-host", &["wakewatt-core"]),
     ("wakewatt-probes", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-tune", &["wakewatt-host", "wakewatt-core"]),

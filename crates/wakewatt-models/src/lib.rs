@@ -17,3 +17,4 @@ pub mod accounting;
 pub mod poll;
 pub mod frequency;
 pub mod vectors;
+pub mod replay;

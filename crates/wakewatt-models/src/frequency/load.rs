@@ -43,11 +43,8 @@ impl Loads {
             let idle_us = u32::try_from(cpu.idle_us.max(0)).unwrap_or(u32::MAX);
             let (wall, idle) = (u64::from(cpu.wall_us), u64::from(idle_us));
             let is_long = idle > 2 * u64::from(rate_us);
-            let unhelped = if wall == 0 {
-                *previous
-            } else {
-                u32::try_from(100 * wall.saturating_sub(idle) / wall).unwrap_or(100)
-            };
+            let busy = (100 * wall.saturating_sub(idle)).checked_div(wall);
+            let unhelped = busy.map_or(*previous, |percent| u32::try_from(percent).unwrap_or(100));
             let percent = if is_long && *previous != 0 && wall != 0 {
                 std::mem::take(previous)
             } else {

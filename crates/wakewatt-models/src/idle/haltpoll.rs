@@ -69,6 +69,11 @@ impl Haltpoll {
         Haltpoll { form, parameters, window_ns: 0, last: 0, is_poll_limit_hit: false }
     }
 
+    /// Sets `guest_halt_poll_ns`; zero: it never spins.
+    pub fn set_longest_window(&mut self, most_ns: u64) {
+        self.parameters.most_ns = most_ns;
+    }
+
     /// How long the polling state may spin now, in nanoseconds.
     pub fn window_ns(&self) -> u64 {
         self.window_ns
@@ -126,6 +131,16 @@ mod tests {
         let lasted = [30, 120, 150, 1000, 1000, 1000];
         assert_eq!(windows(false, &lasted), [50_000, 100_000, 200_000, 100_000, 50_000, 25_000]);
         assert_eq!(windows(true, &lasted), [50_000, 100_000, 200_000, 100_000, 50_000, 0]);
+    }
+
+    #[test]
+    fn a_longest_window_of_nothing_never_opens() {
+        let mut governor = Haltpoll::new(Form { closes_below_start: true });
+        governor.set_longest_window(0);
+        for us in [0, 1, 30, 5000] {
+            governor.reflect(&Left { state: 1, residency_ns: us * 1000, ..Left::default() });
+            assert_eq!(governor.window_ns(), 0);
+        }
     }
 
     #[test]

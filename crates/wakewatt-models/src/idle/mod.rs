@@ -88,6 +88,14 @@ impl Governor {
         }
     }
 
+    /// The same, where the module parameters of haltpoll are not as shipped.
+    pub fn with_window(mut self, most_ns: Option<u64>) -> Governor {
+        if let (Governor::Haltpoll(g), Some(most_ns)) = (&mut self, most_ns) {
+            g.set_longest_window(most_ns);
+        }
+        self
+    }
+
     /// Chooses.
     #[inline]
     pub fn select(&mut self, moment: &Moment) -> Decision {

@@ -122,7 +122,7 @@ fn in_banner(banner: &str, named: Release) -> Option<Release> {
     let same = |(found, has_patch, _): &(Release, bool, &str)| {
         *has_patch && (found.major, found.minor) == (named.major, named.minor)
     };
-    after.filter(same).last().map(|(found, ..)| found)
+    after.filter(same).next_back().map(|(found, ..)| found)
 }
 
 #[cfg(test)]

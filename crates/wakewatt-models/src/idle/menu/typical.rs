@@ -19,33 +19,59 @@ pub(super) struct Intervals {
     next: usize,
 }
 
-/// Sum, sum of squares, extremes and number of those looked at.
+/// What is known of the sleeps still looked at. Sums wrap where the kernel's do.
+#[derive(Clone, Copy)]
 struct Looked {
     k: u32,
     sum: u64,
+    squares: u64,
     min: u32,
     max: u32,
 }
 
-/// Division by a number of samples: by a constant the processor multiplies.
-#[inline]
-fn divided(sum: u64, k: u32) -> u64 {
-    match k {
-        8 => sum / 8,
-        7 => sum / 7,
-        6 => sum / 6,
-        5 => sum / 5,
-        4 => sum / 4,
-        3 => sum / 3,
-        2 => sum / 2,
-        _ => sum,
-    }
-}
+/// From here on squares of two-sided forms can wrap, and the kernel's own order of operations decides.
+const WIDE_US: u32 = 1 << 29;
 
-/// Small spread: six times the standard deviation below the mean (of six samples at least), or 20 us.
-#[inline]
-fn is_typical(mean: u64, variance: u64, k: u32) -> bool {
-    (mean.wrapping_mul(mean) > variance.saturating_mul(36) && 4 * k >= 24) || variance <= 400
+/// One over k, in 64 bits after the point and rounded up: exact for sums of eight numbers of 32 bits.
+const ONE_OVER: [u64; N + 1] = {
+    let mut table = [0; N + 1];
+    let mut k = 2;
+    while k <= N {
+        table[k] = u64::MAX / (k as u64) + 1;
+        k += 1;
+    }
+    table
+};
+
+impl Looked {
+    #[inline]
+    fn mean(&self) -> u64 {
+        match self.k {
+            0 | 1 => self.sum,
+            k => ((u128::from(self.sum) * u128::from(ONE_OVER[k as usize])) >> 64) as u64,
+        }
+    }
+
+    /// Small spread: the mean above six standard deviations (of six samples at least), or 20 us. `squares` is the sum of
+    /// squared distances; comparing products spares the divisions: `n / k < b` is `n < b * k`.
+    #[inline]
+    fn is_typical(&self, mean: u64, squares: u64) -> bool {
+        let k = u64::from(self.k);
+        squares < 401 * k || (self.k >= 6 && squares < (mean * mean).div_ceil(36) * k)
+    }
+
+    /// Squared distances from the mean as it is cut to whole numbers: a sum that fits whatever wrapped on the way.
+    #[inline]
+    fn apart(&self, mean: u64) -> u64 {
+        let k = u64::from(self.k);
+        let twice = mean.wrapping_mul(self.sum).wrapping_mul(2);
+        self.squares.wrapping_sub(twice).wrapping_add(k.wrapping_mul(mean).wrapping_mul(mean))
+    }
+
+    /// Variance of the two-sided form, as the kernel computes it.
+    fn wide_variance(&self, mean: u64) -> u64 {
+        (self.squares / u64::from(self.k)).wrapping_sub(mean.wrapping_mul(mean))
+    }
 }
 
 impl Intervals {
@@ -65,13 +91,16 @@ impl Intervals {
         }
     }
 
+    /// All sleeps up to a length.
     #[inline]
-    fn look(&self, wanted: impl Fn(u32) -> bool) -> Looked {
-        let mut looked = Looked { k: 0, sum: 0, min: u32::MAX, max: 0 };
+    fn look(&self, most_us: u32) -> Looked {
+        let mut looked = Looked { k: 0, sum: 0, squares: 0, min: u32::MAX, max: 0 };
         for &us in &self.us {
-            if wanted(us) {
+            if us <= most_us {
+                let wide = u64::from(us);
                 looked.k += 1;
-                looked.sum += u64::from(us);
+                looked.sum += wide;
+                looked.squares = looked.squares.wrapping_add(wide * wide);
                 looked.min = looked.min.min(us);
                 looked.max = looked.max.max(us);
             }
@@ -79,55 +108,69 @@ impl Intervals {
         looked
     }
 
+    /// Every copy of one length is dropped, and the next towards the middle is the new end.
+    #[inline]
+    fn drop_copies(&self, s: &mut Looked, us: u32) {
+        let (mut n, mut min, mut max) = (0, u32::MAX, 0);
+        for &other in &self.us {
+            let is_within = other >= s.min && other <= s.max;
+            n += u32::from(other == us);
+            min = min.min(if is_within && other != us { other } else { u32::MAX });
+            max = max.max(if is_within && other != us { other } else { 0 });
+        }
+        let wide = u64::from(us);
+        s.k -= n;
+        s.sum -= u64::from(n) * wide;
+        s.squares = s.squares.wrapping_sub(u64::from(n).wrapping_mul(wide * wide));
+        (s.min, s.max) = (min, max);
+    }
+
     fn downward(&self, longest_of_four: bool, cap_us: Option<u32>) -> u32 {
-        let mut limit = i32::MAX.unsigned_abs();
+        let mut s = self.look(i32::MAX.unsigned_abs());
+        // The shortest stays until all are gone, so this need not be asked again.
+        if s.k == 0 || cap_us.is_some_and(|cap| s.min >= cap) {
+            return NONE_US;
+        }
         loop {
-            let s = self.look(|us| us <= limit);
-            let is_hopeless = match cap_us {
-                Some(cap) => s.min >= cap,
-                None => s.max == 0,
-            };
-            if s.k == 0 || is_hopeless {
+            if cap_us.is_none() && s.max == 0 {
                 return NONE_US;
             }
-            let mean = divided(s.sum, s.k);
-            let apart = |us: u32| u64::from(us).abs_diff(mean);
-            let squares = self.us.iter().filter(|us| **us <= limit).map(|us| apart(*us).wrapping_mul(apart(*us)));
-            let variance = divided(squares.fold(0u64, u64::wrapping_add), s.k);
-            if is_typical(mean, variance, s.k) {
+            let mean = s.mean();
+            if s.is_typical(mean, s.apart(mean)) {
                 return cut(mean);
             }
             if 4 * s.k <= 24 {
                 return if longest_of_four && s.k >= 4 { s.max } else { NONE_US };
             }
-            // Every copy of the maximum goes; a maximum of zero would have been typical.
-            limit = s.max.saturating_sub(1);
+            let longest = s.max;
+            self.drop_copies(&mut s, longest);
         }
     }
 
     fn two_sided(&self, longest_of_four: bool) -> u32 {
-        let (mut above, mut below) = (-1i64, i64::from(u32::MAX));
+        let mut s = self.look(u32::MAX - 1);
         loop {
-            let within = |us: u32| i64::from(us) > above && i64::from(us) < below;
-            let s = self.look(within);
             if s.k == 0 || s.max == 0 {
                 return NONE_US;
             }
-            let mean = divided(s.sum, s.k);
-            let squares =
-                self.us.iter().filter(|us| within(**us)).map(|us| u64::from(*us).wrapping_mul(u64::from(*us)));
-            let variance = divided(squares.fold(0u64, u64::wrapping_add), s.k).wrapping_sub(mean.wrapping_mul(mean));
-            if is_typical(mean, variance, s.k) {
+            let mean = s.mean();
+            let is_typical = if s.max < WIDE_US {
+                // The quotient is rounded before the mean's square is taken off.
+                let k = u64::from(s.k);
+                let bound = |variance: u64| s.squares < (mean * mean + variance) * k;
+                bound(401) || (s.k >= 6 && bound((mean * mean).div_ceil(36)))
+            } else {
+                let variance = s.wide_variance(mean);
+                variance <= 400 || (s.k >= 6 && mean.wrapping_mul(mean) > variance.saturating_mul(36))
+            };
+            if is_typical {
                 return cut(mean);
             }
             if 4 * s.k <= 24 {
                 return if longest_of_four && s.k >= 4 { s.max } else { NONE_US };
             }
-            if mean - u64::from(s.min) > u64::from(s.max) - mean {
-                above = i64::from(s.min);
-            } else {
-                below = i64::from(s.max);
-            }
+            let end = if mean - u64::from(s.min) > u64::from(s.max) - mean { s.min } else { s.max };
+            self.drop_copies(&mut s, end);
         }
     }
 }
@@ -178,5 +221,59 @@ mod tests {
             assert_eq!(refused.typical(form, false, 10_000), 500, "{form:?}");
         }
         assert_eq!(of([NONE_US; N]).typical(Typical::TwoSided, false, 0), NONE_US);
+    }
+
+    /// The rule as it is told, divisions and all: what the fast one must equal.
+    fn told(us: [u32; N], form: Typical, longest_of_four: bool, cap_us: u32) -> u32 {
+        let is_two_sided = form == Typical::TwoSided;
+        let (mut above, mut below) = (-1i64, if is_two_sided { i64::from(u32::MAX) } else { 1 << 31 });
+        loop {
+            let s: Vec<u64> =
+                us.iter().filter(|v| i64::from(**v) > above && i64::from(**v) < below).map(|v| u64::from(*v)).collect();
+            let (Some(&min), Some(&max)) = (s.iter().min(), s.iter().max()) else { return NONE_US };
+            if form == Typical::DownwardCapped && min >= u64::from(cap_us)
+                || form != Typical::DownwardCapped && max == 0
+            {
+                return NONE_US;
+            }
+            let k = s.len() as u64;
+            let mean = s.iter().sum::<u64>() / k;
+            let variance = if is_two_sided {
+                let squares = s.iter().fold(0u64, |sum, v| sum.wrapping_add(v.wrapping_mul(*v)));
+                (squares / k).wrapping_sub(mean.wrapping_mul(mean))
+            } else {
+                let squares = s.iter().fold(0u64, |sum, v| sum.wrapping_add(v.abs_diff(mean).pow(2)));
+                squares / k
+            };
+            if (mean.wrapping_mul(mean) > variance.saturating_mul(36) && 4 * k >= 24) || variance <= 400 {
+                return cut(mean);
+            }
+            if 4 * k <= 24 {
+                return if longest_of_four && k >= 4 { cut(max) } else { NONE_US };
+            }
+            if is_two_sided && mean - min > max - mean {
+                above = min as i64;
+            } else {
+                below = max as i64;
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn it_is_the_rule_as_told(
+            us in proptest::array::uniform8(proptest::prop_oneof![
+                4 => 0u32..200, 4 => 90u32..110, 6 => proptest::prelude::Just(0), 2 => 0u32..100_000, 2 => proptest::prelude::any::<u32>(),
+                1 => proptest::sample::select(&[0, u32::MAX, u32::MAX - 1, 1 << 31, (1 << 31) - 1, WIDE_US, WIDE_US - 1][..]),
+            ]),
+            cap in proptest::prop_oneof![0u32..200, proptest::prelude::any::<u32>()],
+            longest in proptest::prelude::any::<bool>(),
+        ) {
+            for form in [Typical::DownwardCapped, Typical::Downward, Typical::TwoSided] {
+                proptest::prop_assert_eq!(of(us).typical(form, longest, cap), told(us, form, longest, cap), "{:?}", form);
+            }
+        }
     }
 }
