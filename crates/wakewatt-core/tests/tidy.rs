@@ -22,7 +22,10 @@ const BORDERS: &[(&str, &[&str])] = &[
     ("wakewatt-tune", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-lab", &["wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"]),
     ("wakewatt-readers", &["wakewatt", "wakewatt-lab", "wakewatt-tune", "wakewatt-host", "wakewatt-core"]),
-    ("wakewatt", &["wakewatt-lab", "wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"]),
+    (
+        "wakewatt",
+        &["wakewatt-lab", "wakewatt-models", "wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"],
+    ),
 ];
 
 /// The only crates that may hold `unsafe`.

@@ -21,6 +21,8 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "per-node", schema: || schemars::schema_for!(wakewatt_lab::per_node::Ran) },
     Published { name: "trace", schema: || schemars::schema_for!(wakewatt_core::samples::traced::Traced) },
     Published { name: "trace-info", schema: || schemars::schema_for!(crate::cmd::trace::TraceInfo) },
+    Published { name: "replay", schema: || schemars::schema_for!(wakewatt_models::replay::Replayed) },
+    Published { name: "replay-sweep", schema: || schemars::schema_for!(wakewatt_models::replay::sweep::Sweep) },
     Published { name: "load", schema: || schemars::schema_for!(crate::cmd::load::Loaded) },
     Published { name: "respond", schema: || schemars::schema_for!(wakewatt_core::samples::icmp::IcmpAnswers) },
     Published { name: "watch", schema: || schemars::schema_for!(wakewatt_core::watch::Rates) },

@@ -5,7 +5,6 @@
 //! the series is assumed, because that is what a maintained machine runs. Names of vectors say the first release of a range
 //! (`6.1.141_to_6.1.156`) or the first of an open one (`6.1.158plus`).
 
-use super::Basis;
 use super::vendors::{Numbers, vendor_of};
 
 /// Stands for the last release of a series.
@@ -107,22 +106,17 @@ impl Kernel {
             }),
         }
     }
-
-    /// Does the text say the release, and has a governor's row for it been looked at?
-    pub fn basis(&self, row: Basis) -> Basis {
-        if self.assumed.is_some() { Basis::Assumed } else { row }
-    }
 }
 
 /// The release that Debian writes into `/proc/version`: `Debian 6.1.192-2`. Of the same series only.
 fn in_banner(banner: &str, named: Release) -> Option<Release> {
     let words: Vec<&str> = banner.split([' ', '(', ')']).collect();
     // The compiler's own version stands there in the same way.
-    let after = words.windows(2).filter(|pair| pair[0] == "Debian").filter_map(|pair| release(pair[1]));
+    let mut after = words.windows(2).filter(|pair| pair[0] == "Debian").filter_map(|pair| release(pair[1]));
     let same = |(found, has_patch, _): &(Release, bool, &str)| {
         *has_patch && (found.major, found.minor) == (named.major, named.minor)
     };
-    after.filter(same).next_back().map(|(found, ..)| found)
+    after.rfind(same).map(|(found, ..)| found)
 }
 
 #[cfg(test)]

@@ -47,6 +47,8 @@ pub struct Policy {
     pub kind: Kind,
     /// Whose rules.
     pub release: Release,
+    /// Why that is not certain; none where the kernel's name says it.
+    pub assumed: Option<String>,
     /// Length of its tick.
     pub tick: Tick,
     /// Idle states.
@@ -81,14 +83,11 @@ impl Policy {
             value: header.governor.clone().unwrap_or_else(|| "none".into()),
         })?;
         let asked_kernel =
-            changes.iter().rev().find_map(|c| if let Change::Kernel(k) = c { Some(k.release) } else { None });
-        let release = match asked_kernel {
-            Some(release) => release,
-            None => {
-                Kernel::parse(&header.kernel)
-                    .map_err(|_| ReplayError::NoModel { what: "kernel", value: header.kernel.clone() })?
-                    .release
-            }
+            changes.iter().rev().find_map(|c| if let Change::Kernel(k) = c { Some(k.clone()) } else { None });
+        let kernel = match asked_kernel {
+            Some(kernel) => kernel,
+            None => Kernel::parse(&header.kernel)
+                .map_err(|_| ReplayError::NoModel { what: "kernel", value: header.kernel.clone() })?,
         };
         let asked_hz = changes.iter().rev().find_map(|c| if let Change::Hz(hz) = c { Tick::of_hz(*hz) } else { None });
         let tick = asked_hz.or_else(|| Tick::of_ns(header.tick_ns?)).ok_or(ReplayError::NoTick)?;
@@ -99,7 +98,8 @@ impl Policy {
         let limit_ns = limit_ns(header, &cpus.cpus);
         let mut policy = Policy {
             kind,
-            release,
+            release: kernel.release,
+            assumed: kernel.assumed,
             tick,
             table,
             names,

@@ -1,7 +1,7 @@
 //! Every latency limit that means something on a machine, one after the other: what each wake-up then costs, and what energy.
 //!
 //! Limits between two exit latencies allow the same states, so the latencies of the table are all there is to try. The knee is the point
-//! furthest from the straight line between the ends, both axes taken from 0 to 1: beyond it, little is gained for much.
+//! furthest below the straight line between the ends, both axes taken from 0 to 1. It is a property of the curve, not advice.
 
 use super::{Change, Replayed};
 use wakewatt_core::record::wtrace::Header;
@@ -73,7 +73,7 @@ pub fn sweep(replays: Vec<(u64, Replayed)>) -> Sweep {
     let knee_ns = knee(&points).map(|at| points[at].limit_ns);
     if let Some(ns) = knee_ns {
         remarks.push(format!(
-            "The knee is a limit of {}: beyond it, little energy is gained for much latency.",
+            "The knee, furthest below a straight line from the strictest limit to the loosest, is {}.",
             exact_ns(ns)
         ));
     }

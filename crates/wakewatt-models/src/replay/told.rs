@@ -6,7 +6,7 @@ use super::same::Agreement;
 use super::tally::Tally;
 use crate::idle::Kind;
 use crate::kernel::Basis;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wakewatt_core::distribution::Distribution;
 
 /// Below this share of identical decisions a result is not to be trusted.
@@ -52,7 +52,7 @@ pub struct Replayed {
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyTold {
-    /// Idle governor.
+    /// Name of the idle governor, as the kernel calls it.
     pub governor: String,
     /// Release whose rules apply; `6.1.y` for the last of a series.
     pub kernel: String,
@@ -74,9 +74,9 @@ pub struct CpuReplay {
     pub cpu: u32,
     /// Share of its decisions that were identical, 0 to 1; none where none could be compared.
     pub identical_ratio: Option<f64>,
-    /// As recorded.
+    /// Idle time of this CPU as it was recorded.
     pub recorded: Side,
-    /// As predicted under what is asked.
+    /// Idle time of this CPU as predicted under what is asked.
     pub predicted: Side,
 }
 
@@ -144,7 +144,7 @@ fn policy(p: &Policy) -> PolicyTold {
         governor: p.kind.name().into(),
         kernel: p.release.to_string(),
         model: model.into(),
-        basis: match basis {
+        basis: match if p.assumed.is_some() { Basis::Assumed } else { basis } {
             Basis::Checked => "checked",
             Basis::Inferred => "inferred",
             Basis::Assumed => "assumed",
@@ -217,6 +217,9 @@ pub(super) fn told(policies: &[(Policy, Policy)], lanes: &BTreeMap<u32, Lane>) -
     for [_, asked] in told_policies.iter().filter(|p| p[1].basis == "assumed").take(1) {
         remarks.push(format!("That kernel {} has the {} is assumed.", asked.kernel, asked.model));
     }
+    let uncertain: BTreeSet<&String> =
+        policies.iter().flat_map(|(a, b)| [a, b]).filter_map(|p| p.assumed.as_ref()).collect();
+    remarks.extend(uncertain.into_iter().map(|why| format!("{why}.")));
     if policies.len() > 1 {
         remarks.push("CPUs have different idle tables; states are summed by their index.".into());
     }

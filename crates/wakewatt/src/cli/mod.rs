@@ -6,6 +6,7 @@ pub mod experiment;
 pub mod explain;
 pub mod measure;
 pub mod meter;
+pub mod replay;
 pub mod run;
 pub mod shop;
 pub mod trace;
@@ -79,6 +80,11 @@ pub enum Command {
         before_help = "Example:\n  sudo wakewatt trace                        the whole machine for 10 s\n  sudo wakewatt trace --cgroup system.slice/db.service\n  sudo wakewatt trace -- make -j8            a command, until it ends; its exit code is returned\n  sudo wakewatt trace --record idle.wtrace   also every idle interval, for replay"
     )]
     Trace(trace::TraceArgs),
+    /// Show recorded idle time under another governor, kernel, idle table or latency limit: what would have been
+    #[command(
+        before_help = "Example:\n  wakewatt replay idle.wtrace                          does the model decide as this kernel did?\n  wakewatt replay idle.wtrace --set max-latency=50us   what a limit would have cost and saved\n  wakewatt replay idle.wtrace --set max-state=1        the same for max_cstate=1\n  wakewatt replay idle.wtrace --set kernel=6.18.2      what an upgrade would change\n  wakewatt replay idle.wtrace --table db7.host         with another server's idle states\n  wakewatt replay idle.wtrace --sweep                  every limit: latency against energy, and the knee"
+    )]
+    Replay(replay::ReplayArgs),
     /// Run one copy of a command per memory node, CPUs and memory bound, and prove where it lay
     #[command(
         before_help = "Example:\n  wakewatt run --per-node -- ./load --port 80{node}\n  wakewatt run --per-node --compare --metric 'score: ([0-9.]+)' -- ./load"

@@ -10,6 +10,7 @@ pub mod inspect;
 pub mod load;
 pub mod measure;
 pub mod recover;
+pub mod replay;
 pub mod report;
 pub mod respond;
 pub mod run;
@@ -32,6 +33,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Inspect(args) => inspect::run(args, cli.color),
         Command::Capture(args) => capture::run(args),
         Command::Compare(args) => compare::run(args, cli.color),
+        Command::Replay(args) => replay::run(args),
         Command::Report(args) => report::run(args, cli.color),
         Command::Respond(args) => respond::run(args),
         Command::Watch(args) => watch::run(args, cli.color),

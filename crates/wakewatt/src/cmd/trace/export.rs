@@ -1,10 +1,10 @@
 //! `trace export`: a recording as a Parquet table.
 
-use super::file::{ending, load, open};
 use super::parquet;
 use crate::cli::trace::ExportArgs;
 use crate::exit::{Code, Failure};
 use crate::output;
+use crate::recording::{ending, load, open};
 use anyhow::Result;
 use std::fs::File;
 use wakewatt_core::record::wtrace::Reader;

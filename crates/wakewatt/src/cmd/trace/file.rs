@@ -1,17 +1,15 @@
-//! `trace info`: what a recording holds. And how recordings are opened.
+//! `trace info`: what a recording holds.
 
 use crate::cli::trace::InfoArgs;
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::output;
+use crate::recording::{ending, load, open};
 use crate::report::trace::clean;
 use crate::view::table::Table;
 use anyhow::Result;
 use std::fmt::Write as _;
-use std::path::Path;
-use wakewatt_core::record::wtrace::{Ending, Header, Item, Mark, PairSummary, Reader, RecordedState, Summing};
+use wakewatt_core::record::wtrace::{Header, Item, Mark, PairSummary, RecordedState, Summing};
 use wakewatt_core::units::{show_bytes, show_ns};
-use wakewatt_host::wtrace_file;
-use wakewatt_lab::trace::MAX_READ;
 
 /// The document of `trace info`.
 #[derive(Debug, serde::Serialize)]
@@ -31,30 +29,6 @@ pub struct TraceInfo {
     pub n_good_bytes: u64,
     /// Bytes for each event; a stay is two events, its entry and its exit.
     pub bytes_per_event: Option<f64>,
-}
-
-pub(super) fn load(path: &Path) -> Result<Vec<u8>> {
-    wtrace_file::read(path, MAX_READ).map_err(|e| Failure::error(Code::BadFile, format!("{}: {e}", path.display())))
-}
-
-pub(super) fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<Reader<'a>> {
-    Reader::new(bytes).map_err(|e| {
-        let why = clean(&e.to_string());
-        Failure::error(Code::BadFile, format!("{}: {why}; make one with: wakewatt trace --record FILE", path.display()))
-    })
-}
-
-pub(super) fn ending(reader: &Reader<'_>) -> String {
-    match reader.ending() {
-        Some(Ending::Complete) => "complete".into(),
-        Some(Ending::Damaged { at_byte, why }) => {
-            format!("damaged at byte {at_byte}: {}; everything before it is good", clean(why))
-        }
-        Some(Ending::Torn { at_byte }) => {
-            format!("cut off after byte {at_byte}, inside a block; everything before it is good")
-        }
-        _ => "unfinished: the recorder was killed or still runs; everything in the file is good".into(),
-    }
 }
 
 /// Runs `trace info`.
