@@ -52,13 +52,16 @@ pub struct Counts {
 #[derive(Clone, Debug)]
 pub struct Account {
     in_us: bool,
+    counts_rejected: bool,
     states: [Counts; MOST_STATES],
 }
 
 impl Account {
     /// As a release's kernel counts.
     pub fn new(release: Release) -> Account {
-        Account { in_us: (release.major, release.minor) < (5, 5), states: [Counts::default(); MOST_STATES] }
+        let series = (release.major, release.minor);
+        let states = [Counts::default(); MOST_STATES];
+        Account { in_us: series < (5, 5), counts_rejected: series >= (5, 10), states }
     }
 
     /// A state was left.
@@ -76,7 +79,7 @@ impl Account {
 
     /// An entry was refused.
     pub fn rejected(&mut self, requested: usize) {
-        if let Some(counts) = self.states.get_mut(requested) {
+        if let Some(counts) = self.states.get_mut(requested).filter(|_| self.counts_rejected) {
             counts.rejected += 1;
         }
     }

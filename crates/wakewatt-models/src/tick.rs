@@ -103,8 +103,8 @@ pub fn sleep_length(t: &Timers, tick: Tick) -> Sleep {
         next = next.min(base.saturating_add(deferment));
     }
     let first = t.first_hrtimer_ns.map_or(next, |hrtimer| next.min(hrtimer));
-    let sleep_ns = if first == FOREVER_NS { FOREVER_NS } else { first.saturating_sub(t.now_ns) };
-    Sleep { sleep_ns, next_event_ns: kept_ns, tick_at_ns: Some(next) }
+    // Without any timer it is forever less the uptime: menu's product wraps there, and the rest decides.
+    Sleep { sleep_ns: first.saturating_sub(t.now_ns), next_event_ns: kept_ns, tick_at_ns: Some(next) }
 }
 
 #[cfg(test)]
@@ -147,7 +147,7 @@ mod tests {
         let wheel = said(Timers { first_hrtimer_ns: None, ..timers() });
         assert_eq!(wheel.sleep_ns, 39_000_000);
         let none = said(Timers { first_hrtimer_ns: None, wheel_ticks: None, ..timers() });
-        assert_eq!((none.sleep_ns, none.tick_at_ns), (FOREVER_NS, Some(FOREVER_NS)));
+        assert_eq!((none.sleep_ns, none.tick_at_ns), (FOREVER_NS - 101_000_000, Some(FOREVER_NS)));
         let capped = Timers { first_hrtimer_ns: None, wheel_ticks: None, deferment_ns: Some(9_000_000), ..timers() };
         assert_eq!(said(capped).sleep_ns, 8_000_000);
     }

@@ -36,7 +36,7 @@ const ROWS: &[Row<Form>] = &[
     Row::new((6, 12, 117), "conservative of 6.12.117", Checked, LATEST),
     Row::new((6, 13, 0), "conservative of 6.1", Inferred, EARLY),
     Row::new((6, 18, 0), "conservative of 6.1", Checked, EARLY),
-    Row::new((6, 18, 3), "conservative of 6.1", Assumed, EARLY),
+    Row::new((6, 18, 3), "conservative of 6.12.117", Assumed, LATEST),
     Row::new((7, 0, 0), "conservative of 6.12.117", Assumed, LATEST),
 ];
 

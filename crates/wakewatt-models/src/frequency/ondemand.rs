@@ -120,11 +120,11 @@ impl Ondemand {
         if low == high {
             return Biased { khz: low, split: None };
         }
-        let (rate, apart) = (u64::from(self.tunables.sampling_rate_us), u64::from(high.abs_diff(low)));
-        // In 32 bits: more than 4.29 GHz times microseconds wraps in the kernel as well.
-        let product = u64::from(average.wrapping_sub(low)) * rate;
-        let first_us = u32::try_from((product + apart / 2) / apart).unwrap_or(u32::MAX);
-        let second_us = self.tunables.sampling_rate_us.saturating_sub(first_us);
+        // In 32 bits, as the kernel has it: kHz times microseconds wrap from 430 MHz at a rate of 10 ms on.
+        let (rate_us, apart) = (self.tunables.sampling_rate_us, high.wrapping_sub(low));
+        let product = average.wrapping_sub(low).wrapping_mul(rate_us);
+        let first_us = product.wrapping_add(apart / 2) / apart;
+        let second_us = rate_us.wrapping_sub(first_us);
         Biased { khz: high, split: Some((first_us, low, second_us)) }
     }
 }
@@ -163,6 +163,13 @@ mod tests {
     fn the_top_is_kept_longer_with_a_factor() {
         let mut g = governor(Tunables { sampling_down_factor: 10, ..SHIPPED }, 1_200_000);
         assert_eq!(g.sample(&at(10_000, 0)), Step { khz: 3_000_000, next_delay_us: 100_000 });
+    }
+
+    #[test]
+    fn a_wide_bias_wraps_as_in_the_kernel() {
+        let mut g = governor(Tunables { powersave_bias: 50, ..SHIPPED }, 1_200_000);
+        // 2.85 GHz of 2.4 and 3.0: (450,000 * 10,000 mod 2^32 + 300,000) / 600,000.
+        assert_eq!(g.sample(&at(10_000, 0)), Step { khz: 3_000_000, next_delay_us: 342 });
     }
 
     #[test]

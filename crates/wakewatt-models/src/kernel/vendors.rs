@@ -25,6 +25,7 @@ const VENDORS: &[(&str, &str, Numbers)] = &[
     ("-arch", "Arch", Numbers::Release),
     ("-microsoft", "Microsoft", Numbers::Release),
     ("+rpt", "Raspberry Pi", Numbers::Release),
+    ("-rpi-v", "Raspberry Pi", Numbers::Series),
     ("-pve", "Proxmox", Numbers::Base),
     ("-android", "Android", Numbers::Base),
     ("-flatcar", "Flatcar", Numbers::Release),
@@ -44,8 +45,21 @@ const VENDORS: &[(&str, &str, Numbers)] = &[
     ("-686", "Debian", Numbers::Series),
 ];
 
-/// The vendor of what follows the three numbers; none for a kernel as released.
-pub(super) fn vendor_of(rest: &str) -> Option<(&'static str, Numbers)> {
+/// The vendor of what follows the three numbers; none for a kernel as released. `is_zero`: the third number is there and zero.
+pub(super) fn vendor_of(rest: &str, is_zero: bool) -> Option<(&'static str, Numbers)> {
     let rest = rest.to_ascii_lowercase();
+    let build = rest.strip_prefix('-').unwrap_or_default();
+    let n_digits = build.bytes().take_while(u8::is_ascii_digit).count();
+    // SLE's builds are numbered by product: 150500.33.54. Flavours are shared with others.
+    if n_digits == 6 && build.as_bytes().get(6) == Some(&b'.') {
+        return Some(("SUSE", Numbers::Base));
+    }
+    let known = by_mark(&rest);
+    // Whoever numbers builds of a release that ends in zero numbers an interface: 6.1.0-49-s390x, 6.1.0-1036-oem.
+    let is_interface = is_zero && n_digits > 0 && build.as_bytes().get(n_digits) == Some(&b'-');
+    known.or_else(|| is_interface.then_some(("a distribution", Numbers::Series)))
+}
+
+fn by_mark(rest: &str) -> Option<(&'static str, Numbers)> {
     VENDORS.iter().find(|(mark, ..)| rest.contains(mark)).map(|(_, name, numbers)| (*name, *numbers))
 }

@@ -55,6 +55,9 @@ fn number(text: &str) -> Option<(u16, &str)> {
 fn release(text: &str) -> Option<(Release, bool, &str)> {
     let (major, rest) = number(text)?;
     let (minor, rest) = number(rest.strip_prefix('.')?)?;
+    if let Some(rest) = rest.strip_prefix(".y").or_else(|| rest.strip_prefix(".x")) {
+        return Some((Release { major, minor, patch: LATEST }, true, rest));
+    }
     match rest.strip_prefix('.').and_then(number) {
         Some((patch, rest)) => Some((Release { major, minor, patch }, true, rest)),
         None => Some((Release { major, minor, patch: 0 }, false, rest)),
@@ -83,10 +86,16 @@ impl Kernel {
         let first = name.split("_to_").next().unwrap_or(name);
         let (found, has_patch, rest) = release(first)?;
         let certain = |release| Some(Kernel { release, assumed: None });
-        let Some((vendor, numbers)) = vendor_of(rest) else { return certain(found) };
         if let Some(published) = banner.and_then(|b| in_banner(b, found)) {
             return certain(published);
         }
+        if found.patch == LATEST {
+            return Some(Kernel {
+                release: found,
+                assumed: Some(format!("{name} is a series: the last of {}.{} is assumed", found.major, found.minor)),
+            });
+        }
+        let Some((vendor, numbers)) = vendor_of(rest, has_patch && found.patch == 0) else { return certain(found) };
         match numbers {
             Numbers::Release => certain(found),
             // Backports carry the release: 6.12.38-1~bpo12-amd64.
@@ -112,7 +121,10 @@ impl Kernel {
 fn in_banner(banner: &str, named: Release) -> Option<Release> {
     let words: Vec<&str> = banner.split([' ', '(', ')']).collect();
     // The compiler's own version stands there in the same way.
-    let mut after = words.windows(2).filter(|pair| pair[0] == "Debian").filter_map(|pair| release(pair[1]));
+    let mut after = words
+        .windows(2)
+        .filter(|pair| pair[0] == "Debian")
+        .filter_map(|pair| release(pair[1].strip_prefix("1:").unwrap_or(pair[1])));
     let same = |(found, has_patch, _): &(Release, bool, &str)| {
         *has_patch && (found.major, found.minor) == (named.major, named.minor)
     };
@@ -142,6 +154,8 @@ mod tests {
             ("5.14_to_6.1.140", "5.14.0"),
             ("6.1.0_to_6.1.133", "6.1.0"),
             ("5.14_to_6.1.y", "5.14.0"),
+            ("6.1.0-rc7", "6.1.0"),
+            ("6.6.9-custom", "6.6.9"),
             ("6.12.10-arch1-1", "6.12.10"),
             ("6.11.4-301.fc41.x86_64", "6.11.4"),
             ("6.1.109-118.189.amzn2023.x86_64", "6.1.109"),
@@ -164,6 +178,12 @@ mod tests {
             ("6.1.0-49-amd64", "6.1.y"),
             ("5.15.0-91-generic", "5.15.y"),
             ("6.8.0-1021-aws", "6.8.y"),
+            ("6.1.0-49-s390x", "6.1.y"),
+            ("6.1.0-1036-oem", "6.1.y"),
+            ("6.1.0-rpi7-rpi-v8", "6.1.y"),
+            ("6.12.y", "6.12.y"),
+            ("6.1.x", "6.1.y"),
+            ("5.14.21-150500.33.54-azure", "5.14.21"),
         ] {
             assert_eq!(of(text), (release.into(), true), "{text}");
         }
@@ -175,6 +195,10 @@ mod tests {
                       #1 SMP PREEMPT_DYNAMIC Debian 6.1.192-2 (2026-10-02)";
         assert_eq!(of(banner), ("6.1.192".into(), false));
         assert_eq!(Kernel::of("6.1.0-49-amd64", Some(banner)).map(|k| k.release.patch), Ok(192));
+        let other = banner.replace("-amd64", "-s390x");
+        assert_eq!(of(&other), ("6.1.192".into(), false));
+        let raspberry = Kernel::of("6.1.0-rpi6-rpi-v8", Some("#1 SMP PREEMPT Debian 1:6.1.58-1+rpt2 (2023-11-13)"));
+        assert_eq!(raspberry.map(|k| k.release.patch), Ok(58));
         assert_eq!(Kernel::of("6.1.0-49-amd64", None).map(|k| k.assumed.is_some()), Ok(true));
     }
 

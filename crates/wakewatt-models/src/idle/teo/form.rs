@@ -60,6 +60,7 @@ const ROWS: &[Row<Form>] = &[
     Row::new((6, 18, 0), "teo of 6.18.2", Checked, E),
     // That this came is known, not with which release.
     Row::new((6, 18, 3), "teo of 6.18.2 with a later change", Assumed, E_YIELDS),
+    Row::new((7, 0, 0), "teo of 6.18.2 with a later change; later rules are not mirrored", Assumed, E_YIELDS),
 ];
 
 /// The form a release has.
