@@ -129,6 +129,8 @@ mod tests {
         let coded = site(Valid::Coded { names, max: 7 });
         assert_eq!(["pc6", "PC6 (2)", "2", "5"].map(|word| encode(&coded, word).unwrap()), ["2", "2", "2", "5"]);
         assert_eq!(["2", "5"].map(|text| decode(&coded, text)), ["PC6 (2)", "5"], "a number without a name stays one");
-        assert!(encode(&coded, "PC2 (2)").unwrap_err().contains("none of PC6, or 0 to 7") && encode(&coded, "8").is_err());
+        assert!(
+            encode(&coded, "PC2 (2)").unwrap_err().contains("none of PC6, or 0 to 7") && encode(&coded, "8").is_err()
+        );
     }
 }

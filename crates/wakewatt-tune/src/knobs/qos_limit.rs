@@ -255,7 +255,9 @@ mod tests {
             let host = Host::read(&tree);
             [&GlobalLatency as &dyn Knob, &CpuLatency].map(|knob| {
                 let site = knob.sites(&host).unwrap().remove(0);
-                knob.effective(&host, &site).unwrap().ends_with("but C1 is entered as C1E here, which takes longer than C1 claims")
+                knob.effective(&host, &site)
+                    .unwrap()
+                    .ends_with("but C1 is entered as C1E here, which takes longer than C1 claims")
             })
         };
         assert_eq!((says(2), says(0)), ([true; 2], [false; 2]));
