@@ -104,7 +104,7 @@ fn deepest_idle(hosts: &[Snapshot]) -> Option<Answer> {
         tables.iter().flat_map(|(_, rows)| rows).map(|row| (row.name.clone(), row.exit_latency_ns)).collect()
     };
     let is_one_table = hosts.windows(2).all(|pair| claims(&pair[0]) == claims(&pair[1]));
-    let sources: Vec<_> = hosts.iter().map(|h| h.idle.source()).collect();
+    let sources: Vec<_> = hosts.iter().map(|h| h.idle.source.clone()).collect();
     let is_placeholder = |s: &Option<TableSource>| s.as_ref().is_some_and(|s| !s.is_believable());
     if !is_one_table && sources.iter().any(is_placeholder) {
         let words = |s: &Option<TableSource>| s.as_ref().map_or("not known where from".into(), TableSource::words);

@@ -91,7 +91,7 @@ impl Rule for GovernorMisses {
                 "wakewatt inspect idle after the machine has worked for a while",
             );
         }
-        if let Some(source) = idle.source().filter(|source| source.residency_factor.is_some()) {
+        if let Some(source) = idle.source.as_ref().filter(|source| source.residency_factor.is_some()) {
             return Answer::cannot_tell(
                 format!("misses are judged by target residencies that nobody measured ({})", source.words()),
                 "wakewatt measure idle, which measures what each state costs",
