@@ -42,7 +42,7 @@ pub enum Trust {
     High,
     /// Written for this board by who made it; often copied.
     Medium,
-    /// A placeholder.
+    /// Made up by firmware or driver, for want of a measurement.
     Low,
 }
 
@@ -106,7 +106,11 @@ impl TableSource {
 /// Did the command line give latencies of its own? The kernel keeps what it was given; where only root may read that, the
 /// command line tells.
 pub(super) fn is_given_at_boot(src: &dyn Source) -> bool {
-    match src.read("/sys/module/intel_idle/parameters/table") {
+    const PARAMETERS: &str = "/sys/module/intel_idle/parameters";
+    if !src.list(PARAMETERS).is_ok_and(|names| names.iter().any(|name| name == "table")) {
+        return false;
+    }
+    match src.read(&format!("{PARAMETERS}/table")) {
         Ok(text) => !text.trim_ascii().is_empty(),
         Err(e) if e.kind == ErrorKind::Denied => src.read("/proc/cmdline").is_ok_and(|line| {
             String::from_utf8_lossy(&line).split_ascii_whitespace().any(|word| word.starts_with("intel_idle.table="))
