@@ -123,7 +123,7 @@ fn add_cpus(src: &dyn Source, layout: &mut Layout) {
                 target_residency_ns: fact(src, &file("residency"), parse::us_to_ns).get().copied(),
                 lets_package: generation.and_then(|generation| {
                     let description = fact(src, &file("desc"), parse::word);
-                    Some(generation.pairing(description.get()?)?.package.to_string())
+                    package_residency::lets(generation, &name, description.get()?)
                 }),
             });
             if !state.name.split('/').any(|n| n == name) {

@@ -55,6 +55,13 @@ pub(super) fn generation(src: &dyn Source) -> Option<&'static Generation> {
     generations::of(&processor)
 }
 
+/// The deepest package state while every core is at least in a state of this name and description. A core that polls works,
+/// and its package with it.
+pub(super) fn lets(generation: &Generation, name: &str, description: &str) -> Option<String> {
+    let pairing = generation.pairing(description).map(|allows| allows.package);
+    pairing.or((name == "POLL" && !generation.allows.is_empty()).then_some("PC0")).map(str::to_string)
+}
+
 /// The package states of a generation that are counted, shallowest first.
 pub(super) fn counted(generation: &Generation) -> Vec<PackageStateInfo> {
     let codes = generation.models.first().filter(|_| generation.maker == generations::Maker::Intel);
@@ -101,7 +108,7 @@ mod tests {
         );
         for cpu in 0..2 {
             text += &format!("//- {ROOT}/cpu{cpu}/topology/physical_package_id\n0\n");
-            for (at, (name, hint)) in [("C1", "0x00"), ("C6", "0x20")].iter().enumerate() {
+            for (at, (name, hint)) in [("POLL", "none"), ("C1", "0x00"), ("C6", "0x20")].iter().enumerate() {
                 let state = format!("//- {ROOT}/cpu{cpu}/cpuidle/state{at}");
                 text += &format!("{state}/name\n{name}\n{state}/desc\nMWAIT {hint}\n");
             }
@@ -129,7 +136,7 @@ mod tests {
         let shares: Vec<_> = rates.packages[0].states.iter().map(|s| (s.name.as_str(), s.share_ratio.get())).collect();
         assert_eq!(shares, [("PC2", Some(0.05)), ("PC6", Some(0.4))]);
         let lets: Vec<_> = rates.states.iter().map(|s| (s.name.as_str(), s.lets_package.as_deref())).collect();
-        assert_eq!(lets, [("C1", Some("PC0")), ("C6", Some("PC6"))]);
+        assert_eq!(lets, [("POLL", Some("PC0")), ("C1", Some("PC0")), ("C6", Some("PC6"))]);
     }
 
     #[test]
@@ -138,9 +145,9 @@ mod tests {
         assert_eq!(n_interrupts, 0);
         let whys: Vec<_> = rates.packages[0].states.iter().map(|s| s.share_ratio.why()).collect();
         assert_eq!(whys, [Some(Why::NotAsked); 2]);
-        assert_eq!(rates.states[1].lets_package.as_deref(), Some("PC6"), "what the settings allow wakes nobody");
+        assert_eq!(rates.states[2].lets_package.as_deref(), Some("PC6"), "what the settings allow wakes nobody");
         let (guest, _) = watched(Sources::All, "0000,009F");
-        assert!(guest.packages[0].states.is_empty() && guest.states[1].lets_package.is_none(), "a guest");
+        assert!(guest.packages[0].states.is_empty() && guest.states[2].lets_package.is_none(), "a guest");
     }
 
     #[test]
