@@ -208,7 +208,10 @@ fn package(told: &mut Told, facts: &Snapshot) {
     told.rows(facts, &["msr.package_limit"]);
     told.rows(facts, &["msr.pkg_cst_config"]);
     told.cannot_tell.extend(all.cannot_tell);
-    told.cannot_tell.push("how long the package was really there: its residency counters are not read".into());
+    told.cannot_tell.push(
+        "how long the package was really there: sudo wakewatt watch --sources package shows what the hardware counted"
+            .into(),
+    );
 }
 
 fn system(told: &mut Told, facts: &Snapshot) {
