@@ -99,11 +99,20 @@ pub fn is_plain_c1(name: &str) -> bool {
 /// rule.c1e-promotion), a budget that ends in C1 buys C1E, at an exit latency that the table does not tell.
 pub fn sentence_here(limit: LatencyLimit, idle: &Idle, is_c1_promoted: bool) -> String {
     let said = sentence(limit, idle);
-    let ends_in_c1 = |r: &Resolution| r.deepest.as_ref().is_some_and(|deepest| is_plain_c1(&deepest.name));
-    if is_c1_promoted && resolve(limit, idle).iter().any(ends_in_c1) {
-        return said + "; but C1 is entered as C1E here, which takes longer than C1 claims";
+    match is_c1_promoted && resolve(limit, idle).iter().any(Resolution::ends_in_c1) {
+        true => said + PROMOTED,
+        false => said,
     }
-    said
+}
+
+/// What is said of a budget that ends in C1 where C1 is entered as C1E.
+pub const PROMOTED: &str = "; but C1 is entered as C1E here, which takes longer than C1 claims";
+
+impl Resolution {
+    /// Is plain C1 the deepest state left?
+    pub fn ends_in_c1(&self) -> bool {
+        self.deepest.as_ref().is_some_and(|deepest| is_plain_c1(&deepest.name))
+    }
 }
 
 /// The limit that user space put on a CPU, as far as known: the smallest of the global ones and its own.

@@ -5,6 +5,7 @@ use crate::samples::Samples;
 use crate::samples::busy::QuietWait;
 use crate::samples::experiment::ExperimentRun;
 use crate::samples::not_done::NotDone;
+use crate::samples::state_cost::MeasuredExit;
 use serde::Serialize;
 
 /// All that is known when the rules are asked.
@@ -29,6 +30,11 @@ impl Evidence {
     /// Of these samples, without a single fact.
     pub fn of(samples: Samples) -> Evidence {
         Evidence { samples, ..Evidence::default() }
+    }
+
+    /// What leaving an idle state was measured to cost on this machine, on the first CPU where it was.
+    pub fn measured_exit(&self, state: &str) -> Option<MeasuredExit> {
+        self.samples.idle_states.iter().find_map(|costs| costs.measured_exit(state))
     }
 
     /// The experiment on idle states. One that the user planned compares something else, and says itself what it shows.

@@ -1,10 +1,11 @@
 //! What words are explained as on recorded machines; every word of the list is explained everywhere.
-#![allow(clippy::unwrap_used)] // A test may.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // The bans are for core itself; a test may read files.
 
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::explain::{Kind, explain, names};
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::record::host_file;
+use wakewatt_core::rules::{Answer, RULES};
 use wakewatt_core::source::Tree;
 
 fn recorded(text: &str) -> Evidence {
@@ -43,6 +44,34 @@ fn the_driver_may_call_it_otherwise() {
 }
 
 #[test]
+fn a_makers_word_on_another_makers_machine() {
+    for host in [
+        include_str!("../../../fixtures/hosts/rome0.host"),
+        include_str!("../../../fixtures/hosts/genoa0.host"),
+        include_str!("../../../fixtures/hosts/turin0.host"),
+    ] {
+        let epyc = recorded(host);
+        for word in ["C6", "CC6"] {
+            let rows = rows(word, &epyc);
+            assert_eq!(rows[0], "here: no state of that name; this machine has POLL, C1, C2");
+            assert_eq!(rows[1], "AMD calls it CC6; it is usually reached through: C2", "{word}");
+            assert!(rows[2].starts_with("C2 exit latency (claimed): "), "{rows:#?}");
+        }
+        let rows = rows("C6P", &epyc);
+        assert!(rows[0].starts_with("not here: a word of Intel; this machine's processor is"), "{rows:#?}");
+    }
+    assert!(rows("WFI", &emr())[0].starts_with("not here: a word of Arm"));
+    assert!(!rows("C6P", &emr())[0].starts_with("not here"), "another generation of the same maker");
+}
+
+#[test]
+fn efficiency_latency_control_has_the_numbers_of_its_domains() {
+    let xeon6 = recorded(include_str!("../../../fixtures/hosts/gnr3.host"));
+    let rows = rows("elc", &xeon6);
+    assert!(rows.iter().any(|row| row.contains("efficiency floor: ")), "{rows:#?}");
+}
+
+#[test]
 fn machine_states_name_the_cpus_states() {
     let rows = rows("g0/s0/CX", &emr());
     assert_eq!(rows[0], "this machine runs, in: G0/S0; its Cx are POLL, C1, C1E, C6");
@@ -77,4 +106,41 @@ fn every_name_is_explained_even_where_nothing_is_known() {
             assert!(explanation.here.len() + explanation.cannot_tell.len() > 0, "{name} says nothing of this machine");
         }
     }
+}
+
+/// Words in capitals that everybody knows who reads a finding, that name a file, or a case of the GUIDE.
+const KNOWN: &[&str] =
+    &["BIOS", "CPU", "CPUs", "DMA", "DMI", "EPYC", "K4", "KVM", "L3", "NVMe", "PID", "QEMU", "CONFIG_NO_HZ_IDLE"];
+
+/// The words in capitals of a text: EPP, PC6, C1E.
+fn capitals(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
+    let is_jargon = |word: &&str| {
+        let n_upper = word.chars().filter(char::is_ascii_uppercase).count();
+        let n_lower = word.chars().filter(char::is_ascii_lowercase).count();
+        (n_upper >= 2 && n_lower <= 1) || (n_upper == 1 && n_lower == 0 && word.len() > 1)
+    };
+    words.filter(|word| !word.starts_with(|c: char| c.is_ascii_digit())).filter(is_jargon)
+}
+
+#[test]
+fn the_jargon_of_findings_is_explained() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts");
+    let mut unknown = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let evidence = recorded(&std::fs::read_to_string(&path).unwrap());
+        for rule in RULES {
+            let text = match rule.check(&evidence) {
+                Answer::Yes(finding) => [finding.title, finding.remedy, finding.price, finding.cost.text].join(" "),
+                Answer::No { because } | Answer::CannotTell { because, .. } => because,
+            };
+            for word in capitals(&text) {
+                if explain(word, &evidence).is_none() && !KNOWN.contains(&word) {
+                    unknown.entry(word.to_string()).or_insert_with(|| format!("{}: {text}", rule.id()));
+                }
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "in no glossary: {unknown:#?}");
 }

@@ -2,7 +2,8 @@
 //!
 //! A rule is easily right on the machine it was written for and false on the next. The golden file
 //! `fixtures/golden/findings.md` has a row for each rule and a column for each machine of `fixtures/hosts`; what a recording
-//! alone allows is judged, nothing is measured. A change that is meant: `UPDATE_EXPECT=1 cargo test -p wakewatt-core --test
+//! alone allows is judged, nothing is measured. Below the table stands why: each yes with the evidence that it gives itself, so
+//! that the reasons cannot drift from the rules. A change that is meant: `UPDATE_EXPECT=1 cargo test -p wakewatt-core --test
 //! findings_by_machine`, and the diff is read like code. After a merge that conflicts there, run it again.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // The bans are for core itself; a test may read files.
 
@@ -13,14 +14,14 @@ use std::path::{Path, PathBuf};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::record::host_file;
-use wakewatt_core::rules::{Answer, RULES, Weight};
+use wakewatt_core::rules::{Answer, Finding, RULES, Weight};
 
 /// What stands above the table.
 const HEAD: &str = "\
 # Findings by machine
 
 Every rule on every recorded machine of `fixtures/hosts`, facts only. **P** problem, **R** risk, **N** note, `-` no, `?` cannot tell.
-Made by `core/tests/findings_by_machine.rs`; TESTING.md says how to accept a change.
+Below the table each yes has its reason: the finding's title, and in brackets what it rests on, as the finding itself lists it. Made by `core/tests/findings_by_machine.rs`; TESTING.md says how to accept a change.
 
 ";
 
@@ -34,11 +35,15 @@ fn hosts() -> Vec<(String, PathBuf)> {
     hosts
 }
 
-/// One machine's column, rule by rule.
-fn answers(name: &str, path: &Path) -> BTreeMap<&'static str, &'static str> {
+/// One machine: what each rule answers.
+fn answers(name: &str, path: &Path) -> BTreeMap<&'static str, Answer> {
     let tree = host_file::read(&std::fs::read_to_string(path).unwrap(), name).unwrap();
     let evidence = Evidence { facts: Snapshot::read(&tree, |_| true), ..Evidence::default() };
-    let sign = |answer: Answer| match answer {
+    RULES.iter().map(|rule| (rule.id(), rule.check(&evidence))).collect()
+}
+
+fn sign(answer: &Answer) -> &'static str {
+    match answer {
         Answer::No { .. } => "-",
         Answer::CannotTell { .. } => "?",
         Answer::Yes(finding) => match finding.weight {
@@ -46,25 +51,49 @@ fn answers(name: &str, path: &Path) -> BTreeMap<&'static str, &'static str> {
             Weight::Risk => "**R**",
             Weight::Note => "**N**",
         },
-    };
-    RULES.iter().map(|rule| (rule.id(), sign(rule.check(&evidence)))).collect()
+    }
+}
+
+/// "- rule (N, high): title [path: says; path: says]", a line of the list.
+fn reason(finding: &Finding) -> String {
+    let sign = format!("{:?}, {:?}", finding.weight, finding.confidence).to_lowercase();
+    let on: Vec<String> = finding.evidence.iter().map(|basis| format!("{}: {}", basis.path, basis.says)).collect();
+    let rule = finding.id.trim_start_matches("rule.");
+    format!("- **{rule}** ({sign}): {} [`{}`]", finding.title, on.join("; ").replace('`', "'"))
 }
 
 #[test]
 fn the_table_of_rules_and_machines() {
-    let columns: Vec<(String, BTreeMap<_, _>)> = std::thread::scope(|threads| {
+    let machines: Vec<(String, BTreeMap<_, _>)> = std::thread::scope(|threads| {
         let start = |(name, path): (String, PathBuf)| threads.spawn(move || (name.clone(), answers(&name, &path)));
         let started: Vec<_> = hosts().into_iter().map(start).collect();
         started.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert!(columns.len() >= 16, "fewer machines than there were");
+    assert!(machines.len() >= 16, "fewer machines than there were");
     let mut table = String::from(HEAD);
-    let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> = machines.iter().map(|(name, _)| name.as_str()).collect();
     let _ = writeln!(table, "| rule | {} |", names.join(" | "));
     let _ = writeln!(table, "|---|{}", "---|".repeat(names.len()));
     for rule in RULES {
-        let signs: Vec<&str> = columns.iter().map(|(_, column)| column[rule.id()]).collect();
+        let signs: Vec<&str> = machines.iter().map(|(_, answers)| sign(&answers[rule.id()])).collect();
         let _ = writeln!(table, "| {} | {} |", rule.id().trim_start_matches("rule."), signs.join(" | "));
+    }
+    for (name, answers) in &machines {
+        let _ = writeln!(table, "\n## {name}\n");
+        let findings = RULES.iter().filter_map(|rule| match &answers[rule.id()] {
+            Answer::Yes(finding) => Some(finding),
+            Answer::No { .. } | Answer::CannotTell { .. } => None,
+        });
+        let mut n_above_a_note = 0;
+        for finding in findings {
+            n_above_a_note += usize::from(finding.weight < Weight::Note);
+            assert!(!finding.evidence.is_empty(), "{name}: {} rests on nothing", finding.id);
+            let _ = writeln!(table, "{}", reason(finding));
+        }
+        assert!(
+            n_above_a_note <= 3,
+            "{name}: {n_above_a_note} findings above a note, on a machine with stock settings"
+        );
     }
     expect_file!["../../../fixtures/golden/findings.md"].assert_eq(&table);
 }

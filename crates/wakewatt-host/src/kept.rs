@@ -137,6 +137,10 @@ impl Reader for KeptFiles {
         }
     }
 
+    fn msr(&mut self, cpu: Cpu, address: u32) -> Read<u64> {
+        self.live.msr(cpu, address)
+    }
+
     fn visit(&mut self, cpu: Option<Cpu>, files: &[(Slot, &str)]) -> u64 {
         self.pinned = None;
         let Some(cpu) = cpu.filter(|_| !self.is_tree) else { return 0 };

@@ -10,9 +10,10 @@
 //! that shows its choices, `[chosen] other`), `partition:FOLDER` (a cgroup that takes CPUs away from everybody else),
 //! `file:PATH` (a whole regular file).
 
-pub use crate::site::{Site, Valid, text};
+pub use crate::site::{Coded, Site, Valid, text};
 use crate::words;
 use serde::Serialize;
+use std::cell::OnceCell;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::source::Source;
@@ -152,13 +153,23 @@ pub struct Host<'a> {
     pub source: &'a dyn Source,
     /// Facts that many knobs need: CPUs, topology, idle table, frequency policies, uncore, memory, power, holders.
     pub facts: Snapshot,
+    is_c1_promoted: OnceCell<bool>,
 }
 
 impl<'a> Host<'a> {
     pub fn read(source: &'a dyn Source) -> Host<'a> {
         const TOPICS: &[&str] =
             &["topology", "idle", "freq", "uncore", "power", "qos", "memory", "holders", "virt", "boot", "kernel"];
-        Host { source, facts: Snapshot::read(source, |topic| TOPICS.contains(&topic)) }
+        Host { source, facts: Snapshot::read(source, |topic| TOPICS.contains(&topic)), is_c1_promoted: OnceCell::new() }
+    }
+    /// Is C1 entered as C1E here (MSR 0x1FC bit 1, see rule.c1e-promotion)? False where the register cannot be read. Asked
+    /// of one CPU, which that wakes, and of it once.
+    pub fn is_c1_promoted(&self) -> bool {
+        *self.is_c1_promoted.get_or_init(|| {
+            let is_intel = self.facts.topology.processor().is_some_and(|p| p.is_intel());
+            let first = self.facts.cpus.running().next().filter(|_| is_intel);
+            first.is_some_and(|cpu| self.source.msr(cpu, 0x1fc).is_ok_and(|register| register & 2 != 0))
+        })
     }
     /// The CPUs that run now.
     pub fn online(&self) -> CpuSet {

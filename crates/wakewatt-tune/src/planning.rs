@@ -111,13 +111,6 @@ pub struct TunePlan {
     pub beyond: Vec<String>,
 }
 
-/// Is C1 entered as C1E here (MSR 0x1FC bit 1)? False where the register cannot be read.
-fn is_c1_promoted(host: &Host<'_>) -> bool {
-    let is_intel = host.facts.topology.processor().is_some_and(|p| p.is_intel());
-    let first = host.facts.cpus.running().next().filter(|_| is_intel);
-    first.is_some_and(|cpu| host.source.msr(cpu, 0x1fc).is_ok_and(|register| register & 2 != 0))
-}
-
 /// Makes a plan.
 pub fn plan(
     host: &Host<'_>,
@@ -127,8 +120,7 @@ pub fn plan(
 ) -> TunePlan {
     let Resolved { steps, refused } = resolve(host, requests);
     let limits: Vec<_> = requests.iter().filter_map(limit_of).collect();
-    // One register on one CPU, and only where a budget may end in C1.
-    let is_promoted = !limits.is_empty() && is_c1_promoted(host);
+    let is_promoted = !limits.is_empty() && host.is_c1_promoted();
     let sentences = limits.into_iter().map(|l| budget::sentence_here(l, &host.facts.idle, is_promoted));
     let budget = sentences.filter(|sentence| !sentence.is_empty()).collect();
     let (boot, no_boot_because) = match boot {

@@ -33,8 +33,25 @@ pub enum Valid {
         /// The text that means off.
         off: String,
     },
+    /// A number that stands for something: its name, in any case of letters, or any number up to `max`.
+    Coded {
+        /// The numbers that have a name here.
+        names: Vec<Coded>,
+        /// The highest number the field holds.
+        max: u64,
+    },
     /// The knob itself decides; this says how.
     Text(String),
+}
+
+/// A number with its name, such as 2 for PC6.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Coded {
+    /// The number that is written.
+    pub code: u64,
+    /// What it stands for on this model.
+    pub name: String,
 }
 
 impl Valid {
@@ -55,6 +72,10 @@ impl std::fmt::Display for Valid {
             Valid::Khz { min, max } => write!(f, "{} to {}, min, max", show_khz(*min), show_khz(*max)),
             Valid::Number { min, max } => write!(f, "{min} to {max}"),
             Valid::Switch { .. } => f.write_str("on, off"),
+            Valid::Coded { names, max } => {
+                let names: Vec<&str> = names.iter().map(|coded| coded.name.as_str()).collect();
+                write!(f, "{}, or 0 to {max}", names.join(", "))
+            }
             Valid::Text(how) => f.write_str(how),
         }
     }

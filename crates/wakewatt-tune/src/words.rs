@@ -45,6 +45,15 @@ pub fn encode(site: &Site, word: &str) -> Result<String, String> {
                 _ => refuse(format!("{word:?} is no whole number from {min} to {max}")),
             }
         }
+        Valid::Coded { names, max } => {
+            // "PC6 (2)", as it is shown, is taken too.
+            let name = word.split_once(" (").map_or(word, |(name, _)| name);
+            let named = names.iter().find(|coded| coded.name.eq_ignore_ascii_case(name)).map(|coded| coded.code);
+            match named.or_else(|| word.parse().ok()) {
+                Some(code) if code <= *max => Ok(code.to_string()),
+                _ => refuse(format!("{word:?} is none of {}", site.valid)),
+            }
+        }
         Valid::Text(how) => refuse(format!("{word:?} cannot be taken as {how}")),
     }
 }
@@ -55,6 +64,10 @@ pub fn decode(site: &Site, text: &str) -> String {
         Valid::Switch { on, .. } if text == on => "on".into(),
         Valid::Switch { off, .. } if text == off => "off".into(),
         Valid::Khz { .. } => text.parse().map_or_else(|_| text.to_string(), show_khz),
+        Valid::Coded { names, .. } => match names.iter().find(|coded| coded.code.to_string() == text) {
+            Some(coded) => format!("{} ({text})", coded.name),
+            None => text.into(),
+        },
         _ => text.into(),
     }
 }
@@ -112,5 +125,12 @@ mod tests {
         let switch = site(Valid::one_is_off());
         assert_eq!((encode(&switch, "off").unwrap(), decode(&switch, "1")), ("1".into(), "off".into()));
         assert!(encode(&site(Valid::Number { min: 1, max: 100 }), "101").is_err());
+        let names = vec![crate::site::Coded { code: 2, name: "PC6".into() }];
+        let coded = site(Valid::Coded { names, max: 7 });
+        assert_eq!(["pc6", "PC6 (2)", "2", "5"].map(|word| encode(&coded, word).unwrap()), ["2", "2", "2", "5"]);
+        assert_eq!(["2", "5"].map(|text| decode(&coded, text)), ["PC6 (2)", "5"], "a number without a name stays one");
+        assert!(
+            encode(&coded, "PC2 (2)").unwrap_err().contains("none of PC6, or 0 to 7") && encode(&coded, "8").is_err()
+        );
     }
 }

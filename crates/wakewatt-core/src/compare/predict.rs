@@ -104,7 +104,7 @@ fn deepest_idle(hosts: &[Snapshot]) -> Option<Answer> {
         tables.iter().flat_map(|(_, rows)| rows).map(|row| (row.name.clone(), row.exit_latency_ns)).collect()
     };
     let is_one_table = hosts.windows(2).all(|pair| claims(&pair[0]) == claims(&pair[1]));
-    let sources: Vec<_> = hosts.iter().map(|h| h.idle.source()).collect();
+    let sources: Vec<_> = hosts.iter().map(|h| h.idle.source.clone()).collect();
     let is_placeholder = |s: &Option<TableSource>| s.as_ref().is_some_and(|s| !s.is_believable());
     if !is_one_table && sources.iter().any(is_placeholder) {
         let words = |s: &Option<TableSource>| s.as_ref().map_or("not known where from".into(), TableSource::words);
@@ -170,17 +170,16 @@ fn remote_share(hosts: &[Snapshot]) -> Option<Answer> {
     Some((values, Predicted { latency_ns: None, speed_ratio: None, text }))
 }
 
-/// The share of randomly placed memory that lies on another socket, mean over nodes with CPUs; none unless every node
-/// with memory has CPUs of one package.
+/// The share of randomly placed memory that lies on another socket, mean over nodes with memory and CPUs; none unless each
+/// of them has CPUs of one package. Nodes without CPUs hold nothing that nobody put there.
 fn other_socket_share(host: &Snapshot) -> Option<f64> {
     let packages = host.topology.packages();
-    let has_memory = |id: u32| host.memory.has_memory.get().is_none_or(|set| set.contains(id));
     let of_node = |cpus: &CpuSet| {
         let first = cpus.first()?;
         let (id, all) = packages.iter().find(|(_, all)| all.contains(first))?;
         cpus.minus(all).is_empty().then_some(*id)
     };
-    let nodes = host.memory.nodes.iter().filter(|node| has_memory(node.id));
+    let nodes = host.memory.nodes.iter().filter(|node| host.memory.is_careless_home(node));
     let homes: Vec<u32> = nodes.map(|node| of_node(node.cpus.get()?)).collect::<Option<_>>()?;
     let n = homes.len() as f64;
     let afar = homes.iter().map(|a| homes.iter().filter(|b| *b != a).count() as f64 / n);
@@ -241,6 +240,28 @@ mod tests {
             text += &format!("{node}/node{n}/cpulist\n{}-{}\n", n * width, n * width + width - 1);
         }
         Snapshot::read(&Tree::from_text(&text), |topic| topic == "topology" || topic == "memory")
+    }
+
+    #[test]
+    fn memory_without_cpus_is_nobodys_share() {
+        let mut text = String::new();
+        for n in 0..8 {
+            text += &format!("//- /sys/devices/system/cpu/cpu{n}/topology/physical_package_id\n{}\n", n / 4);
+        }
+        let node = "//- /sys/devices/system/node";
+        let of = |more: &str, online: &str| {
+            let text = format!(
+                "//- /sys/devices/system/cpu/online\n0-7\n{text}{node}/online\n{online}\n{node}/node0/cpulist\n0-3\n{node}/node1/cpulist\n4-7\n{more}"
+            );
+            Snapshot::read(&Tree::from_text(&text), |topic| topic == "topology" || topic == "memory")
+        };
+        let with_cxl = of(&format!("{node}/node2/cpulist\n\n{node}/has_memory\n0-2\n"), "0-2");
+        assert_eq!(with_cxl.memory.random_remote_ratio(), Some(0.5));
+        let (values, predicted) = remote_share(&[of("", "0-1"), with_cxl]).unwrap();
+        assert_eq!(values, ["50 %", "50 %"], "{}", predicted.text);
+        let knl = crate::record::host_file::read(include_str!("../../../../fixtures/hosts/knl0.host"), "knl0").unwrap();
+        let knl = Snapshot::read(&knl, |topic| topic == "topology" || topic == "memory");
+        assert_eq!(knl.memory.random_remote_ratio(), Some(0.0), "its second node is MCDRAM");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use super::Here;
 use crate::fact::{Fact, PerCpu};
 use crate::facts::Snapshot;
+use crate::facts::cpuinfo::Processor;
 use crate::facts::idle::IdleState;
-use crate::glossary::{Family, Term};
+use crate::glossary::{Family, Only, Term};
 use crate::sheet::{Cell, Row};
 use crate::units::{show_ns, three_digits};
 use crate::{budget, package_states};
@@ -41,13 +42,16 @@ impl Told {
 /// What a term comes to; `word` is the spelling that was asked for.
 pub(super) fn of_term(term: &Term, word: &str, facts: &Snapshot) -> Told {
     let mut told = Told::default();
+    if let Some(why) = foreign(term, facts) {
+        told.say("not here", why);
+    }
     match term.family {
         Family::CoreState => core_state(&mut told, term, word, facts),
         Family::PackageState => package(&mut told, facts),
         Family::SystemState => system(&mut told, facts),
         Family::Kernel => kernel(&mut told, term, facts),
         Family::Frequency => told.rows(facts, rows_of(term.name)),
-        Family::Energy => told.rows(facts, rows_of(term.name)),
+        Family::Energy | Family::Hardware => told.rows(facts, rows_of(term.name)),
     }
     if told.here.is_empty() && told.cannot_tell.is_empty() {
         told.cannot_tell.push("nothing on this machine tells more about it".into());
@@ -55,7 +59,7 @@ pub(super) fn of_term(term: &Term, word: &str, facts: &Snapshot) -> Told {
     told
 }
 
-/// Rows of the sheets that belong to a term of frequency or energy.
+/// Rows of the sheets that belong to a term of frequency, energy or hardware.
 fn rows_of(name: &str) -> &'static [&'static str] {
     match name {
         "HWP" => &["msr.pm_enable.hwp", "msr.hwp_request.", "freq.driver"],
@@ -65,12 +69,16 @@ fn rows_of(name: &str) -> &'static [&'static str] {
         "turbo" => &["freq.boost", "freq.turbo", "freq.no_turbo", "msr.turbo_ratio_limit."],
         "frequency governor" => &["freq.governor", "freq.driver"],
         "intel_pstate" | "amd-pstate" => &["freq.driver", "freq.intel_pstate", "freq.amd_pstate"],
-        "uncore" => &["uncore."],
+        "uncore" | "ELC" => &["uncore."],
+        "SST" => &["freq.base", "freq.guaranteed"],
         "RAPL" => &["power."],
         "TDP" => &["msr.tdp"],
         "PL1" => &["msr.pl1", "msr.pkg_power_limit.pl1"],
         "PL2" => &["msr.pl2", "msr.pkg_power_limit.pl2"],
         "PROCHOT" => &["msr.package_therm_status.prochot", "msr.power_ctl.bidirectional"],
+        "SMT" => &["topology.cpus_per_core", "topology.smt_"],
+        "SNC" => &["memory.nodes", "topology.package", "topology.n_dies"],
+        "memory-only node" => &["memory.node"],
         "MSR 0x1FC" => &["msr.power_ctl"],
         _ => &[],
     }
@@ -92,16 +100,41 @@ fn core_state(told: &mut Told, term: &Term, word: &str, facts: &Snapshot) {
     let has: Vec<String> = facts.idle.states.iter().map(IdleState::label).collect();
     if has.is_empty() {
         told.cannot_tell.push("no idle table is readable here".into());
-    } else {
-        told.say("here", format!("no state of that name; this machine has {}", has.join(", ")));
-        // The driver may call it otherwise.
-        let pairings = package_states::read(facts).pairings;
-        for same in pairings.iter().filter(|p| p.core_state.eq_ignore_ascii_case(term.name)) {
-            told.say("the driver calls it", same.state.clone());
-            told.here
-                .extend(facts.idle.states.iter().filter(|s| s.label() == same.state).flat_map(|s| of_state(s, facts)));
-        }
+        return;
     }
+    told.say("here", format!("no state of that name; this machine has {}", has.join(", ")));
+    // The driver may call it otherwise.
+    for (name, what) in called_here(term, facts) {
+        told.say(what, name.clone());
+        told.here.extend(facts.idle.states.iter().filter(|s| s.label() == name).flat_map(|s| of_state(s, facts)));
+    }
+}
+
+/// The states of this machine that are what a term names, and how that is known.
+fn called_here(term: &Term, facts: &Snapshot) -> Vec<(String, &'static str)> {
+    let pairings = package_states::read(facts).pairings.into_iter();
+    let same = pairings.filter(|p| p.core_state.eq_ignore_ascii_case(term.name));
+    let mut called: Vec<(String, &'static str)> = same.map(|p| (p.state, "the driver calls it")).collect();
+    let is_amd = facts.topology.processor().is_some_and(Processor::is_amd);
+    let has_c2 = facts.idle.states.iter().any(|s| s.label() == AMD_CC6);
+    if is_amd && has_c2 && matches!(term.name, "C6" | "CC6") {
+        called.push((AMD_CC6.into(), "AMD calls it CC6; it is usually reached through"));
+    }
+    called
+}
+
+/// The ACPI state through which AMD's servers usually go to CC6; their firmware lists no deeper one.
+const AMD_CC6: &str = "C2";
+
+/// Why a maker's own word means nothing on this processor; none where it may.
+fn foreign(term: &Term, facts: &Snapshot) -> Option<String> {
+    let processor = facts.topology.processor()?;
+    let (whose, is_its) = match term.only? {
+        Only::Intel => ("Intel", processor.is_intel()),
+        Only::Amd => ("AMD", processor.is_amd()),
+        Only::Arm => ("Arm", processor.implementer.is_some()),
+    };
+    (!is_its).then(|| format!("a word of {whose}; this machine's processor is {processor}"))
 }
 
 /// One row of the idle table: claims, whether it may be chosen, how much of the sleep was in it.
@@ -171,9 +204,14 @@ fn package(told: &mut Told, facts: &Snapshot) {
             told.say(row.label, cell.to_string());
         }
     }
+    // By name first, then the register it is decoded from.
+    told.rows(facts, &["msr.package_limit"]);
     told.rows(facts, &["msr.pkg_cst_config"]);
     told.cannot_tell.extend(all.cannot_tell);
-    told.cannot_tell.push("how long the package was really there: its residency counters are not read".into());
+    told.cannot_tell.push(
+        "how long the package was really there: sudo wakewatt watch --sources package shows what the hardware counted"
+            .into(),
+    );
 }
 
 fn system(told: &mut Told, facts: &Snapshot) {

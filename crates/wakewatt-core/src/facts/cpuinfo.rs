@@ -96,8 +96,8 @@ impl std::fmt::Display for Processor {
 
 /// What the file says.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CpuInfo {
-    pub(super) processor: PerCpu<Processor>,
+pub(crate) struct CpuInfo {
+    pub(crate) processor: PerCpu<Processor>,
     pub(super) flags: PerCpu<Vec<String>>,
     pub(super) package_id: PerCpu<u32>,
     pub(super) core_id: PerCpu<u32>,
@@ -114,7 +114,7 @@ struct Block<'a> {
 }
 
 /// Reads and parses it.
-pub(super) fn read(src: &dyn Source) -> CpuInfo {
+pub(crate) fn read(src: &dyn Source) -> CpuInfo {
     match src.read(PATH) {
         Ok(bytes) => parse(&String::from_utf8_lossy(&bytes)),
         Err(error) => {

@@ -91,13 +91,12 @@ impl Numa {
     }
 
     /// How many times slower a memory access is, on average, when pages lie on any node at random instead of the
-    /// local one: the mean, over nodes with CPUs, of distance to each node with memory over the local distance.
-    /// Predicted from the firmware's distances; 1.0 on a machine of one node.
+    /// local one: the mean, over nodes with CPUs and memory, of distance to each of them over the local distance.
+    /// Predicted from the firmware's distances; 1.0 on a machine of one such node.
     pub fn random_placement_cost(&self) -> Option<f64> {
         let matrix = self.distance_matrix()?;
         let has_cpus = |n: &NumaNode| n.cpus.get().is_none_or(|c| !c.is_empty());
-        let has_memory = |n: &NumaNode| self.has_memory.get().is_none_or(|set| set.contains(n.id));
-        let targets: Vec<usize> = (0..matrix.len()).filter(|i| has_memory(&self.nodes[*i])).collect();
+        let targets: Vec<usize> = (0..matrix.len()).filter(|i| self.is_careless_home(&self.nodes[*i])).collect();
         let mut ratios = Vec::new();
         for (from, row) in matrix.iter().enumerate().filter(|(i, _)| has_cpus(&self.nodes[*i])) {
             ratios.extend(targets.iter().map(|to| row[*to] as f64 / row[from] as f64));
@@ -105,9 +104,19 @@ impl Numa {
         (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64)
     }
 
-    /// The share of accesses that would be remote with random placement: 1 - 1/nodes with memory.
+    /// Does memory of this node get used by work that asks for none? It has memory and CPUs, as far as is known: the kernel
+    /// takes pages near the CPU, so a node without CPUs (MCDRAM, HBM, CXL) is used when asked for, or when others are full.
+    pub fn is_careless_home(&self, node: &NumaNode) -> bool {
+        node.cpus.get().is_none_or(|cpus| !cpus.is_empty())
+            && self.has_memory.get().is_none_or(|set| set.contains(node.id))
+    }
+
+    /// The share of accesses that would be remote with random placement: 1 - 1/nodes with memory and CPUs.
     pub fn random_remote_ratio(&self) -> Option<f64> {
-        let n = self.has_memory.get().or(self.online.get())?.len();
+        let n = match self.nodes.is_empty() {
+            true => self.has_memory.get().or(self.online.get())?.len(),
+            false => self.nodes.iter().filter(|node| self.is_careless_home(node)).count(),
+        };
         (n > 0).then(|| 1.0 - 1.0 / n as f64)
     }
 

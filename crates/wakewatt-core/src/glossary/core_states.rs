@@ -5,6 +5,7 @@
 //! (MWAIT, C-states) and datasheets, AMD's PPRs, ACPI 6.5 section 8, Documentation/admin-guide/pm/cpuidle.rst.
 
 use super::Family::CoreState;
+use super::Only::{Arm, Intel};
 use super::Term;
 
 const SDM: &str = "Intel SDM volume 3, processor power management; the processor's datasheet";
@@ -47,8 +48,8 @@ pub(super) const TERMS: &[Term] = &[
         &["C2_ACPI"],
         ACPI,
         &["CC6", "C6"],
-        "ACPI's second state: a number in the firmware's list (_CST), not a depth. On EPYC it is usually the core's CC6, on Intel \
-         clients with an ACPI table it is what the MWAIT hint in its description says.",
+        "ACPI's second state: a number in the firmware's list (_CST), not a depth. On AMD's servers it is usually the core's CC6, on \
+         Intel clients with an ACPI table it is what the MWAIT hint in its description says.",
     ),
     CoreState.term(
         "C3",
@@ -81,56 +82,64 @@ pub(super) const TERMS: &[Term] = &[
         &["C6", "PC6"],
         "Granite Rapids: C6 that also lets the package go to PC6. Its plain C6 cuts the core's power and holds the package awake, \
          which wakes faster.",
-    ),
+    )
+    .only(Intel),
     CoreState.term(
         "C6S",
         &[],
         "drivers/idle/intel_idle.c, description of the state; Sierra Forest, Grand Ridge",
         &["C6SP", "C6"],
         "Efficient-core servers (Sierra Forest, Clearwater Forest): C6 of the cores of a module together with the cache they share.",
-    ),
+    )
+    .only(Intel),
     CoreState.term(
         "C6SP",
         &[],
         "drivers/idle/intel_idle.c, description of the state; Sierra Forest",
         &["C6S", "PC6"],
         "C6S that also lets the package go to PC6.",
-    ),
+    )
+    .only(Intel),
     CoreState.term(
         "C7",
         &["C7s", "CC7"],
         SDM,
         &["C6", "PC7"],
         "Intel clients: C6, and the core gives up its part of the shared cache when it is the last one. C7s empties that cache at once.",
-    ),
+    )
+    .only(Intel),
     CoreState.term(
         "C8",
         &[],
         SDM,
         &["C7", "PC8"],
         "Intel clients: C7 that also lets the package cut the power of the shared cache (PC8).",
-    ),
+    )
+    .only(Intel),
     CoreState.term(
         "C9",
         &[],
         SDM,
         &["C8", "PC9"],
         "Intel clients: C8 that also lets the package lower its input voltage (PC9).",
-    ),
+    )
+    .only(Intel),
     CoreState.term(
         "C10",
         &[],
         SDM,
         &["C9", "PC10"],
         "Intel clients: the deepest request; lets the package go to PC10, the way to S0ix on notebooks.",
-    ),
+    )
+    .only(Intel),
     CoreState.term(
         "WFI",
         &["LPI-0"],
         "Arm ARM, Wait For Interrupt; ACPI 6.5 section 8.4.3 (LPI)",
         &["PSCI", "C1"],
         "Arm's shallowest state: the core waits with its clock stopped and keeps everything. There is no polling below it.",
-    ),
+    )
+    .only(Arm),
     CoreState.term(
         "PSCI",
         &["LPI", "cpu-sleep", "cluster-sleep"],
@@ -138,7 +147,8 @@ pub(super) const TERMS: &[Term] = &[
         &["WFI"],
         "Arm: the kernel asks firmware for a deeper state by a number. Which cores, clusters or system parts lose power is the \
          firmware's business; names, latencies and residencies come from the device tree or from ACPI's LPI tables.",
-    ),
+    )
+    .only(Arm),
     CoreState.term(
         "haltpoll",
         &["haltpoll idle", "guest halt polling"],

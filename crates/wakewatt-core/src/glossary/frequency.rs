@@ -3,6 +3,7 @@
 //! Sources: Documentation/admin-guide/pm/{intel_pstate,amd-pstate,cpufreq}.rst, Intel SDM volume 3, ACPI 6.5 (CPPC).
 
 use super::Family::Frequency;
+use super::Only::Intel;
 use super::Term;
 
 const PSTATE: &str = "Documentation/admin-guide/pm/intel_pstate.rst";
@@ -76,4 +77,23 @@ pub(super) const TERMS: &[Term] = &[
         "All that the cores of a package share: last-level cache, mesh, memory controllers, links. Its clock falls when the machine rests, \
          and the first accesses after that are slower.",
     ),
+    Frequency.term(
+        "ELC",
+        &["efficiency latency control", "latency-optimised mode"],
+        "Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst, Efficiency Latency Control",
+        &["uncore"],
+        "Xeon 6: how the uncore clock follows the load of the cores. Below a low threshold of utilisation the clock may fall to a floor of \
+         its own; above a high one, where that is switched on, it rises step by step. A floor at the lowest clock saves power and makes \
+         the first accesses after a rest slower; firmware's latency-optimised mode raises it.",
+    )
+    .only(Intel),
+    Frequency.term(
+        "SST",
+        &["SST-PP", "SST-BF", "SST-TF", "SST-CP", "Speed Select", "Intel Speed Select Technology"],
+        "Documentation/admin-guide/pm/intel-speed-select.rst",
+        &["turbo", "TDP"],
+        "Unequal cores by choice: with SST-BF some cores have a higher base frequency and the others a lower one, with SST-TF \
+         prioritised cores reach a higher turbo, SST-CP says which cores come first, SST-PP switches whole profiles.",
+    )
+    .only(Intel),
 ];

@@ -7,6 +7,7 @@
 mod core_states;
 mod energy;
 mod frequency;
+mod hardware;
 mod kernel;
 mod package_states;
 mod system_states;
@@ -28,6 +29,8 @@ pub enum Family {
     Frequency,
     /// Watts, joules and what limits them.
     Energy,
+    /// Registers, threads of a core, memory nodes.
+    Hardware,
 }
 
 impl Family {
@@ -40,8 +43,19 @@ impl Family {
         see_also: &'static [&'static str],
         text: &'static str,
     ) -> Term {
-        Term { name, aliases, family: self, text, source, see_also }
+        Term { name, aliases, family: self, text, source, see_also, only: None }
     }
+}
+
+/// Whose processors a term belongs to, where it is one maker's word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// Intel's.
+    Intel,
+    /// AMD's and Hygon's.
+    Amd,
+    /// Arm's and those of its licensees.
+    Arm,
 }
 
 /// One word.
@@ -59,13 +73,27 @@ pub struct Term {
     pub source: &'static str,
     /// Terms to read next.
     pub see_also: &'static [&'static str],
+    /// Whose word it is; none: everybody's.
+    pub only: Option<Only>,
+}
+
+impl Term {
+    const fn only(self, maker: Only) -> Term {
+        Term { only: Some(maker), ..self }
+    }
 }
 
 /// Every term, by family.
 pub fn terms() -> impl Iterator<Item = &'static Term> {
-    [core_states::TERMS, package_states::TERMS, system_states::TERMS, kernel::TERMS, frequency::TERMS, energy::TERMS]
-        .into_iter()
-        .flatten()
+    let families = [
+        core_states::TERMS,
+        package_states::TERMS,
+        system_states::TERMS,
+        kernel::TERMS,
+        frequency::TERMS,
+        energy::TERMS,
+    ];
+    families.into_iter().chain([hardware::TERMS]).flatten()
 }
 
 /// The term of this name or spelling, in any case of letters.

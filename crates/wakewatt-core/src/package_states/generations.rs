@@ -79,6 +79,7 @@ const CLIENT: &[Allows] = &[
 const NATIVE: &str = "intel_idle";
 const SDM: &str = "Intel SDM volume 4, datasheet";
 const LIMIT: &str = "MSR 0xE2";
+const CST: &str = "intel_idle with _CST";
 const RATIO: &str = "MSR 0x620, intel_uncore_frequency";
 const TPMI: &str = "intel_uncore_frequency (TPMI, with ELC)";
 const NO_UNCORE: &str = "not known";
@@ -125,13 +126,18 @@ pub const GENERATIONS: &[Generation] = &[
     intel("Ice Lake server", &[(0x6a, 0x6a), (0x6c, 0x6c)], SERVER, NATIVE, LIMIT, RATIO, PSTATE),
     intel("Skylake, Cascade Lake, Cooper Lake server", &[(0x55, 0x55)], SERVER, NATIVE, LIMIT, RATIO, PSTATE),
     intel("Haswell, Broadwell server", &[(0x3f, 0x3f), (0x4f, 0x4f), (0x56, 0x56)], &[C1, C1E, at("C3", 0x10, "PC3"), at("C6", 0x20, "PC6")], NATIVE, LIMIT, RATIO, "intel_pstate (no HWP on Haswell)"),
+    intel("Sandy Bridge, Ivy Bridge server", &[(0x3e, 0x3e), (0x2d, 0x2d)], &[C1, C1E, at("C3", 0x10, "PC3"), at("C6", 0x20, "PC6")], NATIVE, LIMIT, "MSR 0x620", "intel_pstate (no HWP)"),
+    intel("Lunar Lake", &[(0xbd, 0xbd)], &[], CST, LIMIT, NO_UNCORE, PSTATE),
+    intel("Meteor Lake, Arrow Lake", &[(0xaa, 0xaa), (0xac, 0xac), (0xb5, 0xb5), (0xc5, 0xc6)], &[], "intel_idle (mobile Meteor Lake) or _CST", LIMIT, "intel_uncore_frequency (TPMI)", PSTATE),
     intel("Alder Lake, Raptor Lake", &[(0x97, 0x97), (0x9a, 0x9a), (0xb7, 0xb7), (0xba, 0xba), (0xbf, 0xbf)], CLIENT, "intel_idle or _CST", LIMIT, RATIO, PSTATE),
-    intel("Ice Lake, Tiger Lake, Rocket Lake client", &[(0x7d, 0x7e), (0x8c, 0x8d), (0xa7, 0xa7)], CLIENT, "intel_idle with _CST", LIMIT, RATIO, PSTATE),
+    intel("Ice Lake, Tiger Lake, Rocket Lake client", &[(0x7d, 0x7e), (0x8c, 0x8d), (0xa7, 0xa7)], CLIENT, CST, LIMIT, RATIO, PSTATE),
     intel("Skylake to Comet Lake client", &[(0x4e, 0x4e), (0x5e, 0x5e), (0x8e, 0x8e), (0x9e, 0x9e), (0xa5, 0xa6)], CLIENT, NATIVE, LIMIT, RATIO, PSTATE),
+    intel("Haswell, Broadwell client", &[(0x3c, 0x3d), (0x45, 0x47)], &[], NATIVE, LIMIT, RATIO, "intel_pstate (no HWP on Haswell)"),
+    intel("Avoton", &[(0x4d, 0x4d)], &[], NATIVE, LIMIT, NO_UNCORE, "intel_pstate or acpi-cpufreq"),
     intel("Denverton", &[(0x5f, 0x5f)], &[], NATIVE, LIMIT, NO_UNCORE, "acpi-cpufreq (as recorded)"),
     intel("Snow Ridge, Grand Ridge (no package C-states)", &[(0x86, 0x86), (0xb6, 0xb6)], &[], NATIVE, LIMIT, NO_UNCORE, "not known here"),
     intel("Knights Landing, Knights Mill", &[(0x57, 0x57), (0x85, 0x85)], &[], NATIVE, LIMIT, NO_UNCORE, "intel_pstate"),
-    amd("EPYC and Ryzen, Zen 5 (family 1Ah)", 0x1a, &[], "acpi-cpufreq in Linux 6.12, amd-pstate in 7.2; since when is not known here"),
+    amd("EPYC and Ryzen, Zen 5 (family 1Ah)", 0x1a, &[], "amd-pstate from Linux 6.13 on, acpi-cpufreq before"),
     amd("EPYC Milan, Genoa, Bergamo, Ryzen; Zen 3 and 4 (family 19h)", 0x19, &[], AMD_ACPI),
     amd("EPYC Naples, Rome, Ryzen; Zen to Zen 2 (family 17h)", 0x17, &[], AMD_ACPI),
     amd("Hygon Dhyana (family 18h)", 0x18, &[], "acpi-cpufreq"),

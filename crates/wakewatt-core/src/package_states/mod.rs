@@ -3,7 +3,7 @@
 //! Case K3 asks for it. A package rests at most as deeply as the shallowest of its cores, so one CPU with a limit keeps the
 //! cache and the memory controller of its socket awake. Told apart are what surely keeps it (the firmware's limit, a CPU
 //! that may not go deep) and what may (demotion, a link that never sleeps, a tick that never stops). What the package
-//! really reached is in the hardware's residency counters, which are not read here. In a guest nothing is said: the
+//! really reached is in the hardware's residency counters, which `watch` reads where it is asked to. In a guest nothing is said: the
 //! states there are the host's business. Sources: [`generations`].
 
 pub mod generations;

@@ -137,12 +137,24 @@ impl DeepIdleVsLatency {
             deepest_ns(worst) as f64,
             format!("up to {} per wake-up, as the driver claims; not measured", show_ns(deepest.exit_latency_ns)),
         );
-        // A placeholder may be eight times off either way, so it makes no more than a hint.
-        let placeholder = idle.source().filter(|source| !source.is_believable());
-        let confidence = if placeholder.is_some() { Confidence::Low } else { Confidence::Medium };
+        // What was measured here stands before the claim; a placeholder may be eight times off either way, so alone it makes
+        // no more than a hint.
+        let measured = evidence.measured_exit(&deepest.name);
+        let placeholder = idle.source.as_ref().filter(|source| !source.is_believable());
+        let (title, cost, confidence) = match &measured {
+            Some(exit) => (
+                format!("{title}, and {} as measured here", words(exit.extra.median_ns)),
+                Cost::measured_ns(exit.extra.median_ns, format!("{exit} per wake-up out of {}", deepest.name)),
+                Confidence::Medium,
+            ),
+            None if placeholder.is_some() => (format!("{title} (a placeholder)"), cost, Confidence::Low),
+            None => (title, cost, Confidence::Medium),
+        };
         let mut finding = Finding::new(self, Weight::Risk, confidence, title, cost)
             .on("/sys/devices/system/cpu/cpu*/cpuidle/state*/latency", deepest);
-        if let Some(source) = placeholder {
+        if let Some(exit) = &measured {
+            finding = finding.on("measured here: one idle state allowed at a time", format!("{} {exit}", deepest.name));
+        } else if let Some(source) = placeholder {
             let says = format!("{}: a placeholder until measured (wakewatt measure idle)", source.words());
             finding = finding.on("source of the idle table", says);
         }
@@ -193,6 +205,11 @@ impl DeepIdleVsLatency {
             .remedy(what, price, "wakewatt measure wakeup before and after; wakewatt doctor repeats the experiment")
             .yes()
     }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded, not negative, far below 2^64
+fn words(ns: f64) -> String {
+    show_ns(ns.max(0.0).round() as u64)
 }
 
 fn deepest_ns(resolution: &Resolution) -> u64 {
@@ -302,6 +319,31 @@ mod tests {
         let said = line(&DeepIdleVsLatency, &host);
         assert!(said.starts_with("no: as found, limits already keep the CPUs from sleeping"), "{said}");
         assert!(said.contains("2 times (interval 1.67 to 2.5"), "{said}");
+    }
+
+    #[test]
+    fn what_was_measured_here_stands_beside_the_claim() {
+        let epyc = idle("acpi_idle", &[("POLL", 0, 0), ("C1", 1, 2), ("C6", 800, 1600)]);
+        let mut host = evidence(&epyc);
+        let Answer::Yes(claimed) = DeepIdleVsLatency.check(&host) else { panic!() };
+        assert_eq!(claimed.title, "CPUs 0-1 may sleep in C6, which claims 800us to wake from (a placeholder)");
+        assert_eq!(claimed.confidence, Confidence::Low);
+        host.samples.idle_states =
+            super::super::exit_latency_claims::tests::host(800_000, 60_000.0, None).samples.idle_states;
+        let Answer::Yes(finding) = DeepIdleVsLatency.check(&host) else { panic!() };
+        assert_eq!(
+            finding.title,
+            "CPUs 0-1 may sleep in C6, which claims 800us to wake from, and 60us as measured here"
+        );
+        assert_eq!((finding.confidence, finding.cost.latency_ns), (Confidence::Medium, Some(60_000.0)));
+        assert!(
+            finding.evidence.iter().any(|b| b.says == "C6 60us [54us, 66us] over POLL, by ipi on CPU 1, 6 rounds"),
+            "{:?}",
+            finding.evidence
+        );
+        host.samples.idle_states =
+            super::super::exit_latency_claims::tests::host(800_000, 60_000.0, Some("refused")).samples.idle_states;
+        assert_eq!(line(&DeepIdleVsLatency, &host), format!("yes risk predicted: {}", claimed.title.to_lowercase()));
     }
 
     #[test]

@@ -89,8 +89,7 @@ impl Rule for EfficiencyLatencyControl {
             "The compute dies' uncore clock stays at {}: efficiency latency control is in latency-optimised mode",
             show_khz(first.max)
         );
-        let cost =
-            Cost::unknown("no latency; watts while idle, several to some tens per socket as a rule; not measured");
+        let cost = Cost::unknown("no latency; watts while idle; how many is not known here");
         let finding = Finding::new(self, Weight::Note, Confidence::High, title, cost);
         dies.iter()
             .fold(finding, |finding, die| die.on(finding))

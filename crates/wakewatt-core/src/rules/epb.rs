@@ -6,7 +6,7 @@
 //! that takes no preference it *is* the preference; without HWP it sways turbo and uncore. Sources: Intel SDM volume 3
 //! (IA32_ENERGY_PERF_BIAS); Documentation/admin-guide/pm/{intel_epb,intel_pstate}.rst.
 
-use super::hwp_hidden::is_led_by_bias;
+use super::hwp_hidden::{is_led_by_bias, stored_preference};
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::evidence::Evidence;
 
@@ -76,7 +76,13 @@ impl Rule for Epb {
         let mut title = format!("The energy bias is {} (0 performance, 15 power)", words.join(", "));
         let cost = match role {
             Role::Leads => {
-                title += ", and it is the only hint that the hardware's own management of the clock takes";
+                title += match stored_preference(&evidence.facts) {
+                    None => ", and it is the only hint that the hardware's own management of the clock takes",
+                    // Then the hardware may follow the register, which Linux leaves alone.
+                    Some(_) => {
+                        ", and it is the only hint that Linux can give the hardware's own management of the clock"
+                    }
+                };
                 "the hardware raises the clock later after a pause; how much is not measured"
             }
             Role::Sways => "turbo and uncore may rise later; not measured",
@@ -102,8 +108,17 @@ impl Rule for Epb {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::ask;
+    use super::super::testing::{ask, recorded};
     use super::*;
+
+    #[test]
+    fn a_preference_in_the_register_may_count_too() {
+        let said = recorded(&Epb, include_str!("../../../../fixtures/hosts/emr9.host"));
+        assert!(
+            said.ends_with("the only hint that linux can give the hardware's own management of the clock"),
+            "{said}"
+        );
+    }
 
     #[test]
     fn biases() {

@@ -84,7 +84,7 @@ fn words(ns: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::testing::{ask, line};
     use super::*;
     use crate::cpuset::CpuSet;
@@ -94,7 +94,7 @@ mod tests {
     use crate::samples::state_cost::{Extra, StateCost, StateCosts, StateWake};
     use crate::samples::wakeup::WakeKind;
 
-    fn host(claimed_ns: u64, extra_ns: f64, not_entered: Option<&str>) -> Evidence {
+    pub(in crate::rules) fn host(claimed_ns: u64, extra_ns: f64, not_entered: Option<&str>) -> Evidence {
         host_by(WakeKind::Ipi, 0, claimed_ns, extra_ns, not_entered)
     }
 

@@ -1,8 +1,8 @@
 //! Is a frequency driver or mode in charge that leaves something unused?
 //!
 //! intel_pstate in passive mode calls itself intel_cpufreq and takes generic governors; EPYC servers run acpi-cpufreq
-//! with a few steps although CPPC offers the whole range, because amd_pstate is not loaded there by default
-//! (docs/knobs/frequency.md). Neither is a fault; both explain why knobs are missing. amd_pstate is no advice everywhere: it
+//! with a few steps although CPPC offers the whole range, because amd_pstate is not loaded there by default: up to family 19h by
+//! no kernel, from family 1Ah (Turin) on before 6.13 (docs/knobs/frequency.md). Neither is a fault; both explain why knobs are missing. amd_pstate is no advice everywhere: it
 //! refuses where the firmware's `_CPC` leaves the nominal or lowest frequency empty (0 in `acpi_cppc/*_freq`), and without the
 //! processor flag `cppc` (up to Rome) each change goes through memory shared with the firmware, which takes far longer than a
 //! register. On ProLiant and Oracle machines the firmware may keep the P-states for itself. Source: Documentation/admin-guide/pm/
@@ -14,6 +14,7 @@ use crate::evidence::Evidence;
 use crate::fact::PerCpu;
 use crate::facts::freq::Freq;
 use crate::facts::kernel::KernelVersion;
+use crate::units::show_khz;
 
 const PATH: &str = "/sys/devices/system/cpu/cpufreq/policy*/scaling_driver";
 
@@ -64,14 +65,22 @@ impl Rule for FrequencyDriver {
             ),
             "acpi-cpufreq" if is_amd && has_cppc => (
                 "acpi-cpufreq is in charge although the processor offers CPPC: a few steps instead of the whole range",
-                "Boot with amd_pstate=active (kernel 6.3 and later) and compare; EPYC kernels do not choose it by \
-                    themselves.",
+                "Boot with amd_pstate=active (kernel 6.3 and later) and compare. On servers up to family 19h (Genoa) the \
+                    kernel does not choose it by itself; from family 1Ah (Turin) on it does since 6.13.",
             ),
             _ => return Answer::no(format!("the driver is {driver}; nothing better is known to be unused")),
         };
         let cost = Cost::unknown("depends on the governor and the work; not measured");
         let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost).on(PATH, driver);
         if driver == "acpi-cpufreq" {
+            let hz = |khz: &PerCpu<u64>| {
+                khz.uniform().map_or("not the same everywhere, or not known".into(), |khz| show_khz(*khz))
+            };
+            let says = format!("nominal {}, lowest {}", hz(&freq.cppc.nominal_khz), hz(&freq.cppc.lowest_khz));
+            let flag = if is_shared_memory { "not there" } else { "there, or not known" };
+            finding = finding
+                .on("/sys/devices/system/cpu/cpu*/acpi_cppc/{nominal,lowest}_freq", says)
+                .on("/proc/cpuinfo", format!("flag cppc {flag}"));
             // Older kernels do not know the mode, and amd_pstate=disable was somebody's decision.
             let is_filled = freq.cppc.nominal_khz.known().any(|(_, khz)| *khz > 0)
                 && freq.cppc.lowest_khz.known().any(|(_, khz)| *khz > 0);

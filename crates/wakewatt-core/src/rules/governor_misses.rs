@@ -6,10 +6,11 @@
 //! the next shallower state; too shallow, a stay as long as the next deeper state asks for. One hundredth of the CPUs' time
 //! is worth a look for the first, a fifth of idle time for the second. Both count since boot, so they describe the past
 //! mix of work, and boot itself is no work: less than ten idle minutes on each CPU, or too few entries, prove nothing. Nor
-//! do residencies that a kernel computed from a latency ([`crate::facts::idle::source`]), or a history that contradicts
-//! the present. POLL is left out: short polls are its purpose.
+//! do residencies that a kernel computed from a latency ([`crate::facts::idle::source`]), a history that contradicts
+//! the present, or a tick that never stops: it ends the sleeps, whatever the governor chose. POLL is left out: short polls are its purpose.
 
 use super::history_contradicts_present::contradiction;
+use super::tick_never_stops::{Tick, tick};
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent, sum};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
@@ -90,7 +91,7 @@ impl Rule for GovernorMisses {
                 "wakewatt inspect idle after the machine has worked for a while",
             );
         }
-        if let Some(source) = idle.source().filter(|source| source.residency_factor.is_some()) {
+        if let Some(source) = idle.source.as_ref().filter(|source| source.residency_factor.is_some()) {
             return Answer::cannot_tell(
                 format!("misses are judged by target residencies that nobody measured ({})", source.words()),
                 "wakewatt measure idle, which measures what each state costs",
@@ -100,6 +101,14 @@ impl Rule for GovernorMisses {
             return Answer::cannot_tell(
                 "the counters describe a time when idle was limited otherwise (rule.history-contradicts-present)",
                 "wakewatt inspect idle twice, and compare",
+            );
+        }
+        if let Tick::Runs(hz) = tick(idle) {
+            return Answer::cannot_tell(
+                format!(
+                    "a tick ends every sleep ({hz} a second, rule.tick-never-stops), so the misses are not the governor's"
+                ),
+                "let the tick stop first, then wakewatt inspect idle after the machine has worked for a while",
             );
         }
         let idle_ns = idle.states.iter().map(|s| sum(&s.time_ns)).fold(0, u64::saturating_add);
@@ -182,10 +191,12 @@ mod tests {
         let hour = 3_600_000_000;
         assert!(check(100_000, 90_000, hour).starts_with("no"), "nine of ten, 15 s of an hour");
         assert_eq!(
-            check(1_000_000, 900_000, hour),
-            "yes risk predicted: sleeps in c6 that ended too early cost up to 4.2 % of the cpus' time (since boot)"
+            check(700_000, 630_000, hour),
+            "yes risk predicted: sleeps in c6 that ended too early cost up to 2.9 % of the cpus' time (since boot)"
         );
-        assert!(check(1_000_000, 900_000, hour / 12).starts_with("cannot tell: only 300s"));
+        let ticking = check(1_000_000, 900_000, hour);
+        assert!(ticking.starts_with("cannot tell: a tick ends every sleep (250 a second"), "{ticking}");
+        assert!(check(70_000, 63_000, hour / 12).starts_with("cannot tell: only 300s"));
         assert!(check(10, 10, hour).starts_with("cannot tell"));
         assert!(ask(&GovernorMisses, "").starts_with("cannot tell"));
         // C1E held for long: what menu would not do, unless it must.
@@ -220,6 +231,9 @@ mod tests {
         }
         assert!(said(include_str!("../../../../fixtures/hosts/emr9.host")).starts_with("no: sleeps"));
         let gnr = said(include_str!("../../../../fixtures/hosts/gnr3.host"));
-        assert!(gnr.starts_with("yes risk predicted: sleeps in c6p that ended too early"), "{gnr}");
+        assert!(
+            gnr.starts_with("cannot tell: a tick ends every sleep (1000 a second, rule.tick-never-stops)"),
+            "{gnr}"
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! Firmware can leave HWP out ("Hardware P-States: Disabled" or "Legacy"): then CPUID, and with it /proc/cpuinfo, has no flag
 //! `hwp`, and no setting of Linux brings it back. Some hosts show `hwp` without `hwp_epp`: the hint is then the energy bias
 //! (rule.epb). Broadwell has HWP without EPP by nature, and kernels leave it off there. Which models have it is written
-//! down here, so that an older processor is not accused. Sources: Intel SDM volume 3, hardware-controlled performance
+//! down here, so that an older processor is not accused; nor is firmware accused of hiding a preference that its register holds. Sources: Intel SDM volume 3, hardware-controlled performance
 //! states; Documentation/admin-guide/pm/intel_pstate.rst.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
@@ -27,6 +27,16 @@ pub(super) fn is_led_by_bias(facts: &Snapshot) -> Option<bool> {
     let is_off = facts.msr.is_set("pm_enable", "hwp") == Some(false);
     let is_driven = facts.freq.policies.driver.uniform().is_some_and(|driver| driver == "intel_pstate");
     Some(has_hwp && !has_epp && is_driven && !is_off)
+}
+
+/// The energy preference in the register (MSR 0x774 bits 31:24), where it holds one though the flag is missing. Recorded
+/// Broadwells, which have no preference, read 0 there.
+pub(super) fn stored_preference(facts: &Snapshot) -> Option<u64> {
+    if facts.topology.has_flag("hwp_epp")? {
+        return None;
+    }
+    let field = facts.msr.field("hwp_request", "epp")?;
+    field.known().map(|(_, epp)| *epp).max().filter(|epp| *epp > 0)
 }
 
 impl Rule for HwpHidden {
@@ -55,6 +65,15 @@ impl Rule for HwpHidden {
         match (has_hwp, has_epp) {
             (true, true) => Answer::no("HWP and its energy preference are there"),
             (true, false) if is_led_by_bias(facts) != Some(true) => Answer::no("HWP has no energy preference and is not in charge"),
+            (true, false) if is_known && stored_preference(facts).is_some() => Answer::cannot_tell(
+                format!(
+                    "the flag hwp_epp is missing, and yet MSR 0x774 holds a preference ({}): firmware may hide it from Linux and \
+                        use it itself; whether the hardware follows the register or the energy bias is not known",
+                    stored_preference(facts).unwrap_or_default()
+                ),
+                "measure with wakewatt measure frequency at two settings of the energy bias; in the BIOS look for the energy \
+                    preference or its owner",
+            ),
             (true, false) if is_known => self.finding(
                 facts,
                 processor,
@@ -104,7 +123,7 @@ impl HwpHidden {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ask, policy};
+    use super::super::testing::{ask, policy, recorded};
     use super::*;
 
     fn host(model: u32, flags: &str, driver: &str) -> String {
@@ -114,6 +133,22 @@ mod tests {
             )
         };
         policy(&[("scaling_driver", driver)]) + &format!("//- /proc/cpuinfo\n{}{}", cpu(0), cpu(1))
+    }
+
+    #[test]
+    fn a_preference_in_the_register_accuses_nobody() {
+        let said = recorded(&HwpHidden, include_str!("../../../../fixtures/hosts/emr9.host"));
+        assert!(
+            said.starts_with("cannot tell: the flag hwp_epp is missing, and yet MSR 0x774 holds a preference (32)"),
+            "{said}"
+        );
+        let register = |value: &str| format!("//- msr 0x774 cpu0 {value}\n//- msr 0x774 cpu1 {value}\n");
+        let check = |value| ask(&HwpHidden, &(host(0xcf, "epb hwp", "intel_pstate") + &register(value)));
+        assert!(
+            check("20002808").starts_with("cannot tell") && check("2808").starts_with("yes note"),
+            "{}",
+            check("2808")
+        );
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub enum Part {
     IntelIdle(&'static [u64]),
     /// This governor, or one of these.
     Governor(&'static [&'static str]),
+    /// amd-pstate, in any mode, on AMD's processors from this family on.
+    AmdPstate(u64),
 }
 
 impl Part {
@@ -50,6 +52,12 @@ impl Part {
                 let model = facts.topology.processor().and_then(|p| p.model);
                 driver.is_none_or(|d| d == "intel_idle")
                     && (models.is_empty() || model.is_none_or(|model| models.contains(&model)))
+            }
+            Part::AmdPstate(from) => {
+                let driver = facts.freq.policies.driver.uniform();
+                let processor = facts.topology.processor();
+                driver.is_none_or(|d| d.starts_with("amd-pstate"))
+                    && processor.is_none_or(|p| p.is_amd() && p.family.is_none_or(|family| family >= from))
             }
             Part::Governor(names) => facts.idle.governor.get().is_none_or(|g| names.contains(&g.as_str())),
         }
@@ -201,7 +209,7 @@ const CHANGES: &[Change] = &[
         196,
         MENU,
         "menu takes the longest of its last intervals no more: deeper states again, and lost throughput was reported",
-        "drivers/cpuidle/governors/menu.c",
+        "drivers/cpuidle/governors/menu.c; linux-pm, \"Performance regressions introduced via Revert\", 2025-12 to 2026-02",
     ),
     change(
         6,
@@ -214,10 +222,42 @@ const CHANGES: &[Change] = &[
     change(
         6,
         12,
+        56,
+        MENU,
+        "menu takes the longest of its last intervals no more: deeper states again, and lost throughput was reported",
+        "drivers/cpuidle/governors/menu.c; linux-pm, \"Performance regressions introduced via Revert\", 2025-12 to 2026-02",
+    ),
+    change(
+        6,
+        8,
         0,
-        Part::IntelIdle(&[0xad, 0xae, 0xaf]),
-        "Granite Rapids and Sierra Forest get tables of their own (C6 170us, C6P 210us; C6S 270us, C6SP 310us)",
+        Part::IntelIdle(&[0xaf, 0xb6]),
+        "Sierra Forest and Grand Ridge get tables of their own (C6S 270us, C6SP 310us; C6S 140us)",
+        "drivers/idle/intel_idle.c; linux-pm, \"intel_idle: add Sierra Forest SoC support\"",
+    ),
+    change(
+        6,
+        12,
+        0,
+        Part::IntelIdle(&[0xad, 0xae]),
+        "Granite Rapids gets a table of its own (C6 170us, C6P 210us)",
         "drivers/idle/intel_idle.c",
+    ),
+    change(
+        6,
+        13,
+        0,
+        Part::AmdPstate(0x1a),
+        "servers of family 1Ah (Turin) get amd-pstate where nobody asks for another driver, instead of acpi-cpufreq",
+        "drivers/cpufreq/amd-pstate.c",
+    ),
+    change(
+        6,
+        14,
+        0,
+        Part::IntelIdle(&[0xdd]),
+        "Clearwater Forest gets Sierra Forest's table (C6S 270us, C6SP 310us)",
+        "drivers/idle/intel_idle.c; linux-pm, \"intel_idle: add Clearwater Forest SoC support\"",
     ),
     change(
         7,
@@ -296,7 +336,7 @@ impl Rule for KnownKernelChanges {
         "rule.known-kernel-changes"
     }
     fn question(&self) -> &'static str {
-        "does the running kernel carry a change of idle behaviour that was taken back later, or came just before?"
+        "does the running kernel carry a change of idle or frequency behaviour that was taken back later, or came just before?"
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let kernel = &evidence.facts.kernel;
@@ -371,6 +411,32 @@ mod tests {
         assert!(host("6.12.60", "menu").starts_with("cannot tell: whether this machine came to 6.12.60"));
         let teo = host("6.16.10", "teo");
         assert!(teo.starts_with("cannot tell") && teo.contains("teo rewritten") && !teo.contains("menu"), "{teo}");
+        let xeon = |model: u32, release: &str| {
+            let cpu = format!(
+                "//- /proc/cpuinfo\nprocessor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : {model}\n"
+            );
+            let driver = "//- /sys/devices/system/cpu/cpuidle/current_driver\nintel_idle\n";
+            ask(&KnownKernelChanges, &format!("//- /proc/sys/kernel/osrelease\n{release}\n{cpu}\n{driver}"))
+        };
+        assert!(
+            xeon(0xdd, "6.19.0").contains("Clearwater Forest gets") && !xeon(0xad, "6.19.0").contains("Clearwater")
+        );
+        assert!(
+            xeon(0xaf, "6.10.0").contains("Sierra Forest and") && !xeon(0xaf, "6.7.0").contains("Sierra Forest and")
+        );
+        let epyc = |family: u32, release: &str| {
+            let cpu = format!(
+                "//- /proc/cpuinfo\nprocessor : 0\nvendor_id : AuthenticAMD\ncpu family : {family}\nmodel : 2\n"
+            );
+            let root = "//- /sys/devices/system/cpu";
+            let driver = format!(
+                "{root}/cpufreq/policy0/affected_cpus\n0\n{root}/cpufreq/policy0/scaling_driver\namd-pstate-epp\n"
+            );
+            let cpus = format!("{root}/online\n0\n{root}/present\n0\n");
+            ask(&KnownKernelChanges, &format!("//- /proc/sys/kernel/osrelease\n{release}\n{cpus}{cpu}\n{driver}"))
+        };
+        assert!(epyc(0x1a, "6.14.2").contains("family 1Ah (Turin) get amd-pstate"), "{}", epyc(0x1a, "6.14.2"));
+        assert!(!epyc(0x1a, "6.12.0").contains("Turin") && !epyc(0x19, "6.14.2").contains("Turin"));
         let acpi = "ladder\n//- /sys/devices/system/cpu/cpuidle/current_driver\nacpi_idle";
         assert!(host("7.0.0", acpi).starts_with("no: no listed change to what is in use here is near 7.0.0"));
         assert!(host("4.19.0", "menu").starts_with("no: no listed change"));
@@ -378,7 +444,8 @@ mod tests {
         let patched = |patch| {
             CHANGES.iter().filter(|c| is_near(c, KernelVersion::new(6, 12, patch)) && c.since.patch > 0).count()
         };
-        assert_eq!((patched(0), patched(44), patched(80)), (0, 2, 4));
+        assert_eq!((patched(0), patched(44), patched(60), patched(80)), (0, 2, 4, 5));
+        assert!(host("6.12.60", "menu").contains("deeper states again, and lost throughput was reported (6.12.56)"));
     }
 
     #[test]

@@ -92,6 +92,10 @@ impl Rule for PackageLimit {
             ),
             None => (Weight::Risk, format!("The package C-state limit differs between CPUs: {}", words.join(", "))),
         };
+        let title = match lowered_claim(facts) {
+            Some((awake, _)) => format!("{title}; that is why C6 claims {}", show_ns(awake)),
+            None => title,
+        };
         let price = lowered_claim(facts).map_or(String::new(), |(awake, asleep)| {
             format!(
                 " The driver then claims {} for C6 and not {}, so latency limits between the two leave C6 out.",
@@ -151,7 +155,7 @@ mod tests {
         let cascade = idle("intel_idle", &states) + &host(85, "8400");
         assert_eq!(
             ask(&PackageLimit, &cascade),
-            "yes note unknown: firmware keeps the packages awake: the deepest package c-state is pc0, and locks it until reset"
+            "yes note unknown: firmware keeps the packages awake: the deepest package c-state is pc0, and locks it until reset; that is why c6 claims 92us"
         );
         let Answer::Yes(finding) = PackageLimit.check(&evidence(&cascade)) else { panic!() };
         assert!(finding.evidence.iter().any(|b| b.says.contains("C6 claims 92us") && b.says.contains("133us")));

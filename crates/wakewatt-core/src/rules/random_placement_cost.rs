@@ -28,7 +28,9 @@ impl Rule for RandomPlacementCost {
         }
         let (cost, remote, n_nodes) = match (measured, predicted, numa.random_remote_ratio()) {
             (Some(placement), ..) => (placement.latency_ratio, placement.remote_ratio, placement.n_nodes),
-            (None, Some(cost), Some(remote)) => (cost, remote, numa.nodes.len() as u64),
+            (None, Some(cost), Some(remote)) => {
+                (cost, remote, numa.nodes.iter().filter(|node| numa.is_careless_home(node)).count() as u64)
+            }
             _ => {
                 return numa.online.gap().map_or_else(
                     || {

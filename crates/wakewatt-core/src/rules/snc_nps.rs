@@ -30,23 +30,23 @@ impl Rule for SncNps {
         if nodes <= packages.len() {
             return Answer::no(format!("{nodes} memory nodes with CPUs on {} packages", packages.len()));
         }
+        let division = division(evidence);
         let cost = Cost::unknown("depends on whether the work is bound to nodes; not measured");
         Finding::new(
             self,
             Weight::Note,
             Confidence::High,
-            format!(
-                "{nodes} memory nodes on {} packages: the \
-            sockets are divided (SNC, NPS)",
-                packages.len()
-            ),
+            format!("{nodes} memory nodes on {} packages: the sockets are divided ({})", packages.len(), division.name),
             cost,
         )
         .on("/sys/devices/system/node/node*/cpulist", format!("{nodes} nodes with CPUs"))
         .on("/sys/devices/system/cpu/cpu*/topology/physical_package_id", format!("{} packages", packages.len()))
         .remedy(
-            "Bind work to nodes (numactl --cpunodebind=N --membind=N), or undo the division in the BIOS (SNC or \
-                    Cluster-on-Die disabled, NPS1) if the work spreads anyway.",
+            format!(
+                "Bind work to nodes (numactl --cpunodebind=N --membind=N), or undo the division in the BIOS ({}) if the work \
+                    spreads anyway.",
+                division.undone
+            ),
             "A reboot; local latency rises a little when it is undone.",
             "wakewatt inspect memory topology",
         )
@@ -54,10 +54,42 @@ impl Rule for SncNps {
     }
 }
 
+/// How the maker calls it, and how the BIOS undoes it.
+struct Division {
+    name: &'static str,
+    undone: &'static str,
+}
+
+/// Haswell and Broadwell servers, which divide a socket in two by the snoop mode Cluster-on-Die.
+const CLUSTER_ON_DIE: &[u64] = &[0x3f, 0x4f];
+
+fn division(evidence: &Evidence) -> Division {
+    match evidence.facts.topology.processor() {
+        Some(p) if p.is_amd() => Division { name: "NPS, nodes per socket", undone: "NPS1" },
+        Some(p) if p.is_intel() && p.model.is_some_and(|model| CLUSTER_ON_DIE.contains(&model)) => {
+            Division { name: "Cluster-on-Die", undone: "another snoop mode than Cluster-on-Die" }
+        }
+        Some(p) if p.is_intel() => Division { name: "SNC, sub-NUMA clustering", undone: "SNC disabled" },
+        _ => Division { name: "SNC, NPS", undone: "SNC or Cluster-on-Die disabled, NPS1" },
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::testing::ask;
+    use super::super::testing::{ask, recorded};
     use super::*;
+
+    #[test]
+    fn each_maker_has_its_word() {
+        for (host, word) in [
+            (include_str!("../../../../fixtures/hosts/bdwep0.host"), "(cluster-on-die)"),
+            (include_str!("../../../../fixtures/hosts/sklep0.host"), "(snc, sub-numa clustering)"),
+            (include_str!("../../../../fixtures/hosts/gnr3.host"), "(snc, sub-numa clustering)"),
+        ] {
+            let said = recorded(&SncNps, host);
+            assert!(said.ends_with(word), "{said}");
+        }
+    }
 
     #[test]
     fn divided() {

@@ -12,6 +12,7 @@ use super::wakeup::WakeKind;
 use super::{Scheduling, Window};
 use crate::cpuset::CpuSet;
 use crate::distribution::Distribution;
+use crate::units::show_ns;
 use serde::{Deserialize, Serialize};
 
 /// A state counts as entered where it has at least this share of the CPU's idle entries and of the wake-ups.
@@ -206,7 +207,46 @@ impl StateCost {
     }
 }
 
+/// What leaving a state was measured to cost, beyond the floor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredExit {
+    /// The CPU that slept.
+    pub cpu: u32,
+    /// What woke it: the interrupt, else the futex.
+    pub kind: WakeKind,
+    /// The paired difference of medians.
+    pub extra: Extra,
+    /// What it is counted from: polling, or the shallowest state.
+    pub floor: String,
+}
+
+impl std::fmt::Display for MeasuredExit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded, not negative, far below 2^64
+        let ns = |ns: f64| show_ns(ns.max(0.0).round() as u64);
+        let Extra { median_ns, low_ns, high_ns, n_rounds, .. } = self.extra;
+        write!(
+            f,
+            "{} [{}, {}] over {}, by {} on CPU {}, {n_rounds} rounds",
+            ns(median_ns),
+            ns(low_ns),
+            ns(high_ns),
+            self.floor,
+            self.kind.word(),
+            self.cpu
+        )
+    }
+}
+
 impl StateCosts {
+    /// What this state was measured to cost, where it was entered and woken unannounced.
+    pub fn measured_exit(&self, state: &str) -> Option<MeasuredExit> {
+        let state = self.states.iter().find(|s| s.name == state && s.is_entered())?;
+        let (kind, extra) =
+            [WakeKind::Ipi, WakeKind::Futex].into_iter().find_map(|kind| Some((kind, state.wake(kind)?.extra?)))?;
+        Some(MeasuredExit { cpu: self.cpu, kind, extra, floor: self.floor.clone()? })
+    }
+
     /// Fills in every state's extra over the floor: polling where it was entered, else the shallowest state that was.
     pub fn compare_with_floor(&mut self) {
         let entered = || self.states.iter().filter(|s| s.is_entered());

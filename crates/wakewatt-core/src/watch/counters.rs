@@ -6,7 +6,8 @@
 //! `usage` and is always read. A sleeping CPU then costs two reads per state. `/proc/stat` counts in ticks of
 //! 10 ms but adds a running idle period of any CPU up to now.
 
-use super::layout::{Layout, RemoteReads, Slot};
+use super::layout::{Layout, PackageInfo, RemoteReads, Slot};
+use super::package_residency::TSC;
 use super::reading::{Reading, Why};
 use crate::cpuset::CpuSet;
 use crate::facts::{load, pm_qos};
@@ -20,6 +21,8 @@ use std::ops::Deref;
 pub trait Reader {
     /// The bytes of a file, whole; the slot is the same every time.
     fn read(&mut self, slot: Slot, path: &str) -> Read<&[u8]>;
+    /// A register of a CPU, which asks that CPU.
+    fn msr(&mut self, cpu: Cpu, address: u32) -> Read<u64>;
     /// Before a batch of files that ask `cpu`: goes there if that is cheaper. Says how many interrupts of other CPUs the
     /// batch costs; a file that may not be opened costs none. `None` ends the batch.
     fn visit(&mut self, cpu: Option<Cpu>, files: &[(Slot, &str)]) -> u64 {
@@ -48,6 +51,10 @@ impl<S: Deref<Target: Source>> Reader for FromSource<S> {
     fn read(&mut self, _: Slot, path: &str) -> Read<&[u8]> {
         self.bytes = self.src.read(path)?;
         Ok(&self.bytes)
+    }
+
+    fn msr(&mut self, cpu: Cpu, address: u32) -> Read<u64> {
+        self.src.msr(cpu, address)
     }
 
     fn visit(&mut self, cpu: Option<Cpu>, files: &[(Slot, &str)]) -> u64 {
@@ -147,6 +154,9 @@ pub struct Counters {
     pub n_package_throttles: Vec<Reading<u64>>,
     /// Uncore frequency per package.
     pub uncore_khz: Vec<Reading<u64>>,
+    /// Per package: ticks in each of its states, and behind them the TSC at that moment.
+    #[serde(default)]
+    pub package_ticks: Vec<Vec<Reading<u64>>>,
 }
 
 impl Counters {
@@ -227,6 +237,10 @@ impl Gathering<'_> {
         slot.map_or(Reading::Missing(why.unwrap_or(Why::Absent)), |slot| self.number(slot))
     }
 
+    fn register(&mut self, cpu: Cpu, address: u32) -> Reading<u64> {
+        self.reader.msr(cpu, address).map_or_else(|error| Reading::Missing(Why::from(&error)), Reading::Known)
+    }
+
     fn stat(&mut self) -> (Result<load::Stat, Why>, Reading<u64>) {
         let mut interrupts = Reading::default();
         let stat = self.text(self.layout.stat, |text| {
@@ -275,6 +289,9 @@ impl Gathering<'_> {
         now.energies_uj = layout.zones.iter().map(|z| Reading::Missing(z.not_read.unwrap_or_default())).collect();
         now.sensors = layout.sensors.iter().map(|s| Reading::Missing(s.not_read.unwrap_or_default())).collect();
         now.uncore_khz = layout.packages.iter().map(|p| Reading::Missing(p.no_uncore.unwrap_or_default())).collect();
+        let n_ticks = |p: &PackageInfo| if p.states.is_empty() { 0 } else { p.states.len() + 1 };
+        let unread = |p: &PackageInfo| vec![Reading::Missing(p.no_states.unwrap_or_default()); n_ticks(p)];
+        now.package_ticks = layout.packages.iter().map(unread).collect();
         let mut visits: Vec<(Option<Cpu>, RemoteReads<'_>)> = vec![(None, Vec::new())];
         visits.extend(layout.remote_reads().into_iter().map(|(cpu, files)| (Some(cpu), files)));
         for (cpu, files) in visits {
@@ -300,6 +317,10 @@ impl Gathering<'_> {
             for (i, package) in layout.packages.iter().enumerate() {
                 if let Some(slot) = is_due(package.uncore) {
                     now.uncore_khz[i] = self.number(slot);
+                }
+                if let Some(cpu) = cpu.filter(|_| is_due(package.registers.first().copied()).is_some()) {
+                    let addresses = package.states.iter().map(|state| state.register).chain([TSC]);
+                    now.package_ticks[i] = addresses.map(|address| self.register(cpu, address)).collect();
                 }
             }
         }
@@ -336,6 +357,10 @@ mod tests {
         fn read(&mut self, slot: Slot, path: &str) -> Read<&[u8]> {
             self.1.borrow_mut().push(path.rsplit('/').next().unwrap_or_default().to_string());
             self.0.read(slot, path)
+        }
+        fn msr(&mut self, cpu: Cpu, address: u32) -> Read<u64> {
+            self.1.borrow_mut().push(format!("{address:#x}"));
+            self.0.msr(cpu, address)
         }
     }
 

@@ -7,6 +7,7 @@
 use super::layout::{
     CpuInfo, Layout, PackageInfo, Reach, SensorInfo, SensorKind, Sources, StateInfo, StateSlots, ZoneInfo,
 };
+use super::package_residency;
 use super::reading::{Reading, Why};
 use crate::cpuset::CpuSet;
 use crate::fact::{fact, parse};
@@ -83,6 +84,7 @@ fn nodes(src: &dyn Source) -> BTreeMap<Cpu, u32> {
 
 fn add_cpus(src: &dyn Source, layout: &mut Layout) {
     let node_of = nodes(src);
+    let generation = package_residency::generation(src);
     let freq_reach = is_freq_in_memory(layout.kernel.as_deref());
     let mut states: BTreeMap<u32, StateInfo> = BTreeMap::new();
     let mut indexes: Vec<Vec<u32>> = Vec::new();
@@ -119,6 +121,10 @@ fn add_cpus(src: &dyn Source, layout: &mut Layout) {
                 name: name.clone(),
                 exit_latency_ns: fact(src, &file("latency"), parse::us_to_ns).get().copied(),
                 target_residency_ns: fact(src, &file("residency"), parse::us_to_ns).get().copied(),
+                lets_package: generation.and_then(|generation| {
+                    let description = fact(src, &file("desc"), parse::word);
+                    package_residency::lets(generation, &name, description.get()?)
+                }),
             });
             if !state.name.split('/').any(|n| n == name) {
                 state.name = format!("{}/{name}", state.name);
@@ -168,6 +174,7 @@ fn add_packages(src: &dyn Source, layout: &mut Layout) {
         }
     }
     let uncore = src.list(UNCORE);
+    let counted = package_residency::generation(src).map(package_residency::counted).unwrap_or_default();
     for (package, cpus) in of {
         let lead = cpus.first().unwrap_or(0);
         let throttle = format!("{ROOT}/cpu{lead}/thermal_throttle");
@@ -180,7 +187,13 @@ fn add_packages(src: &dyn Source, layout: &mut Layout) {
             Ok(_) if layout.sources < Sources::Package => (None, Some(Why::NotAsked)),
             Ok(_) => (Some(layout.add(format!("{UNCORE}/{die}/current_freq_khz"), Reach::Cpu(lead))), None),
         };
-        layout.packages.push(PackageInfo { package, cpus, no_uncore, uncore, throttles });
+        let no_states = (layout.sources < Sources::Package).then_some(Why::NotAsked);
+        // Once per register, and once for the TSC, because each is a question to that CPU.
+        let n_registers = if no_states.is_some() || counted.is_empty() { 0 } else { counted.len() + 1 };
+        let registers =
+            (0..n_registers).map(|_| layout.add(format!("/dev/cpu/{lead}/msr"), Reach::Cpu(lead))).collect();
+        let states = counted.clone();
+        layout.packages.push(PackageInfo { package, cpus, no_uncore, uncore, throttles, states, no_states, registers });
     }
 }
 

@@ -96,6 +96,19 @@ pub struct PackageRate {
     pub throttles_per_s: Reading<f64>,
     /// Uncore frequency, in kHz.
     pub uncore_khz: Reading<u64>,
+    /// How long it was in each of its states, as the hardware counts, shallowest first; empty where the counters of this
+    /// processor are not known, or in a guest.
+    pub states: Vec<PackageStateRate>,
+}
+
+/// One state of a package.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PackageStateRate {
+    /// PC2, PC6 …
+    pub name: String,
+    /// Share of the window, by the hardware's residency counter.
+    pub share_ratio: Reading<f64>,
 }
 
 /// An energy counter as power.

@@ -80,6 +80,9 @@ pub struct StateInfo {
     pub exit_latency_ns: Option<u64>,
     /// Target residency that driver or firmware claims.
     pub target_residency_ns: Option<u64>,
+    /// The deepest package state while every core is at least here; none where that is not known of this processor.
+    #[serde(default)]
+    pub lets_package: Option<String>,
 }
 
 /// Files of one state of one CPU.
@@ -197,6 +200,24 @@ pub struct PackageInfo {
     #[serde(skip)]
     #[allow(missing_docs)]
     pub throttles: Option<Slot>,
+    /// The package states that the hardware counts; empty where that is not known of this processor, or in a guest.
+    #[serde(default)]
+    pub states: Vec<PackageStateInfo>,
+    /// Why their counters are not read; none when they are.
+    #[serde(default)]
+    pub no_states: Option<Why>,
+    /// The CPU whose registers they are, and the register file once per register.
+    #[serde(skip)]
+    pub registers: Vec<Slot>,
+}
+
+/// A package state that the hardware counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackageStateInfo {
+    /// PC2, PC6 …
+    pub name: String,
+    /// The register that counts it, in ticks of the TSC.
+    pub register: u32,
 }
 
 /// Everything that is watched on one machine.

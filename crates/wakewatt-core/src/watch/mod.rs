@@ -14,6 +14,7 @@ pub mod counters;
 pub mod document;
 pub mod rates;
 pub mod residency;
+pub mod package_residency;
 pub mod summary;
 pub mod recording;
 

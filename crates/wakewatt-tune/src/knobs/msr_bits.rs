@@ -2,13 +2,12 @@
 //!
 //! 0xE2 bits 3:0 limit how deep a package may sleep (2:0 on servers; what a number means depends on the model, and where
 //! the model is known its names are taken); bit 15 locks it until reset. Bits 26 and 28 let the core turn C6 requests into C1 and take that back. 0x1FC bit 1 turns C1 into C1E, which
-//! halves the clock first and costs ten microseconds more. Firmware sets them; intel_idle clears C1E promotion on some
+//! lowers clock and voltage first. Firmware sets them; intel_idle clears C1E promotion on some
 //! models and demotion on others. They are lost in suspend. One site per core, because 0xE2 is per core on most models, and
 //! where a register is the package's the same value is written again. **Reading wakes the core it is read on.** Writing
 //! needs the msr module, no kernel lockdown, and is logged by the kernel. Source: SDM volume 4.
 
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
-use crate::words::encode;
+use crate::knob::{About, Coded, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::msr::package_limit::{self, Codes, PackageLimit};
 
@@ -86,7 +85,7 @@ pub static C1E_PROMOTION: MsrBits = MsrBits {
         id: "msr.c1e_promotion",
         title: "C1 becomes C1E",
         unit: "on, off",
-        price: "on: fewer watts in C1, some 10us more per wake-up than the idle table says",
+        price: "on: fewer watts in C1, slower wake-ups from it than the idle table claims",
         risk: "the table's C1 latency is wrong while it is on; intel_idle clears it at boot on models with a C1E state",
         source: "Intel SDM volume 4, MSR_POWER_CTL (1FCH) bit 1",
         ..COMMON
@@ -96,6 +95,12 @@ pub static C1E_PROMOTION: MsrBits = MsrBits {
     low: 1,
     lock: None,
 };
+
+/// The limits that have a name on this model, by number.
+fn names(codes: &Codes) -> Vec<Coded> {
+    let coded = |limit: PackageLimit| Some(Coded { code: codes.code(limit)?.into(), name: limit.to_string() });
+    codes.limits().filter_map(coded).collect()
+}
 
 /// How this host's processor codes the package limit, where its model is known.
 fn codes(host: &Host<'_>) -> Option<&'static Codes> {
@@ -129,22 +134,6 @@ impl Knob for MsrBits {
         }
         if sites.is_empty() { Err(format!("{path}: the cores of this host are not known")) } else { Ok(sites) }
     }
-    fn encode(&self, host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
-        let word = word.trim();
-        let Some(codes) = codes(host).filter(|_| self.has_names()) else { return encode(site, word) };
-        let is_named = |limit: &PackageLimit| limit.to_string().eq_ignore_ascii_case(word);
-        if let Some(code) = codes.limits().find(is_named).and_then(|limit| codes.code(limit)) {
-            return Ok(code.to_string());
-        }
-        match word.parse::<u64>() {
-            Ok(code) if code < 2 << codes.high_bit => Ok(code.to_string()),
-            _ => Err(format!("{}: {word:?} is none of {}", site.name, site.valid)),
-        }
-    }
-    fn effective(&self, host: &Host<'_>, site: &Site) -> Option<String> {
-        let codes = codes(host).filter(|_| self.has_names())?;
-        Some(codes.of(site.now.as_ref()?.parse().ok()?).to_string())
-    }
 }
 
 impl MsrBits {
@@ -166,10 +155,7 @@ impl MsrBits {
             unread: None,
             valid: match codes {
                 _ if most == 1 => Valid::one_is_on(),
-                Some(codes) => {
-                    let names: Vec<String> = codes.limits().map(|limit| limit.to_string()).collect();
-                    Valid::Text(format!("{}, or 0 to {most}", names.join(", ")))
-                }
+                Some(codes) => Valid::Coded { names: names(codes), max: most },
                 None => Valid::Number { min: 0, max: most },
             },
             refusal: is_locked.then(|| format!("firmware has locked MSR {:#x} until reset", self.address)),
@@ -205,8 +191,7 @@ mod tests {
         let site = PACKAGE_LIMIT.sites(&host).unwrap().remove(0);
         assert_eq!((site.path.as_str(), site.cpus.to_string().as_str()), ("msr:0xe2@0/2:0", "0-1"));
         assert_eq!((site.now.as_deref(), site.refusal.is_some()), (Some("3"), false));
-        let name = PACKAGE_LIMIT.effective(&host, &site).unwrap();
-        assert_eq!((name.as_str(), PACKAGE_LIMIT.encode(&host, &site, &name).unwrap().as_str()), ("PC6R", "3"));
+        assert_eq!(PACKAGE_LIMIT.decode(&site, "3"), "PC6R (3)");
         let ask = |word| PACKAGE_LIMIT.encode(&host, &site, word);
         assert_eq!(
             (ask("pc2").unwrap(), ask("unlimited").unwrap(), ask("5").unwrap()),

@@ -84,6 +84,12 @@ fn canonical(limit: LatencyLimit) -> String {
     }
 }
 
+/// What a limit comes to; where C1 is entered as C1E, that is said, and only then is the register asked.
+fn comes_to(host: &Host<'_>, limit: LatencyLimit, all: &[budget::Resolution], sentence: String) -> String {
+    let ends_in_c1 = limit != LatencyLimit::None && all.iter().any(budget::Resolution::ends_in_c1);
+    if ends_in_c1 && host.is_c1_promoted() { sentence + budget::PROMOTED } else { sentence }
+}
+
 /// The limits of our own holders, as the sink reads them: from the command line. The device itself says only the smallest
 /// of everybody's.
 fn held_by_us(host: &Host<'_>) -> Result<Vec<String>, String> {
@@ -145,7 +151,9 @@ impl Knob for GlobalLatency {
     }
     fn effective(&self, host: &Host<'_>, _: &Site) -> Option<String> {
         let limit = *host.facts.qos.global.get()?;
-        Some(budget::sentence(limit, &host.facts.idle)).filter(|s| !s.is_empty()).or_else(|| Some(canonical(limit)))
+        let said = budget::sentence(limit, &host.facts.idle);
+        let all = budget::resolve(limit, &host.facts.idle);
+        Some(if said.is_empty() { canonical(limit) } else { comes_to(host, limit, &all, said) })
     }
 }
 
@@ -178,7 +186,8 @@ impl Knob for CpuLatency {
         let cpu = site.cpus.first()?;
         let limit = budget::in_force(&host.facts.qos, cpu);
         let all = budget::resolve(limit, &host.facts.idle);
-        Some(all.iter().find(|r| r.cpus.contains(cpu)).map_or_else(|| canonical(limit), ToString::to_string))
+        let Some(own) = all.iter().find(|r| r.cpus.contains(cpu)) else { return Some(canonical(limit)) };
+        Some(comes_to(host, limit, std::slice::from_ref(own), own.to_string()))
     }
 }
 
@@ -233,6 +242,25 @@ mod tests {
         assert!(CpuLatency.effective(&host, &cpu).unwrap().starts_with("poll -> POLL"));
         assert!(GlobalLatency.effective(&host, &global).unwrap().starts_with("70us -> C1 (2us)"));
         assert_eq!(GlobalLatency.kept("50us", "20us"), Kept::Legally("somebody else asks for 20us".into()));
+    }
+
+    #[test]
+    fn a_limit_that_ends_in_c1_says_where_that_is_c1e() {
+        let says = |register: u64| {
+            let mut tree = machine(2);
+            let info = "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 87\n\n";
+            tree.files.insert("/proc/cpuinfo".into(), Ok(info.into()));
+            tree.files.insert(cpu_limit_path(0), Ok("50\n".into()));
+            tree.msrs.insert((0x1fc, 0), Ok(register));
+            let host = Host::read(&tree);
+            [&GlobalLatency as &dyn Knob, &CpuLatency].map(|knob| {
+                let site = knob.sites(&host).unwrap().remove(0);
+                knob.effective(&host, &site)
+                    .unwrap()
+                    .ends_with("but C1 is entered as C1E here, which takes longer than C1 claims")
+            })
+        };
+        assert_eq!((says(2), says(0)), ([true; 2], [false; 2]));
     }
 
     #[test]

@@ -4,7 +4,9 @@ use super::state::{Look, State};
 use super::update::{Event, update};
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_core::watch::counters::{Clocks, CpuCounters, StateCounters};
-use wakewatt_core::watch::layout::{CpuInfo, PackageInfo, SensorInfo, SensorKind, StateInfo, ZoneInfo};
+use wakewatt_core::watch::layout::{
+    CpuInfo, PackageInfo, PackageStateInfo, SensorInfo, SensorKind, StateInfo, ZoneInfo,
+};
 use wakewatt_core::watch::{Counters, Layout, Rates, Reading, Sources, Why};
 
 const S: u64 = 1_000_000_000;
@@ -15,7 +17,9 @@ fn layout(n_cpus: u32, n_packages: u32, sources: Sources) -> Layout {
         name: name.into(),
         exit_latency_ns: Some(exit_ns),
         target_residency_ns: Some(target_ns),
+        lets_package: Some(if name == "C6" { "PC6" } else { "PC0" }.into()),
     };
+    let counted = |name: &str, register| PackageStateInfo { name: name.into(), register };
     let package_of = |cpu: u32| cpu % (n_cpus / 2).max(1) * n_packages / (n_cpus / 2).max(1);
     let not_read = (sources < Sources::Package).then_some(Why::NotAsked);
     Layout {
@@ -46,6 +50,8 @@ fn layout(n_cpus: u32, n_packages: u32, sources: Sources) -> Layout {
                 package,
                 cpus: (0..n_cpus).filter(|cpu| package_of(*cpu) == package).collect(),
                 no_uncore: Some(Why::Denied),
+                states: vec![counted("PC2", 0x60d), counted("PC6", 0x3f9)],
+                no_states: not_read,
                 ..PackageInfo::default()
             })
             .collect(),
@@ -108,6 +114,17 @@ fn moment(layout: &Layout, t: u64) -> Counters {
             n_own_wakeups: t,
         },
         took_ns: 8_000_000,
+        package_ticks: layout
+            .packages
+            .iter()
+            .map(|p| {
+                [5, 20, 200]
+                    .map(|n| {
+                        if is_read { Reading::Known(n * t) } else { Reading::Missing(p.no_states.unwrap_or_default()) }
+                    })
+                    .to_vec()
+            })
+            .collect(),
         n_remote_interrupts: if is_read { layout.packages.len() as u64 } else { 0 },
         global_limit: Reading::Known(LatencyLimit::None),
         n_interrupts: Reading::Known(4321 * t),

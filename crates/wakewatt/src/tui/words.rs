@@ -3,6 +3,7 @@
 use ratatui::buffer::Buffer;
 use wakewatt_core::units::{LatencyLimit, three_digits};
 use wakewatt_core::visible::is_hidden;
+use wakewatt_core::watch::document::{PackageRate, PackageStateRate};
 use wakewatt_core::watch::layout::SensorKind;
 use wakewatt_core::watch::{Reading, Why};
 
@@ -97,6 +98,42 @@ pub fn guard(buffer: &mut Buffer) {
     for cell in buffer.content.iter_mut().filter(|cell| cell.symbol().contains(is_hidden)) {
         cell.set_symbol("?");
     }
+}
+
+/// What the hardware counted of a package: "PC2 3 %, PC6 41 %"; why not, where it did not.
+pub fn package_states(package: &PackageRate) -> String {
+    let Some(first) = package.states.first() else {
+        return "package states: not known of this processor, or a guest's".into();
+    };
+    let all_alike = package.states.iter().all(|state| state.share_ratio == first.share_ratio);
+    match first.share_ratio.why().filter(|_| all_alike) {
+        Some(why) => {
+            let names: Vec<&str> = package.states.iter().map(|state| state.name.as_str()).collect();
+            format!("{}: unavailable ({})", names.join(", "), why.explain())
+        }
+        None => {
+            let one = |state: &PackageStateRate| format!("{} {}", state.name, spelled(state.share_ratio, percent));
+            package.states.iter().map(one).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+/// The same of all packages, short: "package 0 PC2 3 %, PC6 41 %; 1 …".
+pub fn all_package_states(packages: &[PackageRate]) -> String {
+    let Some(first) = packages.first() else { return "package states: no package is known".into() };
+    let why = first.states.first().and_then(|state| state.share_ratio.why());
+    let is_like = |package: &PackageRate| package.states.iter().all(|state| state.share_ratio.why() == why);
+    match why.filter(|_| packages.iter().all(is_like)) {
+        Some(Why::NotAsked) => "package states: not asked; --sources package reads them".into(),
+        Some(why) => format!("package states: unavailable ({})", why.explain()),
+        None if packages.iter().all(|package| package.states.is_empty()) => package_states(first),
+        None => numbered(packages),
+    }
+}
+
+fn numbered(packages: &[PackageRate]) -> String {
+    let one = |package: &PackageRate| format!("package {}: {}", package.package, package_states(package));
+    packages.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -45,8 +45,9 @@ fn every_word_of_the_list_is_explained_and_documents_are_valid() {
     let file = host("emr9");
     let list = run(&["explain", "--list", "--host", file.to_str().unwrap()]);
     assert!(list.out.lines().count() > 150, "{}", list.out);
-    for knob in ["idle.state", "qos.global", "freq.governor"] {
-        assert!(list.out.lines().any(|l| l == knob), "{knob}");
+    for knob in wakewatt_tune::knobs::KNOBS.iter().map(|knob| knob.about().id) {
+        assert!(list.out.lines().any(|l| l == knob), "{knob} is not in the list");
+        assert!(of(knob, "emr9").contains("Price: "), "{knob} is not explained");
     }
     let validator = validator("explain");
     for word in ["C6", "PC6", "rule.epp", "idle.state", "exit latency"] {

@@ -1,7 +1,7 @@
 //! `watch` as a stream: valid documents, numbers that add up, recordings that survive, faults that are told.
 
 use crate::schemas::{assert_valid, validator};
-use crate::tool::{hosts, is_root, run, said, wait_until, wakewatt};
+use crate::tool::{host, hosts, is_root, run, said, wait_until, wakewatt};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, Write};
@@ -92,6 +92,21 @@ fn a_changing_tree_is_followed() {
     assert!((total(&all) - 500.0).abs() < 1.0, "the 500 entries are seen once: {}", total(&all));
     assert!(is_offline(&all));
     assert_eq!(all.last().unwrap()["machine"]["n_online"], 1);
+}
+
+#[test]
+fn core_states_say_how_deep_they_let_the_package_go() {
+    let once = |name: &str| {
+        let said = run(&["watch", "--once", "--host", host(name).to_str().unwrap()]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said.out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    let granite = once("gnr3");
+    assert!(granite.iter().any(|line| line.starts_with("C6P PC6 210us")), "{granite:#?}");
+    assert!(granite.iter().any(|line| line.starts_with("C6 less than PC6 170us")), "{granite:#?}");
+    let epyc = once("rome0");
+    assert!(epyc.iter().any(|line| line.starts_with("C2 400us")), "nothing is known of it: {epyc:#?}");
+    assert!(epyc.iter().any(|line| line.starts_with("package states: unavailable") || line.contains("not known of this processor")), "{epyc:#?}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use crate::sheet::{Cell, Sheet};
 use crate::source::{ErrorKind, Source};
 use crate::units::Cpu;
 use serde::Serialize;
+use source::TableSource;
 use std::collections::{BTreeMap, HashMap};
 
 /// The kernel has ten states at most (CPUIDLE_STATE_MAX); a folder that lists an index far beyond is no idle folder.
@@ -36,6 +37,9 @@ pub struct Idle {
     pub is_c1_demotion_on: Fact<bool>,
     /// haltpoll: how long a guest polls before HLT.
     pub guest_halt_poll_ns: Fact<u64>,
+    /// Who wrote the table of states, and what its numbers are worth before anyone has measured; none where there is no table,
+    /// or its driver is not known.
+    pub source: Option<TableSource>,
     /// The states by index, as the CPUs have them.
     pub states: Vec<IdleState>,
     /// Running CPUs that have no idle state at all.
@@ -176,7 +180,7 @@ impl Domain for Idle {
                 }
             }
         }
-        Idle {
+        let mut idle = Idle {
             driver: fact(src, &format!("{ROOT}/cpuidle/current_driver"), parse::word),
             governor: match fact(src, &format!("{ROOT}/cpuidle/current_governor"), parse::word) {
                 Fact::Gap(_) => fact(src, &format!("{ROOT}/cpuidle/current_governor_ro"), parse::word),
@@ -185,10 +189,13 @@ impl Domain for Idle {
             governors_available: fact(src, &format!("{ROOT}/cpuidle/available_governors"), parse::words),
             is_c1_demotion_on: fact(src, &format!("{ROOT}/cpuidle/intel_c1_demotion"), parse::flag),
             guest_halt_poll_ns: fact(src, "/sys/module/haltpoll/parameters/guest_halt_poll_ns", parse::number),
+            source: None,
             states: have.into_iter().map(|(index, cpus)| read_state(src, index, &cpus)).collect(),
             cpus_without_states: without,
             unlisted_because,
-        }
+        };
+        idle.source = TableSource::of(&idle, source::is_given_at_boot(src));
+        idle
     }
 
     fn show(&self, sheet: &mut Sheet) {
@@ -205,7 +212,7 @@ impl Domain for Idle {
         if !self.cpus_without_states.is_empty() {
             sheet.say("idle.cpus_without_states", "CPUs without idle states", Cell::text(&self.cpus_without_states));
         }
-        if let Some(source) = self.source() {
+        if let Some(source) = &self.source {
             sheet.say("idle.source", "idle table from", Cell::text(source.words()));
         }
         for state in &self.states {

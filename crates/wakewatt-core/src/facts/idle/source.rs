@@ -11,6 +11,7 @@
 //! for the same kind of state.
 
 use super::{Idle, IdleState, TableRow};
+use crate::source::{ErrorKind, Source};
 use serde::Serialize;
 
 /// Who wrote the table.
@@ -28,6 +29,8 @@ pub enum Author {
     DeviceTree,
     /// A guest's haltpoll: one made-up microsecond.
     Guest,
+    /// Who booted it, at least in part: intel_idle.table= on the command line (Linux 7.0), as `measure idle` proposes it.
+    BootParameter,
 }
 
 /// How far the numbers can be believed before anyone has measured.
@@ -39,7 +42,7 @@ pub enum Trust {
     High,
     /// Written for this board by who made it; often copied.
     Medium,
-    /// A placeholder.
+    /// Made up by firmware or driver, for want of a measurement.
     Low,
 }
 
@@ -64,6 +67,7 @@ impl TableSource {
             Author::Firmware => "firmware (_CST) through acpi_idle",
             Author::DeviceTree => "device tree",
             Author::Guest => "the guest driver, a placeholder",
+            Author::BootParameter => "the driver's own table with what intel_idle.table= gave at boot",
         };
         match self.residency_factor {
             Some(n) => format!("{who}; target residencies are computed: {n} times the latency"),
@@ -76,14 +80,15 @@ impl TableSource {
     }
 }
 
-impl Idle {
+impl TableSource {
     /// Where the idle tables come from; none where there is none, or where the driver is not known.
-    pub fn source(&self) -> Option<TableSource> {
-        let tables = self.tables();
+    pub(super) fn of(idle: &Idle, is_given_at_boot: bool) -> Option<TableSource> {
+        let tables = idle.tables();
         let sleeps = || tables.iter().flat_map(|(_, rows)| rows).filter(|row| !row.is_polling());
         sleeps().next()?;
         let is_acpi_named = sleeps().any(|row| row.name.ends_with("_ACPI"));
-        let (author, trust) = match self.driver.get()?.as_str() {
+        let (author, trust) = match idle.driver.get()?.as_str() {
+            "intel_idle" if is_given_at_boot => (Author::BootParameter, Trust::Medium),
             "intel_idle" if is_acpi_named => (Author::FirmwareInIntelIdle, Trust::Low),
             "intel_idle" => (Author::Native, Trust::High),
             "acpi_idle" => (Author::Firmware, Trust::Low),
@@ -95,6 +100,22 @@ impl Idle {
         };
         let is_computed = matches!(author, Author::Firmware | Author::FirmwareInIntelIdle);
         Some(TableSource { author, trust, residency_factor: factor(sleeps()).filter(|_| is_computed) })
+    }
+}
+
+/// Did the command line give latencies of its own? The kernel keeps what it was given; where only root may read that, the
+/// command line tells.
+pub(super) fn is_given_at_boot(src: &dyn Source) -> bool {
+    const PARAMETERS: &str = "/sys/module/intel_idle/parameters";
+    if !src.list(PARAMETERS).is_ok_and(|names| names.iter().any(|name| name == "table")) {
+        return false;
+    }
+    match src.read(&format!("{PARAMETERS}/table")) {
+        Ok(text) => !text.trim_ascii().is_empty(),
+        Err(e) if e.kind == ErrorKind::Denied => src.read("/proc/cmdline").is_ok_and(|line| {
+            String::from_utf8_lossy(&line).split_ascii_whitespace().any(|word| word.starts_with("intel_idle.table="))
+        }),
+        Err(_) => false,
     }
 }
 
@@ -157,7 +178,32 @@ mod tests {
     }
 
     fn source(driver: &str, states: &[(&str, &str, u64, u64)]) -> Option<TableSource> {
-        read(driver, states).source()
+        read(driver, states).source
+    }
+
+    #[test]
+    fn what_the_command_line_gave_is_no_native_table() {
+        let cpu = "/sys/devices/system/cpu";
+        let at = format!("//- {cpu}/cpu0/cpuidle/state0");
+        let text = format!(
+            "//- {cpu}/online\n0\n//- {cpu}/present\n0\n//- {cpu}/cpuidle/current_driver\nintel_idle\n{at}/name\nC6\n{at}/latency\n65\n"
+        );
+        let author = |more: &str| {
+            let tree = Tree::from_text(&(text.clone() + more));
+            Idle::read(&tree, &Cpus::read(&tree)).source.unwrap().author
+        };
+        let file = "//- /sys/module/intel_idle/parameters/table";
+        assert_eq!(author(""), Author::Native);
+        assert_eq!(author(&format!("{file}\nC6:65:800\n")), Author::BootParameter);
+        assert_eq!(
+            author(&format!("{file}\n\n//- /proc/cmdline\nintel_idle.table=C6:65\n")),
+            Author::Native,
+            "the kernel dropped it"
+        );
+        assert_eq!(
+            author(&format!("{file}!denied\n//- /proc/cmdline\nro intel_idle.table=C6:65:800\n")),
+            Author::BootParameter
+        );
     }
 
     #[test]

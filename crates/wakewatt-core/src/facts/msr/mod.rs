@@ -124,7 +124,7 @@ fn regroup<T, U: PartialEq>(facts: &PerCpu<T>, f: impl Fn(&T) -> U) -> PerCpu<U>
 }
 
 /// `cpu:type:x86,ven0000fam0006mod00CF:feature:…`: whose it is, family and model.
-fn identity(modalias: &str) -> Option<(Vendor, u64, u64)> {
+pub(crate) fn identity(modalias: &str) -> Option<(Vendor, u64, u64)> {
     let (vendor, rest) = modalias.split_once(",ven")?.1.split_once("fam")?;
     let (family, rest) = rest.split_once("mod")?;
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();

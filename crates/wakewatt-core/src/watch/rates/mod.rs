@@ -9,7 +9,7 @@ use super::counters::{Counters, CpuCounters, StateCounters};
 use super::document::{Cost, CpuRate, Machine, PackageRate, Rates, SensorRate, StateRate, Summary, ZoneRate};
 use super::layout::{CpuInfo, Layout, SensorKind, ZoneInfo};
 use super::reading::{Reading, Why, sum};
-use super::residency;
+use super::{package_residency, residency};
 use crate::cpuset::CpuSet;
 use crate::samples::Window;
 use crate::samples::energy::{MOST_UW, counter};
@@ -81,6 +81,13 @@ impl Rates {
                     temperature_mc: temperature(layout, &sensors, Some(p.package)),
                     throttles_per_s: at(now).since(at(then)).per_second(length_ns),
                     uncore_khz: now.uncore_khz.get(i).copied().unwrap_or(gone),
+                    states: match suspended_ns {
+                        0 => {
+                            let ticks = |c: &'_ Counters| c.package_ticks.get(i).cloned().unwrap_or_default();
+                            package_residency::shares(&p.states, p.no_states, &ticks(then), &ticks(now))
+                        }
+                        _ => package_residency::shares(&p.states, Some(Why::Suspended), &[], &[]),
+                    },
                 }
             })
             .collect();
@@ -136,6 +143,7 @@ impl Rates {
         // Watching a recording wakes nobody, and nobody asks what reading it costs.
         (now.clocks.own_cpu_ns, now.clocks.n_own_wakeups) = (0, 0);
         boot.n_interrupts = zero(boot.n_interrupts);
+        boot.package_ticks.iter_mut().flatten().for_each(|ticks| *ticks = zero(*ticks));
         boot.n_context_switches = zero(boot.n_context_switches);
         for cpu in &mut boot.cpus {
             for counter in [&mut cpu.busy_ns, &mut cpu.idle_ns, &mut cpu.steal_ns, &mut cpu.n_throttles] {

@@ -95,9 +95,14 @@ fn states(out: &mut String, rates: &Rates, width: usize) {
         return;
     }
     let claim = |ns: Option<u64>| ns.map_or("–".to_string(), show_ns);
+    let is_known = rates.states.iter().any(|info| info.lets_package.is_some());
     let row = |info: &StateInfo| {
         let state = rates.machine.summary.idle.iter().find(|s| s.index == info.index)?;
-        let mut row = vec![info.name.clone(), claim(info.exit_latency_ns), claim(info.target_residency_ns)];
+        let mut row = vec![info.name.clone()];
+        if is_known {
+            row.push(info.lets_package.clone().unwrap_or("–".into()));
+        }
+        row.extend([claim(info.exit_latency_ns), claim(info.target_residency_ns)]);
         row.push(cell(state.share_ratio, percent));
         row.extend(
             [state.wakeups_per_s, state.above_per_s, state.below_per_s, state.rejected_per_s].map(|r| cell(r, count)),
@@ -105,8 +110,17 @@ fn states(out: &mut String, rates: &Rates, width: usize) {
         Some(row)
     };
     let rows: Vec<_> = rates.states.iter().filter_map(row).collect();
-    let heads = ["idle state", "latency", "residency", "share", "wakes/s", "above/s", "below/s", "refused/s"];
-    table(out, &heads, &rows, 1, width);
+    let mut heads = vec!["idle state", "latency", "residency", "share", "wakes/s", "above/s", "below/s", "refused/s"];
+    if is_known {
+        heads.insert(1, "lets package");
+    }
+    table(out, &heads, &rows, if is_known { 2 } else { 1 }, width);
+    if rates.packages.is_empty() {
+        let _ = writeln!(out, "package states: unavailable (which CPUs share a package is not known)");
+    }
+    for package in &rates.packages {
+        let _ = writeln!(out, "package {:<6} {}", package.package, words::package_states(package));
+    }
 }
 
 /// A row per CPU, core, node or package; its idle states are the last columns.

@@ -30,7 +30,8 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line<'static>> {
             let used = used.unwrap_or(&fallback);
             let claim = |ns: Option<u64>| ns.map_or("–".to_string(), show_ns);
             let more = if is_wide {
-                format!(" {:>8} {:>8}", cell(used.below_per_s, count), cell(used.rejected_per_s, count))
+                let lets = info.lets_package.as_deref().map_or(String::new(), |package| format!("  lets {package}"));
+                format!(" {:>8} {:>8}{lets}", cell(used.below_per_s, count), cell(used.rejected_per_s, count))
             } else {
                 String::new()
             };
@@ -52,7 +53,7 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line<'static>> {
         }
         lines.push(Line::styled(" above: woke before the target residency; below: could have gone deeper", dim(state)));
     }
-    lines.push(Line::raw(""));
+    lines.push(Line::styled(format!(" {}", words::all_package_states(&rates.packages)), dim(state)));
     lines.extend(latency(state));
     lines
 }
