@@ -25,6 +25,12 @@ pub fn confine(cpus: &CpuSet) -> io::Result<()> {
     sched_setaffinity(None, &mask(cpus)?)
 }
 
+/// Takes this CPU from the calling thread, unless it is the only one it has.
+pub fn keep_off(cpu: Cpu) -> io::Result<()> {
+    let others: CpuSet = allowed_cpus()?.iter().filter(|other| *other != cpu).collect();
+    if others.is_empty() { Ok(()) } else { confine(&others) }
+}
+
 /// Leaves all threads of a process, and what they start from now on, only these CPUs. It has done so when no thread is left
 /// that was not told: one that starts meanwhile may have begun with the CPUs of before.
 pub fn confine_process(pid: u32, cpus: &CpuSet) -> io::Result<()> {
@@ -124,5 +130,19 @@ mod tests {
         assert_eq!(seen.unwrap(), one);
         assert_eq!(allowed_cpus().unwrap(), all);
         assert!(confine(&[100_000].into_iter().collect()).is_err());
+    }
+
+    #[test]
+    fn who_keeps_off_a_cpu_has_all_the_others() {
+        std::thread::spawn(|| {
+            let before = allowed_cpus().unwrap();
+            let first = before.first().unwrap();
+            keep_off(first).unwrap();
+            let left = allowed_cpus().unwrap();
+            assert_eq!(left.contains(first), before.len() == 1);
+            assert_eq!(left.len(), before.len().saturating_sub(1).max(1));
+        })
+        .join()
+        .unwrap();
     }
 }

@@ -37,7 +37,7 @@ impl MeasuringThread {
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let before = if fifo_priority.is_some() { attributes() } else { Ok(Attributes::default()) };
         let scheduling = match fifo_priority {
-            None => Scheduling::Other("SCHED_FIFO was not asked for".into()),
+            None => Scheduling::Ordinary,
             // What could not be put back is not changed.
             Some(priority) => match before.as_ref().map_err(ToString::to_string).and_then(|_| set_fifo(priority)) {
                 Ok(()) => Scheduling::Fifo(priority),

@@ -1,8 +1,8 @@
 //! The ways a thread sleeps and is woken: absolute timers, futex, eventfd. Thin, so that what is measured is the kernel.
 
 use crate::clock::timespec_of;
-use rustix::event::EventfdFlags;
-use rustix::fd::OwnedFd;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, poll};
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io;
 use rustix::thread::futex;
 use std::sync::atomic::AtomicU32;
@@ -36,6 +36,12 @@ impl Event {
     pub fn signal(&self) -> io::Result<()> {
         rustix::io::write(&self.0, &1u64.to_ne_bytes()).map(|_| ())
     }
+    /// Sleeps until it is not zero, or until there is something to read from the other; takes nothing of either.
+    pub fn wait_or_readable(&self, other: BorrowedFd<'_>) {
+        let mut fds = [PollFd::new(&self.0, PollFlags::IN), PollFd::from_borrowed_fd(other, PollFlags::IN)];
+        // A signal ends it early: whoever waits looks again anyway.
+        let _ = poll(&mut fds, None);
+    }
     /// Sleeps until it is not zero, and takes all; `Err(INTR)` if a signal came first.
     pub fn wait(&self) -> io::Result<()> {
         rustix::io::read(&self.0, &mut [0u8; 8]).map(|_| ())
@@ -46,6 +52,8 @@ impl Event {
 mod tests {
     use super::*;
     use crate::clock::monotonic_ns;
+    use std::io::Write;
+    use std::os::fd::AsFd;
 
     #[test]
     fn sleeps_end_when_they_should() {
@@ -56,7 +64,12 @@ mod tests {
         futex_wait(&word, 4, 1_000_000_000);
         assert_eq!(futex_wake(&word), 0);
         let event = Event::new().unwrap();
+        let (readable, mut other) = std::io::pipe().unwrap();
+        other.write_all(b"x").unwrap();
+        event.wait_or_readable(readable.as_fd());
+        let (silent, _open) = std::io::pipe().unwrap();
         event.signal().unwrap();
+        event.wait_or_readable(silent.as_fd());
         event.wait().unwrap();
     }
 }

@@ -32,7 +32,7 @@ fn main() -> Result<(), BenchError> {
     for kind in [RemoteKind::Futex, RemoteKind::Eventfd] {
         let slice = remote(&RemoteSpec::between(kind, 0, 1, second), &stop, &none)?;
         show(&format!("{kind:?}"), &slice.sample.latency);
-        println!("  not asleep {} skipped {}", slice.n_not_asleep, slice.n_skipped);
+        println!("  {:?}, clocks within {:?} ns", slice.sample.waker, slice.sample.clock_bound_ns);
     }
     match ipi(&RemoteSpec::between(RemoteKind::Futex, 0, 1, second), &stop, &none) {
         Ok(slice) => show("ipi", &slice.sample.latency),

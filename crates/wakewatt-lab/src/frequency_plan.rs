@@ -40,6 +40,8 @@ pub fn frequency_plan(time_ns: u64) -> Plan {
         settle_ns: SETTLE_NS,
         measure_ns,
         looks,
+        // A governor that is changed must settle first.
+        interleave_ns: None,
         again_every: 0,
         margin_ratio: 1.05,
         seed: None,

@@ -53,6 +53,19 @@ impl Noise {
         self
     }
 
+    /// Of several stretches with their lengths: shares by length, counts added.
+    pub fn together(stretches: &[(Noise, u64)]) -> Noise {
+        let all_ns = stretches.iter().map(|(_, ns)| *ns as f64).sum::<f64>().max(1.0);
+        let mean =
+            |of: fn(&Noise) -> f64| stretches.iter().map(|(noise, ns)| of(noise) * *ns as f64).sum::<f64>() / all_ns;
+        Noise {
+            steal_ratio: mean(|n| n.steal_ratio),
+            foreign_ratio: mean(|n| n.foreign_ratio),
+            is_without_others: !stretches.is_empty() && stretches.iter().all(|(n, _)| n.is_without_others),
+            n_throttles: stretches.iter().map(|(n, _)| n.n_throttles).fold(0, u64::saturating_add),
+        }
+    }
+
     /// What is worth a note, in words, one line each.
     pub fn notes(&self) -> Vec<String> {
         let of_cpus = |who: &str, share: String| format!("{who} {share} % of the measured CPUs' time");

@@ -283,6 +283,11 @@ impl Arms for SettingArms<'_> {
         self.found.clone()
     }
 
+    fn is_instant(&self) -> bool {
+        // A limit is a write to an open file; settings are where their knobs say so, and a command never is.
+        self.session.as_ref().is_none_or(|session| self.sets.iter().all(|set| session.is_short(*set)))
+    }
+
     fn contradiction(&self, index: usize, idle: &[IdleDelta]) -> Option<String> {
         let arm = self.arms.get(index)?;
         if let Some(why) = arm.limit.and_then(|limit| entered_above(limit, &self.latencies_ns, idle)) {

@@ -129,8 +129,8 @@ pub fn of(evidence: &Evidence) -> Vec<Quantity> {
     let mut all = Vec::new();
     let mut groups = Groups::default();
     wakeups.iter().for_each(|s| {
-        let (word, gap) = (s.kind.word(), show_ns(s.gap_ns));
-        groups.add("wakeup", format!("{word}.{gap}"), format!("{word} wake-up after {gap}"), &s.latency);
+        let (id, title) = s.series();
+        groups.add("wakeup", id, title, &s.latency);
     });
     network.iter().for_each(|s| {
         let (word, gap) = (s.transport.word(), show_ns(s.gap_ns));

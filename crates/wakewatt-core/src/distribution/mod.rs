@@ -72,6 +72,35 @@ pub struct Distribution {
     /// Each tenth of the window by itself, in order of time; none where the order of the samples is not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenths: Vec<Tenth>,
+    /// Samples among these that never came to their end; none where all did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub censored: Option<Censored>,
+}
+
+/// Samples that never came to their end, as requests that failed or were given up. Each is counted at the time it is known
+/// to have taken at least: left out they would make a server look faster the more it fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Censored {
+    /// How many.
+    pub n: u64,
+    /// The least of the times they are counted at: a quantile from here on is at least what it says, and may be more.
+    pub from_ns: u64,
+}
+
+impl Censored {
+    /// One more, counted at this time.
+    pub fn and(censored: Option<Censored>, at_ns: u64) -> Option<Censored> {
+        Censored::joined(censored, Some(Censored { n: 1, from_ns: at_ns }))
+    }
+
+    /// Those of two distributions.
+    pub fn joined(one: Option<Censored>, other: Option<Censored>) -> Option<Censored> {
+        match (one, other) {
+            (Some(a), Some(b)) => Some(Censored { n: a.n.saturating_add(b.n), from_ns: a.from_ns.min(b.from_ns) }),
+            (one, other) => one.or(other),
+        }
+    }
 }
 
 /// An HDR histogram of nanoseconds: three digits, resizing.
@@ -139,6 +168,7 @@ impl Distribution {
             quantiles,
             buckets,
             tenths: tenths::of(parts),
+            censored: None,
         }
     }
 
@@ -160,6 +190,16 @@ impl Distribution {
         Distribution::recorded(&recorder)
     }
 
+    /// The same, of which so many never came to their end.
+    pub fn with_censored(self, censored: Option<Censored>) -> Distribution {
+        Distribution { censored, ..self }
+    }
+
+    /// Is a value of this distribution only known to be at least so long?
+    pub fn is_at_least(&self, value_ns: u64) -> bool {
+        self.censored.is_some_and(|c| value_ns >= c.from_ns)
+    }
+
     /// The quantile, if the sample size supports it.
     pub fn quantile(&self, q: f64) -> Option<Quantile> {
         self.quantiles.iter().copied().find(|x| (x.q - q).abs() < 1e-9)
@@ -179,6 +219,18 @@ impl Distribution {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_never_ended_is_counted_and_quantiles_beyond_it_are_bounds() {
+        let censored = Censored::and(Censored::and(None, 6_000_000), 5_000_000);
+        assert_eq!(censored, Some(Censored { n: 2, from_ns: 5_000_000 }));
+        assert_eq!(Censored::joined(censored, None), censored);
+        // 3 % of the requests failed: the median is known, the 99th percentile is not.
+        let samples = (0..1940u64).map(|i| 1000 + i).chain((0..60).map(|_| 5_000_000));
+        let d = Distribution::from_ns(samples).with_censored(Some(Censored { n: 60, from_ns: 5_000_000 }));
+        assert!(d.is_at_least(d.p99_ns().unwrap()) && !d.is_at_least(d.p50_ns().unwrap()));
+        assert!(d.is_at_least(d.max_ns) && !d.clone().with_censored(None).is_at_least(d.max_ns));
+    }
 
     #[test]
     fn a_tail_without_data_is_not_printed() {

@@ -139,6 +139,7 @@ mod tests {
             metrics: vec![Metric::latency(metric, "random read, median")],
             blocks: vec![slept("found")],
             effects: vec![effect],
+            carry_over: vec![],
             pooled: Vec::new(),
             seed: 1,
             warmup_ns: 0,

@@ -121,6 +121,7 @@ mod tests {
             metrics: Vec::new(),
             blocks: Vec::new(),
             effects,
+            carry_over: vec![],
             pooled: Vec::new(),
             seed: 1,
             warmup_ns: 0,

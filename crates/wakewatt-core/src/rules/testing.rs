@@ -17,8 +17,10 @@ pub(crate) fn slept(arm: &str) -> Block {
         values: Vec::new(),
         disturbances: Vec::new(),
         taken: None,
+        waker: None,
         rejected: None,
         idle: vec![IdleDelta { cpu: 0, states: vec![state] }],
+        slices: vec![],
     }
 }
 

@@ -83,8 +83,10 @@ mod tests {
             values: vec![],
             disturbances: vec![],
             taken: *taken,
+            waker: None,
             rejected: None,
             idle: vec![],
+            slices: vec![],
         };
         ExperimentRun { blocks: taken.iter().map(block).collect(), ..ExperimentRun::default() }
     }

@@ -7,6 +7,7 @@ use super::disturbance::Disturbance;
 use super::ended::Ended;
 use super::rejection::Rejection;
 use super::taken::Taken;
+use super::waker::Waker;
 use super::{IdleDelta, Window};
 use crate::covers::Covers;
 use crate::distribution::Distribution;
@@ -68,17 +69,32 @@ pub struct Metric {
     /// Which way is better.
     #[serde(default)]
     pub better: Better,
+    /// Differences up to this, in nanoseconds, are the clock's: two CPUs' clocks agree no better. None where one clock does it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_bound_ns: Option<u64>,
 }
 
 impl Metric {
     /// A latency: nanoseconds, lower is better.
     pub fn latency(id: impl Into<String>, title: impl Into<String>) -> Metric {
-        Metric { id: id.into(), title: title.into(), unit: Unit::Nanoseconds, better: Better::Lower }
+        Metric {
+            id: id.into(),
+            title: title.into(),
+            unit: Unit::Nanoseconds,
+            better: Better::Lower,
+            clock_bound_ns: None,
+        }
     }
 
     /// A rate: per second, higher is better.
     pub fn rate(id: impl Into<String>, title: impl Into<String>) -> Metric {
-        Metric { id: id.into(), title: title.into(), unit: Unit::PerSecond, better: Better::Higher }
+        Metric {
+            id: id.into(),
+            title: title.into(),
+            unit: Unit::PerSecond,
+            better: Better::Higher,
+            clock_bound_ns: None,
+        }
     }
 
     /// As part of a sentence: "the median cross-CPU wake-up".
@@ -96,7 +112,13 @@ impl Metric {
 
     /// Watts: lower is better.
     pub fn power(id: impl Into<String>, title: impl Into<String>) -> Metric {
-        Metric { id: id.into(), title: title.into(), unit: Unit::Microwatts, better: Better::Lower }
+        Metric {
+            id: id.into(),
+            title: title.into(),
+            unit: Unit::Microwatts,
+            better: Better::Lower,
+            clock_bound_ns: None,
+        }
     }
 }
 
@@ -117,11 +139,42 @@ pub struct Block {
     /// What others had of the measured CPUs' time; none where nobody counted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<Taken>,
+    /// How the waker kept its plan, where wake-ups by another CPU are measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waker: Option<Waker>,
     /// Why it does not count, if so: e.g. the idle counters contradict the setting.
     #[serde(rename = "is_rejected")]
     pub rejected: Option<Rejection>,
     /// What the idle counters of the measured CPUs did meanwhile.
     pub idle: Vec<IdleDelta>,
+    /// Where the arms of a round were swapped within its blocks: the slices this one was put together from, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<Slice>,
+}
+
+/// One of the slices that a block was put together from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Slice {
+    /// When it was measured.
+    pub window: Window,
+    /// Its value of the primary metric, in the metric's unit; none where it did not yield it.
+    pub value: Option<f64>,
+}
+
+/// Does it matter what ran before? One arm against the baseline, by which of the two came first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CarryOver {
+    /// Id of the arm.
+    pub arm: String,
+    /// The ratio baseline / arm of the primary metric where the baseline came first, over that where it came second; 1 where the
+    /// order does nothing.
+    pub ratio: f64,
+    /// Of the claim that the order does nothing; exact: signed rank for interleaved blocks, rank sum for whole ones.
+    pub p_value: f64,
+    /// Rounds it rests on.
+    pub n_rounds: usize,
 }
 
 /// What the numbers allow to say.
@@ -238,6 +291,9 @@ pub struct ExperimentRun {
     pub blocks: Vec<Block>,
     /// Effects, primary metric first.
     pub effects: Vec<Effect>,
+    /// What came before: the effect of the order on the primary metric, arm by arm; empty where too few rounds tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carry_over: Vec<CarryOver>,
     /// Per arm and metric: all counted samples pooled, to draw (never to test).
     pub pooled: Vec<PooledArm>,
     /// Seed of the order.

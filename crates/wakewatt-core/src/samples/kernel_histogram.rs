@@ -141,6 +141,7 @@ impl KernelHistogram {
             min_ns: used().next().map_or(0, |(i, _)| edges_ns(i).0),
             mean_ns: self.sum_ns as f64 / n,
             max_ns: self.max_ns,
+            censored: None,
             quantiles,
             buckets: used().map(|(i, &n)| Bucket { upto_ns: edges_ns(i).1, n }).collect(),
             tenths: Vec::new(),

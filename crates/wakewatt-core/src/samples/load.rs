@@ -150,6 +150,53 @@ pub struct Part {
     pub latency: Distribution,
 }
 
+/// How CPU time was counted. They differ by the work of interrupts, which a busy network makes a good part of the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CpuBy {
+    /// Busy time of the CPUs that did the work, by /proc/stat.
+    BusyCpus,
+    /// Busy time of the whole machine less this program's own, by /proc/stat and getrusage.
+    MachineLessOwn,
+    /// CPU time of the server's process, by getrusage.
+    Process,
+    /// CPU time of the command and of the children it waited for, by wait4.
+    Command,
+}
+
+impl CpuBy {
+    /// For people, as what follows "CPU time is".
+    pub fn words(self) -> &'static str {
+        match self {
+            CpuBy::BusyCpus => {
+                "the busy time of the CPUs that did the work (/proc/stat): interrupts and soft interrupts there are in it, and whatever else ran there"
+            }
+            CpuBy::MachineLessOwn => {
+                "the busy time of this machine without the clients' process (/proc/stat): interrupts and soft interrupts are in it, also those that the clients caused"
+            }
+            CpuBy::Process => {
+                "that of the server's process as it says itself: soft interrupts that its packets cause are not in it, unless they happened to interrupt it"
+            }
+            CpuBy::Command => {
+                "that of the command and the children it waited for: interrupts on its behalf are not in it, unless they happened to interrupt it"
+            }
+        }
+    }
+}
+
+/// Where a number of a level lies, from the parts of its window: it covers this window, not another run or machine.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Range {
+    /// Lower end of the interval, in nanoseconds.
+    pub low_ns: f64,
+    /// Upper end of the interval, in nanoseconds.
+    pub high_ns: f64,
+    /// How often such an interval holds the middle of the parts, as a share: 0.951 for ten parts.
+    pub confidence: f64,
+}
+
 /// What a user's own benchmark says it achieved, in a unit that only it knows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -183,14 +230,22 @@ pub struct Level {
     /// What a command printed, where it was asked for.
     #[serde(default)]
     pub figure: Option<Figure>,
-    /// From the planned start to the end; absent where the queue had no steady state or there were no operations.
+    /// From the planned start to the end; absent where the queue had no steady state or there were no operations. What failed
+    /// or was not done is in it, at the time-out or the end of the level: see `censored` in it.
     pub latency: Option<Distribution>,
     /// From its real start to its end.
     pub service: Option<Distribution>,
     /// The same by kind of request; empty where there is one kind.
     pub parts: Vec<Part>,
-    /// Busy time of all measured CPUs together.
+    /// Where the CPU time per operation lies, from ten parts of the recorded window; none where they were too short for the
+    /// ticks it is counted in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_per_op: Option<Range>,
+    /// CPU time that the operations took, by `cpu_by`; 0 where nobody could count it.
     pub cpu_ns: u64,
+    /// How that CPU time was counted; none in files of versions that did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_by: Option<CpuBy>,
     /// The part of it in the kernel.
     pub system_ns: u64,
     /// How busy each CPU was in the window.

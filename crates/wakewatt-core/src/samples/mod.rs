@@ -5,6 +5,7 @@ pub mod broken_rule;
 pub mod disk;
 pub mod disturbance;
 pub mod busy;
+mod clocks;
 pub mod compared;
 pub mod cores;
 pub mod ended;
@@ -14,6 +15,7 @@ pub mod idle_pair;
 pub mod icmp;
 pub mod kernel_histogram;
 pub mod load;
+mod loss;
 pub mod memory;
 pub mod network;
 pub mod not_done;
@@ -32,6 +34,7 @@ pub mod taken;
 pub mod timeline;
 pub mod traced;
 pub mod traced_whose;
+pub mod waker;
 pub mod wakes;
 pub mod work;
 pub(crate) mod worded;
@@ -82,6 +85,8 @@ pub enum Scheduling {
     Fifo(u8),
     /// SCHED_OTHER, because FIFO was refused: the reason. Numbers then include run-queue delay.
     Other(String),
+    /// SCHED_OTHER, because that was asked for: what the thread of an ordinary service meets, run-queue delay included.
+    Ordinary,
 }
 
 /// What one CPU's idle-state counters did during a window.

@@ -18,6 +18,13 @@ pub enum Rejection {
     },
     /// Its arm could not be set; what was said the second time.
     NotSet(String),
+    /// Of the planned wake-ups another share has no sample than in the baseline's block beside it.
+    UnequalLoss {
+        /// What this block lost, in tenths of a percent.
+        per_mille: u32,
+        /// What the baseline's lost.
+        baseline_per_mille: u32,
+    },
     /// Anything else: what the counters contradict, what the workload said, what was taken or throttled.
     Said(String),
 }
@@ -25,11 +32,20 @@ pub enum Rejection {
 const INTERRUPTED: &str = "interrupted before its end";
 const BUSY: (&str, &str) = ("other processes kept the CPUs ", " % busy, so they hardly slept");
 const NOT_SET: &str = "the arm could not be set, tried twice: ";
+const LOSS: [&str; 3] =
+    ["of the planned wake-ups ", " ‰ have no sample, and ", " ‰ in the baseline's block of this round"];
 
 impl Rejection {
     /// From a document.
     pub fn read(text: &str) -> Rejection {
         let busy = || between(text, BUSY.0, BUSY.1)?.parse().ok();
+        let loss = || {
+            let (lost, baseline) = between(text, LOSS[0], LOSS[2])?.split_once(LOSS[1])?;
+            Some((lost.parse().ok()?, baseline.parse().ok()?))
+        };
+        if let Some((per_mille, baseline_per_mille)) = loss() {
+            return Rejection::UnequalLoss { per_mille, baseline_per_mille };
+        }
         match (text == INTERRUPTED, busy(), text.strip_prefix(NOT_SET)) {
             (true, ..) => Rejection::Interrupted,
             (_, Some(percent), _) => Rejection::Busy { percent },
@@ -40,11 +56,11 @@ impl Rejection {
 
     /// The same reason but for its figures?
     pub fn is_like(&self, other: &Rejection) -> bool {
-        use Rejection::{Busy, Interrupted, NotSet, Said};
+        use Rejection::{Busy, Interrupted, NotSet, Said, UnequalLoss};
         match (self, other) {
-            (Interrupted, Interrupted) | (Busy { .. }, Busy { .. }) => true,
+            (Interrupted, Interrupted) | (Busy { .. }, Busy { .. }) | (UnequalLoss { .. }, UnequalLoss { .. }) => true,
             (NotSet(a), NotSet(b)) | (Said(a), Said(b)) => up_to_figures(a) == up_to_figures(b),
-            (Interrupted | Busy { .. } | NotSet(_) | Said(_), _) => false,
+            (Interrupted | Busy { .. } | NotSet(_) | UnequalLoss { .. } | Said(_), _) => false,
         }
     }
 }
@@ -59,6 +75,9 @@ impl fmt::Display for Rejection {
             Rejection::Interrupted => f.write_str(INTERRUPTED),
             Rejection::Busy { percent } => write!(f, "{}{percent}{}", BUSY.0, BUSY.1),
             Rejection::NotSet(why) => write!(f, "{NOT_SET}{why}"),
+            Rejection::UnequalLoss { per_mille, baseline_per_mille } => {
+                write!(f, "{}{per_mille}{}{baseline_per_mille}{}", LOSS[0], LOSS[1], LOSS[2])
+            }
             Rejection::Said(text) => f.write_str(text),
         }
     }
@@ -89,6 +108,7 @@ mod tests {
             Rejection::Interrupted,
             Rejection::Busy { percent: 62 },
             Rejection::NotSet("resource busy".into()),
+            Rejection::UnequalLoss { per_mille: 111, baseline_per_mille: 27 },
             said("CPU 0 entered C6 30 times of 60"),
         ];
         for (at, one) in all.iter().enumerate() {

@@ -1,7 +1,9 @@
 //! A wake-up measurement: how long from the reason to run until running, on one CPU.
 
+use super::waker::{Pauses, Waker};
 use super::{IdleDelta, Scheduling, Window};
 use crate::distribution::Distribution;
+use crate::units::show_ns;
 use serde::{Deserialize, Serialize};
 
 /// What woke the thread.
@@ -44,18 +46,46 @@ pub struct WakeupSample {
     pub cpu: u32,
     /// The CPU that woke it; none for its own timer.
     pub from_cpu: Option<u32>,
-    /// The pause before each wake-up, in which the CPU may go idle.
+    /// The mean pause before each wake-up, in which the CPU may go idle.
     pub gap_ns: u64,
+    /// How the pauses were drawn. Files that do not say had fixed ones.
+    #[serde(default)]
+    pub pauses: Pauses,
     /// How it was scheduled.
     pub scheduling: Scheduling,
-    /// Planned start (timer) or the waker's call (futex, eventfd, ipi) to running. Counted from the plan, so a late sample does not hide the next (no coordinated omission).
+    /// From when to running: a timer's planned time, or the moment the waker really rang (futex, eventfd, ipi). A ring that finds
+    /// the one before unanswered counts from itself until the sleeper ran, so a late sample does not hide the next.
     pub latency: Distribution,
-    /// Planned wake-ups that were already over when the thread came round; they are in `latency`, counted from the plan.
+    /// Wake-ups that were already due when the thread came round; they are in `latency`, counted from when they were due.
     pub n_late_starts: u64,
+    /// How the waking thread kept its plan (futex, eventfd); none for kinds that have no waker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waker: Option<Waker>,
+    /// The clocks of the two CPUs agree within this, as measured just before; none where one clock did it all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_bound_ns: Option<u64>,
     /// Cost of one clock read, not subtracted.
     pub clock_read_ns: u64,
     /// From when to when it was measured.
     pub window: Window,
     /// What the woken CPU's idle counters did meanwhile.
     pub idle: Option<IdleDelta>,
+}
+
+impl WakeupSample {
+    /// What another sample must be to be compared with this one: an id, and in words what was woken how.
+    pub fn series(&self) -> (String, String) {
+        let (kind, gap) = (self.kind.word(), show_ns(self.gap_ns));
+        let (mut id, mut words) = (format!("{kind}.{gap}"), format!("{kind} wake-up after {gap}"));
+        if matches!(self.pauses, Pauses::Exponential { .. }) {
+            id += ".random";
+            words += ", random";
+        }
+        // A pipe is always handed over by ordinary threads.
+        if self.scheduling == Scheduling::Ordinary && self.kind != WakeKind::Pipe {
+            id += ".ordinary";
+            words += ", ordinary thread";
+        }
+        (id, words)
+    }
 }

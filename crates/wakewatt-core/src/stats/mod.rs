@@ -4,6 +4,7 @@ pub use crate::distribution;
 pub mod middle;
 pub mod change;
 pub mod ramp;
+pub mod rank_sum;
 pub mod paired;
 pub mod random;
 pub mod sequential;

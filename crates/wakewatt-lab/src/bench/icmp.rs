@@ -6,14 +6,15 @@
 //!
 //! Plans as in `network`: from the send, or from the plan where the reply before came later than it.
 
+use super::gaps::Gaps;
 use super::icmp_parts::{Parts, States, divide};
 use super::respond::{STOP_LOOK, is_pause};
-use super::wakeup_timer::Gaps;
 use super::*;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::icmp::{IcmpSample, payer};
+use wakewatt_core::samples::waker::Pauses;
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::distribution::{Distribution, Recorder};
 use wakewatt_host::echo::{EchoReply, EchoSocket, EchoSocketKind};
@@ -30,8 +31,8 @@ pub struct IcmpSpec {
     pub cpu: Cpu,
     /// Planned time between requests.
     pub gap_ns: u64,
-    /// Draw each gap from 0.1 to 1.9 times `gap_ns` with this seed.
-    pub random_gap_seed: Option<u64>,
+    /// How the gaps are drawn.
+    pub pauses: Pauses,
     /// After this a reply is lost.
     pub timeout_ns: u64,
     /// Discarded first.
@@ -51,7 +52,7 @@ impl IcmpSpec {
             peer,
             cpu,
             gap_ns: DEFAULT_GAP_NS,
-            random_gap_seed: None,
+            pauses: Pauses::Fixed,
             timeout_ns: 1_000_000_000,
             warmup_ns: DEFAULT_WARMUP_NS,
             duration_ns,
@@ -140,7 +141,7 @@ impl<'a> Run<'a> {
     fn measure(mut self, stop: &AtomicBool) -> Result<Done<'a>, BenchError> {
         let thread = MeasuringThread::enter(Some(self.spec.cpu), self.spec.fifo_priority)
             .map_err(|e| BenchError::system(format!("pinning a thread to CPU {}", self.spec.cpu), e))?;
-        let mut gaps = Gaps::new(self.spec.gap_ns, self.spec.random_gap_seed);
+        let mut gaps = Gaps::new(self.spec.gap_ns, self.spec.pauses);
         let mut now_ns = clock::monotonic_ns();
         let count_from_ns = now_ns + self.spec.warmup_ns;
         let end_at_ns = count_from_ns + self.spec.duration_ns;

@@ -2,10 +2,12 @@
 //!
 //! All share these rules (docs/methods/README.md): threads pinned, SCHED_FIFO if allowed and said so if not, memory locked,
 //! timer slack 1 ns, warm-up discarded, no allocation and no input or output inside the loop, plans on an absolute
-//! schedule, late starts counted from the plan. A stop flag ends each within 100 ms; what was measured by then is
+//! schedule, late starts counted from the plan. A stop flag ends each within a pause; what was measured by then is
 //! returned. A probe blocks its caller, who keeps the [`wakewatt_core::source::Source`]: threads never see it.
 
+pub mod clock_bound;
 pub mod disk;
+pub(crate) mod gaps;
 pub mod hand_over;
 pub mod icmp;
 pub mod icmp_observe;
@@ -24,6 +26,7 @@ pub mod wakeup_timer;
 pub mod wire;
 pub mod work;
 
+pub use clock_bound::clock_bound;
 pub use disk::{DiskSlice, DiskSpec, disk};
 pub use hand_over::{HandOverSlice, hand_over};
 pub use icmp::{IcmpSpec, ping};
@@ -46,7 +49,7 @@ use wakewatt_host::affinity::allowed_cpus;
 
 /// The pause before each event, unless said otherwise: 1 ms.
 pub const DEFAULT_GAP_NS: u64 = 1_000_000;
-/// The longest pause, so that a stop is obeyed within it.
+/// The longest mean pause. A stop is obeyed within the longest pause that is drawn.
 pub const MAX_GAP_NS: u64 = 100_000_000;
 /// The shortest: below, the wake-up itself takes longer than the pause.
 pub const MIN_GAP_NS: u64 = 10_000;

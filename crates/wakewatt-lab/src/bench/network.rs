@@ -11,9 +11,9 @@
 //! send. Transmit stamps are not used: the way down the sending stack is in "wire". Loopback has no interrupt and no
 //! cable; the requester's send runs the receiver's stack.
 
+use super::gaps::Gaps;
 use super::respond::{STOP_LOOK, is_pause};
 use super::slice::RoundTripHists;
-use super::wakeup_timer::Gaps;
 use super::wire::{Direction, LENGTH, Message};
 use super::*;
 use std::io::Write;
@@ -22,6 +22,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use wakewatt_core::samples::network::{NetworkSample, Transport};
+use wakewatt_core::samples::waker::Pauses;
 use wakewatt_core::samples::{Scheduling, Window};
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::distribution::Distribution;
@@ -44,8 +45,8 @@ pub struct NetworkSpec {
     pub local_responder_cpu: Option<Cpu>,
     /// Planned time between requests; 0: the next follows the reply at once, which is no plan and no CPU sleeps long.
     pub gap_ns: u64,
-    /// Draw each gap from 0.1 to 1.9 times `gap_ns` with this seed.
-    pub random_gap_seed: Option<u64>,
+    /// How the gaps are drawn.
+    pub pauses: Pauses,
     /// After this a reply is lost.
     pub timeout_ns: u64,
     /// Discarded first.
@@ -65,7 +66,7 @@ impl NetworkSpec {
             cpu,
             local_responder_cpu: None,
             gap_ns: DEFAULT_GAP_NS,
-            random_gap_seed: None,
+            pauses: Pauses::Fixed,
             timeout_ns: 200_000_000,
             warmup_ns: DEFAULT_WARMUP_NS,
             duration_ns,
@@ -185,7 +186,7 @@ impl<'a> Run<'a> {
     fn measure(mut self, stop: &AtomicBool) -> Result<NetworkSlice, BenchError> {
         let thread = MeasuringThread::enter(Some(self.spec.cpu), self.spec.fifo_priority)
             .map_err(|e| BenchError::system(format!("pinning a thread to CPU {}", self.spec.cpu), e))?;
-        let mut gaps = Gaps::new(self.spec.gap_ns, self.spec.random_gap_seed);
+        let mut gaps = Gaps::new(self.spec.gap_ns, self.spec.pauses);
         let has_plan = self.spec.gap_ns > 0;
         let mut now_ns = clock::monotonic_ns();
         let count_from_ns = now_ns + self.spec.warmup_ns;

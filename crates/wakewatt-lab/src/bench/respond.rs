@@ -5,23 +5,30 @@
 //! serves several connections, each in a thread of its own, so that nobody waits for a slow client: one that sends
 //! nothing for 30 s is closed, one that takes more than a second for a request once begun, and one that does not read its
 //! replies. More than the limit are closed at once, also more than a few from one address: nobody holds every place.
+//!
+//! Whoever waits for connections is not measured, so it must not be where it is measured: that thread is an ordinary one on
+//! the other CPUs, asleep until somebody knocks. Only the threads that answer are pinned and of the real-time class.
 
 use super::wire::{Direction, LENGTH, Message};
 use super::*;
 use std::io::{ErrorKind, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use wakewatt_core::samples::Scheduling;
+use wakewatt_host::affinity::keep_off;
 use wakewatt_host::sched::MeasuringThread;
+use wakewatt_host::sleep::Event;
 use wakewatt_host::timestamps::{enable_receive_stamps, receive};
 use wakewatt_host::{clock, sleep};
 
 /// How often a waiting thread looks at its stop flag.
 pub(crate) const STOP_LOOK: Duration = Duration::from_millis(50);
+/// The UDP thread sits on the measured CPU and would wake it each time: it is told by a datagram, and looks only for safety.
+const UDP_LOOK: Duration = Duration::from_secs(1);
 const SILENT_LIMIT_NS: u64 = 30_000_000_000;
 /// A request comes in one piece or two: who takes longer for the rest of one is no requester.
 const PIECE_LIMIT_NS: u64 = 1_000_000_000;
@@ -55,6 +62,8 @@ pub struct Responder {
     address: SocketAddr,
     scheduling: Scheduling,
     stop: Arc<AtomicBool>,
+    /// Wakes who waits for connections.
+    end: Arc<Event>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -72,21 +81,19 @@ impl Responder {
         let at = |e| BenchError::system(format!("setting up the sockets at {}", spec.bind), e);
         let address = udp.local_addr().map_err(at)?;
         enable_receive_stamps(udp.as_fd()).map_err(at)?;
-        udp.set_read_timeout(Some(STOP_LOOK)).map_err(at)?;
+        udp.set_read_timeout(Some(UDP_LOOK)).map_err(at)?;
         tcp.set_nonblocking(true).map_err(at)?;
+        let end = Arc::new(Event::new().map_err(std::io::Error::from).map_err(at)?);
         let stop = Arc::new(AtomicBool::new(false));
         let (ready, is_ready) = std::sync::mpsc::channel();
-        let mut responder =
-            Responder { address, scheduling: Scheduling::Other("not started".into()), stop, threads: Vec::new() };
-        responder.spawn(spec, ready.clone(), move |cpu, stop| serve_udp(&udp, cpu, stop))?;
-        let connection = spec.clone();
-        responder.spawn(spec, ready, move |_, stop| serve_tcp(&tcp, &connection, silent_limit_ns, stop))?;
-        for _ in 0..2 {
-            responder.scheduling = is_ready
-                .recv()
-                .map_err(|_| BenchError::Crashed)?
-                .map_err(|e| BenchError::system("pinning the responder", e))?;
-        }
+        let scheduling = Scheduling::Other("not started".into());
+        let mut responder = Responder { address, scheduling, stop, end: Arc::clone(&end), threads: Vec::new() };
+        responder.spawn(spec, ready, move |cpu, stop| serve_udp(&udp, cpu, stop))?;
+        responder.spawn_acceptor(tcp, spec.clone(), silent_limit_ns)?;
+        responder.scheduling = is_ready
+            .recv()
+            .map_err(|_| BenchError::Crashed)?
+            .map_err(|e| BenchError::system("pinning the responder", e))?;
         Ok(responder)
     }
 
@@ -110,6 +117,18 @@ impl Responder {
         Ok(())
     }
 
+    fn spawn_acceptor(&mut self, tcp: TcpListener, spec: RespondSpec, silent_limit_ns: u64) -> Result<(), BenchError> {
+        let (stop, end) = (Arc::clone(&self.stop), Arc::clone(&self.end));
+        let body = move || {
+            // Where there is no other CPU, or none may be chosen, it stays where it is: it sleeps.
+            let _ = spec.cpu.map(keep_off);
+            serve_tcp(&tcp, &spec, silent_limit_ns, &stop, &end);
+        };
+        let handle = std::thread::Builder::new().name("wakewatt-accept".into()).spawn(body);
+        self.threads.push(handle.map_err(|e| BenchError::system("starting a responder thread", e))?);
+        Ok(())
+    }
+
     /// Where it listens, UDP and TCP.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -124,6 +143,8 @@ impl Responder {
 impl Drop for Responder {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
+        let _ = self.end.signal();
+        let _ = poke(self.address);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -155,6 +176,16 @@ fn bind(address: SocketAddr) -> Result<(UdpSocket, TcpListener), BenchError> {
     }
     let why = last.unwrap_or_else(|| ErrorKind::AddrInUse.into());
     Err(BenchError::system(format!("binding UDP and TCP to {address} (another port may be free)"), why))
+}
+
+/// An empty datagram, which is no request, to whoever waits for one.
+fn poke(address: SocketAddr) -> std::io::Result<usize> {
+    let (any, own): (IpAddr, IpAddr) = match address.ip() {
+        IpAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::LOCALHOST.into()),
+    };
+    let to = if address.ip().is_unspecified() { own } else { address.ip() };
+    UdpSocket::bind((any, 0))?.send_to(&[], (to, address.port()))
 }
 
 /// The reply to a request, all but the send stamp.
@@ -209,7 +240,7 @@ impl Drop for Seat<'_> {
     }
 }
 
-fn serve_tcp(listener: &TcpListener, spec: &RespondSpec, silent_limit_ns: u64, stop: &AtomicBool) {
+fn serve_tcp(listener: &TcpListener, spec: &RespondSpec, silent_limit_ns: u64, stop: &AtomicBool, end: &Event) {
     let places = Places::default();
     std::thread::scope(|scope| {
         while !stop.load(Ordering::Relaxed) {
@@ -227,7 +258,8 @@ fn serve_tcp(listener: &TcpListener, spec: &RespondSpec, silent_limit_ns: u64, s
                     // Without a thread the connection and its place are dropped with what it would have run.
                     let _ = std::thread::Builder::new().name("wakewatt-respond".into()).spawn_scoped(scope, serve);
                 }
-                // Nobody there: look again soon. A connection waits at most this long, before anything is measured.
+                Err(why) if why.kind() == ErrorKind::WouldBlock => end.wait_or_readable(listener.as_fd()),
+                // A peer that is gone already, or no descriptor left: the queue is still there, so not at once again.
                 Err(_) => drop(sleep::sleep_until(clock::monotonic_ns() + 20_000_000)),
             }
         }

@@ -2,6 +2,7 @@
 
 use super::idle_counters;
 use wakewatt_core::samples::network::{NetworkSample, Split};
+use wakewatt_core::samples::waker::Waker;
 use wakewatt_core::samples::wakeup::WakeupSample;
 use wakewatt_core::stats::distribution::{Distribution, Recorder};
 
@@ -12,10 +13,8 @@ pub struct WakeupSlice {
     pub sample: WakeupSample,
     /// Every counted sample, in nanoseconds.
     pub hist: Recorder,
-    /// Remote wake-ups that found the sleeper still awake; not counted.
-    pub n_not_asleep: u64,
-    /// Planned events the waking side was itself too late for; not counted, since they say nothing of the woken CPU.
-    pub n_skipped: u64,
+    /// How late the waker rang after its plan; empty for kinds without a waker.
+    pub late: Recorder,
 }
 
 impl WakeupSlice {
@@ -25,12 +24,20 @@ impl WakeupSlice {
         self.sample.latency = Distribution::recorded(&self.hist);
         self.sample.n_late_starts += later.sample.n_late_starts;
         self.sample.window.end_at_ns = self.sample.window.end_at_ns.max(later.sample.window.end_at_ns);
-        self.n_not_asleep += later.n_not_asleep;
-        self.n_skipped += later.n_skipped;
+        self.late.append(&later.late);
+        self.sample.waker = Waker::together(self.sample.waker.iter().chain(&later.sample.waker))
+            .map(|waker| with_lateness(waker, &self.late));
+        self.sample.clock_bound_ns = self.sample.clock_bound_ns.max(later.sample.clock_bound_ns);
         let mut idle: Vec<_> = self.sample.idle.take().into_iter().collect();
         idle_counters::add(&mut idle, later.sample.idle.into_iter().collect());
         self.sample.idle = idle.into_iter().next();
     }
+}
+
+/// The waker with the quantiles of these latenesses.
+pub(crate) fn with_lateness(waker: Waker, late: &hdrhistogram::Histogram<u64>) -> Waker {
+    let late = Distribution::of(late);
+    Waker { late_p50_ns: late.p50_ns(), late_p99_ns: late.p99_ns(), ..waker }
 }
 
 /// The histograms of a round trip.

@@ -6,7 +6,8 @@
 //! The asking CPU's own lateness is outside the sample, except where the answer before took longer than the gap: then
 //! the sample counts from its planned time.
 
-use super::wakeup_timer::{Gaps, SampleHead, slice_of};
+use super::gaps::Gaps;
+use super::wakeup_timer::{SampleHead, slice_of};
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::samples::Window;
@@ -34,7 +35,7 @@ pub fn ipi(spec: &RemoteSpec, stop: &AtomicBool, src: &dyn Source) -> Result<Wak
 fn measure(spec: &RemoteSpec, counter: &RemoteCounter, stop: &AtomicBool) -> Result<WakeupSlice, BenchError> {
     let thread = MeasuringThread::enter(Some(spec.from_cpu), spec.fifo_priority)
         .map_err(|e| BenchError::system(format!("pinning a thread to CPU {}", spec.from_cpu), e))?;
-    let (mut hist, mut gaps) = (Recorder::default(), Gaps::new(spec.gap_ns, spec.random_gap_seed));
+    let (mut hist, mut gaps) = (Recorder::default(), Gaps::new(spec.gap_ns, spec.pauses));
     let clock_read_ns = clock::read_cost_ns();
     let mut n_late_starts = 0;
     let mut after_ns = clock::monotonic_ns();
@@ -59,6 +60,7 @@ fn measure(spec: &RemoteSpec, counter: &RemoteCounter, stop: &AtomicBool) -> Res
     drop(thread);
     let window = Window { start_at_ns: count_from_ns, end_at_ns: after_ns.max(count_from_ns) };
     let from_cpu = Some(spec.from_cpu);
-    let about = SampleHead { kind: WakeKind::Ipi, cpu: spec.cpu, from_cpu, gap_ns: spec.gap_ns, scheduling };
+    let about =
+        SampleHead { kind: WakeKind::Ipi, cpu: spec.cpu, from_cpu, gap: (spec.gap_ns, spec.pauses), scheduling };
     slice_of(about, hist, n_late_starts, clock_read_ns, window)
 }

@@ -10,6 +10,7 @@ use super::wakeup_timer::{SampleHead, slice_of};
 use super::*;
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use wakewatt_core::samples::waker::Pauses;
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::samples::{Scheduling, Window};
 use wakewatt_core::source::Source;
@@ -41,7 +42,7 @@ pub fn pipe(spec: &RemoteSpec, stop: &AtomicBool, src: &dyn Source) -> Result<Wa
         kind: WakeKind::Pipe,
         cpu: spec.cpu,
         from_cpu: Some(spec.from_cpu),
-        gap_ns: 0,
+        gap: (0, Pauses::Fixed),
         scheduling: second.scheduling,
     };
     let mut slice = slice_of(about, second.hist, 0, second.clock_read_ns, window)?;

@@ -5,14 +5,18 @@
 //! differences below that mean nothing. The waker's own wake-up is not in the sample, but its caches are cold after the
 //! gap, as a real waker's are.
 //!
-//! Only wake-ups of a sleeper that had really gone to sleep count: its voluntary context switches must have grown
-//! (getrusage, after the stamp). A planned wake-up that finds the sleeper still busy with the one before is counted from
-//! its planned time until the sleeper ran (no coordinated omission). If the waker itself is late by a whole gap, the
-//! missed plans say nothing about the woken CPU: they are skipped and counted apart.
+//! A sample is from the ring to running. The waker sleeps between its rings and comes late itself: how late is kept in a
+//! histogram of its own, and what it missed altogether is counted, because a reader must know both before believing the
+//! rest (see [`wakewatt_core::samples::waker`]). Only wake-ups of a sleeper that had really gone to sleep count: its
+//! voluntary context switches must have grown (getrusage, after the stamp). A ring that finds the one before unanswered
+//! is counted from itself until the sleeper ran (no coordinated omission).
 
-use super::wakeup_timer::{Gaps, SampleHead, slice_of};
+use super::gaps::Gaps;
+use super::slice::with_lateness;
+use super::wakeup_timer::{SampleHead, slice_of};
 use super::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use wakewatt_core::samples::waker::{Pauses, Waker};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::samples::{Scheduling, Window};
 use wakewatt_core::source::Source;
@@ -41,8 +45,8 @@ pub struct RemoteSpec {
     pub from_cpu: Cpu,
     /// Planned time between wake-ups.
     pub gap_ns: u64,
-    /// Draw each gap from 0.1 to 1.9 times `gap_ns` with this seed.
-    pub random_gap_seed: Option<u64>,
+    /// How the gaps are drawn.
+    pub pauses: Pauses,
     /// Discarded first.
     pub warmup_ns: u64,
     /// Counted.
@@ -59,7 +63,7 @@ impl RemoteSpec {
             cpu,
             from_cpu,
             gap_ns: DEFAULT_GAP_NS,
-            random_gap_seed: None,
+            pauses: Pauses::Fixed,
             warmup_ns: DEFAULT_WARMUP_NS,
             duration_ns,
             fifo_priority: Some(DEFAULT_FIFO_PRIORITY),
@@ -79,6 +83,7 @@ impl RemoteSpec {
 /// Measures, until done or stopped.
 pub fn remote(spec: &RemoteSpec, stop: &AtomicBool, src: &dyn Source) -> Result<WakeupSlice, BenchError> {
     spec.check()?;
+    let clock_bound_ns = clock_bound(spec.from_cpu, spec.cpu)?;
     let event = Event::new().map_err(|e| BenchError::system("making an eventfd", e))?;
     let count_from_ns = clock::monotonic_ns() + spec.warmup_ns;
     let bell = Bell {
@@ -99,17 +104,20 @@ pub fn remote(spec: &RemoteSpec, stop: &AtomicBool, src: &dyn Source) -> Result<
     });
     let woke = woke.map_err(|_| BenchError::Crashed)??;
     let mut slept = slept.map_err(|_| BenchError::Crashed)??;
-    slept.hist.add(&woke.late);
+    slept.hist.add(&woke.unanswered);
     let kind = match spec.kind {
         RemoteKind::Futex => WakeKind::Futex,
         RemoteKind::Eventfd => WakeKind::Eventfd,
     };
-    let (from_cpu, gap_ns) = (Some(spec.from_cpu), spec.gap_ns);
-    let about = SampleHead { kind, cpu: spec.cpu, from_cpu, gap_ns, scheduling: slept.scheduling };
+    let (from_cpu, gap) = (Some(spec.from_cpu), (spec.gap_ns, spec.pauses));
+    let about = SampleHead { kind, cpu: spec.cpu, from_cpu, gap, scheduling: slept.scheduling };
     let window = Window { start_at_ns: count_from_ns, end_at_ns: woke.end_at_ns.max(count_from_ns) };
-    let mut slice = slice_of(about, slept.hist, woke.late.len(), slept.clock_read_ns, window)?;
-    slice.n_not_asleep = slept.n_not_asleep;
-    slice.n_skipped = woke.n_skipped;
+    let mut slice = slice_of(about, slept.hist, woke.unanswered.len(), slept.clock_read_ns, window)?;
+    let n_not_asleep = slept.n_not_asleep + woke.n_not_asleep;
+    let waker = Waker { n_planned: woke.n_planned, n_missed: woke.n_missed, n_not_asleep, ..Waker::default() };
+    slice.sample.waker = Some(with_lateness(waker, &woke.late));
+    slice.sample.clock_bound_ns = clock_bound_ns;
+    slice.late = woke.late;
     slice.sample.idle = baseline.since(src).into_iter().next();
     Ok(slice)
 }
@@ -147,9 +155,27 @@ struct Slept {
 }
 
 struct Woke {
+    /// From a ring that found the one before unanswered until the sleeper ran.
+    unanswered: Recorder,
+    /// From the plan to the ring.
     late: Recorder,
-    n_skipped: u64,
+    n_planned: u64,
+    n_missed: u64,
+    n_not_asleep: u64,
     end_at_ns: u64,
+}
+
+impl Woke {
+    fn new() -> Woke {
+        Woke {
+            unanswered: Recorder::default(),
+            late: Recorder::default(),
+            n_planned: 0,
+            n_missed: 0,
+            n_not_asleep: 0,
+            end_at_ns: 0,
+        }
+    }
 }
 
 impl Bell {
@@ -211,9 +237,9 @@ impl Bell {
         let _ends = EndsBoth(self);
         let _thread = MeasuringThread::enter(Some(spec.from_cpu), spec.fifo_priority)
             .map_err(|e| BenchError::system(format!("pinning a thread to CPU {}", spec.from_cpu), e))?;
-        let mut gaps = Gaps::new(spec.gap_ns, spec.random_gap_seed);
-        let (mut late, mut n_skipped) = (Recorder::default(), 0);
-        // Plans that found the sleeper busy; more than this at once (a stall of a second) is not worth keeping.
+        let mut gaps = Gaps::new(spec.gap_ns, spec.pauses);
+        let mut woke = Woke::new();
+        // Rings that found the sleeper busy; more than this at once (a stall of a second) is not worth keeping.
         let mut waiting: Vec<u64> = Vec::with_capacity(1024);
         let end_at_ns = self.count_from_ns + spec.duration_ns;
         let (mut rung, mut now_ns) = (0u32, clock::monotonic_ns());
@@ -222,37 +248,61 @@ impl Bell {
             if sleep_until(planned_at_ns).is_err() {
                 continue;
             }
-            if self.answered.load(Ordering::Acquire) == rung {
-                self.count_late(&mut waiting, &mut late);
+            let is_answered = self.answered.load(Ordering::Acquire) == rung;
+            if is_answered {
+                self.count_unanswered(&mut waiting, &mut woke);
+            }
+            let rung_at_ns = clock::monotonic_ns();
+            // The sleeper counts by the ring: a plan before the counted time may ring within it.
+            let is_counted = rung_at_ns >= self.count_from_ns;
+            if is_counted {
+                woke.n_planned += 1;
+                woke.late.saturating_record(rung_at_ns.saturating_sub(planned_at_ns).max(1));
+            }
+            if is_answered {
                 rung = rung.wrapping_add(1);
-                self.rung_at_ns.store(clock::monotonic_ns(), Ordering::Release);
+                self.rung_at_ns.store(rung_at_ns, Ordering::Release);
                 self.rung.store(rung, Ordering::Release);
                 self.ring();
-            } else if planned_at_ns >= self.count_from_ns && waiting.len() < waiting.capacity() {
-                waiting.push(planned_at_ns);
+            } else if is_counted {
+                match waiting.len() < waiting.capacity() {
+                    true => waiting.push(rung_at_ns),
+                    false => woke.n_missed += 1,
+                }
             }
             now_ns = clock::monotonic_ns();
             planned_at_ns += gaps.next_ns();
             while planned_at_ns <= now_ns {
+                if planned_at_ns >= self.count_from_ns && planned_at_ns < end_at_ns {
+                    woke.n_planned += 1;
+                    woke.n_missed += 1;
+                }
                 planned_at_ns += gaps.next_ns();
-                n_skipped += 1;
             }
         }
         for _ in 0..50 {
             if self.answered.load(Ordering::Acquire) == rung || self.is_over.load(Ordering::Relaxed) {
-                self.count_late(&mut waiting, &mut late);
+                self.count_unanswered(&mut waiting, &mut woke);
                 break;
             }
             let _ = sleep_until(clock::monotonic_ns() + 1_000_000);
         }
-        Ok(Woke { late, n_skipped, end_at_ns: now_ns })
+        // What was never answered has no sample, nor has the last ring.
+        woke.n_missed += waiting.len() as u64;
+        if self.answered.load(Ordering::Acquire) != rung && woke.n_planned > 0 {
+            woke.n_missed += 1;
+        }
+        Ok(Woke { end_at_ns: now_ns, ..woke })
     }
 
-    fn count_late(&self, waiting: &mut Vec<u64>, late: &mut Recorder) {
+    fn count_unanswered(&self, waiting: &mut Vec<u64>, woke: &mut Woke) {
         let ran_at_ns = self.ran_at_ns.load(Ordering::Acquire);
-        // A plan made while the sleeper had run and was only finishing its notes was not late.
-        for planned_at_ns in waiting.drain(..).filter(|p| *p < ran_at_ns) {
-            late.saturating_record(ran_at_ns - planned_at_ns);
+        for rung_at_ns in waiting.drain(..) {
+            // While the sleeper had run and was only finishing its notes nobody was asleep.
+            match rung_at_ns < ran_at_ns {
+                true => woke.unanswered.saturating_record(ran_at_ns - rung_at_ns),
+                false => woke.n_not_asleep += 1,
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ pub(super) fn design(plan: &Plan, n_others: usize, seed: u64, remarks: &mut Vec<
         warmup_ns: plan.settle_ns,
         budget_ns: plan.budget_ns,
         rule: Rule::AllArms { margin_ratio: plan.margin_ratio },
+        interleave_ns: plan.interleave_ns,
         again_every: plan.again_every,
         limits: plan.limits,
         ..Design::new(looks, seed)

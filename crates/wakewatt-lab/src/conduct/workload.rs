@@ -10,7 +10,7 @@ use crate::meters::Meters;
 use crate::pick;
 use crate::plan::{Plan, PlanKind, PlanWorkload};
 use crate::survey::describe;
-use crate::wake_workload::WakeWorkload;
+use crate::wake_workload::{WakePlaces, WakeWorkload};
 use crate::workloads::Part;
 use crate::workloads::command::CommandWorkload;
 #[cfg(feature = "shop")]
@@ -110,13 +110,15 @@ fn workload<'a>(
         None => pick::sleeper(allowed).ok_or_else(|| "this process may use no CPU".to_string()),
     };
     match &wanted.kind {
-        PlanKind::Wakeup { cpu, from_cpu } => {
+        PlanKind::Wakeup { cpu, from_cpu, is_fixed } => {
             let cpu = cpu_of(*cpu)?;
             let from_cpu = match from_cpu {
                 Some(from) => Some(cpu_of(Some(*from))?),
                 None => pick::partner(&facts.topology, allowed, cpu),
             };
-            Ok(Box::new(WakeWorkload::new(*src, cpu, from_cpu, wanted.measure_ns)))
+            let seed = (!is_fixed).then_some(*seed);
+            let places = WakePlaces { cpu, from_cpu, block_ns: wanted.measure_ns, seed };
+            Ok(Box::new(WakeWorkload::new(*src, places)))
         }
         PlanKind::Network { peer, is_tcp, cpu } => {
             let cpu = cpu_of(*cpu)?;

@@ -2,7 +2,7 @@
 
 use super::Ground;
 use crate::experiment::Design;
-use crate::wake_workload::WakeWorkload;
+use crate::wake_workload::{WakePlaces, WakeWorkload};
 use crate::{idle_experiment, pick};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::not_done::{NotDone, Step};
@@ -12,10 +12,12 @@ use wakewatt_core::stats::sequential::Looks;
 pub(super) fn run(ground: Ground<'_>, evidence: &mut Evidence) {
     let Ground { lab, cpu, times, .. } = ground;
     let from_cpu = pick::partner(&evidence.facts.topology, ground.allowed, cpu);
-    let mut workload = WakeWorkload::new(lab.src, cpu, from_cpu, times.block_ns);
+    let seed = ground.seed();
+    let mut workload =
+        WakeWorkload::new(lab.src, WakePlaces { cpu, from_cpu, block_ns: times.block_ns, seed: Some(seed) });
     let looks = if ground.plan.is_quick { Looks::quick() } else { Looks::standard() };
     let (warmup_ns, budget_ns) = (times.warmup_ns, times.experiment_ns);
-    let design = Design { warmup_ns, budget_ns, ..Design::new(looks, ground.seed()) };
+    let design = Design { warmup_ns, budget_ns, ..Design::new(looks, seed) };
     ground.onlooker.part("experiment");
     match idle_experiment::run(&mut workload, &design, &evidence.facts, lab) {
         Ok((run, skipped)) => {

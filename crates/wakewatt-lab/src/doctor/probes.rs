@@ -3,29 +3,39 @@
 use super::{Ground, left_out};
 use crate::bench::{self, NetworkSpec, RespondSpec, Responder};
 use crate::pick;
-use crate::survey::{OneWakeup, one_wakeup};
+use crate::survey::{OneWakeup, Policy, one_wakeup};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::network::Transport;
 use wakewatt_core::samples::not_done::{NotDone, Step};
+use wakewatt_core::samples::waker::Pauses;
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::units::Cpu;
 
 /// Between two wake-ups.
 const GAP_NS: u64 = 1_000_000;
+/// The wake-ups; last the one of the experiment once more, as an ordinary thread meets it.
+const WAKES: [(WakeKind, Policy); 5] = [
+    (WakeKind::Timer, Policy::Fifo),
+    (WakeKind::Futex, Policy::Fifo),
+    (WakeKind::Eventfd, Policy::Fifo),
+    (WakeKind::Ipi, Policy::Fifo),
+    (WakeKind::Eventfd, Policy::Ordinary),
+];
 /// Probes in all, for the share that is done.
-const N_PROBES: f64 = 6.0;
+const N_PROBES: f64 = WAKES.len() as f64 + 2.0;
 
 /// All of them, one after the other.
 pub(super) fn run(ground: Ground<'_>, evidence: &mut Evidence) {
     let Ground { lab, cpu, times, .. } = ground;
     ground.onlooker.part("doctor");
     let from_cpu = pick::partner(&evidence.facts.topology, ground.allowed, cpu);
-    for (at, kind) in [WakeKind::Timer, WakeKind::Futex, WakeKind::Eventfd, WakeKind::Ipi].into_iter().enumerate() {
+    let pauses = Pauses::Exponential { seed: ground.seed() };
+    for (at, (kind, policy)) in WAKES.into_iter().enumerate() {
         if lab.is_stopped() {
             return;
         }
         lab.tell.progress(at as f64 / N_PROBES, &format!("measuring as found: {} wake-up", kind.word()));
-        let one = OneWakeup { kind, cpu, from_cpu, gap_ns: GAP_NS, duration_ns: times.probe_ns };
+        let one = OneWakeup { kind, cpu, from_cpu, gap_ns: GAP_NS, pauses, policy, duration_ns: times.probe_ns };
         match one_wakeup(lab, &one) {
             Ok(sample) => evidence.samples.wakeups.push(sample),
             Err(why) => evidence.not_done.push(NotDone::named(format!("{} wake-up", kind.word()), why.to_string())),
@@ -48,7 +58,7 @@ fn round_trips(ground: Ground<'_>, from_cpu: Cpu, evidence: &mut Evidence) {
             return;
         }
         let words = format!("measuring as found: {} round trips over loopback", transport.word());
-        lab.tell.progress((at + 4) as f64 / N_PROBES, &words);
+        lab.tell.progress((at + WAKES.len()) as f64 / N_PROBES, &words);
         let spec = NetworkSpec {
             local_responder_cpu: Some(cpu),
             ..NetworkSpec::to(transport, responder.address(), from_cpu, times.probe_ns)

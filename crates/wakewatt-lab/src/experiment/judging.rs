@@ -136,6 +136,7 @@ pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
     if run.ended.is_final() {
         effects.iter_mut().for_each(|effect| know_of_looks(run, design, effect));
     }
+    effects.iter_mut().for_each(|effect| run.know_of_clocks(effect));
     // JSON has no infinity; an interval that says nothing says so with its verdict.
     for effect in &mut effects {
         for end in [&mut effect.ratio_high, &mut effect.difference_high] {
@@ -192,8 +193,10 @@ mod tests {
             values: vec![Some(value)],
             disturbances: vec![],
             taken: None,
+            waker: None,
             rejected: is_bad.then(|| Rejection::Said("spoilt".into())),
             idle: vec![],
+            slices: vec![],
         }
     }
 
@@ -233,6 +236,7 @@ mod tests {
             metrics: vec![Metric::latency("p50", "median")],
             blocks: rounds.collect(),
             effects: vec![],
+            carry_over: vec![],
             pooled: vec![],
             seed: 5,
             warmup_ns: 0,

@@ -1,6 +1,6 @@
 //! The experiment: arms times rounds, in random order within each round, paired by round.
 //!
-//! A round holds one block per arm; in every k-th round the first arm is held once more under another name, which shows
+//! A round holds one block per arm (put together from slices between which the arms are swapped, where that is cheap); in every k-th round the first arm is held once more under another name, which shows
 //! what this host calls a difference where there is none. Before each block the arm is set and a warm-up is discarded;
 //! after it the idle counters must not contradict the setting, and the noise must not exceed what was declared, or the
 //! block does not count. The order is drawn from a recorded seed, so a run that was cut short goes on in the same order:
@@ -8,17 +8,20 @@
 //! decides it, when the time budget does not reach the next look, or when it is told to; whatever happens, the arms are
 //! left and the settings read again, so that "put back" is an observation and not a promise.
 
+mod carry_over;
 mod judging;
 pub mod loads;
 mod parts;
 #[cfg(test)]
 mod tests;
+mod woven;
 
 pub use judging::{Standing, by_round, level, standing};
-pub use parts::{Arms, Calibrated, Workload, Yield};
+pub use parts::{Arms, Calibrated, Sliced, Workload, Yield};
+pub use woven::SLICE_NS;
 
 use crate::context::Clock;
-use crate::noise::{Limits, NoiseCounters};
+use crate::noise::{Limits, Noise, NoiseCounters};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -27,7 +30,7 @@ use wakewatt_core::distribution::{Distribution, histogram};
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::disturbance::Disturbance;
 use wakewatt_core::samples::ended::{Ended, How};
-use wakewatt_core::samples::experiment::{Block, ExperimentRun, PooledArm};
+use wakewatt_core::samples::experiment::{Block, ExperimentRun, PooledArm, Slice};
 use wakewatt_core::samples::load::Level;
 use wakewatt_core::samples::rejection::Rejection;
 use wakewatt_core::source::Source;
@@ -67,6 +70,9 @@ pub struct Design {
     pub looks: Looks,
     /// What a look decides.
     pub rule: Rule,
+    /// Arms are swapped this often within a round, where switching is instant and the workload can be measured in slices; none for
+    /// one whole block after the other.
+    pub interleave_ns: Option<u64>,
     /// Every so many rounds the baseline is held twice; 0 for never.
     pub again_every: usize,
     /// What rejects a block.
@@ -77,12 +83,24 @@ impl Design {
     /// Each arm by itself, no second baseline: what a short experiment on idle states needs.
     pub fn new(looks: Looks, seed: u64) -> Design {
         let limits = Limits::default();
-        Design { warmup_ns: 0, budget_ns: u64::MAX, seed, looks, rule: Rule::EachArm, again_every: 0, limits }
+        Design {
+            warmup_ns: 0,
+            budget_ns: u64::MAX,
+            seed,
+            looks,
+            rule: Rule::EachArm,
+            interleave_ns: Some(SLICE_NS),
+            again_every: 0,
+            limits,
+        }
     }
 }
 
 /// Counts of a histogram, as kept: value and how often.
 pub type Counts = Vec<(u64, u64)>;
+
+/// Samples to pool, as kept: id, title, counts.
+pub type Latencies = Vec<(String, String, Counts)>;
 
 /// A block as it is kept, with its samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,7 +108,7 @@ pub struct KeptBlock {
     /// The block.
     pub block: Block,
     /// Samples to pool: id, title, counts.
-    pub latencies: Vec<(String, String, Counts)>,
+    pub latencies: Latencies,
     /// Levels of the workloads that are loads, by the workload's id: `steps`, or `half.shop` where it has a name.
     #[serde(default)]
     pub levels: Vec<(String, Level)>,
@@ -158,6 +176,7 @@ pub fn run_on(
         metrics: workload.metrics(),
         blocks: Vec::new(),
         effects: Vec::new(),
+        carry_over: Vec::new(),
         pooled: Vec::new(),
         seed: design.seed,
         warmup_ns: design.warmup_ns,
@@ -178,8 +197,10 @@ pub fn run_on(
         keep: history.keep,
         wall_offset_ns: wall_offset_ns(around.clock),
         n_refused: 0,
+        unpooled: Vec::new(),
     };
     let failure = runner.rounds(arms, workload);
+    runner.close_round();
     let left = arms.leave();
     let Runner { mut run, pools, .. } = runner;
     run.after = arms.state();
@@ -191,6 +212,7 @@ pub fn run_on(
         return Err(why);
     }
     run.effects = judging::effects(&run, design);
+    run.carry_over = carry_over::of(&run);
     run.pooled = pools
         .into_iter()
         .map(|((arm, what), (title, hist))| PooledArm { arm, what, title, latency: Distribution::of(&hist) })
@@ -199,7 +221,8 @@ pub fn run_on(
     let ExperimentRun { pooled, metrics, arms, .. } = &mut run;
     pooled.sort_by_key(|p| {
         let arm = arms.iter().position(|a| a.id == p.arm);
-        (metrics.iter().position(|m| m.id.starts_with(&p.what)), arm)
+        // What no metric is about comes last.
+        (metrics.iter().position(|m| m.id.starts_with(&p.what)).unwrap_or(usize::MAX), arm)
     });
     Ok(run)
 }
@@ -221,6 +244,8 @@ struct Runner<'a> {
     wall_offset_ns: i128,
     /// Blocks in a row whose arm could not be entered.
     n_refused: usize,
+    /// Samples of the blocks of the round under way, by the block's place: only when it is over it is known which count.
+    unpooled: Vec<(usize, Latencies)>,
 }
 
 impl Runner<'_> {
@@ -250,16 +275,19 @@ impl Runner<'_> {
     fn rounds(&mut self, arms: &mut dyn Arms, workload: &mut dyn Workload) -> Result<(), String> {
         let mut random = Random::new(self.design.seed);
         for round in 0.. {
-            for slot in self.order(&mut random, round) {
-                if let Err(why) = self.slot(arms, workload, round, slot) {
-                    self.run.ended = How::Failed(why.clone()).into();
-                    return Err(why);
-                }
-                if self.around.stop.load(Ordering::Relaxed) {
-                    self.run.ended = How::Interrupted.into();
-                    return Ok(());
-                }
+            let ran = match self.n_slices(arms, workload) {
+                Some(n) => self.woven(arms, workload, (round, n), &mut random),
+                None => self.one_by_one(arms, workload, round, &mut random),
+            };
+            if let Err(why) = ran {
+                self.run.ended = How::Failed(why.clone()).into();
+                return Err(why);
             }
+            if self.around.stop.load(Ordering::Relaxed) {
+                self.run.ended = How::Interrupted.into();
+                return Ok(());
+            }
+            self.close_round();
             // Kept blocks are judged by the time that was spent when they ran.
             let spent_ns = if self.done.is_empty() { self.spent_ns() } else { 0 };
             if let Some(why) = judging::enough(&self.run, self.design, round + 1, spent_ns) {
@@ -270,6 +298,31 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// One whole block after the other, until told to end.
+    fn one_by_one(
+        &mut self,
+        arms: &mut dyn Arms,
+        workload: &mut dyn Workload,
+        round: usize,
+        random: &mut Random,
+    ) -> Result<(), String> {
+        for slot in self.order(random, round) {
+            self.slot(arms, workload, round, slot)?;
+            if self.around.stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Index and id of the arm of a slot: one past the last is the baseline again.
+    fn arm_of(&self, slot: usize) -> (usize, String) {
+        match self.run.arms.get(slot) {
+            Some(arm) => (slot, arm.id.clone()),
+            None => (0, AGAIN.to_string()),
+        }
+    }
+
     fn slot(
         &mut self,
         arms: &mut dyn Arms,
@@ -277,8 +330,7 @@ impl Runner<'_> {
         round: usize,
         slot: usize,
     ) -> Result<(), String> {
-        let index = if slot == self.run.arms.len() { 0 } else { slot };
-        let id = if slot == self.run.arms.len() { AGAIN.to_string() } else { self.run.arms[index].id.clone() };
+        let (index, id) = self.arm_of(slot);
         if let Some(kept) = self.done.pop_front() {
             if (kept.block.round, &kept.block.arm) != (round, &id) {
                 return Err(format!(
@@ -294,7 +346,13 @@ impl Runner<'_> {
         }
         let words = format!("round {}, {}", round + 1, if id == AGAIN { AGAIN } else { &self.run.arms[index].title });
         self.tell(words.clone());
-        let (block, Samples { latencies, levels }) = self.block(arms, workload, round, (index, &id))?;
+        let (block, samples) = self.block(arms, workload, round, (index, &id))?;
+        self.finish(block, samples, words)
+    }
+
+    /// Keeps a block and takes it into the run.
+    fn finish(&mut self, block: Block, samples: Samples, words: String) -> Result<(), String> {
+        let Samples { latencies, levels } = samples;
         let counts = |hist: Option<Histogram<u64>>| -> Counts {
             hist.iter().flat_map(|h| h.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value()))).collect()
         };
@@ -309,13 +367,23 @@ impl Runner<'_> {
     }
 
     fn take(&mut self, kept: KeptBlock) {
-        if kept.block.rejected.is_none() && kept.block.arm != AGAIN {
-            for (what, title, counts) in kept.latencies {
-                let pool = self.pools.entry((kept.block.arm.clone(), what)).or_insert_with(|| (title, histogram()));
+        self.unpooled.push((self.run.blocks.len(), kept.latencies));
+        self.run.blocks.push(kept.block);
+    }
+
+    /// What only a whole round shows: blocks that lost otherwise than the baseline. Then those that count are pooled.
+    fn close_round(&mut self) {
+        self.run.reject_unequal_losses();
+        for (at, latencies) in std::mem::take(&mut self.unpooled) {
+            let block = &self.run.blocks[at];
+            if block.rejected.is_some() || block.arm == AGAIN {
+                continue;
+            }
+            for (what, title, counts) in latencies {
+                let pool = self.pools.entry((block.arm.clone(), what)).or_insert_with(|| (title, histogram()));
                 counts.into_iter().for_each(|(value, n)| pool.1.saturating_record_n(value, n));
             }
         }
-        self.run.blocks.push(kept.block);
     }
 
     fn block(
@@ -342,16 +410,34 @@ impl Runner<'_> {
         let start_at_ns = clock.now_ns();
         let measured = workload.measure(stop)?;
         let end_at_ns = clock.now_ns();
-        let noise_after = NoiseCounters::read(src, &cpus, clock.own_cpu_ns());
+        let noise = NoiseCounters::read(src, &cpus, clock.own_cpu_ns()).since(&noise_before, end_at_ns - start_at_ns);
+        let held = Held {
+            window: Window { start_at_ns, end_at_ns },
+            noise,
+            // Without a single counter nothing is known, which is not quiet.
+            is_noise_known: noise_before.is_known(),
+            is_busy: workload.is_busy(),
+            slices: Vec::new(),
+        };
+        Ok(self.block_of(arms, round, (index, id), measured, held))
+    }
+
+    /// What was measured, judged by what went on meanwhile.
+    fn block_of(
+        &mut self,
+        arms: &dyn Arms,
+        round: usize,
+        (index, id): (usize, &str),
+        measured: Yield,
+        held: Held,
+    ) -> (Block, Samples) {
+        let Around { clock, stop, .. } = self.around;
         let is_cut = stop.load(Ordering::Relaxed).then_some(Rejection::Interrupted);
-        let noise = noise_after.since(&noise_before, end_at_ns - start_at_ns);
         let contradiction = || arms.contradiction(index, &measured.idle).map(Rejection::Said);
         let said = measured.disturbances;
-        let limits = self.design.limits;
-        let spoilt = noise.spoilt(&limits, workload.is_busy());
-        let noise = if workload.is_busy() { noise.without_others() } else { noise };
-        // Without a single counter nothing is known, which is not quiet.
-        let taken = noise_before.is_known().then(|| noise.taken());
+        let spoilt = held.noise.spoilt(&self.design.limits, held.is_busy);
+        let noise = if held.is_busy { held.noise.without_others() } else { held.noise };
+        let taken = held.is_noise_known.then(|| noise.taken());
         let said = said.into_iter().chain(noise.notes()).map(Disturbance::Said);
         let mut disturbances: Vec<Disturbance> = said.collect();
         let offset_ns = wall_offset_ns(clock);
@@ -362,15 +448,26 @@ impl Runner<'_> {
         let block = Block {
             round,
             arm: id.to_string(),
-            window: Window { start_at_ns, end_at_ns },
+            window: held.window,
             values: measured.values,
             rejected: is_cut.or(measured.rejected).or_else(contradiction).or(spoilt),
             disturbances,
             taken,
+            waker: measured.waker,
             idle: measured.idle,
+            slices: held.slices,
         };
-        Ok((block, Samples { latencies: measured.latencies, levels: measured.levels }))
+        (block, Samples { latencies: measured.latencies, levels: measured.levels })
     }
+}
+
+/// What went on while an arm was held.
+struct Held {
+    window: Window,
+    noise: Noise,
+    is_noise_known: bool,
+    is_busy: bool,
+    slices: Vec<Slice>,
 }
 
 /// A second attempt is worth a week's run: files are busy, a device is away for a moment.
@@ -388,7 +485,9 @@ fn refused(round: usize, id: &str, at_ns: u64, n_metrics: usize, why: &str) -> B
         rejected: Some(Rejection::NotSet(why.into())),
         disturbances: Vec::new(),
         taken: None,
+        waker: None,
         idle: Vec::new(),
+        slices: vec![],
     }
 }
 

@@ -8,6 +8,7 @@ use wakewatt_core::samples::IdleDelta;
 use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::samples::load::Level;
 use wakewatt_core::samples::rejection::Rejection;
+use wakewatt_core::samples::waker::Waker;
 
 /// The settings under test. Leaving must restore what was found, and dropping must too.
 pub trait Arms {
@@ -23,6 +24,10 @@ pub trait Arms {
     fn found(&self) -> Vec<(String, String)> {
         self.state()
     }
+    /// Is going from any arm to any other a matter of microseconds that moves nothing else? Then arms may be swapped often.
+    fn is_instant(&self) -> bool {
+        false
+    }
     /// Do the idle counters contradict the arm? Then why.
     fn contradiction(&self, index: usize, idle: &[IdleDelta]) -> Option<String>;
 }
@@ -36,6 +41,8 @@ pub struct Yield {
     pub latencies: Vec<(String, String, Option<Histogram<u64>>)>,
     /// Idle counters of the measured CPUs.
     pub idle: Vec<IdleDelta>,
+    /// How the waker kept its plan, where one wakes.
+    pub waker: Option<Waker>,
     /// What the workload itself saw that may have spoiled the block.
     pub disturbances: Vec<String>,
     /// The workload's own reason why the block does not count.
@@ -74,8 +81,22 @@ pub trait Workload {
     }
     /// A block of this round follows. What is drawn (arrivals) is drawn anew per round and is the same for all arms of it.
     fn begin_round(&mut self, _round: usize) {}
+    /// Can its block be measured in slices, between which other arms are held? None where not.
+    fn sliced(&mut self) -> Option<&mut dyn Sliced> {
+        None
+    }
     /// Does it keep CPUs busy from other processes? Then busy CPUs are no sign of somebody else.
     fn is_busy(&self) -> bool {
         false
     }
+}
+
+/// A workload whose block is the sum of its slices.
+pub trait Sliced {
+    /// How long a whole block measures.
+    fn block_ns(&self) -> u64;
+    /// Slice `at` of the `of` slices of a block. What is drawn is the same for all arms in the same slice.
+    fn slice(&mut self, at: usize, of: usize, stop: &AtomicBool) -> Result<Yield, String>;
+    /// The block of these slices.
+    fn whole(&self, slices: Vec<Yield>) -> Yield;
 }

@@ -356,3 +356,145 @@ mod families {
         );
     }
 }
+
+/// A machine that drifts, and remembers for a moment what was set before; time passes as it measures.
+struct Drifting {
+    fake: Rc<Fake>,
+    random: Random,
+    /// What the value is multiplied by right after the other arm, in the log.
+    memory: f64,
+    before: usize,
+}
+
+impl Drifting {
+    /// Nanoseconds of a wake-up, measured for so long from now on.
+    fn value(&mut self, length_ns: u64) -> f64 {
+        let middle_s = (self.fake.now_ns.get() + length_ns / 2) as f64 / 1e9;
+        self.fake.now_ns.set(self.fake.now_ns.get() + length_ns);
+        let now = self.fake.setting.get();
+        let memory = if std::mem::replace(&mut self.before, now) == now { 0.0 } else { self.memory * now as f64 };
+        // A heat wave of half a minute, and the noise of a second of measuring.
+        let drift = 0.3 * (middle_s / 31.0 * std::f64::consts::TAU).sin();
+        let noise = 0.02 * self.random.normal() * (1e9 / length_ns as f64).sqrt();
+        let base: f64 = if now == 0 { 12_000.0 } else { 10_000.0 };
+        base * (drift + noise + memory).exp()
+    }
+}
+
+impl Workload for Drifting {
+    fn metrics(&self) -> Vec<Metric> {
+        vec![Metric::latency("wake.p50", "wake-up")]
+    }
+    fn cpus(&self) -> CpuSet {
+        CpuSet::new()
+    }
+    fn warm_up(&mut self, _: u64, _: &AtomicBool) {}
+    fn measure(&mut self, _: &AtomicBool) -> Result<Yield, String> {
+        Ok(Yield { values: vec![Some(self.value(4_000_000_000))], ..Yield::default() })
+    }
+    fn sliced(&mut self) -> Option<&mut dyn Sliced> {
+        Some(self)
+    }
+}
+
+impl Sliced for Drifting {
+    fn block_ns(&self) -> u64 {
+        4_000_000_000
+    }
+    fn slice(&mut self, _: usize, of: usize, _: &AtomicBool) -> Result<Yield, String> {
+        Ok(Yield { values: vec![Some(self.value(4_000_000_000 / of as u64))], ..Yield::default() })
+    }
+    fn whole(&self, slices: Vec<Yield>) -> Yield {
+        let logs: Vec<f64> = slices.iter().filter_map(|s| s.values[0]).map(f64::ln).collect();
+        let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
+        Yield { values: vec![(!logs.is_empty()).then(|| mean.exp())], ..Yield::default() }
+    }
+}
+
+struct InstantArms(FakeArms, bool);
+
+impl Arms for InstantArms {
+    fn arms(&self) -> Vec<Arm> {
+        self.0.arms()
+    }
+    fn enter(&mut self, index: usize) -> Result<(), String> {
+        self.0.enter(index)
+    }
+    fn leave(&mut self) -> Result<(), String> {
+        self.0.leave()
+    }
+    fn state(&self) -> Vec<(String, String)> {
+        self.0.state()
+    }
+    fn is_instant(&self) -> bool {
+        self.1
+    }
+    fn contradiction(&self, _: usize, _: &[IdleDelta]) -> Option<String> {
+        None
+    }
+}
+
+fn drifting(seed: u64, is_instant: bool, memory: f64) -> ExperimentRun {
+    let fake = Rc::new(Fake::default());
+    let looks = Looks::spread(&[12], 1).unwrap().0;
+    let design = Design { rule: Rule::AllArms { margin_ratio: 1.001 }, ..Design::new(looks, seed) };
+    let mut arms = InstantArms(FakeArms(fake.clone()), is_instant);
+    let mut work = Drifting { fake: fake.clone(), random: Random::new(seed ^ 99), memory, before: 0 };
+    let (tree, clock, stop) = (Tree::default(), FakeClock(fake), AtomicBool::new(false));
+    let around = Around { src: &tree, clock: &clock, stop: &stop, progress: &|_, _| {} };
+    run(&mut arms, &mut work, &design, around).unwrap()
+}
+
+#[test]
+fn arms_that_are_swapped_within_the_block_meet_the_same_machine() {
+    let scatter = |run: &ExperimentRun| {
+        let d: Vec<f64> = run.pairs(0, "poll").iter().map(|(a, b)| (a / b).ln()).collect();
+        let mean = d.iter().sum::<f64>() / d.len() as f64;
+        (d.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / d.len() as f64).sqrt()
+    };
+    let (woven, whole) = (drifting(3, true, 0.0), drifting(3, false, 0.0));
+    assert!(scatter(&woven) * 4.0 < scatter(&whole), "{} {}", scatter(&woven), scatter(&whole));
+    assert!(whole.blocks.iter().all(|b| b.slices.is_empty()), "switching takes its time there");
+    // 4 s in slices of 0.75 s: four, in which each arm comes twice before and twice after the other.
+    let blocks = |id: &'static str| woven.blocks.iter().filter(move |b| b.arm == id);
+    for (a, b) in blocks("found").zip(blocks("poll")) {
+        assert_eq!((a.round, a.slices.len(), b.slices.len()), (b.round, 4, 4));
+        let n_first = a.slices.iter().zip(&b.slices).filter(|(a, b)| a.window.start_at_ns < b.window.start_at_ns);
+        assert_eq!(n_first.count(), 2);
+    }
+    assert_eq!(drifting(3, true, 0.0), woven, "the seed is the order");
+}
+
+#[test]
+fn what_an_arm_leaves_to_the_next_is_found_and_nothing_is_found_where_it_leaves_nothing() {
+    let p = |seed, memory| drifting(seed, true, memory).carry_over[0].p_value;
+    assert!((0..20).filter(|seed| p(*seed, 0.0) <= 0.05).count() <= 4, "by chance one in twenty");
+    let left = drifting(1, false, 0.0).carry_over;
+    assert!(left.is_empty() || left[0].n_rounds == 12);
+    // In the first slice after the baseline the arm is 30 % slower: only where the baseline came right before it.
+    let found = (0..10).filter(|seed| {
+        let run = drifting(*seed, true, 0.3);
+        run.carry_over[0].p_value <= 0.05 && run.carry_over[0].ratio < 1.0
+    });
+    assert!(found.count() >= 9);
+}
+
+#[test]
+fn a_woven_run_that_was_cut_goes_on_where_a_round_was_whole_or_part_of_one_kept() {
+    let whole = drifting(5, true, 0.0);
+    for n_kept in [0, 3, 4, 7] {
+        let fake = Rc::new(Fake::default());
+        let looks = Looks::spread(&[12], 1).unwrap().0;
+        let design = Design { rule: Rule::AllArms { margin_ratio: 1.001 }, ..Design::new(looks, 5) };
+        let mut arms = InstantArms(FakeArms(fake.clone()), true);
+        let mut work = Drifting { fake: fake.clone(), random: Random::new(1), memory: 0.0, before: 0 };
+        let (tree, clock, stop) = (Tree::default(), FakeClock(fake), AtomicBool::new(false));
+        let around = Around { src: &tree, clock: &clock, stop: &stop, progress: &|_, _| {} };
+        let kept = |b: &Block| KeptBlock { block: b.clone(), latencies: vec![], levels: vec![], spent_ns: 1 };
+        let history = History { done: whole.blocks[..n_kept].iter().map(kept).collect(), keep: &mut |_| Ok(()) };
+        let run = run_on(&mut arms, &mut work, &design, around, history).unwrap();
+        assert_eq!(run.blocks[..n_kept], whole.blocks[..n_kept]);
+        let order = |run: &ExperimentRun| run.blocks.iter().map(|b| (b.round, b.arm.clone())).collect::<Vec<_>>();
+        assert_eq!(order(&run)[..20], order(&whole)[..20], "{n_kept} kept");
+    }
+}

@@ -11,15 +11,16 @@ use super::phases::Phases;
 use super::rules::{self, Surroundings};
 use super::schedule::stream_seed;
 use super::usage::{Usage, cpu_ns_of, load_average, n_smis};
+use super::within::{N_PARTS, cpu_per_op, sum_parts};
 use crate::bench::IdleBaseline;
 use crate::meters::Meters;
 use crate::noise::NoiseCounters;
 use hdrhistogram::Histogram;
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::distribution::{Distribution, N_TENTHS, histogram};
+use wakewatt_core::distribution::{Censored, Distribution, N_TENTHS, histogram};
 use wakewatt_core::samples::Window;
-use wakewatt_core::samples::load::{Ask, Level};
+use wakewatt_core::samples::load::{Ask, CpuBy, Level};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::Cpu;
 use wakewatt_host::clock::monotonic_ns;
@@ -67,6 +68,13 @@ pub fn level(
     let recorder = meters.start();
     engine.wait_until(from_ns, stop, tell, &format!("{what}, ramp up"))?;
     let before = Counters::read(src, &cpus, &engine.pids());
+    let mut edges = vec![before.usage.clone()];
+    // In active idle nobody is woken for an interval that there is not.
+    for part in (1..N_PARTS as u64).filter(|_| !is_idle) {
+        let edge_ns = from_ns + phases.record_ns / N_PARTS as u64 * part;
+        engine.wait_until(edge_ns, stop, tell, &format!("{what}, recording"))?;
+        edges.push(Usage::read(src, &cpus, monotonic_ns()));
+    }
     engine.wait_until(to_ns, stop, tell, &format!("{what}, recording"))?;
     let after = Counters::read(src, &cpus, &engine.pids());
     let idle = before.idle.since(src);
@@ -87,6 +95,8 @@ pub fn level(
     let foreign_ratio = (!used.cpus.is_empty()).then_some(noise.foreign_ratio.max(0.0));
     // A share that is known is told by the rules.
     let noise = if foreign_ratio.is_some() { noise.without_others() } else { noise };
+    edges.push(after.usage.clone());
+    let cpu_ns: Vec<u64> = edges.windows(2).map(|edge| edge[1].since(&edge[0]).cpu_ns).collect();
     let sums = Sums::of(&counted);
     let seconds = phases.record_ns as f64 / 1e9;
     let mut disturbances = noise.notes();
@@ -109,10 +119,13 @@ pub fn level(
         n_failed: 0,
         per_s: if seconds > 0.0 { sums.n_finished as f64 / seconds } else { 0.0 },
         figure: None,
-        latency: (!is_saturated && sums.n_done > 0).then(|| Distribution::in_parts(&sums.latency, sums.tenths)),
+        latency: (!is_saturated && sums.n_planned > 0)
+            .then(|| Distribution::in_parts(&sums.latency, sums.tenths).with_censored(sums.censored)),
+        cpu_per_op: cpu_per_op(&sums.ended, &cpu_ns, phases.record_ns),
         service: (sums.n_done > 0).then(|| Distribution::of(&sums.service)),
         parts: Vec::new(),
         cpu_ns: used.cpu_ns,
+        cpu_by: Some(CpuBy::BusyCpus),
         system_ns: used.system_ns,
         cpus: used.cpus,
         foreign_ratio,
@@ -196,7 +209,9 @@ struct Sums {
     n_own: u64,
     latency: Histogram<u64>,
     tenths: Vec<Vec<u16>>,
+    censored: Option<Censored>,
     service: Histogram<u64>,
+    ended: Vec<u64>,
 }
 
 impl Sums {
@@ -215,7 +230,9 @@ impl Sums {
             n_own: sum(|c| c.n_own),
             latency: joined(|c| &c.latency),
             tenths: tenths(counted),
+            censored: counted.iter().fold(None, |all, c| Censored::joined(all, c.censored)),
             service: joined(|c| &c.service),
+            ended: sum_parts(counted.iter().map(|c| c.ended.as_slice())),
         }
     }
 }
@@ -245,6 +262,8 @@ mod tests {
             n_finished: 4,
             latency: vec![(1000, 1), (2000, 1)],
             tenths: vec![vec![(9, 2)]; 10],
+            censored: Some(Censored { n: 1, from_ns: 2000 }),
+            ended: vec![4, 0],
             service: vec![(500, 2)],
             own_ns: 90,
             n_own: 3,
@@ -255,6 +274,8 @@ mod tests {
         assert_eq!((sums.latency.len(), sums.service.len()), (7, 4));
         assert_eq!(sums.latency.count_at(2000), 6);
         assert_eq!(sums.tenths, vec![vec![9u16; 4]; 10]);
+        assert_eq!(sums.censored, Some(Censored { n: 2, from_ns: 2000 }));
+        assert_eq!(sums.ended, [8, 0]);
     }
 
     #[test]

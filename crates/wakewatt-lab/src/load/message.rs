@@ -4,6 +4,7 @@
 //! is said while it runs. Nothing here is a border: both ends are the same binary.
 
 use serde::{Deserialize, Serialize};
+use wakewatt_core::distribution::Censored;
 #[cfg(doc)]
 use wakewatt_core::distribution::Recorder;
 
@@ -75,11 +76,17 @@ pub struct Counted {
     pub n_done: u64,
     /// Finished within the recorded part, whenever planned.
     pub n_finished: u64,
-    /// Latencies of those planned and finished: nanoseconds, count.
+    /// Latencies of those planned, whether finished or not: nanoseconds, count.
     pub latency: Vec<(u64, u64)>,
     /// Of each tenth of the recorded part: step of [`Recorder::parts`], count. None where the order was given up.
     #[serde(default)]
     pub tenths: Vec<Vec<(u16, u64)>>,
+    /// Those among them that were not finished: counted at what they had waited when the level ended.
+    #[serde(default)]
+    pub censored: Option<Censored>,
+    /// How many were finished in each part of the recorded part.
+    #[serde(default)]
+    pub ended: Vec<u64>,
     /// Their service times.
     pub service: Vec<(u64, u64)>,
     /// CPU time between the end of one transaction and the start of the next, where it was looked at.

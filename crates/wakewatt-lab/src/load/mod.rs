@@ -27,6 +27,7 @@ pub mod schedule;
 pub mod settings;
 pub mod steps;
 pub mod usage;
+pub mod within;
 pub mod work;
 pub mod worker;
 

@@ -1,7 +1,8 @@
 //! The two loops of a thread: transactions as planned, and one after another.
 //!
 //! Open: wait for the planned time, or not at all when it is past; work; count from the planned time. What is late is done
-//! late, in order, and nothing is skipped. Closed: no waiting, which is what the machine can do. Both are written against
+//! late, in order, and nothing is skipped; what is not begun when the load ends is counted with what it had waited by then.
+//! Closed: no waiting, which is what the machine can do. Both are written against
 //! [`Pace`], so that the tests can stall a clock and see that the latencies show it.
 //!
 //! The generator's own cost is looked at in every 16th transaction by the thread's CPU clock, from the end of one transaction
@@ -10,8 +11,9 @@
 
 use super::message::{Counted, Times};
 use super::schedule::Schedule;
+use super::within::{N_PARTS, count_ended};
 use hdrhistogram::Histogram;
-use wakewatt_core::distribution::{N_TENTHS, Recorder, histogram};
+use wakewatt_core::distribution::{Censored, N_TENTHS, Recorder, histogram};
 
 /// Every so many transactions the thread's CPU clock is read.
 const LOOK_EVERY: u64 = 16;
@@ -34,6 +36,7 @@ pub struct Tally {
     counted: Counted,
     latency: Recorder,
     service: Histogram<u64>,
+    ended: Vec<u64>,
     n: u64,
     left_at_cpu_ns: Option<u64>,
 }
@@ -44,6 +47,7 @@ impl Default for Tally {
             counted: Counted::default(),
             latency: Recorder::default(),
             service: histogram(),
+            ended: vec![0; N_PARTS],
             n: 0,
             left_at_cpu_ns: None,
         }
@@ -71,7 +75,8 @@ impl Tally {
         let pairs =
             |h: &Histogram<u64>| h.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect();
         let tenths = self.latency.parts(N_TENTHS).into_iter().map(counts).collect();
-        Counted { latency: pairs(&self.latency), tenths, service: pairs(&self.service), ..self.counted }
+        let (latency, service) = (pairs(&self.latency), pairs(&self.service));
+        Counted { latency, tenths, service, ended: self.ended, ..self.counted }
     }
 }
 
@@ -91,8 +96,13 @@ pub fn open(pace: &mut impl Pace, plan: Schedule, times: &Times, tally: &mut Tal
             pace.sleep_until(at_ns);
             start_ns = pace.now_ns();
         }
-        // Past the end nothing is begun; what was planned is still counted.
+        // Past the end nothing is begun; what was planned has waited at least so long.
         if start_ns >= times.end_at_ns {
+            if counts {
+                let waited_ns = times.end_at_ns.saturating_sub(at_ns).max(1);
+                tally.counted.censored = Censored::and(tally.counted.censored, waited_ns);
+                tally.latency.saturating_record(waited_ns);
+            }
             continue;
         }
         // The clock was read just now, unless a system call came between.
@@ -103,6 +113,7 @@ pub fn open(pace: &mut impl Pace, plan: Schedule, times: &Times, tally: &mut Tal
         let done_ns = pace.now_ns();
         tally.left(pace);
         tally.counted.n_finished += u64::from(times.is_recorded(done_ns));
+        count_ended(&mut tally.ended, (times.from_ns, times.to_ns), done_ns);
         if counts {
             tally.counted.n_done += 1;
             tally.latency.saturating_record(done_ns.saturating_sub(at_ns).max(1));
@@ -200,7 +211,16 @@ mod tests {
     fn what_could_not_be_begun_is_planned_and_not_done() {
         let (_, stalled) = run(Some((500 * MS, 900 * MS)));
         assert!(stalled.n_done < stalled.n_planned && stalled.n_planned > 900, "{stalled:?}");
-        assert_eq!(stalled.latency.iter().map(|l| l.1).sum::<u64>(), stalled.n_done);
+        assert_eq!(
+            stalled.latency.iter().map(|l| l.1).sum::<u64>(),
+            stalled.n_planned,
+            "what never ran is not left out"
+        );
+        let censored = stalled.censored.unwrap();
+        assert_eq!(censored.n, stalled.n_planned - stalled.n_done);
+        // Planned before 1100 ms, given up at 1200 ms.
+        assert!((100 * MS..110 * MS).contains(&censored.from_ns), "{censored:?}");
+        assert_eq!(stalled.ended.iter().sum::<u64>(), stalled.n_finished);
     }
 
     #[test]

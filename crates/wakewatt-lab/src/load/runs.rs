@@ -22,7 +22,7 @@ use std::process::Stdio;
 use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::experiment::Better;
-use wakewatt_core::samples::load::{Ask, Kind, Length, Level, LoadRun};
+use wakewatt_core::samples::load::{Ask, CpuBy, Kind, Length, Level, LoadRun};
 use wakewatt_core::samples::{self, Window, repeated};
 use wakewatt_core::units::Cpu;
 use wakewatt_host::reaped::{Reaped, reap};
@@ -158,7 +158,9 @@ fn one(lab: Lab<'_>, plan: &RunsPlan, cpus: &CpuSet) -> Result<(Level, u8, Outpu
         latency: None,
         service: None,
         parts: Vec::new(),
+        cpu_per_op: None,
         cpu_ns,
+        cpu_by: Some(CpuBy::Command),
         system_ns: ended.system_ns,
         cpus: used.cpus,
         // What the command left running, or had running elsewhere, is in nobody's sum.

@@ -27,6 +27,9 @@ pub struct PlanFile {
     pub blocks: Option<usize>,
     /// Looks after so many counted rounds: `[8, 12, 20, 32]`.
     pub looks: Option<Vec<usize>>,
+    /// Arms are swapped so often within a round, where switching is instant (latency limits, idle states) and the plan has one
+    /// workload of wake-ups and no meter: `500ms`; `off` for whole blocks one after the other. 750ms if not given.
+    pub interleave: Option<String>,
     /// In every so many rounds the baseline is held twice, to see this host's own noise; 0 for never.
     /// Left out: every round where a look is at 8 rounds or fewer, else every second.
     pub again_every: Option<usize>,
@@ -116,6 +119,8 @@ pub struct WorkloadFile {
     pub cpu: Option<u32>,
     /// wakeup: the CPU that wakes it.
     pub from_cpu: Option<u32>,
+    /// wakeup: pauses between wake-ups, `random` (exponential, the same for all arms of a round) or `fixed`; random if not given.
+    pub pauses: Option<String>,
     /// network: a responder (`wakewatt respond`), `10.0.0.2:7117`; loopback if not given.
     pub peer: Option<String>,
     /// network: `udp` or `tcp`.

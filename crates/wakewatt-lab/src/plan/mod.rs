@@ -48,6 +48,8 @@ pub struct Plan {
     pub measure_ns: u64,
     /// The looks: after so many counted rounds.
     pub looks: Vec<usize>,
+    /// Arms are swapped this often within a round, where switching is instant; none for whole blocks.
+    pub interleave_ns: Option<u64>,
     /// Every so many rounds the baseline is held twice; 0 for never.
     pub again_every: usize,
     /// 1.05: differences within 5 % do not matter.
@@ -112,6 +114,8 @@ pub enum PlanKind {
         cpu: Option<u32>,
         /// The CPU that wakes it.
         from_cpu: Option<u32>,
+        /// Pauses all alike instead of random ones.
+        is_fixed: bool,
     },
     Network {
         /// The responder; loopback when none.

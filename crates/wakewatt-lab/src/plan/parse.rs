@@ -3,6 +3,7 @@
 use super::file::{ArmFile, PlanFile, WorkloadFile};
 use super::keys::keys_of;
 use super::{ArmLimit, CommandMetric, Plan, PlanArm, PlanKind, PlanWorkload};
+use crate::experiment::SLICE_NS;
 use crate::noise::Limits;
 use toml::{Table, Value};
 use wakewatt_core::samples::experiment::Better;
@@ -14,7 +15,7 @@ use wakewatt_tune::request::{Place, Request};
 
 /// Which options a kind takes beside kind, name and measure.
 const OPTIONS: &[(&str, &[&str])] = &[
-    ("wakeup", &["cpu", "from_cpu"]),
+    ("wakeup", &["cpu", "from_cpu", "pauses"]),
     ("network", &["peer", "transport", "cpu"]),
     ("disk", &["path", "engine", "block", "depth", "sequential", "size"]),
     ("steps", &["levels", "service"]),
@@ -76,12 +77,25 @@ pub fn parse(text: &str, profile: &dyn Fn(&str) -> Result<Profile, String>) -> R
         settle_ns: time("settle", &file.settle, 500_000_000)?,
         measure_ns,
         looks,
+        interleave_ns: interleave(file.interleave.as_deref())?,
         again_every,
         margin_ratio: 1.0 + margin_percent / 100.0,
         seed: file.seed,
         is_strict: file.strict.unwrap_or(false),
         limits,
     })
+}
+
+/// How often arms are swapped within a round; none for never.
+fn interleave(text: Option<&str>) -> Result<Option<u64>, String> {
+    let ns = match text {
+        None => return Ok(Some(SLICE_NS)),
+        Some("off") => return Ok(None),
+        Some(text) => parse_ns(text).map_err(|why| format!("interleave: {why}"))?,
+    };
+    // Shorter, and settling is most of it; longer, and it is a block.
+    let is_fine = (200_000_000..=10_000_000_000).contains(&ns);
+    if is_fine { Ok(Some(ns)) } else { Err("interleave: give 200ms to 10s, or off".into()) }
 }
 
 /// As a ratio; a limit that is no share would reject every block, or none without a word.
@@ -183,7 +197,15 @@ fn workload(file: &WorkloadFile, measure_ns: u64) -> Result<PlanWorkload, String
         None => Ok(otherwise),
     };
     let kind = match file.kind.as_str() {
-        "wakeup" => PlanKind::Wakeup { cpu: file.cpu, from_cpu: file.from_cpu },
+        "wakeup" => PlanKind::Wakeup {
+            cpu: file.cpu,
+            from_cpu: file.from_cpu,
+            is_fixed: match file.pauses.as_deref() {
+                None | Some("random") => false,
+                Some("fixed") => true,
+                Some(other) => return Err(format!("pauses = {other:?}: give random or fixed")),
+            },
+        },
         "network" => PlanKind::Network {
             peer: file.peer.clone(),
             is_tcp: one_of("transport", file.transport.as_deref(), &["udp", "tcp"])? == 1,

@@ -16,8 +16,10 @@ use super::client::{Failure, Generator, Pace, Tally, client_spec};
 use super::rules::broken_rules;
 use super::usage::{CpuOf, GeneratorUse, Usage, Used};
 use crate::bench::IdleBaseline;
+use crate::load;
 use crate::load::rules::{Surroundings, environment, silences};
 use crate::load::usage::{load_average, n_smis};
+use crate::load::within::{N_PARTS, cpu_per_op};
 use crate::meters::Meters;
 use crate::noise::NoiseCounters;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -25,7 +27,7 @@ use std::time::Duration;
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::broken_rule::BrokenRule;
 use wakewatt_core::samples::energy::EnergySample;
-use wakewatt_core::samples::load::{Ask, Length, Level};
+use wakewatt_core::samples::load::{Ask, CpuBy, Length, Level};
 use wakewatt_core::source::Source;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::clock::monotonic_ns;
@@ -55,6 +57,8 @@ pub struct Ran {
 struct Around {
     window: Window,
     used: Used,
+    /// CPU time of the server's CPUs in each part of the window.
+    cpu_of_parts: Vec<u64>,
     idle: Vec<wakewatt_core::samples::IdleDelta>,
     energy: Option<EnergySample>,
     load_average: Option<f64>,
@@ -181,7 +185,15 @@ impl Shop {
         let recorded = &generator.shared().recorded;
         recorded.end(start_at_ns + record_ns);
         recorded.begin(start_at_ns);
-        let is_whole = self.watch(start_at_ns + record_ns, stop, Some(generator))?;
+        let mut edges = vec![before.cpus().clone()];
+        let mut is_whole = true;
+        for part in 1..=N_PARTS as u64 {
+            let edge_ns = start_at_ns + record_ns / N_PARTS as u64 * part;
+            let edge_ns = if part == N_PARTS as u64 { start_at_ns + record_ns } else { edge_ns };
+            is_whole = is_whole && self.watch(edge_ns, stop, Some(generator))?;
+            edges.push(load::usage::Usage::read(src, &cpus, monotonic_ns()));
+        }
+        let cpu_of_parts = edges.windows(2).map(|edge| edge[1].since(&edge[0]).cpu_ns).collect();
         let end_at_ns = if is_whole { start_at_ns + record_ns } else { monotonic_ns() };
         recorded.end(end_at_ns);
         let after = Usage::read(self.cpu_of, &self.target, &cpus, src);
@@ -214,14 +226,39 @@ impl Shop {
         let energy = recorder.map(|recorder| recorder.stop_within(window));
         let energy = energy.zip(self.spec.meters.as_ref()).and_then(|(sample, meters)| meters.said(sample));
         let (n_client_cpus, is_interrupted) = (self.places.n_client_cpus(src), !is_whole);
-        Ok(Around { window, used, idle, energy, load_average, notes, beside, n_client_cpus, is_interrupted })
+        Ok(Around {
+            window,
+            used,
+            cpu_of_parts,
+            idle,
+            energy,
+            load_average,
+            notes,
+            beside,
+            n_client_cpus,
+            is_interrupted,
+        })
+    }
+
+    /// CPU time of the requests, and its part in the kernel; how it was counted, where it was.
+    fn cost(&self, used: &Used) -> (Option<(u64, u64)>, Option<CpuBy>) {
+        let is_apart = self.places.server.and(&self.places.clients).is_empty();
+        let is_own = self.cpu_of == CpuOf::ServerProcess;
+        // A server that we started runs where we put it, with all that belongs to it.
+        let busy = used.busy.filter(|_| is_own && self.server.is_some() && is_apart);
+        let machine = used.machine.filter(|_| self.is_here && (is_own || self.cpu_of == CpuOf::Machine));
+        let counted = [(busy, CpuBy::BusyCpus), (machine, CpuBy::MachineLessOwn), (used.server, CpuBy::Process)];
+        let found = counted.into_iter().find_map(|(cost, by)| Some((cost?, by)));
+        (found.map(|(cost, _)| cost), found.map(|(_, by)| by))
     }
 
     fn summed(&self, ask: Ask, phases_ns: [u64; 4], n_threads: u32, tally: &Tally, around: Around) -> Ran {
         let window_s = around.window.length_ns().max(1) as f64 / 1e9;
         let n_failed = tally.n_failed();
         let n_done = tally.n_planned.saturating_sub(n_failed);
-        let server = around.used.server;
+        let (server, cpu_by) = self.cost(&around.used);
+        let parts_ns = if cpu_by == Some(CpuBy::BusyCpus) { &around.cpu_of_parts[..] } else { &[] };
+        let per_op = cpu_per_op(tally.ended(), parts_ns, around.window.length_ns());
         let mut level = Level {
             ask,
             phases_ns,
@@ -235,7 +272,9 @@ impl Shop {
             latency: tally.latency(),
             service: tally.service(),
             parts: tally.parts(&self.pages()),
+            cpu_per_op: per_op.filter(|_| !around.is_interrupted),
             cpu_ns: server.map_or(0, |(all, _)| all),
+            cpu_by,
             system_ns: server.map_or(0, |(_, system)| system),
             cpus: around.used.cpus,
             foreign_ratio: around.beside.foreign_ratio,

@@ -1,8 +1,10 @@
 //! Whose CPU time a request cost, and how busy the CPUs were meanwhile.
 //!
-//! The shop's server says itself what its process has used (`getrusage`, to the microsecond; here or on another host). For
-//! any other server on this machine it is all busy time of the machine less this program's own, to the 10 ms tick of
-//! /proc/stat. For a server elsewhere nobody here can know.
+//! A request costs what its CPUs were busy for, and not only what its server's process was charged: a part of the network
+//! stack runs in soft interrupts, which belong to no process. So where the server has CPUs of its own here, their busy time
+//! counts (/proc/stat, to the tick of 10 ms); where clients share them, the busy time of the machine less this program's
+//! own. A server of ours elsewhere says what its process has used (`getrusage`), and of any other there nobody here can know.
+//! Which of these it was is told beside the number.
 
 use super::client::Target;
 use super::server::{NAME, ServerDescription};
@@ -70,6 +72,8 @@ pub struct Usage {
     server: Option<(u64, u64)>,
     /// This program.
     own: Option<(u64, u64)>,
+    /// Everything on this machine but this program.
+    machine: Option<(u64, u64)>,
     /// The CPUs asked for.
     cpus: usage::Usage,
     /// When all this was read. A server that is full answers late, and what it says is of then.
@@ -83,8 +87,12 @@ pub struct Used {
     pub server: Option<(u64, u64)>,
     /// This program's: the clients', mostly.
     pub own: Option<(u64, u64)>,
+    /// Everything on this machine but this program: all, and in the kernel.
+    pub machine: Option<(u64, u64)>,
     /// Per CPU.
     pub cpus: Vec<CpuUse>,
+    /// Those CPUs together: all, and in the kernel; none where not one could be read.
+    pub busy: Option<(u64, u64)>,
     /// Between the readings.
     pub took_ns: u64,
 }
@@ -95,30 +103,34 @@ impl Used {
         let took_ns = u128::from(self.took_ns.max(window_ns).max(1));
         let part = |ns: u64| u64::try_from(u128::from(ns) * u128::from(window_ns) / took_ns).unwrap_or(ns);
         let both = |of: Option<(u64, u64)>| of.map(|(all, system)| (part(all), part(system)));
-        Used { server: both(self.server), own: both(self.own), ..self }
+        let busy = both(self.busy);
+        Used { server: both(self.server), own: both(self.own), machine: both(self.machine), busy, ..self }
     }
 }
 
 impl Usage {
     /// Reads now, and how busy these CPUs are.
     pub fn read(of: CpuOf, target: &Target, cpus: &CpuSet, src: &dyn Source) -> Usage {
-        let mut own = None;
+        // The line for all CPUs: it keeps what a CPU had used that is offline now.
+        let text = src.read("/proc/stat").unwrap_or_default();
+        let all = parse_stat(&String::from_utf8_lossy(&text)).ok().map(|stat| stat.total);
+        let all = all.map(|all| (all.busy_ns(), all.kernel_ns()));
+        let own = own_usage::cpu_ns();
+        let machine = all.zip(own).map(|(all, own)| (all.0.saturating_sub(own.0), all.1.saturating_sub(own.1)));
         let server = match of {
             CpuOf::ServerProcess | CpuOf::WebProcess => {
                 ask(target).ok().and_then(|about| about.cpu_ns.zip(about.system_ns))
             }
-            CpuOf::Machine => {
-                // The line for all CPUs: it keeps what a CPU had used that is offline now.
-                let text = src.read("/proc/stat").unwrap_or_default();
-                let all = parse_stat(&String::from_utf8_lossy(&text)).ok().map(|stat| stat.total);
-                let all = all.map(|all| (all.busy_ns(), all.kernel_ns()));
-                own = own_usage::cpu_ns();
-                all.zip(own).map(|(all, own)| (all.0.saturating_sub(own.0), all.1.saturating_sub(own.1)))
-            }
+            CpuOf::Machine => machine,
             CpuOf::Unknown => None,
         };
         let at_ns = monotonic_ns();
-        Usage { server, own: own.or_else(own_usage::cpu_ns), cpus: usage::Usage::read(src, cpus, at_ns), at_ns }
+        Usage { server, own, machine, cpus: usage::Usage::read(src, cpus, at_ns), at_ns }
+    }
+
+    /// The CPUs asked for.
+    pub fn cpus(&self) -> &usage::Usage {
+        &self.cpus
     }
 
     /// CPU time of server and clients together, where no part of it is anybody else's and nothing is missing.
@@ -132,10 +144,13 @@ impl Usage {
         let between = |now: Option<(u64, u64)>, then: Option<(u64, u64)>| {
             now.zip(then).map(|(now, then)| (now.0.saturating_sub(then.0), now.1.saturating_sub(then.1)))
         };
+        let usage::Used { cpus, cpu_ns, system_ns } = self.cpus.since(&before.cpus);
         Used {
             server: between(self.server, before.server),
             own: between(self.own, before.own),
-            cpus: self.cpus.since(&before.cpus).cpus,
+            machine: between(self.machine, before.machine),
+            busy: (!cpus.is_empty()).then_some((cpu_ns, system_ns)),
+            cpus,
             took_ns: self.at_ns.saturating_sub(before.at_ns),
         }
     }

@@ -21,7 +21,7 @@ pub use network::{NetworkPlan, Peer, ping, round_trips};
 pub use power::{CommandRun, PowerPlan, PowerSample, power};
 pub use power_model::{ModelFile, calibrate, read_model};
 pub use speed::{SpeedPlan, speeds};
-pub use wakeup::{OneWakeup, WakeupPlan, one_wakeup, wakeups};
+pub use wakeup::{OneWakeup, Policy, WakeupPlan, one_wakeup, wakeups};
 
 use crate::context::Lab;
 use crate::refusal::Refusal;

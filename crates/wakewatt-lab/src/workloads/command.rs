@@ -75,12 +75,14 @@ fn number(regex: &Regex, text: &str) -> Option<f64> {
 /// Its metrics, known before it runs: those the user names, then the wall time.
 pub fn metrics_of<'m>(named: impl IntoIterator<Item = &'m CommandMetric>) -> Vec<Metric> {
     let named = named.into_iter().map(|m| Metric {
+        clock_bound_ns: None,
         id: format!("command.{}", m.id),
         title: m.id.clone(),
         unit: Unit::Number,
         better: m.better,
     });
     let wall = Metric {
+        clock_bound_ns: None,
         id: "command.wall".into(),
         title: "wall time of the command".into(),
         unit: Unit::Nanoseconds,

@@ -96,6 +96,7 @@ fn rows(ask: Ask) -> impl Iterator<Item = &'static Row> {
 pub fn metrics_of(id: &str, title: &str, asks: &[Ask]) -> Vec<Metric> {
     let of = |ask: Ask| {
         rows(ask).map(move |(row, what, unit, better, _)| Metric {
+            clock_bound_ns: None,
             id: format!("{id}.{}.{row}", word(ask)),
             title: format!("{title} {}, {what}", words(ask)),
             unit: *unit,
@@ -158,7 +159,7 @@ impl<S: LevelSource> Workload for LevelWorkload<S> {
             let spoilt = by_surroundings(&level, self.foreign_ratio).into_iter().next();
             all.rejected = all.rejected.or(spoilt.map(|why| format!("{}: {why}", words(ask)).into()));
             let rules = level.broken_rules.iter().map(ToString::to_string);
-            let notes = level.disturbances.iter().cloned().chain(rules);
+            let notes = level.disturbances.iter().cloned().chain(rules).chain(open_ended(&level));
             all.disturbances.extend(notes.map(|note| format!("{}: {note}", words(ask))));
             all.idle.extend(level.idle.iter().cloned());
             all.levels.push((self.source.id().into(), level));
@@ -169,6 +170,20 @@ impl<S: LevelSource> Workload for LevelWorkload<S> {
     fn is_busy(&self) -> bool {
         true
     }
+}
+
+/// Which percentiles are only known from below: so many requests failed or were not done that they lie among those.
+fn open_ended(level: &Level) -> Option<String> {
+    let latency = level.latency.as_ref()?;
+    let is_open = |q: &f64| latency.quantile(*q).is_some_and(|v| latency.is_at_least(v.value_ns));
+    let open: Vec<&str> = [(0.5, "the median"), (0.99, "the 99th percentile")]
+        .iter()
+        .filter_map(|(q, word)| is_open(q).then_some(*word))
+        .collect();
+    let n = latency.censored?.n;
+    (!open.is_empty()).then(|| {
+        format!("{n} of {} failed or were not done, so {} is a lower bound", latency.n, open.join(" as well as "))
+    })
 }
 
 /// All arms of a round meet the same arrivals, and every round others: else a whole run would rest on one draw.
@@ -186,6 +201,7 @@ fn counted(latency: &Distribution) -> Histogram<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wakewatt_core::distribution::Censored;
     use wakewatt_core::samples::Window;
     use wakewatt_core::samples::broken_rule::BrokenRule;
 
@@ -272,6 +288,19 @@ mod tests {
         load.source.has_smis = true;
         let why = load.measure(&stop).unwrap().rejected.unwrap().to_string();
         assert_eq!(why, "at 100 %: the firmware interrupted 3 times (SMI)", "no arm's own result");
+    }
+
+    #[test]
+    fn a_percentile_among_the_failed_is_a_bound_and_says_so() {
+        let censored = Some(Censored { n: 40, from_ns: 5_000_000_000 });
+        let samples = (0..1960u64).map(|i| 1000 + i).chain((0..40).map(|_| 5_000_000_000));
+        let latency = Distribution::from_ns(samples).with_censored(censored);
+        let level = Level { latency: Some(latency.clone()), ..Level::default() };
+        let said = open_ended(&level).unwrap();
+        assert_eq!(said, "40 of 2000 failed or were not done, so the 99th percentile is a lower bound");
+        assert!(at(&level, 0.99).is_some_and(|ns| ns >= 5e9), "an arm that fails is not the faster one");
+        let level = Level { latency: Some(latency.with_censored(None)), ..Level::default() };
+        assert_eq!(open_ended(&level), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub mod declared;
 pub mod level;
 pub mod network;
 
-use crate::experiment::{Calibrated, Workload, Yield, loads};
+use crate::experiment::{Calibrated, Sliced, Workload, Yield, loads};
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::experiment::Metric;
@@ -173,6 +173,7 @@ impl Workload for Composite<'_> {
             all.idle.append(&mut measured.idle);
             all.disturbances.append(&mut measured.disturbances);
             all.rejected = all.rejected.or(measured.rejected);
+            all.waker = all.waker.or(measured.waker);
         }
         all.values = vec![None; values.len()];
         for (place, value) in self.places.iter().zip(values) {
@@ -181,6 +182,15 @@ impl Workload for Composite<'_> {
             }
         }
         Ok(all)
+    }
+
+    /// One workload alone. A meter averages over longer than a slice, and of several workloads each would get a part of one.
+    fn sliced(&mut self) -> Option<&mut dyn Sliced> {
+        let is_as_it_is = self.meter.is_none() && self.places.iter().enumerate().all(|(at, place)| at == *place);
+        match &mut self.parts[..] {
+            [part] if is_as_it_is && part.name.is_none() => part.workload.sliced(),
+            _ => None,
+        }
     }
 
     fn begin_round(&mut self, round: usize) {

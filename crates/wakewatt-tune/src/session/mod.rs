@@ -116,6 +116,11 @@ impl<'a> Session<'a> {
         self.journal.entries.iter().map(|e| e.path.clone()).collect()
     }
 
+    /// Is this set entered by writing what differs and nothing else? So it is for knobs that move only their own files.
+    pub fn is_short(&self, set: usize) -> bool {
+        self.sets.get(set).is_some_and(|set| set.steady.is_some())
+    }
+
     /// Leaves the set that was entered and enters this one; an error is told after everything has been taken back.
     pub fn enter(&mut self, set: usize) -> Result<(), String> {
         let entered = match self.sets.get(set) {

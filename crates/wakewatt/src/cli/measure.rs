@@ -130,6 +130,17 @@ pub struct MemoryArgs {
     pub json: bool,
 }
 
+/// How the threads of a wake-up are scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum WakePolicy {
+    /// SCHED_FIFO where allowed
+    Fifo,
+    /// SCHED_OTHER
+    Other,
+    /// One after the other
+    Both,
+}
+
 /// Arguments of `measure wakeup`.
 #[derive(Debug, Args)]
 pub struct WakeupArgs {
@@ -142,10 +153,19 @@ pub struct WakeupArgs {
     /// The CPU that wakes the others; a near one when not given. With pipe it may be the same
     #[arg(long, value_name = "CPU")]
     pub from: Option<u32>,
-    /// Pause before each wake-up, in which the CPU may sleep; pipe has none
+    /// Mean pause before each wake-up, in which the CPU may sleep; pipe has none
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_ns)]
     pub gap: u64,
-    /// Time per CPU and kind
+    /// Pauses all alike, as a periodic load has them and a governor can learn them; when not given they are exponential
+    #[arg(long, conflicts_with = "seed")]
+    pub fixed_gap: bool,
+    /// Of the pauses, to repeat a run
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// Scheduling of the threads: fifo (the machine alone), other (what an ordinary service meets), or both in turn
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t = WakePolicy::Fifo)]
+    pub policy: WakePolicy,
+    /// Time per CPU, kind and policy
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_ns)]
     pub duration: u64,
     /// One JSON document

@@ -13,7 +13,8 @@ pub mod trace;
 pub mod tune;
 
 pub use measure::{
-    CoresArgs, FrequencyArgs, IdleCostArgs, Measure, MeasureArgs, MemoryArgs, NetworkArgs, PowerArgs, WakeupArgs,
+    CoresArgs, FrequencyArgs, IdleCostArgs, Measure, MeasureArgs, MemoryArgs, NetworkArgs, PowerArgs, WakePolicy,
+    WakeupArgs,
 };
 
 use crate::exit;

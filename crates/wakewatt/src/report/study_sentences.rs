@@ -251,6 +251,7 @@ mod tests {
             metrics,
             blocks: vec![],
             effects: vec![],
+            carry_over: vec![],
             pooled: vec![],
             seed: 1,
             warmup_ns: 0,

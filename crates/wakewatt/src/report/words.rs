@@ -1,6 +1,7 @@
 //! Numbers as people read them: three digits, a space before the unit, never more precision than the interval carries.
 
 use wakewatt_core::covers::Covers;
+use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::experiment::Unit;
 use wakewatt_core::units::three_digits;
@@ -48,6 +49,12 @@ pub(super) fn ns(value: f64) -> String {
         _ => (value / 1e9, "s"),
     };
     format!("{} {unit}", three_digits(scaled))
+}
+
+/// A value of a distribution: where samples never came to their end it may be known only from below.
+pub(super) fn ns_of(d: &Distribution, value_ns: u64) -> String {
+    let least = if d.is_at_least(value_ns) { "> " } else { "" };
+    format!("{least}{}", ns(value_ns as f64))
 }
 
 /// An interval of durations; the unit is said once where both ends share it.

@@ -20,6 +20,8 @@ fn run(ratio: f64, seed: u64, up_s: u64) -> Evidence {
         values: vec![Some(ns * (0.02 * random.normal()).exp())],
         disturbances: vec![],
         taken: None,
+        waker: None,
+        slices: vec![],
         rejected: None,
         idle: vec![],
     };

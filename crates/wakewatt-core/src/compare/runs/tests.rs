@@ -250,6 +250,9 @@ fn wakeup(p50_ns: f64, cpu: u32, seed: u64) -> WakeupSample {
         gap_ns: 1_000_000,
         scheduling: Scheduling::Fifo(80),
         latency: latency(p50_ns, seed),
+        pauses: Default::default(),
+        waker: None,
+        clock_bound_ns: None,
         n_late_starts: 0,
         clock_read_ns: 20,
         window: Window::default(),
@@ -331,8 +334,10 @@ fn experiment(default_ns: f64, poll_ns: f64, n_rounds: u32, seed: u64) -> Experi
                 values: vec![Some(value)],
                 disturbances: vec![],
                 taken: None,
+                waker: None,
                 rejected: None,
                 idle: vec![],
+                slices: vec![],
             });
         }
         pairs.push(pair);
@@ -343,6 +348,7 @@ fn experiment(default_ns: f64, poll_ns: f64, n_rounds: u32, seed: u64) -> Experi
         effects: Judge::default().effect(&metric.id, "default", "poll", &pairs).into_iter().collect(),
         metrics: vec![metric],
         blocks,
+        carry_over: vec![],
         pooled: vec![],
         seed,
         warmup_ns: 0,

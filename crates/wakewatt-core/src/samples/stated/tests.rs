@@ -35,8 +35,10 @@ fn run(steal_ratio: f64, n_usage: u64) -> ExperimentRun {
         values: vec![],
         disturbances: vec![],
         taken: Some(Taken { steal_ratio, foreign_ratio: None }),
+        waker: None,
         rejected: None,
         idle: vec![IdleDelta { cpu: 0, states: vec![state] }],
+        slices: vec![],
     };
     ExperimentRun { blocks: vec![block], ..ExperimentRun::default() }
 }

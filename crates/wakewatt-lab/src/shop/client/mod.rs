@@ -136,7 +136,8 @@ impl Generator {
     pub fn halt(mut self) -> Result<Tally, String> {
         self.close();
         let _ = self.halt.send(true);
-        let mut all = Tally::new(self.shared.mix.names().len());
+        let timeout_ns = u64::try_from(self.shared.timeout.as_nanos()).unwrap_or(u64::MAX);
+        let mut all = Tally::new(self.shared.mix.names().len(), timeout_ns);
         for thread in std::mem::take(&mut self.threads) {
             let tally =
                 thread.join().map_err(|_| "a thread of the clients crashed; please report it".to_string())??;

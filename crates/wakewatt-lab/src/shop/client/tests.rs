@@ -110,7 +110,10 @@ fn a_server_that_never_answers_is_a_timeout_each_time_and_waiting_counts() {
     assert_eq!(tally.n_failed(), tally.n_planned, "nothing is dropped: {:?}", tally.failures);
     assert!(tally.failures.contains_key(&Failure::Timeout) && tally.failures.contains_key(&Failure::Unfinished));
     assert!(tally.late().max_ns > 100_000_000, "requests without a connection wait, and their time runs");
-    assert_eq!((tally.n_answered, tally.latency()), (0, None));
+    let latency = tally.latency().unwrap();
+    assert_eq!((tally.n_answered, latency.n), (0, tally.n_planned));
+    assert_eq!(latency.censored.map(|c| c.n), Some(tally.n_planned), "each took at least the time-out: {latency:?}");
+    assert!(latency.quantiles.iter().all(|q| latency.is_at_least(q.value_ns)));
 }
 
 #[test]

@@ -110,11 +110,12 @@ pub(super) fn run(shared: &Arc<Shared>, place: ThreadPlace, mut halt: watch::Rec
     let tasks = tokio::task::LocalSet::new();
     let worker = tasks.block_on(&runtime, async {
         let alarm = Alarm::new().map_err(fail)?;
+        let timeout_ns = u64::try_from(shared.timeout.as_nanos()).unwrap_or(u64::MAX);
         let worker = Rc::new(Worker {
             shared: Arc::clone(shared),
             place,
             alarm: Rc::clone(&alarm),
-            tally: RefCell::new(Tally::new(shared.mix.names().len())),
+            tally: RefCell::new(Tally::new(shared.mix.names().len(), timeout_ns)),
             under_way: RefCell::default(),
             n_sessions: Cell::new(0),
             idle: RefCell::default(),

@@ -18,6 +18,12 @@ pub(super) fn text(measured: &Measured, src: &dyn Source, width: usize, is_colou
         Some(Scheduling::Fifo(priority)) => {
             writeln!(out, "\nThreads pinned, SCHED_FIFO {priority}; nothing on this machine was changed.")
         }
+        Some(Scheduling::Ordinary) => {
+            writeln!(
+                out,
+                "\nThreads pinned, SCHED_OTHER as asked for: run-queue delay is included. Nothing was changed."
+            )
+        }
         Some(Scheduling::Other(why)) => {
             writeln!(out, "\nThreads pinned, SCHED_OTHER ({why}): run-queue delay is included. Nothing was changed.")
         }

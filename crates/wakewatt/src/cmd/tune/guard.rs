@@ -15,6 +15,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use wakewatt_core::distribution::Quantile;
 use wakewatt_core::facts::{Cpus, Domain, topology::Topology};
+use wakewatt_core::samples::waker::Pauses;
 use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
 use wakewatt_core::units::show_ns;
 use wakewatt_host::affinity::allowed_cpus;
@@ -22,7 +23,7 @@ use wakewatt_host::live::Live;
 use wakewatt_host::{clock, detached};
 use wakewatt_lab::context::Unheard;
 use wakewatt_lab::pick;
-use wakewatt_lab::survey::{OneWakeup, one_wakeup};
+use wakewatt_lab::survey::{OneWakeup, Policy, one_wakeup};
 use wakewatt_tune::systemd;
 
 /// Gap between two wake-ups of the guard, and how long it measures.
@@ -145,7 +146,8 @@ pub(super) fn wakeups(interrupt: &Interrupt) -> Result<WakeupSample, String> {
     let cpu = allowed.first().ok_or("no CPU to measure on")?;
     let from_cpu = pick::partner(&Topology::read(&src, &Cpus::read(&src)), &allowed, cpu);
     let kind = if from_cpu.is_some() { WakeKind::Futex } else { WakeKind::Timer };
-    let one = OneWakeup { kind, cpu, from_cpu, gap_ns: GAP_NS, duration_ns: DURATION_NS };
+    let pauses = Pauses::Exponential { seed: pick::seed_of_now() };
+    let one = OneWakeup { kind, cpu, from_cpu, gap_ns: GAP_NS, pauses, policy: Policy::Fifo, duration_ns: DURATION_NS };
     one_wakeup(interrupt.lab(&src, &Unheard), &one).map_err(|e| e.to_string())
 }
 

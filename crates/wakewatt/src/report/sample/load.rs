@@ -5,7 +5,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::energy::{EnergySample, MeterSample, Total};
-use wakewatt_core::samples::load::{Ask, Calibration, CpuUse, Kind, Length, Level, LoadRun, Part, Worker};
+use wakewatt_core::samples::load::{Ask, Calibration, CpuBy, CpuUse, Kind, Length, Level, LoadRun, Part, Worker};
 use wakewatt_core::samples::timeline::Change;
 
 /// A governor: name, idle watts, watts at full load, share of the score, latency factor, does it gather work.
@@ -131,6 +131,8 @@ fn level(g: &Governor, dice: &mut Dice, ask: Ask, start_ms: u64, capacity: f64) 
         figure: None,
         service: None,
         parts: if is_shop { parts.map(part).to_vec() } else { Vec::new() },
+        cpu_per_op: None,
+        cpu_by: Some(CpuBy::BusyCpus),
         cpu_ns: (per_op_ns * n_done as f64) as u64,
         system_ns: (per_op_ns * 0.22 * n_done as f64) as u64,
         cpus: (0..N_CPUS).map(|cpu| cpu_use(cpu, busy, g.is_gathered, dice)).collect(),

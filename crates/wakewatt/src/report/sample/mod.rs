@@ -221,6 +221,9 @@ fn report(name: &str, states: &[(&str, u64, u64)], experiment: Option<Experiment
             gap_ns: 1_000_000,
             scheduling: Scheduling::Other("SCHED_FIFO refused: Operation not permitted".into()),
             latency: Distribution::from_ns((0..5_000).map(|_| dice.latency_ns(p50_ns, 2.2))),
+            pauses: Default::default(),
+            waker: None,
+            clock_bound_ns: None,
             n_late_starts: 3,
             clock_read_ns: 31,
             window: window(1_000 + i * 6_000, 5_000),
@@ -290,12 +293,15 @@ fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
                     Vec::new()
                 },
                 taken: Some(Taken { steal_ratio: 0.001, foreign_ratio: Some(0.01) }),
+                waker: None,
                 rejected: None,
                 idle: vec![idle(shape.state, 0), idle(shape.state, 1)],
+                slices: vec![],
             });
         }
     }
     let mut run = ExperimentRun {
+        carry_over: vec![],
         arms: shapes
             .iter()
             .map(|s| Arm { id: s.id.into(), title: s.title.into(), settings: vec![s.setting.into()] })

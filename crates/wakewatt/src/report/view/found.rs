@@ -4,9 +4,10 @@ use super::super::table::{Table, heads};
 use super::super::words;
 use super::samples::{DISTRIBUTION_HEADS, distribution_cells};
 use super::section::Section;
+use super::waker;
 use wakewatt_core::covers::Covers;
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::samples::IdleDelta;
+use wakewatt_core::samples::{IdleDelta, Scheduling};
 use wakewatt_core::stats::distribution::Distribution;
 
 /// Wake-ups and round trips as a section of their own, where nothing else was done; none without any.
@@ -64,9 +65,15 @@ pub(super) fn as_found(evidence: &Evidence, zero_at_ns: u64) -> Table {
     };
     for s in &evidence.samples.wakeups {
         let from = s.from_cpu.map_or("own timer".to_string(), |c| format!("from CPU {c}"));
-        let how = format!("{from}, pause {}, {} late starts", words::ns(s.gap_ns as f64), s.n_late_starts)
-            + &asleep(s.idle.as_ref());
-        push(format!("{} wake-up, CPU {}", s.kind.word(), s.cpu), how, &s.window, &s.latency);
+        let how = format!(
+            "{from}, {}, {} late starts{}{}",
+            waker::pause(s.gap_ns, s.pauses),
+            s.n_late_starts,
+            s.waker.as_ref().map_or(String::new(), |w| format!("; {}", waker::kept(w))),
+            asleep(s.idle.as_ref())
+        );
+        let who = if s.scheduling == Scheduling::Ordinary { ", ordinary thread" } else { "" };
+        push(format!("{} wake-up, CPU {}{who}", s.kind.word(), s.cpu), how, &s.window, &s.latency);
     }
     for s in &evidence.samples.network {
         let cpu = |c: Option<u32>| c.map_or("any CPU".to_string(), |c| format!("CPU {c}"));

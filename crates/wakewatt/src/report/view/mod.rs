@@ -20,12 +20,14 @@ mod found;
 mod idle;
 mod load;
 mod memory;
+mod order;
 mod pings;
 mod ramp;
 mod samples;
 pub(super) mod section;
 mod study;
 mod timeline;
+mod waker;
 mod work;
 
 use super::figure::Figure;
@@ -215,6 +217,8 @@ fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
         energy,
     } = &evidence.samples;
     let mut all: Vec<Section> = study::section(evidence).into_iter().collect();
+    all.extend(evidence.samples.experiment.as_ref().and_then(waker::section));
+    all.extend(evidence.samples.experiment.as_ref().and_then(order::section));
     all.extend(load::sections(evidence));
     all.extend(timeline::section(evidence));
     for (i, run) in experiments.iter().enumerate() {

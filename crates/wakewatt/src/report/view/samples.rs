@@ -15,14 +15,15 @@ pub(super) fn distribution_cells(d: &Distribution) -> Vec<String> {
     if d.n == 0 {
         return DISTRIBUTION_HEADS.iter().map(|_| "unavailable".to_string()).collect();
     }
-    let mut cells = vec![words::count(d.n), words::ns(d.min_ns as f64), words::ns(d.mean_ns)];
+    let least = if d.censored.is_some() { "> " } else { "" };
+    let mut cells = vec![words::count(d.n), words::ns(d.min_ns as f64), format!("{least}{}", words::ns(d.mean_ns))];
     cells.extend(QUANTILES.iter().map(|q| match d.quantile(*q) {
         Some(q) => {
-            format!("{} [{}]", words::ns(q.value_ns as f64), words::ns_interval(q.low_ns as f64, q.high_ns as f64))
+            format!("{} [{}]", words::ns_of(d, q.value_ns), words::ns_interval(q.low_ns as f64, q.high_ns as f64))
         }
         None => "too few".into(),
     }));
-    cells.push(words::ns(d.max_ns as f64));
+    cells.push(words::ns_of(d, d.max_ns));
     cells
 }
 
@@ -66,6 +67,9 @@ fn scheduling(s: &Scheduling) -> String {
     match s {
         Scheduling::Fifo(priority) => format!("SCHED_FIFO {priority}"),
         Scheduling::Other(why) => format!("SCHED_OTHER ({why}); run-queue delay is included"),
+        Scheduling::Ordinary => {
+            "SCHED_OTHER, as asked for: what an ordinary thread meets, run-queue delay included".into()
+        }
     }
 }
 
@@ -138,7 +142,7 @@ pub(super) fn method(evidence: &Evidence, zero_at_ns: u64) -> Vec<(String, Strin
     }
     say(
         "Latency",
-        "Counted from the planned start, so a late sample does not hide the next (no coordinated omission). Percentiles: HDR histogram with three digits; one with fewer than ten samples beyond it is not shown.".into(),
+        "A wake-up by another CPU is counted from the ring, the moment at which the waking thread really called, to running; how late it rang and what it missed is told apart. A timer's wake-up and a request are counted from the planned time, and a ring or a request that had to wait for the one before from when it was due, so a late sample does not hide the next (no coordinated omission). Percentiles: HDR histogram with three digits; one with fewer than ten samples beyond it is not shown.".into(),
     );
     if zero_at_ns > 0 {
         say(

@@ -3,10 +3,9 @@
 use super::super::words::no_interval;
 use crate::report::terminal;
 use std::fmt::Write as _;
-use wakewatt_core::distribution::Distribution;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::Samples;
-use wakewatt_core::samples::load::Level;
+use wakewatt_core::samples::load::{CpuBy, Level};
 use wakewatt_core::units::{show_ns, three_digits};
 use wakewatt_lab::shop::levels::{ShopRun, asked};
 use wakewatt_lab::shop::{CpuOf, GeneratorUse};
@@ -36,10 +35,20 @@ pub(super) fn text(done: &ShopRun, width: usize, is_coloured: bool) -> String {
 
 /// Whose CPU time it is, and what the clients cost.
 fn beside(out: &mut String, done: &ShopRun) {
-    let _ = writeln!(out, "Latency counts from when each request was planned. CPU time: {}.", done.shop.cpu_of.words());
+    let _ = writeln!(
+        out,
+        "Latency counts from when each request was planned; one that failed counts as longer than the time-out. CPU time: {}.",
+        cpu_time(done)
+    );
     for (level, clients) in done.run.levels.iter().zip(&done.shop.clients) {
         let _ = writeln!(out, "{}", generator(level, clients));
     }
+}
+
+/// How it was counted; where it was not, whose it would have been.
+fn cpu_time(done: &ShopRun) -> &'static str {
+    let by = done.run.levels.iter().find_map(|l| l.cpu_by);
+    by.map_or_else(|| done.shop.cpu_of.words(), CpuBy::words)
 }
 
 fn generator(level: &Level, clients: &GeneratorUse) -> String {
@@ -62,10 +71,17 @@ fn summary(out: &mut String, done: &ShopRun) {
         let _ = writeln!(out, "\nNothing was answered.");
         return;
     };
-    let half =
-        last.latency.as_ref().and_then(Distribution::p50_ns).map(|p| format!("half of them within {}", show_ns(p)));
-    let tail = last.latency.as_ref().and_then(Distribution::p99_ns).map(|p| format!("99 % within {}", show_ns(p)));
-    let times: Vec<String> = [half, tail].into_iter().flatten().collect();
+    let within = |(part, q): (&str, f64)| {
+        let latency = last.latency.as_ref()?;
+        let ns = latency.quantile(q)?.value_ns;
+        let is_open = latency.is_at_least(ns);
+        Some(if is_open {
+            format!("not {part} within {}", show_ns(ns))
+        } else {
+            format!("{part} within {}", show_ns(ns))
+        })
+    };
+    let times: Vec<String> = [("half of them", 0.5), ("99 %", 0.99)].into_iter().filter_map(within).collect();
     let times = if times.is_empty() { "too few for a median".into() } else { times.join(", ") };
     let _ = write!(out, "\nAt {}: {} requests/s answered, {times}.", asked(last.ask), three_digits(last.per_s));
     if let (Some(cpu), true) = (last.cpu_ns_per_op(), done.shop.cpu_of != CpuOf::Unknown) {

@@ -32,8 +32,10 @@ fn said(arm: &str, verdict: Verdict, steal_ratio: f64) -> String {
         values: Vec::new(),
         disturbances: Vec::new(),
         taken: Some(Taken { steal_ratio, foreign_ratio: None }),
+        waker: None,
         rejected: None,
         idle: vec![IdleDelta { cpu: 0, states: vec![state] }],
+        slices: vec![],
     };
     let run = ExperimentRun { blocks: vec![block], ..ExperimentRun::default() };
     let effect = if verdict == Verdict::Lower { Effect { arm: arm.into(), ..effect.inverted() } } else { effect };

@@ -20,7 +20,7 @@ pub(super) fn load(runs: &[LoadRun]) -> Table {
         "mean_uw",
         "half_width_uw",
     ];
-    let tail = ["invalid_because"];
+    let tail = ["cpu_by", "n_censored", "censored_from_ns", "invalid_because"];
     let mut table = Table::new("load", &[&head, LATENCY, WINDOW, &tail].concat());
     for (at, run) in runs.iter().enumerate() {
         for level in &run.levels {
@@ -30,7 +30,11 @@ pub(super) fn load(runs: &[LoadRun]) -> Table {
             let n =
                 [level.n_planned, level.n_done, level.n_failed, level.cpu_ns, level.system_ns].map(|v| v.to_string());
             let latency = level.latency.as_ref().map_or(vec![String::new(); LATENCY.len()], latency);
-            let tail = vec![level.broken_rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")];
+            let by = level.cpu_by.map_or(String::new(), |by| format!("{by:?}"));
+            let censored = level.latency.as_ref().and_then(|d| d.censored);
+            let censored = [or(censored.map(|c| c.n)), or(censored.map(|c| c.from_ns))];
+            let broken = vec![level.broken_rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")];
+            let tail = [vec![by], censored.to_vec(), broken].concat();
             let watts = vec![or(level.mean_uw()), or(level.half_width_uw().and_then(Result::ok))];
             table.rows.push([head, n.to_vec(), watts, latency, window(&level.window), tail].concat());
         }

@@ -8,12 +8,19 @@ use super::super::super::data::Show;
 use super::super::section::Section;
 use super::rate::plot;
 use super::{Runs, ask, why};
-use wakewatt_core::samples::load::{Ask, Level};
+use wakewatt_core::samples::load::{Ask, CpuBy, Level};
 
 pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
     let y = || AxisSpec::new("time for one operation", Show::Ns, Scale::Zero);
-    let cpu = plot(runs, "CPU time of one operation", y(), |l| Some((l.cpu_ns_per_op()?, None)));
-    let caption = "Busy time of all measured CPUs, over operations done. The same work at a lower clock or with more wake-ups costs more.";
+    let cpu = plot(runs, "CPU time of one operation", y(), |l| {
+        let interval = l.cpu_per_op.map(|r| (r.low_ns, r.high_ns));
+        Some((l.cpu_ns_per_op()?, interval))
+    });
+    let by = runs.all.iter().flat_map(|r| &r.run.levels).find_map(|l| l.cpu_by);
+    let by = by.map_or("busy time of all measured CPUs", CpuBy::words);
+    let caption = &format!(
+        "CPU time over operations done, with 95 % intervals from ten parts of the window where it is long enough. CPU time is {by}. The same work at a lower clock or with more wake-ups costs more."
+    );
     out.draw(format!("{}-cpu", runs.id), "CPU time per operation", caption, &cpu);
     let system = plot(runs, "Kernel time of one operation", y(), |l| Some((l.system_ns_per_op()?, None)));
     let caption = "The part of it in the kernel: system calls, interrupts, the scheduler.";

@@ -22,8 +22,15 @@ pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
         let title = format!("Latency, {word}");
         let chart = plot(runs, &title, y, value);
         let interval = words::interval_of(Covers::Window);
+        let is_lost = |l: &Level| l.latency.as_ref().is_some_and(|d| d.censored.is_some());
+        let lost = match runs.all.iter().flat_map(|r| &r.run.levels).any(is_lost) {
+            true => {
+                " Requests that failed or were not done count as longer than the time-out, or than the level had left: a mark there is a lower bound."
+            }
+            false => "",
+        };
         let caption = format!(
-            "From the planned start, with the {interval}: the recorded part of one level, by how its tenths differ where they are kept. Fewer than ten requests beyond a percentile: not shown."
+            "From the planned start, with the {interval}: the recorded part of one level, by how its tenths differ where they are kept. Fewer than ten requests beyond a percentile: not shown.{lost}"
         );
         out.draw(format!("{}-{}", runs.id, words::quantile(q)), &title, &caption, &chart);
     }

@@ -2,6 +2,7 @@
 
 use super::super::super::data::{Cell, Data, Show};
 use super::super::super::table::Table;
+use super::super::super::words;
 use super::super::section::{Section, table_if_any};
 use super::{Runs, ask, half_watts, watts, why};
 use wakewatt_core::distribution::Distribution;
@@ -57,7 +58,11 @@ pub(super) fn folded(runs: &Runs<'_>, out: &mut Section) {
 }
 
 fn quantile(d: Option<&Distribution>, q: f64) -> Cell {
-    Cell::of(d.and_then(|d| d.quantile(q)).map(|q| q.value_ns as f64))
+    match d.and_then(|d| Some((d, d.quantile(q)?.value_ns))) {
+        Some((d, ns)) if d.is_at_least(ns) => Cell::Text(words::ns_of(d, ns)),
+        Some((_, ns)) => Cell::Value(ns as f64),
+        None => Cell::Missing,
+    }
 }
 
 fn levels(runs: &Runs<'_>) -> Data {
@@ -80,6 +85,8 @@ fn levels(runs: &Runs<'_>) -> Data {
         ("CPUs busy", Show::Ratio),
         ("in the kernel", Show::Ratio),
         ("CPU per operation", Show::Ns),
+        ("from", Show::Ns),
+        ("to", Show::Ns),
         ("kernel per operation", Show::Ns),
         ("load average", Show::Number),
         ("power", Show::Watts),
@@ -101,7 +108,9 @@ fn levels(runs: &Runs<'_>) -> Data {
             let is_command = runs.kind == Kind::Command;
             let times = [l.window.length_ns(), l.cpu_ns].map(|ns| is_command.then_some(ns as f64));
             row.extend(times.map(Cell::of));
-            let numbers = [l.busy_ratio(), in_kernel(l), l.cpu_ns_per_op(), l.system_ns_per_op(), l.load_average];
+            let (from, to) = l.cpu_per_op.map(|r| (r.low_ns, r.high_ns)).unzip();
+            let per_op = l.cpu_ns_per_op();
+            let numbers = [l.busy_ratio(), in_kernel(l), per_op, from, to, l.system_ns_per_op(), l.load_average];
             row.extend(numbers.map(Cell::of));
             row.extend([watts(l), half_watts(l), l.per_joule()].map(Cell::of));
             data.rows.push(row);
