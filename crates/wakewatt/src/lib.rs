@@ -15,6 +15,7 @@ mod parquet_column;
 pub mod progress;
 pub mod report;
 pub mod saved;
+mod sessions;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod telling;

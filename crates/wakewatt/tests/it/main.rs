@@ -24,6 +24,7 @@ mod outputs;
 mod recording;
 mod pty;
 mod remedy;
+mod replicate;
 mod runs;
 mod schemas;
 mod secrets;

@@ -121,7 +121,8 @@ pub fn replicate(sessions: &[Session<'_>]) -> Result<Replication, NotReplicated>
         if let Some((same, _)) = taken.iter().find(|(_, other)| other.blocks == run.blocks) {
             leave(&session.name, WhyLeftOut::SameAs { run: same.name.clone() });
         } else if !joined::has_rounds(run) {
-            leave(&session.name, WhyLeftOut::NoRounds);
+            let rejected = run.blocks.iter().find_map(|b| b.rejected.clone());
+            leave(&session.name, WhyLeftOut::NoRounds { rejected });
         } else {
             taken.push((session, run));
         }
