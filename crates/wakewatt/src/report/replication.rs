@@ -104,6 +104,9 @@ fn caveat_words(caveat: Caveat, found: &Replication) -> String {
                 .into()
         }
         Caveat::OneBoot => "All sessions are of one boot; what a boot changes is not in the interval.".into(),
+        Caveat::CloseTogether => {
+            "Sessions less than ten minutes apart are taken to resemble each other, so the interval is wide: spread them.".into()
+        }
         Caveat::HostsByLooks => {
             "Run files name no host: runs with the same processor and memory count as one. Name them where that is wrong: \
              HOST=FILE."
