@@ -13,6 +13,7 @@ mod load;
 mod memory;
 mod network;
 mod pipe;
+mod recompute;
 mod profiles;
 mod startup;
 mod trace;
@@ -28,7 +29,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores, network, pipe, load, profiles;
-    /// and compare-aa, only when named: half an hour of runs of the same, compared
+    /// and compare-aa, only when named: half an hour of runs of the same, compared; and recompute, alone: published figures again from raw values
     what: Vec<String>,
     /// Pairs of compare-aa
     #[arg(long, value_name = "N", default_value_t = compare_aa::PAIRS)]
@@ -88,6 +89,9 @@ const ALL: &[(&str, Measure)] = &[
 ];
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
+    if args.what.iter().any(|what| what == "recompute") {
+        return recompute::run().map(|()| true);
+    }
     let binary = match &args.bin {
         Some(binary) => binary.clone(),
         None => crate::binary::build(crate::binary::Profile::Dist)?,
