@@ -69,6 +69,7 @@ pub(crate) struct Measured {
 }
 
 type Measure = fn(&Path) -> Result<Measured>;
+type Chosen<'a> = &'a dyn Fn(&Path) -> Result<Measured>;
 
 /// Every measurement: name and function.
 const ALL: &[(&str, Measure)] = &[
@@ -101,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let (mut raw, mut is_all_met) = (Vec::new(), true);
     let is_named = |name: &str| args.what.iter().any(|w| w == name);
     let aa = |binary: &Path| compare_aa::measure(binary, args.pairs);
-    let mut chosen: Vec<(&str, &dyn Fn(&Path) -> Result<Measured>)> = Vec::new();
+    let mut chosen: Vec<(&str, Chosen<'_>)> = Vec::new();
     for (name, measure) in ALL {
         if args.what.is_empty() || is_named(name) {
             chosen.push((name, measure));

@@ -77,13 +77,16 @@ fn page(figures: &[Figure]) -> String {
     out
 }
 
+/// Ours and the peer's, by round.
+type OfRounds = BTreeMap<String, [Option<f64>; 2]>;
+
 /// Rounds of ours and a peer, one value a line.
 fn of_rounds(from: &str, csv: &str, readme: &str) -> Vec<Figure> {
     let mut lines = csv.lines();
     if lines.next() != Some(super::versus::CSV_HEAD.trim_end()) {
         return Vec::new();
     }
-    let mut rounds: BTreeMap<(String, String), BTreeMap<String, [Option<f64>; 2]>> = BTreeMap::new();
+    let mut rounds: BTreeMap<(String, String), OfRounds> = BTreeMap::new();
     for line in lines {
         // What is measured may hold commas; the other five columns do not.
         let columns: Vec<&str> = line.rsplitn(6, ',').collect();
@@ -96,7 +99,7 @@ fn of_rounds(from: &str, csv: &str, readme: &str) -> Vec<Figure> {
         let figure = rounds.entry((what.into(), figure.into())).or_default();
         figure.entry(round.into()).or_default()[place] = value.parse().ok();
     }
-    let one = |((what, figure), rounds): (&(String, String), &BTreeMap<String, [Option<f64>; 2]>)| {
+    let one = |((what, figure), rounds): (&(String, String), &OfRounds)| {
         let pairs: Vec<(f64, f64)> = rounds.values().filter_map(|[ours, theirs]| ours.zip(*theirs)).collect();
         let now = Judge::default().effect(figure, "wakewatt", "peer", &pairs)?;
         let published = published(readme, now.ratio);

@@ -165,6 +165,9 @@ pub fn compare_runs(a: &[Evidence], b: &[Evidence]) -> Comparison {
     comparison
 }
 
+/// A quantity, and when its run began.
+type Timed = (Quantity, Option<u64>);
+
 /// One quantity in the runs of one side.
 struct Side {
     /// As the first run with it has it.
@@ -177,7 +180,7 @@ struct Side {
 
 impl Side {
     fn of(runs: &[Evidence]) -> Vec<Side> {
-        let mut all: Vec<(Quantity, Vec<(Quantity, Option<u64>)>)> = Vec::new();
+        let mut all: Vec<(Quantity, Vec<Timed>)> = Vec::new();
         for run in runs {
             let at_ns = run.samples.begun_at_ns();
             for quantity in quantities::of(run) {
@@ -187,11 +190,11 @@ impl Side {
                 }
             }
         }
-        let session = |(quantity, at_ns): &(Quantity, Option<u64>)| Session {
+        let session = |(quantity, at_ns): &Timed| Session {
             windows: quantity.windows.iter().map(|v| v.ln()).collect(),
             at_ns: *at_ns,
         };
-        let side = |(first, known): (Quantity, Vec<(Quantity, Option<u64>)>)| {
+        let side = |(first, known): (Quantity, Vec<Timed>)| {
             let values: Vec<f64> = known.iter().map(|(q, _)| q.value).collect();
             Side { sessions: known.iter().map(session).collect(), value: median(&values), first }
         };
