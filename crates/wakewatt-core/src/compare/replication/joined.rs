@@ -16,7 +16,7 @@ const DOMINANT: f64 = 0.5;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionEffect {
-    /// The file.
+    /// Name of the run file.
     pub name: String,
     /// Baseline over arm in this session, over all of its rounds.
     pub ratio: f64,
@@ -72,7 +72,7 @@ impl JoinedEffect {
 pub(super) struct Placed<'a> {
     /// Number of its host.
     pub(super) host: usize,
-    /// Its file.
+    /// Name of its run file.
     pub(super) name: &'a str,
     /// When it was, by the wall clock; none where the file does not say.
     pub(super) at_ns: Option<u64>,

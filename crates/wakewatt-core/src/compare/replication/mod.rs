@@ -28,7 +28,7 @@ const SAME_BOOT_S: u64 = 300;
 
 /// One run, as it is given.
 pub struct Session<'a> {
-    /// Its file.
+    /// Name of its run file.
     pub name: String,
     /// The host, where the caller names it.
     pub host: Option<String>,
@@ -42,7 +42,7 @@ pub struct Session<'a> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
-    /// The file.
+    /// Name of the run file.
     pub name: String,
     /// Number of its host among those given, from 1.
     pub host: usize,
