@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct LeftOut {
     /// Name of its run file.
     pub name: String,
-    /// Why.
+    /// The reason why it takes no part.
     pub why: WhyLeftOut,
 }
 
