@@ -16,6 +16,7 @@ pub mod progress;
 mod recording;
 pub mod report;
 pub mod saved;
+mod sessions;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod telling;

@@ -33,6 +33,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "report", schema: judged },
     Published { name: "run", schema: || schemars::schema_for!(wakewatt_core::record::run_file::RunFile) },
     Published { name: "experiment", schema: || schemars::schema_for!(wakewatt_core::samples::study::Study) },
+    Published { name: "replicate", schema: || schemars::schema_for!(wakewatt_core::compare::replication::Replication) },
     Published { name: "experiment-plan", schema: || schemars::schema_for!(wakewatt_lab::conduct::DryRun) },
     Published { name: "doctor", schema: judged },
 ];

@@ -4,6 +4,7 @@
 //! to add one: write the file, add a line to `ALL`. `--save` keeps table and raw numbers under bench/runs.
 
 mod binary_file;
+mod compare_aa;
 mod disk;
 mod cores;
 mod icmp;
@@ -12,6 +13,7 @@ mod load;
 mod memory;
 mod network;
 mod pipe;
+mod recompute;
 mod profiles;
 mod startup;
 mod trace;
@@ -26,8 +28,12 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores, network, pipe, load, profiles
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores, network, pipe, load, profiles;
+    /// and compare-aa, only when named: half an hour of runs of the same, compared; and recompute, alone: published figures again from raw values
     what: Vec<String>,
+    /// Pairs of compare-aa
+    #[arg(long, value_name = "N", default_value_t = compare_aa::PAIRS)]
+    pairs: usize,
     /// The binary to measure; built in release when not given
     #[arg(long)]
     bin: Option<PathBuf>,
@@ -63,6 +69,7 @@ pub(crate) struct Measured {
 }
 
 type Measure = fn(&Path) -> Result<Measured>;
+type Chosen<'a> = &'a dyn Fn(&Path) -> Result<Measured>;
 
 /// Every measurement: name and function.
 const ALL: &[(&str, Measure)] = &[
@@ -83,6 +90,9 @@ const ALL: &[(&str, Measure)] = &[
 ];
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
+    if args.what.iter().any(|what| what == "recompute") {
+        return recompute::run().map(|()| true);
+    }
     let binary = match &args.bin {
         Some(binary) => binary.clone(),
         None => crate::binary::build(crate::binary::Profile::Dist)?,
@@ -90,7 +100,18 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let mut table = String::from("| what | wakewatt | peer | goal | met |\n|---|---|---|---|---|\n");
     print!("{table}");
     let (mut raw, mut is_all_met) = (Vec::new(), true);
-    for (name, measure) in ALL.iter().filter(|(name, _)| args.what.is_empty() || args.what.iter().any(|w| w == name)) {
+    let is_named = |name: &str| args.what.iter().any(|w| w == name);
+    let aa = |binary: &Path| compare_aa::measure(binary, args.pairs);
+    let mut chosen: Vec<(&str, Chosen<'_>)> = Vec::new();
+    for (name, measure) in ALL {
+        if args.what.is_empty() || is_named(name) {
+            chosen.push((name, measure));
+        }
+    }
+    if is_named("compare-aa") {
+        chosen.push(("compare-aa", &aa));
+    }
+    for (name, measure) in chosen {
         let result = measure(&binary).with_context(|| format!("bench {name}"))?;
         for row in result.rows {
             let met = row.is_met.map_or("cannot tell", |met| if met { "yes" } else { "NO" });
@@ -99,7 +120,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             table.push_str(&line);
             is_all_met &= row.is_met != Some(false);
         }
-        raw.push((*name, result.csv));
+        raw.push((name, result.csv));
     }
     if let Some(class) = &args.save {
         save(class, &table, &raw)?;

@@ -11,7 +11,7 @@ use crate::evidence::Evidence;
 use crate::samples::Samples;
 use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
 use crate::stats::paired::{log_ratios, median};
-use crate::stats::sessions;
+use crate::stats::sessions::{self, Session};
 use serde::Serialize;
 
 /// One metric under one arm in both experiments.
@@ -113,11 +113,15 @@ fn arms(run: &ExperimentRun) -> Vec<&str> {
 }
 
 /// The same effect in the runs of one side: the middle of the runs' ratios, and the rounds of each.
-fn effect_in(side: &[ExperimentRun], like: &Effect) -> (Option<f64>, Vec<Vec<f64>>) {
+fn effect_in(side: &[ExperimentRun], like: &Effect) -> (Option<f64>, Vec<Session>) {
     let is_same = |e: &&Effect| e.metric == like.metric && e.baseline == like.baseline && e.arm == like.arm;
     let found = || side.iter().filter_map(|run| Some((run, run.effects.iter().find(is_same)?)));
     let logs: Vec<f64> = found().map(|(_, effect)| effect.ratio.ln()).collect();
-    let rounds = found().map(|(run, effect)| log_ratios(&run.pairs_of(effect))).collect();
+    let session = |(run, effect): (&ExperimentRun, &Effect)| Session {
+        windows: log_ratios(&run.pairs_of(effect)),
+        at_ns: run.blocks.first().map(|b| b.window.start_at_ns),
+    };
+    let rounds = found().map(session).collect();
     ((!logs.is_empty()).then(|| median(&logs).exp()), rounds)
 }
 
@@ -151,7 +155,7 @@ fn one(a: &[ExperimentRun], b: &[ExperimentRun], like: &Effect) -> Option<Effect
             .zip(shift)
             .map_or("too few rounds for an interval".into(), |((low, high), s)| ratio::interval(low, high, s.covers))
     );
-    let n_rounds = [&of_a, &of_b].map(|side| side.iter().map(Vec::len).sum());
+    let n_rounds = [&of_a, &of_b].map(|side| side.iter().map(|s| s.windows.len()).sum());
     Some(EffectDifference {
         metric: like.metric.clone(),
         title,

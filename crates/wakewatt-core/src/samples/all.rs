@@ -78,6 +78,15 @@ pub struct Samples {
 }
 
 impl Samples {
+    /// When the first of it was measured, by the monotonic clock; none of what has no window.
+    pub fn begun_at_ns(&self) -> Option<u64> {
+        let blocks = self.all_experiments().flat_map(|run| &run.blocks).map(|b| b.window);
+        let levels = self.load.iter().flat_map(|run| &run.levels).map(|l| l.window);
+        let windows = self.wakeups.iter().map(|s| s.window).chain(self.network.iter().map(|s| s.window));
+        let windows = windows.chain(self.disk.iter().map(|s| s.window)).chain(blocks).chain(levels);
+        windows.map(|w| w.start_at_ns).filter(|at| *at > 0).min()
+    }
+
     /// Every experiment: the idle experiment first, then disk reads, then the others.
     pub fn all_experiments(&self) -> impl Iterator<Item = &ExperimentRun> {
         self.experiment.iter().chain(&self.disk_experiment).chain(&self.experiments)

@@ -9,6 +9,8 @@
 //! With one session on each side its windows have to stand for all that varies, and they resemble each other. Four windows
 //! cannot tell how much, so it is assumed: neighbours correlate by [`NEIGHBOURS`], as in the worst noise of the gate. The
 //! windows' variance is then exactly so much too small, and known with so many degrees of freedom fewer (Satterthwaite 1946).
+//! The same is assumed of sessions that follow each other within ten minutes: three runs now and three runs next are two moods
+//! of a machine, whatever lay between them. Half an hour apart, or with the sides taking turns, they say more.
 
 use super::normal::{student_point, student_tail};
 use super::paired::hodges_lehmann;
@@ -21,6 +23,10 @@ pub const MIN_WINDOWS: usize = 4;
 pub const NEIGHBOURS: f64 = 0.8;
 /// Rounds of an experiment: their order is drawn, and what lasts longer than a round is not in their ratio.
 pub const ROUNDS: f64 = 0.0;
+/// Sessions that begin further apart than this are taken not to resemble each other.
+pub const APART_NS: u64 = 600_000_000_000;
+/// Places between them.
+const FAR: f64 = 1_000.0;
 /// The error rate of every interval here.
 pub const LEVEL: f64 = 0.05;
 /// More windows than this add nothing but time.
@@ -41,32 +47,47 @@ pub struct Shift {
     pub covers: Covers,
 }
 
+/// One time of measuring.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Session {
+    /// One number for each window, a logarithm.
+    pub windows: Vec<f64>,
+    /// When it began, by any clock that all of them share; none where that is not known.
+    pub at_ns: Option<u64>,
+}
+
 /// None with too few windows on a side, or with values that are no numbers. A side of one session beside one of several is
 /// taken to vary from session to session as the other does.
-pub fn shift(a: &[Vec<f64>], b: &[Vec<f64>], neighbours: f64) -> Option<Shift> {
-    let n_windows = |side: &[Vec<f64>]| side.iter().map(Vec::len).sum::<usize>();
-    let is_whole = |side: &[Vec<f64>]| side.iter().flatten().all(|v| v.is_finite());
+pub fn shift(a: &[Session], b: &[Session], neighbours: f64) -> Option<Shift> {
+    let n_windows = |side: &[Session]| side.iter().map(|s| s.windows.len()).sum::<usize>();
+    let is_whole = |side: &[Session]| side.iter().flat_map(|s| &s.windows).all(|v| v.is_finite());
     if n_windows(a).min(n_windows(b)) < MIN_WINDOWS || !is_whole(a) || !is_whole(b) {
         return None;
     }
-    let sessions = |side: &[Vec<f64>]| centres(side);
-    let (a_centres, b_centres) = (sessions(a), sessions(b));
-    let (n_a, n_b) = (a_centres.len() as f64, b_centres.len() as f64);
-    if n_a + n_b > 2.0 {
-        let freedom = n_a + n_b - 2.0;
-        let scatter = (squares(&a_centres) + squares(&b_centres)) / freedom;
-        let error = (scatter * (1.0 / n_a + 1.0 / n_b)).sqrt();
-        return Some(around(mean(&b_centres) - mean(&a_centres), error, freedom, Covers::Machine));
+    if let ([a], [b]) = (a, b) {
+        let (a, b) = (Alike::of(&a.windows, neighbours), Alike::of(&b.windows, neighbours));
+        let variance = a.variance + b.variance;
+        // Welch and Satterthwaite; whole degrees of freedom, rounded down.
+        let parts = a.variance.powi(2) / a.freedom + b.variance.powi(2) / b.freedom;
+        let freedom = if parts > 0.0 { variance.powi(2) / parts } else { 1.0 };
+        return Some(around(b.mean - a.mean, variance.sqrt(), freedom, Covers::Run));
     }
-    let (a, b) = (Alike::of(a.first()?, neighbours), Alike::of(b.first()?, neighbours));
-    let variance = a.variance + b.variance;
-    // Welch and Satterthwaite; whole degrees of freedom, rounded down.
-    let parts = a.variance.powi(2) / a.freedom + b.variance.powi(2) / b.freedom;
-    let freedom = if parts > 0.0 { (variance.powi(2) / parts).floor().max(1.0) } else { 1.0 };
-    Some(around(b.mean - a.mean, variance.sqrt(), freedom, Covers::Run))
+    let (of_a, of_b) = (centres(a), centres(b));
+    let (n_a, n_b) = (of_a.len() as f64, of_b.len() as f64);
+    let scatter = (squares(&of_a) + squares(&of_b)) / (n_a + n_b - 2.0);
+    let all: Vec<&Session> = a.iter().chain(b).filter(|s| !s.windows.is_empty()).collect();
+    let weight = |at: usize| if at < of_a.len() { -1.0 / n_a } else { 1.0 / n_b };
+    let known = weakest(&places(&all), &|at| usize::from(at >= of_a.len()), &weight);
+    Some(around(
+        mean(&of_b) - mean(&of_a),
+        (scatter * known.of_contrast / known.own).sqrt(),
+        known.freedom,
+        Covers::Machine,
+    ))
 }
 
 fn around(shift: f64, error: f64, freedom: f64, covers: Covers) -> Shift {
+    let freedom = (freedom + 1e-9).floor().max(1.0);
     let half = student_point(LEVEL / 2.0, freedom) * error;
     let p_value = match (error > 0.0, shift == 0.0) {
         (true, _) => 2.0 * student_tail(shift.abs() / error, freedom),
@@ -87,24 +108,77 @@ struct Alike {
 impl Alike {
     fn of(windows: &[f64], neighbours: f64) -> Alike {
         let windows = &windows[..windows.len().min(MAX_WINDOWS)];
-        let n = windows.len() as f64;
-        let (own, of_mean, freedom) = correlated(windows.len(), neighbours);
-        let scatter = squares(windows) / (n - 1.0);
-        Alike { mean: mean(windows), variance: scatter / own * of_mean, freedom }
+        let n = windows.len();
+        let in_a_row: Vec<f64> = (0..n).map(|at| at as f64).collect();
+        let known = Correlated::of(&in_a_row, neighbours, &|_| 0, &|_| 1.0 / n as f64);
+        let scatter = squares(windows) / (n as f64 - 1.0);
+        Alike { mean: mean(windows), variance: scatter / known.own * known.of_contrast, freedom: known.freedom }
     }
 }
 
-/// Of n windows of variance 1 whose neighbours correlate by rho, those k apart by rho to the k: the variance that their
-/// scatter shows, the variance of their mean, and the degrees of freedom of the scatter.
-fn correlated(n: usize, rho: f64) -> (f64, f64, f64) {
-    let at = |i: usize, j: usize| rho.powi(i32::try_from(i.abs_diff(j)).unwrap_or(i32::MAX));
-    let row = |i: usize| (0..n).map(|j| at(i, j)).sum::<f64>() / n as f64;
-    let rows: Vec<f64> = (0..n).map(row).collect();
-    let of_mean = rows.iter().sum::<f64>() / n as f64;
-    let centred = |i: usize, j: usize| at(i, j) - rows[i] - rows[j] + of_mean;
-    let trace: f64 = (0..n).map(|i| centred(i, i)).sum();
-    let of_square: f64 = (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).map(|(i, j)| centred(i, j).powi(2)).sum();
-    (trace / (n as f64 - 1.0), of_mean, trace.powi(2) / of_square)
+/// Where sessions lie in time, as places whose neighbours resemble each other; those far apart do not.
+fn places(sessions: &[&Session]) -> Vec<f64> {
+    let times: Option<Vec<u64>> = sessions.iter().map(|s| s.at_ns).collect();
+    let Some(times) = times else { return (0..sessions.len()).map(|at| at as f64).collect() };
+    let mut order: Vec<usize> = (0..times.len()).collect();
+    order.sort_by_key(|at| times[*at]);
+    let (mut places, mut place) = (vec![0.0; times.len()], 0.0);
+    for pair in order.windows(2) {
+        place += if times[pair[1]] - times[pair[0]] < APART_NS { 1.0 } else { FAR };
+        places[pair[1]] = place;
+    }
+    places
+}
+
+/// Values of variance 1 that lie at places, in groups with a mean each: what their scatter shows, and what a weighted sum of
+/// them varies by.
+#[derive(Clone, Copy)]
+struct Correlated {
+    /// The variance that the scatter within the groups shows.
+    own: f64,
+    /// The variance of the sum.
+    of_contrast: f64,
+    /// Degrees of freedom of the scatter.
+    freedom: f64,
+}
+
+impl Correlated {
+    /// Those so far apart correlate by rho to that power.
+    fn of(places: &[f64], rho: f64, group: &dyn Fn(usize) -> usize, weight: &dyn Fn(usize) -> f64) -> Correlated {
+        let n = places.len();
+        let at = |i: usize, j: usize| if i == j { 1.0 } else { rho.powf((places[i] - places[j]).abs()) };
+        let groups: Vec<usize> = (0..n).map(group).collect();
+        let n_groups = groups.iter().max().map_or(0, |last| last + 1);
+        let members = |g: usize| (0..n).filter(|i| groups[*i] == g).collect::<Vec<_>>();
+        let members: Vec<Vec<usize>> = (0..n_groups).map(members).collect();
+        // Means over the group of the row's value, of the column's, and of both.
+        let of_row = |i: usize, g: usize| members[g].iter().map(|j| at(i, *j)).sum::<f64>() / members[g].len() as f64;
+        let rows: Vec<Vec<f64>> = (0..n).map(|i| (0..n_groups).map(|g| of_row(i, g)).collect()).collect();
+        let of_both =
+            |g: usize, h: usize| members[g].iter().map(|i| rows[*i][h]).sum::<f64>() / members[g].len() as f64;
+        let both: Vec<Vec<f64>> = (0..n_groups).map(|g| (0..n_groups).map(|h| of_both(g, h)).collect()).collect();
+        let centred = |i: usize, j: usize| {
+            let (g, h) = (groups[i], groups[j]);
+            at(i, j) - rows[i][h] - rows[j][g] + both[g][h]
+        };
+        let pairs = || (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
+        let trace: f64 = (0..n).map(|i| centred(i, i)).sum();
+        let of_square: f64 = pairs().map(|(i, j)| centred(i, j).powi(2)).sum();
+        Correlated {
+            own: trace / (n - n_groups) as f64,
+            of_contrast: pairs().map(|(i, j)| weight(i) * at(i, j) * weight(j)).sum(),
+            freedom: trace.powi(2) / of_square,
+        }
+    }
+}
+
+/// Of sessions that resemble each other and sessions that do not, what says less: which of both it is, nobody knows.
+fn weakest(places: &[f64], group: &dyn Fn(usize) -> usize, weight: &dyn Fn(usize) -> f64) -> Correlated {
+    let alike = Correlated::of(places, NEIGHBOURS, group, weight);
+    let strangers = Correlated::of(places, 0.0, group, weight);
+    let error = |c: &Correlated| c.of_contrast / c.own;
+    let more = if error(&alike) > error(&strangers) { alike } else { strangers };
+    Correlated { freedom: alike.freedom.min(strangers.freedom), ..more }
 }
 
 /// What several sessions of the same say together.
@@ -126,17 +200,19 @@ pub struct Joined {
 }
 
 /// Joins them: each session is one number, the middle of its windows. None of nothing.
-pub fn join(sessions: &[Vec<f64>]) -> Option<Joined> {
-    let sessions: Vec<Vec<f64>> =
-        sessions.iter().filter(|s| !s.is_empty() && s.iter().all(|v| v.is_finite())).cloned().collect();
+pub fn join(sessions: &[Session]) -> Option<Joined> {
+    let is_whole = |s: &&Session| !s.windows.is_empty() && s.windows.iter().all(|v| v.is_finite());
+    let whole: Vec<&Session> = sessions.iter().filter(is_whole).collect();
+    let places = places(&whole);
+    let sessions: Vec<Session> = whole.into_iter().cloned().collect();
     let centres = centres(&sessions);
     let n = centres.len() as f64;
     if centres.is_empty() {
         return None;
     }
     let centre_ln = mean(&centres);
-    let freedom = sessions.iter().map(|s| s.len() as f64 - 1.0).sum::<f64>();
-    let pooled = (freedom > 0.0).then(|| sessions.iter().map(|s| squares(s)).sum::<f64>() / freedom);
+    let freedom = sessions.iter().map(|s| s.windows.len() as f64 - 1.0).sum::<f64>();
+    let pooled = (freedom > 0.0).then(|| sessions.iter().map(|s| squares(&s.windows)).sum::<f64>() / freedom);
     let mut joined = Joined {
         centre_ln,
         low_ln: None,
@@ -147,10 +223,12 @@ pub fn join(sessions: &[Vec<f64>]) -> Option<Joined> {
     };
     if centres.len() > 1 {
         let scatter = squares(&centres) / (n - 1.0);
-        let explained = pooled.map_or(0.0, |v| sessions.iter().map(|s| v / s.len() as f64).sum::<f64>() / n);
+        let explained = pooled.map_or(0.0, |v| sessions.iter().map(|s| v / s.windows.len() as f64).sum::<f64>() / n);
         let between = (scatter - explained).max(0.0);
         // Two sessions may agree by chance better than their windows know them.
-        let found = around(centre_ln, (scatter.max(explained) / n).sqrt(), n - 1.0, Covers::Machine);
+        let known = weakest(&places, &|_| 0, &|_| 1.0 / n);
+        let error = (scatter.max(explained) / known.own * known.of_contrast).sqrt();
+        let found = around(centre_ln, error, known.freedom, Covers::Machine);
         (joined.low_ln, joined.high_ln) = (Some(found.low), Some(found.high));
         joined.between_ln = Some(between.sqrt());
         joined.between_share = (scatter > 0.0).then(|| between / scatter);
@@ -159,8 +237,9 @@ pub fn join(sessions: &[Vec<f64>]) -> Option<Joined> {
 }
 
 /// One number for each session.
-fn centres(sessions: &[Vec<f64>]) -> Vec<f64> {
-    sessions.iter().filter(|s| !s.is_empty()).map(|s| hodges_lehmann(&s[..s.len().min(MAX_WINDOWS)])).collect()
+fn centres(sessions: &[Session]) -> Vec<f64> {
+    let windows = sessions.iter().map(|s| &s.windows).filter(|w| !w.is_empty());
+    windows.map(|w| hodges_lehmann(&w[..w.len().min(MAX_WINDOWS)])).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -178,16 +257,44 @@ mod tests {
     use crate::stats::random::Random;
     use proptest::prelude::*;
 
-    fn one(values: &[f64]) -> Vec<Vec<f64>> {
-        vec![values.to_vec()]
+    fn one(values: &[f64]) -> Vec<Session> {
+        vec![Session { windows: values.to_vec(), at_ns: None }]
+    }
+
+    /// Sessions an hour apart.
+    fn hourly(all: impl IntoIterator<Item = Vec<f64>>) -> Vec<Session> {
+        let hour = |(at, windows): (u64, Vec<f64>)| Session { windows, at_ns: Some(at * 6 * APART_NS) };
+        (0..).zip(all).map(hour).collect()
+    }
+
+    fn known(n: usize, rho: f64) -> Correlated {
+        let places: Vec<f64> = (0..n).map(|at| at as f64).collect();
+        Correlated::of(&places, rho, &|_| 0, &|_| 1.0 / n as f64)
     }
 
     #[test]
     fn windows_that_do_not_resemble_each_other_are_students_t() {
-        let (own, of_mean, freedom) = correlated(6, 0.0);
-        assert!((own - 1.0).abs() < 1e-12 && (of_mean - 1.0 / 6.0).abs() < 1e-12 && (freedom - 5.0).abs() < 1e-9);
-        let (own, of_mean, freedom) = correlated(4, 0.8);
-        assert!((own - 0.301).abs() < 0.001 && (of_mean - 0.774).abs() < 0.001 && freedom < 2.5, "{own} {of_mean}");
+        let six = known(6, 0.0);
+        assert!((six.own - 1.0).abs() < 1e-12 && (six.of_contrast - 1.0 / 6.0).abs() < 1e-12);
+        assert!((six.freedom - 5.0).abs() < 1e-9);
+        let four = known(4, 0.8);
+        assert!((four.own - 0.301).abs() < 0.001 && (four.of_contrast - 0.774).abs() < 0.001 && four.freedom < 2.5);
+    }
+
+    #[test]
+    fn sessions_in_a_row_say_less_than_sessions_hours_apart_or_taking_turns() {
+        let draw = |by: f64| [0.0, 0.02, 0.01].map(|x| vec![4.0 + x + by, 4.01 + x + by]);
+        let at = |all: [Vec<f64>; 3], times: [u64; 3]| -> Vec<Session> {
+            all.into_iter().zip(times).map(|(windows, s)| Session { windows, at_ns: Some(s * 1_000_000_000) }).collect()
+        };
+        let width = |a: [u64; 3], b: [u64; 3]| {
+            let found = shift(&at(draw(0.0), a), &at(draw(0.1), b), NEIGHBOURS).unwrap();
+            found.high - found.low
+        };
+        let in_a_row = width([0, 10, 20], [30, 40, 50]);
+        let in_turns = width([0, 20, 40], [10, 30, 50]);
+        let apart = width([0, 3600, 7200], [10_000, 14_000, 20_000]);
+        assert!(in_a_row > 1.3 * in_turns && in_turns >= apart, "{in_a_row} {in_turns} {apart}");
     }
 
     #[test]
@@ -199,11 +306,17 @@ mod tests {
         assert!(found.covers == Covers::Run && found.p_value < 0.05);
         assert_eq!(shift(&one(&a[..3]), &one(&b), NEIGHBOURS), None);
         assert_eq!(shift(&one(&[1.0, f64::NAN, 1.0, 1.0]), &one(&b), NEIGHBOURS), None);
-        let sessions = |by: f64| vec![vec![4.0 + by, 4.01 + by], vec![4.02 + by, 4.03 + by], vec![4.01 + by]];
-        let several = shift(&sessions(0.0), &sessions(0.5), NEIGHBOURS).unwrap();
+        let sessions = |by: f64, from: u64| {
+            let mut all = hourly([vec![4.0 + by, 4.01 + by], vec![4.02 + by, 4.03 + by], vec![4.01 + by]]);
+            all.iter_mut().for_each(|s| s.at_ns = s.at_ns.map(|at| at + from * APART_NS));
+            all
+        };
+        let several = shift(&sessions(0.0, 0), &sessions(0.5, 100), NEIGHBOURS).unwrap();
         assert!(several.covers == Covers::Machine && several.low > 0.45 && several.high < 0.55, "{several:?}");
         // One new run beside three: what the three vary by is all that is known.
-        let new = shift(&sessions(0.0), &one(&b), NEIGHBOURS).unwrap();
+        let mut later = one(&b);
+        later[0].at_ns = Some(900 * APART_NS);
+        let new = shift(&sessions(0.0, 0), &later, NEIGHBOURS).unwrap();
         assert!(new.covers == Covers::Machine && new.high - new.low > several.high - several.low);
         let same = shift(&one(&[1.0; 4]), &one(&[1.0; 4]), NEIGHBOURS).unwrap();
         assert_eq!((same.p_value, same.low), (1.0, 0.0));
@@ -213,14 +326,14 @@ mod tests {
     fn sessions_that_differ_among_themselves_make_a_wide_interval() {
         let mut random = Random::new(5);
         let mut draw = |centre: f64| (0..8).map(|_| centre + 0.01 * random.normal()).collect::<Vec<f64>>();
-        let apart = join(&[draw(0.5), draw(0.8), draw(0.65)]).unwrap();
+        let apart = join(&hourly([draw(0.5), draw(0.8), draw(0.65)])).unwrap();
         assert!(apart.between_share.unwrap() > 0.9 && apart.low_ln.unwrap() < 0.4, "{apart:?}");
-        let alike = join(&[draw(0.5), draw(0.5), draw(0.5)]).unwrap();
+        let alike = join(&hourly([draw(0.5), draw(0.5), draw(0.5)])).unwrap();
         assert!(alike.low_ln.unwrap() > 0.47 && alike.high_ln.unwrap() < 0.53, "{alike:?}");
-        let single = join(&[draw(0.5)]).unwrap();
+        let single = join(&hourly([draw(0.5)])).unwrap();
         assert!(single.low_ln.is_none() && single.within_ln.is_some());
         assert_eq!(join(&[]), None);
-        let two = join(&[draw(0.5), draw(0.52)]).unwrap();
+        let two = join(&hourly([draw(0.5), draw(0.52)])).unwrap();
         assert!(two.high_ln.unwrap() - two.low_ln.unwrap() > 0.05, "12.7 times the error: {two:?}");
     }
 
@@ -229,13 +342,12 @@ mod tests {
     fn the_joined_interval_holds_the_machine_nineteen_times_in_twenty() {
         let mut random = Random::new(23);
         let n_held = (0..2000).filter(|_| {
-            let sessions: Vec<Vec<f64>> = (0..3)
-                .map(|_| {
-                    let centre = 0.1 * random.normal();
-                    (0..8).map(|_| centre + 0.05 * random.normal()).collect()
-                })
-                .collect();
-            join(&sessions).is_some_and(|j| j.low_ln.is_some_and(|l| l <= 0.0) && j.high_ln.is_some_and(|h| h >= 0.0))
+            let mut session = || {
+                let centre = 0.1 * random.normal();
+                (0..8).map(|_| centre + 0.05 * random.normal()).collect::<Vec<f64>>()
+            };
+            join(&hourly([session(), session(), session()]))
+                .is_some_and(|j| j.low_ln.is_some_and(|l| l <= 0.0) && j.high_ln.is_some_and(|h| h >= 0.0))
         });
         let n_held = n_held.count();
         assert!((1870..=1930).contains(&n_held), "{n_held} of 2000");

@@ -62,6 +62,22 @@ pub enum ExperimentVerb {
     /// Go on with a run that was cut short, in the same random order
     #[command(before_help = "Example:\n  sudo wakewatt experiment resume wakewatt-runs/idle-2026-11-21T10-00-00Z")]
     Resume(Box<ResumeArgs>),
+    /// Join runs of the same plan: what their sessions, boots and hosts say together of the machine
+    #[command(
+        before_help = "Example:\n  wakewatt experiment replicate monday.run tuesday.run friday.run\n  wakewatt experiment replicate db7=a.run db7=b.run db8=c.run db9=d.run   hosts named, because run files name none"
+    )]
+    Replicate(ReplicateArgs),
+}
+
+/// Arguments of `experiment replicate`.
+#[derive(Debug, Args)]
+pub struct ReplicateArgs {
+    /// Run files of `experiment` or `doctor` (--save), of one plan; HOST=FILE where several hosts look alike
+    #[arg(value_name = "RUN", num_args = 2.., required = true)]
+    pub runs: Vec<String>,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `experiment resume`.

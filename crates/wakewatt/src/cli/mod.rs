@@ -138,7 +138,7 @@ pub enum Command {
 }
 
 /// Where facts are read from.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct From {
     /// Read a recorded host (.host file) instead of this machine
     #[arg(long, value_name = "FILE", alias = "from", conflicts_with = "sysroot")]
@@ -260,7 +260,7 @@ pub struct RespondArgs {
 }
 
 /// Arguments of `doctor`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct DoctorArgs {
     /// End within 60 s instead of 5 min
     #[arg(long)]
@@ -289,6 +289,12 @@ pub struct DoctorArgs {
     /// Wait for a quiet spell first, at most this long; then measure all the same and say so
     #[arg(long, value_name = "TIME", value_parser = parse_wait_ns, conflicts_with_all = ["host", "sysroot"])]
     pub wait_quiet: Option<u64>,
+    /// So many short sessions instead of one, each kept as NAME-1.run, NAME-2.run …, and joined: what holds of the machine
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100), conflicts_with_all = ["host", "sysroot", "read_only", "markdown", "output", "fail_on"])]
+    pub sessions: Option<u32>,
+    /// From the start of the first session to the start of the last
+    #[arg(long, value_name = "TIME", value_parser = parse_ns, default_value = "1h", requires = "sessions")]
+    pub sessions_over: u64,
     /// Seed of the randomised order; from the clock when not given
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,

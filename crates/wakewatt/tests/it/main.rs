@@ -25,6 +25,7 @@ mod recording;
 mod pty;
 mod remedy;
 mod replay;
+mod replicate;
 mod runs;
 mod schemas;
 mod secrets;

@@ -8,12 +8,12 @@ use wakewatt::report::sample;
 use wakewatt_core::record::mask::Names;
 use wakewatt_core::record::run_file::RunFile;
 
-fn text(path: &Path) -> &str {
+pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
 /// A made-up run on a recorded host.
-fn made_up(name: &str, file: &Path) -> String {
+pub fn made_up(name: &str, file: &Path) -> String {
     let (_, report) = sample::all().into_iter().find(|(n, _)| *n == name).unwrap();
     let facts = fs::read_to_string(host("sklep0")).unwrap();
     let run = RunFile::of(&report.evidence, facts, Names::default(), "doctor", "2026-11-21T09:00:00Z".into()).unwrap();

@@ -6,7 +6,7 @@ use crate::samples::experiment::{ExperimentRun, Metric, Verdict};
 use crate::samples::study::AnyTime;
 use crate::stats::any_time;
 use crate::stats::paired::{Judge, log_ratios};
-use crate::stats::sessions::{self, Joined, LEVEL};
+use crate::stats::sessions::{self, Joined, LEVEL, Session};
 use serde::Serialize;
 
 /// Above this share the sessions themselves differ more than their rounds explain.
@@ -16,7 +16,7 @@ const DOMINANT: f64 = 0.5;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionEffect {
-    /// The file.
+    /// Name of the run file.
     pub name: String,
     /// Baseline over arm in this session, over all of its rounds.
     pub ratio: f64,
@@ -68,29 +68,36 @@ impl JoinedEffect {
     }
 }
 
+/// A run, and where it belongs.
+pub(super) struct Placed<'a> {
+    /// Number of its host.
+    pub(super) host: usize,
+    /// Name of its run file.
+    pub(super) name: &'a str,
+    /// When it was, by the wall clock; none where the file does not say.
+    pub(super) at_ns: Option<u64>,
+    /// The experiment.
+    pub(super) run: &'a ExperimentRun,
+}
+
 /// Has it a round with the baseline and another arm?
 pub(super) fn has_rounds(run: &ExperimentRun) -> bool {
     let others = run.arms.iter().skip(1);
     others.into_iter().any(|arm| !log_ratios(&run.pairs(0, &arm.id)).is_empty())
 }
 
-/// Every metric that all have, against every arm; runs come with the number of their host and their name.
-pub(super) fn effects(runs: &[(usize, &str, &ExperimentRun)]) -> Vec<JoinedEffect> {
-    let Some((.., first)) = runs.first() else { return Vec::new() };
+/// Every metric that all have, against every arm.
+pub(super) fn effects(runs: &[Placed<'_>]) -> Vec<JoinedEffect> {
+    let Some(Placed { run: first, .. }) = runs.first() else { return Vec::new() };
     let arms: Vec<&str> = first.arms.iter().skip(1).map(|arm| arm.id.as_str()).collect();
     let metrics = first.metrics.iter().enumerate();
     metrics.flat_map(|(at, metric)| arms.iter().filter_map(move |arm| one(runs, (at, metric), arm, first))).collect()
 }
 
-fn one(
-    runs: &[(usize, &str, &ExperimentRun)],
-    (at, metric): (usize, &Metric),
-    arm: &str,
-    first: &ExperimentRun,
-) -> Option<JoinedEffect> {
+fn one(runs: &[Placed<'_>], (at, metric): (usize, &Metric), arm: &str, first: &ExperimentRun) -> Option<JoinedEffect> {
     let baseline = first.arms.first()?.id.clone();
-    let (mut each, mut rounds, mut of_hosts) = (Vec::new(), Vec::new(), Vec::new());
-    for (host, name, run) in runs {
+    let (mut each, mut rounds, mut of_hosts, mut times) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for Placed { host, name, at_ns, run } in runs {
         let Some(place) = run.metrics.iter().position(|m| m.id == metric.id) else { continue };
         let pairs = run.pairs(place, arm);
         let Some(effect) = Judge::default().effect(&metric.id, &baseline, arm, &pairs) else { continue };
@@ -103,15 +110,23 @@ fn one(
             n_rounds: effect.n_pairs,
         });
         rounds.push(log_ratios(&pairs));
+        times.push(*at_ns);
         of_hosts.push((*host, effect.ratio.ln()));
     }
     let mut hosts: Vec<usize> = of_hosts.iter().map(|(host, _)| *host).collect();
     hosts.sort_unstable();
     hosts.dedup();
-    let of_host = |host: &usize| of_hosts.iter().filter(|(h, _)| h == host).map(|(_, ln)| *ln).collect::<Vec<f64>>();
+    let of_host = |(at, host): (u64, &usize)| Session {
+        windows: of_hosts.iter().filter(|(h, _)| h == host).map(|(_, ln)| *ln).collect(),
+        // Hosts do not resemble each other because they were measured at the same time.
+        at_ns: Some(at * sessions::APART_NS),
+    };
     let (units, covers) = match hosts.len() {
-        0 | 1 => (rounds.clone(), Covers::Machine),
-        _ => (hosts.iter().map(of_host).collect(), Covers::Machines),
+        0 | 1 => (
+            rounds.iter().cloned().zip(times).map(|(windows, at_ns)| Session { windows, at_ns }).collect(),
+            Covers::Machine,
+        ),
+        _ => ((0..).zip(&hosts).map(of_host).collect::<Vec<_>>(), Covers::Machines),
     };
     let scatter = sessions::join(&units)?;
     let ends = scatter.low_ln.zip(scatter.high_ln).map(|(low, high)| (low.exp(), high.exp()));

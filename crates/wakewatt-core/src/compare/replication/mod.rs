@@ -13,12 +13,14 @@
 mod joined;
 mod refusal;
 
+use joined::Placed;
 pub use joined::{JoinedEffect, SessionEffect};
 pub use refusal::{LeftOut, NotReplicated, WhyLeftOut};
 
 use crate::evidence::Evidence;
 use crate::samples::Samples;
 use crate::samples::experiment::ExperimentRun;
+use crate::stats::sessions;
 use serde::Serialize;
 
 /// Boots are told apart by when they were, to this many seconds: saving a run takes time, and so does a boot.
@@ -26,7 +28,7 @@ const SAME_BOOT_S: u64 = 300;
 
 /// One run, as it is given.
 pub struct Session<'a> {
-    /// Its file.
+    /// Name of its run file.
     pub name: String,
     /// The host, where the caller names it.
     pub host: Option<String>,
@@ -40,7 +42,7 @@ pub struct Session<'a> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
-    /// The file.
+    /// Name of the run file.
     pub name: String,
     /// Number of its host among those given, from 1.
     pub host: usize,
@@ -57,6 +59,9 @@ pub enum Caveat {
     OnlyTwo,
     /// All sessions are of one boot, so what a boot changes is not in the interval.
     OneBoot,
+    /// Sessions follow each other within ten minutes, or nobody knows when they were: taken to resemble each other, which makes
+    /// the interval wide.
+    CloseTogether,
     /// Hosts are told apart by processor and memory, so two of a kind would pass for one.
     HostsByLooks,
     /// More than half of the scatter is between sessions in some metric: more sessions narrow the interval, longer ones do not.
@@ -121,7 +126,8 @@ pub fn replicate(sessions: &[Session<'_>]) -> Result<Replication, NotReplicated>
         if let Some((same, _)) = taken.iter().find(|(_, other)| other.blocks == run.blocks) {
             leave(&session.name, WhyLeftOut::SameAs { run: same.name.clone() });
         } else if !joined::has_rounds(run) {
-            leave(&session.name, WhyLeftOut::NoRounds);
+            let rejected = run.blocks.iter().find_map(|b| b.rejected.clone());
+            leave(&session.name, WhyLeftOut::NoRounds { rejected });
         } else {
             taken.push((session, run));
         }
@@ -139,14 +145,22 @@ fn joined(key: &Key, taken: &[(&Session<'_>, &ExperimentRun)], left_out: Vec<Lef
     boots.sort_unstable();
     boots.dedup();
     let n_boots = boots.iter().all(|(_, boot)| boot.is_some()).then_some(boots.len());
-    let runs: Vec<(usize, &str, &ExperimentRun)> =
-        parts.iter().zip(taken).map(|(part, (session, run))| (part.host, session.name.as_str(), *run)).collect();
+    let at_ns = |session: &Session<'_>| session.made_at_s.map(|s| s.saturating_mul(1_000_000_000));
+    let runs: Vec<Placed<'_>> = parts
+        .iter()
+        .zip(taken)
+        .map(|(part, (session, run))| Placed { host: part.host, name: &session.name, at_ns: at_ns(session), run })
+        .collect();
     let effects = joined::effects(&runs);
     let n_units = if n_hosts > 1 { n_hosts } else { parts.len() };
     let mut caveats = Vec::new();
     let mut add = |is_so: bool, caveat| caveats.extend(is_so.then_some(caveat));
     add(n_units == 2, Caveat::OnlyTwo);
     add(n_boots == Some(1), Caveat::OneBoot);
+    let mut times: Vec<Option<u64>> = runs.iter().map(|run| run.at_ns).collect();
+    times.sort_unstable();
+    let is_close = |pair: &[Option<u64>]| pair[0].zip(pair[1]).is_none_or(|(a, b)| b - a < sessions::APART_NS);
+    add(n_hosts == 1 && times.windows(2).any(is_close), Caveat::CloseTogether);
     add(taken.iter().any(|(session, _)| session.host.is_none()), Caveat::HostsByLooks);
     add(effects.iter().any(JoinedEffect::is_between_dominant), Caveat::BetweenDominates);
     let baseline = taken.first().and_then(|(_, run)| run.arms.first()).map_or(String::new(), |arm| arm.title.clone());

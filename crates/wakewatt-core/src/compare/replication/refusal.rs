@@ -1,15 +1,16 @@
 //! Why runs are not joined, and why one of them takes no part.
 
 use super::Key;
+use crate::samples::rejection::Rejection;
 use serde::Serialize;
 
 /// A run that takes no part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
-    /// Its file.
+    /// Name of its run file.
     pub name: String,
-    /// Why.
+    /// The reason why it takes no part.
     pub why: WhyLeftOut,
 }
 
@@ -22,8 +23,11 @@ pub enum WhyLeftOut {
     #[error("it holds no experiment")]
     NoExperiment,
     /// No round in which two arms counted.
-    #[error("no round of it has two blocks that counted")]
-    NoRounds,
+    #[error("no round of it has two blocks that counted{}", rejected.as_ref().map_or(String::new(), |why| format!(" ({why})")))]
+    NoRounds {
+        /// Why the first of its blocks did not count.
+        rejected: Option<Rejection>,
+    },
     /// The same blocks are in another file already.
     #[error("it is the same run as {run}")]
     SameAs {

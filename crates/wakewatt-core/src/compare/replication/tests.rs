@@ -125,7 +125,10 @@ fn what_takes_no_part_is_named() {
     let found = replicate(&sessions).unwrap();
     let why: Vec<(&str, &WhyLeftOut)> = found.left_out.iter().map(|l| (l.name.as_str(), &l.why)).collect();
     let same = WhyLeftOut::SameAs { run: "a".into() };
-    assert_eq!(why, [("none", &WhyLeftOut::NoExperiment), ("again", &same), ("empty", &WhyLeftOut::NoRounds)]);
+    assert_eq!(
+        why,
+        [("none", &WhyLeftOut::NoExperiment), ("again", &same), ("empty", &WhyLeftOut::NoRounds { rejected: None })]
+    );
     assert_eq!(found.sessions.len(), 2);
     let alone = replicate(&sessions[..4]).unwrap_err().to_string();
     assert!(alone.contains("only one session") && alone.contains("again: it is the same run as a"), "{alone}");

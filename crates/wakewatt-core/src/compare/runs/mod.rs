@@ -28,7 +28,7 @@ use crate::covers::Covers;
 use crate::evidence::Evidence;
 use crate::samples::experiment::{Better, Verdict};
 use crate::stats::paired::median;
-use crate::stats::sessions::{self, MIN_WINDOWS};
+use crate::stats::sessions::{self, MIN_WINDOWS, Session};
 use serde::Serialize;
 
 /// A steady change moves every quartile by the same, within this share of it.
@@ -165,35 +165,44 @@ pub fn compare_runs(a: &[Evidence], b: &[Evidence]) -> Comparison {
     comparison
 }
 
+/// A quantity, and when its run began.
+type Timed = (Quantity, Option<u64>);
+
 /// One quantity in the runs of one side.
 struct Side {
     /// As the first run with it has it.
     first: Quantity,
-    /// Logarithms of the windows, run by run.
-    sessions: Vec<Vec<f64>>,
+    /// The windows, run by run.
+    sessions: Vec<Session>,
     /// The middle of the runs' values.
     value: f64,
 }
 
 impl Side {
     fn of(runs: &[Evidence]) -> Vec<Side> {
-        let mut all: Vec<(Quantity, Vec<Quantity>)> = Vec::new();
-        for quantity in runs.iter().flat_map(quantities::of) {
-            match all.iter_mut().find(|(first, _)| first.id == quantity.id) {
-                Some((_, known)) => known.push(quantity),
-                None => all.push((quantity.clone(), vec![quantity])),
+        let mut all: Vec<(Quantity, Vec<Timed>)> = Vec::new();
+        for run in runs {
+            let at_ns = run.samples.begun_at_ns();
+            for quantity in quantities::of(run) {
+                match all.iter_mut().find(|(first, _)| first.id == quantity.id) {
+                    Some((_, known)) => known.push((quantity, at_ns)),
+                    None => all.push((quantity.clone(), vec![(quantity, at_ns)])),
+                }
             }
         }
-        let side = |(first, known): (Quantity, Vec<Quantity>)| {
-            let logs = |q: &Quantity| q.windows.iter().map(|v| v.ln()).collect::<Vec<f64>>();
-            let values: Vec<f64> = known.iter().map(|q| q.value).collect();
-            Side { sessions: known.iter().map(logs).collect(), value: median(&values), first }
+        let session = |(quantity, at_ns): &Timed| Session {
+            windows: quantity.windows.iter().map(|v| v.ln()).collect(),
+            at_ns: *at_ns,
+        };
+        let side = |(first, known): (Quantity, Vec<Timed>)| {
+            let values: Vec<f64> = known.iter().map(|(q, _)| q.value).collect();
+            Side { sessions: known.iter().map(session).collect(), value: median(&values), first }
         };
         all.into_iter().map(side).collect()
     }
 
     fn n_windows(&self) -> usize {
-        self.sessions.iter().map(Vec::len).sum()
+        self.sessions.iter().map(|s| s.windows.len()).sum()
     }
 
     /// Of several runs the interval of one window would be of none in particular.

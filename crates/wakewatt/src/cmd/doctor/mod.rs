@@ -24,6 +24,7 @@ use wakewatt_host::clock::monotonic_ns;
 use wakewatt_lab::doctor::{self, DoctorPlan};
 use watching::Shown;
 
+mod sessions;
 mod watching;
 
 /// The report's name when none is given.
@@ -31,6 +32,9 @@ const DEFAULT_REPORT: &str = "wakewatt-report.html";
 
 /// Runs it.
 pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
+    if let Some(n) = args.sessions {
+        return sessions::run(args, n, colour);
+    }
     let start_at_ns = monotonic_ns();
     let interrupt = Interrupt::listen()?;
     let report_file = report_file(args)?;

@@ -6,6 +6,7 @@
 
 mod dry_run;
 mod plans;
+mod replicate;
 mod text;
 
 use crate::cli::experiment::{ExperimentArgs, ExperimentVerb, ResumeArgs, ShowArgs};
@@ -45,6 +46,7 @@ pub fn run(args: &ExperimentArgs, colour: Colour) -> Result<Code> {
     match (&args.verb, &args.plan) {
         (Some(ExperimentVerb::List), _) => list(),
         (Some(ExperimentVerb::Resume(args)), _) => resume(args, colour),
+        (Some(ExperimentVerb::Replicate(args)), _) => replicate::run(args, colour),
         (None, Some(name)) => one(args, name, colour),
         (None, None) => {
             Err(Failure::error(Code::Usage, "name a plan; wakewatt experiment list shows the shipped ones"))

@@ -1,0 +1,121 @@
+//! Joined sessions in words: what they say together, each by itself, and what weakens it.
+
+use super::words;
+use crate::view::Style;
+use crate::view::wrap::wrap;
+use std::fmt::Write as _;
+use wakewatt_core::compare::replication::{Caveat, JoinedEffect, Replication};
+use wakewatt_core::samples::experiment::Verdict;
+
+/// Effects of secondary metrics shown; JSON has all.
+const N_SECONDARY: usize = 12;
+
+/// All of it.
+pub(crate) fn text(found: &Replication, style: Style, width: usize) -> String {
+    let mut out = String::new();
+    let mut say = |first: &str, rest: &str, words: &str| {
+        let _ = writeln!(out, "{}", wrap(first, rest, words, width));
+    };
+    let boots = found.n_boots.map_or(String::new(), |n| format!(", {}", words::plural(n, "boot")));
+    let hosts = words::plural(found.n_hosts, "host");
+    let plan = found.plan.as_ref().map_or(String::new(), |plan| format!("{plan}: "));
+    say("", "", &format!("{plan}{} of {hosts}{boots}", words::plural(found.sessions.len(), "session")));
+    let (primary, secondary): (Vec<_>, Vec<_>) = found.effects.iter().partition(|e| e.is_primary);
+    let n_shown = secondary.len().min(N_SECONDARY);
+    for (title, effects) in [("Together", &primary[..]), ("Secondary, each for itself", &secondary[..n_shown])] {
+        if effects.is_empty() {
+            continue;
+        }
+        say("\n", "", &style.bold(title));
+        for effect in effects {
+            say("  - ", "    ", &sentence(effect));
+            say("    ", "      ", &apart(effect));
+            say("    ", "      ", &scatter(effect));
+        }
+    }
+    if n_shown < secondary.len() {
+        say("  ", "  ", &format!("… and {} more in --json", secondary.len() - n_shown));
+    }
+    let caveats = found.caveats.iter().map(|caveat| caveat_words(*caveat, found));
+    let left_out = found.left_out.iter().map(|l| format!("{}: {}", l.name, l.why));
+    for (title, lines) in [("To know", caveats.collect::<Vec<_>>()), ("Left out", left_out.collect())] {
+        if !lines.is_empty() {
+            say("\n", "", &style.bold(title));
+            lines.iter().for_each(|line| say("  - ", "    ", line));
+        }
+    }
+    out
+}
+
+/// What the sessions say together.
+fn sentence(effect: &JoinedEffect) -> String {
+    let interval = effect.ratio_low.zip(effect.ratio_high).map_or("no interval".into(), |(low, high)| {
+        format!("{}, {}", words::ratio_interval(low, high), words::interval_of(effect.covers))
+    });
+    let verdict = match effect.verdict {
+        Verdict::Higher | Verdict::Lower => "differs",
+        Verdict::NoDifference => "no difference worth a word",
+        Verdict::Undecided => "undecided",
+    };
+    format!(
+        "{}: {verdict}; with “{}” {} times what it is with “{}” ({interval})",
+        effect.metric.title,
+        effect.baseline,
+        words::ratio(effect.ratio),
+        effect.arm,
+    )
+}
+
+/// Each session by itself.
+fn apart(effect: &JoinedEffect) -> String {
+    let one = |s: &wakewatt_core::compare::replication::SessionEffect| {
+        let interval = words::ratio_interval(s.ratio_low, s.ratio_high);
+        format!("{} {} ({interval}, {})", s.name, words::ratio(s.ratio), words::plural(s.n_rounds, "round"))
+    };
+    let each: Vec<String> = effect.sessions.iter().map(one).collect();
+    format!("each run by itself: {}", each.join(", "))
+}
+
+fn scatter(effect: &JoinedEffect) -> String {
+    let percent = |ln: f64| words::percent(ln.exp() - 1.0);
+    let (upper, lower) = match effect.covers {
+        wakewatt_core::covers::Covers::Machines => ("host to host", "session to session"),
+        _ => ("session to session", "round to round"),
+    };
+    let between = effect.scatter.between_ln.map(|ln| format!("from {upper} {}", percent(ln)));
+    let within = effect.scatter.within_ln.map(|ln| format!("from {lower} {}", percent(ln)));
+    let any = effect.any_time.map(|any| {
+        format!(
+            "all rounds as of one run: {}, covers these runs alone",
+            words::ratio_interval(any.ratio_low, any.ratio_high)
+        )
+    });
+    let parts: Vec<String> = between.into_iter().chain(within).chain(any).collect();
+    parts.join("; ")
+}
+
+fn caveat_words(caveat: Caveat, found: &Replication) -> String {
+    match caveat {
+        Caveat::OnlyTwo if found.n_hosts > 1 => {
+            "Two hosts are one difference between hosts: their interval is 12.7 times its error. A third narrows it most.".into()
+        }
+        Caveat::OnlyTwo => {
+            "Two sessions are one difference between sessions: their interval is 12.7 times its error. A third narrows it most."
+                .into()
+        }
+        Caveat::OneBoot => "All sessions are of one boot; what a boot changes is not in the interval.".into(),
+        Caveat::CloseTogether => {
+            "Sessions less than ten minutes apart are taken to resemble each other, so the interval is wide: spread them.".into()
+        }
+        Caveat::HostsByLooks => {
+            "Run files name no host: runs with the same processor and memory count as one. Name them where that is wrong: \
+             HOST=FILE."
+                .into()
+        }
+        Caveat::BetweenDominates => {
+            "In some metric the sessions differ by more than their rounds explain: more sessions narrow that interval, longer \
+             ones do not."
+                .into()
+        }
+    }
+}
