@@ -1,6 +1,7 @@
 //! From blocks to what may be said: comparisons with their families, "no harm", the host's own noise, rejected blocks.
 //!
-//! Two families are adjusted, each by Holm: all arms in the primary metric, which the looks decide by, and everything else.
+//! Three families are adjusted, each by Holm: all arms in the primary metric, which the looks decide by; the tail of that metric,
+//! which must not get worse; and everything else.
 //! A run that was cut short between its looks says nothing final: it may go on, and every peek would count as a look.
 
 use crate::experiment::{AGAIN, Design, Rule, level};
@@ -8,9 +9,12 @@ use crate::plan::Plan;
 use wakewatt_core::covers::Covers;
 use wakewatt_core::samples::disturbance::Disturbance;
 use wakewatt_core::samples::experiment::{Better, Effect, ExperimentRun, Verdict};
+use wakewatt_core::samples::grade::Grade;
+use wakewatt_core::samples::roles::Role;
 use wakewatt_core::samples::study::{
     AaNoise, AnyTime, Comparison, Conclusions, DeclaredLook, Rejected, Skipped, Study, StudyHost,
 };
+use wakewatt_core::samples::watts_by::WattsBy;
 use wakewatt_core::stats::any_time;
 use wakewatt_core::stats::detectable::{detectable_ratio, spread};
 use wakewatt_core::stats::equivalence::Equivalence;
@@ -42,8 +46,8 @@ pub fn study(about: StudySubject<'_>, design: &Design, mut run: ExperimentRun) -
     let is_final = run.ended.is_final();
     let level = level(&run, design);
     let mut comparisons = Vec::new();
-    for is_primary in [true, false] {
-        comparisons.append(&mut family(&run, level, margin_ratio, is_primary));
+    for role in [Role::Primary, Role::Tail, Role::Secondary] {
+        comparisons.append(&mut family(&run, level, margin_ratio, role));
     }
     if !is_final {
         comparisons.iter_mut().for_each(|c| (c.effect.verdict, c.is_no_harm) = (Verdict::Undecided, false));
@@ -51,6 +55,7 @@ pub fn study(about: StudySubject<'_>, design: &Design, mut run: ExperimentRun) -
     run.effects = comparisons.iter().map(|c| c.effect.clone()).collect();
     let noise: Vec<AaNoise> = (0..run.metrics.len()).filter_map(|metric| against_itself(&run, metric)).collect();
     let mut remarks = about.remarks;
+    remarks.extend(hour(&run));
     remarks.extend(what_to_know(&run, design, level, &comparisons, &noise));
     let conclusions = Conclusions {
         name: about.plan.name.clone(),
@@ -71,9 +76,8 @@ pub fn study(about: StudySubject<'_>, design: &Design, mut run: ExperimentRun) -
     Study { conclusions, run, loads: Vec::new() }
 }
 
-fn family(run: &ExperimentRun, level: f64, margin_ratio: f64, is_primary: bool) -> Vec<Comparison> {
-    let primary = run.metrics.first().map_or("", |m| m.id.as_str());
-    let effects: Vec<&Effect> = run.effects.iter().filter(|e| (e.metric == primary) == is_primary).collect();
+fn family(run: &ExperimentRun, level: f64, margin_ratio: f64, role: Role) -> Vec<Comparison> {
+    let effects: Vec<&Effect> = run.effects.iter().filter(|e| run.role(&e.metric) == role).collect();
     let tests: Vec<(Vec<f64>, Equivalence, Better)> = effects
         .iter()
         .map(|effect| {
@@ -92,20 +96,35 @@ fn family(run: &ExperimentRun, level: f64, margin_ratio: f64, is_primary: bool) 
     let harm = holm(&tests.iter().map(harm).collect::<Vec<_>>());
     let one = |at: usize, effect: &Effect| {
         let mut effect = effect.clone();
+        let may_be_same = !run.is_equal_by_meter(&effect.metric);
         if !matches!(effect.verdict, Verdict::Higher | Verdict::Lower) {
-            effect.verdict = if same[at] <= level { Verdict::NoDifference } else { Verdict::Undecided };
+            let is_same = may_be_same && same[at] <= level;
+            effect.verdict = if is_same { Verdict::NoDifference } else { Verdict::Undecided };
         }
         let d = &tests[at].0;
         Comparison {
             effect,
             equivalence_p: same[at],
             no_harm_p: harm[at],
-            is_no_harm: harm[at] <= level,
-            any_time: is_primary.then(|| at_any_time(d, tests.len())).flatten(),
+            is_no_harm: may_be_same && harm[at] <= level,
+            any_time: (role == Role::Primary).then(|| at_any_time(d, tests.len())).flatten(),
             detectable_ratio: spread(d).and_then(|s| detectable_ratio(s, d.len(), level, tests.len())),
         }
     };
     effects.iter().enumerate().map(|(at, effect)| one(at, effect)).collect()
+}
+
+/// What the surroundings leave of it.
+fn hour(run: &ExperimentRun) -> Option<String> {
+    let graded = run.graded();
+    let what = match graded.grade {
+        Grade::Clean => return None,
+        Grade::Loaded => {
+            "an effect of that hour: the direction stands, its size is that of a machine with others on it"
+        }
+        Grade::Refused => "sizes are refused, because what was measured is mostly not the settings' doing",
+    };
+    Some(format!("{what} ({})", graded.reasons()))
 }
 
 /// Arms are told apart together, so each has its share of the 5 %.
@@ -196,8 +215,7 @@ fn what_to_know(
             ));
         }
     }
-    let n_secondary =
-        comparisons.iter().filter(|c| run.metrics.first().is_some_and(|m| m.id != c.effect.metric)).count();
+    let n_secondary = comparisons.iter().filter(|c| run.role(&c.effect.metric) == Role::Secondary).count();
     let n_pairs = comparisons.first().map_or(0, |c| c.effect.n_pairs);
     let needed = least_rounds(n_secondary, level);
     if n_secondary > 0 && n_pairs > 0 && needed > n_pairs {
@@ -205,6 +223,7 @@ fn what_to_know(
             "{n_secondary} secondary comparisons are adjusted together, which {n_pairs} rounds cannot prove one of: {needed} are needed"
         ));
     }
+    remarks.extend(run.watts.as_ref().and_then(WattsBy::remark));
     let is_step = |d: &&Disturbance| matches!(d, Disturbance::WallClockSet { .. });
     let mut steps: Vec<&Disturbance> = run.blocks.iter().flat_map(|b| &b.disturbances).filter(is_step).collect();
     steps.dedup();

@@ -14,6 +14,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::distribution::{Distribution, Recorder};
 use wakewatt_core::samples::experiment::Metric;
 use wakewatt_core::samples::network::Transport;
+use wakewatt_core::samples::woken::Woken;
 use wakewatt_core::source::Source;
 use wakewatt_core::units::Cpu;
 use wakewatt_host::clock::monotonic_ns;
@@ -147,6 +148,7 @@ impl Workload for WakeWorkload<'_> {
         let cpus: Vec<Cpu> = self.cpus().iter().collect();
         let baseline = IdleBaseline::read(self.src, &cpus);
         let mut result = Yield::default();
+        let mut n_woken = 0;
         for part in self.parts() {
             let hist = match self.run(part, stop) {
                 Ok(hist) => Some(hist),
@@ -155,12 +157,14 @@ impl Workload for WakeWorkload<'_> {
                 Err(why) => return Err(why),
             };
             let distribution = hist.as_ref().map(Distribution::recorded).unwrap_or_default();
+            n_woken += distribution.n;
             for (q, _, _) in QUANTILES {
                 result.values.push(distribution.quantile(q).map(|v| v.value_ns as f64));
             }
             result.latencies.push((part.id().into(), part.title().into(), hist.map(Recorder::into_histogram)));
         }
         result.idle = baseline.since(self.src);
+        result.woken = Some(Woken { cpu: self.cpu, n: n_woken });
         Ok(result)
     }
 }

@@ -81,10 +81,8 @@ mod tests {
             arm: "found".into(),
             window: Window::default(),
             values: vec![],
-            disturbances: vec![],
             taken: *taken,
-            rejected: None,
-            idle: vec![],
+            ..Block::default()
         };
         ExperimentRun { blocks: taken.iter().map(block).collect(), ..ExperimentRun::default() }
     }

@@ -13,12 +13,14 @@ pub mod loads;
 mod parts;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use judging::{Standing, by_round, level, standing};
 pub use parts::{Arms, Calibrated, Workload, Yield};
 
 use crate::context::Clock;
 use crate::noise::{Limits, NoiseCounters};
+use crate::surroundings::Surroundings;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -28,11 +30,14 @@ use wakewatt_core::samples::Window;
 use wakewatt_core::samples::disturbance::Disturbance;
 use wakewatt_core::samples::ended::{Ended, How};
 use wakewatt_core::samples::experiment::{Block, ExperimentRun, PooledArm};
+use wakewatt_core::samples::grade::Graded;
 use wakewatt_core::samples::load::Level;
 use wakewatt_core::samples::rejection::Rejection;
+use wakewatt_core::samples::watts_by::WattsBy;
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::random::Random;
 use wakewatt_core::stats::sequential::Looks;
+use wakewatt_core::stats::side_effects;
 
 /// The name of the baseline's second block in a round.
 pub const AGAIN: &str = "baseline again";
@@ -45,7 +50,7 @@ const REFUSED_IN_A_ROW: usize = 3;
 /// Which comparisons the looks decide.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// Each arm by itself; the first other arm's is the declared one.
+    /// Each arm by itself, in the order declared by `Compared`: one is only proven after those before it.
     EachArm,
     /// All arms together, adjusted; differences within the margin (1.05) do not matter.
     AllArms {
@@ -71,13 +76,16 @@ pub struct Design {
     pub again_every: usize,
     /// What rejects a block.
     pub limits: Limits,
+    /// The meter behind its watts, where it has any.
+    pub watts: Option<WattsBy>,
 }
 
 impl Design {
     /// Each arm by itself, no second baseline: what a short experiment on idle states needs.
     pub fn new(looks: Looks, seed: u64) -> Design {
         let limits = Limits::default();
-        Design { warmup_ns: 0, budget_ns: u64::MAX, seed, looks, rule: Rule::EachArm, again_every: 0, limits }
+        let rule = Rule::EachArm;
+        Design { warmup_ns: 0, budget_ns: u64::MAX, seed, looks, rule, again_every: 0, limits, watts: None }
     }
 }
 
@@ -156,14 +164,11 @@ pub fn run_on(
     let run = ExperimentRun {
         arms: arms.arms(),
         metrics: workload.metrics(),
-        blocks: Vec::new(),
-        effects: Vec::new(),
-        pooled: Vec::new(),
         seed: design.seed,
         warmup_ns: design.warmup_ns,
-        ended: Ended::default(),
         before: arms.found(),
-        after: Vec::new(),
+        watts: design.watts.clone(),
+        ..ExperimentRun::default()
     };
     let start_ns = around.clock.now_ns();
     let before_ns = history.done.last().map_or(0, |k| k.spent_ns);
@@ -178,6 +183,7 @@ pub fn run_on(
         keep: history.keep,
         wall_offset_ns: wall_offset_ns(around.clock),
         n_refused: 0,
+        surroundings: Surroundings::find(around.src),
     };
     let failure = runner.rounds(arms, workload);
     let left = arms.leave();
@@ -191,6 +197,9 @@ pub fn run_on(
         return Err(why);
     }
     run.effects = judging::effects(&run, design);
+    run.tails = judging::tails(&run, design, &run.effects);
+    run.side_effects = side_effects::of(&run);
+    run.grade = Some(Graded::of(&run));
     run.pooled = pools
         .into_iter()
         .map(|((arm, what), (title, hist))| PooledArm { arm, what, title, latency: Distribution::of(&hist) })
@@ -221,6 +230,7 @@ struct Runner<'a> {
     wall_offset_ns: i128,
     /// Blocks in a row whose arm could not be entered.
     n_refused: usize,
+    surroundings: Surroundings,
 }
 
 impl Runner<'_> {
@@ -339,6 +349,7 @@ impl Runner<'_> {
         workload.warm_up(self.design.warmup_ns, stop);
         let cpus = workload.cpus();
         let noise_before = NoiseCounters::read(src, &cpus, clock.own_cpu_ns());
+        let running = self.surroundings.clock(src, &cpus, clock.now_ns());
         let start_at_ns = clock.now_ns();
         let measured = workload.measure(stop)?;
         let end_at_ns = clock.now_ns();
@@ -368,6 +379,9 @@ impl Runner<'_> {
             disturbances,
             taken,
             idle: measured.idle,
+            woken: measured.woken,
+            frequency_khz: running.and_then(|then| then.mean_khz(&self.surroundings.clock(src, &cpus, end_at_ns)?)),
+            temperature_mc: self.surroundings.temperature_mc(src),
         };
         Ok((block, Samples { latencies: measured.latencies, levels: measured.levels }))
     }
@@ -386,9 +400,7 @@ fn refused(round: usize, id: &str, at_ns: u64, n_metrics: usize, why: &str) -> B
         window: Window { start_at_ns: at_ns, end_at_ns: at_ns },
         values: vec![None; n_metrics],
         rejected: Some(Rejection::NotSet(why.into())),
-        disturbances: Vec::new(),
-        taken: None,
-        idle: Vec::new(),
+        ..Block::default()
     }
 }
 

@@ -8,6 +8,7 @@ use wakewatt_core::samples::IdleDelta;
 use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::samples::load::Level;
 use wakewatt_core::samples::rejection::Rejection;
+use wakewatt_core::samples::woken::Woken;
 
 /// The settings under test. Leaving must restore what was found, and dropping must too.
 pub trait Arms {
@@ -36,6 +37,8 @@ pub struct Yield {
     pub latencies: Vec<(String, String, Option<Histogram<u64>>)>,
     /// Idle counters of the measured CPUs.
     pub idle: Vec<IdleDelta>,
+    /// Which CPU was waited for, and how often.
+    pub woken: Option<Woken>,
     /// What the workload itself saw that may have spoiled the block.
     pub disturbances: Vec<String>,
     /// The workload's own reason why the block does not count.

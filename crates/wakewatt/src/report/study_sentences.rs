@@ -249,14 +249,9 @@ mod tests {
         let run = ExperimentRun {
             arms: vec![arm("ondemand"), arm("performance")],
             metrics,
-            blocks: vec![],
-            effects: vec![],
-            pooled: vec![],
             seed: 1,
-            warmup_ns: 0,
             ended: How::Interrupted.into(),
-            before: vec![],
-            after: vec![],
+            ..ExperimentRun::default()
         };
         let conclusions = Conclusions {
             name: "x".into(),

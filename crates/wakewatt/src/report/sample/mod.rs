@@ -290,8 +290,8 @@ fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
                     Vec::new()
                 },
                 taken: Some(Taken { steal_ratio: 0.001, foreign_ratio: Some(0.01) }),
-                rejected: None,
                 idle: vec![idle(shape.state, 0), idle(shape.state, 1)],
+                ..Block::default()
             });
         }
     }
@@ -302,7 +302,6 @@ fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
             .collect(),
         metrics,
         blocks,
-        effects: Vec::new(),
         pooled: shapes
             .iter()
             .zip(pooled)
@@ -318,6 +317,7 @@ fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
         ended: Ended::enough("the interval of the primary metric was narrow enough"),
         before: settings(),
         after: settings(),
+        ..ExperimentRun::default()
     };
     run.effects = (0..run.metrics.len())
         .flat_map(|m| shapes.iter().skip(1).map(move |s| (m, s)))

@@ -30,10 +30,9 @@ fn said(arm: &str, verdict: Verdict, steal_ratio: f64) -> String {
         arm: "found".into(),
         window: Window::default(),
         values: Vec::new(),
-        disturbances: Vec::new(),
         taken: Some(Taken { steal_ratio, foreign_ratio: None }),
-        rejected: None,
         idle: vec![IdleDelta { cpu: 0, states: vec![state] }],
+        ..Block::default()
     };
     let run = ExperimentRun { blocks: vec![block], ..ExperimentRun::default() };
     let effect = if verdict == Verdict::Lower { Effect { arm: arm.into(), ..effect.inverted() } } else { effect };
