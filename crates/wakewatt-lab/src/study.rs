@@ -53,7 +53,7 @@ pub fn study(about: StudySubject<'_>, design: &Design, mut run: ExperimentRun) -
         comparisons.iter_mut().for_each(|c| (c.effect.verdict, c.is_no_harm) = (Verdict::Undecided, false));
     }
     run.effects = comparisons.iter().map(|c| c.effect.clone()).collect();
-    let noise: Vec<AaNoise> = (0..run.metrics.len()).filter_map(|metric| against_itself(&run, metric)).collect();
+    let noise = noise(&run);
     let mut remarks = about.remarks;
     remarks.extend(hour(&run));
     remarks.extend(what_to_know(&run, design, level, &comparisons, &noise));
@@ -134,6 +134,22 @@ fn at_any_time(log_ratios: &[f64], n_arms: usize) -> Option<AnyTime> {
     is_closed.then(|| AnyTime { ratio_low: found.low.exp(), ratio_high: found.high.exp(), covers: Covers::Run })
 }
 
+/// The baseline against itself, where it was held twice.
+pub fn noise(run: &ExperimentRun) -> Vec<AaNoise> {
+    (0..run.metrics.len()).filter_map(|metric| against_itself(run, metric)).collect()
+}
+
+/// Does the baseline differ from itself in the primary metric, beyond what chance does once in a hundred runs? Then why no
+/// verdict of the run can be trusted.
+pub fn differs_from_itself(run: &ExperimentRun, noise: &[AaNoise]) -> Option<String> {
+    let is_primary = |n: &&AaNoise| run.metrics.first().is_some_and(|m| m.id == n.metric);
+    let primary = noise.iter().find(is_primary).filter(|n| n.n_pairs >= least_rounds(1, 0.05) && n.p_value <= 0.01)?;
+    Some(format!(
+        "the baseline differs from itself by a factor of {:.2} (p = {:.3}): something else than the settings moves the primary metric here, so trust no verdict of this run",
+        primary.ratio, primary.p_value
+    ))
+}
+
 /// The baseline against itself in one metric.
 fn against_itself(run: &ExperimentRun, metric: usize) -> Option<AaNoise> {
     let pairs = run.pairs(metric, AGAIN);
@@ -186,14 +202,7 @@ fn what_to_know(
     // What five rounds or fewer find means nothing.
     let tested: Vec<&AaNoise> = noise.iter().filter(|n| n.n_pairs >= least_rounds(1, 0.05)).collect();
     let called = tested.iter().filter(|n| n.p_value <= 0.05 && !(n.ratio_low..=n.ratio_high).contains(&1.0)).count();
-    if let Some(primary) = tested.first().filter(|n| run.metrics.first().is_some_and(|m| m.id == n.metric)) {
-        if primary.p_value <= 0.01 {
-            remarks.push(format!(
-                "the baseline differs from itself by a factor of {:.2} (p = {:.3}): something else than the settings moves the primary metric here, so trust no verdict of this run",
-                primary.ratio, primary.p_value
-            ));
-        }
-    }
+    remarks.extend(differs_from_itself(run, noise));
     if !tested.is_empty() {
         remarks.push(format!(
             "the baseline against itself: {called} of {} metrics are called different at 5 %, where {:.1} are expected by chance",

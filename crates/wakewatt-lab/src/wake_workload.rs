@@ -20,12 +20,26 @@ use wakewatt_core::units::Cpu;
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::sleep::sleep_until;
 
-/// One block's parts: share of its length for each probe.
-const TIMER_SHARE: f64 = 0.3;
-const REMOTE_SHARE: f64 = 0.35;
-const NETWORK_SHARE: f64 = 0.35;
+/// One block's parts: share of its length for each probe. Most is the primary one's, whose 99th percentile needs a thousand.
+const TIMER_SHARE: f64 = 0.15;
+const REMOTE_SHARE: f64 = 0.7;
+const NETWORK_SHARE: f64 = 0.15;
 /// Discarded at the start of each probe; the block's own warm-up came before.
 const WARMUP_NS: u64 = 20_000_000;
+
+/// So much longer than its pause a wake-up takes, until the next begins.
+const WAKE_NS: u64 = 100_000;
+
+/// How many cross-CPU wake-ups a block of this length has, about.
+pub fn expected_wakes(block_ns: u64) -> u64 {
+    part_of(block_ns, REMOTE_SHARE).saturating_sub(WARMUP_NS) / (DEFAULT_GAP_NS + WAKE_NS)
+}
+
+fn part_of(block_ns: u64, share: f64) -> u64 {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let ns = (block_ns as f64 * share) as u64;
+    ns
+}
 
 /// The workload.
 pub struct WakeWorkload<'a> {
@@ -45,9 +59,7 @@ impl<'a> WakeWorkload<'a> {
     }
 
     fn part(&self, share: f64) -> u64 {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let ns = (self.block_ns as f64 * share) as u64;
-        ns
+        part_of(self.block_ns, share)
     }
 
     fn parts(&self) -> Vec<Part> {
