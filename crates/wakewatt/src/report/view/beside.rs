@@ -2,10 +2,10 @@
 
 use super::super::table::{Table, heads};
 use super::super::words;
-use super::experiment::metric_title;
-use super::study::noise as noise_table;
+use super::metrics::metric_title;
 use wakewatt_core::samples::experiment::ExperimentRun;
 use wakewatt_core::samples::side_effect::SideEffect;
+use wakewatt_core::samples::study::AaNoise;
 use wakewatt_core::samples::tail::{TailAnswer, TailTest};
 use wakewatt_lab::study;
 
@@ -60,7 +60,21 @@ fn side_effects(run: &ExperimentRun) -> Table {
 }
 
 fn against_itself(run: &ExperimentRun) -> Table {
-    noise_table(run, &study::noise(run))
+    let row = |n: &AaNoise| {
+        vec![
+            metric_title(run, &n.metric),
+            format!("{} ({})", words::ratio(n.ratio), words::ratio_interval(n.ratio_low, n.ratio_high)),
+            words::p_value(n.p_value),
+            n.n_pairs.to_string(),
+            n.block_noise_ratio.map_or("–".into(), words::percent),
+        ]
+    };
+    Table {
+        caption: "The baseline held twice in a round and compared with itself: measured; what differs here is this host’s own noise".into(),
+        heads: heads(&["metric", "ratio (95 %, this run)", "p", "rounds", "one block varies by"]),
+        rows: study::noise(run).iter().map(row).collect(),
+        n_text_columns: 1,
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::super::data::{Data, Show};
 use super::super::figure::Figure;
 use super::super::table::{Table, heads};
 use super::super::{verdict, words};
+use super::metrics::{metric, metric_title};
 use super::samples::{distribution_csv, distribution_table};
 use super::section::Section;
 use super::{ExperimentView, Headline, beside};
@@ -118,15 +119,6 @@ pub(super) fn view(run: &ExperimentRun, id: &str, zero_at_ns: u64) -> Experiment
 
 fn arm_index(run: &ExperimentRun, id: &str) -> usize {
     run.arms.iter().position(|a| a.id == id).unwrap_or(0)
-}
-
-/// A metric that the run does not declare counts as a latency, which it was before there were others.
-pub(super) fn metric(run: &ExperimentRun, id: &str) -> Metric {
-    run.metrics.iter().find(|m| m.id == id).cloned().unwrap_or_else(|| Metric::latency(id, id))
-}
-
-pub(super) fn metric_title(run: &ExperimentRun, id: &str) -> String {
-    run.metrics.iter().find(|m| m.id == id).map_or_else(|| id.into(), |m| m.title.clone())
 }
 
 fn distributions(run: &ExperimentRun, id: &str) -> Vec<Figure> {

@@ -21,6 +21,7 @@ mod found;
 mod idle;
 mod load;
 mod memory;
+mod metrics;
 mod pings;
 mod ramp;
 mod samples;

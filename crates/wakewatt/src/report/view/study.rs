@@ -3,12 +3,12 @@
 
 use super::super::table::Table;
 use super::super::words;
-use super::experiment::{metric, metric_title};
 use super::heads;
+use super::metrics::{metric, metric_title};
 use super::section::Section;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::{ExperimentRun, Verdict};
-use wakewatt_core::samples::study::{AaNoise, Comparison, Conclusions};
+use wakewatt_core::samples::study::{Comparison, Conclusions};
 
 /// The section, where there was a plan.
 pub(super) fn section(evidence: &Evidence) -> Option<Section> {
@@ -75,24 +75,6 @@ fn comparisons(run: &ExperimentRun, conclusions: &Conclusions) -> Table {
     }
 }
 
-pub(super) fn noise(run: &ExperimentRun, noise: &[AaNoise]) -> Table {
-    let row = |n: &AaNoise| {
-        vec![
-            metric_title(run, &n.metric),
-            format!("{} ({})", words::ratio(n.ratio), words::ratio_interval(n.ratio_low, n.ratio_high)),
-            words::p_value(n.p_value),
-            n.n_pairs.to_string(),
-            n.block_noise_ratio.map_or("–".into(), words::percent),
-        ]
-    };
-    Table {
-        caption: "The baseline held twice in a round and compared with itself: measured; what differs here is this host’s own noise".into(),
-        heads: heads(&["metric", "ratio (95 %, this run)", "p", "rounds", "one block varies by"]),
-        rows: noise.iter().map(row).collect(),
-        n_text_columns: 1,
-    }
-}
-
 fn rejected(conclusions: &Conclusions) -> Table {
     Table {
         caption: "Blocks that did not count".into(),
@@ -116,7 +98,7 @@ mod tests {
     use super::*;
     use wakewatt_core::samples::Samples;
     use wakewatt_core::samples::experiment::{Arm, Effect, Metric};
-    use wakewatt_core::samples::study::{Rejected, Skipped};
+    use wakewatt_core::samples::study::{AaNoise, Rejected, Skipped};
 
     #[test]
     fn what_weakens_a_study_stands_beside_what_it_says() {
