@@ -71,6 +71,7 @@ pub(super) fn polling_and_steal(evidence: &Evidence) -> String {
 mod tests {
     use super::super::testing::slept;
     use super::*;
+    use crate::covers::Covers;
     use crate::samples::experiment::{Block, Verdict};
     use crate::samples::taken::Taken;
 
@@ -86,6 +87,7 @@ mod tests {
             difference_low: 5e3,
             difference_high: 2e4,
             confidence: None,
+            covers: Covers::Run,
             p_value: 0.008,
             at_look: None,
             n_pairs: 8,

@@ -38,6 +38,7 @@ impl ExperimentRun {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::covers::Covers;
     use crate::samples::energy::Averaging;
     use crate::samples::experiment::Metric;
 
@@ -63,6 +64,7 @@ mod tests {
             difference_low: 5.0,
             difference_high: 15.0,
             confidence: None,
+            covers: Covers::Run,
             p_value: 0.01,
             at_look: None,
             n_pairs: 8,

@@ -135,7 +135,13 @@ pub(crate) mod testing {
 
     /// CPU 3 after 100 ms of idle, ten times, of which so many had a ramp of this length from this share of full speed.
     pub(crate) fn ramped(n_ramped: u32, ramp_ns: f64, slowest_ratio: f64) -> SpeedSample {
-        let at = |median_ns: f64| Median { median_ns, low_ns: median_ns, high_ns: median_ns, covers: Covers::Window, is_range: false };
+        let at = |median_ns: f64| Median {
+            median_ns,
+            low_ns: median_ns,
+            high_ns: median_ns,
+            covers: Covers::Window,
+            is_range: false,
+        };
         let after = AfterIdle {
             idle_ns: 100_000_000,
             n_repeats: 10,

@@ -18,7 +18,7 @@ pub enum Averaging {
         /// How long, in nanoseconds.
         ns: u64,
     },
-    /// Nobody says.
+    /// Over an unknown time: nobody says, so it may be longer than any block.
     #[default]
     Unknown,
 }
