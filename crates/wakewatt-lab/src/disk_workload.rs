@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::disk::{DiskEngine, DiskTarget};
 use wakewatt_core::samples::experiment::Metric;
+use wakewatt_core::samples::woken::Woken;
 use wakewatt_core::source::Source;
 use wakewatt_host::disk::target::Target;
 
@@ -65,7 +66,9 @@ impl Workload for DiskWorkload<'_> {
             Ok(slice) => {
                 let latency = &slice.sample.latency;
                 let at = |q: f64| latency.quantile(q).map(|v| v.value_ns as f64);
+                let woken = slice.sample.cpus.first().map(|cpu| Woken { cpu: *cpu, n: latency.n });
                 Ok(Yield {
+                    woken: woken.filter(|_| slice.sample.depth == 1),
                     values: vec![at(0.5), Some(latency.mean_ns), at(0.99)],
                     latencies: vec![(self.id(), self.title(), Some(slice.hist.into_histogram()))],
                     idle: slice.sample.idle,

@@ -15,6 +15,7 @@ pub mod capture;
 pub mod survey;
 pub mod busy;
 pub mod noise;
+mod surroundings;
 pub mod quiet;
 pub mod experiment;
 pub mod figure;

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 use wakewatt_core::samples::Label;
-use wakewatt_core::samples::energy::EnergySample;
+use wakewatt_core::samples::energy::{Averaging, EnergySample};
+use wakewatt_core::samples::watts_by::WattsBy;
 use wakewatt_host::live::Live;
 use wakewatt_host::power::{self, Found, Machine, MetersWanted, Recorder};
 
@@ -27,6 +28,8 @@ pub struct Meters {
     works: Vec<String>,
     /// The one whose watts are quoted: another one's are no continuation of them.
     quoted: Option<String>,
+    /// How its readings come about.
+    averaging: Averaging,
     is_settled: bool,
     /// Is what is measured another machine? Then this one's temperatures say nothing about it.
     is_elsewhere: bool,
@@ -70,6 +73,12 @@ impl Meters {
         self.quoted.is_some()
     }
 
+    /// The one behind the watts of an experiment that settles and counts for so long.
+    pub fn watts_by(&self, settled_ns: u64, counted_ns: u64) -> Option<WattsBy> {
+        let by = |meter: &String| WattsBy { meter: meter.clone(), averaging: self.averaging, settled_ns, counted_ns };
+        self.quoted.as_ref().map(by)
+    }
+
     /// Looks for as long as it takes to see a counter move, unless that was done; says what does not work, if none does.
     pub fn settle(&mut self) -> Option<String> {
         if self.is_settled {
@@ -95,6 +104,7 @@ impl Meters {
         self.is_settled = true;
         self.works = works.map(|m| m.meter.clone()).collect();
         self.quoted.clone_from(&seen.chosen);
+        self.averaging = seen.chosen().map_or(Averaging::Unknown, |meter| meter.averaging);
         if seen.chosen.is_some() {
             return None;
         }
@@ -143,8 +153,11 @@ mod tests {
         let remark = meters.keep(&EnergySample { meters: vec![cards], ..EnergySample::default() }).unwrap();
         assert!(remark.ends_with("works: drm (no total)"), "a meter that is never quoted is named: {remark}");
         let working = MeterSample { label: Label::Measured, ..MeterSample::unavailable("hwmon", "") };
+        let working = working.averaged(Averaging::Over { ns: 5 });
         let seen = EnergySample { chosen: Some("hwmon".into()), meters: vec![working], ..dead };
+        assert_eq!(meters.watts_by(1, 2), None);
         assert_eq!(meters.keep(&seen), None);
+        assert_eq!(meters.watts_by(1, 2).unwrap().averaging, Averaging::Over { ns: 5 });
         assert_eq!(meters.works, ["hwmon"]);
         assert_eq!(meters.settle(), None, "once is enough");
         assert!(meters.elsewhere().is_none(), "nobody named a meter of the other machine");

@@ -235,12 +235,7 @@ mod tests {
             arm: "found".into(),
             window: Window::default(),
             values: vec![Some(0.1 + 0.2), None],
-            disturbances: vec![],
-            taken: None,
-            waker: None,
-            rejected: None,
-            idle: vec![],
-            slices: vec![],
+            ..Block::default()
         };
         KeptBlock { block, latencies: vec![("w".into(), "w".into(), vec![(5, 2)])], levels: vec![], spent_ns: 7 }
     }

@@ -1,6 +1,7 @@
 //! From blocks to what may be said: comparisons with their families, "no harm", the host's own noise, rejected blocks.
 //!
-//! Two families are adjusted, each by Holm: all arms in the primary metric, which the looks decide by, and everything else.
+//! Three families are adjusted, each by Holm: all arms in the primary metric, which the looks decide by; the tail of that metric,
+//! which must not get worse; and everything else.
 //! A run that was cut short between its looks says nothing final: it may go on, and every peek would count as a look.
 
 use crate::experiment::{AGAIN, Design, Rule, level};
@@ -8,9 +9,12 @@ use crate::plan::Plan;
 use wakewatt_core::covers::Covers;
 use wakewatt_core::samples::disturbance::Disturbance;
 use wakewatt_core::samples::experiment::{Better, Effect, ExperimentRun, Verdict};
+use wakewatt_core::samples::grade::Grade;
+use wakewatt_core::samples::roles::Role;
 use wakewatt_core::samples::study::{
     AaNoise, AnyTime, Comparison, Conclusions, DeclaredLook, Rejected, Skipped, Study, StudyHost,
 };
+use wakewatt_core::samples::watts_by::WattsBy;
 use wakewatt_core::stats::any_time;
 use wakewatt_core::stats::detectable::{detectable_ratio, spread};
 use wakewatt_core::stats::equivalence::Equivalence;
@@ -42,15 +46,16 @@ pub fn study(about: StudySubject<'_>, design: &Design, mut run: ExperimentRun) -
     let is_final = run.ended.is_final();
     let level = level(&run, design);
     let mut comparisons = Vec::new();
-    for is_primary in [true, false] {
-        comparisons.append(&mut family(&run, level, margin_ratio, is_primary));
+    for role in [Role::Primary, Role::Tail, Role::Secondary] {
+        comparisons.append(&mut family(&run, level, margin_ratio, role));
     }
     if !is_final {
         comparisons.iter_mut().for_each(|c| (c.effect.verdict, c.is_no_harm) = (Verdict::Undecided, false));
     }
     run.effects = comparisons.iter().map(|c| c.effect.clone()).collect();
-    let noise: Vec<AaNoise> = (0..run.metrics.len()).filter_map(|metric| against_itself(&run, metric)).collect();
+    let noise = noise(&run);
     let mut remarks = about.remarks;
+    remarks.extend(hour(&run));
     remarks.extend(what_to_know(&run, design, level, &comparisons, &noise));
     let conclusions = Conclusions {
         name: about.plan.name.clone(),
@@ -71,9 +76,8 @@ pub fn study(about: StudySubject<'_>, design: &Design, mut run: ExperimentRun) -
     Study { conclusions, run, loads: Vec::new() }
 }
 
-fn family(run: &ExperimentRun, level: f64, margin_ratio: f64, is_primary: bool) -> Vec<Comparison> {
-    let primary = run.metrics.first().map_or("", |m| m.id.as_str());
-    let effects: Vec<&Effect> = run.effects.iter().filter(|e| (e.metric == primary) == is_primary).collect();
+fn family(run: &ExperimentRun, level: f64, margin_ratio: f64, role: Role) -> Vec<Comparison> {
+    let effects: Vec<&Effect> = run.effects.iter().filter(|e| run.role(&e.metric) == role).collect();
     let tests: Vec<(Vec<f64>, Equivalence, Better)> = effects
         .iter()
         .map(|effect| {
@@ -92,20 +96,35 @@ fn family(run: &ExperimentRun, level: f64, margin_ratio: f64, is_primary: bool) 
     let harm = holm(&tests.iter().map(harm).collect::<Vec<_>>());
     let one = |at: usize, effect: &Effect| {
         let mut effect = effect.clone();
+        let may_be_same = !run.is_equal_by_meter(&effect.metric);
         if !matches!(effect.verdict, Verdict::Higher | Verdict::Lower) {
-            effect.verdict = if same[at] <= level { Verdict::NoDifference } else { Verdict::Undecided };
+            let is_same = may_be_same && same[at] <= level;
+            effect.verdict = if is_same { Verdict::NoDifference } else { Verdict::Undecided };
         }
         let d = &tests[at].0;
         Comparison {
             effect,
             equivalence_p: same[at],
             no_harm_p: harm[at],
-            is_no_harm: harm[at] <= level,
-            any_time: is_primary.then(|| at_any_time(d, tests.len())).flatten(),
+            is_no_harm: may_be_same && harm[at] <= level,
+            any_time: (role == Role::Primary).then(|| at_any_time(d, tests.len())).flatten(),
             detectable_ratio: spread(d).and_then(|s| detectable_ratio(s, d.len(), level, tests.len())),
         }
     };
     effects.iter().enumerate().map(|(at, effect)| one(at, effect)).collect()
+}
+
+/// What the surroundings leave of it.
+fn hour(run: &ExperimentRun) -> Option<String> {
+    let graded = run.graded();
+    let what = match graded.grade {
+        Grade::Clean => return None,
+        Grade::Loaded => {
+            "an effect of that hour: the direction stands, its size is that of a machine with others on it"
+        }
+        Grade::Refused => "sizes are refused, because what was measured is mostly not the settings' doing",
+    };
+    Some(format!("{what} ({})", graded.reasons()))
 }
 
 /// Arms are told apart together, so each has its share of the 5 %.
@@ -113,6 +132,22 @@ fn at_any_time(log_ratios: &[f64], n_arms: usize) -> Option<AnyTime> {
     let found = any_time::interval(log_ratios, 0.05 / n_arms.max(1) as f64);
     let is_closed = found.low.is_finite() && found.high.is_finite();
     is_closed.then(|| AnyTime { ratio_low: found.low.exp(), ratio_high: found.high.exp(), covers: Covers::Run })
+}
+
+/// The baseline against itself, where it was held twice.
+pub fn noise(run: &ExperimentRun) -> Vec<AaNoise> {
+    (0..run.metrics.len()).filter_map(|metric| against_itself(run, metric)).collect()
+}
+
+/// Does the baseline differ from itself in the primary metric, beyond what chance does once in a hundred runs? Then why no
+/// verdict of the run can be trusted.
+pub fn differs_from_itself(run: &ExperimentRun, noise: &[AaNoise]) -> Option<String> {
+    let is_primary = |n: &&AaNoise| run.metrics.first().is_some_and(|m| m.id == n.metric);
+    let primary = noise.iter().find(is_primary).filter(|n| n.n_pairs >= least_rounds(1, 0.05) && n.p_value <= 0.01)?;
+    Some(format!(
+        "the baseline differs from itself by a factor of {:.2} (p = {:.3}): something else than the settings moves the primary metric here, so trust no verdict of this run",
+        primary.ratio, primary.p_value
+    ))
 }
 
 /// The baseline against itself in one metric.
@@ -167,14 +202,7 @@ fn what_to_know(
     // What five rounds or fewer find means nothing.
     let tested: Vec<&AaNoise> = noise.iter().filter(|n| n.n_pairs >= least_rounds(1, 0.05)).collect();
     let called = tested.iter().filter(|n| n.p_value <= 0.05 && !(n.ratio_low..=n.ratio_high).contains(&1.0)).count();
-    if let Some(primary) = tested.first().filter(|n| run.metrics.first().is_some_and(|m| m.id == n.metric)) {
-        if primary.p_value <= 0.01 {
-            remarks.push(format!(
-                "the baseline differs from itself by a factor of {:.2} (p = {:.3}): something else than the settings moves the primary metric here, so trust no verdict of this run",
-                primary.ratio, primary.p_value
-            ));
-        }
-    }
+    remarks.extend(differs_from_itself(run, noise));
     if !tested.is_empty() {
         remarks.push(format!(
             "the baseline against itself: {called} of {} metrics are called different at 5 %, where {:.1} are expected by chance",
@@ -196,8 +224,7 @@ fn what_to_know(
             ));
         }
     }
-    let n_secondary =
-        comparisons.iter().filter(|c| run.metrics.first().is_some_and(|m| m.id != c.effect.metric)).count();
+    let n_secondary = comparisons.iter().filter(|c| run.role(&c.effect.metric) == Role::Secondary).count();
     let n_pairs = comparisons.first().map_or(0, |c| c.effect.n_pairs);
     let needed = least_rounds(n_secondary, level);
     if n_secondary > 0 && n_pairs > 0 && needed > n_pairs {
@@ -205,6 +232,7 @@ fn what_to_know(
             "{n_secondary} secondary comparisons are adjusted together, which {n_pairs} rounds cannot prove one of: {needed} are needed"
         ));
     }
+    remarks.extend(run.watts.as_ref().and_then(WattsBy::remark));
     let is_step = |d: &&Disturbance| matches!(d, Disturbance::WallClockSet { .. });
     let mut steps: Vec<&Disturbance> = run.blocks.iter().flat_map(|b| &b.disturbances).filter(is_step).collect();
     steps.dedup();

@@ -21,17 +21,32 @@ use wakewatt_core::distribution::{Distribution, Recorder};
 use wakewatt_core::samples::experiment::Metric;
 use wakewatt_core::samples::network::Transport;
 use wakewatt_core::samples::waker::{Pauses, Waker};
+use wakewatt_core::samples::woken::Woken;
 use wakewatt_core::source::Source;
 use wakewatt_core::units::Cpu;
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::sleep::sleep_until;
 
-/// One block's parts: share of its length for each probe.
-const TIMER_SHARE: f64 = 0.3;
-const REMOTE_SHARE: f64 = 0.35;
-const NETWORK_SHARE: f64 = 0.35;
+/// One block's parts: share of its length for each probe. Most is the primary one's, whose 99th percentile needs a thousand.
+const TIMER_SHARE: f64 = 0.15;
+const REMOTE_SHARE: f64 = 0.7;
+const NETWORK_SHARE: f64 = 0.15;
 /// Discarded at the start of each probe; the block's own warm-up came before.
 const WARMUP_NS: u64 = 20_000_000;
+
+/// So much longer than its pause a wake-up takes, until the next begins.
+const WAKE_NS: u64 = 100_000;
+
+/// How many cross-CPU wake-ups a block of this length has, about.
+pub fn expected_wakes(block_ns: u64) -> u64 {
+    part_of(block_ns, REMOTE_SHARE).saturating_sub(WARMUP_NS) / (DEFAULT_GAP_NS + WAKE_NS)
+}
+
+fn part_of(block_ns: u64, share: f64) -> u64 {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let ns = (block_ns as f64 * share) as u64;
+    ns
+}
 
 /// The workload.
 pub struct WakeWorkload<'a> {
@@ -78,9 +93,7 @@ impl<'a> WakeWorkload<'a> {
     }
 
     fn part(&self, share: f64, of: usize) -> u64 {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let ns = (self.block_ns as f64 * share / of.max(1) as f64) as u64;
-        ns
+        part_of(self.block_ns, share) / of.max(1) as u64
     }
 
     fn parts(&self) -> Vec<Part> {
@@ -233,6 +246,7 @@ impl Sliced for WakeWorkload<'_> {
         let cpus: Vec<Cpu> = self.cpus().iter().collect();
         let baseline = IdleBaseline::read(self.src, &cpus);
         let mut result = Yield::default();
+        let mut n_woken = 0;
         for part in self.parts() {
             let (hist, rung) = match self.run(part, (at, of), stop) {
                 Ok(measured) => (Some(measured.hist), measured.rung),
@@ -240,6 +254,7 @@ impl Sliced for WakeWorkload<'_> {
                 Err(_) if stop.load(Ordering::Relaxed) => (None, None),
                 Err(why) => return Err(why),
             };
+            n_woken += hist.as_ref().map_or(0, Histogram::len);
             result.latencies.push((part.id().into(), part.pooled_title().into(), hist));
             if let Some((waker, late)) = rung {
                 result.waker = Some(waker);
@@ -247,12 +262,15 @@ impl Sliced for WakeWorkload<'_> {
             }
         }
         result.idle = baseline.since(self.src);
+        result.woken = Some(Woken { cpu: self.cpu, n: n_woken });
         Ok(result)
     }
 
     fn whole(&self, slices: Vec<Yield>) -> Yield {
         let mut all =
             Yield { waker: Waker::together(slices.iter().filter_map(|s| s.waker.as_ref())), ..Yield::default() };
+        let n_woken = slices.iter().filter_map(|slice| Some(slice.woken?.n)).sum();
+        all.woken = Some(Woken { cpu: self.cpu, n: n_woken });
         for slice in slices {
             for (id, title, hist) in slice.latencies {
                 match (all.latencies.iter_mut().find(|(known, ..)| *known == id), hist) {

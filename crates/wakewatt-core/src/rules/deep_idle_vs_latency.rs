@@ -5,10 +5,11 @@
 //! latency is a worst case, an interval is a measurement, and "no difference" acquits. Without it the cost is
 //! predicted from the claimed exit latency (`cpuidle/stateN/latency`). In a guest the claim says nothing:
 //! halting costs what the hypervisor makes of it (claimed 1us, measured 10 to 30us), so without an
-//! experiment the rule cannot tell. The experiment's arms are read in their order (shallow sleep, no sleep): the first
+//! experiment the rule cannot tell. Where the CPUs were awake at most of their wake-ups, or others had a part in the effect, the
+//! experiment says so and sells nothing (`measured`). The experiment's arms are read in their order (shallow sleep, no sleep): the first
 //! that was faster is the remedy, and with limits lifted it says what the limits in force already save.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, measured};
 use crate::budget::{self, DEEP_NS, Resolution};
 use crate::evidence::Evidence;
 use crate::samples::compared::Compared;
@@ -19,6 +20,16 @@ use crate::units::{LatencyLimit, show_ns};
 const MAX_SAMPLES: usize = 8;
 
 pub(super) struct DeepIdleVsLatency;
+
+/// What advice rests on.
+enum Proof {
+    /// The experiment, in a clean hour.
+    Shown,
+    /// The experiment, in an hour that sells nothing: why.
+    OfThatHour(String),
+    /// What the driver claims.
+    Claimed,
+}
 
 impl Rule for DeepIdleVsLatency {
     fn id(&self) -> &'static str {
@@ -51,7 +62,20 @@ impl DeepIdleVsLatency {
         let (limits, lifted): (Vec<&Effect>, Vec<&Effect>) =
             effects.iter().copied().partition(|e| e.compared() != Compared::LimitsLifted);
         if let Some(effect) = limits.iter().find(|e| e.verdict == Verdict::Higher) {
-            return self.slower(evidence, run, effect, &metric(effect), &title(&effect.arm));
+            let said = format!(
+                "{} took {} as long {} as with {}",
+                metric(effect),
+                run.in_numbers(effect),
+                title(&effect.baseline),
+                title(&effect.arm)
+            );
+            return match measured::not_asleep(run, effect) {
+                Some(awake) => Answer::cannot_tell(
+                    format!("{said}, but {awake}, so what differs is not sleep"),
+                    "run wakewatt doctor again when nothing keeps the CPUs awake",
+                ),
+                None => self.slower(evidence, run, effect, &metric(effect), &title(&effect.arm)),
+            };
         }
         if let Some(effect) = lifted.iter().find(|e| e.verdict == Verdict::Lower) {
             return Answer::no(format!(
@@ -73,6 +97,12 @@ impl DeepIdleVsLatency {
                 "run wakewatt doctor again when the machine is quieter, or with more time",
             );
         }
+        if !run.is_sized() {
+            return Answer::cannot_tell(
+                format!("the experiment found no effect, and may not say so: {}", run.graded().reasons()),
+                "run wakewatt doctor again when the machine is quieter",
+            );
+        }
         let said = |e: &&Effect| {
             format!("{} took {} as long {} as with {}", metric(e), run.in_numbers(e), title(&e.baseline), title(&e.arm))
         };
@@ -89,11 +119,12 @@ impl DeepIdleVsLatency {
         let cost = Cost::stated_ns(run.stated_difference(effect), text);
         let what = if effect.metric.starts_with("wakeup.") { "a wake-up" } else { metric };
         let text = run.slower(effect, what);
-        let finding = Finding::new(self, Weight::Problem, Confidence::High, text, cost)
+        let finding = Finding::new(self, Weight::Problem, measured::confidence(run, effect), text, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()));
         let limit =
             if effect.compared() == Compared::ShallowSleep { budget::shallowest(&evidence.facts.idle) } else { None };
-        self.advise(evidence, finding, limit.unwrap_or(LatencyLimit::Poll), true)
+        let proof = measured::not_sold(run).map_or(Proof::Shown, Proof::OfThatHour);
+        self.advise(evidence, finding, limit.unwrap_or(LatencyLimit::Poll), &proof)
     }
 
     fn by_claims(&self, evidence: &Evidence) -> Answer {
@@ -165,12 +196,12 @@ impl DeepIdleVsLatency {
         if qos.global.get().is_none() {
             finding = finding.on("/dev/cpu_dma_latency", "could not be read: a global limit may already exclude it");
         }
-        self.advise(evidence, finding, budget::shallow(idle).unwrap_or(LatencyLimit::Poll), false)
+        self.advise(evidence, finding, budget::shallow(idle).unwrap_or(LatencyLimit::Poll), &Proof::Claimed)
     }
 
     /// The budget that keeps shallow sleep, or polling where there is only one kind of sleep.
     /// To poll on every CPU is proposed as a plan only where the experiment has shown the gain.
-    fn advise(&self, evidence: &Evidence, mut finding: Finding, limit: LatencyLimit, is_proved: bool) -> Answer {
+    fn advise(&self, evidence: &Evidence, mut finding: Finding, limit: LatencyLimit, proof: &Proof) -> Answer {
         let idle = &evidence.facts.idle;
         for sample in evidence.samples.wakeups.iter().take(MAX_SAMPLES) {
             if let Some(median) = sample.latency.p50_ns() {
@@ -191,15 +222,23 @@ impl DeepIdleVsLatency {
             what +=
                 " Part of the wake-up is the hypervisor's: its own idle states and halt polling are set on the host.";
         }
-        let price = if limit == LatencyLimit::Poll {
-            "Every idle CPU spins: full power, no turbo headroom for its neighbours; in a guest the host may take \
-                the CPU away (see rule.tail-reversal)."
-        } else {
-            "More watts when idle; less turbo headroom for a single busy core. How many watts: measure before and \
+        let mut price = match limit {
+            LatencyLimit::Poll => "Every idle CPU spins: full power, no turbo headroom for its neighbours.".to_string(),
+            _ => {
+                "More watts when idle; less turbo headroom for a single busy core. How many watts: measure before and \
                 after."
+                    .to_string()
+            }
         };
-        if limit != LatencyLimit::Poll || is_proved {
-            finding = finding.budget(&evidence.facts, limit, "exclude the idle states that are slow to leave");
+        if limit == LatencyLimit::Poll && is_guest {
+            price += &format!(" {}", measured::polling_and_steal(evidence));
+        }
+        match proof {
+            Proof::OfThatHour(why) => what = format!("{why} {what}"),
+            Proof::Claimed if limit == LatencyLimit::Poll => {}
+            Proof::Claimed | Proof::Shown => {
+                finding = finding.budget(&evidence.facts, limit, "exclude the idle states that are slow to leave");
+            }
         }
         finding
             .remedy(what, price, "wakewatt measure wakeup before and after; wakewatt doctor repeats the experiment")
@@ -220,9 +259,12 @@ fn deepest_ns(resolution: &Resolution) -> u64 {
 mod tests {
     use super::super::testing::{ask, evidence, haltpoll, icx, idle, line, slept};
     use super::*;
+    use crate::samples::StateDelta;
     use crate::samples::ended::Ended;
     use crate::samples::experiment::{Arm, Metric};
     use crate::samples::study::Conclusions;
+    use crate::samples::taken::Taken;
+    use crate::samples::woken::Woken;
 
     pub(crate) fn run(verdict: Verdict) -> ExperimentRun {
         let arm = |id: &str, title: &str| Arm { id: id.into(), title: title.into(), settings: Vec::new() };
@@ -290,6 +332,42 @@ mod tests {
         host.samples.conclusions = Some(Conclusions::default());
         let said = line(&DeepIdleVsLatency, &host);
         assert!(said.starts_with("yes risk predicted"), "a planned one may have turned anything: {said}");
+    }
+
+    #[test]
+    fn a_loaded_hour_sells_nothing_and_cpus_that_were_awake_prove_nothing() {
+        let mut host = evidence(&icx());
+        let mut loaded = run(Verdict::Higher);
+        loaded.blocks[0].taken = Some(Taken { steal_ratio: 0.02, foreign_ratio: None });
+        host.samples.experiment = Some(loaded.clone());
+        let Answer::Yes(finding) = DeepIdleVsLatency.check(&host) else { panic!() };
+        assert_eq!((finding.confidence, finding.plan), (Confidence::Low, None));
+        assert!(finding.remedy.starts_with("This is an effect of that hour"), "{}", finding.remedy);
+        loaded.blocks[0].taken = Some(Taken { steal_ratio: 0.4, foreign_ratio: None });
+        host.samples.experiment = Some(loaded.clone());
+        let said = line(&DeepIdleVsLatency, &host);
+        assert_eq!(said, "yes problem measured: sleeping cpus make a wake-up slower", "its size is refused");
+        loaded.effects[0].verdict = Verdict::NoDifference;
+        host.samples.experiment = Some(loaded);
+        assert!(
+            line(&DeepIdleVsLatency, &host).starts_with("cannot tell: the experiment found no effect, and may not")
+        );
+        let mut awake = run(Verdict::Higher);
+        awake.blocks[0].woken = Some(Woken { cpu: 0, n: 600 });
+        awake.blocks[0].idle[0].states.push(StateDelta { index: 0, name: "POLL".into(), n_usage: 600, time_ns: 1 });
+        host.samples.experiment = Some(awake);
+        let said = line(&DeepIdleVsLatency, &host);
+        assert!(
+            said.starts_with("cannot tell: ") && said.contains("before 1 % of the wake-ups, so what differs"),
+            "{said}"
+        );
+        let Answer::Yes(finding) = DeepIdleVsLatency.check(&{
+            host.samples.experiment = Some(run(Verdict::Higher));
+            host
+        }) else {
+            panic!()
+        };
+        assert_eq!((finding.confidence, finding.plan.is_some()), (Confidence::High, true));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! read on the development VM (docs/methods/disk.md). Only an experiment says how much; counters alone say that it slept. The
 //! arms are read in their order (shallow sleep, no sleep): the first that was faster is the remedy.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Cost, Finding, Rule, Weight, measured};
 use crate::budget;
 use crate::evidence::Evidence;
 use crate::samples::compared::Compared;
@@ -51,8 +51,18 @@ impl DiskSleep {
             if effects.iter().any(|e| e.verdict == Verdict::Undecided) {
                 return Answer::cannot_tell(format!("the disk experiment could not decide: {all}"), TRY);
             }
+            if !run.is_sized() {
+                let why = run.graded().reasons();
+                return Answer::cannot_tell(
+                    format!("the disk experiment found no effect, and may not say so: {why}"),
+                    TRY,
+                );
+            }
             return Answer::no(format!("measured here, reads do not pay for sleep: {all}"));
         };
+        if let Some(awake) = measured::not_asleep(run, effect) {
+            return Answer::cannot_tell(format!("{}, but {awake}, so what differs is not sleep", said(effect)), TRY);
+        }
         let cost = Cost::stated_ns(
             run.stated_difference(effect),
             format!("{}, {} of it; {}", run.in_us(effect, "per read"), run.as_share(effect), said(effect)),
@@ -60,18 +70,23 @@ impl DiskSleep {
         let idle = &evidence.facts.idle;
         let shallow = if effect.compared() == Compared::ShallowSleep { budget::shallowest(idle) } else { None };
         let limit = shallow.unwrap_or(LatencyLimit::Poll);
-        let price = if limit == LatencyLimit::Poll {
-            "Every idle CPU spins: full power, and in a guest the host may take the CPU away (see rule.tail-reversal)."
-        } else {
-            "More watts when idle. How many: measure before and after."
+        let price = match limit {
+            LatencyLimit::Poll => {
+                format!("Every idle CPU spins: full power. In a guest: {}", measured::polling_and_steal(evidence))
+            }
+            _ => "More watts when idle. How many: measure before and after.".into(),
         };
         let title = run.slower(effect, "a disk read");
-        Finding::new(self, Weight::Problem, Confidence::High, title, cost)
-            .on(format!("disk experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()))
-            .budget(&evidence.facts, limit, "exclude the idle states reads wait for")
+        let finding = Finding::new(self, Weight::Problem, measured::confidence(run, effect), title, cost)
+            .on(format!("disk experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()));
+        let (finding, not_sold) = match measured::not_sold(run) {
+            None => (finding.budget(&evidence.facts, limit, "exclude the idle states reads wait for"), String::new()),
+            Some(why) => (finding, format!("{why} ")),
+        };
+        finding
             .remedy(
                 format!(
-                    "If single reads matter, set a latency limit while they run: {}. Where many reads are under way the \
+                    "{not_sold}If single reads matter, set a latency limit while they run: {}. Where many reads are under way the \
                      CPU hardly sleeps and nothing is gained: look at --depth first.",
                     budget::sentence_here(limit, idle, evidence.facts.msr.is_c1_promoted())
                 ),
@@ -106,12 +121,13 @@ fn by_counters(evidence: &Evidence) -> Answer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Confidence;
     use super::super::testing::{ask, evidence, haltpoll, icx, line, slept};
     use super::*;
     use crate::distribution::Distribution;
     use crate::samples::disk::{DiskAccess, DiskEngine, DiskSample, DiskTarget, DiskTargetKind};
-    use crate::samples::ended::Ended;
     use crate::samples::experiment::{Arm, Metric};
+    use crate::samples::taken::Taken;
     use crate::samples::{IdleDelta, Scheduling, StateDelta, Window};
 
     fn run(arm: &str, verdict: Verdict) -> ExperimentRun {
@@ -139,13 +155,8 @@ mod tests {
             metrics: vec![Metric::latency(metric, "random read, median")],
             blocks: vec![slept("found")],
             effects: vec![effect],
-            carry_over: vec![],
-            pooled: Vec::new(),
             seed: 1,
-            warmup_ns: 0,
-            ended: Ended::default(),
-            before: Vec::new(),
-            after: Vec::new(),
+            ..ExperimentRun::default()
         }
     }
 
@@ -203,6 +214,11 @@ mod tests {
         assert!(line(&DiskSleep, &host).starts_with("yes problem measured: sleeping cpus make a disk read"));
         host.samples.disk_experiment = Some(run("poll", Verdict::NoDifference));
         assert!(line(&DiskSleep, &host).starts_with("no: measured here"));
+        let mut loaded = run("poll", Verdict::Higher);
+        loaded.blocks[0].taken = Some(Taken { steal_ratio: 0.02, foreign_ratio: None });
+        host.samples.disk_experiment = Some(loaded);
+        let Answer::Yes(finding) = DiskSleep.check(&host) else { panic!() };
+        assert_eq!((finding.confidence, finding.plan), (Confidence::Low, None), "nothing is sold on a loaded hour");
         host.samples.disk_experiment = Some(run("poll", Verdict::Undecided));
         assert!(line(&DiskSleep, &host).starts_with("cannot tell: the disk experiment could not decide"));
     }

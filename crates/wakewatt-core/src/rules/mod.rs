@@ -309,6 +309,7 @@ fn sum(counts: &PerCpu<u64>) -> u64 {
 }
 
 pub mod try_this;
+pub(crate) mod measured;
 pub mod essays;
 mod deep_idle_vs_latency;
 mod disk_sleep;

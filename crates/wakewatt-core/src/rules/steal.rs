@@ -2,7 +2,11 @@
 //!
 //! Steal (`/proc/stat`) is time in which a virtual CPU wanted to run and the host ran something else: it adds to every
 //! wake-up and to every tail, and no setting inside the guest removes it. Mean since boot.
+//!
+//! How much is taken may depend on how the guest idles, and not in the way one expects: on one shared host a guest lost 10.6 % as
+//! found and 2.0 % while it polled, in 8 of 8 rounds. So what is said of polling follows the experiment, where it ran.
 
+use super::measured::polling_and_steal;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 
@@ -43,8 +47,10 @@ impl Rule for Steal {
         Finding::new(self, weight, Confidence::High, title, cost)
             .on("/proc/stat", format!("steal {} of all time", percent(ratio)))
             .remedy(
-                "Only the host can help: fewer guests per CPU, dedicated CPUs, or another instance type. Do not \
-                    poll in this guest: it makes the host take more.",
+                format!(
+                    "Only the host can help: fewer guests per CPU, dedicated CPUs, or another instance type. {}",
+                    polling_and_steal(evidence)
+                ),
                 "Money, or density.",
                 "wakewatt inspect load twice and compare the counter; wakewatt measure wakeup for the tail",
             )
@@ -54,8 +60,10 @@ impl Rule for Steal {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::ask;
+    use super::super::testing::{ask, evidence};
     use super::*;
+    use crate::samples::experiment::ExperimentRun;
+    use crate::samples::side_effect::{SideEffect, Witnessed};
 
     #[test]
     fn stolen() {
@@ -63,5 +71,39 @@ mod tests {
         assert!(check("80 0 0 100 0 0 0 20").starts_with("yes problem predicted: the hypervisor took 20 %"));
         assert!(check("8000 0 0 100 0 0 0 1").starts_with("no"));
         assert!(ask(&Steal, "").starts_with("cannot tell"));
+    }
+
+    #[test]
+    fn what_is_said_of_polling_is_what_was_measured() {
+        let steal = |difference: f64, is_shown| SideEffect {
+            what: Witnessed::Steal,
+            baseline: "found".into(),
+            arm: "poll".into(),
+            baseline_value: 0.106,
+            arm_value: 0.106 - difference,
+            difference,
+            difference_low: difference,
+            difference_high: difference,
+            own_p_value: 0.0078,
+            p_value: 0.0156,
+            n_pairs: 8,
+            is_shown,
+        };
+        let remedy = |side_effects: Vec<SideEffect>| {
+            let mut host = evidence("//- /proc/stat\ncpu 80 0 0 100 0 0 0 20\n");
+            host.samples.experiment = Some(ExperimentRun { side_effects, ..ExperimentRun::default() });
+            match Steal.check(&host) {
+                Answer::Yes(finding) => finding.remedy,
+                _ => String::new(),
+            }
+        };
+        let less = remedy(vec![steal(0.086, true)]);
+        assert!(
+            less.contains("takes less from a guest that polls: steal 10.6 % with found, 2.0 % with poll"),
+            "{less}"
+        );
+        assert!(remedy(vec![steal(-0.086, true)]).contains("Do not poll in this guest: measured here"));
+        assert!(remedy(vec![steal(0.086, false)]).contains("is not shown"));
+        assert!(remedy(vec![]).contains("differs from host to host"));
     }
 }

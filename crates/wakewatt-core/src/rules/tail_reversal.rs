@@ -3,12 +3,15 @@
 //! Seen in guests (with cyclictest: median 17us against 29us, p99.9 610us against 276us): a virtual CPU that spins uses
 //! up its share, and the host takes it away at the wrong moment. Only the experiment can tell: it compares the effects
 //! on the same arm at the median and at p99 or p99.9. An effect counts when its interval excludes 1.
+//! "No" is a claim of its own: the 99th percentile of what the primary metric is the median of was declared with it, and is
+//! shown not to be worse (`samples::tail`). What the rounds or the samples do not allow to show is not told.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Cost, Finding, Rule, Weight, measured};
 use crate::evidence::Evidence;
 use crate::samples::compared::Compared;
-use crate::samples::experiment::{Effect, Verdict};
+use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
 use crate::samples::stated::Stated;
+use crate::samples::tail::{TailAnswer, tail_of};
 use crate::units::three_digits;
 
 pub(super) struct TailReversal;
@@ -27,30 +30,7 @@ impl Rule for TailReversal {
                 "wakewatt doctor as root",
             );
         };
-        let is_tail = |e: &Effect| e.metric.contains(".p99");
-        if !run.effects.iter().any(is_tail) {
-            return Answer::cannot_tell(
-                "the experiment has no tail metric",
-                "wakewatt doctor with its default duration",
-            );
-        }
-        // Same quantity, same arm, opposite verdicts. With limits lifted the machine as found is the one that spins.
-        let median_of = |tail: &Effect| {
-            let what = tail.metric.rsplit_once(".p99").map_or("", |(front, _)| front).to_string();
-            run.effects.iter().find(|e| e.arm == tail.arm && e.metric == format!("{what}.p50"))
-        };
-        let reversed = run.effects.iter().filter(|e| is_tail(e)).find_map(|tail| {
-            let median = median_of(tail)?;
-            let wanted = if tail.compared() == Compared::LimitsLifted {
-                (Verdict::Lower, Verdict::Higher)
-            } else {
-                (Verdict::Higher, Verdict::Lower)
-            };
-            ((median.verdict, tail.verdict) == wanted).then_some((median, tail))
-        });
-        let Some((median, tail)) = reversed else {
-            return Answer::no("no tail got worse where the median got better, as far as the experiment can resolve");
-        };
+        let Some((median, tail)) = reversed(run) else { return unreversed(run) };
         let spinning = if tail.compared() == Compared::LimitsLifted {
             "The machine as found".to_string()
         } else {
@@ -74,7 +54,7 @@ impl Rule for TailReversal {
             _ => format!("the tail is {} longer", longer.say(|ns| format!("{}us", three_digits(ns / 1e3)))),
         };
         let cost = Cost::stated_ns(longer, text);
-        Finding::new(self, Weight::Risk, Confidence::High, title, cost)
+        Finding::new(self, Weight::Risk, measured::confidence(run, tail), title, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} rounds", tail.n_pairs))
             .remedy(
                 "Do not poll to lower a median if it is the tail that hurts. In a guest, ask for a CPU of its own \
@@ -87,13 +67,64 @@ impl Rule for TailReversal {
     }
 }
 
+/// Median and tail of one quantity under one arm that go opposite ways. With limits lifted the machine as found is the one that spins.
+fn reversed(run: &ExperimentRun) -> Option<(&Effect, &Effect)> {
+    run.effects.iter().find_map(|tail| {
+        let (what, _) = tail.metric.rsplit_once(".p99")?;
+        let median = run.effects.iter().find(|e| e.arm == tail.arm && e.metric == format!("{what}.p50"))?;
+        let wanted = match tail.compared() {
+            Compared::LimitsLifted => (Verdict::Lower, Verdict::Higher),
+            _ => (Verdict::Higher, Verdict::Lower),
+        };
+        ((median.verdict, tail.verdict) == wanted).then_some((median, tail))
+    })
+}
+
+/// No tail is shown to be worse. That is "no" only where the tail that was declared is shown not to be.
+fn unreversed(run: &ExperimentRun) -> Answer {
+    let cannot =
+        |why: String| Answer::cannot_tell(why, "run wakewatt doctor with its default duration, at a quiet hour");
+    let Some((primary, tail)) = run.metrics.first().and_then(|m| Some((&m.id, tail_of(&m.id)?))) else {
+        return cannot("the experiment has no tail metric".into());
+    };
+    let medians = || run.effects.iter().filter(|e| e.metric == *primary);
+    let mut held = Vec::new();
+    for median in medians() {
+        let is_lifted = median.compared() == Compared::LimitsLifted;
+        let helped = if is_lifted { Verdict::Lower } else { Verdict::Higher };
+        if median.verdict == Verdict::Undecided {
+            return cannot(format!("with arm \"{}\" not even the median is decided", median.arm));
+        }
+        if median.verdict != helped {
+            continue;
+        }
+        let test = run.tails.iter().find(|t| t.arm == median.arm && !is_lifted);
+        let effect = run.effects.iter().find(|e| e.metric == tail && e.arm == median.arm);
+        let is_fine = |e: &Effect| e.verdict == helped || e.verdict == Verdict::NoDifference;
+        match (test, effect) {
+            (Some(test), _) if test.answer == TailAnswer::NoHarm => held.push(format!("\"{}\"", median.arm)),
+            (Some(test), _) => return cannot(format!("{tail} with arm \"{}\": {}", median.arm, test.why_not())),
+            (None, Some(effect)) if is_fine(effect) => held.push(format!("\"{}\"", median.arm)),
+            (None, Some(_)) => return cannot(format!("{tail} with arm \"{}\" is undecided", median.arm)),
+            (None, None) => return cannot(format!("no block had a value of {tail}")),
+        }
+    }
+    match &held[..] {
+        [] if medians().next().is_none() => cannot("the experiment compared nothing".into()),
+        [] => Answer::no("no arm made the median better, so nothing is bought with the tail"),
+        arms => {
+            Answer::no(format!("{tail} is shown to be no worse where the median is better (arm {})", arms.join(", ")))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::{ask, line};
     use super::*;
     use crate::samples::Samples;
-    use crate::samples::ended::Ended;
-    use crate::samples::experiment::ExperimentRun;
+    use crate::samples::experiment::Metric;
+    use crate::samples::tail::TailTest;
 
     fn effect(metric: &str, verdict: Verdict, ratio: f64) -> Effect {
         Effect {
@@ -115,36 +146,58 @@ mod tests {
         }
     }
 
-    fn host(effects: Vec<Effect>) -> Evidence {
-        let run = ExperimentRun {
-            arms: Vec::new(),
-            metrics: Vec::new(),
-            blocks: Vec::new(),
-            effects,
-            carry_over: vec![],
-            pooled: Vec::new(),
-            seed: 1,
-            warmup_ns: 0,
-            ended: Ended::default(),
-            before: Vec::new(),
-            after: Vec::new(),
-        };
-        Evidence::of(Samples { experiment: Some(run), ..Samples::default() })
+    fn run(what: &str, effects: Vec<Effect>) -> ExperimentRun {
+        let metrics = ["p50", "p99"].map(|q| Metric::latency(format!("{what}.{q}"), q)).to_vec();
+        ExperimentRun { effects, metrics, seed: 1, ..ExperimentRun::default() }
+    }
+
+    fn host(what: &str, effects: Vec<Effect>) -> Evidence {
+        Evidence::of(Samples { experiment: Some(run(what, effects)), ..Samples::default() })
     }
 
     #[test]
     fn better_median_and_worse_tail() {
+        let what = "wakeup.timer";
         let median = || effect("wakeup.timer.p50", Verdict::Higher, 1.7);
-        let said = line(&TailReversal, &host(vec![median(), effect("wakeup.timer.p999", Verdict::Lower, 0.5)]));
+        let said = line(&TailReversal, &host(what, vec![median(), effect("wakeup.timer.p999", Verdict::Lower, 0.5)]));
         assert!(said.starts_with("yes risk measured"), "{said}");
-        let both = host(vec![median(), effect("wakeup.timer.p99", Verdict::Higher, 1.5)]);
+        let both = host(what, vec![median(), effect("wakeup.timer.p99", Verdict::Higher, 1.5)]);
         assert!(line(&TailReversal, &both).starts_with("no"));
-        assert!(line(&TailReversal, &host(vec![median()])).starts_with("cannot tell"));
+        assert!(line(&TailReversal, &host(what, vec![median()])).starts_with("cannot tell"));
         let lifted = |metric, verdict, ratio| Effect { arm: "lifted".into(), ..effect(metric, verdict, ratio) };
-        let found = host(vec![lifted("w.p50", Verdict::Lower, 0.5), lifted("w.p99", Verdict::Higher, 2.0)]);
+        let found = host("w", vec![lifted("w.p50", Verdict::Lower, 0.5), lifted("w.p99", Verdict::Higher, 2.0)]);
         assert!(
             line(&TailReversal, &found).starts_with("yes risk measured: the machine as found has the better w.p50")
         );
         assert!(ask(&TailReversal, "").starts_with("cannot tell"));
+    }
+
+    #[test]
+    fn a_tail_that_could_not_be_shown_is_not_called_harmless() {
+        let with = |answer, n_pairs| {
+            let mut run =
+                run("w", vec![effect("w.p50", Verdict::Higher, 1.7), effect("w.p99", Verdict::Undecided, 1.0)]);
+            run.tails.push(TailTest {
+                metric: "w.p99".into(),
+                baseline: "default".into(),
+                arm: "poll".into(),
+                margin_ratio: 1.05,
+                no_harm_p: 0.02,
+                level: 0.0078,
+                n_pairs,
+                n_needed: 7,
+                answer,
+            });
+            line(&TailReversal, &Evidence::of(Samples { experiment: Some(run), ..Samples::default() }))
+        };
+        assert!(
+            with(TailAnswer::CannotTell, 6).contains("cannot tell: w.p99 with arm \"poll\": 6 rounds cannot show it")
+        );
+        assert!(with(TailAnswer::CannotTell, 8).contains("neither to stay within 5 % nor to get worse"));
+        assert!(with(TailAnswer::NoHarm, 8).starts_with("no: w.p99 is shown to be no worse"));
+        let open = line(&TailReversal, &host("w", vec![effect("w.p50", Verdict::Undecided, 1.1)]));
+        assert!(open.starts_with("cannot tell: with arm \"poll\" not even the median is decided"), "{open}");
+        let same = line(&TailReversal, &host("w", vec![effect("w.p50", Verdict::NoDifference, 1.0)]));
+        assert!(same.starts_with("no: no arm made the median better"), "{same}");
     }
 }

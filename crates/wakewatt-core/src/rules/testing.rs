@@ -4,23 +4,22 @@ use super::{Answer, RULES, Rule};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::samples::experiment::Block;
+use crate::samples::woken::Woken;
 use crate::samples::{IdleDelta, StateDelta, Window};
 use crate::source::Tree;
 
-/// A block of this arm in which a CPU slept, by its idle counters.
+/// A block of this arm in which a CPU slept deeply before each wake-up, by its idle counters.
 pub(crate) fn slept(arm: &str) -> Block {
-    let state = StateDelta { index: 1, name: "C1".into(), n_usage: 9, time_ns: 9 };
+    let state =
+        |(index, name, n_usage): (u32, &str, u64)| StateDelta { index, name: name.into(), n_usage, time_ns: n_usage };
     Block {
         round: 0,
         arm: arm.into(),
         window: Window::default(),
         values: Vec::new(),
-        disturbances: Vec::new(),
-        taken: None,
-        waker: None,
-        rejected: None,
-        idle: vec![IdleDelta { cpu: 0, states: vec![state] }],
-        slices: vec![],
+        idle: vec![IdleDelta { cpu: 0, states: [(1, "C1", 0), (2, "C6", 9)].map(state).to_vec() }],
+        woken: Some(Woken { cpu: 0, n: 9 }),
+        ..Block::default()
     }
 }
 

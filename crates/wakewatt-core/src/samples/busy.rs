@@ -81,12 +81,8 @@ mod tests {
             arm: "found".into(),
             window: Window::default(),
             values: vec![],
-            disturbances: vec![],
             taken: *taken,
-            waker: None,
-            rejected: None,
-            idle: vec![],
-            slices: vec![],
+            ..Block::default()
         };
         ExperimentRun { blocks: taken.iter().map(block).collect(), ..ExperimentRun::default() }
     }

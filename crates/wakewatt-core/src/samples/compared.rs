@@ -6,6 +6,15 @@
 
 use super::experiment::{Effect, ExperimentRun};
 
+/// `2 %`; a small share is not rounded to nothing.
+fn share(ratio: f64) -> String {
+    match ratio * 100.0 {
+        0.0 => "none".into(),
+        small if small < 1.0 => "less than 1 %".into(),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
 /// The arm in which latency limits leave only the shallowest sleeping state.
 pub const SHALLOW: &str = "shallow";
 /// The arm in which CPUs spin.
@@ -13,23 +22,24 @@ pub const POLL: &str = "poll";
 /// The arm in which limits of single CPUs are taken off.
 pub const LIFTED: &str = "lifted";
 
-/// What the machine as it was found is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the machine as it was found is compared with, in the order in which the claims are tested (`stats::sequence`): what is
+/// farthest from the machine as found comes first. Limits that hold all CPUs awake would hide everything after them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Compared {
+    /// Without the limits of single CPUs: what these cost or save.
+    LimitsLifted,
     /// With no sleep: what sleep costs.
     NoSleep,
     /// With shallow sleep: what its depth costs.
     ShallowSleep,
-    /// Without the limits of single CPUs: what these cost or save.
-    LimitsLifted,
     /// With something that is no matter of sleep.
     Other,
 }
 
-impl Effect {
-    /// What is compared, by the arm that was held.
-    pub fn compared(&self) -> Compared {
-        match self.arm.as_str() {
+impl Compared {
+    /// By the id of the arm.
+    pub fn with(arm: &str) -> Compared {
+        match arm {
             POLL => Compared::NoSleep,
             SHALLOW => Compared::ShallowSleep,
             LIFTED => Compared::LimitsLifted,
@@ -38,21 +48,27 @@ impl Effect {
     }
 }
 
-impl ExperimentRun {
-    /// Did CPUs sleep in the blocks of this arm, by their idle counters?
-    pub fn is_asleep_in(&self, arm: &str) -> bool {
-        let states = self.counted(arm).flat_map(|b| &b.idle).flat_map(|d| &d.states);
-        states.into_iter().any(|s| s.name != "POLL" && s.n_usage > 0 && s.time_ns > 0)
+impl Effect {
+    /// What is compared, by the arm that was held.
+    pub fn compared(&self) -> Compared {
+        Compared::with(&self.arm)
     }
+}
 
+impl ExperimentRun {
     /// Who makes the baseline of this effect slower, as the subject of a sentence with "make".
-    pub(super) fn who(&self, effect: &Effect) -> &'static str {
-        let is_asleep = self.is_asleep_in(&effect.baseline);
+    pub(super) fn who(&self, effect: &Effect) -> String {
+        let baseline = &effect.baseline;
+        let allowed = || match self.slept_ratio(baseline) {
+            Some(ratio) => format!("CPUs as found, which slept before {} of the wake-ups,", share(ratio)),
+            None => "CPUs as found".into(),
+        };
         match effect.compared() {
-            Compared::NoSleep if is_asleep => "Sleeping CPUs",
-            Compared::ShallowSleep if is_asleep => "CPUs in deep sleep",
-            Compared::LimitsLifted => "The latency limits found on single CPUs",
-            Compared::NoSleep | Compared::ShallowSleep | Compared::Other => "CPUs as found",
+            Compared::NoSleep if self.is_asleep_in(baseline) => "Sleeping CPUs".into(),
+            Compared::ShallowSleep if self.is_deep_in(baseline) => "CPUs in deep sleep".into(),
+            Compared::LimitsLifted => "The latency limits found on single CPUs".into(),
+            Compared::NoSleep => allowed(),
+            Compared::ShallowSleep | Compared::Other => "CPUs as found".into(),
         }
     }
 }

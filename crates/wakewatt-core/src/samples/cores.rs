@@ -111,9 +111,9 @@ pub struct HandOver {
     pub best_ns: f64,
     /// One hand-over (half a round trip) in the median batch.
     pub median_ns: f64,
-    /// Lower end of the median's 95 % interval.
+    /// Lower end of the median's 95 % interval; of fewer than six batches the least.
     pub low_ns: f64,
-    /// Upper end of the median's 95 % interval.
+    /// Upper end of the median's 95 % interval; of fewer than six batches the greatest.
     pub high_ns: f64,
     /// What that interval covers: the batches of one measurement.
     #[serde(default)]

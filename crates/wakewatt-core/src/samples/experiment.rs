@@ -5,9 +5,14 @@
 
 use super::disturbance::Disturbance;
 use super::ended::Ended;
+use super::grade::Graded;
 use super::rejection::Rejection;
+use super::side_effect::SideEffect;
+use super::tail::TailTest;
 use super::taken::Taken;
 use super::waker::Waker;
+use super::watts_by::WattsBy;
+use super::woken::Woken;
 use super::{IdleDelta, Window};
 use crate::covers::Covers;
 use crate::distribution::Distribution;
@@ -123,7 +128,7 @@ impl Metric {
 }
 
 /// One arm held for a while.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Block {
     /// Which group of blocks (one block per arm each) it belongs to.
@@ -150,6 +155,15 @@ pub struct Block {
     /// Where the arms of a round were swapped within its blocks: the slices this one was put together from, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<Slice>,
+    /// Which CPU was woken how often; none where nobody counted, or nobody was woken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub woken: Option<Woken>,
+    /// Mean clock of the measured CPUs while they ran, in kHz (APERF, MPERF); none where it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_khz: Option<u64>,
+    /// The hottest processor sensor after the block, in milli-degrees Celsius; none where there is no such sensor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature_mc: Option<i64>,
 }
 
 /// One of the slices that a block was put together from.
@@ -294,6 +308,18 @@ pub struct ExperimentRun {
     /// What came before: the effect of the order on the primary metric, arm by arm; empty where too few rounds tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carry_over: Vec<CarryOver>,
+    /// Whether the arms leave the tail of the primary metric as it is, in the order in which they were tested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tails: Vec<TailTest>,
+    /// The meter behind its watts; none where it has none, and in files of versions that did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watts: Option<WattsBy>,
+    /// What the arms changed beside what was compared: steal, clock, temperature, sleep; each with a test of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub side_effects: Vec<SideEffect>,
+    /// How far the surroundings allow to believe it, with the reasons; none in files of versions that did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Graded>,
     /// Per arm and metric: all counted samples pooled, to draw (never to test).
     pub pooled: Vec<PooledArm>,
     /// Seed of the order.

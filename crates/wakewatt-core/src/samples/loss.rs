@@ -44,12 +44,8 @@ mod tests {
             arm: arm.into(),
             window: Window::default(),
             values: vec![Some(1.0)],
-            disturbances: vec![],
-            taken: None,
             waker: n_missed.map(|n_missed| Waker { n_planned: 1000, n_missed, ..Waker::default() }),
-            rejected: None,
-            idle: vec![],
-            slices: vec![],
+            ..Block::default()
         }
     }
 

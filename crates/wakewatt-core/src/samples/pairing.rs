@@ -75,12 +75,8 @@ mod tests {
             arm: arm.into(),
             window: Window::default(),
             values: vec![Some(value)],
-            disturbances: vec![],
-            taken: None,
-            waker: None,
             rejected: is_bad.then(|| "spoilt".into()),
-            idle: vec![],
-            slices: vec![],
+            ..Block::default()
         };
         let rows = [(2.0, 1.0, false), (2.0, 0.0, false), (3.0, 1.0, true), (f64::NAN, 1.0, false), (4.0, 2.0, false)];
         let blocks = rows.iter().enumerate().flat_map(|(round, (found, fast, is_bad))| {

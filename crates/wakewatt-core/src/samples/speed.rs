@@ -9,19 +9,22 @@ use super::{Scheduling, Window};
 use crate::covers::Covers;
 use serde::{Deserialize, Serialize};
 
-/// A median with its 95 % interval.
+/// A median with its 95 % interval, or with the range of fewer than six values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Median {
     /// The median, in nanoseconds.
     pub median_ns: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its 95 % interval, or the least value.
     pub low_ns: f64,
-    /// Upper end of its 95 % interval.
+    /// Upper end of its 95 % interval, or the greatest value.
     pub high_ns: f64,
     /// What that interval covers: the repetitions of one measurement.
     #[serde(default)]
     pub covers: Covers,
+    /// Were there fewer than six values, so that the ends are their range?
+    #[serde(default)]
+    pub is_range: bool,
 }
 
 /// One CPU's way to full speed.
@@ -132,7 +135,13 @@ pub(crate) mod testing {
 
     /// CPU 3 after 100 ms of idle, ten times, of which so many had a ramp of this length from this share of full speed.
     pub(crate) fn ramped(n_ramped: u32, ramp_ns: f64, slowest_ratio: f64) -> SpeedSample {
-        let at = |median_ns: f64| Median { median_ns, low_ns: median_ns, high_ns: median_ns, covers: Covers::Window };
+        let at = |median_ns: f64| Median {
+            median_ns,
+            low_ns: median_ns,
+            high_ns: median_ns,
+            covers: Covers::Window,
+            is_range: false,
+        };
         let after = AfterIdle {
             idle_ns: 100_000_000,
             n_repeats: 10,

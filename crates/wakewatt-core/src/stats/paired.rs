@@ -76,23 +76,17 @@ impl Judge {
         }
     }
 
+    /// The same effect with a p-value that knows of the other comparisons, and the verdict that it leaves.
+    pub fn adjust(&self, effect: &mut Effect, p_value: f64) {
+        let (low, high) = (effect.ratio_low.ln(), effect.ratio_high.ln());
+        let ends = Interval { low, high, confidence: effect.confidence.unwrap_or(0.0) };
+        effect.p_value = p_value;
+        effect.verdict = self.verdict(ends, p_value);
+    }
+
     /// Where the centre of values per round lies.
     pub fn interval(&self, values: &[f64]) -> Interval {
         signed_rank::interval(values, self.level)
-    }
-}
-
-/// Adjusts the p-values of the secondary effects together (Holm) and their verdicts with them.
-pub fn adjust_secondary(secondary: &mut [Effect], judge: &Judge) {
-    let adjusted = holm(&secondary.iter().map(|e| e.p_value).collect::<Vec<_>>());
-    for (effect, p_value) in secondary.iter_mut().zip(adjusted) {
-        effect.p_value = p_value;
-        let ends = Interval {
-            low: effect.ratio_low.ln(),
-            high: effect.ratio_high.ln(),
-            confidence: effect.confidence.unwrap_or(0.0),
-        };
-        effect.verdict = judge.verdict(ends, p_value);
     }
 }
 
@@ -164,9 +158,11 @@ mod tests {
         assert!(judge.effect("m", "a", "b", &[(0.0, 1.0), (f64::NAN, 1.0), (1.0, 1.0)]).is_none());
         // Three rounds within a hair of each other are a range and no proof of anything.
         assert_eq!(judge.effect("m", "a", "b", &same[..3]).unwrap().verdict, Verdict::Undecided);
-        let mut three = vec![effect.clone(), effect.clone(), effect];
-        adjust_secondary(&mut three, &judge);
-        assert_eq!(three[0].p_value, 3.0 * 2.0 / 256.0);
+        let mut adjusted = effect;
+        judge.adjust(&mut adjusted, 3.0 * 2.0 / 256.0);
+        assert_eq!((adjusted.p_value, adjusted.verdict), (3.0 * 2.0 / 256.0, Verdict::Higher));
+        judge.adjust(&mut adjusted, 0.06);
+        assert_eq!(adjusted.verdict, Verdict::Undecided);
     }
 
     proptest! {

@@ -9,8 +9,7 @@
 use super::{Machine, Meter, MetersWanted, Say, number_in, stamped};
 use wakewatt_core::facts::sensors::{Chip, Sensors};
 use wakewatt_core::facts::{Cpus, Domain};
-use wakewatt_core::samples::energy::MeterGap;
-use wakewatt_core::samples::energy::{Channel, Covers, Kind};
+use wakewatt_core::samples::energy::{Averaging, Channel, Covers, Kind, MeterGap};
 
 pub const NAME: &str = "hwmon";
 
@@ -85,6 +84,21 @@ impl Meter for Hwmon {
 
     fn reach(&self) -> &'static str {
         "a bus (I2C, ACPI), some milliseconds; wakes no other CPU"
+    }
+
+    /// `powerN_average` says over what time in `powerN_average_interval` (milliseconds); of `powerN_input` nobody says.
+    fn averaging(&self) -> Averaging {
+        let interval = |channel: &Channel| {
+            let stem = channel.id.strip_suffix("_average")?;
+            let path = format!("/sys/class/hwmon/{stem}_average_interval");
+            u64::try_from(number_in(self.machine.as_ref(), &path).ok()?).ok().filter(|ms| *ms > 0)
+        };
+        let power = || self.channels.iter().filter(|c| c.kind == Kind::Power && !c.is_part);
+        let all: Option<Vec<u64>> = power().map(interval).collect();
+        match all.and_then(|all| all.into_iter().max()) {
+            Some(ms) => Averaging::Over { ns: ms.saturating_mul(1_000_000) },
+            None => Averaging::Unknown,
+        }
     }
 
     fn channels(&self) -> Vec<Channel> {

@@ -10,8 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use std::io;
-use wakewatt_core::samples::energy::MeterGap;
-use wakewatt_core::samples::energy::{Channel, Covers, Kind};
+use wakewatt_core::samples::energy::{Averaging, Channel, Covers, Kind, MeterGap};
 use wakewatt_core::samples::meters::dcmi;
 
 pub const NAME: &str = "ipmi";
@@ -71,6 +70,8 @@ const ADDRESS_LENGTH: u32 = 36;
 struct Ipmi {
     device: OwnedFd,
     next_id: libc::c_long,
+    /// What the BMC calls the time of its statistics, in nanoseconds; 0 where it says none.
+    period_ns: u64,
 }
 
 /// Opens the device and asks once: a BMC without DCMI is no meter.
@@ -82,8 +83,8 @@ pub fn find(wanted: &MetersWanted) -> Result<Box<dyn Meter>, MeterGap> {
     for path in DEVICES {
         match rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
             Ok(device) => {
-                let mut ipmi = Ipmi { device, next_id: 1 };
-                ipmi.power()?;
+                let mut ipmi = Ipmi { device, next_id: 1, period_ns: 0 };
+                ipmi.period_ns = ipmi.power()?.period_ns;
                 return Ok(Box::new(ipmi));
             }
             Err(rustix::io::Errno::NOENT) => {}
@@ -149,6 +150,14 @@ impl Meter for Ipmi {
 
     fn reach(&self) -> &'static str {
         "a kernel thread polls the BMC's interface for milliseconds"
+    }
+
+    /// The period of the BMC's statistics: the watts of the moment come from it, and nobody says how.
+    fn averaging(&self) -> Averaging {
+        match self.period_ns {
+            0 => Averaging::Unknown,
+            ns => Averaging::Over { ns },
+        }
     }
 
     fn channels(&self) -> Vec<Channel> {

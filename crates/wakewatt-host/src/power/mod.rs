@@ -29,8 +29,7 @@ pub use recorder::Recorder;
 
 use crate::clock::monotonic_ns;
 use std::sync::Arc;
-use wakewatt_core::samples::energy::Channel;
-use wakewatt_core::samples::energy::MeterGap;
+use wakewatt_core::samples::energy::{Averaging, Channel, MeterGap};
 use wakewatt_core::source::Source;
 
 /// Takes one value of a channel (by index): when it was true (CLOCK_MONOTONIC), and microwatts, or a counter's microjoules.
@@ -47,6 +46,11 @@ pub trait Meter: Send {
     fn reach(&self) -> &'static str;
     /// What it measures: the same, in the same order, as long as it lives.
     fn channels(&self) -> Vec<Channel>;
+    /// Over what time a reading averages, where its channels do not tell (a counter has no memory). Unknown unless somebody
+    /// who knows says so: an experiment then claims of no two settings that they draw the same.
+    fn averaging(&self) -> Averaging {
+        Averaging::Unknown
+    }
     /// Readings farther apart lose something.
     fn longest_interval_ns(&self) -> u64 {
         u64::MAX

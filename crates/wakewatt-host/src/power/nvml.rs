@@ -7,8 +7,7 @@
 use super::subprocess::{Next, Program};
 use super::{Meter, MetersWanted, Say, stamped};
 use crate::clock::monotonic_ns;
-use wakewatt_core::samples::energy::MeterGap;
-use wakewatt_core::samples::energy::{Channel, Covers, Kind};
+use wakewatt_core::samples::energy::{Averaging, Channel, Covers, Kind, MeterGap};
 use wakewatt_core::samples::meters::nvidia::{Card, FIELDS, parse};
 
 pub const NAME: &str = "nvml";
@@ -51,6 +50,11 @@ impl Meter for Nvml {
 
     fn reach(&self) -> &'static str {
         "runs nvidia-smi, which uses a CPU and keeps the cards' driver awake"
+    }
+
+    /// One second from Ampere on, except GA100; what is older says the moment (NVML reference, nvmlDeviceGetPowerUsage).
+    fn averaging(&self) -> Averaging {
+        Averaging::Over { ns: 1_000_000_000 }
     }
 
     fn channels(&self) -> Vec<Channel> {

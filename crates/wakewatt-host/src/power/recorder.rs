@@ -117,7 +117,7 @@ impl Running {
         costs_ns.sort_unstable();
         let cost_ns = costs_ns.get(costs_ns.len() / 2).copied();
         let channels = read.series.iter().map(|s| s.within(window)).collect();
-        MeterSample::of(self.name, read.meter.reach(), cost_ns, channels)
+        MeterSample::of(self.name, read.meter.reach(), cost_ns, channels).averaged(read.meter.averaging())
     }
 }
 

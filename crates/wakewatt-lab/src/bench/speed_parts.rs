@@ -32,7 +32,7 @@ impl Run {
 fn of(values: impl Iterator<Item = f64>) -> Option<Median> {
     let m = middle(&mut values.collect::<Vec<_>>())?;
     let covers = wakewatt_core::covers::Covers::Window;
-    Some(Median { median_ns: m.median, low_ns: m.low, high_ns: m.high, covers })
+    Some(Median { median_ns: m.median, low_ns: m.low, high_ns: m.high, covers, is_range: m.is_range })
 }
 
 /// The first quantum is cold, which is told apart; the ramp is looked for in those after it.

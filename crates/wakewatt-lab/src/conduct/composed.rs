@@ -27,11 +27,12 @@ pub(super) fn workload<'a>(
     let meters = &context.meters;
     let meter = meters.has_any().then(|| Box::new(Watts::by(meters)) as Box<dyn WattMeter>);
     // A primary metric of a workload that is left out cannot be had; another one is declared before the first block.
-    let primary = plan.primary.as_deref().filter(|id| {
+    let wanted = plan.primary_where(meters.has_any());
+    let primary = wanted.filter(|id| {
         is_all_there || parts.iter().any(|p| p.workload.metrics().iter().any(|m| id.ends_with(m.id.as_str())))
     });
     let workload = Composite::new(parts, meter, plan.settle_ns, primary).map_err(Refusal::Asked)?;
-    if let (Some(wanted), None) = (&plan.primary, primary) {
+    if let (Some(wanted), None) = (wanted, primary) {
         let first = workload.metrics().first().map_or(String::new(), |m| m.id.clone());
         remarks.push(format!("the plan's primary metric {wanted} cannot be had here; {first} takes its place"));
     }

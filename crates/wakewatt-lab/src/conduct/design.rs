@@ -1,12 +1,18 @@
 //! From a plan and the number of arms that are left to the design of the run: its looks, its rule, its limits.
 
 use crate::experiment::{Design, Rule};
+use crate::meters::Meters;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use wakewatt_core::stats::sequential::Looks;
 
 /// It; a look so early that nothing could be proven in it is dropped, and that is said.
-pub(super) fn design(plan: &Plan, n_others: usize, seed: u64, remarks: &mut Vec<String>) -> Result<Design, Refusal> {
+pub(super) fn design(
+    plan: &Plan,
+    n_others: usize,
+    (seed, meters): (u64, &Meters),
+    remarks: &mut Vec<String>,
+) -> Result<Design, Refusal> {
     let (looks, dropped) = Looks::spread(&plan.looks, n_others).map_err(Refusal::Asked)?;
     if !dropped.is_empty() {
         let dropped: Vec<String> = dropped.iter().map(ToString::to_string).collect();
@@ -15,6 +21,7 @@ pub(super) fn design(plan: &Plan, n_others: usize, seed: u64, remarks: &mut Vec<
             dropped.join(", ")
         ));
     }
+    let counted_ns = plan.workloads.iter().map(|w| w.measure_ns).min().unwrap_or(plan.measure_ns);
     Ok(Design {
         warmup_ns: plan.settle_ns,
         budget_ns: plan.budget_ns,
@@ -22,6 +29,7 @@ pub(super) fn design(plan: &Plan, n_others: usize, seed: u64, remarks: &mut Vec<
         interleave_ns: plan.interleave_ns,
         again_every: plan.again_every,
         limits: plan.limits,
+        watts: meters.watts_by(plan.settle_ns, counted_ns),
         ..Design::new(looks, seed)
     })
 }

@@ -7,10 +7,11 @@ use crate::load::calibrate::FEWEST;
 use crate::plan::{Plan, PlanKind, PlanWorkload};
 use crate::setting_arms::resolve_arms;
 use crate::study::few_baseline_pairs;
-use crate::workloads::declared;
+use crate::workloads::declared::{self, expected_samples};
 use serde::Serialize;
 use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::samples::study::Skipped;
+use wakewatt_core::samples::tail::{MIN_SAMPLES_OF_P99, tail_of};
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::sequential::Looks;
 use wakewatt_tune::knob::Host;
@@ -82,6 +83,24 @@ fn prepare_ns(workload: &PlanWorkload) -> u64 {
     }
 }
 
+/// Do blocks of this workload have too few samples for the tail that stands beside the primary metric? Where their number is
+/// known beforehand, which is where a pause is between them.
+fn few_for_tail(plan: &Plan, workload: &PlanWorkload) -> Option<String> {
+    let metrics = declared::metrics(plan).ok()?;
+    let tail = tail_of(&metrics.first()?.id)?;
+    let name = workload.name.as_ref().map_or(String::new(), |name| format!("{name}."));
+    let n = expected_samples(&workload.kind, workload.measure_ns)?;
+    let is_its_own = tail.starts_with(&format!("{name}{}.", workload.kind.word()));
+    (is_its_own && n < MIN_SAMPLES_OF_P99).then(|| {
+        let needed_ns = workload.measure_ns.saturating_mul(MIN_SAMPLES_OF_P99).div_ceil(n.max(1));
+        format!(
+            "a block has about {n} samples for {tail}, and {MIN_SAMPLES_OF_P99} are needed: whether an arm makes the tail worse \
+             cannot be told; measure at least {} s",
+            needed_ns.div_ceil(1_000_000_000)
+        )
+    })
+}
+
 /// What it would do. It writes nothing and starts nothing.
 pub fn forecast(plan: &Plan, source: &dyn Source) -> DryRun {
     let (ready, skipped) = resolve_arms(&Host::read(source), &plan.arms);
@@ -117,6 +136,10 @@ pub fn forecast(plan: &Plan, source: &dyn Source) -> DryRun {
     if let Some(few) = looks.first().and_then(|n| few_baseline_pairs(n / plan.again_every.max(1), plan.again_every)) {
         remarks.push(format!("if it ends at its first look: {few}"));
     }
+    if let Some(with_meter) = &plan.primary_with_meter {
+        remarks.push(format!("where a power meter works the looks decide by {with_meter} instead"));
+    }
+    remarks.extend(plan.workloads.iter().filter_map(|w| few_for_tail(plan, w)));
     // The budget is for the rounds.
     if looks.first().is_some_and(|first| rounds_ns(*first) > plan.budget_ns) {
         remarks.push(
@@ -163,6 +186,11 @@ mod tests {
         assert_eq!(dry.looks_ns, [203_400_000_000]);
         assert_eq!(dry.metrics[0].id, "wakeup.eventfd.p50");
         assert!(dry.remarks.iter().any(|r| r.contains("only 4 baseline pairs")), "{dry:?}");
+        assert!(!dry.remarks.iter().any(|r| r.contains("samples for")), "{:?}", dry.remarks);
+        let short = text_of.replace("measure = \"9s\"", "measure = \"1s\"");
+        let short = forecast(&crate::plan::parse(&short, &|_| Err("none".into())).unwrap(), &tree);
+        let few = short.remarks.iter().find(|r| r.contains("for wakeup.eventfd.p99, and 1000 are needed"));
+        assert!(few.is_some_and(|r| r.ends_with("measure at least 2 s")), "{:?}", short.remarks);
         let wrong = text_of.replace("settle =", "primary = \"wakeup.eventfd.p51\"\nsettle =");
         let wrong = forecast(&crate::plan::parse(&wrong, &|_| Err("none".into())).unwrap(), &tree);
         assert!(wrong.remarks.iter().any(|r| r.contains("did you mean wakeup.eventfd.p50?")), "{wrong:?}");

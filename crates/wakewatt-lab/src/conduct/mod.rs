@@ -79,7 +79,7 @@ pub fn run(conduct: Conduct<'_>, lab: Lab<'_>) -> Result<Conducted, Refusal> {
     let context = WorkloadContext { plan, src: lab.src, facts: &facts, allowed, seed, meters };
     let targets = workload::targets(plan, seed, lab.stop);
     let mut workload = composed::workload(&context, &targets, &mut skipped, &mut remarks)?;
-    let design = design::design(plan, n_others, seed, &mut remarks)?;
+    let design = design::design(plan, n_others, (seed, &context.meters), &mut remarks)?;
     let known = keeping.as_ref().map(Keeping::calibrated).unwrap_or_default();
     let calibrated = workload.calibrate(&known, lab.stop).map_err(Refusal::Unavailable)?;
     let sources = workload.loads(&calibrated);

@@ -10,9 +10,9 @@ pub(super) struct Times {
     pub(super) block_ns: u64,
     pub(super) warmup_ns: u64,
     /// From start to report.
-    total_ns: u64,
+    pub(super) total_ns: u64,
     /// After the experiment: settings put back, rules, the report.
-    reserve_ns: u64,
+    pub(super) reserve_ns: u64,
     /// For the experiment: what the parts before it left.
     pub(super) experiment_ns: u64,
 }

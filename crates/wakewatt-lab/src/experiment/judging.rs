@@ -1,11 +1,12 @@
 //! When an experiment has enough, and what its blocks say: pairs by round, handed to the statistics of core.
 
-use super::{Design, Rule};
+use super::{Design, Rule, together};
 use std::collections::BTreeSet;
 use wakewatt_core::samples::experiment::{AtLook, Effect, ExperimentRun};
+use wakewatt_core::samples::tail::TailTest;
 use wakewatt_core::stats::family::{ByRound, Family};
 use wakewatt_core::stats::looks;
-use wakewatt_core::stats::paired::{Judge, adjust_secondary, log_ratios};
+use wakewatt_core::stats::paired::{Judge, log_ratios};
 use wakewatt_core::stats::sequential::{Decision, Look, Looks};
 
 pub use wakewatt_core::stats::family::Standing;
@@ -35,6 +36,9 @@ pub(super) fn enough(run: &ExperimentRun, design: &Design, n_rounds: usize, spen
 }
 
 fn all_arms(run: &ExperimentRun, design: &Design, margin_ratio: f64, n_rounds: usize, spent_ns: u64) -> Option<String> {
+    // What a slow meter makes equal must not end the run: within a margin of nothing lies nothing.
+    let is_by_meter = run.metrics.first().is_some_and(|primary| run.is_equal_by_meter(&primary.id));
+    let margin_ratio = if is_by_meter { 1.0 } else { margin_ratio };
     let family = Family::new(design.looks.clone(), margin_ratio);
     let arms = by_round(run);
     let standing = family.standing(&arms, n_rounds);
@@ -112,31 +116,35 @@ pub fn level(run: &ExperimentRun, design: &Design) -> f64 {
     standing.look.or_else(next).map_or(0.05, |l| l.level)
 }
 
-pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
-    let mut effects = Vec::new();
+/// How each arm is judged: by the looks at its own rounds, or by the one that judges all.
+fn judges(run: &ExperimentRun, design: &Design) -> impl Fn(&str) -> Judge {
     let all = Judge { level: level(run, design) };
+    let own = |arm: &str| judge(&design.looks, run.pairs(0, arm).len());
+    move |arm: &str| if design.rule == Rule::EachArm { own(arm) } else { all }
+}
+
+/// Does each arm leave the tail of the primary metric as it is?
+pub(super) fn tails(run: &ExperimentRun, design: &Design, effects: &[Effect]) -> Vec<TailTest> {
+    together::tails(run, design, effects, &judges(run, design))
+}
+
+pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
+    let judge_of = judges(run, design);
+    let mut effects = Vec::new();
     for arm in run.arms.iter().skip(1) {
-        let judge = match design.rule {
-            Rule::EachArm => judge(&design.looks, run.pairs(0, &arm.id).len()),
-            Rule::AllArms { .. } => all,
-        };
+        let judge = judge_of(&arm.id);
         let one = |metric: usize| {
             let name = &run.metrics.get(metric)?.id;
             judge.effect(name, &run.arms[0].id, &arm.id, &run.pairs(metric, &arm.id))
         };
-        let mut secondary: Vec<Effect> = (1..run.metrics.len()).filter_map(one).collect();
-        if design.rule == Rule::EachArm {
-            adjust_secondary(&mut secondary, &judge);
-        }
-        effects.extend(one(0).into_iter().chain(secondary));
+        effects.extend((0..run.metrics.len()).filter_map(one));
     }
-    if design.rule != Rule::EachArm {
-        adjust_families(run, &all, &mut effects);
-    }
+    together::adjust(run, design.rule, &mut effects, &judge_of);
     if run.ended.is_final() {
         effects.iter_mut().for_each(|effect| know_of_looks(run, design, effect));
     }
     effects.iter_mut().for_each(|effect| run.know_of_clocks(effect));
+    effects.iter_mut().for_each(|effect| run.allow_for_meter(effect));
     // JSON has no infinity; an interval that says nothing says so with its verdict.
     for effect in &mut effects {
         for end in [&mut effect.ratio_high, &mut effect.difference_high] {
@@ -166,22 +174,10 @@ fn know_of_looks(run: &ExperimentRun, design: &Design, effect: &mut Effect) {
     effect.at_look = Some(plain);
 }
 
-/// All arms in the primary metric are one family, everything else is another.
-fn adjust_families(run: &ExperimentRun, judge: &Judge, effects: &mut [Effect]) {
-    let primary = run.metrics.first().map_or("", |m| m.id.as_str());
-    for is_primary in [true, false] {
-        let mut family: Vec<&mut Effect> = effects.iter_mut().filter(|e| (e.metric == primary) == is_primary).collect();
-        let mut copies: Vec<Effect> = family.iter().map(|e| (**e).clone()).collect();
-        adjust_secondary(&mut copies, judge);
-        family.iter_mut().zip(copies).for_each(|(effect, adjusted)| **effect = adjusted);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use wakewatt_core::samples::Window;
-    use wakewatt_core::samples::ended::Ended;
     use wakewatt_core::samples::experiment::{Arm, Block, Metric, Verdict};
     use wakewatt_core::samples::rejection::Rejection;
 
@@ -191,12 +187,8 @@ mod tests {
             arm: arm.into(),
             window: Window::default(),
             values: vec![Some(value)],
-            disturbances: vec![],
-            taken: None,
-            waker: None,
             rejected: is_bad.then(|| Rejection::Said("spoilt".into())),
-            idle: vec![],
-            slices: vec![],
+            ..Block::default()
         }
     }
 
@@ -235,14 +227,8 @@ mod tests {
             arms: ["found", "fast", "rare"].map(arm).to_vec(),
             metrics: vec![Metric::latency("p50", "median")],
             blocks: rounds.collect(),
-            effects: vec![],
-            carry_over: vec![],
-            pooled: vec![],
             seed: 5,
-            warmup_ns: 0,
-            ended: Ended::default(),
-            before: vec![],
-            after: vec![],
+            ..ExperimentRun::default()
         };
         let (looks, _) = Looks::spread(&[8, 12], 2).unwrap();
         let design = Design { rule: Rule::AllArms { margin_ratio: 1.05 }, ..Design::new(looks.clone(), 5) };

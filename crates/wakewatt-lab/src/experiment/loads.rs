@@ -86,12 +86,8 @@ mod tests {
                 arm: arm.into(),
                 window: Window::default(),
                 values: vec![value],
-                disturbances: vec![],
-                taken: None,
-                waker: None,
                 rejected: rejected.map(|why| why.to_string().into()),
-                idle: vec![],
-                slices: vec![],
+                ..Block::default()
             },
             latencies: vec![],
             levels: vec![("steps".into(), level)],

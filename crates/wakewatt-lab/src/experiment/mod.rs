@@ -15,6 +15,7 @@ mod parts;
 #[cfg(test)]
 mod tests;
 mod woven;
+mod together;
 
 pub use judging::{Standing, by_round, level, standing};
 pub use parts::{Arms, Calibrated, Sliced, Workload, Yield};
@@ -22,6 +23,7 @@ pub use woven::SLICE_NS;
 
 use crate::context::Clock;
 use crate::noise::{Limits, Noise, NoiseCounters};
+use crate::surroundings::Surroundings;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -31,11 +33,14 @@ use wakewatt_core::samples::Window;
 use wakewatt_core::samples::disturbance::Disturbance;
 use wakewatt_core::samples::ended::{Ended, How};
 use wakewatt_core::samples::experiment::{Block, ExperimentRun, PooledArm, Slice};
+use wakewatt_core::samples::grade::Graded;
 use wakewatt_core::samples::load::Level;
 use wakewatt_core::samples::rejection::Rejection;
+use wakewatt_core::samples::watts_by::WattsBy;
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::random::Random;
 use wakewatt_core::stats::sequential::Looks;
+use wakewatt_core::stats::side_effects;
 
 /// The name of the baseline's second block in a round.
 pub const AGAIN: &str = "baseline again";
@@ -48,7 +53,7 @@ const REFUSED_IN_A_ROW: usize = 3;
 /// Which comparisons the looks decide.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// Each arm by itself; the first other arm's is the declared one.
+    /// Each arm by itself, in the order declared by `Compared`: one is only proven after those before it.
     EachArm,
     /// All arms together, adjusted; differences within the margin (1.05) do not matter.
     AllArms {
@@ -77,6 +82,8 @@ pub struct Design {
     pub again_every: usize,
     /// What rejects a block.
     pub limits: Limits,
+    /// The meter behind its watts, where it has any.
+    pub watts: Option<WattsBy>,
 }
 
 impl Design {
@@ -92,6 +99,7 @@ impl Design {
             interleave_ns: Some(SLICE_NS),
             again_every: 0,
             limits,
+            watts: None,
         }
     }
 }
@@ -174,15 +182,11 @@ pub fn run_on(
     let run = ExperimentRun {
         arms: arms.arms(),
         metrics: workload.metrics(),
-        blocks: Vec::new(),
-        effects: Vec::new(),
-        carry_over: Vec::new(),
-        pooled: Vec::new(),
         seed: design.seed,
         warmup_ns: design.warmup_ns,
-        ended: Ended::default(),
         before: arms.found(),
-        after: Vec::new(),
+        watts: design.watts.clone(),
+        ..ExperimentRun::default()
     };
     let start_ns = around.clock.now_ns();
     let before_ns = history.done.last().map_or(0, |k| k.spent_ns);
@@ -198,6 +202,7 @@ pub fn run_on(
         wall_offset_ns: wall_offset_ns(around.clock),
         n_refused: 0,
         unpooled: Vec::new(),
+        surroundings: Surroundings::find(around.src),
     };
     let failure = runner.rounds(arms, workload);
     runner.close_round();
@@ -213,6 +218,9 @@ pub fn run_on(
     }
     run.effects = judging::effects(&run, design);
     run.carry_over = carry_over::of(&run);
+    run.tails = judging::tails(&run, design, &run.effects);
+    run.side_effects = side_effects::of(&run);
+    run.grade = Some(Graded::of(&run));
     run.pooled = pools
         .into_iter()
         .map(|((arm, what), (title, hist))| PooledArm { arm, what, title, latency: Distribution::of(&hist) })
@@ -246,6 +254,7 @@ struct Runner<'a> {
     n_refused: usize,
     /// Samples of the blocks of the round under way, by the block's place: only when it is over it is known which count.
     unpooled: Vec<(usize, Latencies)>,
+    surroundings: Surroundings,
 }
 
 impl Runner<'_> {
@@ -407,11 +416,15 @@ impl Runner<'_> {
         workload.warm_up(self.design.warmup_ns, stop);
         let cpus = workload.cpus();
         let noise_before = NoiseCounters::read(src, &cpus, clock.own_cpu_ns());
+        let running = self.surroundings.clock(src, &cpus, clock.now_ns());
         let start_at_ns = clock.now_ns();
         let measured = workload.measure(stop)?;
         let end_at_ns = clock.now_ns();
         let noise = NoiseCounters::read(src, &cpus, clock.own_cpu_ns()).since(&noise_before, end_at_ns - start_at_ns);
+        let frequency_khz = running.and_then(|then| then.mean_khz(&self.surroundings.clock(src, &cpus, end_at_ns)?));
         let held = Held {
+            frequency_khz,
+            temperature_mc: self.surroundings.temperature_mc(src),
             window: Window { start_at_ns, end_at_ns },
             noise,
             // Without a single counter nothing is known, which is not quiet.
@@ -456,6 +469,9 @@ impl Runner<'_> {
             waker: measured.waker,
             idle: measured.idle,
             slices: held.slices,
+            woken: measured.woken,
+            frequency_khz: held.frequency_khz,
+            temperature_mc: held.temperature_mc,
         };
         (block, Samples { latencies: measured.latencies, levels: measured.levels })
     }
@@ -464,6 +480,8 @@ impl Runner<'_> {
 /// What went on while an arm was held.
 struct Held {
     window: Window,
+    frequency_khz: Option<u64>,
+    temperature_mc: Option<i64>,
     noise: Noise,
     is_noise_known: bool,
     is_busy: bool,
@@ -483,11 +501,7 @@ fn refused(round: usize, id: &str, at_ns: u64, n_metrics: usize, why: &str) -> B
         window: Window { start_at_ns: at_ns, end_at_ns: at_ns },
         values: vec![None; n_metrics],
         rejected: Some(Rejection::NotSet(why.into())),
-        disturbances: Vec::new(),
-        taken: None,
-        waker: None,
-        idle: Vec::new(),
-        slices: vec![],
+        ..Block::default()
     }
 }
 

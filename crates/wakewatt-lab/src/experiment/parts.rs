@@ -9,6 +9,7 @@ use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::samples::load::Level;
 use wakewatt_core::samples::rejection::Rejection;
 use wakewatt_core::samples::waker::Waker;
+use wakewatt_core::samples::woken::Woken;
 
 /// The settings under test. Leaving must restore what was found, and dropping must too.
 pub trait Arms {
@@ -43,6 +44,8 @@ pub struct Yield {
     pub idle: Vec<IdleDelta>,
     /// How the waker kept its plan, where one wakes.
     pub waker: Option<Waker>,
+    /// Which CPU was waited for, and how often.
+    pub woken: Option<Woken>,
     /// What the workload itself saw that may have spoiled the block.
     pub disturbances: Vec<String>,
     /// The workload's own reason why the block does not count.

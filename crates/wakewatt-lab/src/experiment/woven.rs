@@ -22,13 +22,33 @@ struct Strand {
     yields: Vec<Yield>,
     noise: Vec<(Noise, u64)>,
     slices: Vec<Slice>,
+    /// Mean clocks of the slices and how long each was measured; none where it cannot be read.
+    clocks: Option<Vec<(u64, u64)>>,
+    temperature_mc: Option<i64>,
     is_noise_known: bool,
     refused: Option<String>,
 }
 
 impl Strand {
     fn new(slot: usize) -> Strand {
-        Strand { slot, yields: Vec::new(), noise: Vec::new(), slices: Vec::new(), is_noise_known: true, refused: None }
+        Strand {
+            slot,
+            yields: Vec::new(),
+            noise: Vec::new(),
+            slices: Vec::new(),
+            clocks: Some(Vec::new()),
+            temperature_mc: None,
+            is_noise_known: true,
+            refused: None,
+        }
+    }
+
+    /// Over all slices, each by its length.
+    fn frequency_khz(&self) -> Option<u64> {
+        let clocks = self.clocks.as_ref()?;
+        let sum: u128 = clocks.iter().map(|(khz, ns)| u128::from(*khz) * u128::from(*ns)).sum();
+        let all_ns: u128 = clocks.iter().map(|(_, ns)| u128::from(*ns)).sum();
+        u64::try_from(sum.checked_div(all_ns)?).ok()
     }
 }
 
@@ -118,6 +138,7 @@ impl Runner<'_> {
         workload.warm_up(self.design.warmup_ns.min(SETTLE_NS), stop);
         let cpus = workload.cpus();
         let before = NoiseCounters::read(src, &cpus, clock.own_cpu_ns());
+        let running = self.surroundings.clock(src, &cpus, clock.now_ns());
         let start_at_ns = clock.now_ns();
         let Some(sliced) = workload.sliced() else { return Err("the workload cannot be sliced any more".into()) };
         let measured = sliced.slice(at, n, stop)?;
@@ -125,6 +146,12 @@ impl Runner<'_> {
         let end_at_ns = clock.now_ns();
         let length_ns = end_at_ns.saturating_sub(start_at_ns);
         let noise = NoiseCounters::read(src, &cpus, clock.own_cpu_ns()).since(&before, length_ns);
+        let khz = running.and_then(|then| then.mean_khz(&self.surroundings.clock(src, &cpus, end_at_ns)?));
+        match (khz, &mut strand.clocks) {
+            (Some(khz), Some(clocks)) => clocks.push((khz, length_ns)),
+            _ => strand.clocks = None,
+        }
+        strand.temperature_mc = strand.temperature_mc.max(self.surroundings.temperature_mc(src));
         strand.is_noise_known &= before.is_known();
         strand.noise.push((noise, length_ns));
         strand.slices.push(Slice { window: Window { start_at_ns, end_at_ns }, value });
@@ -153,11 +180,20 @@ impl Runner<'_> {
             start_at_ns: first.window.start_at_ns,
             end_at_ns: last.window.end_at_ns,
         });
+        let frequency_khz = strand.frequency_khz();
         let Some(sliced) = workload.sliced() else { return Err("the workload cannot be sliced any more".into()) };
         let mut measured = sliced.whole(strand.yields);
         measured.values.resize(n_metrics, None);
         let noise = Noise::together(&strand.noise);
-        let held = Held { window, noise, is_noise_known: strand.is_noise_known, is_busy, slices: strand.slices };
+        let held = Held {
+            window,
+            frequency_khz,
+            temperature_mc: strand.temperature_mc,
+            noise,
+            is_noise_known: strand.is_noise_known,
+            is_busy,
+            slices: strand.slices,
+        };
         let (block, samples) = self.block_of(arms, round, (index, &id), measured, held);
         self.finish(block, samples, words)
     }

@@ -15,6 +15,9 @@ pub struct PlanFile {
     pub question: String,
     /// The primary metric (`wakeup.eventfd.p50`): the one the looks decide by. The first one measured if not given.
     pub primary: Option<String>,
+    /// The primary metric where a power meter works (`steps.50.per-joule`); without one `primary` decides. Declared like it,
+    /// before anything runs.
+    pub primary_with_meter: Option<String>,
     /// The arm that the others are compared with; the first if not given.
     pub baseline: Option<String>,
     /// Time for everything: `30min`, `8h`.

@@ -37,6 +37,8 @@ pub struct Plan {
     pub question: String,
     /// The primary metric; the first one of the first workload if not named.
     pub primary: Option<String>,
+    /// The primary metric where a power meter works, such as work per energy.
+    pub primary_with_meter: Option<String>,
     /// The arms; the first is the baseline.
     pub arms: Vec<PlanArm>,
     /// What is measured in each block, in order.
@@ -60,6 +62,14 @@ pub struct Plan {
     pub is_strict: bool,
     /// What rejects a block.
     pub limits: Limits,
+}
+
+impl Plan {
+    /// The metric that the looks decide by, with and without a power meter that works.
+    pub fn primary_where(&self, has_meter: bool) -> Option<&str> {
+        let with_meter = self.primary_with_meter.as_deref().filter(|_| has_meter);
+        with_meter.or(self.primary.as_deref())
+    }
 }
 
 /// One arm as asked for.

@@ -71,6 +71,7 @@ pub fn parse(text: &str, profile: &dyn Fn(&str) -> Result<Profile, String>) -> R
         name: name("name", &file.name)?,
         question: file.question.trim().into(),
         primary: file.primary,
+        primary_with_meter: file.primary_with_meter,
         arms,
         workloads,
         budget_ns: time("budget", &file.budget, 1_800_000_000_000)?,

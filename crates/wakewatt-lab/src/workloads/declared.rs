@@ -37,6 +37,18 @@ fn of(kind: &PlanKind) -> Vec<Metric> {
     metrics
 }
 
+/// Samples of the first latency of a block that measures for so long; none where only measuring tells.
+pub fn expected_samples(kind: &PlanKind, measure_ns: u64) -> Option<u64> {
+    match kind {
+        PlanKind::Wakeup { .. } => Some(wake_workload::expected_wakes(measure_ns)),
+        PlanKind::Network { .. }
+        | PlanKind::Disk { .. }
+        | PlanKind::Steps { .. }
+        | PlanKind::Shop { .. }
+        | PlanKind::Command { .. } => None,
+    }
+}
+
 /// The metrics a plan can have, the primary one first. An unknown primary metric is an error with the nearest name.
 pub fn metrics(plan: &Plan) -> Result<Vec<Metric>, String> {
     let mut all = Vec::new();
@@ -44,6 +56,10 @@ pub fn metrics(plan: &Plan) -> Result<Vec<Metric>, String> {
         let mut metrics = of(&workload.kind);
         call(workload.name.as_deref(), &mut metrics);
         all.append(&mut metrics);
+    }
+    // Both are declared, so both must be there to be had.
+    if let Some(with_meter) = &plan.primary_with_meter {
+        primary_among(&all, Some(with_meter))?;
     }
     let first = primary_among(&all, plan.primary.as_deref())?;
     if let Some(first) = all.get_mut(..=first) {
@@ -80,5 +96,11 @@ mod tests {
             "[[workload]]\nkind = \"wakeup\"\n[[workload]]\nkind = \"network\"\nname = \"lo\"\ntransport = \"tcp\"",
         );
         assert_eq!(named.unwrap()[0].id, "lo.network.tcp.p99");
+        let why = plan("primary_with_meter = \"steps.50.per-jule\"", "[[workload]]\nkind = \"steps\"").unwrap_err();
+        assert!(why.contains("did you mean steps.50.per-joule?"), "{why}");
+        let governors = crate::plan::shipped("k4-governors").unwrap();
+        let governors = crate::plan::parse(governors, &|_| Ok(wakewatt_tune::profile::Profile::default())).unwrap();
+        assert_eq!(governors.primary_where(true), Some("steps.50.per-joule"), "the question is work per watt");
+        assert_eq!(governors.primary_where(false), Some("steps.50.p99"));
     }
 }

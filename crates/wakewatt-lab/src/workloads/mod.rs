@@ -170,6 +170,10 @@ impl Workload for Composite<'_> {
             all.latencies
                 .extend(measured.latencies.into_iter().map(|(id, title, h)| (format!("{prefix}{id}"), title, h)));
             all.levels.extend(measured.levels.into_iter().map(|(id, level)| (format!("{prefix}{id}"), level)));
+            // The counters of the first that has any are the ones that its wake-ups are held against.
+            if all.idle.is_empty() {
+                all.woken = measured.woken;
+            }
             all.idle.append(&mut measured.idle);
             all.disturbances.append(&mut measured.disturbances);
             all.rejected = all.rejected.or(measured.rejected);

@@ -1,22 +1,21 @@
-//! What a reader must know at once of a machine that was busy while it was measured: one line, under the verdict.
+//! What a reader must know at once of the hour in which it was measured: one line, under the verdict.
 
 use super::words::{ns, percent};
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::samples::busy::{Busy, QuietWait, WaitEnd};
+use wakewatt_core::samples::busy::{QuietWait, WaitEnd};
 use wakewatt_core::samples::experiment::ExperimentRun;
+use wakewatt_core::samples::grade::{Grade, Graded};
 use wakewatt_core::samples::taken::Taken;
 
-/// The line; none where no run was made on a busy machine.
+/// The line; none where every run is graded clean.
 pub(super) fn line(evidence: &Evidence, runs: &[&ExperimentRun]) -> Option<String> {
-    let disturbed: Vec<&ExperimentRun> = runs.iter().copied().filter(|run| Busy::during(&[run]).is_some()).collect();
-    let busy = Busy::during(&disturbed).map(|busy| {
-        format!(
-            "The machine was busy: {} of {} blocks were disturbed ({})",
-            busy.n_disturbed,
-            busy.n_blocks,
-            shares("up to ", busy.most_steal_ratio, busy.most_foreign_ratio)
-        )
-    });
+    let graded: Vec<Graded> = runs.iter().map(|run| run.graded()).collect();
+    let reasons: Vec<String> = graded.iter().filter(|g| g.grade != Grade::Clean).map(Graded::reasons).collect();
+    let busy = match graded.iter().map(|g| g.grade).max().unwrap_or_default() {
+        Grade::Clean => None,
+        Grade::Loaded => Some(format!("An effect of that hour: {}", reasons.join("; "))),
+        Grade::Refused => Some(format!("No size is told: {}", reasons.join("; "))),
+    };
     let waited = evidence.quiet_wait.filter(|wait| wait.end == WaitEnd::GaveUp).map(|wait| self::waited(&wait));
     let what = match (busy, waited) {
         (None, None) => return None,
@@ -45,13 +44,9 @@ fn waited(wait: &QuietWait) -> String {
 
 /// What a look saw, for whoever waits.
 pub fn of(taken: &Taken) -> String {
-    shares("", taken.steal_ratio, taken.foreign_ratio.unwrap_or(0.0))
-}
-
-fn shares(how: &str, steal_ratio: f64, foreign_ratio: f64) -> String {
     format!(
-        "the hypervisor took {how}{} of the CPUs' time, other processes {how}{}",
-        percent(steal_ratio),
-        percent(foreign_ratio)
+        "the hypervisor took {} of the CPUs' time, other processes {}",
+        percent(taken.steal_ratio),
+        percent(taken.foreign_ratio.unwrap_or(0.0))
     )
 }

@@ -52,6 +52,14 @@ fn sentence(study: &Study, arm: &str) -> String {
             if study.run.ended.how == How::Interrupted { "interrupted;" } else { "it failed;" },
         );
     }
+    if !study.run.is_sized() {
+        let what = match comparison.effect.verdict {
+            Verdict::Higher | Verdict::Lower => "differs from",
+            Verdict::NoDifference | Verdict::Undecided => "is not told apart from",
+        };
+        let why = study.run.graded().reasons();
+        return format!("{arm} {what} {baseline} in the {}, and no size is told: {why}.", primary.title);
+    }
     let (mut said, mut unknown) = (vec![main_clause(study, primary, comparison)], Vec::new());
     let has_watts = |m: &&Metric| m.unit == Unit::Microwatts && find(m).is_some_and(|c| c.effect.n_pairs > 0);
     let metrics = || study.run.metrics.iter().filter(has_watts);
@@ -249,15 +257,9 @@ mod tests {
         let run = ExperimentRun {
             arms: vec![arm("ondemand"), arm("performance")],
             metrics,
-            blocks: vec![],
-            effects: vec![],
-            carry_over: vec![],
-            pooled: vec![],
             seed: 1,
-            warmup_ns: 0,
             ended: How::Interrupted.into(),
-            before: vec![],
-            after: vec![],
+            ..ExperimentRun::default()
         };
         let conclusions = Conclusions {
             name: "x".into(),

@@ -24,6 +24,7 @@ fn run(ratio: f64, seed: u64, up_s: u64) -> Evidence {
         slices: vec![],
         rejected: None,
         idle: vec![],
+        ..Block::default()
     };
     let blocks =
         (0..8).flat_map(|round| [block(round, "found", ratio * 1_000.0), block(round, "poll", 1_000.0)]).collect();

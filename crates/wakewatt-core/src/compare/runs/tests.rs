@@ -6,7 +6,6 @@ use crate::distribution::Distribution;
 use crate::facts::Snapshot;
 use crate::samples::Samples;
 use crate::samples::disk::{DiskAccess, DiskEngine, DiskSample, DiskTarget, DiskTargetKind};
-use crate::samples::ended::Ended;
 use crate::samples::experiment::{Arm, Block, ExperimentRun, Metric};
 use crate::samples::load::LoadRun;
 use crate::samples::memory::{Bandwidth, MemorySample, PageWish, Traffic};
@@ -332,12 +331,7 @@ fn experiment(default_ns: f64, poll_ns: f64, n_rounds: u32, seed: u64) -> Experi
                 arm: arm.into(),
                 window: Window::default(),
                 values: vec![Some(value)],
-                disturbances: vec![],
-                taken: None,
-                waker: None,
-                rejected: None,
-                idle: vec![],
-                slices: vec![],
+                ..Block::default()
             });
         }
         pairs.push(pair);
@@ -348,13 +342,8 @@ fn experiment(default_ns: f64, poll_ns: f64, n_rounds: u32, seed: u64) -> Experi
         effects: Judge::default().effect(&metric.id, "default", "poll", &pairs).into_iter().collect(),
         metrics: vec![metric],
         blocks,
-        carry_over: vec![],
-        pooled: vec![],
         seed,
-        warmup_ns: 0,
-        ended: Ended::default(),
-        before: vec![],
-        after: vec![],
+        ..ExperimentRun::default()
     }
 }
 

@@ -6,7 +6,7 @@
 //! over all looks together (`stats::sequential`). Watts stand beside it as the price where a meter worked, with their own
 //! verdict; where none did, that is said.
 
-use super::super::{Answer, Confidence, Cost, Finding, Weight};
+use super::super::{Answer, Cost, Finding, Weight, measured};
 use super::{Governor, PATH, PRICE, REMEDY, VERIFY};
 use crate::choice::PERFORMANCE;
 use crate::evidence::Evidence;
@@ -36,6 +36,7 @@ pub(super) fn answer(rule: &Governor, evidence: &Evidence, run: &ExperimentRun) 
     Some(match effect.verdict {
         Verdict::Higher => costs(rule, evidence, run, effect, &found, &said),
         Verdict::Undecided => return None,
+        Verdict::NoDifference if !run.is_sized() => return None,
         Verdict::NoDifference => {
             Answer::no(format!("measured here, the governor costs such requests nothing that matters: {said}"))
         }
@@ -54,14 +55,18 @@ fn costs(
     let text = format!("{}; {said}", run.in_us(effect, "per request that comes after a pause"));
     let cost = Cost::stated_ns(run.stated_difference(effect), text);
     let title = format!("The governor {found} makes requests after a pause {}", run.as_slower(effect));
-    let finding = Finding::new(rule, Weight::Problem, Confidence::High, title, cost)
+    let finding = Finding::new(rule, Weight::Problem, measured::confidence(run, effect), title, cost)
         .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()))
         .on(PATH, found);
     let finding = match cpu_time(run, effect) {
         Some(said) => finding.on("experiment", said),
         None => finding,
     };
-    super::to_performance(finding, evidence).remedy(REMEDY, price(run, effect), VERIFY).yes()
+    let (finding, remedy) = match measured::not_sold(run) {
+        None => (super::to_performance(finding, evidence), REMEDY.to_string()),
+        Some(why) => (finding, format!("{why} {REMEDY}")),
+    };
+    finding.remedy(remedy, price(run, effect), VERIFY).yes()
 }
 
 /// Watts of the same experiment, where a meter worked.
@@ -113,11 +118,13 @@ fn found(evidence: &Evidence) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::Rule;
     use super::super::super::testing::{evidence, line, policy};
+    use super::super::super::{Confidence, Rule};
     use super::*;
     use crate::choice::testing::frequency_run;
     use crate::samples::Samples;
+    use crate::samples::experiment::Block;
+    use crate::samples::taken::Taken;
 
     fn host(run: ExperimentRun) -> Evidence {
         let policy = policy(&[
@@ -142,6 +149,10 @@ mod tests {
         let plan = finding.plan.unwrap();
         assert_eq!(plan.commands().look, "wakewatt tune plan --set freq.governor=performance");
         assert_eq!(plan.commands().undo, "sudo wakewatt tune undo");
+        let mut run = frequency_run(Verdict::Higher);
+        run.blocks.push(Block { taken: Some(Taken { steal_ratio: 0.02, foreign_ratio: None }), ..Block::default() });
+        let Answer::Yes(loaded) = Governor.check(&self::host(run)) else { panic!() };
+        assert_eq!((loaded.confidence, loaded.plan), (Confidence::Low, None), "an hour that sells nothing");
         assert!(finding.price.starts_with("Watts were not measured"), "{}", finding.price);
     }
 

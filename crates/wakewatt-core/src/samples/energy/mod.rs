@@ -15,11 +15,13 @@
 //! Documentation/hwmon/sysfs-interface.rst. Not here: the accuracy of a meter itself, which only its maker knows;
 //! `uncertainty_uw` is about how the load varied while it was read.
 
+mod averaging;
 pub mod counter;
 mod gap;
 mod interval;
 pub mod series;
 
+pub use averaging::Averaging;
 pub use gap::MeterGap;
 pub use interval::NoInterval;
 
@@ -173,6 +175,9 @@ pub struct MeterSample {
     pub reach: Option<String>,
     /// What one reading of all its channels takes: the median.
     pub read_cost_ns: Option<u64>,
+    /// Over what time a reading of it averages.
+    #[serde(default)]
+    pub averaging: Averaging,
     /// What each of the meter's channels came to.
     pub channels: Vec<ChannelSample>,
     /// The sum, where one makes sense.
@@ -255,6 +260,7 @@ impl MeterSample {
             why: Some(why.into()),
             reach: None,
             read_cost_ns: None,
+            averaging: Averaging::Unknown,
             channels: Vec::new(),
             total: None,
         }
@@ -270,7 +276,15 @@ impl MeterSample {
             _ => (Label::Unavailable, Some("it has no channel".into())),
         };
         let total = total(&channels);
-        MeterSample { meter: meter.into(), label, why, reach: Some(reach.into()), read_cost_ns, channels, total }
+        let is_counter = !channels.is_empty() && channels.iter().all(|c| matches!(c.channel.kind, Kind::Energy { .. }));
+        let averaging = if is_counter { Averaging::Counter } else { Averaging::Unknown };
+        let reach = Some(reach.into());
+        MeterSample { meter: meter.into(), label, why, reach, read_cost_ns, averaging, channels, total }
+    }
+
+    /// With what the meter says of itself, where its channels do not tell.
+    pub fn averaged(self, said: Averaging) -> MeterSample {
+        if self.averaging == Averaging::Unknown { MeterSample { averaging: said, ..self } } else { self }
     }
 }
 

@@ -1,12 +1,13 @@
-//! What may be said of the size of an effect: on a quiet machine the estimate, on a busy one the near end of its interval.
+//! What may be said of the size of an effect: on a quiet machine the estimate, on a loaded one the near end of its interval,
+//! and nothing where the surroundings had more part in it than the setting.
 //!
-//! Beside other work the direction of an effect stands and its size does not (`busy`), so every sentence that names a size
+//! Beside other work the direction of an effect stands and its size does not (`grade`), so every sentence that names a size
 //! takes it from here: the verdict, the findings, the text of a measurement. Where the near end lies on the other side of
 //! "no effect" (a difference of at least -3 us), it bounds nothing and no size is named. Not here: whether there is an
 //! effect, which is the judge's (`stats`).
 
-use super::busy::Busy;
 use super::experiment::{Effect, ExperimentRun, Verdict};
+use super::grade::Grade;
 use crate::units::{rough_ns, three_digits, times};
 
 /// A size as it may be stated.
@@ -58,19 +59,28 @@ fn stated(is_bound: bool, none: f64, value: f64, low: f64, high: f64) -> Stated 
 }
 
 impl ExperimentRun {
-    /// Was the machine busy while it ran?
-    pub fn is_busy(&self) -> bool {
-        Busy::during(&[self]).is_some()
-    }
-
     /// How many times as much the baseline takes as the arm.
     pub fn stated_ratio(&self, effect: &Effect) -> Stated {
-        stated(self.is_bound(effect), 1.0, effect.ratio, effect.ratio_low, effect.ratio_high)
+        self.stated(effect, 1.0, [effect.ratio, effect.ratio_low, effect.ratio_high])
     }
 
     /// How much more the baseline takes, in the metric's unit.
     pub fn stated_difference(&self, effect: &Effect) -> Stated {
-        stated(self.is_bound(effect), 0.0, effect.difference, effect.difference_low, effect.difference_high)
+        self.stated(effect, 0.0, [effect.difference, effect.difference_low, effect.difference_high])
+    }
+
+    fn stated(&self, effect: &Effect, none: f64, [value, low, high]: [f64; 3]) -> Stated {
+        // What is not shown to differ has no near end, so its estimate is said, which stands beside its interval.
+        let is_shown = matches!(effect.verdict, Verdict::Higher | Verdict::Lower);
+        match self.graded().grade {
+            Grade::Refused => Stated::Open,
+            grade => stated(grade == Grade::Loaded && is_shown, none, value, low, high),
+        }
+    }
+
+    /// May the size of its effects be told, with intervals? Not where it is mostly somebody else's.
+    pub fn is_sized(&self) -> bool {
+        self.graded().grade != Grade::Refused
     }
 
     /// `3.3 times slower: 82 us each`, for whoever wants no statistics; of a latency that is higher in the baseline.
@@ -99,7 +109,8 @@ impl ExperimentRun {
             Stated::Open => "a time of unknown length".to_string(),
             difference => difference.say(us),
         };
-        format!("{size} {per} (interval {low} to {high}, 95 % over all looks{})", self.busy_clause())
+        let interval = format!("interval {low} to {high}, 95 % over all looks{}", self.hour());
+        format!("{size} {per} ({})", self.unless_refused(interval))
     }
 
     /// Which share of the baseline's latency the effect is, with its interval: `50 % (44 to 55)`.
@@ -109,23 +120,24 @@ impl ExperimentRun {
             Stated::Open => "an unknown share".to_string(),
             ratio => format!("{} %", ratio.say(share)),
         };
-        format!("{size} ({} to {})", share(effect.ratio_low), share(effect.ratio_high))
+        let interval = format!("{} to {}", share(effect.ratio_low), share(effect.ratio_high));
+        if self.is_sized() { format!("{size} ({interval})") } else { size }
     }
 
     /// The ratio with its interval, in words.
     pub fn in_numbers(&self, effect: &Effect) -> String {
         let [low, high] = [effect.ratio_low, effect.ratio_high].map(three_digits);
         let ratio = self.stated_ratio(effect).say(three_digits);
-        format!("{ratio} times (interval {low} to {high}, 95 % over all looks, {} rounds)", effect.n_pairs)
+        let interval = format!("interval {low} to {high}, 95 % over all looks");
+        format!("{ratio} times ({}, {} rounds)", self.unless_refused(interval), effect.n_pairs)
     }
 
-    /// What is not shown to differ has no near end, so its estimate is said, which stands beside its interval.
-    fn is_bound(&self, effect: &Effect) -> bool {
-        self.is_busy() && matches!(effect.verdict, Verdict::Higher | Verdict::Lower)
+    fn unless_refused(&self, interval: String) -> String {
+        if self.is_sized() { interval } else { "its size is refused".into() }
     }
 
-    fn busy_clause(&self) -> &'static str {
-        if self.is_busy() { "; the machine was busy" } else { "" }
+    fn hour(&self) -> &'static str {
+        if self.graded().grade == Grade::Loaded { "; an effect of that hour" } else { "" }
     }
 }
 

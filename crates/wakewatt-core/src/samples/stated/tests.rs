@@ -4,6 +4,7 @@ use super::*;
 use crate::samples::compared::{LIFTED, POLL, SHALLOW};
 use crate::samples::experiment::Block;
 use crate::samples::taken::Taken;
+use crate::samples::woken::Woken;
 use crate::samples::{IdleDelta, StateDelta, Window};
 
 fn effect(arm: &str) -> Effect {
@@ -27,18 +28,17 @@ fn effect(arm: &str) -> Effect {
 }
 
 fn run(steal_ratio: f64, n_usage: u64) -> ExperimentRun {
-    let state = StateDelta { index: 1, name: "C1".into(), n_usage, time_ns: n_usage };
+    let state =
+        |(index, name, n_usage): (u32, &str, u64)| StateDelta { index, name: name.into(), n_usage, time_ns: n_usage };
     let block = Block {
         round: 0,
         arm: "found".into(),
         window: Window::default(),
         values: vec![],
-        disturbances: vec![],
         taken: Some(Taken { steal_ratio, foreign_ratio: None }),
-        waker: None,
-        rejected: None,
-        idle: vec![IdleDelta { cpu: 0, states: vec![state] }],
-        slices: vec![],
+        idle: vec![IdleDelta { cpu: 0, states: [(1, "C1", 0), (2, "C6", n_usage)].map(state).to_vec() }],
+        woken: Some(Woken { cpu: 0, n: 9 }),
+        ..Block::default()
     };
     ExperimentRun { blocks: vec![block], ..ExperimentRun::default() }
 }
@@ -63,6 +63,17 @@ fn a_busy_machine_states_the_near_end_everywhere() {
 }
 
 #[test]
+fn a_refused_size_is_told_nowhere() {
+    let refused = run(0.4, 9);
+    let up = effect(POLL);
+    assert_eq!(refused.slower(&up, "a wake-up"), "Sleeping CPUs make a wake-up slower");
+    assert_eq!(refused.in_numbers(&up), "an unknown number of times (its size is refused, 8 rounds)");
+    assert_eq!(refused.in_us(&up, "per read"), "a time of unknown length per read (its size is refused)");
+    assert_eq!(refused.as_share(&up), "an unknown share");
+    assert!(!refused.is_sized() && run(0.1, 9).is_sized());
+}
+
+#[test]
 fn an_end_beyond_no_effect_bounds_nothing() {
     let busy = run(0.3, 9);
     let up = Effect { difference_low: -3_000.0, ..effect(POLL) };
@@ -83,7 +94,8 @@ fn an_end_beyond_no_effect_bounds_nothing() {
 fn who_is_slow_is_what_was_compared_and_what_the_counters_saw() {
     let who = |n_usage, arm| run(0.0, n_usage).who(&effect(arm));
     assert_eq!([POLL, SHALLOW].map(|arm| who(9, arm)), ["Sleeping CPUs", "CPUs in deep sleep"]);
-    assert_eq!([POLL, SHALLOW].map(|arm| who(0, arm)), ["CPUs as found"; 2], "nobody slept");
+    let awake = "CPUs as found, which slept before none of the wake-ups,";
+    assert_eq!([POLL, SHALLOW].map(|arm| who(0, arm)), [awake, "CPUs as found"], "nobody slept");
     assert_eq!(who(9, LIFTED), "The latency limits found on single CPUs");
     assert_eq!(who(9, "C1"), "CPUs as found");
 }

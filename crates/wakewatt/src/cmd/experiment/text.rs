@@ -6,7 +6,9 @@ use crate::view::Style;
 use crate::view::wrap::wrap;
 use std::fmt::Write as _;
 use wakewatt_core::samples::experiment::{Metric, Verdict};
+use wakewatt_core::samples::side_effect::SideEffect;
 use wakewatt_core::samples::study::{Comparison, Study};
+use wakewatt_core::samples::tail::{TailAnswer, TailTest};
 use wakewatt_core::units::three_digits;
 
 /// Rows of secondary metrics shown; JSON has all.
@@ -44,7 +46,8 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
         "  ",
         "  ",
         &format!(
-            "Intervals are {} each, so that all looks together are 95 %; they cover this run.",
+            "Intervals are {} each, so that all looks together are 95 % for the primary metric; the others' hold each by itself; \
+             they cover this run.",
             sentences::sure(study)
         ),
     );
@@ -72,6 +75,8 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
             lines.iter().for_each(|line| say("  - ", "    ", line));
         }
     };
+    list("Beside what was compared", study.run.side_effects.iter().map(beside).collect());
+    list("The tail of the primary metric", study.run.tails.iter().map(tail).collect());
     let rejected = study.conclusions.rejected.iter().map(|r| format!("{} of {}: {}", r.n, r.arm, r.why)).collect();
     list("Blocks that did not count", rejected);
     list("Left out", study.conclusions.skipped.iter().map(|s| format!("{}: {}", s.what, s.why)).collect());
@@ -80,6 +85,21 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
     let dir = study.conclusions.run_dir.as_ref().map_or(String::new(), |dir| format!(" Kept in {dir}."));
     say("\n", "", &format!("{restored} Seed {}.{dir}", study.run.seed));
     out
+}
+
+fn beside(effect: &SideEffect) -> String {
+    let word = if effect.is_shown { "differs" } else { "not shown to differ" };
+    format!("{}: p {:.3}, {word}", effect.say(), effect.p_value)
+}
+
+fn tail(test: &TailTest) -> String {
+    let margin = three_digits((test.margin_ratio - 1.0) * 100.0);
+    let answer = match test.answer {
+        TailAnswer::NoHarm => format!("no worse by more than {margin} %"),
+        TailAnswer::Harm => "worse".into(),
+        TailAnswer::CannotTell => format!("cannot tell: {}", test.why_not()),
+    };
+    format!("{} with {}: {answer} (p {:.3})", test.metric, test.arm, test.no_harm_p)
 }
 
 fn row(study: &Study, c: &Comparison) -> String {

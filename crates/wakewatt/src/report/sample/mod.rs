@@ -16,11 +16,15 @@ use wakewatt_core::samples::disturbance::Disturbance;
 use wakewatt_core::samples::ended::Ended;
 use wakewatt_core::samples::experiment::{Arm, Block, Effect, ExperimentRun, Metric, PooledArm, Verdict};
 use wakewatt_core::samples::not_done::{self, NotDone};
+use wakewatt_core::samples::roles::Role;
+use wakewatt_core::samples::tail::{TailAnswer, TailTest};
 use wakewatt_core::samples::taken::Taken;
 use wakewatt_core::samples::wakeup::{WakeKind, WakeupSample};
+use wakewatt_core::samples::woken::Woken;
 use wakewatt_core::samples::{IdleDelta, Samples, Scheduling, StateDelta, Window};
 use wakewatt_core::source::Tree;
 use wakewatt_core::stats::distribution::Distribution;
+use wakewatt_core::stats::side_effects;
 
 /// How an arm behaves: id, title, setting, median, share of the slow tail, what it sleeps in.
 struct Shape {
@@ -293,10 +297,9 @@ fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
                     Vec::new()
                 },
                 taken: Some(Taken { steal_ratio: 0.001, foreign_ratio: Some(0.01) }),
-                waker: None,
-                rejected: None,
                 idle: vec![idle(shape.state, 0), idle(shape.state, 1)],
-                slices: vec![],
+                woken: Some(Woken { cpu: 1, n: 2_000 }),
+                ..Block::default()
             });
         }
     }
@@ -308,7 +311,6 @@ fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
             .collect(),
         metrics,
         blocks,
-        effects: Vec::new(),
         pooled: shapes
             .iter()
             .zip(pooled)
@@ -324,11 +326,14 @@ fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
         ended: Ended::enough("the interval of the primary metric was narrow enough"),
         before: settings(),
         after: settings(),
+        ..ExperimentRun::default()
     };
     run.effects = (0..run.metrics.len())
         .flat_map(|m| shapes.iter().skip(1).map(move |s| (m, s)))
         .filter_map(|(m, s)| effect(&run, m, shapes.first()?.id, s.id))
         .collect();
+    run.tails = run.effects.iter().filter(|e| run.role(&e.metric) == Role::Tail).map(tail).collect();
+    run.side_effects = side_effects::of(&run);
     run
 }
 
@@ -367,6 +372,24 @@ fn effect(run: &ExperimentRun, metric: usize, baseline: &str, arm: &str) -> Opti
         n_pairs: logs.len(),
         verdict,
     })
+}
+
+fn tail(effect: &Effect) -> TailTest {
+    TailTest {
+        metric: effect.metric.clone(),
+        baseline: effect.baseline.clone(),
+        arm: effect.arm.clone(),
+        margin_ratio: 1.05,
+        no_harm_p: effect.p_value,
+        level: 0.05,
+        n_pairs: effect.n_pairs,
+        n_needed: 6,
+        answer: match effect.verdict {
+            Verdict::Higher | Verdict::NoDifference => TailAnswer::NoHarm,
+            Verdict::Lower => TailAnswer::Harm,
+            Verdict::Undecided => TailAnswer::CannotTell,
+        },
+    }
 }
 
 fn idle(state: &str, cpu: u32) -> IdleDelta {

@@ -205,6 +205,7 @@ pub(super) fn ramp() -> SpeedSample {
         median_ns: ns,
         low_ns: ns * 0.9,
         high_ns: ns * 1.15,
+        is_range: false,
         covers: wakewatt_core::covers::Covers::Window,
     };
     let after = |(idle_ns, ramp_ns, slowest): (u64, f64, f64)| AfterIdle {

@@ -15,6 +15,7 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::rules::Ruling;
 use wakewatt_core::samples::ended::How;
 use wakewatt_core::samples::experiment::{Block, ExperimentRun, Verdict as Word};
+use wakewatt_core::samples::grade::Grade;
 use wakewatt_core::samples::not_done::Step;
 use wakewatt_core::samples::rejection::Rejection;
 
@@ -65,7 +66,7 @@ pub struct Verdict {
     pub sentence: String,
     /// Why to believe it, or what would decide.
     pub how_sure: String,
-    /// The machine was busy: what is to be thought of the numbers, and what to do.
+    /// The hour was not clean: what is to be thought of the numbers, and what to do.
     pub busy: Option<String>,
     /// What must be known with it: settings not put back, blocks thrown away.
     pub warnings: Vec<String>,
@@ -131,6 +132,8 @@ fn of_run(run: &ExperimentRun) -> Verdict {
     let (kind, core) = match effect.verdict {
         Word::Higher => (Kind::Slower, sentence::slower(run, effect)),
         Word::Lower => (Kind::Faster, sentence::faster(run, effect)),
+        // That there is none worth a change is a size as well.
+        Word::NoDifference if !run.is_sized() => (Kind::Undecided, sentence::not_told(run, effect)),
         Word::NoDifference => (Kind::NoDifference, sentence::no_difference(run, effect)),
         Word::Undecided => (Kind::Undecided, sentence::undecided(run, effect)),
     };
@@ -139,8 +142,9 @@ fn of_run(run: &ExperimentRun) -> Verdict {
         None => format!("{core}."),
     };
     let mut how_sure = sentence::how_sure(run, effect);
-    if matches!(kind, Kind::Slower | Kind::Faster) && run.is_busy() {
-        how_sure += " On a busy machine the effect is stated by the near end of its interval.";
+    let is_loaded = run.graded().grade == Grade::Loaded;
+    if is_loaded && matches!(kind, Kind::Slower | Kind::Faster) {
+        how_sure += " On a loaded machine the effect is stated by the near end of its interval.";
     }
     Verdict { kind, sentence, how_sure, busy: None, warnings }
 }
@@ -152,6 +156,9 @@ fn warnings(run: &ExperimentRun) -> Vec<String> {
             "Not everything was put back: the settings after the experiment differ from those before it; see “What was changed”."
                 .to_string(),
         );
+    }
+    if let Some(why) = wakewatt_lab::study::differs_from_itself(run, &wakewatt_lab::study::noise(run)) {
+        warnings.push(super::words::sentence_case(&why) + ".");
     }
     let rejected = run.n_rejected();
     if rejected * 4 > run.blocks.len() {

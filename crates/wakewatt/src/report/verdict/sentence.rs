@@ -2,18 +2,19 @@
 //!
 //! How large the effect may be called is core's (`samples::stated`); here it is put beside its numbers.
 
-use super::super::words::{median, ns_rough, p_value, plural, ratio, ratio_interval, sentence_case};
+use super::super::words::{median, ns_rough, p_value, percent, plural, ratio, ratio_interval, sentence_case};
 use super::NO_DIFFERENCE;
 use wakewatt_core::samples::compared::Compared;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Verdict as Word};
 
-/// `interval 4.6–5.9 at 95 % over all looks, 10 rounds, 34 us against 6.5 us`.
+/// `interval 4.6–5.9 at 95 % over all looks, 10 rounds, 34 us against 6.5 us`; without any size where that is refused.
 fn numbers(run: &ExperimentRun, effect: &Effect) -> String {
-    let mut text = format!(
-        "interval {} at 95 % over all looks, {}",
-        ratio_interval(effect.ratio_low, effect.ratio_high),
-        plural(effect.n_pairs, "round")
-    );
+    let rounds = plural(effect.n_pairs, "round");
+    if !run.is_sized() {
+        return format!("its size is refused, {rounds}");
+    }
+    let mut text =
+        format!("interval {} at 95 % over all looks, {rounds}", ratio_interval(effect.ratio_low, effect.ratio_high));
     let metric = run.metric_at(&effect.metric);
     let of_arm = |arm: &str| median(run.values(arm, metric?).map(|(_, value)| value));
     if let (Some(a), Some(b)) = (of_arm(&effect.baseline), of_arm(&effect.arm)) {
@@ -30,11 +31,21 @@ fn times(run: &ExperimentRun, effect: &Effect) -> String {
 /// The baseline is slower.
 pub(super) fn slower(run: &ExperimentRun, effect: &Effect) -> String {
     let numbers = numbers(run, effect);
-    let is_asleep = effect.compared() == Compared::NoSleep && run.is_asleep_in(&effect.baseline);
-    if is_asleep && effect.metric.starts_with("wakeup.") {
+    let is_of_sleep = effect.compared() == Compared::NoSleep;
+    if is_of_sleep && run.is_asleep_in(&effect.baseline) && effect.metric.starts_with("wakeup.") {
         return format!("{} ({numbers}); idle states cost latency here", run.slower(effect, "a wake-up"));
     }
     let times = times(run, effect);
+    let awake = run.slept_ratio(&effect.baseline).filter(|_| is_of_sleep);
+    if let Some(slept) = awake.filter(|_| !run.is_asleep_in(&effect.baseline)) {
+        return format!(
+            "With idle states allowed, which were entered before {} of the wake-ups, {} takes {times} times as long as with {} \
+             ({numbers}); that is no cost of sleep",
+            percent(slept),
+            metric(run, &effect.metric),
+            arm(run, &effect.arm)
+        );
+    }
     let mut text = format!(
         "{} takes {times} times as long with {} as with {} ({numbers})",
         sentence_case(&metric(run, &effect.metric)),
@@ -73,12 +84,22 @@ pub(super) fn no_difference(run: &ExperimentRun, effect: &Effect) -> String {
     )
 }
 
+/// None was found, which an hour that allows no size does not allow to say.
+pub(super) fn not_told(run: &ExperimentRun, effect: &Effect) -> String {
+    format!(
+        "Undecided: no difference in {} was found between {} and {}, and this hour does not allow to say that there is none",
+        metric(run, &effect.metric),
+        arm(run, &effect.baseline),
+        arm(run, &effect.arm)
+    )
+}
+
 /// Neither is shown, and what would decide.
 pub(super) fn undecided(run: &ExperimentRun, effect: &Effect) -> String {
     // Very few rounds can agree so well that the interval excludes 1 and chance is still not excluded.
     let is_apart = effect.ratio_low > 1.0 || effect.ratio_high < 1.0;
     let what = if is_apart {
-        "but too few rounds counted to tell it from chance"
+        "but too few rounds counted to tell it from chance among the comparisons made"
     } else {
         "which allows both no effect and one worth a change"
     };
@@ -130,11 +151,14 @@ pub(super) fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> 
     // From the slower arm.
     let effect = if opposite == Word::Lower { effect.inverted() } else { (*effect).clone() };
     Some(format!(
-        "{} goes the other way, {} times as long with {} (interval {} at 95 % over all looks)",
+        "{} goes the other way, {} times as long with {} ({})",
         metric(run, &effect.metric),
         times(run, &effect),
         arm(run, &effect.baseline),
-        ratio_interval(effect.ratio_low, effect.ratio_high)
+        match run.is_sized() {
+            true => format!("interval {}, by itself", ratio_interval(effect.ratio_low, effect.ratio_high)),
+            false => "its size is refused".into(),
+        }
     ))
 }
 

@@ -135,15 +135,19 @@ fn a_busy_machine_is_told_under_the_verdict_and_the_effect_is_a_bound() {
     assert!(!quiet.sentence.contains("at least"), "{}", quiet.sentence);
     let mut report = sample::two_arms();
     let run = report.evidence.samples.experiment.as_mut().unwrap();
-    run.blocks.iter_mut().for_each(|b| b.taken = Some(Taken { steal_ratio: 0.3, foreign_ratio: Some(0.12) }));
+    run.blocks.iter_mut().for_each(|b| b.taken = Some(Taken { steal_ratio: 0.1, foreign_ratio: Some(0.12) }));
     let n = run.blocks.len();
     let low = ratio(run.effects[0].ratio_low);
     let verdict = report.verdict();
     assert!(verdict.sentence.contains(&format!("at least {low} times slower: at least ")), "{}", verdict.sentence);
     assert!(verdict.how_sure.contains("near end of its interval"), "{}", verdict.how_sure);
     let line = verdict.busy.unwrap();
-    for part in [&format!("{n} of {n} blocks were disturbed") as &str, "took up to 30 %", "up to 12 %", "--wait-quiet"]
-    {
+    for part in [
+        &format!("in {n} of {n} blocks others had CPU time") as &str,
+        "hypervisor up to 10.0 %",
+        "up to 12.0 %",
+        "--wait-quiet",
+    ] {
         assert!(line.contains(part), "{part}: {line}");
     }
     // Directly under the sentence in every format, and a field of its own in JSON.
@@ -151,10 +155,42 @@ fn a_busy_machine_is_told_under_the_verdict_and_the_effect_is_a_bound() {
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace("! ", "");
     let (text, html, markdown) = (flat(&text), flat(&report.to_html().unwrap()), flat(&report.to_markdown()));
     for (name, text) in [("text", text), ("html", html), ("markdown", markdown)] {
-        let (at, sure) = (text.find("The machine was busy: "), text.find("chance would give").unwrap());
+        let (at, sure) = (text.find("An effect of that hour: "), text.find("chance would give").unwrap());
         assert!(at.is_some_and(|at| at < sure), "{name}");
     }
     assert!(report.to_text(crate::report::text::Style::default()).lines().all(|l| l.chars().count() <= 80));
+}
+
+#[test]
+fn a_refused_size_is_in_no_sentence_and_no_difference_is_not_said_then() {
+    let mut report = sample::two_arms();
+    let run = report.evidence.samples.experiment.as_mut().unwrap();
+    run.blocks.iter_mut().for_each(|b| b.taken = Some(Taken { steal_ratio: 0.2, foreign_ratio: Some(0.2) }));
+    let verdict = report.verdict();
+    assert!(verdict.sentence.starts_with("Sleeping CPUs make a wake-up slower (its size is refused, 10 rounds)"));
+    assert!(!verdict.sentence.contains("interval"), "{}", verdict.sentence);
+    let line = verdict.busy.unwrap();
+    assert!(line.starts_with("No size is told: ") && line.contains("more than 30.0 % of the CPUs' time"), "{line}");
+    report.evidence.samples.experiment.as_mut().unwrap().effects[0].verdict = Word::NoDifference;
+    let verdict = report.verdict();
+    assert_eq!(verdict.kind, Kind::Undecided);
+    assert!(verdict.sentence.contains("does not allow to say that there is none"), "{}", verdict.sentence);
+}
+
+#[test]
+fn idle_states_that_were_hardly_entered_are_not_what_was_compared() {
+    let mut report = sample::two_arms();
+    let run = report.evidence.samples.experiment.as_mut().unwrap();
+    let baseline = run.arms[0].id.clone();
+    let states =
+        run.blocks.iter_mut().filter(|b| b.arm == baseline).flat_map(|b| &mut b.idle).flat_map(|d| &mut d.states);
+    states.filter(|s| s.name != "POLL").for_each(|s| s.n_usage = 20);
+    let verdict = report.verdict();
+    let s = verdict.sentence;
+    // A CPU that is awake at its wake-ups was kept so by somebody, which the grade says.
+    assert!(s.starts_with("With idle states allowed, which were entered before 1.0 % of the wake-ups"), "{s}");
+    assert!(s.contains("no cost of sleep") && !s.contains("Sleeping"), "{s}");
+    assert!(verdict.busy.unwrap().contains("was often awake when it was woken"));
 }
 
 #[test]
@@ -168,14 +204,17 @@ fn one_busy_run_is_told_and_a_bound_only_where_one_is_stated() {
     quiet.blocks.iter_mut().for_each(|b| b.taken = Some(Taken::default()));
     quiet.blocks = [quiet.blocks.clone(), quiet.blocks.clone()].concat();
     let line = super::busy::line(&report.evidence, &[&quiet, report.evidence.samples.experiment.as_ref().unwrap()]);
-    assert!(line.is_some_and(|line| line.contains("The machine was busy") && !line.contains("near end")));
+    assert!(line.is_some_and(|line| line.contains("An effect of that hour") && !line.contains("near end")));
     // No bound is stated of what is undecided, and a study has no option to wait with.
     let mut report = sample::undecided();
     report.evidence.samples.experiment.as_mut().unwrap().blocks.iter_mut().for_each(|b| b.taken = taken);
     assert!(!report.verdict().how_sure.contains("near end"));
     report.evidence.samples.conclusions = Some(Default::default());
     let line = report.verdict().busy.unwrap();
-    assert!(line.contains("busy") && !line.contains("--wait-quiet") && !line.contains("near end"), "{line}");
+    assert!(
+        line.contains("others had CPU time") && !line.contains("--wait-quiet") && !line.contains("near end"),
+        "{line}"
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::super::words;
 use super::section::{Section, table_if_any};
 use std::collections::BTreeMap;
 use wakewatt_core::samples::cores::{CoresSample, HandOver};
+use wakewatt_core::stats::middle::MIN_FOR_INTERVAL;
 
 /// More rows than this are joined: cells of a few pixels must still be seen on a phone.
 const MOST: usize = 48;
@@ -58,7 +59,10 @@ fn pair(p: &HandOver) -> String {
     let (from, to) = (p.from_cpu, p.to_cpu);
     format!(
         "CPU {from} leads {to}: median {median} ({low} to {high}, {}), best {best}, {} batches.",
-        words::interval_of(p.covers),
+        match (p.n_batches as usize) < MIN_FOR_INTERVAL {
+            true => "the range".into(),
+            false => words::interval_of(p.covers),
+        },
         p.n_batches
     )
 }

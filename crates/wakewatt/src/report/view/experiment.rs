@@ -5,11 +5,13 @@ use super::super::data::{Data, Show};
 use super::super::figure::Figure;
 use super::super::table::{Table, heads};
 use super::super::{verdict, words};
+use super::metrics::{metric, metric_title};
 use super::samples::{distribution_csv, distribution_table};
 use super::section::Section;
-use super::{ExperimentView, Headline};
+use super::{ExperimentView, Headline, beside};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Unit, Verdict};
+use wakewatt_core::samples::grade::Grade;
 use wakewatt_core::samples::stated::Stated;
 
 /// The big numbers: every arm's value of the primary metric and the ratio; without an experiment what was measured as found.
@@ -55,10 +57,13 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
                 Stated::Open => "not sure".into(),
             },
             name: format!("{} over {}", effect.baseline, effect.arm),
-            note: format!(
-                "interval {}, 95 % over all looks",
-                words::ratio_interval(effect.ratio_low, effect.ratio_high)
-            ),
+            note: match run.is_sized() {
+                true => format!(
+                    "interval {}, 95 % over all looks",
+                    words::ratio_interval(effect.ratio_low, effect.ratio_high)
+                ),
+                false => "its size is refused".into(),
+            },
             label: "measured",
             arm: None,
         });
@@ -73,10 +78,14 @@ pub(super) fn section(run: &ExperimentRun, id: &str, title: &str, zero_at_ns: u6
     out.figures = v.distributions;
     out.figures.extend(v.forest);
     out.figures.extend(v.rounds);
-    out.tables = vec![v.effects];
+    out.tables = std::iter::once(v.effects).chain(v.beside).collect();
     out.folded = vec![v.pooled, v.blocks, v.changed].into_iter().filter(|t| !t.rows.is_empty()).collect();
     let restored = if v.is_restored { "Everything was put back." } else { "NOT everything was put back." };
     out.intro.push(format!("{restored} It ended because {}.", run.ended));
+    let graded = run.graded();
+    if graded.grade != Grade::Clean {
+        out.remarks.push(format!("Graded {}: {}.", graded.grade.word(), graded.reasons()));
+    }
     for effect in run.effects.iter().take(4) {
         let unit = metric(run, &effect.metric).unit;
         let interval = words::ratio_interval(effect.ratio_low, effect.ratio_high);
@@ -100,6 +109,7 @@ pub(super) fn view(run: &ExperimentRun, id: &str, zero_at_ns: u64) -> Experiment
         forest: forest_figure(run, id),
         rounds: run.metrics.iter().enumerate().take(2).filter_map(|(i, m)| rounds_figure(run, id, i, m)).collect(),
         effects: effects(run),
+        beside: beside::tables(run),
         pooled: pooled(run),
         blocks: blocks(run, zero_at_ns),
         changed: changed(run),
@@ -109,15 +119,6 @@ pub(super) fn view(run: &ExperimentRun, id: &str, zero_at_ns: u64) -> Experiment
 
 fn arm_index(run: &ExperimentRun, id: &str) -> usize {
     run.arms.iter().position(|a| a.id == id).unwrap_or(0)
-}
-
-/// A metric that the run does not declare counts as a latency, which it was before there were others.
-pub(super) fn metric(run: &ExperimentRun, id: &str) -> Metric {
-    run.metrics.iter().find(|m| m.id == id).cloned().unwrap_or_else(|| Metric::latency(id, id))
-}
-
-pub(super) fn metric_title(run: &ExperimentRun, id: &str) -> String {
-    run.metrics.iter().find(|m| m.id == id).map_or_else(|| id.into(), |m| m.title.clone())
 }
 
 fn distributions(run: &ExperimentRun, id: &str) -> Vec<Figure> {
@@ -275,7 +276,7 @@ fn effects(run: &ExperimentRun) -> Table {
         ]
     };
     Table {
-        caption: "Effects: measured, paired by round; intervals hold at 95 % over all looks and cover this run; p of secondary metrics Holm-adjusted".into(),
+        caption: "Effects: measured, paired by round; the primary metric's intervals hold at 95 % over all looks, the others' each by itself, and they cover this run; p of secondary metrics Holm-adjusted".into(),
         heads: heads(&["metric", "arms", "in a word", "ratio (interval)", "difference (interval)", "p", "rounds"]),
         rows: run.effects.iter().map(row).collect(),
         n_text_columns: 3,

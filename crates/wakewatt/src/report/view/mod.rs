@@ -11,6 +11,7 @@ use wakewatt_core::rules::try_this::TryThis;
 use wakewatt_core::rules::{Answer, Confidence, CostBasis, Finding, Weight};
 use wakewatt_core::samples::Samples;
 
+mod beside;
 mod cores;
 mod costs;
 mod disk;
@@ -21,6 +22,7 @@ mod idle;
 mod load;
 mod memory;
 mod order;
+mod metrics;
 mod pings;
 mod ramp;
 mod samples;
@@ -83,6 +85,8 @@ pub(super) struct ExperimentView {
     pub(super) forest: Option<Figure>,
     pub(super) rounds: Vec<Figure>,
     pub(super) effects: Table,
+    /// The tail, and what the arms changed beside what was compared.
+    pub(super) beside: Vec<Table>,
     pub(super) pooled: Table,
     pub(super) blocks: Table,
     pub(super) changed: Table,

@@ -32,9 +32,10 @@ pub(super) fn section(samples: &[SpeedSample]) -> Option<Section> {
         out.tables.extend(table_if_any(
             &table(sample),
             &format!(
-                "CPU {}: measured, medians with their {}",
+                "CPU {}: measured, medians with their {}{}",
                 sample.cpu,
-                words::interval_of(wakewatt_core::covers::Covers::Window)
+                words::interval_of(wakewatt_core::covers::Covers::Window),
+                ranges(sample)
             ),
         ));
         out.remarks.extend(remarks(sample));
@@ -53,6 +54,17 @@ pub(super) fn section(samples: &[SpeedSample]) -> Option<Section> {
         }
     }
     (!out.is_empty()).then_some(out)
+}
+
+/// Fewer than six repetitions have a range and no 95 %.
+fn ranges(sample: &SpeedSample) -> String {
+    let few: Vec<String> =
+        sample.after.iter().filter(|a| a.exit.is_range).map(|a| words::ns(a.idle_ns as f64)).collect();
+    if few.is_empty() {
+        String::new()
+    } else {
+        format!("; after {} of idle with ranges: too few repetitions", few.join(", "))
+    }
 }
 
 /// What the curve does not tell: what could not be seen, what was dropped, the frequencies, wide vectors.

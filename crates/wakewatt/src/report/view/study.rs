@@ -3,12 +3,12 @@
 
 use super::super::table::Table;
 use super::super::words;
-use super::experiment::{metric, metric_title};
 use super::heads;
+use super::metrics::{metric, metric_title};
 use super::section::Section;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::{ExperimentRun, Verdict};
-use wakewatt_core::samples::study::{AaNoise, Comparison, Conclusions};
+use wakewatt_core::samples::study::{Comparison, Conclusions};
 
 /// The section, where there was a plan.
 pub(super) fn section(evidence: &Evidence) -> Option<Section> {
@@ -19,7 +19,6 @@ pub(super) fn section(evidence: &Evidence) -> Option<Section> {
     out.intro.extend(conclusions.sentences.iter().cloned());
     out.lines.extend(conclusions.sentences.iter().cloned());
     out.tables.extend(filled(comparisons(run, conclusions)));
-    out.tables.extend(filled(noise(run, &conclusions.noise)));
     out.tables.extend(filled(rejected(conclusions)));
     out.tables.extend(filled(skipped(conclusions)));
     out.remarks.extend(conclusions.remarks.iter().cloned());
@@ -59,7 +58,7 @@ fn comparisons(run: &ExperimentRun, conclusions: &Conclusions) -> Table {
     let baseline = run.arms.first().map_or("", |a| a.title.as_str());
     Table {
         caption: format!(
-            "Every arm against “{baseline}”: measured, paired by round; intervals at {sure} each, p adjusted by Holm; last: the least difference that so many rounds find four times in five"
+            "Every arm against “{baseline}”: measured, paired by round; intervals at {sure} each (secondary metrics: each by itself), p adjusted by Holm; last: the least difference that so many rounds find four times in five"
         ),
         heads: heads(&[
             "metric",
@@ -73,24 +72,6 @@ fn comparisons(run: &ExperimentRun, conclusions: &Conclusions) -> Table {
         ]),
         rows: conclusions.comparisons.iter().map(row).collect(),
         n_text_columns: 3,
-    }
-}
-
-fn noise(run: &ExperimentRun, noise: &[AaNoise]) -> Table {
-    let row = |n: &AaNoise| {
-        vec![
-            metric_title(run, &n.metric),
-            format!("{} ({})", words::ratio(n.ratio), words::ratio_interval(n.ratio_low, n.ratio_high)),
-            words::p_value(n.p_value),
-            n.n_pairs.to_string(),
-            n.block_noise_ratio.map_or("–".into(), words::percent),
-        ]
-    };
-    Table {
-        caption: "The baseline held twice in a round and compared with itself: measured; what differs here is this host’s own noise".into(),
-        heads: heads(&["metric", "ratio (95 %, this run)", "p", "rounds", "one block varies by"]),
-        rows: noise.iter().map(row).collect(),
-        n_text_columns: 1,
     }
 }
 
@@ -117,7 +98,7 @@ mod tests {
     use super::*;
     use wakewatt_core::samples::Samples;
     use wakewatt_core::samples::experiment::{Arm, Effect, Metric};
-    use wakewatt_core::samples::study::{Rejected, Skipped};
+    use wakewatt_core::samples::study::{AaNoise, Rejected, Skipped};
 
     #[test]
     fn what_weakens_a_study_stands_beside_what_it_says() {
@@ -180,7 +161,7 @@ mod tests {
         assert!(table.caption.contains("99.2 %") && table.caption.contains("arm found"), "{}", table.caption);
         assert_eq!(table.rows[0][..4], ["wake-up", "poll", "differs", "0.50 (0.40–0.62)"].map(String::from));
         assert!(table.rows[0][4].contains("30") && table.rows[0][7].contains("30"), "{:?}", table.rows);
-        assert_eq!(section.tables.len(), 4);
+        assert_eq!(section.tables.len(), 3, "the baseline against itself stands with the experiment");
         assert_eq!((section.lines.len(), section.remarks.len()), (1, 1));
     }
 }

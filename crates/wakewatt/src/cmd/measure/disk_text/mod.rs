@@ -22,6 +22,12 @@ fn sentence(run: &ExperimentRun, effect: &Effect) -> String {
     match effect.verdict {
         Verdict::Higher => format!("{}, {} of it: {numbers}.", run.slower(effect, "a read"), run.as_share(effect)),
         Verdict::Lower => format!("{}: {numbers}.", no_cost(effect.compared())),
+        Verdict::NoDifference if !run.is_sized() => {
+            format!(
+                "Undecided: the hour does not allow to say that there is no difference ({}).",
+                run.graded().reasons()
+            )
+        }
         Verdict::NoDifference => format!("No difference worth a change: {numbers}."),
         Verdict::Undecided => format!("Undecided: {numbers}; give a longer --budget or a quieter machine."),
     }

@@ -4,6 +4,7 @@ use super::*;
 use wakewatt_core::samples::compared::{LIFTED, POLL, SHALLOW};
 use wakewatt_core::samples::experiment::Block;
 use wakewatt_core::samples::taken::Taken;
+use wakewatt_core::samples::woken::Woken;
 use wakewatt_core::samples::{IdleDelta, StateDelta, Window};
 
 fn said(arm: &str, verdict: Verdict, steal_ratio: f64) -> String {
@@ -24,18 +25,16 @@ fn said(arm: &str, verdict: Verdict, steal_ratio: f64) -> String {
         n_pairs: 8,
         verdict: Verdict::Higher,
     };
-    let state = StateDelta { index: 1, name: "C1".into(), n_usage: 1, time_ns: 1 };
+    let state = |(index, name, n_usage): (u32, &str, u64)| StateDelta { index, name: name.into(), n_usage, time_ns: 1 };
     let block = Block {
         round: 0,
         arm: "found".into(),
         window: Window::default(),
         values: Vec::new(),
-        disturbances: Vec::new(),
         taken: Some(Taken { steal_ratio, foreign_ratio: None }),
-        waker: None,
-        rejected: None,
-        idle: vec![IdleDelta { cpu: 0, states: vec![state] }],
-        slices: vec![],
+        idle: vec![IdleDelta { cpu: 0, states: [(1, "C1", 0), (2, "C6", 1)].map(state).to_vec() }],
+        woken: Some(Woken { cpu: 0, n: 1 }),
+        ..Block::default()
     };
     let run = ExperimentRun { blocks: vec![block], ..ExperimentRun::default() };
     let effect = if verdict == Verdict::Lower { Effect { arm: arm.into(), ..effect.inverted() } } else { effect };
@@ -68,12 +67,12 @@ fn what_does_not_cost_is_not_sleep_where_both_slept() {
 
 #[test]
 fn on_a_busy_machine_the_near_end_is_said() {
-    let busy = said(POLL, Verdict::Higher, 0.4);
+    let busy = said(POLL, Verdict::Higher, 0.2);
     assert!(
         busy.starts_with(
             "Sleeping CPUs make a read at least 1.80 times slower: at least 35 us each, at least 44 % (44 to 55)"
         ),
         "{busy}"
     );
-    assert!(said(POLL, Verdict::Undecided, 0.4).starts_with("Undecided: disk.psync.p50 takes 2 times ("));
+    assert!(said(POLL, Verdict::Undecided, 0.2).starts_with("Undecided: disk.psync.p50 takes 2 times ("));
 }

@@ -1,0 +1,135 @@
+//! What rules make of an experiment: how sure it makes them, what they may sell on it, and what it says of polling in a guest.
+//!
+//! Confidence is computed: low where the hour was not clean, or half of the blocks were lost; medium where a quarter was, or where the
+//! near end of the interval is no effect worth a change; else high. A remedy is sold only on a clean hour, and only where the
+//! arm was what it is called: a CPU that was awake at most of its wake-ups tells nothing about sleep.
+
+use super::Confidence;
+use crate::evidence::Evidence;
+use crate::samples::compared::{Compared, POLL};
+use crate::samples::experiment::{Effect, ExperimentRun};
+use crate::samples::grade::Grade;
+use crate::samples::side_effect::Witnessed;
+use crate::stats::paired::NEGLIGIBLE_RATIO;
+
+/// How sure an effect makes a rule.
+pub(super) fn confidence(run: &ExperimentRun, effect: &Effect) -> Confidence {
+    let (n, lost) = (run.blocks.len(), run.n_rejected());
+    let near = if effect.ratio >= 1.0 { effect.ratio_low } else { 1.0 / effect.ratio_high };
+    if run.graded().grade != Grade::Clean || 2 * lost > n {
+        Confidence::Low
+    } else if 4 * lost > n || near < NEGLIGIBLE_RATIO || !run.ended.is_final() {
+        Confidence::Medium
+    } else {
+        Confidence::High
+    }
+}
+
+/// Why no remedy is sold on this run, as a sentence to put before what could be done; none where one is.
+pub(super) fn not_sold(run: &ExperimentRun) -> Option<String> {
+    let graded = run.graded();
+    let what = match graded.grade {
+        Grade::Clean => return None,
+        Grade::Loaded => "an effect of that hour",
+        Grade::Refused => "mostly not the setting's doing",
+    };
+    Some(format!(
+        "This is {what} ({}), so no setting is proposed on it: repeat it when the machine is quiet (wakewatt doctor \
+         --wait-quiet 10min).",
+        graded.reasons()
+    ))
+}
+
+/// Was the CPU awake at most of its wake-ups as found, though idle states were allowed? Then this comparison is not about
+/// sleep, and why, as a clause.
+pub(super) fn not_asleep(run: &ExperimentRun, effect: &Effect) -> Option<String> {
+    let is_about_sleep = matches!(effect.compared(), Compared::NoSleep | Compared::ShallowSleep);
+    let ratio = run.slept_ratio(&effect.baseline).filter(|_| is_about_sleep && !run.is_asleep_in(&effect.baseline))?;
+    Some(format!("idle states were allowed as found and were entered before {:.0} % of the wake-ups", ratio * 100.0))
+}
+
+/// What was measured of polling and the hypervisor, as a sentence.
+pub(super) fn polling_and_steal(evidence: &Evidence) -> String {
+    let is_it = |what: Witnessed, arm: &str| what == Witnessed::Steal && arm == POLL;
+    let found = evidence.idle_experiment().and_then(|run| run.side_effects.iter().find(|e| is_it(e.what, &e.arm)));
+    let Some(steal) = found else {
+        return "Whether polling makes the host take more or less differs from host to host; wakewatt doctor as root \
+                measures it."
+            .into();
+    };
+    let numbers = steal.say();
+    match (steal.is_shown, steal.difference > 0.0) {
+        (true, true) => format!("Measured here, the host takes less from a guest that polls: {numbers}."),
+        (true, false) => format!("Do not poll in this guest: measured here, it makes the host take more: {numbers}."),
+        (false, _) => {
+            format!("Whether polling makes the host take more or less was measured and is not shown: {numbers}.")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::slept;
+    use super::*;
+    use crate::covers::Covers;
+    use crate::samples::experiment::{Block, Verdict};
+    use crate::samples::taken::Taken;
+
+    fn effect() -> Effect {
+        Effect {
+            metric: "w.p50".into(),
+            baseline: "found".into(),
+            arm: POLL.into(),
+            ratio: 2.0,
+            ratio_low: 1.5,
+            ratio_high: 2.5,
+            difference: 1e4,
+            difference_low: 5e3,
+            difference_high: 2e4,
+            confidence: None,
+            covers: Covers::Run,
+            p_value: 0.008,
+            at_look: None,
+            n_pairs: 8,
+            verdict: Verdict::Higher,
+        }
+    }
+
+    fn run(n_bad: usize, steal_ratio: f64) -> ExperimentRun {
+        let block = |at: usize| Block {
+            rejected: (at < n_bad).then(|| "spoilt".into()),
+            taken: Some(Taken { steal_ratio, foreign_ratio: None }),
+            ..slept("found")
+        };
+        ExperimentRun { blocks: (0..8).map(block).collect(), ..ExperimentRun::default() }
+    }
+
+    #[test]
+    fn confidence_follows_from_interval_losses_and_grade() {
+        assert_eq!(confidence(&run(0, 0.0), &effect()), Confidence::High);
+        assert_eq!(confidence(&run(3, 0.0), &effect()), Confidence::Medium, "three of eight blocks lost");
+        assert_eq!(confidence(&run(5, 0.0), &effect()), Confidence::Low);
+        assert_eq!(confidence(&run(0, 0.02), &effect()), Confidence::Low, "a loaded hour");
+        let barely = Effect { ratio_low: 1.02, ..effect() };
+        assert_eq!(confidence(&run(0, 0.0), &barely), Confidence::Medium);
+        assert_eq!(confidence(&run(0, 0.0), &barely.inverted()), Confidence::Medium);
+        assert_eq!(confidence(&run(0, 0.0), &effect().inverted()), Confidence::High);
+        let cut = ExperimentRun { ended: crate::samples::ended::How::Interrupted.into(), ..run(0, 0.0) };
+        assert_eq!(confidence(&cut, &effect()), Confidence::Medium);
+    }
+
+    #[test]
+    fn nothing_is_sold_on_a_loaded_hour_nor_on_cpus_that_were_awake() {
+        assert_eq!(not_sold(&run(0, 0.0)), None);
+        assert!(not_sold(&run(0, 0.02)).unwrap().starts_with("This is an effect of that hour (in 8 of 8 blocks"));
+        assert!(not_sold(&run(0, 0.4)).unwrap().starts_with("This is mostly not the setting's doing"));
+        assert_eq!(not_asleep(&run(0, 0.0), &effect()), None);
+        let mut awake = run(0, 0.0);
+        awake.blocks.iter_mut().filter_map(|b| b.woken.as_mut()).for_each(|w| w.n = 450);
+        assert!(not_asleep(&awake, &effect()).unwrap().ends_with("before 2 % of the wake-ups"));
+        let lifted = Effect { arm: "lifted".into(), ..effect() };
+        assert_eq!(not_asleep(&awake, &lifted), None, "that one is about limits");
+        awake.blocks.iter_mut().for_each(|b| b.woken = None);
+        assert_eq!(not_asleep(&awake, &effect()), None, "nobody counted");
+    }
+}
