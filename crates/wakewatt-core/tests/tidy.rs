@@ -21,7 +21,10 @@ const BORDERS: &[(&str, &[&str])] = &[
     ("wakewatt-probes", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-tune", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-lab", &["wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"]),
-    ("wakewatt-readers", &["wakewatt", "wakewatt-lab", "wakewatt-tune", "wakewatt-host", "wakewatt-core"]),
+    (
+        "wakewatt-readers",
+        &["wakewatt", "wakewatt-models", "wakewatt-lab", "wakewatt-tune", "wakewatt-host", "wakewatt-core"],
+    ),
     (
         "wakewatt",
         &["wakewatt-lab", "wakewatt-models", "wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"],

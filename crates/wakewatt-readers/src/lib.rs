@@ -15,6 +15,7 @@ use wakewatt_core::record::wtrace::{Item, Reader, Summing};
 use wakewatt_core::record::{host_file, mask};
 use wakewatt_core::samples::meters::{dcmi, line, nvidia, prometheus, redfish};
 use wakewatt_core::watch::{Rates, recording};
+use wakewatt_models::{replay as replays, vectors as golden};
 
 /// A reader.
 pub type Target = fn(&[u8]);
@@ -24,6 +25,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("host", host),
     ("run", run),
     ("wtrace", wtrace),
+    ("replay", replay),
+    ("vectors", vectors),
     ("watch", watch),
     ("meters", meters),
     #[cfg(feature = "whole")]
@@ -73,6 +76,28 @@ pub fn wtrace(bytes: &[u8]) {
         }
     }
     let _ = (summing.finish(), reader.ending());
+}
+
+/// `.wtrace` again: lived through under menu and a limit.
+pub fn replay(bytes: &[u8]) {
+    let Ok(mut reader) = Reader::new(bytes) else { return };
+    let header = reader.header.clone();
+    let asked = ["governor=menu", "kernel=6.12.117", "hz=250", "max-latency=50us"];
+    let asked: Vec<_> = asked.into_iter().flat_map(replays::Change::parse).collect();
+    let Ok(mut replay) = replays::Replay::new(&header, &asked, &[]) else { return };
+    for item in reader.by_ref() {
+        match item {
+            Item::Pairs(pairs) => replay.pairs(&pairs),
+            Item::Mark(mark) => replay.mark(&mark),
+        }
+    }
+    drop(replay.finish());
+}
+
+/// Golden decisions: the lines of a file, one governor's way after the other.
+pub fn vectors(bytes: &[u8]) {
+    let mut replay = golden::Replay::default();
+    String::from_utf8_lossy(bytes).lines().for_each(|line| drop(replay.line(line)));
 }
 
 /// Recording of `watch`: the rates of every interval.

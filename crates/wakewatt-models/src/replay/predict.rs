@@ -13,8 +13,10 @@ use crate::idle::{Governor, Kind, Left, Moment};
 use crate::units::FOREVER_NS;
 use wakewatt_core::samples::idle_pair::{IdlePair, WakeCause};
 
-/// A period with more stays than this is not followed to its end: no recording of a machine has one.
-const MOST_STAYS: u32 = 200_000;
+/// Predicted stays granted to a CPU, and more for each recorded one: a file may claim any length, and spinning is short. A period
+/// beyond is left out, which is said.
+const GRANTED: u64 = 200_000;
+const GRANTED_EACH: u64 = 10_000;
 /// What is within this part of a tick of a recorded moment is that moment.
 const NEAR: i64 = 16;
 /// From one stay to the next inside a period, where the recording has none.
@@ -28,6 +30,8 @@ pub(super) struct Predict {
     pub(super) tally: Tally,
     /// Periods whose inputs were not recorded, or that were too long.
     pub(super) n_left_out: u64,
+    /// Stays that may still be predicted.
+    granted: u64,
 }
 
 /// What ends a stay.
@@ -58,7 +62,7 @@ fn deadline(pair: &IdlePair) -> Option<i64> {
 impl Predict {
     pub(super) fn new(policy: Policy) -> Predict {
         let governor = policy.governor();
-        Predict { policy, governor, tally: Tally::default(), n_left_out: 0 }
+        Predict { policy, governor, tally: Tally::default(), n_left_out: 0, granted: GRANTED }
     }
 
     /// Another governor took over.
@@ -82,7 +86,9 @@ impl Predict {
         let (mut now, mut known, mut next) = (signed(pairs[0].enter_at_ns), 0, 0);
         let mut is_stopped = false;
         let near_ns = self.policy.tick.ns() / NEAR;
-        for _ in 0..MOST_STAYS {
+        self.granted = self.granted.saturating_add(GRANTED_EACH.saturating_mul(pairs.len() as u64));
+        while self.granted > 0 {
+            self.granted -= 1;
             while known + 1 < pairs.len() && signed(pairs[known + 1].enter_at_ns) <= now {
                 known += 1;
             }

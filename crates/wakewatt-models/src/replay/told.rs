@@ -224,7 +224,7 @@ pub(super) fn told(policies: &[(Policy, Policy)], lanes: &BTreeMap<u32, Lane>) -
         remarks.push("CPUs have different idle tables; states are summed by their index.".into());
     }
     if n_left_out > 0 {
-        remarks.push(format!("{n_left_out} idle periods could not be followed: an input was not recorded."));
+        remarks.push(format!("{n_left_out} idle periods could not be followed: an input was not recorded, or too much spinning would have been needed."));
     }
     Replayed {
         trust: sentence,
