@@ -82,7 +82,7 @@ pub struct Distribution {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Censored {
-    /// How many.
+    /// Number of samples in the window.
     pub n: u64,
     /// The least of the times they are counted at: a quantile from here on is at least what it says, and may be more.
     pub from_ns: u64,

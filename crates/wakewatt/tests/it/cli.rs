@@ -51,7 +51,7 @@ fn a_wrong_command_line_is_2_and_says_what_there_is() {
         (&["inspect", "nonsense"][..], "possible values"),
         (&["nonsense"], "unrecognized"),
         (&[], "Usage"),
-        (&["compare", file], "2 values"),
+        (&["compare", file], "name two hosts"),
         (&["inspect", "--host", file, "--sysroot", "/"], "cannot be used with"),
         (&["doctor", "--json", "--markdown"], "cannot be used with"),
         (&["doctor", "--fail-on", "everything"], "possible values"),

@@ -47,7 +47,7 @@ fn a_measured_run_is_saved_shown_and_compared() {
     let csv = fs::read_to_string(at("tables").join("wakeups.csv")).unwrap();
     assert!(csv.starts_with("kind,cpu,from_cpu,gap_ns,n,mean_ns") && csv.lines().count() == 2, "{csv}");
     let said = run(&["compare", text(&at("a.run")), text(&at("b.run"))]);
-    assert!(said.code == Some(0) && said.out.contains("timer wake-up after 1ms, median"), "{said:?}");
+    assert!(said.code == Some(0) && said.out.contains("timer wake-up after 1ms, random, median"), "{said:?}");
     assert!(said.out.contains("The runs are not paired") && said.out.contains("one window each"), "{}", said.out);
     let said = run(&["compare", "--json", text(&at("a.run")), text(&at("b.run"))]);
     let document = assert_valid(&validator("compare"), "compare", &said.out);
