@@ -5,6 +5,41 @@
 //! the last one that could have been.
 
 use super::bins::{Bins, Sums};
+use crate::idle::Moment;
+use crate::table::Table;
+
+/// Where the walk over the states ends where the timers were not asked: at the deepest enabled one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deepest {
+    pub(super) state: usize,
+    /// The shallowest enabled one; 0 where state 0 is.
+    pub(super) first: usize,
+    /// The deepest that the latency limit lets in; 0 where it lets none in.
+    pub(super) fits: usize,
+    /// Of the states shallower than `state`.
+    pub(super) below: Sums,
+}
+
+/// None where every state is disabled.
+pub(super) fn deepest(bins: &Bins, table: &Table, m: &Moment) -> Option<Deepest> {
+    let (mut chosen, mut first, mut fits) = ((!m.disabled.has(0)).then_some(0), 0, 0);
+    let (mut sums, mut below) = (Sums::default(), Sums::default());
+    for i in 1..table.n() {
+        sums.add(bins.of[i - 1]);
+        if m.disabled.has(i) {
+            continue;
+        }
+        if chosen.is_none() {
+            first = i;
+        }
+        chosen = Some(i);
+        if table.at(i).exit_latency_ns <= m.latency_limit_ns {
+            fits = i;
+        }
+        below = sums;
+    }
+    chosen.map(|state| Deepest { state, first, fits, below })
+}
 
 /// Which counts ask for a second thought.
 #[derive(Clone, Copy, Debug)]

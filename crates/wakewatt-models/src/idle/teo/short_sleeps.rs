@@ -5,8 +5,8 @@
 //! kernel says before, the code after, and the code is mirrored. The total decays by itself, so that the sums can exceed it
 //! and the comparison wraps.
 
-use super::bins::{Bins, DECAY, PULSE, Sums, TO_THE_TIMER};
-use super::search::{Why, search};
+use super::bins::{Bins, DECAY, PULSE, TO_THE_TIMER};
+use super::search::{Deepest, Why, deepest, search};
 use super::steps::{end, shallower};
 use super::timers_late::SHORT_NS;
 use crate::idle::{Decision, Left, Moment};
@@ -94,23 +94,8 @@ impl ShortSleeps {
         if n < 2 {
             return unasked(0);
         }
-        let (mut chosen, mut first, mut fits) = ((!m.disabled.has(0)).then_some(0), 0, 0);
-        let (mut sums, mut below) = (Sums::default(), Sums::default());
-        for i in 1..n {
-            sums.add(self.bins.of[i - 1]);
-            if m.disabled.has(i) {
-                continue;
-            }
-            if chosen.is_none() {
-                first = i;
-            }
-            chosen = Some(i);
-            if table.at(i).exit_latency_ns <= m.latency_limit_ns {
-                fits = i;
-            }
-            below = sums;
-        }
-        let Some(candidate) = chosen else { return unasked(0) };
+        let Some(deepest) = deepest(&self.bins, table, m) else { return unasked(0) };
+        let Deepest { state: candidate, first, fits, below } = deepest;
         let residency = |i: usize| table.at(i).target_residency_ns;
         let tick_ns = self.tick.ns();
         if candidate == first {

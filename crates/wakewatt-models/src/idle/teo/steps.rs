@@ -1,6 +1,6 @@
 //! Steps that every generation of teo takes alike: to a shallower state, and to the last word on the tick.
 
-use crate::idle::{Decision, Moment};
+use crate::idle::{Decision, Left, Moment};
 use crate::table::{Disabled, Table};
 
 /// The next shallower state that pays within a time, or the shallowest there is; the same one where there is none.
@@ -34,4 +34,10 @@ pub(super) fn end(
     let is_cut_short = state > first && table.at(state).target_residency_ns > next_event_ns;
     let state = if is_cut_short { shallower(table, m.disabled, state, next_event_ns, false) } else { state };
     Decision { state, stop_tick: false, asked_timers: true }
+}
+
+/// How long the last sleep is taken to have been: to its timer where that, or the tick in its place, ended it.
+pub(super) fn span_ns(left: &Left, sleep_ns: i64, tick_ns: i64, selected_at_ns: i64) -> i64 {
+    let to_the_timer = left.is_poll_limit_hit || (left.is_tick_fired && sleep_ns > tick_ns);
+    if to_the_timer { sleep_ns } else { left.clock_ns.wrapping_sub(selected_at_ns) }
 }

@@ -4,7 +4,7 @@
 
 use super::bins::{Bins, Sums, TO_THE_TIMER, slept_ns};
 use super::search::{Why, search};
-use super::steps::{end, shallower};
+use super::steps::{end, shallower, span_ns};
 use crate::idle::{Decision, Left, Moment};
 use crate::table::Table;
 use crate::tick::Tick;
@@ -49,8 +49,7 @@ impl TimersFirst {
     pub(super) fn reflect(&mut self, left: &Left) {
         self.last = Some(left.state);
         self.residency_ns = left.residency_ns;
-        let to_the_timer = left.is_poll_limit_hit || (left.is_tick_fired && self.sleep_ns > self.tick.ns());
-        self.span_ns = if to_the_timer { self.sleep_ns } else { left.clock_ns.wrapping_sub(self.selected_at_ns) };
+        self.span_ns = span_ns(left, self.sleep_ns, self.tick.ns(), self.selected_at_ns);
     }
 
     fn learn(&mut self, last: usize) {

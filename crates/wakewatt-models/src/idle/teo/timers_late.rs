@@ -3,9 +3,9 @@
 //! To look at the timers is dear, and for a state that pays within 15 us useless. A sleep that reached the tick is counted apart,
 //! because it says only that nothing came until then. 6.6 still counts recent intercepts and the CPU's utilisation; 6.12 dropped both.
 
-use super::bins::{Bins, DECAY, PULSE, Sums, TO_THE_TIMER, slept_ns};
-use super::search::{Why, search};
-use super::steps::{end, shallower};
+use super::bins::{Bins, DECAY, PULSE, TO_THE_TIMER, slept_ns};
+use super::search::{Deepest, Why, deepest, search};
+use super::steps::{end, shallower, span_ns};
 use super::timers_first::{IN_USE, MANY_RECENT};
 use crate::idle::{Decision, Left, Moment};
 use crate::table::Table;
@@ -54,8 +54,7 @@ impl TimersLate {
     pub(super) fn reflect(&mut self, left: &Left) {
         self.last = Some(left.state);
         self.residency_ns = left.residency_ns;
-        let to_the_timer = left.is_poll_limit_hit || (left.is_tick_fired && self.sleep_ns > self.tick.ns());
-        self.span_ns = if to_the_timer { self.sleep_ns } else { left.clock_ns.wrapping_sub(self.selected_at_ns) };
+        self.span_ns = span_ns(left, self.sleep_ns, self.tick.ns(), self.selected_at_ns);
     }
 
     fn learn(&mut self, last: usize) {
@@ -146,23 +145,8 @@ impl TimersLate {
             let first_will_do = !m.disabled.has(0) && !table.at(0).is_polling && self.allows(m, 0);
             return Err(if first_will_do || m.disabled.has(1) { unasked(0) } else { end_unasked(1, 0) });
         }
-        let (mut chosen, mut first, mut fits) = ((!m.disabled.has(0)).then_some(0), 0, 0);
-        let (mut sums, mut below) = (Sums::default(), Sums::default());
-        for i in 1..n {
-            sums.add(self.bins.of[i - 1]);
-            if m.disabled.has(i) {
-                continue;
-            }
-            if chosen.is_none() {
-                first = i;
-            }
-            chosen = Some(i);
-            if table.at(i).exit_latency_ns <= m.latency_limit_ns {
-                fits = i;
-            }
-            below = sums;
-        }
-        let Some(candidate) = chosen else { return Err(unasked(0)) };
+        let Some(deepest) = deepest(&self.bins, table, m) else { return Err(unasked(0)) };
+        let Deepest { state: candidate, first, fits, below } = deepest;
         if candidate == first {
             return Err(end_unasked(candidate, first));
         }
