@@ -4,6 +4,7 @@
 //! to add one: write the file, add a line to `ALL`. `--save` keeps table and raw numbers under bench/runs.
 
 mod binary_file;
+mod blocks;
 mod compare_aa;
 mod disk;
 mod cores;
@@ -29,11 +30,15 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores, network, pipe, load, profiles;
-    /// and compare-aa, only when named: half an hour of runs of the same, compared; and recompute, alone: published figures again from raw values
+    /// and only when named: compare-aa, half an hour of runs of the same, compared; blocks, shipped experiments with their
+    /// blocks kept (--save); and recompute, alone: published figures again from raw values
     what: Vec<String>,
     /// Pairs of compare-aa
     #[arg(long, value_name = "N", default_value_t = compare_aa::PAIRS)]
     pairs: usize,
+    /// A plan of blocks, in place of k0-shop and k3-disk
+    #[arg(long, value_name = "PLAN")]
+    plan: Vec<String>,
     /// The binary to measure; built in release when not given
     #[arg(long)]
     bin: Option<PathBuf>,
@@ -111,6 +116,15 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     if is_named("compare-aa") {
         chosen.push(("compare-aa", &aa));
     }
+    let kept =
+        args.save.as_deref().map(|class| Ok::<_, anyhow::Error>(run_folder(class)?.join("blocks"))).transpose()?;
+    let blocks = |binary: &Path| {
+        let folder = kept.as_deref().context("blocks are kept in bench/runs: give --save CLASS")?;
+        blocks::measure(binary, &args.plan, folder)
+    };
+    if is_named("blocks") {
+        chosen.push(("blocks", &blocks));
+    }
     for (name, measure) in chosen {
         let result = measure(&binary).with_context(|| format!("bench {name}"))?;
         for row in result.rows {
@@ -128,8 +142,13 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     Ok(is_all_met || !args.strict)
 }
 
+/// Where the numbers of today are kept.
+fn run_folder(class: &str) -> Result<PathBuf> {
+    Ok(crate::repository().join("bench/runs").join(format!("{}-{class}", today()?)))
+}
+
 fn save(class: &str, table: &str, raw: &[(&str, String)]) -> Result<()> {
-    let folder = crate::repository().join("bench/runs").join(format!("{}-{class}", today()?));
+    let folder = run_folder(class)?;
     std::fs::create_dir_all(&folder)?;
     let old = std::fs::read_to_string(folder.join("README.md")).unwrap_or_default();
     let mut readme = format!("# Measured on {}, {class}\n\n{}\n", today()?, joined(&old, table));

@@ -61,7 +61,7 @@ fn page(figures: &[Figure]) -> String {
         "# Published figures, computed again\n\nMade by `cargo xtask bench recompute` from the raw values in bench/runs. *Published*: \
          the ratio with the interval of its day (a bootstrap over rounds,\nwhose ends hung on the seed). *Now*: the same values, Hodges-Lehmann ratio, interval by inverted \
          signed ranks and how often such an interval holds; it covers\nthat run. `sudo wakewatt experiment k0-shop` and `k3-disk` (docs/journal/2026-11-21-proved-live.md) kept no \
-         blocks here, so they cannot be computed again.\n\n| from | ratio of | published | now | holds at | p | rounds |\n|---|---|---|---|---|---|---|\n",
+         blocks here, so they cannot be computed again; `cargo xtask bench blocks --save CLASS` keeps those of a new run.\n\n| from | ratio of | published | now | holds at | p | rounds |\n|---|---|---|---|---|---|---|\n",
     );
     for f in figures {
         let e = &f.now;
@@ -168,15 +168,19 @@ fn nanoseconds(text: &str) -> Option<f64> {
     Some(number.parse::<f64>().ok()? * by)
 }
 
+/// The text of a kept file, packed or not.
+pub(super) fn unpacked(file: &Path) -> Result<String> {
+    if file.extension().is_none_or(|e| e != "gz") {
+        return std::fs::read_to_string(file).with_context(|| file.display().to_string());
+    }
+    let output = Command::new("gzip").arg("-dc").arg(file).output().context("gzip")?;
+    anyhow::ensure!(output.status.success(), "gzip -dc {}", file.display());
+    Ok(String::from_utf8(output.stdout)?)
+}
+
 /// Every experiment of a run file, beside the effects it was saved with.
 fn of_run_file(from: &str, file: &Path) -> Result<Vec<Figure>> {
-    let text = if file.extension().is_some_and(|e| e == "gz") {
-        let output = Command::new("gzip").arg("-dc").arg(file).output().context("gzip")?;
-        anyhow::ensure!(output.status.success(), "gzip -dc {}", file.display());
-        String::from_utf8(output.stdout)?
-    } else {
-        std::fs::read_to_string(file)?
-    };
+    let text = unpacked(file)?;
     let run = RunFile::read(&text).with_context(|| file.display().to_string())?;
     let mut figures = Vec::new();
     for experiment in run.samples.all_experiments() {
