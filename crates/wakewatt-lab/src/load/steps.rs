@@ -59,11 +59,15 @@ pub fn steps(lab: Lab<'_>, plan: StepsPlan) -> Result<Steps, Refusal> {
     let StepsPlan { cpus, service_ns, work_units, levels, length, phases, seed, mut meters } = plan;
     let mut watch = Watch::start(src, clock.now_ns());
     let mut run = LoadRun {
-        title: format!("steps, {} a transaction", show_ns(service_ns)),
+        // With work of a given size nobody knows what it takes here.
+        title: match work_units {
+            Some(units) => format!("steps, {units} units of work a transaction"),
+            None => format!("steps, {} a transaction", show_ns(service_ns)),
+        },
         length,
         seed,
         settings: watch.settings(),
-        service_ns: Some(service_ns),
+        service_ns: work_units.is_none().then_some(service_ns),
         ..LoadRun::default()
     };
     let spec = spec(src, &cpus, service_ns, work_units, seed, &mut run.remarks)?;
