@@ -9,14 +9,22 @@ use super::form::Typical;
 
 /// How many sleeps are remembered.
 const N: usize = 8;
+/// The same, as it is counted.
+const ALL: u32 = 8;
 /// Nothing is typical; also what a refused entry is remembered as.
 pub(super) const NONE_US: u32 = u32::MAX;
 
-/// The last eight sleeps.
+/// The longest that the downward forms look at.
+const LONGEST_US: u32 = i32::MAX.unsigned_abs();
+
+/// The last eight sleeps, with the sums over those that are not too long kept as they come and go.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Intervals {
     us: [u32; N],
     next: usize,
+    n_longer: u32,
+    sum: u64,
+    squares: u64,
 }
 
 /// What is known of the sleeps still looked at. Sums wrap where the kernel's do.
@@ -68,6 +76,15 @@ impl Looked {
         self.squares.wrapping_sub(twice).wrapping_add(k.wrapping_mul(mean).wrapping_mul(mean))
     }
 
+    /// So many copies of a length less.
+    #[inline]
+    fn without(&mut self, n: u32, us: u32) {
+        let wide = u64::from(us);
+        self.k -= n;
+        self.sum -= u64::from(n) * wide;
+        self.squares = self.squares.wrapping_sub(u64::from(n).wrapping_mul(wide * wide));
+    }
+
     /// Variance of the two-sided form, as the kernel computes it.
     fn wide_variance(&self, mean: u64) -> u64 {
         (self.squares / u64::from(self.k)).wrapping_sub(mean.wrapping_mul(mean))
@@ -77,8 +94,13 @@ impl Looked {
 impl Intervals {
     #[inline]
     pub(super) fn push(&mut self, us: u32) {
-        self.us[self.next % N] = us;
+        let old = std::mem::replace(&mut self.us[self.next % N], us);
         self.next = (self.next + 1) % N;
+        let looked_at = |us: u32| if us <= LONGEST_US { u64::from(us) } else { 0 };
+        let (came, went) = (looked_at(us), looked_at(old));
+        self.n_longer = self.n_longer + u32::from(us > LONGEST_US) - u32::from(old > LONGEST_US);
+        self.sum = self.sum + came - went;
+        self.squares = self.squares.wrapping_add(came * came).wrapping_sub(went * went);
     }
 
     /// The typical interval in microseconds. `cap_us` is the timer's estimate, for the form that looks at it.
@@ -91,9 +113,22 @@ impl Intervals {
         }
     }
 
-    /// All sleeps up to a length.
+    /// All sleeps up to a length, from the sums that are kept where they are the same.
     #[inline]
     fn look(&self, most_us: u32) -> Looked {
+        if self.n_longer > 0 {
+            return self.look_at_each(most_us);
+        }
+        let (mut min, mut max) = (u32::MAX, 0);
+        for &us in &self.us {
+            min = min.min(us);
+            max = max.max(us);
+        }
+        Looked { k: ALL, sum: self.sum, squares: self.squares, min, max }
+    }
+
+    #[cold]
+    fn look_at_each(&self, most_us: u32) -> Looked {
         let mut looked = Looked { k: 0, sum: 0, squares: 0, min: u32::MAX, max: 0 };
         for &us in &self.us {
             if us <= most_us {
@@ -108,25 +143,32 @@ impl Intervals {
         looked
     }
 
-    /// Every copy of one length is dropped, and the next towards the middle is the new end.
+    /// Every copy of the longest is dropped, and the next below is the longest. What was dropped at the other end is shorter still.
     #[inline]
-    fn drop_copies(&self, s: &mut Looked, us: u32) {
-        let (mut n, mut min, mut max) = (0, u32::MAX, 0);
-        for &other in &self.us {
-            let is_within = other >= s.min && other <= s.max;
-            n += u32::from(other == us);
-            min = min.min(if is_within && other != us { other } else { u32::MAX });
-            max = max.max(if is_within && other != us { other } else { 0 });
+    fn drop_longest(&self, s: &mut Looked) {
+        let (longest, mut n, mut max) = (s.max, 0, 0);
+        for &us in &self.us {
+            n += u32::from(us == longest);
+            max = max.max(if us < longest { us } else { 0 });
         }
-        let wide = u64::from(us);
-        s.k -= n;
-        s.sum -= u64::from(n) * wide;
-        s.squares = s.squares.wrapping_sub(u64::from(n).wrapping_mul(wide * wide));
-        (s.min, s.max) = (min, max);
+        s.without(n, longest);
+        s.max = max;
+    }
+
+    /// The same at the other end.
+    #[inline]
+    fn drop_shortest(&self, s: &mut Looked) {
+        let (shortest, mut n, mut min) = (s.min, 0, u32::MAX);
+        for &us in &self.us {
+            n += u32::from(us == shortest);
+            min = min.min(if us > shortest { us } else { u32::MAX });
+        }
+        s.without(n, shortest);
+        s.min = min;
     }
 
     fn downward(&self, longest_of_four: bool, cap_us: Option<u32>) -> u32 {
-        let mut s = self.look(i32::MAX.unsigned_abs());
+        let mut s = self.look(LONGEST_US);
         // The shortest stays until all are gone, so this need not be asked again.
         if s.k == 0 || cap_us.is_some_and(|cap| s.min >= cap) {
             return NONE_US;
@@ -142,8 +184,7 @@ impl Intervals {
             if 4 * s.k <= 24 {
                 return if longest_of_four && s.k >= 4 { s.max } else { NONE_US };
             }
-            let longest = s.max;
-            self.drop_copies(&mut s, longest);
+            self.drop_longest(&mut s);
         }
     }
 
@@ -169,8 +210,11 @@ impl Intervals {
             if 4 * s.k <= 24 {
                 return if longest_of_four && s.k >= 4 { s.max } else { NONE_US };
             }
-            let end = if mean - u64::from(s.min) > u64::from(s.max) - mean { s.min } else { s.max };
-            self.drop_copies(&mut s, end);
+            if mean - u64::from(s.min) > u64::from(s.max) - mean {
+                self.drop_shortest(&mut s);
+            } else {
+                self.drop_longest(&mut s);
+            }
         }
     }
 }
@@ -186,7 +230,10 @@ mod tests {
     use super::*;
 
     fn of(us: [u32; N]) -> Intervals {
-        Intervals { us, next: 0 }
+        let mut all = Intervals::default();
+        // Others were there before, and have gone.
+        [u32::MAX, 7, 1 << 31, 0, 90, u32::MAX, 5, 1 << 20].into_iter().chain(us).for_each(|us| all.push(us));
+        all
     }
 
     #[test]
