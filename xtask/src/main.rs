@@ -18,6 +18,7 @@ mod reference;
 mod screenshot;
 mod skips;
 mod testbed;
+mod truth;
 mod vectors;
 
 use clap::{Parser, Subcommand};
@@ -58,6 +59,8 @@ enum Chore {
     Licences,
     /// Boot a real kernel on an emulated machine of our choosing and run a command in it
     Testbed(testbed::Args),
+    /// Write docs/truth.md: published figures beside what the models make of them; --check fails when it is stale
+    Truth(truth::Args),
     /// Replay golden decisions of kernels through the governor models; fails on any mismatch
     Vectors(vectors::Args),
 }
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Chore::BootTree(args) => boot_tree::run(&args),
         Chore::Skips(args) => skips::run(&args),
         Chore::Licences => licences::run(),
+        Chore::Truth(args) => truth::run(&args),
         Chore::Vectors(args) => vectors::run(&args),
         // The only chore whose exit code is another program's, so 125 says that it is not.
         Chore::Testbed(args) => match testbed::run(&args) {

@@ -18,3 +18,4 @@ pub mod poll;
 pub mod frequency;
 pub mod vectors;
 pub mod replay;
+pub mod truth;
