@@ -117,7 +117,8 @@ fn ratio(a: Agreement) -> Option<f64> {
 }
 
 fn side(names: &[String], tally: &Tally) -> Side {
-    let whole = tally.time_ns().max(1) as f64;
+    // Not the whole numbers' sum, which stops at 584 years: shares are of what is shown.
+    let whole = tally.states.iter().map(|s| s.time_ns as f64).sum::<f64>().max(1.0);
     let of = |(at, name): (usize, &String)| {
         let s = tally.states.get(at).copied().unwrap_or_default();
         StateTold {
