@@ -15,6 +15,7 @@ mod memory;
 mod network;
 mod pipe;
 mod recompute;
+mod record;
 mod profiles;
 mod startup;
 mod trace;
@@ -29,7 +30,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, memory, disk, cores, network, pipe, load, profiles;
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, record, memory, disk, cores, network, pipe, load, profiles;
     /// and only when named: compare-aa, half an hour of runs of the same, compared; blocks, shipped experiments with their
     /// blocks kept (--save); and recompute, alone: published figures again from raw values
     what: Vec<String>,
@@ -85,6 +86,7 @@ const ALL: &[(&str, Measure)] = &[
     ("binary", binary_file::measure),
     ("icmp", icmp::measure),
     ("trace", trace::measure),
+    ("record", record::measure),
     ("memory", memory::measure),
     ("disk", disk::measure),
     ("cores", cores::measure),

@@ -17,6 +17,8 @@ use wakewatt_probes::wake::WakeProbe;
 /// How often the ring buffer is emptied: 128 CPUs at 4000 stays a second fill 3 MB in this time.
 pub(super) const DRAIN_NS: u64 = 100_000_000;
 const RING_BYTES_PER_CPU: u32 = 64 * 1024;
+/// Two CPUs that wake as fast as they can make 50,000 records of 64 bytes a second. While others run on them we may be late by a second.
+const LEAST_RING_BYTES: u32 = 4 * 1024 * 1024;
 const MIB: u64 = 1024 * 1024;
 
 /// A recording is read whole; this is beyond what `--record-mib` usually allows.
@@ -37,9 +39,9 @@ pub(super) struct Recorder<'a> {
     is_refused: bool,
 }
 
-/// Ring buffer size for so many CPUs: a power of two, at most 64 MiB.
+/// Ring buffer size for so many CPUs: a power of two, 4 to 64 MiB.
 pub(super) fn ring_bytes(n_cpus: u32) -> u32 {
-    (n_cpus.max(16).saturating_mul(RING_BYTES_PER_CPU)).next_power_of_two().min(64 * 1024 * 1024)
+    n_cpus.saturating_mul(RING_BYTES_PER_CPU).max(LEAST_RING_BYTES).next_power_of_two().min(64 * 1024 * 1024)
 }
 
 impl<'a> Recorder<'a> {
@@ -196,6 +198,6 @@ mod tests {
 
     #[test]
     fn the_ring_grows_with_the_machine_and_not_for_ever() {
-        assert_eq!((ring_bytes(2), ring_bytes(512), ring_bytes(4096)), (1 << 20, 32 << 20, 64 << 20));
+        assert_eq!((ring_bytes(2), ring_bytes(512), ring_bytes(4096)), (4 << 20, 32 << 20, 64 << 20));
     }
 }
