@@ -60,6 +60,8 @@ fn pages() -> Result<BTreeMap<String, String>> {
     pages.insert("schema/profile.v1.json".to_string(), profile);
     let plan = serde_json::to_string_pretty(&wakewatt::schema::experiment_file())? + "\n";
     pages.insert("schema/experiment-file.v1.json".to_string(), plan);
+    let server = serde_json::to_string_pretty(&wakewatt::schema::server_file())? + "\n";
+    pages.insert("schema/server-file.v1.json".to_string(), server);
     for published in wakewatt::schema::SCHEMAS {
         let schema = wakewatt::schema::document(published);
         jsonschema::meta::validate(&schema).map_err(|e| anyhow::anyhow!("{}: no schema: {e}", published.name))?;

@@ -17,17 +17,34 @@ const BORDERS: &[(&str, &[&str])] = &[
     ("wakewatt-testing", &[]),
     ("wakewatt-core", &[]),
     ("wakewatt-models", &["wakewatt-core"]),
+    ("wakewatt-sim", &["wakewatt-models", "wakewatt-core"]),
     ("wakewatt-host", &["wakewatt-core"]),
     ("wakewatt-probes", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-tune", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-lab", &["wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"]),
     (
         "wakewatt-readers",
-        &["wakewatt", "wakewatt-models", "wakewatt-lab", "wakewatt-tune", "wakewatt-host", "wakewatt-core"],
+        &[
+            "wakewatt",
+            "wakewatt-sim",
+            "wakewatt-models",
+            "wakewatt-lab",
+            "wakewatt-tune",
+            "wakewatt-host",
+            "wakewatt-core",
+        ],
     ),
     (
         "wakewatt",
-        &["wakewatt-lab", "wakewatt-models", "wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"],
+        &[
+            "wakewatt-lab",
+            "wakewatt-sim",
+            "wakewatt-models",
+            "wakewatt-tune",
+            "wakewatt-probes",
+            "wakewatt-host",
+            "wakewatt-core",
+        ],
     ),
 ];
 

@@ -48,6 +48,9 @@ pub const PROFILE: Kind = Kind {
 /// A plan of an experiment.
 pub const PLAN: Kind =
     Kind { what: "plan", max_bytes: 1 << 20, hint: "list the shipped ones with: wakewatt experiment list" };
+/// A server to simulate; recorded arrivals make it long.
+pub const SERVER: Kind =
+    Kind { what: "server file", max_bytes: 64 << 20, hint: "make one with: wakewatt simulate --example plain" };
 /// The pages of a shop.
 pub const MIX: Kind = Kind { what: "mix of pages", max_bytes: 1 << 20, hint: "leave out --mix for the shipped one" };
 /// Certificates of authorities: a distribution's whole store is 250 KiB.

@@ -16,6 +16,8 @@ use wakewatt_core::record::{host_file, mask};
 use wakewatt_core::samples::meters::{dcmi, line, nvidia, prometheus, redfish};
 use wakewatt_core::watch::{Rates, recording};
 use wakewatt_models::{replay as replays, vectors as golden};
+use wakewatt_sim::server::{Run, Server};
+use wakewatt_sim::{simulate, span::Span};
 
 /// A reader.
 pub type Target = fn(&[u8]);
@@ -27,6 +29,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("wtrace", wtrace),
     ("replay", replay),
     ("vectors", vectors),
+    ("server", server),
     ("watch", watch),
     ("meters", meters),
     #[cfg(feature = "whole")]
@@ -98,6 +101,26 @@ pub fn replay(bytes: &[u8]) {
 pub fn vectors(bytes: &[u8]) {
     let mut replay = golden::Replay::default();
     String::from_utf8_lossy(bytes).lines().for_each(|line| drop(replay.line(line)));
+}
+
+/// A server to simulate: the file, each of its settings, and a moment of its life.
+pub fn server(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(server) = Server::parse(&text) else { return };
+    for setting in &server.setting {
+        let _ = server.under(setting);
+    }
+    // A file may ask for hours: what the engine does with it is seen in a microsecond of few.
+    let mut server = server;
+    let is_crowded = server.workload.arrivals.clients.is_some_and(|n| n > 1000) || server.n_cpus() > 512;
+    if is_crowded || server.workload.arrivals.per_s.is_some_and(|n| n > 1e6) {
+        return;
+    }
+    server.change = None;
+    server.run = Run { duration: Span::us(200), warmup: Span(0), replications: 1, seed: server.run.seed, bins: 2 };
+    if let Ok(outcome) = simulate(&server, 1) {
+        assert!(outcome.wall_w.value >= 0.0 && outcome.mean_ns.value >= 0.0);
+    }
 }
 
 /// Recording of `watch`: the rates of every interval.

@@ -23,6 +23,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "trace-info", schema: || schemars::schema_for!(crate::cmd::trace::TraceInfo) },
     Published { name: "replay", schema: || schemars::schema_for!(wakewatt_models::replay::Replayed) },
     Published { name: "replay-sweep", schema: || schemars::schema_for!(wakewatt_models::replay::sweep::Sweep) },
+    Published { name: "simulate", schema: || schemars::schema_for!(wakewatt_sim::study::Study) },
     Published { name: "load", schema: || schemars::schema_for!(crate::cmd::load::Loaded) },
     Published { name: "respond", schema: || schemars::schema_for!(wakewatt_core::samples::icmp::IcmpAnswers) },
     Published { name: "watch", schema: || schemars::schema_for!(wakewatt_core::watch::Rates) },
@@ -49,6 +50,13 @@ pub fn profile() -> serde_json::Value {
 pub fn experiment_file() -> serde_json::Value {
     let mut schema = schemars::schema_for!(wakewatt_lab::plan::PlanFile).to_value();
     schema["title"] = "wakewatt experiment plan, format 1".into();
+    schema
+}
+
+/// The schema of a server's file, likewise.
+pub fn server_file() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(wakewatt_sim::server::Server).to_value();
+    schema["title"] = "wakewatt server, format 1".into();
     schema
 }
 

@@ -17,6 +17,7 @@ mod pipe;
 mod recompute;
 mod record;
 mod profiles;
+mod simulate;
 mod startup;
 mod trace;
 mod versus;
@@ -30,7 +31,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, record, memory, disk, cores, network, pipe, load, profiles;
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, record, memory, disk, cores, network, pipe, load, profiles, simulate;
     /// and only when named: compare-aa, half an hour of runs of the same, compared; blocks, shipped experiments with their
     /// blocks kept (--save); and recompute, alone: published figures again from raw values
     what: Vec<String>,
@@ -94,6 +95,7 @@ const ALL: &[(&str, Measure)] = &[
     ("network", network::measure),
     ("pipe", pipe::measure),
     ("profiles", profiles::measure),
+    ("simulate", simulate::measure),
 ];
 
 pub(crate) fn run(args: &Args) -> Result<bool> {

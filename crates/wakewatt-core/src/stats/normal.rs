@@ -14,7 +14,7 @@ pub(super) fn above(z: f64) -> f64 {
 }
 
 /// The t above which this much of the distribution lies.
-pub(super) fn student_point(tail: f64, freedom: f64) -> f64 {
+pub fn student_point(tail: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1000.0);
     for _ in 0..60 {
         let mid = (low + high) / 2.0;

@@ -9,6 +9,7 @@ pub mod meter;
 pub mod replay;
 pub mod run;
 pub mod shop;
+pub mod simulate;
 pub mod trace;
 pub mod tune;
 
@@ -86,6 +87,11 @@ pub enum Command {
         before_help = "Example:\n  wakewatt replay idle.wtrace                          does the model decide as this kernel did?\n  wakewatt replay idle.wtrace --set max-latency=50us   what a limit would have cost and saved\n  wakewatt replay idle.wtrace --set max-state=1        the same for max_cstate=1\n  wakewatt replay idle.wtrace --set kernel=6.18.2      what an upgrade would change\n  wakewatt replay idle.wtrace --table db7.host         with another server's idle states\n  wakewatt replay idle.wtrace --sweep                  every limit: latency against energy, and the knee"
     )]
     Replay(replay::ReplayArgs),
+    /// Simulate a server: latency, throughput and watts under settings nobody has tried yet
+    #[command(
+        before_help = "Example:\n  wakewatt simulate --example plain > mine.toml\n  wakewatt simulate mine.toml                         every setting of the file, beside each other\n  wakewatt simulate mine.toml --sweep machine.idle.max_latency=0us,2us,10us,133us\n  wakewatt simulate k4-governors                      a published case: its figures beside the model's"
+    )]
+    Simulate(simulate::SimulateArgs),
     /// Run one copy of a command per memory node, CPUs and memory bound, and prove where it lay
     #[command(
         before_help = "Example:\n  wakewatt run --per-node -- ./load --port 80{node}\n  wakewatt run --per-node --compare --metric 'score: ([0-9.]+)' -- ./load"

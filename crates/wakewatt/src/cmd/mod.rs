@@ -14,6 +14,7 @@ pub mod replay;
 pub mod report;
 pub mod respond;
 pub mod run;
+pub mod simulate;
 pub mod trace;
 pub mod tune;
 pub mod watch;
@@ -35,6 +36,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Compare(args) => compare::run(args, cli.color),
         Command::Replay(args) => replay::run(args),
         Command::Report(args) => report::run(args, cli.color),
+        Command::Simulate(args) => simulate::run(args),
         Command::Respond(args) => respond::run(args),
         Command::Watch(args) => watch::run(args, cli.color),
         Command::Experiment(args) => experiment::run(args, cli.color),

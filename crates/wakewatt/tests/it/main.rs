@@ -28,6 +28,7 @@ mod replay;
 mod replicate;
 mod runs;
 mod schemas;
+mod simulate;
 mod secrets;
 mod shop;
 mod tmux;

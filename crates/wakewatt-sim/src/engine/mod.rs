@@ -1,0 +1,401 @@
+//! One replication: the machines' CPUs, what is on them, and what happens next.
+//!
+//! Every CPU is idle, waking or busy, and has at most one event of its own that counts; a change of mind (another clock, an interrupt) gives it
+//! a new stamp and leaves the old event to be ignored. `requests.rs` is the way of a request through its stages, `place.rs` who gets
+//! it, `cpu.rs` a CPU at work, `idle.rs` its sleep, `clock.rs` its speed, `count.rs` what is kept. Times are whole nanoseconds,
+//! work is in nanoseconds at the reference clock.
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Times are below 2^50 ns, indices below 2^32, both checked on the way in.
+
+mod bits;
+mod clock;
+mod count;
+mod cpu;
+mod idle;
+mod place;
+mod plan;
+mod requests;
+
+pub use count::{Bin, Counted, MachineCounted, Periods, StateCounted};
+
+use crate::queue::Queue;
+use crate::server::{Queues, Refused, Server};
+use bits::Bits;
+use count::Counts;
+use plan::{Plan, Policy};
+use std::collections::VecDeque;
+use wakewatt_core::stats::random::Random;
+use wakewatt_models::frequency::{conservative, conservative_old, ondemand, pelt, schedutil};
+use wakewatt_models::idle::Governor;
+
+/// No job, no CPU.
+const NONE: u32 = u32::MAX;
+/// A stage of no request: the machine's own work.
+const OWN: u16 = u16::MAX;
+/// So many requests in the machines at a time are more than any queue is for: the rest is turned away, and the run says so.
+const MOST_JOBS: usize = 3_000_000;
+
+/// Kinds of events: in the top four bits; then a stamp of 28 bits, and whose event it is.
+mod kind {
+    pub(super) const ARRIVE: u64 = 0;
+    pub(super) const CPU: u64 = 1;
+    pub(super) const POLLED: u64 = 2;
+    pub(super) const TICK: u64 = 3;
+    pub(super) const WAITED: u64 = 4;
+    pub(super) const THOUGHT: u64 = 5;
+    pub(super) const CLOCK: u64 = 6;
+    pub(super) const SAMPLE: u64 = 7;
+    pub(super) const TIMER: u64 = 8;
+    pub(super) const BURST: u64 = 9;
+    pub(super) const INTERRUPTED: u64 = 10;
+    pub(super) const CHANGE: u64 = 14;
+    pub(super) const MARK: u64 = 15;
+}
+
+const STAMP: u32 = (1 << 28) - 1;
+
+fn event(kind: u64, stamp: u32, whose: u32) -> u64 {
+    kind << 60 | u64::from(stamp & STAMP) << 32 | u64::from(whose)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Waking,
+    Busy,
+}
+
+struct Cpu {
+    machine: u32,
+    package: u32,
+    core: u32,
+    stamp: u32,
+    job: u32,
+    idle_state: u32,
+    clock: u32,
+    n_iowait: u32,
+    phase: Phase,
+    is_tick_stopped: bool,
+    is_tick_armed: bool,
+    is_tick_fired: bool,
+    /// What is left of the present piece of work, at the reference clock; how fast it goes; since when.
+    chunk: f64,
+    rate: f64,
+    at_ns: u64,
+    /// When the present pair of entry and exit began, and the whole time without work.
+    entered_ns: u64,
+    idle_since_ns: u64,
+    idle_ns: u64,
+    busy_ns: u64,
+    tick_phase_ns: u64,
+    timer_at_ns: u64,
+    queue: VecDeque<u32>,
+}
+
+/// A core: what it takes.
+struct Core {
+    watts: f64,
+    since_ns: u64,
+    joules: f64,
+    is_deep: bool,
+}
+
+struct Package {
+    machine: u32,
+    n_cores: u32,
+    n_deep: u32,
+    n_idle_cpus: u32,
+    n_cpus: u32,
+    asleep_since_ns: Option<u64>,
+    asleep_ns: u64,
+    all_idle_since_ns: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Job {
+    start_ns: u64,
+    left: f64,
+    /// Share of its work that the kernel does.
+    system: f64,
+    stage: u16,
+    round: u16,
+    in_interrupt: bool,
+    prev: u32,
+    home: u32,
+}
+
+/// CPUs that share a clock, and who chooses it.
+struct Share {
+    machine: u32,
+    first: u32,
+    n: u32,
+    clock: u32,
+    target: u32,
+    stamp: u32,
+    next_sample_ns: u64,
+    sampled_ns: u64,
+    idle_at_sample_ns: Vec<u64>,
+    chooser: Chooser,
+}
+
+enum Chooser {
+    Still,
+    Ondemand(ondemand::Ondemand),
+    Conservative(conservative::Conservative),
+    OndemandOld,
+    ConservativeOld(conservative_old::ConservativeOld),
+    Cpuspeed,
+    Schedutil(schedutil::Schedutil),
+}
+
+/// State of a machine beside its CPUs.
+struct Host {
+    idle: Bits,
+    idle_cores: Bits,
+    waiting: Bits,
+    n_waiting: usize,
+    queue: VecDeque<u32>,
+    n_waking: u32,
+    last_used: usize,
+    next_interrupt: usize,
+}
+
+struct Engine {
+    plan: Plan,
+    later: Option<(u64, Vec<Policy>)>,
+    queue: Queue,
+    now: u64,
+    cpus: Vec<Cpu>,
+    governors: Vec<Option<Governor>>,
+    pelts: Vec<(pelt::Pelt, u64)>,
+    cores: Vec<Core>,
+    packages: Vec<Package>,
+    hosts: Vec<Host>,
+    shares: Vec<Share>,
+    share_of: Vec<u32>,
+    jobs: Vec<Job>,
+    free: Vec<u32>,
+    n_requests: usize,
+    arrivals: Random,
+    services: Random,
+    random: Random,
+    in_burst: bool,
+    recorded_at: usize,
+    /// Settings change once: samples planned before do not count after.
+    epoch: u32,
+    counts: Counts,
+}
+
+/// Runs one replication of a server. `index` chooses its random numbers, so replications differ and each can be repeated by itself.
+pub(crate) fn replicate(server: &Server, index: u32) -> Result<Counted, Refused> {
+    let mut engine = Engine::of(server, index)?;
+    engine.start();
+    engine.run();
+    Ok(engine.counted())
+}
+
+impl Engine {
+    fn of(server: &Server, index: u32) -> Result<Engine, Refused> {
+        let plan = Plan::of(server)?;
+        let later = match &server.change {
+            None => None,
+            Some(change) => {
+                let setting = server.setting.iter().find(|s| s.name == change.setting);
+                let under = setting.map(|s| server.under(s)).transpose();
+                let under = under.map_err(|e| Refused { field: "change.setting".into(), why: e.to_string() })?;
+                let machines = under.as_ref().map_or(&server.machine, |u| &u.machine);
+                Some((plan.warmup_ns + change.at.ns(), machines.iter().map(plan::policy).collect()))
+            }
+        };
+        // Arrivals and services have random numbers of their own: they are the same under every setting.
+        let seed = server.run.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(u64::from(index));
+        let (arrivals, services) = (Random::new(seed), Random::new(seed ^ 0x5851_f42d_4c95_7f2d));
+        let random = Random::new(seed ^ 0x1405_7b7e_f767_814f);
+        let counts = Counts::new(&plan);
+        let mut engine = Engine {
+            queue: Queue::with_room(256),
+            now: 0,
+            cpus: Vec::new(),
+            governors: Vec::new(),
+            pelts: Vec::new(),
+            cores: Vec::new(),
+            packages: Vec::new(),
+            hosts: Vec::new(),
+            shares: Vec::new(),
+            share_of: Vec::new(),
+            jobs: Vec::new(),
+            free: Vec::new(),
+            n_requests: 0,
+            arrivals,
+            services,
+            random,
+            in_burst: false,
+            recorded_at: 0,
+            epoch: 0,
+            counts,
+            plan,
+            later,
+        };
+        (0..engine.plan.machines.len()).for_each(|m| engine.add_machine(m));
+        Ok(engine)
+    }
+
+    fn add_machine(&mut self, m: usize) {
+        let plan = &self.plan.machines[m];
+        let tick_ns = plan.tick.map_or(0, |t| t.ns() as u64);
+        let first_core = self.cores.len();
+        for i in 0..plan.n_cpus {
+            let package = plan.first_package + i / plan.per_package;
+            let core = first_core + i / plan.threads;
+            // Ticks of CPUs are spread, as with skew_tick: no instant at which all CPUs wake.
+            let phase = if plan.n_cpus > 0 { tick_ns * i as u64 / plan.n_cpus as u64 } else { 0 };
+            self.cpus.push(Cpu {
+                machine: m as u32,
+                package: package as u32,
+                core: core as u32,
+                stamp: 0,
+                job: NONE,
+                idle_state: 0,
+                clock: 0,
+                n_iowait: 0,
+                phase: Phase::Busy,
+                is_tick_stopped: false,
+                is_tick_armed: false,
+                is_tick_fired: false,
+                chunk: 0.0,
+                rate: 1.0,
+                at_ns: 0,
+                entered_ns: 0,
+                idle_since_ns: 0,
+                idle_ns: 0,
+                busy_ns: 0,
+                tick_phase_ns: phase,
+                timer_at_ns: u64::MAX,
+                queue: VecDeque::new(),
+            });
+            self.governors.push(governor(&plan.policy.idle, plan.tick));
+            self.pelts.push((pelt::Pelt::default(), 0));
+            if i % plan.threads == 0 {
+                self.cores.push(Core { watts: 0.0, since_ns: 0, joules: 0.0, is_deep: false });
+            }
+        }
+        for _ in 0..plan.n_packages {
+            self.packages.push(Package {
+                machine: m as u32,
+                n_cores: (plan.per_package / plan.threads) as u32,
+                n_deep: 0,
+                n_idle_cpus: 0,
+                n_cpus: plan.per_package as u32,
+                asleep_since_ns: None,
+                asleep_ns: 0,
+                all_idle_since_ns: 0,
+            });
+        }
+        self.hosts.push(Host {
+            idle: Bits::of(plan.n_cpus),
+            idle_cores: Bits::of(plan.n_cpus),
+            waiting: Bits::of(plan.n_cpus),
+            n_waiting: 0,
+            queue: VecDeque::new(),
+            n_waking: 0,
+            last_used: plan.n_cpus.saturating_sub(1),
+            next_interrupt: 0,
+        });
+        self.add_shares(m);
+    }
+
+    /// All CPUs idle at time 0, first events in the queue.
+    fn start(&mut self) {
+        for cpu in 0..self.cpus.len() {
+            let machine = &self.plan.machines[self.cpus[cpu].machine as usize];
+            if let Some((every, _)) = machine.timers {
+                let at = self.random.below(every.max(1));
+                self.cpus[cpu].timer_at_ns = at;
+                self.queue.push(at, event(kind::TIMER, 0, cpu as u32));
+            }
+            self.go_idle(cpu);
+        }
+        self.start_shares();
+        self.start_arrivals();
+        self.queue.push(self.plan.warmup_ns, event(kind::MARK, 0, 0));
+        if let Some((at, _)) = &self.later {
+            self.queue.push(*at, event(kind::CHANGE, 0, 0));
+        }
+    }
+
+    fn run(&mut self) {
+        let end = self.plan.warmup_ns + self.plan.duration_ns;
+        while let Some((at, what)) = self.queue.pop() {
+            if at > end {
+                break;
+            }
+            self.now = at;
+            let (stamp, whose) = ((what >> 32) as u32 & STAMP, what as u32);
+            match what >> 60 {
+                kind::CPU => {
+                    if self.cpus[whose as usize].stamp == stamp {
+                        self.cpu_event(whose as usize);
+                    }
+                }
+                kind::ARRIVE => self.arrive(whose),
+                kind::WAITED => self.waited(whose),
+                kind::THOUGHT => self.thought(whose),
+                kind::TICK => self.tick(whose as usize),
+                kind::POLLED => {
+                    if self.cpus[whose as usize].stamp == stamp {
+                        self.polled(whose as usize);
+                    }
+                }
+                kind::CLOCK => {
+                    if self.shares[whose as usize].stamp == stamp {
+                        self.apply_clock(whose as usize);
+                    }
+                }
+                kind::SAMPLE => {
+                    if stamp == self.epoch {
+                        self.timed_sample(whose as usize);
+                    }
+                }
+                kind::TIMER => self.timer(whose as usize),
+                kind::BURST => self.burst(),
+                kind::INTERRUPTED => self.after_interrupt(whose),
+                kind::CHANGE => self.change(),
+                _ => self.mark(whose),
+            }
+        }
+        self.now = end;
+        self.sync_all();
+    }
+
+    /// The settings change while everything runs.
+    fn change(&mut self) {
+        let Some((_, policies)) = self.later.take() else { return };
+        self.epoch += 1;
+        for cpu in 0..self.cpus.len() {
+            self.sync(cpu);
+            self.end_sleep(cpu);
+        }
+        for (m, policy) in policies.into_iter().enumerate() {
+            self.plan.machines[m].policy = policy;
+        }
+        for stage in &mut self.plan.stages {
+            stage.speed = plan::speeds(stage.cpu_bound, &self.plan.machines[stage.machine].policy.clock);
+        }
+        self.shares.clear();
+        self.share_of.clear();
+        (0..self.plan.machines.len()).for_each(|m| self.add_shares(m));
+        for cpu in 0..self.cpus.len() {
+            let machine = &self.plan.machines[self.cpus[cpu].machine as usize];
+            self.governors[cpu] = governor(&machine.policy.idle, machine.tick);
+            self.restate(cpu);
+        }
+        self.start_shares();
+    }
+
+    fn is_shared(&self, m: usize) -> bool {
+        self.plan.machines[m].queues != Queues::PerCpu
+    }
+}
+
+fn governor(idle: &plan::IdlePlan, tick: Option<wakewatt_models::tick::Tick>) -> Option<Governor> {
+    Some(Governor::new(idle.kind?, idle.release, idle.table, tick?))
+}

@@ -1,0 +1,148 @@
+//! What replications come to: each number with the interval that they allow, labelled as modelled.
+//!
+//! An interval is Student's t over the replications' own values: they are independent, which the requests of one run are not. It says how
+//! well the model's number is known, not how well the model fits a machine. With one replication there is none.
+
+mod estimate;
+mod of;
+
+pub use crate::engine::{Bin, Counted, MachineCounted, Periods, StateCounted};
+pub use estimate::Estimate;
+
+use serde::{Deserialize, Serialize};
+use wakewatt_core::distribution::Distribution;
+use wakewatt_core::samples::Label;
+
+/// What the simulation of a server came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Outcome {
+    /// Always modelled, never measured.
+    pub label: Label,
+    /// Name of the server file.
+    pub name: String,
+    /// Replications that the intervals come from.
+    pub n_replications: u32,
+    /// Simulated time that counts, of each replication, in nanoseconds.
+    pub duration_ns: u64,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// Requests that came, per second.
+    pub offered_per_s: Estimate,
+    /// Requests that were done, per second.
+    pub done_per_s: Estimate,
+    /// Part of the requests that was turned away.
+    pub turned_away_ratio: f64,
+    /// Did more come than the machines can do? Times then grow with the duration and say nothing.
+    pub is_saturated: bool,
+    /// How long requests took, on average, in nanoseconds.
+    pub mean_ns: Estimate,
+    /// Quantiles of it.
+    pub quantiles: Vec<QuantileOutcome>,
+    /// All requests of all replications; its own intervals take requests for independent, so the ones above count.
+    pub times: Distribution,
+    /// Requests in the machines, averaged over time.
+    pub in_system: Estimate,
+    /// Power of all machines at the wall, in watts.
+    pub wall_w: Estimate,
+    /// Requests per joule at the wall.
+    pub per_joule: Estimate,
+    /// Machine by machine.
+    pub machines: Vec<MachineOutcome>,
+    /// Part by part of the duration, averaged over replications.
+    pub series: Vec<BinOutcome>,
+}
+
+/// A quantile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QuantileOutcome {
+    /// Which, 0 to 1.
+    pub q: f64,
+    /// So long at most, in nanoseconds.
+    pub ns: Estimate,
+}
+
+/// What a machine came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MachineOutcome {
+    /// Its name.
+    pub name: String,
+    /// How many packages it has.
+    pub n_packages: u32,
+    /// Part of the time that its CPUs worked, 0 to 1.
+    pub use_ratio: Estimate,
+    /// Part of that which the kernel worked: interrupts, wake-ups, ticks, and what hops say of themselves.
+    pub system_ratio: Estimate,
+    /// CPU time per request, in nanoseconds.
+    pub cpu_per_request_ns: Estimate,
+    /// Tasks that ran or waited for a CPU, averaged over time: the load.
+    pub load: Estimate,
+    /// Clock while at work, in megahertz.
+    pub mhz: Estimate,
+    /// Power at the wall, in watts.
+    pub wall_w: Estimate,
+    /// Power behind the supply, in watts.
+    pub dc_w: Estimate,
+    /// Of that, its cores.
+    pub cores_w: Estimate,
+    /// CPUs woken from idle, per second.
+    pub wakes_per_s: Estimate,
+    /// Part of the time that a package slept, 0 to 1.
+    pub package_asleep_ratio: Estimate,
+    /// Its idle states, shallow first.
+    pub states: Vec<StateOutcome>,
+    /// Part of the time that each CPU worked, 0 to 1, averaged over replications.
+    pub cpu_use: Vec<f64>,
+    /// Idle periods of its CPUs.
+    pub idle_periods: PeriodsOutcome,
+    /// Periods in which all CPUs of a package were idle.
+    pub package_idle_periods: PeriodsOutcome,
+}
+
+/// What an idle state came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StateOutcome {
+    /// Its name.
+    pub name: String,
+    /// Part of all CPUs' time in it, 0 to 1, exit included.
+    pub time_ratio: Estimate,
+    /// Entries per second.
+    pub per_s: f64,
+    /// Part of the entries that were shorter than its target residency.
+    pub too_deep_ratio: f64,
+    /// Part of the entries that the next deeper state would have suited.
+    pub too_shallow_ratio: f64,
+}
+
+/// Idle periods.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PeriodsOutcome {
+    /// How many, in all replications.
+    pub n: u64,
+    /// Their mean length, in nanoseconds.
+    pub mean_ns: f64,
+    /// Standard deviation over mean: 1 where they are exponential.
+    pub cv: f64,
+}
+
+/// A part of the duration.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BinOutcome {
+    /// Its end, in nanoseconds from the beginning of counting.
+    pub until_ns: u64,
+    /// Requests done per second.
+    pub done_per_s: f64,
+    /// How long those took on average, in nanoseconds; none without any.
+    pub mean_ns: Option<f64>,
+    /// Part of the time that the CPUs of all machines worked, 0 to 1.
+    pub use_ratio: f64,
+    /// Tasks that ran or waited for a CPU.
+    pub load: f64,
+    /// Power of all machines at the wall, in watts.
+    pub wall_w: f64,
+}

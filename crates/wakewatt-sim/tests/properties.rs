@@ -1,0 +1,250 @@
+//! What must hold of every server, not only of those with a formula: GOVERNORS' acceptance tests, and that bad input is refused by name.
+
+#![allow(clippy::unwrap_used)] // A server that is refused is a failed test.
+
+use proptest::prelude::*;
+use wakewatt_sim::law::Law;
+use wakewatt_sim::outcome::Outcome;
+use wakewatt_sim::server::{
+    Arrivals, Clock, ClockGovernor, Hop, Idle, IdleGovernor, Machine, Placement, Run, Server, Timers, Workload,
+};
+use wakewatt_sim::simulate;
+use wakewatt_sim::span::Span;
+
+fn plain(per_s: f64, service_us: u64, cores: u32) -> Server {
+    let machine = Machine {
+        cores,
+        idle: Idle {
+            table: Some("SKX".into()),
+            package_state: Some("C6".into()),
+            package_exit: Span::us(50),
+            ..Idle::default()
+        },
+        clock: Clock { mhz: vec![2800, 2000, 1200], ..Clock::default() },
+        timers: Some(Timers { every: Span::ms(100), work: Span::us(10) }),
+        ..Machine::default()
+    };
+    let hop = Hop::of(Law::exponential(Span::us(service_us)));
+    let workload = Workload { arrivals: Arrivals::poisson(per_s), hop: vec![hop], rounds: None, limit: None };
+    let run = Run { duration: Span::ms(2000), warmup: Span::ms(200), replications: 2, seed: 5, bins: 5 };
+    Server { run, ..Server::of(machine, workload) }
+}
+
+fn run(server: &Server) -> Outcome {
+    simulate(server, 2).unwrap()
+}
+
+fn any_server() -> impl Strategy<Value = Server> {
+    let idle = prop_oneof![
+        Just(IdleGovernor::Menu),
+        Just(IdleGovernor::Teo),
+        Just(IdleGovernor::Ladder),
+        Just(IdleGovernor::Haltpoll),
+        Just(IdleGovernor::Fixed)
+    ];
+    let clock = prop_oneof![
+        Just(ClockGovernor::Performance),
+        Just(ClockGovernor::Powersave),
+        Just(ClockGovernor::Cpuspeed),
+        Just(ClockGovernor::Ondemand),
+        Just(ClockGovernor::Conservative),
+        Just(ClockGovernor::OndemandOld),
+        Just(ClockGovernor::ConservativeOld),
+        Just(ClockGovernor::Schedutil)
+    ];
+    let place =
+        prop_oneof![Just(Placement::Kernel), Just(Placement::Spread), Just(Placement::Pack), Just(Placement::Random)];
+    let shape = (1u32..3, 1u32..5, 1u32..3, 1u32..3);
+    let rest = (any::<bool>(), any::<bool>(), 1.0..20_000.0f64, 10u64..800, any::<u64>());
+    (idle, clock, place, shape, rest).prop_map(
+        |(idle, clock, place, (packages, cores, threads, hops), (waits, slices, per_s, service, seed))| {
+            let mut server = plain(per_s, service, cores);
+            let m = &mut server.machine[0];
+            (m.packages, m.threads, m.placement) = (packages, threads, place);
+            (m.idle.governor, m.clock.governor) = (idle, clock);
+            m.slice = slices.then(|| Span::us(200));
+            m.numa_penalty = 0.3;
+            if waits {
+                server.workload.hop[0].wait = Some(Law::exponential(Span::us(300)));
+                server.workload.hop[0].iowait = true;
+            }
+            server.workload.rounds = Some(hops);
+            server.run =
+                Run { duration: Span::ms(120), warmup: Span::ms(20), replications: 1, seed: seed >> 1, bins: 3 };
+            server
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn times_energies_and_shares_are_never_negative_nor_too_large(server in any_server()) {
+        let o = run(&server);
+        let m = &o.machines[0];
+        prop_assert!(o.mean_ns.value >= 0.0 && o.in_system.value >= 0.0 && o.wall_w.value >= 0.0 && m.cores_w.value >= 0.0);
+        prop_assert!((0.0..=1.0).contains(&m.use_ratio.value), "{m:?}");
+        prop_assert!((0.0..=1.0).contains(&m.system_ratio.value));
+        prop_assert!((0.0..=1.0).contains(&m.package_asleep_ratio.value));
+        // Idle states and work fill the time, but for wake-ups on their way at either end.
+        let slept: f64 = m.states.iter().map(|s| s.time_ratio.value).sum();
+        prop_assert!((slept + m.use_ratio.value - 1.0).abs() < 0.02, "{slept} asleep, {} at work", m.use_ratio.value);
+        prop_assert!(o.series.iter().all(|b| b.wall_w >= 0.0 && b.use_ratio >= 0.0 && b.load >= 0.0));
+        prop_assert!(o.quantiles.windows(2).all(|q| q[0].ns.value <= q[1].ns.value));
+        // No faster than the work itself at the highest clock.
+        let least = server.machine[0].power.deep_w();
+        prop_assert!(m.cores_w.value >= least * 0.99, "{} W", m.cores_w.value);
+    }
+
+    #[test]
+    fn equal_seeds_give_equal_numbers_on_any_number_of_threads(server in any_server()) {
+        let mut server = server;
+        server.run.replications = 3;
+        let one = simulate(&server, 1).unwrap();
+        prop_assert_eq!(&one, &simulate(&server, 3).unwrap());
+        prop_assert_eq!(&one, &simulate(&server, 64).unwrap());
+    }
+}
+
+#[test]
+fn more_load_is_never_less_use_and_another_seed_other_numbers() {
+    let used =
+        [500.0, 1000.0, 2000.0, 4000.0, 8000.0].map(|per_s| run(&plain(per_s, 400, 4)).machines[0].use_ratio.value);
+    assert!(used.windows(2).all(|w| w[0] < w[1]), "{used:?}");
+    let mut other = plain(500.0, 400, 4);
+    other.run.seed = 6;
+    assert_ne!(run(&other).mean_ns, run(&plain(500.0, 400, 4)).mean_ns);
+}
+
+#[test]
+fn polling_is_never_slower_than_sleeping_at_equal_clocks() {
+    for per_s in [100.0, 1000.0, 5000.0] {
+        for cores in [1, 4] {
+            let sleeping = plain(per_s, 150, cores);
+            let mut halting = sleeping.clone();
+            halting.machine[0].idle.max_state = Some("C1".into());
+            let mut polling = sleeping.clone();
+            polling.machine[0].idle.max_latency = Some(Span(0));
+            let [sleeping, halting, polling] = [sleeping, halting, polling].map(|s| run(&s));
+            if !polling.is_saturated {
+                let [s, h, p] = [&sleeping, &halting, &polling].map(|o| o.mean_ns.value);
+                assert!(p <= h && h <= s, "{per_s}/s on {cores}: polling {p}, C1 {h}, all states {s}");
+                // 1 % of work may come out as a rounding of its own.
+                let [s, p] = [&sleeping, &polling].map(|o| o.machines[0].cpu_per_request_ns.value);
+                assert!(p <= s * 1.001, "{per_s}/s on {cores}: {p} of CPU polling, {s} sleeping");
+            }
+        }
+    }
+}
+
+/// Energy at equal work: all states take no more than C1 alone where idle periods are much longer than target residencies.
+#[test]
+fn deep_states_save_where_sleeps_are_long() {
+    let deep = plain(20.0, 200, 4);
+    let mut shallow = deep.clone();
+    shallow.machine[0].idle.max_state = Some("C1".into());
+    let [deep, shallow] = [deep, shallow].map(|s| run(&s));
+    assert!(
+        deep.wall_w.value < 0.8 * shallow.wall_w.value,
+        "{} W, C1 alone {} W",
+        deep.wall_w.value,
+        shallow.wall_w.value
+    );
+    assert!(deep.machines[0].package_asleep_ratio.value > 0.5 && deep.machines[0].states[3].time_ratio.value > 0.9);
+}
+
+/// Busy time is the sum of the work at its clock.
+#[test]
+fn the_utilisation_law_holds_with_governors_clocks_and_wake_ups() {
+    let mut server = plain(4000.0, 300, 4);
+    server.machine[0].clock.max_mhz = Some(2000);
+    server.machine[0].timers = None;
+    server.machine[0].tick_cost = Span(0);
+    (server.machine[0].idle.table, server.machine[0].idle.package_state) = (Some("C1".into()), None);
+    server.run.duration = Span::ms(20_000);
+    let o = run(&server);
+    let exact = o.done_per_s.value * (300e-6 + 5e-6) * 1.4 / 4.0;
+    assert!(
+        (o.machines[0].use_ratio.value / exact - 1.0).abs() < 0.01,
+        "{} against {exact}",
+        o.machines[0].use_ratio.value
+    );
+}
+
+#[test]
+fn more_than_it_can_do_is_said_and_ends() {
+    let mut server = plain(50_000.0, 400, 2);
+    server.run.duration = Span::ms(500);
+    let o = run(&server);
+    assert!(o.is_saturated && o.machines[0].use_ratio.value > 0.99, "{}", o.machines[0].use_ratio.value);
+    assert!(!run(&plain(2000.0, 400, 4)).is_saturated);
+}
+
+#[test]
+fn a_tick_that_is_kept_shows_in_the_pairs() {
+    // Polled time ends at its limit, ticks end sleeps; both ask the governor again and again.
+    let mut server = plain(1000.0, 50, 1);
+    server.machine[0].hz = 1000;
+    let o = run(&server);
+    let entries: f64 = o.machines[0].states.iter().map(|s| s.per_s).sum();
+    assert!(
+        entries > o.machines[0].wakes_per_s.value,
+        "{entries} entries, {} wake-ups",
+        o.machines[0].wakes_per_s.value
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_field() {
+    let base = "format = 1\nname = \"x\"\n[[machine]]\nname = \"m\"\ncores = 2\nidle = { table = \"SKX\" }\n[workload]\narrivals = { kind = \"poisson\", per_s = 100.0 }\n[[workload.hop]]\nservice = { law = \"fixed\", mean = \"1ms\" }\n";
+    Server::parse(base).unwrap();
+    let said = |set: &str| Server::parse_with(base, &[set.to_string()]).unwrap_err().to_string();
+    for (set, field) in [
+        ("machine.cores=0", "machine[0].cores"),
+        ("machine.cores=1000000000", "machine[0].cores"),
+        ("machine.packages=-1", "packages"),
+        ("machine.hz=0", "machine[0].hz"),
+        ("machine.smt_share=nan", "machine[0].smt_share"),
+        ("machine.power.platform_w=-5", "machine[0].power.platform_w"),
+        ("machine.power.core_leakage_w=inf", "machine[0].power.core_leakage_w"),
+        ("machine.kernel=vista", "machine[0].kernel"),
+        ("machine.clock.mhz=[]", "machine[0].clock.mhz"),
+        ("machine.clock.mhz=[1000,2000]", "machine[0].clock.mhz"),
+        ("machine.clock.min_mhz=3000", "machine[0].clock.min_mhz"),
+        ("machine.idle.table=\"Z80\"", "machine[0].idle.table"),
+        ("machine.idle.disable=[\"C9\"]", "machine[0].idle"),
+        ("machine.idle.exit_share=0.9", "machine[0].idle.entry_share"),
+        ("machine.cpus=0-9", "machine[0].cpus"),
+        ("machine.cpus=0-4294967295", "machine[0].cpus"),
+        ("workload.arrivals.per_s=nan", "workload.arrivals.per_s"),
+        ("workload.arrivals.per_s=-1", "workload.arrivals.per_s"),
+        (
+            "workload.arrivals={ kind = \"closed\", clients = 1000000000, think = { law = \"fixed\", mean = \"1s\" } }",
+            "workload.arrivals.clients",
+        ),
+        ("workload.arrivals={ kind = \"closed\", clients = 1 }", "workload.arrivals.think"),
+        ("workload.arrivals={ kind = \"recorded\", at_us = [3.0, 1.0] }", "workload.arrivals.at_us"),
+        ("workload.hop.0.service={ law = \"lognormal\", mean = \"1ms\" }", "workload.hop[0].service"),
+        ("workload.hop.0.service={ law = \"fixed\", mean = \"2000s\" }", "workload.hop[0].service"),
+        ("workload.hop.0.machine=db", "workload.hop[0].machine"),
+        ("workload.hop.0.cpu_bound=1.5", "workload.hop[0].cpu_bound"),
+        ("workload.hop=[]", "workload.hop"),
+        ("run.duration=0s", "run.duration"),
+        ("run.duration=90000s", ""),
+        ("run.replications=0", "run.replications"),
+        ("change={ at = \"1s\", setting = \"none\" }", "change.setting"),
+    ] {
+        if set == "run.duration=90000s" {
+            // Long, but only a hundred requests a second.
+            assert!(Server::parse_with(base, &[set.to_string()]).is_ok());
+            assert!(Server::parse_with(base, &[set.to_string(), "workload.arrivals.per_s=1e8".into()]).is_err());
+            continue;
+        }
+        let why = said(set);
+        assert!(why.contains(field), "{set}: {why}");
+    }
+    // An inverted table.
+    let states = "machine.idle={ state = [{ name = \"A\", exit_latency = \"9us\", target_residency = \"9us\" }, { name = \"B\", exit_latency = \"2us\", target_residency = \"20us\" }] }";
+    assert!(said(states).starts_with("machine[0].idle.state[1].exit_latency"), "{}", said(states));
+}

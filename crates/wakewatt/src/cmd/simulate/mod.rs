@@ -1,0 +1,90 @@
+//! `wakewatt simulate`: a server in the computer. Arguments to a study of the simulation crate, and what it came to.
+
+mod csv;
+mod text;
+
+use crate::cli::simulate::SimulateArgs;
+use crate::exit::{Code, Failure};
+use crate::output;
+use crate::saved;
+use anyhow::Result;
+use std::path::Path;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::source::Tree;
+use wakewatt_core::visible;
+use wakewatt_host::input;
+use wakewatt_sim::examples::{EXAMPLES, example};
+use wakewatt_sim::samples::samples;
+use wakewatt_sim::server::Server;
+use wakewatt_sim::study::study;
+
+/// Runs it.
+pub fn run(args: &SimulateArgs) -> Result<Code> {
+    if args.examples {
+        output::print(&text::examples(EXAMPLES))?;
+        return Ok(Code::Fine);
+    }
+    if let Some(name) = &args.example {
+        output::print(shipped(name)?)?;
+        return Ok(Code::Fine);
+    }
+    let Some(path) = &args.file else { return Ok(Code::Usage) };
+    let refused = |why: String| Failure::error(Code::BadFile, format!("{}: {}", path.display(), visible::line(&why)));
+    let server = Server::parse_with(&read(path)?, &asked(args)).map_err(|e| refused(e.to_string()))?;
+    for name in &args.setting {
+        if !server.setting.iter().any(|s| s.name == *name) {
+            let known: Vec<&str> = server.setting.iter().map(|s| s.name.as_str()).collect();
+            let why = format!("no setting {name:?}; the file has {}", known.join(", "));
+            return Err(Failure::error(Code::Usage, why));
+        }
+    }
+    let n_threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    // No facts: the machines are of the file, not of this host.
+    let nowhere = Tree::default();
+    let saving = saved::start(args.save.as_deref(), "simulate", &nowhere)?;
+    let found = study(&server, &args.sweep, &args.setting, n_threads).map_err(|e| refused(e.to_string()))?;
+    output::print(&if args.json {
+        output::json("simulate", &found)?
+    } else if args.csv {
+        csv::study(&found)
+    } else {
+        text::study(&found, args.details, output::width())
+    })?;
+    match saving {
+        None => Ok(Code::Fine),
+        Some(saving) => {
+            let evidence = Evidence::of(samples(&server, &found, args.title.as_deref()));
+            Ok(saving.finish_with(&evidence, Code::Fine))
+        }
+    }
+}
+
+/// The options that stand for fields.
+fn asked(args: &SimulateArgs) -> Vec<String> {
+    let duration = args.duration.map(|ns| format!("run.duration={ns}ns"));
+    let replications = args.replications.map(|n| format!("run.replications={n}"));
+    let seed = args.seed.map(|n| format!("run.seed={n}"));
+    args.set.iter().cloned().chain(duration).chain(replications).chain(seed).collect()
+}
+
+/// A file, or a shipped one by its name: what holds a slash or a point is a file.
+fn read(path: &Path) -> Result<String> {
+    let name = path.to_string_lossy();
+    if name.contains('/') || name.contains('.') {
+        return Ok(input::read_text(path, input::SERVER)?);
+    }
+    Ok(shipped(&name)?.to_string())
+}
+
+fn shipped(name: &str) -> Result<&'static str> {
+    example(name).map(|e| e.text).ok_or_else(|| {
+        let known: Vec<&str> = EXAMPLES.iter().map(|e| e.name).collect();
+        Failure::error(
+            Code::Usage,
+            format!(
+                "no shipped server {name:?}; there are {}; a file's name holds a point or a slash",
+                known.join(", ")
+            ),
+        )
+    })
+}

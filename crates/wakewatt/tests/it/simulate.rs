@@ -1,0 +1,84 @@
+//! A server in the computer: what is printed, the documents, equal seeds, saved runs that others read, and files that are refused.
+
+use crate::schemas::{assert_valid, validator};
+use crate::tool::run;
+use std::fs;
+
+/// Short, so that the suite stays short.
+const SHORT: [&str; 4] = ["--duration", "300ms", "--replications", "2"];
+
+fn simulate(args: &[&str]) -> crate::tool::Said {
+    run(&[&["simulate"], args, &SHORT[..]].concat())
+}
+
+#[test]
+fn a_shipped_server_is_printed_and_simulated() {
+    let list = run(&["simulate", "--examples"]);
+    assert!(list.out.contains("k0-kubernetes") && list.out.contains("plain"), "{list:?}");
+    let printed = run(&["simulate", "--example", "plain"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    fs::write(&file, &printed.out).unwrap();
+    let said = simulate(&[file.to_str().unwrap(), "--details"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    for words in ["modelled, not measured", "as-found", "shallow-fast", "CPU use", "entries/s", "Assumed: "] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    assert_eq!(said.out, simulate(&["plain", "--details", "--threads", "1"]).out, "by name, and on one thread");
+    assert_ne!(said.out, simulate(&["plain", "--details", "--seed", "9"]).out);
+}
+
+#[test]
+fn the_documents_are_as_published() {
+    let said = simulate(&["k4-governors", "--json", "--setting", "performance", "--setting", "powersave"]);
+    let document = assert_valid(&validator("simulate"), "simulate", &said.out);
+    let points = document["points"].as_array().unwrap();
+    assert_eq!(points.len(), 22);
+    assert!(points.iter().all(|p| p["outcome"]["label"] == "modelled"));
+    assert_eq!(document["held"][0]["published"]["value"], 10.0);
+    let swept =
+        simulate(&["plain", "--csv", "--setting", "as-found", "--sweep", "machine.idle.max_latency=0us,2us,133us"]);
+    let lines: Vec<&str> = swept.out.lines().collect();
+    assert_eq!((lines.len(), lines[0].split(',').count()), (4, lines[3].split(',').count()), "{}", swept.out);
+    assert!(swept.out.contains(",true,false,"), "somebody is on the frontier: {}", swept.out);
+}
+
+#[test]
+fn a_simulated_run_is_read_by_report_and_compare() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    for (setting, file) in [("as-found", "a.run"), ("shallow", "b.run")] {
+        let said = simulate(&["plain", "--setting", setting, "--title", "shop", "--save", &path(file)]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+    }
+    let compared = run(&["compare", &path("a.run"), &path("b.run")]);
+    assert!(compared.out.contains("shop"), "{compared:?}");
+    let report = run(&["report", &path("a.run"), "-o", &path("page.html")]);
+    assert_eq!(report.code, Some(0), "{report:?}");
+    let page = fs::read_to_string(path("page.html")).unwrap();
+    assert!(page.contains("Simulated, not measured"), "the page says what it is");
+    let change = simulate(&["change", "--set", "change.at=100ms", "--save", &path("c.run")]);
+    assert_eq!(change.code, Some(0), "{change:?}");
+    run(&["report", &path("c.run"), "-o", &path("change.html")]);
+    let drawn = fs::read_to_string(path("change.html")).unwrap();
+    assert!(drawn.contains("mean time of a request (simulated)") && drawn.contains("setting tuned"));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let said = |args: &[&str]| {
+        let said = simulate(args);
+        (said.code, said.err)
+    };
+    let (code, why) = said(&["plain", "--set", "machine.idle.max_latncy=5us"]);
+    assert!(code == Some(4) && why.contains("did you mean max_latency?"), "{code:?} {why}");
+    let (code, why) = said(&["plain", "--set", "machine.cores=0"]);
+    assert!(code == Some(4) && why.contains("machine[0].cores"), "{code:?} {why}");
+    let (code, why) = said(&["k9-unknown"]);
+    assert!(code == Some(2) && why.contains("k2-ping"), "{code:?} {why}");
+    let (code, why) = said(&["plain", "--setting", "none"]);
+    assert!(code == Some(2) && why.contains("shallow-fast"), "{code:?} {why}");
+    assert_eq!(said(&["./none.toml"]).0, Some(4));
+    assert_eq!(said(&["plain", "--sweep", "machine.hz=1..0/1"]).0, Some(2));
+    assert_eq!(said(&[]).0, Some(2));
+}

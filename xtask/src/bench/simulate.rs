@@ -1,0 +1,205 @@
+//! `simulate` beside SimPy and beside a bare loop: requests per second on one core, what a request costs as CPUs grow, and threads.
+//!
+//! The same M/M/1 and M/M/16 everywhere (`bench/simulate/mmc.toml`, `mmc.py`, `mm1_loop.c`); that the means agree is checked first, because a
+//! fast wrong answer is none. Each figure is the median of alternating rounds. SimPy is taken from PyPI into a folder of its own.
+
+use super::{Measured, Row, compiled, median};
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+const ROUNDS: usize = 5;
+/// Seconds of simulated M/M/1 at 1400 requests per second: 7 million requests.
+const DURATION_S: f64 = 5000.0;
+
+/// What one run said.
+struct Ran {
+    requests: f64,
+    mean_us: f64,
+    seconds: f64,
+}
+
+impl Ran {
+    fn per_s(&self) -> f64 {
+        self.requests / self.seconds
+    }
+}
+
+pub(crate) fn measure(binary: &Path) -> Result<Measured> {
+    let mut all = Measured { rows: Vec::new(), csv: "what,round,requests,mean_us,seconds\n".into() };
+    let folder = tempfile::tempdir()?;
+    let bare = compiled(folder.path(), "mm1_loop", include_str!("mm1_loop.c"), &["-O2", "-Wl,--no-as-needed", "-lm"]);
+    let simpy = simpy();
+    let mm1 = || ours(binary, "mmc", 1, 1400.0, DURATION_S, 1, 1);
+    let peer = |program: &Result<PathBuf, String>, args: &[&str]| -> Option<Result<Ran>> {
+        program.as_ref().ok().map(|p| theirs(Command::new(p).args(args)))
+    };
+    let script = crate::repository().join("bench/simulate/mmc.py").display().to_string();
+    let requests = (1400.0 * DURATION_S).to_string();
+    let (mut own, mut loops, mut twins) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        own.push(kept(&mut all, "M/M/1", round, mm1()?));
+        if let Some(ran) = peer(&bare, &["1400", "500", &requests]) {
+            loops.push(kept(&mut all, "M/M/1 bare loop", round, ran?));
+        }
+        if let Some(ran) = peer(&simpy, &[&script, "1", "1400", "500", "200000", &round.to_string()]) {
+            twins.push(kept(&mut all, "M/M/1 SimPy", round, ran?));
+        }
+    }
+    let rate = |runs: &[Ran]| median(&runs.iter().map(Ran::per_s).collect::<Vec<_>>());
+    let mean = |runs: &[Ran]| runs.iter().map(|r| r.mean_us).sum::<f64>() / runs.len().max(1) as f64;
+    let exact = 500.0 / 0.3;
+    ensure!((mean(&own) / exact - 1.0).abs() < 0.02, "M/M/1: mean {} us, exact {exact} us", mean(&own));
+    all.rows.push(Row {
+        what: "M/M/1, beside a bare loop in C",
+        ours: format!("{} /s, mean {:.0} us", millions(rate(&own)), mean(&own)),
+        peer: told(&bare, &loops, |l| {
+            format!("{} /s, mean {:.0} us: {:.2} times as much", millions(rate(l)), mean(l), rate(l) / rate(&own))
+        }),
+        goal: "a figure to show",
+        is_met: None,
+    });
+    let factor = rate(&own) / rate(&twins).max(1e-9);
+    all.rows.push(Row {
+        what: "M/M/1, beside SimPy",
+        ours: format!("{} /s", millions(rate(&own))),
+        peer: told(&simpy, &twins, |t| format!("{:.0} /s, mean {:.0} us: {factor:.0} times slower", rate(t), mean(t))),
+        goal: "at least 100 times",
+        is_met: (!twins.is_empty()).then_some(factor >= 100.0),
+    });
+    cpus(binary, &mut all)?;
+    threads(binary, &mut all)?;
+    Ok(all)
+}
+
+/// 16 CPUs, and from 1 to 1024 at the same load of each.
+fn cpus(binary: &Path, all: &mut Measured) -> Result<()> {
+    for (file, what, goal) in [
+        ("mmc", "M/M/16, requests per second and core", "3 million"),
+        ("whole", "16 CPUs with menu, schedutil, ticks, package sleep", "a figure to show"),
+    ] {
+        let mut costs = Vec::new();
+        for n in [1u32, 16, 128, 1024] {
+            let rate = 1400.0 * f64::from(n);
+            let mut runs = Vec::new();
+            for round in 0..ROUNDS {
+                let ran = ours(binary, file, n, rate, 3e6 / rate, 1, 1)?;
+                runs.push(kept(all, &format!("{file}, {n} CPUs"), round, ran).per_s());
+            }
+            costs.push((n, median(&runs)));
+        }
+        let at = |n: u32| costs.iter().find(|c| c.0 == n).map_or(0.0, |c| c.1);
+        all.rows.push(Row {
+            what,
+            ours: format!("{} /s", millions(at(16))),
+            peer: "-".into(),
+            goal,
+            is_met: (file == "mmc").then_some(at(16) >= 3e6),
+        });
+        let all_rates: Vec<f64> = costs.iter().map(|c| c.1).collect();
+        let spread =
+            all_rates.iter().fold(0.0f64, |a, b| a.max(*b)) / all_rates.iter().fold(f64::MAX, |a, b| a.min(*b));
+        let shown = costs.iter().fold(String::new(), |mut out, (n, rate)| {
+            let _ = write!(out, "{}{n}: {:.0} ns", if out.is_empty() { "" } else { ", " }, 1e9 / rate);
+            out
+        });
+        all.rows.push(Row {
+            what: if file == "mmc" { "cost of a request, 1 to 1024 CPUs, M/M/c" } else { "the same with everything" },
+            ours: format!("{shown}: within {spread:.2} times"),
+            peer: "-".into(),
+            goal: "within 2 times",
+            is_met: Some(spread <= 2.0),
+        });
+    }
+    Ok(())
+}
+
+/// Replications on one thread and on as many as there are CPUs.
+fn threads(binary: &Path, all: &mut Measured) -> Result<()> {
+    let n = std::thread::available_parallelism()?.get();
+    let (mut one, mut many) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        one.push(kept(all, "1 thread", round, ours(binary, "mmc", 16, 22_400.0, 60.0, 1, 4 * n)?).seconds);
+        many.push(kept(all, "all threads", round, ours(binary, "mmc", 16, 22_400.0, 60.0, n, 4 * n)?).seconds);
+    }
+    let gain = median(&one) / median(&many);
+    all.rows.push(Row {
+        what: "replications on all CPUs",
+        ours: format!("{gain:.2} times as fast on {n}"),
+        peer: "-".into(),
+        goal: "linear: at least 0.85 per CPU",
+        is_met: Some(gain >= 0.85 * n as f64),
+    });
+    Ok(())
+}
+
+fn ours(
+    binary: &Path,
+    file: &str,
+    n: u32,
+    rate: f64,
+    duration_s: f64,
+    threads: usize,
+    replications: usize,
+) -> Result<Ran> {
+    let path = crate::repository().join(format!("bench/simulate/{file}.toml"));
+    let begun = Instant::now();
+    let out = Command::new(binary)
+        .arg("simulate")
+        .arg(&path)
+        .args(["--json", "--threads", &threads.to_string(), "--replications", &replications.to_string()])
+        .args(["--set", &format!("machine.cores={n}"), "--set", &format!("workload.arrivals.per_s={rate:?}")])
+        .args(["--set", &format!("run.duration={:.0}us", duration_s * 1e6)])
+        .output()?;
+    let seconds = begun.elapsed().as_secs_f64();
+    ensure!(out.status.success(), "simulate: {}", String::from_utf8_lossy(&out.stderr));
+    let json: Value = serde_json::from_slice(&out.stdout)?;
+    let outcome = &json["points"][0]["outcome"];
+    let number = |v: &Value| v["value"].as_f64().context("no number in simulate's document");
+    let requests = number(&outcome["done_per_s"])? * duration_s * replications as f64;
+    Ok(Ran { requests, mean_us: number(&outcome["mean_ns"])? / 1e3, seconds })
+}
+
+/// A peer that prints requests, mean and seconds.
+fn theirs(command: &mut Command) -> Result<Ran> {
+    let out = command.output()?;
+    ensure!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let numbers: Vec<f64> = text.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+    let [requests, mean_us, seconds] = numbers[..] else { anyhow::bail!("three numbers expected: {text}") };
+    Ok(Ran { requests, mean_us, seconds })
+}
+
+/// SimPy in a folder of its own, or why not.
+fn simpy() -> Result<PathBuf, String> {
+    let folder = crate::repository().join("target/bench-simpy");
+    let python = folder.join("bin/python3");
+    let run =
+        |program: &Path, args: &[&str]| Command::new(program).args(args).output().is_ok_and(|o| o.status.success());
+    if !run(&python, &["-c", "import simpy"]) {
+        let made = run(Path::new("python3"), &["-m", "venv", &folder.display().to_string()]);
+        if !made || !run(&python, &["-m", "pip", "install", "--quiet", "simpy==4.1.1"]) {
+            return Err("SimPy: python3 with venv and PyPI are needed".into());
+        }
+    }
+    Ok(python)
+}
+
+fn kept(all: &mut Measured, what: &str, round: usize, ran: Ran) -> Ran {
+    let _ = writeln!(all.csv, "\"{what}\",{round},{:.0},{:.3},{:.6}", ran.requests, ran.mean_us, ran.seconds);
+    ran
+}
+
+fn told(peer: &Result<PathBuf, String>, runs: &[Ran], say: impl Fn(&[Ran]) -> String) -> String {
+    match peer {
+        Ok(_) => say(runs),
+        Err(why) => why.clone(),
+    }
+}
+
+fn millions(per_s: f64) -> String {
+    format!("{:.2} million", per_s / 1e6)
+}
