@@ -3,8 +3,12 @@
 //! Confidence is computed: low where the hour was not clean, or half of the blocks were lost; medium where a quarter was, or where the
 //! near end of the interval is no effect worth a change; else high. A remedy is sold only on a clean hour, and only where the
 //! arm was what it is called: a CPU that was awake at most of its wake-ups tells nothing about sleep.
+//!
+//! That goes for every rule, also for one that has no experiment of its own. A plan is offered on a cost. Where the cost follows from
+//! facts (predicted) it is the same at any hour. Where it was measured, or nobody knows it and a setting alone speaks for the
+//! change, a machine too busy to be measured has nothing to offer: [`offered`] takes the plan out and says why.
 
-use super::Confidence;
+use super::{Answer, Confidence, CostBasis};
 use crate::evidence::Evidence;
 use crate::samples::compared::{Compared, POLL};
 use crate::samples::experiment::{Effect, ExperimentRun};
@@ -40,6 +44,31 @@ pub(super) fn not_sold(run: &ExperimentRun) -> Option<String> {
     ))
 }
 
+/// Why nothing could be measured here as it is, as a sentence; none where an experiment had a clean hour, or none ran.
+pub(super) fn too_busy(evidence: &Evidence) -> Option<String> {
+    let best = evidence.samples.all_experiments().map(ExperimentRun::graded).min_by_key(|graded| graded.grade)?;
+    (best.grade != Grade::Clean).then(|| {
+        format!(
+            "Not measured now: the machine was too busy ({}), so no setting is proposed: repeat it when the machine is quiet \
+             (wakewatt doctor --wait-quiet 10min).",
+            best.reasons()
+        )
+    })
+}
+
+/// What may be offered on a machine that is too busy, for this reason: words, and a plan only where the cost is predicted.
+pub(super) fn offered(answer: Answer, too_busy: Option<&str>) -> Answer {
+    match (answer, too_busy) {
+        (Answer::Yes(mut finding), Some(why)) => {
+            if finding.cost.basis != CostBasis::Predicted && finding.plan.take().is_some() {
+                finding.remedy = format!("{why} {}", finding.remedy);
+            }
+            Answer::Yes(finding)
+        }
+        (answer, _) => answer,
+    }
+}
+
 /// Was the CPU awake at most of its wake-ups as found, though idle states were allowed? Then this comparison is not about
 /// sleep, and why, as a clause.
 pub(super) fn not_asleep(run: &ExperimentRun, effect: &Effect) -> Option<String> {
@@ -69,7 +98,8 @@ pub(super) fn polling_and_steal(evidence: &Evidence) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::slept;
+    use super::super::testing::{evidence, haltpoll, slept};
+    use super::super::{Cost, Finding, Weight, judge};
     use super::*;
     use crate::covers::Covers;
     use crate::samples::experiment::{Block, Verdict};
@@ -116,6 +146,58 @@ mod tests {
         assert_eq!(confidence(&run(0, 0.0), &effect().inverted()), Confidence::High);
         let cut = ExperimentRun { ended: crate::samples::ended::How::Interrupted.into(), ..run(0, 0.0) };
         assert_eq!(confidence(&cut, &effect()), Confidence::Medium);
+    }
+
+    #[test]
+    fn a_setting_alone_sells_nothing_on_a_machine_too_busy_to_measure() {
+        let zero = "//- /sys/devices/system/cpu/cpuidle/current_governor\nhaltpoll\n\
+                    //- /sys/module/haltpoll/parameters/guest_halt_poll_ns\n0\n";
+        let asked = |steal_ratio: Option<f64>| {
+            let mut host = evidence(&(haltpoll() + zero));
+            host.samples.experiment = steal_ratio.map(|steal| run(0, steal));
+            let ruling = judge(&host).into_iter().find(|r| r.rule == "rule.haltpoll-guest").unwrap();
+            match ruling.answer {
+                Answer::Yes(finding) => *finding,
+                other => panic!("{other:?}"),
+            }
+        };
+        let quiet = asked(Some(0.0));
+        assert!(quiet.plan.is_some() && quiet.remedy.starts_with("To wake faster"), "{}", quiet.remedy);
+        assert_eq!(asked(None), quiet, "without an experiment there is no hour to blame");
+        for steal_ratio in [0.02, 0.4] {
+            let busy = asked(Some(steal_ratio));
+            assert_eq!(busy.plan, None);
+            assert!(
+                busy.remedy.starts_with("Not measured now: the machine was too busy (in 8 of 8"),
+                "{}",
+                busy.remedy
+            );
+            assert!(busy.remedy.contains("To wake faster"), "what could be done is still said");
+        }
+    }
+
+    #[test]
+    fn one_clean_experiment_is_enough_and_a_prediction_holds_at_any_hour() {
+        let mut host = evidence("");
+        host.samples.experiment = Some(run(0, 0.4));
+        assert!(too_busy(&host).is_some());
+        host.samples.disk_experiment = Some(run(0, 0.0));
+        assert_eq!(too_busy(&host), None);
+        let step = crate::plan::Step {
+            knob: "idle.governor".into(),
+            on: None,
+            to: "menu".into(),
+            path: "/x".into(),
+            reason: "y".into(),
+        };
+        let finding = |cost: Cost| {
+            let finding = Finding::new(&super::super::steal::Steal, Weight::Risk, Confidence::High, "x", cost);
+            Finding { plan: Some(crate::plan::Plan::of([step.clone()])), ..finding }.yes()
+        };
+        let has_plan =
+            |answer| matches!(offered(answer, Some("busy.")), Answer::Yes(finding) if finding.plan.is_some());
+        assert!(has_plan(finding(Cost::predicted_ratio(0.3, "x"))));
+        assert!(!has_plan(finding(Cost::unknown("x"))) && !has_plan(finding(Cost::measured_ns(1.0, "x"))));
     }
 
     #[test]

@@ -463,12 +463,14 @@ pub const RULES: &[&dyn Rule] = &[
 ];
 
 /// Asks every rule and ranks the findings: problems before risks before notes, then measured before predicted before
-/// unknown, then by size; the rulings that are not findings follow in the order of the list.
+/// unknown, then by size; the rulings that are not findings follow in the order of the list. On a machine that was too busy
+/// to be measured no plan is offered whose cost is not predicted.
 pub fn judge(evidence: &Evidence) -> Vec<Ruling> {
+    let too_busy = measured::too_busy(evidence);
     let ask = |rule: &&dyn Rule| Ruling {
         rule: rule.id().into(),
         question: rule.question().into(),
-        answer: rule.check(evidence),
+        answer: measured::offered(rule.check(evidence), too_busy.as_deref()),
     };
     let mut rulings: Vec<Ruling> = RULES.iter().map(ask).collect();
     let size = |cost: &Cost| cost.latency_ns.unwrap_or(0.0).max(cost.throughput_ratio.unwrap_or(0.0) * 1e6);
