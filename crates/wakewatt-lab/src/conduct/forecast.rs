@@ -68,6 +68,19 @@ fn workload_ns(workload: &PlanWorkload, settle_ns: u64) -> u64 {
     }
 }
 
+/// One block of everything.
+fn block_ns(plan: &Plan) -> u64 {
+    let work_ns = plan.workloads.iter().map(|w| workload_ns(w, plan.settle_ns)).fold(0, u64::saturating_add);
+    work_ns.saturating_add(ENTER_NS)
+}
+
+/// One round of so many arms, with the baseline again where the plan has it.
+pub(super) fn round_ns(plan: &Plan, n_arms: usize) -> u64 {
+    let block_ns = block_ns(plan);
+    let again_ns = if plan.again_every > 0 { block_ns / plan.again_every as u64 } else { 0 };
+    block_ns.saturating_mul(n_arms as u64).saturating_add(again_ns)
+}
+
 /// Before the first block, for one workload.
 fn prepare_ns(workload: &PlanWorkload) -> u64 {
     match &workload.kind {
@@ -112,13 +125,10 @@ pub fn forecast(plan: &Plan, source: &dyn Source) -> DryRun {
         remarks.push(format!("it would be refused: {why}"));
         Vec::new()
     });
-    let work_ns = plan.workloads.iter().map(|w| workload_ns(w, plan.settle_ns)).fold(0, u64::saturating_add);
-    let block_ns = work_ns.saturating_add(ENTER_NS);
     let prepare_ns = plan.workloads.iter().map(prepare_ns).fold(METER_NS, u64::saturating_add);
     // Each arm is entered once in the rehearsal, and all is left after it.
     let prepare_ns = prepare_ns.saturating_add(ENTER_NS.saturating_mul(ready.len() as u64 + 1));
-    let again_ns = if plan.again_every > 0 { block_ns / plan.again_every as u64 } else { 0 };
-    let round_ns = block_ns.saturating_mul(ready.len() as u64).saturating_add(again_ns);
+    let round_ns = round_ns(plan, ready.len());
     let looks = match Looks::spread(&plan.looks, ready.len().saturating_sub(1)) {
         Ok((looks, dropped)) => {
             if !dropped.is_empty() {
@@ -137,7 +147,10 @@ pub fn forecast(plan: &Plan, source: &dyn Source) -> DryRun {
         remarks.push(format!("if it ends at its first look: {few}"));
     }
     if let Some(with_meter) = &plan.primary_with_meter {
-        remarks.push(format!("where a power meter works the looks decide by {with_meter} instead"));
+        remarks.push(format!(
+            "where a power meter works the looks decide by {with_meter} instead; blocks are \
+             lengthened to one that averages, as far as the budget reaches"
+        ));
     }
     remarks.extend(plan.workloads.iter().filter_map(|w| few_for_tail(plan, w)));
     // The budget is for the rounds.

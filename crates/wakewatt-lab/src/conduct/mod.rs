@@ -8,6 +8,7 @@ mod composed;
 mod design;
 mod forecast;
 mod kept;
+mod metered;
 #[cfg(feature = "shop")]
 mod shop_source;
 mod steps_source;
@@ -76,6 +77,8 @@ pub fn run(conduct: Conduct<'_>, lab: Lab<'_>) -> Result<Conducted, Refusal> {
     }
     let allowed = allowed_cpus()?;
     remarks.extend(meters.settle());
+    let fitted = metered::fitted(plan, &meters, n_others + 1, &mut remarks);
+    let plan = fitted.as_ref().unwrap_or(plan);
     let context = WorkloadContext { plan, src: lab.src, facts: &facts, allowed, seed, meters };
     let targets = workload::targets(plan, seed, lab.stop);
     let mut workload = composed::workload(&context, &targets, &mut skipped, &mut remarks)?;
