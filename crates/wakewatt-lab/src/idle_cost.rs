@@ -5,6 +5,7 @@
 //! to.
 
 use crate::context::Lab;
+use crate::meters::Meters;
 use crate::pick;
 use crate::refusal::Refusal;
 use crate::state_arms::{StateArms, sets, table_of};
@@ -32,7 +33,7 @@ const SHORT_NS: u64 = 6_000_000_000;
 const SHORT_GAP_NS: u64 = 2_000_000;
 
 /// What is to be measured; what is not said follows from the table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct IdleCostPlan {
     /// The CPU that sleeps.
     pub cpu: Cpu,
@@ -48,6 +49,8 @@ pub struct IdleCostPlan {
     pub duration_ns: Option<u64>,
     /// Of the order.
     pub seed: u64,
+    /// Meters for the energy of each state, some two minutes more where one works; none: watts are left out.
+    pub meters: Option<Meters>,
 }
 
 impl IdleCostPlan {
@@ -62,6 +65,7 @@ impl IdleCostPlan {
             gap_ns: Some(SHORT_GAP_NS),
             duration_ns: Some(SHORT_NS / n_states),
             seed,
+            meters: None,
         }
     }
 }
@@ -87,8 +91,8 @@ pub fn measure(
     let longest_ns = states.iter().filter_map(|s| s.target_residency_ns).max().unwrap_or(0);
     let gap_ns = plan.gap_ns.unwrap_or((GAP_TO_RESIDENCY * longest_ns).clamp(MIN_GAP_NS, MAX_GAP_NS));
     let duration_ns = plan.duration_ns.unwrap_or((N_FOR_P99 * gap_ns).clamp(MIN_DURATION_NS, MAX_DURATION_NS));
-    let (kinds, set_cpus, seed) = (plan.kinds.clone(), core.clone(), plan.seed);
-    let spec = StateCostSpec { cpu, from_cpu, set_cpus, kinds, gap_ns, duration_ns, seed };
+    let (kinds, set_cpus, seed, meters) = (plan.kinds.clone(), core.clone(), plan.seed, plan.meters.clone());
+    let spec = StateCostSpec { cpu, from_cpu, set_cpus, kinds, gap_ns, duration_ns, seed, meters };
     let _experiment = qos_global::Lock::take().map_err(|e| match e {
         HoldError::Busy => Refusal::Busy(e.to_string()),
         other => could_not(&other),

@@ -19,6 +19,7 @@ mod surroundings;
 pub mod quiet;
 pub mod experiment;
 pub mod figure;
+pub mod kept_session;
 pub mod load;
 pub mod meters;
 pub mod plan;
@@ -35,6 +36,7 @@ pub mod wake_workload;
 pub mod core_pairs;
 pub mod state_arms;
 pub mod state_cost;
+pub mod state_energy;
 pub mod idle_cost;
 #[cfg(feature = "shop")]
 pub mod shop;

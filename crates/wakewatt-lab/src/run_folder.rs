@@ -21,8 +21,8 @@ use wakewatt_host::trust::{Caller, Distrust, Fault, TrustedFolder};
 
 const FORMAT: u32 = 2;
 const PLAN: &str = "plan.toml";
-const HEAD: &str = "head.json";
-const BLOCKS: &str = "blocks.jsonl";
+pub(crate) const HEAD: &str = "head.json";
+pub(crate) const BLOCKS: &str = "blocks.jsonl";
 
 /// What must not change within a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -110,6 +110,37 @@ fn fail(path: &Path, doing: &str, e: &dyn std::fmt::Display) -> String {
     format!("{}: cannot {doing}: {e}", path.display())
 }
 
+/// The head of the run in this folder.
+pub(crate) fn head_of(path: &Path, bytes: &[u8]) -> Result<Head, RunFolderError> {
+    let shown = path.join(HEAD);
+    let head: Head = serde_json::from_slice(bytes).map_err(|e| fail(&shown, "read", &e))?;
+    if head.format != FORMAT {
+        let why = format!("{}: format {}, this wakewatt knows {FORMAT}", shown.display(), head.format);
+        return Err(RunFolderError::Bad(why));
+    }
+    Ok(head)
+}
+
+/// The blocks of the run in this folder, and how many bytes of whole lines they are.
+pub(crate) fn blocks_of(path: &Path, bytes: &[u8]) -> Result<(Vec<KeptBlock>, usize), RunFolderError> {
+    let (mut blocks, mut n_good) = (Vec::new(), 0);
+    for line in bytes.split_inclusive(|b| *b == b'\n') {
+        let block = serde_json::from_slice(line);
+        match block {
+            Ok(block) if line.ends_with(b"\n") => blocks.push(block),
+            // Cut short by a kill, or never made durable: the last one may be.
+            _ if n_good + line.len() == bytes.len() => break,
+            Ok(_) => break,
+            Err(e) => {
+                let (shown, line) = (path.join(BLOCKS), blocks.len() + 1);
+                return Err(RunFolderError::Bad(format!("{}: line {line}: {e}", shown.display())));
+            }
+        }
+        n_good += line.len();
+    }
+    Ok((blocks, n_good))
+}
+
 impl RunFolder {
     /// Makes the folder; one that holds a run already is refused.
     pub fn create(path: &Path, head: &Head) -> Result<RunFolder, RunFolderError> {
@@ -145,33 +176,13 @@ impl RunFolder {
             let file = trusted.open(name, OFlags::RDONLY).map_err(distrusted)?;
             input::look_and_read(file, &path.join(name), input::KEPT).map_err(|e| RunFolderError::Bad(e.to_string()))
         };
-        let head: Head = serde_json::from_slice(&read(HEAD)?).map_err(|e| fail(&path.join(HEAD), "read", &e))?;
-        if head.format != FORMAT {
-            let shown = path.join(HEAD);
-            let why = format!("{}: format {}, this wakewatt knows {FORMAT}", shown.display(), head.format);
-            return Err(RunFolderError::Bad(why));
-        }
+        let head = head_of(path, &read(HEAD)?)?;
         if read(PLAN)? != head.plan.as_bytes() {
             let advice = "has been edited since the run began; begin a new run with the new plan";
             return Err(RunFolderError::Bad(format!("{}: {advice}", path.join(PLAN).display())));
         }
         let bytes = read(BLOCKS)?;
-        let mut blocks = Vec::new();
-        let mut n_good = 0;
-        for line in bytes.split_inclusive(|b| *b == b'\n') {
-            let block = serde_json::from_slice(line);
-            match block {
-                Ok(block) if line.ends_with(b"\n") => blocks.push(block),
-                // Cut short by a kill, or never made durable: the last one may be.
-                _ if n_good + line.len() == bytes.len() => break,
-                Ok(_) => break,
-                Err(e) => {
-                    let (shown, line) = (path.join(BLOCKS), blocks.len() + 1);
-                    return Err(RunFolderError::Bad(format!("{}: line {line}: {e}", shown.display())));
-                }
-            }
-            n_good += line.len();
-        }
+        let (blocks, n_good) = blocks_of(path, &bytes)?;
         let mut folder = RunFolder { path: path.into(), trusted, blocks: None };
         if n_good < bytes.len() {
             folder

@@ -7,7 +7,9 @@
 
 use crate::bench::{self, BenchError, RemoteKind, RemoteSpec, TimerSpec, WakeupSlice};
 use crate::context::Lab;
+use crate::meters::Meters;
 use crate::state_arms::StateArms;
+use crate::state_energy::energy_of;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
@@ -27,7 +29,7 @@ pub const ROUNDS: u32 = 6;
 const WARMUP_NS: u64 = 20_000_000;
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct StateCostSpec {
     /// The CPU that sleeps.
     pub cpu: Cpu,
@@ -43,6 +45,8 @@ pub struct StateCostSpec {
     pub duration_ns: u64,
     /// Order of the states.
     pub seed: u64,
+    /// Meters to read each state's energy by, after the wake-ups; none: it is not asked for.
+    pub meters: Option<Meters>,
 }
 
 /// One state and kind while rounds go on.
@@ -104,12 +108,14 @@ pub fn state_costs(
             }
         }
     }
+    let rejected_after: Vec<Option<u64>> = arms.states().iter().map(|s| n_rejected(src, spec.cpu, s.index)).collect();
+    let meters = spec.meters.clone().filter(|_| !lab.is_stopped());
+    let energy = meters.map(|meters| energy_of(&mut arms, spec.cpu, meters, spec.seed, lab));
     let scheduling = pools.iter().flatten().find_map(|p| p.slice.as_ref()).map(|s| s.sample.scheduling.clone());
     let mut states = Vec::with_capacity(n_states);
     for (at, pools) in pools.into_iter().enumerate() {
         let mut cost = cost(spec, &arms, at, pools);
-        cost.n_rejected =
-            n_rejected(src, spec.cpu, cost.index).zip(rejected_before[at]).map(|(b, a)| b.saturating_sub(a));
+        cost.n_rejected = rejected_after[at].zip(rejected_before[at]).map(|(b, a)| b.saturating_sub(a));
         cost.not_entered = failed[at].take().or_else(|| verdict(&cost, &arms, at, facts));
         states.push(cost);
     }
@@ -126,6 +132,7 @@ pub fn state_costs(
         window: Window { start_at_ns, end_at_ns: monotonic_ns() },
         states,
         floor: None,
+        energy,
         not_restored: arms.leave(),
     };
     costs.compare_with_floor();

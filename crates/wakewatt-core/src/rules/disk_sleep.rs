@@ -208,7 +208,7 @@ mod tests {
             _ => Default::default(),
         };
         assert_eq!(to(&host).0, "1us");
-        assert!(to(&host).1.contains("50 % (44 to 55) of it"), "{}", to(&host).1);
+        assert!(to(&host).1.contains("50 % (44 to 55, covers this run) of it"), "{}", to(&host).1);
         host.samples.disk_experiment = Some(run("poll", Verdict::Higher));
         assert_eq!(to(&host).0, "poll");
         assert!(line(&DiskSleep, &host).starts_with("yes problem measured: sleeping cpus make a disk read"));

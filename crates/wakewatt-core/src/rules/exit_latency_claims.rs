@@ -147,6 +147,7 @@ pub(super) mod tests {
             window: Window::default(),
             states: vec![state],
             floor: Some("POLL".into()),
+            energy: None,
             not_restored: Vec::new(),
         };
         Evidence::of(Samples { idle_states: vec![costs], ..Samples::default() })

@@ -24,6 +24,7 @@ pub mod not_done;
 pub mod numa_maps;
 pub mod speed;
 pub mod state_cost;
+pub mod state_energy;
 pub mod measured_table;
 mod metered;
 pub mod stated;

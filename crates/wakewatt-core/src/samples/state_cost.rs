@@ -8,6 +8,7 @@
 //! drifts for all states alike. Its interval is the smallest to the largest of the rounds' differences, which with six
 //! rounds covers the true median difference with 97 % (1 - 2 / 2^6) and assumes nothing.
 
+use super::state_energy::EnergyOfStates;
 use super::wakeup::WakeKind;
 use super::{Scheduling, Window};
 use crate::cpuset::CpuSet;
@@ -50,6 +51,9 @@ pub struct StateCosts {
     pub states: Vec<StateCost>,
     /// The state that the extra is counted from: polling, or the shallowest where there is no polling (Arm).
     pub floor: Option<String>,
+    /// What each state takes in energy, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyOfStates>,
     /// Settings that could not be put back; empty when all is as found.
     pub not_restored: Vec<String>,
 }
@@ -321,6 +325,7 @@ mod tests {
             window: Window::default(),
             states: vec![state("POLL", true, &[100, 500, 0]), state("C6", false, &[1100, 1600, 70_000])],
             floor: None,
+            energy: None,
             not_restored: Vec::new(),
         };
         costs.compare_with_floor();

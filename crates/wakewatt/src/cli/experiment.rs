@@ -64,7 +64,7 @@ pub enum ExperimentVerb {
     Resume(Box<ResumeArgs>),
     /// Join runs of the same plan: what their sessions, boots and hosts say together of the machine
     #[command(
-        before_help = "Example:\n  wakewatt experiment replicate monday.run tuesday.run friday.run\n  wakewatt experiment replicate db7=a.run db7=b.run db8=c.run db9=d.run   hosts named, because run files name none"
+        before_help = "Example:\n  wakewatt experiment replicate monday.run tuesday.run friday.run -o together.html\n  wakewatt experiment replicate wakewatt-runs/idle-*\n  wakewatt experiment replicate db7=a.run db7=b.run db8=c.run db9=d.run   hosts named, because run files name none"
     )]
     Replicate(ReplicateArgs),
 }
@@ -72,12 +72,16 @@ pub enum ExperimentVerb {
 /// Arguments of `experiment replicate`.
 #[derive(Debug, Args)]
 pub struct ReplicateArgs {
-    /// Run files of `experiment` or `doctor` (--save), of one plan; HOST=FILE where several hosts look alike
-    #[arg(value_name = "RUN", num_args = 2.., required = true)]
+    /// Run files of `experiment` or `doctor` (--save), or folders of `experiment` (--run-dir), of one plan; HOST=RUN where
+    /// several hosts look alike
+    #[arg(value_name = "RUN", num_args = 1.., required = true)]
     pub runs: Vec<String>,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
+    /// Also an HTML page: every session with its rounds, and what they say together
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// Arguments of `experiment resume`.

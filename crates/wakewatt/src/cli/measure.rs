@@ -257,6 +257,11 @@ pub struct IdleCostArgs {
     /// Order of the states, to repeat a run
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
+    /// Leave the energy of each state out: with a meter that works it takes some two minutes more
+    #[arg(long)]
+    pub no_watts: bool,
+    #[command(flatten)]
+    pub meters: MeterArgs,
     /// One JSON document
     #[arg(long)]
     pub json: bool,

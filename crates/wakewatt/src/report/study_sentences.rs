@@ -1,6 +1,6 @@
 //! One plain sentence per arm: what it does to the primary metric, what it costs, and what the experiment cannot say.
 //!
-//! "performance answers 1.8 times as fast as ondemand (99.2 % 1.6-2.1, 12 blocks) and costs 9 W more; the experiment cannot
+//! "performance answers 1.8 times as fast as ondemand (99.2 % 1.6-2.1, 12 blocks of this run) and costs 9 W more; the experiment cannot
 //! say whether …". Only what the adjusted tests allow is said: without a verdict no direction, without a meter no watts,
 //! and between two looks nothing at all.
 
@@ -16,7 +16,12 @@ const N_NAMED: usize = 2;
 fn at_any_time(comparison: &Comparison) -> String {
     comparison.any_time.map_or(String::new(), |found| {
         let (low, high) = (1.0 / found.ratio_high, 1.0 / found.ratio_low);
-        format!("({}\u{2013}{}, which holds at 95 % whenever a run ends) ", three_digits(low), three_digits(high))
+        format!(
+            "({}\u{2013}{}, which holds at 95 % whenever a run ends and covers {}) ",
+            three_digits(low),
+            three_digits(high),
+            found.covers
+        )
     })
 }
 
@@ -148,19 +153,19 @@ pub(crate) fn sure(study: &Study) -> String {
 fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
     let (effect, baseline) = (&c.effect, &c.effect.baseline);
     let sure = sure(study);
-    let interval =
-        |low: f64, high: f64| format!("({sure} {}-{}, {})", two_digits(low), two_digits(high), blocks(effect.n_pairs));
+    // Of how much it speaks: this many blocks of this run.
+    let of = format!("{} of {}", blocks(effect.n_pairs), effect.covers);
+    let interval = |low: f64, high: f64| format!("({sure} {}-{}, {of})", two_digits(low), two_digits(high));
     // How many times the arm's value is the baseline's.
     let turned = effect.inverted();
     let (times, low, high) = (turned.ratio, turned.ratio_low, turned.ratio_high);
     match effect.verdict {
         Verdict::NoDifference => format!(
-            "and {baseline} differ by less than {} % in the {} ({sure} {}-{} times, {})",
+            "and {baseline} differ by less than {} % in the {} ({sure} {}-{} times, {of})",
             margin(study),
             metric.title,
             two_digits(low),
-            two_digits(high),
-            blocks(effect.n_pairs)
+            two_digits(high)
         ),
         Verdict::Undecided => {
             let limit = match c.detectable_ratio {
@@ -168,11 +173,10 @@ fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
                 None => "so few blocks prove nothing, however large it is".into(),
             };
             format!(
-                "may or may not differ from {baseline} in the {}: the experiment cannot say ({sure} {}-{} times, {}; {limit})",
+                "may or may not differ from {baseline} in the {}: the experiment cannot say ({sure} {}-{} times, {of}; {limit})",
                 metric.title,
                 two_digits(low),
-                two_digits(high),
-                blocks(effect.n_pairs)
+                two_digits(high)
             )
         }
         Verdict::Higher if metric.is_latency() => format!(
@@ -298,16 +302,19 @@ mod tests {
         ];
         assert_eq!(
             said(all.clone(), metrics(), true),
-            "performance answers 1.8 times as fast as ondemand (99.2 % 1.6-2.1, 12 blocks) and costs 9 W more; the experiment cannot say whether the 99th percentile differs."
+            "performance answers 1.8 times as fast as ondemand (99.2 % 1.6-2.1, 12 blocks of this run) and costs 9 W more; the experiment cannot say whether the 99th percentile differs."
         );
         assert_eq!(
             said(all[..1].to_vec(), metrics()[..1].to_vec(), true),
-            "performance answers 1.8 times as fast as ondemand (99.2 % 1.6-2.1, 12 blocks); the experiment cannot say what it costs in watts, without a power meter."
+            "performance answers 1.8 times as fast as ondemand (99.2 % 1.6-2.1, 12 blocks of this run); the experiment cannot say what it costs in watts, without a power meter."
         );
         let known = AnyTime { ratio_low: 1.25, ratio_high: 2.5, covers: wakewatt_core::covers::Covers::Run };
         let at_any_time: Vec<_> = all.iter().map(|c| Comparison { any_time: Some(known), ..c.clone() }).collect();
         let said_so_far = said(at_any_time, metrics(), false);
-        assert!(said_so_far.contains("(0.4\u{2013}0.8, which holds at 95 % whenever a run ends)"), "{said_so_far}");
+        assert!(
+            said_so_far.contains("(0.4\u{2013}0.8, which holds at 95 % whenever a run ends and covers this run)"),
+            "{said_so_far}"
+        );
         let open = said(all, metrics(), false);
         assert!(open.contains("no verdict") && !open.contains("faster") && !open.contains("costs"), "{open}");
     }
@@ -341,7 +348,10 @@ mod tests {
         let none = said(vec![comparison("steps.50.p50", Verdict::NoDifference, 1.0, 0.0)], metrics(), true);
         assert!(none.contains("differ by less than 5 % in the median answer"), "{none}");
         let slow = said(vec![comparison("steps.50.p50", Verdict::Lower, 0.5, -1e5)], metrics(), true);
-        assert!(slow.contains("takes 2.0 times as long to answer as ondemand (99.2 % 1.7-2.2, 12 blocks)"), "{slow}");
+        assert!(
+            slow.contains("takes 2.0 times as long to answer as ondemand (99.2 % 1.7-2.2, 12 blocks of this run)"),
+            "{slow}"
+        );
         assert!(said(vec![], metrics(), true).contains("no block has a value of the primary metric (median answer)"));
         let rate = vec![Metric::rate("shop.500.rate", "requests")];
         let more = said(vec![comparison("shop.500.rate", Verdict::Lower, 0.8, -10.0)], rate, true);

@@ -28,6 +28,8 @@ pub struct SessionEffect {
     pub covers: Covers,
     /// Rounds in which both blocks counted.
     pub n_rounds: usize,
+    /// Their windows' values, baseline and arm, in the metric's unit.
+    pub rounds: Vec<(f64, f64)>,
 }
 
 /// One arm against the baseline in one metric, over all sessions.
@@ -108,6 +110,7 @@ fn one(runs: &[Placed<'_>], (at, metric): (usize, &Metric), arm: &str, first: &E
             ratio_high: effect.ratio_high,
             covers: effect.covers,
             n_rounds: effect.n_pairs,
+            rounds: pairs.clone(),
         });
         rounds.push(log_ratios(&pairs));
         times.push(*at_ns);

@@ -80,10 +80,11 @@ fn price(run: &ExperimentRun, primary: &Effect) -> String {
             let watts = |uw: f64| three_digits(uw.abs() / 1e6);
             let word = if e.difference < 0.0 { "more" } else { "less" };
             let between = format!(
-                "performance draws {} W {word} at that load (found less performance: {} to {} W, 95 % over all looks)",
+                "performance draws {} W {word} at that load (found less performance: {} to {} W, {})",
                 watts(e.difference),
                 three_digits(e.difference_low / 1e6),
-                three_digits(e.difference_high / 1e6)
+                three_digits(e.difference_high / 1e6),
+                e.sureness()
             );
             match e.verdict {
                 Verdict::NoDifference => format!("Measured: no difference in watts that matters; {between}."),

@@ -58,6 +58,13 @@ fn stated(is_bound: bool, none: f64, value: f64, low: f64, high: f64) -> Stated 
     }
 }
 
+impl Effect {
+    /// Behind its interval: how sure it is, and of what.
+    pub fn sureness(&self) -> String {
+        format!("95 % over all looks, covers {}", self.covers)
+    }
+}
+
 impl ExperimentRun {
     /// How many times as much the baseline takes as the arm.
     pub fn stated_ratio(&self, effect: &Effect) -> Stated {
@@ -101,7 +108,7 @@ impl ExperimentRun {
         format!("{} make {what} {}", self.who(effect), self.as_slower(effect))
     }
 
-    /// The difference of a latency, `19us per wake-up (interval 12.4us to 26.1us, 95 % over all looks)`.
+    /// The difference of a latency, `19us per wake-up (interval 12.4us to 26.1us, 95 % over all looks, covers this run)`.
     pub fn in_us(&self, effect: &Effect, per: &str) -> String {
         let us = |ns: f64| format!("{}us", three_digits(ns / 1e3));
         let (low, high) = (us(effect.difference_low), us(effect.difference_high));
@@ -109,18 +116,18 @@ impl ExperimentRun {
             Stated::Open => "a time of unknown length".to_string(),
             difference => difference.say(us),
         };
-        let interval = format!("interval {low} to {high}, 95 % over all looks{}", self.hour());
+        let interval = format!("interval {low} to {high}, {}{}", effect.sureness(), self.hour());
         format!("{size} {per} ({})", self.unless_refused(interval))
     }
 
-    /// Which share of the baseline's latency the effect is, with its interval: `50 % (44 to 55)`.
+    /// Which share of the baseline's latency the effect is, with its interval: `50 % (44 to 55, covers this run)`.
     pub fn as_share(&self, effect: &Effect) -> String {
         let share = |ratio: f64| format!("{:.0}", (1.0 - 1.0 / ratio) * 100.0);
         let size = match self.stated_ratio(effect) {
             Stated::Open => "an unknown share".to_string(),
             ratio => format!("{} %", ratio.say(share)),
         };
-        let interval = format!("{} to {}", share(effect.ratio_low), share(effect.ratio_high));
+        let interval = format!("{} to {}, covers {}", share(effect.ratio_low), share(effect.ratio_high), effect.covers);
         if self.is_sized() { format!("{size} ({interval})") } else { size }
     }
 
@@ -128,7 +135,7 @@ impl ExperimentRun {
     pub fn in_numbers(&self, effect: &Effect) -> String {
         let [low, high] = [effect.ratio_low, effect.ratio_high].map(three_digits);
         let ratio = self.stated_ratio(effect).say(three_digits);
-        let interval = format!("interval {low} to {high}, 95 % over all looks");
+        let interval = format!("interval {low} to {high}, {}", effect.sureness());
         format!("{ratio} times ({}, {} rounds)", self.unless_refused(interval), effect.n_pairs)
     }
 

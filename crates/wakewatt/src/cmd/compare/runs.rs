@@ -1,6 +1,8 @@
 //! Two runs as text: what stands out, every number, suspects, and what must not be concluded.
 
+use crate::output;
 use crate::view::Style;
+use crate::view::table::Table;
 use std::fmt::Write as _;
 use wakewatt_core::compare::runs::RunComparison;
 use wakewatt_core::samples::experiment::Verdict;
@@ -35,18 +37,8 @@ pub(super) fn text(out: &mut String, runs: &RunComparison, is_all: bool, style: 
     if !runs.residency.is_empty() {
         let _ = writeln!(out, "\n{}", style.bold("Share of idle time by state (the kernel's counters)"));
     }
-    for residency in &runs.residency {
-        let _ = writeln!(out, "  {:<24} {:>8} {:>8}", residency.when, "A", "B");
-        for state in residency.states.iter().take(MAX_STATES) {
-            let percent = |ratio: f64| format!("{:.1} %", ratio * 100.0);
-            let _ = writeln!(
-                out,
-                "    {:<22} {:>8} {:>8}",
-                clean(&state.name),
-                percent(state.a_ratio),
-                percent(state.b_ratio)
-            );
-        }
+    for line in residency(runs) {
+        let _ = writeln!(out, "  {line}");
     }
     if !runs.suspects.is_empty() {
         let _ = writeln!(out, "\n{}", style.bold("Suspects: what differs and could explain it"));
@@ -54,6 +46,22 @@ pub(super) fn text(out: &mut String, runs: &RunComparison, is_all: bool, style: 
     }
     let _ = writeln!(out, "\n{}", style.bold("What cannot be concluded"));
     lines(out, &runs.cannot_conclude);
+}
+
+/// One table: what was measured, and the states below it.
+fn residency(runs: &RunComparison) -> Vec<String> {
+    let percent = |ratio: f64| format!("{:.1} %", ratio * 100.0);
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for residency in &runs.residency {
+        rows.push(vec![residency.when.clone()]);
+        let states = residency.states.iter().take(MAX_STATES);
+        rows.extend(states.map(|s| vec![format!("  {}", s.name), percent(s.a_ratio), percent(s.b_ratio)]));
+    }
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let heads = ["", "A", "B"].map(String::from);
+    Table { heads: &heads, rows: &rows, n_text_columns: 1 }.lines(output::width().saturating_sub(2))
 }
 
 fn lines(out: &mut String, lines: &[String]) {

@@ -63,8 +63,14 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
                 .block_noise_ratio
                 .map_or(String::new(), |r| format!(", one block varies by {} %", three_digits(r * 100.0)));
             let words = format!(
-                "{}: x{:.3} (95 % {:.3}-{:.3}), p {:.3}, {} pairs{block}",
-                noise.metric, noise.ratio, noise.ratio_low, noise.ratio_high, noise.p_value, noise.n_pairs
+                "{}: x{:.3} (95 % {:.3}-{:.3}, covers {}), p {:.3}, {} pairs{block}",
+                noise.metric,
+                noise.ratio,
+                noise.ratio_low,
+                noise.ratio_high,
+                noise.covers,
+                noise.p_value,
+                noise.n_pairs
             );
             say("  ", "      ", &words);
         }

@@ -3,6 +3,7 @@
 use super::Measured;
 use crate::cli::IdleCostArgs;
 use crate::exit::{Code, Failure};
+use crate::meters::meters;
 use anyhow::Result;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::wakeup::WakeKind;
@@ -36,7 +37,8 @@ pub(super) fn run(args: &IdleCostArgs, lab: Lab<'_>) -> Result<Measured> {
     };
     let (gap_ns, duration_ns, states) = (args.gap, args.duration, args.state.clone());
     let seed = args.seed.unwrap_or_else(pick::seed_of_now);
-    let plan = IdleCostPlan { cpu, allowed, states, kinds, gap_ns, duration_ns, seed };
+    let meters = if args.no_watts { None } else { Some(meters(&args.meters)?) };
+    let plan = IdleCostPlan { cpu, allowed, states, kinds, gap_ns, duration_ns, seed, meters };
     let mut measured = Measured::default();
     let costs = measure(&plan, &facts, lab, &mut measured.not_done)?;
     measured.idle_states.push(costs);

@@ -13,12 +13,14 @@ use super::{WIDTHS, arm_class};
 pub(crate) struct Row {
     /// What was compared.
     pub(crate) label: String,
-    /// Against which arm.
-    pub(crate) against: String,
+    /// Below its label: against which arm, over how many rounds.
+    pub(crate) note: String,
     /// Arm style.
     pub(crate) index: usize,
     /// Estimate and interval.
     pub(crate) ratio: (f64, f64, f64),
+    /// What it was made of, drawn as ticks.
+    pub(crate) parts: Vec<f64>,
     /// Declared before the run.
     pub(crate) is_primary: bool,
 }
@@ -27,12 +29,16 @@ pub(crate) struct Row {
 const LABELS_PX: (f64, f64) = (270.0, 390.0);
 
 /// Draws the figure at both widths; `sides` say what the baseline is on either side of equal: faster and slower.
-pub(crate) fn draw(id: &str, baseline: &str, sides: (&str, &str), rows: &[Row]) -> String {
-    let one = |(class, width): &(&str, f64)| one(&format!("{id}-{class}"), class, *width, (baseline, sides), rows);
+pub(crate) fn draw(id: &str, title: &str, baseline: &str, sides: (&str, &str), rows: &[Row]) -> String {
+    let about = (title, baseline, sides);
+    let one = |(class, width): &(&str, f64)| one(&format!("{id}-{class}"), class, *width, about, rows);
     WIDTHS.iter().map(one).collect()
 }
 
-fn one(id: &str, class: &str, width: f64, (baseline, sides): (&str, (&str, &str)), rows: &[Row]) -> String {
+/// Title, baseline, and what that is on either side of equal.
+type About<'a> = (&'a str, &'a str, (&'a str, &'a str));
+
+fn one(id: &str, class: &str, width: f64, (title, baseline, sides): About<'_>, rows: &[Row]) -> String {
     let is_wide = class == "wide";
     let longest = rows.iter().map(|r| super::svg::text_width(&r.label, 13.0)).fold(0.0, f64::max);
     let labels = (longest + 24.0).clamp(LABELS_PX.0, LABELS_PX.1);
@@ -40,7 +46,8 @@ fn one(id: &str, class: &str, width: f64, (baseline, sides): (&str, (&str, &str)
     let (top, step) = (34.0, if is_wide { 46.0 } else { 68.0 });
     let bottom = top + step * rows.len() as f64;
     let mut svg = Svg::new(width, bottom + 44.0);
-    let ends = rows.iter().flat_map(|r| [r.ratio.1, r.ratio.2]).filter(|v| v.is_finite()).chain([0.8, 1.25]);
+    let of_row = |r: &Row| [r.ratio.1, r.ratio.2].into_iter().chain(r.parts.clone()).collect::<Vec<_>>();
+    let ends = rows.iter().flat_map(of_row).filter(|v| v.is_finite()).chain([0.8, 1.25]);
     let x = LogAxis::around(ends, 2.0, left, right);
     // On a phone the labels stand above each interval, so the lines are drawn beside the intervals only.
     let strips: Vec<(f64, f64)> = if is_wide {
@@ -80,22 +87,15 @@ fn one(id: &str, class: &str, width: f64, (baseline, sides): (&str, (&str, &str)
         .iter()
         .map(|r| {
             format!(
-                "{} against {}: {} ({})",
+                "{}, {}: {} ({})",
                 r.label,
-                r.against,
+                r.note,
                 words::ratio(r.ratio.0),
                 words::ratio_interval(r.ratio.1, r.ratio.2)
             )
         })
         .collect();
-    svg.finish(
-        id,
-        class,
-        &format!(
-            "Ratio of {baseline} to each other arm, with intervals that cover this run and hold at 95 % over all looks"
-        ),
-        &desc.join("; "),
-    )
+    svg.finish(id, class, title, &desc.join("; "))
 }
 
 fn draw_row(svg: &mut Svg, x: &LogAxis, row: &Row, middle: f64, is_wide: bool, right: f64) {
@@ -105,12 +105,15 @@ fn draw_row(svg: &mut Svg, x: &LogAxis, row: &Row, middle: f64, is_wide: bool, r
     let number = format!("×{} ({})", words::ratio(ratio), words::ratio_interval(low, high));
     if is_wide {
         svg.text(weight, Anchor::Start, (0.0, middle - 2.0), &row.label);
-        svg.text("axis", Anchor::Start, (0.0, middle + 14.0), &format!("against {}", row.against));
+        svg.text("axis", Anchor::Start, (0.0, middle + 14.0), &row.note);
         svg.text("value", Anchor::Start, (right + 12.0, middle + 4.0), &number);
     } else {
         svg.text(weight, Anchor::Start, (0.0, middle - 30.0), &row.label);
-        svg.text("axis", Anchor::Start, (0.0, middle - 14.0), &format!("against {}", row.against));
+        svg.text("axis", Anchor::Start, (0.0, middle - 14.0), &row.note);
         svg.text("value", Anchor::End, (right, middle - 14.0), &number);
+    }
+    for part in &row.parts {
+        svg.line(&format!("whisker a{class}"), (x.at(*part), middle - 9.0), (x.at(*part), middle + 9.0));
     }
     svg.line(&format!("ci a{class}"), (x.at(low), middle), (x.at(high), middle));
     for end in [low, high] {

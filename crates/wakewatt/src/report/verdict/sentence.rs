@@ -7,14 +7,14 @@ use super::NO_DIFFERENCE;
 use wakewatt_core::samples::compared::Compared;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Verdict as Word};
 
-/// `interval 4.6–5.9 at 95 % over all looks, 10 rounds, 34 us against 6.5 us`; without any size where that is refused.
+/// `interval 4.6–5.9 at 95 % over all looks, covers this run, 10 rounds, 34 us against 6.5 us`; without any size where that is refused.
 fn numbers(run: &ExperimentRun, effect: &Effect) -> String {
     let rounds = plural(effect.n_pairs, "round");
     if !run.is_sized() {
         return format!("its size is refused, {rounds}");
     }
     let mut text =
-        format!("interval {} at 95 % over all looks, {rounds}", ratio_interval(effect.ratio_low, effect.ratio_high));
+        format!("interval {} at {}, {rounds}", ratio_interval(effect.ratio_low, effect.ratio_high), effect.sureness());
     let metric = run.metric_at(&effect.metric);
     let of_arm = |arm: &str| median(run.values(arm, metric?).map(|(_, value)| value));
     if let (Some(a), Some(b)) = (of_arm(&effect.baseline), of_arm(&effect.arm)) {
@@ -156,7 +156,11 @@ pub(super) fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> 
         times(run, &effect),
         arm(run, &effect.baseline),
         match run.is_sized() {
-            true => format!("interval {}, by itself", ratio_interval(effect.ratio_low, effect.ratio_high)),
+            true => format!(
+                "interval {}, by itself, covers {}",
+                ratio_interval(effect.ratio_low, effect.ratio_high),
+                effect.covers
+            ),
             false => "its size is refused".into(),
         }
     ))

@@ -52,7 +52,9 @@ fn how_sure(run: &ExperimentRun, conclusions: &Conclusions) -> String {
     let n_bad = run.n_rejected();
     let sure = (1.0 - conclusions.level) * 100.0;
     let intervals = match conclusions.is_final {
-        true => format!("Each interval holds at {sure:.1} %, so that all declared looks together hold at 95 %"),
+        true => format!(
+            "Each interval holds at {sure:.1} %, so that all declared looks together hold at 95 %, and covers this run"
+        ),
         false => "It ended between two looks, so no interval can be relied on".into(),
     };
     format!(

@@ -16,7 +16,7 @@ fn the_effect_is_said_with_its_interval_rounds_and_both_values() {
         "Sleeping CPUs make a wake-up 5.",
         " times slower: ",
         " us each (interval 4.",
-        "at 95 % over all looks, 10 rounds",
+        "at 95 % over all looks, covers this run, 10 rounds",
         "us against 6.",
         " us); idle states",
     ] {

@@ -52,7 +52,7 @@ fn side_effects(run: &ExperimentRun) -> Table {
         ]
     };
     Table {
-        caption: "What the arms changed beside what was compared: measured, paired by round; intervals at 95 % each by itself, p adjusted together (Holm)".into(),
+        caption: "What the arms changed beside what was compared: measured, paired by round; intervals at 95 % each by itself, which cover this run, p adjusted together (Holm)".into(),
         heads: heads(&["what", "arms", "in a word", "baseline", "arm", "difference (interval)", "p", "rounds"]),
         rows: run.side_effects.iter().map(row).collect(),
         n_text_columns: 3,

@@ -5,9 +5,9 @@ use super::super::charts::grid::Grid;
 use super::super::charts::ranges::{Mark, Ranges};
 use super::super::data::{Cell, Data, Show};
 use super::super::words;
+use super::break_even;
 use super::section::{Section, table_if_any};
 use wakewatt_core::samples::Scheduling;
-use wakewatt_core::samples::measured_table;
 use wakewatt_core::samples::state_cost::{StateCost, StateCosts};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_lab::state_cost::ROUNDS;
@@ -72,6 +72,7 @@ pub(super) fn section(samples: &[StateCosts]) -> Option<Section> {
             &wakes(costs),
             &format!("Each kind of wake-up of CPU {}: measured, with their {}; the extra is over {floor}, its range that of the rounds", costs.cpu, words::interval_of(wakewatt_core::covers::Covers::Window)),
         ));
+        break_even::add(&mut out, costs);
         out.remarks.extend(remarks(costs));
     }
     (!out.is_empty()).then_some(out)
@@ -133,14 +134,7 @@ fn remarks(costs: &StateCosts) -> Vec<String> {
     }
     // Other drivers have no such parameter; there nothing is missing.
     if costs.driver.as_deref() == Some("intel_idle") {
-        all.push(match measured_table::parameter(costs) {
-            Ok(line) => format!(
-                "These numbers as a boot parameter (Linux {} and later; worst cases; target residencies are the driver's, since no \
-                 watts per state were measured): {line}; wakewatt tune apply --boot-arg {line} sets it.",
-                measured_table::SINCE
-            ),
-            Err(why) => format!("No intel_idle.table= from these numbers: {why}."),
-        });
+        all.push(break_even::parameter(costs));
     }
     match costs.not_restored.is_empty() {
         true => all.push(format!("Settings on CPUs {} were changed meanwhile and put back.", costs.set_cpus)),

@@ -6,17 +6,16 @@
 use super::{Report, words};
 use serde::Serialize;
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::plan::Step;
-use wakewatt_core::rules::try_this::TryThis;
-use wakewatt_core::rules::{Answer, Confidence, CostBasis, Finding, Weight};
 use wakewatt_core::samples::Samples;
 
 mod beside;
+mod break_even;
 mod cores;
 mod costs;
 mod disk;
 mod energy;
 mod experiment;
+mod findings;
 mod found;
 mod idle;
 mod load;
@@ -34,6 +33,7 @@ mod work;
 
 use super::figure::Figure;
 use super::table::{Table, heads};
+pub(super) use findings::{FindingView, HOW_TO_APPLY, Ruled};
 pub(super) use section::Section;
 
 /// A big number at the top.
@@ -44,37 +44,6 @@ pub(super) struct Headline {
     pub(super) note: String,
     pub(super) label: &'static str,
     pub(super) arm: Option<usize>,
-}
-
-/// A finding, in words.
-#[derive(Debug, Serialize)]
-pub(super) struct FindingView {
-    pub(super) id: String,
-    pub(super) title: String,
-    pub(super) weight: &'static str,
-    pub(super) cost: String,
-    pub(super) cost_label: &'static str,
-    pub(super) confidence: &'static str,
-    pub(super) evidence: Vec<(String, String)>,
-    pub(super) remedy: String,
-    /// Setting with its place, new value, why.
-    pub(super) steps: Vec<(String, String, String)>,
-    /// What the plan is to paste: label and line.
-    pub(super) commands: Vec<(&'static str, String)>,
-    pub(super) price: String,
-    pub(super) verify: String,
-}
-
-/// A question answered no, or not answered.
-#[derive(Debug, Serialize)]
-pub(super) struct Ruled {
-    pub(super) id: String,
-    pub(super) question: String,
-    pub(super) because: String,
-    /// What would help.
-    pub(super) try_this: Option<String>,
-    /// Is there something to do here?
-    pub(super) has_next_step: bool,
 }
 
 /// What the experiment shows.
@@ -139,31 +108,13 @@ impl View {
     }
 }
 
-/// What the lines of a finding's plan do; said once, below the findings.
-pub(super) const HOW_TO_APPLY: &str = "The first line of each plan only shows what would change. Applied settings go \
-    back after 60 seconds unless confirmed: sudo wakewatt tune confirm. Kernel parameters wait for the next boot.";
-
 /// Turns a report into text.
 pub(super) fn of(report: &Report) -> View {
     let verdict = report.verdict();
     let evidence = &report.evidence;
     let zero_at_ns = zero_at_ns(evidence);
     let experiment = evidence.samples.experiment.as_ref().map(|run| experiment::view(run, "", zero_at_ns));
-    let (mut findings, mut no, mut cannot_tell) = (Vec::new(), Vec::new(), Vec::new());
-    for ruling in &report.rulings {
-        let ruled = |because: &str, try_this: Option<&TryThis>| Ruled {
-            id: ruling.rule.clone(),
-            question: ruling.question.clone(),
-            because: because.into(),
-            try_this: try_this.map(ToString::to_string),
-            has_next_step: matches!(try_this, Some(TryThis::Do(what)) if !what.is_empty()),
-        };
-        match &ruling.answer {
-            Answer::Yes(finding) => findings.push(finding_view(finding)),
-            Answer::No { because } => no.push(ruled(because, None)),
-            Answer::CannotTell { because, try_this } => cannot_tell.push(ruled(because, Some(try_this))),
-        }
-    }
+    let (findings, no, cannot_tell) = findings::answers(&report.rulings);
     View {
         title: report.title.clone(),
         generated_at: report.generated_at.clone(),
@@ -251,50 +202,6 @@ fn zero_at_ns(evidence: &Evidence) -> u64 {
     let icmp = evidence.samples.icmp.iter().map(|s| s.window);
     let work = evidence.samples.work.iter().map(|s| s.window);
     blocks.chain(wakeups).chain(network).chain(icmp).chain(work).map(|w| w.start_at_ns).min().unwrap_or(0)
-}
-
-/// A step's setting and where; a kernel parameter is said by its value.
-fn setting(step: &Step) -> String {
-    match &step.on {
-        _ if step.is_boot() => "kernel parameter".into(),
-        Some(on) => format!("{} on {on}", step.knob),
-        None => step.knob.clone(),
-    }
-}
-
-fn finding_view(finding: &Finding) -> FindingView {
-    let steps = finding.plan.iter().flat_map(|p| p.steps());
-    let commands = finding
-        .plan
-        .iter()
-        .map(|p| p.commands())
-        .flat_map(|c| [("look", c.look.clone()), ("apply", c.apply.clone()), ("undo", c.undo.clone())]);
-    FindingView {
-        id: finding.id.clone(),
-        title: finding.title.clone(),
-        weight: match finding.weight {
-            Weight::Problem => "problem",
-            Weight::Risk => "risk",
-            Weight::Note => "note",
-        },
-        cost: finding.cost.text.clone(),
-        cost_label: match finding.cost.basis {
-            CostBasis::Measured => "measured",
-            CostBasis::Predicted => "modelled",
-            CostBasis::Unknown => "unavailable",
-        },
-        confidence: match finding.confidence {
-            Confidence::High => "high",
-            Confidence::Medium => "medium",
-            Confidence::Low => "low",
-        },
-        evidence: finding.evidence.iter().map(|b| (b.says.clone(), b.path.clone())).collect(),
-        remedy: finding.remedy.clone(),
-        steps: steps.map(|s| (setting(s), s.to.clone(), s.reason.clone())).collect(),
-        commands: commands.collect(),
-        price: finding.price.clone(),
-        verify: finding.verify.clone(),
-    }
 }
 
 fn is_restored(evidence: &Evidence) -> Option<bool> {

@@ -58,7 +58,7 @@ fn comparisons(run: &ExperimentRun, conclusions: &Conclusions) -> Table {
     let baseline = run.arms.first().map_or("", |a| a.title.as_str());
     Table {
         caption: format!(
-            "Every arm against “{baseline}”: measured, paired by round; intervals at {sure} each (secondary metrics: each by itself), p adjusted by Holm; last: the least difference that so many rounds find four times in five"
+            "Every arm against “{baseline}”: measured, paired by round; intervals at {sure} each (secondary metrics: each by itself), which cover this run; p adjusted by Holm; last: the least difference that so many rounds find four times in five"
         ),
         heads: heads(&[
             "metric",

@@ -48,11 +48,15 @@ pub(super) fn section(evidence: &Evidence) -> Option<Section> {
         }
         plot.marks = timeline.changes.iter().map(|c| (since(c.at_ns), c.what.clone())).collect();
         let caption = "One mark for each window, not smoothed; hollow ones do not count, the table says why. Upright lines are the moments of change. A drawing proves nothing by itself, something else may have changed at the same moment; for proof: wakewatt experiment.";
+        let bars = match timeline.moments.iter().any(|m| m.interval.is_some()) {
+            true => " A bar is the mark's 95 % interval; it covers its own window.",
+            false => "",
+        };
         let label = label_word(timeline.label);
         out.figures.extend(figure(
             format!("timeline-{i}"),
             &words::sentence_case(&timeline.title),
-            caption,
+            format!("{caption}{bars}"),
             label,
             &plot,
         ));
@@ -117,7 +121,7 @@ mod tests {
         let titles: Vec<&str> = out.figures.iter().map(|f| f.title.as_str()).collect();
         assert_eq!(titles, ["Median latency", "Operations per second", "CPU time per operation", "Mean power"]);
         assert!(
-            out.figures[0].svg.contains("idle states off") && out.figures[0].caption.ends_with("wakewatt experiment.")
+            out.figures[0].svg.contains("idle states off") && out.figures[0].caption.contains("wakewatt experiment.")
         );
         assert_eq!(out.remarks.len(), 1, "said once, not once for each figure: {:?}", out.remarks);
         assert!(out.remarks[0].starts_with("Changed after ") && out.remarks[0].contains(" (± "), "{:?}", out.remarks);

@@ -45,8 +45,8 @@ fn said(arm: &str, verdict: Verdict, steal_ratio: f64) -> String {
 fn what_costs_is_what_was_compared() {
     assert_eq!(
         said(SHALLOW, Verdict::Higher, 0.0),
-        "CPUs in deep sleep make a read 2.0 times slower: 40 us each, 50 % (44 to 55) of it: disk.psync.p50 takes 2 times \
-         (interval 1.8 to 2.2, 95 % over all looks, 8 rounds) as long as with shallow."
+        "CPUs in deep sleep make a read 2.0 times slower: 40 us each, 50 % (44 to 55, covers this run) of it: disk.psync.p50 takes 2 times \
+         (interval 1.8 to 2.2, 95 % over all looks, covers this run, 8 rounds) as long as with shallow."
     );
     assert!(
         said(POLL, Verdict::Higher, 0.0).starts_with("Sleeping CPUs make a read 2.0 times slower: 40 us each, 50 %")
@@ -70,7 +70,7 @@ fn on_a_busy_machine_the_near_end_is_said() {
     let busy = said(POLL, Verdict::Higher, 0.2);
     assert!(
         busy.starts_with(
-            "Sleeping CPUs make a read at least 1.80 times slower: at least 35 us each, at least 44 % (44 to 55)"
+            "Sleeping CPUs make a read at least 1.80 times slower: at least 35 us each, at least 44 % (44 to 55, covers this run)"
         ),
         "{busy}"
     );

@@ -79,6 +79,7 @@ pub(super) fn of(samples: &Samples) -> Vec<Table> {
     let mut all = vec![waits::wakeups(wakeups), waits::network(network, icmp), data::disk(disk)];
     all.extend(data::memory(memory.as_ref()));
     all.extend([data::cores(cores), waits::speed(speed), waits::idle_states(idle_states)]);
+    all.push(waits::idle_energy(idle_states));
     all.extend([load::load(runs), load::power(energy)]);
     all.extend(experiment::all(experiment.as_ref(), disk_experiment.as_ref(), experiments));
     all.push(buckets::all(wakeups, network, icmp, disk, runs));

@@ -71,3 +71,19 @@ pub(super) fn idle_states(all: &[StateCosts]) -> Table {
     }
     table
 }
+
+/// From when on a state saves energy, where watts were read.
+pub(super) fn idle_energy(all: &[StateCosts]) -> Table {
+    let columns =
+        ["cpu", "state", "over", "break_even_ns", "low_ns", "high_ns", "saves_uw", "costs_uj", "meter", "covers"];
+    let mut table = Table::new("idle_energy", &columns);
+    for (costs, energy) in all.iter().filter_map(|costs| Some((costs, costs.energy.as_ref()?))) {
+        for (state, found) in energy.states.iter().filter_map(|s| Some((s, s.break_even.as_ref()?))) {
+            let head = vec![costs.cpu.to_string(), state.name.clone(), found.over.clone()];
+            let times = [found.median_ns, found.low_ns, found.high_ns, found.saves_uw, found.costs_uj];
+            let by = vec![or(energy.meter.clone()), energy.meter_covers.clone()];
+            table.rows.push([head, times.map(|v| v.to_string()).to_vec(), by].concat());
+        }
+    }
+    table
+}

@@ -19,7 +19,7 @@ pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
     let by = runs.all.iter().flat_map(|r| &r.run.levels).find_map(|l| l.cpu_by);
     let by = by.map_or("busy time of all measured CPUs", CpuBy::words);
     let caption = &format!(
-        "CPU time over operations done, with 95 % intervals from ten parts of the window where it is long enough. CPU time is {by}. The same work at a lower clock or with more wake-ups costs more."
+        "CPU time over operations done, with 95 % intervals from ten parts of the window where it is long enough, which cover that window. CPU time is {by}. The same work at a lower clock or with more wake-ups costs more."
     );
     out.draw(format!("{}-cpu", runs.id), "CPU time per operation", caption, &cpu);
     let system = plot(runs, "Kernel time of one operation", y(), |l| Some((l.system_ns_per_op()?, None)));

@@ -68,7 +68,10 @@ fn whole(runs: &Runs<'_>, out: &mut Section) {
         caption: "How often each latency occurred (top, every run scaled to its own peak) and the percentiles (below)."
             .into(),
         label: "measured",
-        table: Some(distribution_table(&title, named())),
+        table: Some(distribution_table(
+            &format!("{title}: percentiles with their {}", words::interval_of(Covers::Window)),
+            named(),
+        )),
         csv: distribution_csv(named()),
         title,
         id,

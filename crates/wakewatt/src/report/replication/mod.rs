@@ -1,5 +1,9 @@
 //! Joined sessions in words: what they say together, each by itself, and what weakens it.
 
+mod page;
+
+pub(crate) use page::html;
+
 use super::words;
 use crate::view::Style;
 use crate::view::wrap::wrap;
@@ -16,10 +20,8 @@ pub(crate) fn text(found: &Replication, style: Style, width: usize) -> String {
     let mut say = |first: &str, rest: &str, words: &str| {
         let _ = writeln!(out, "{}", wrap(first, rest, words, width));
     };
-    let boots = found.n_boots.map_or(String::new(), |n| format!(", {}", words::plural(n, "boot")));
-    let hosts = words::plural(found.n_hosts, "host");
     let plan = found.plan.as_ref().map_or(String::new(), |plan| format!("{plan}: "));
-    say("", "", &format!("{plan}{} of {hosts}{boots}", words::plural(found.sessions.len(), "session")));
+    say("", "", &format!("{plan}{}", who(found)));
     let (primary, secondary): (Vec<_>, Vec<_>) = found.effects.iter().partition(|e| e.is_primary);
     let n_shown = secondary.len().min(N_SECONDARY);
     for (title, effects) in [("Together", &primary[..]), ("Secondary, each for itself", &secondary[..n_shown])] {
@@ -45,6 +47,13 @@ pub(crate) fn text(found: &Replication, style: Style, width: usize) -> String {
         }
     }
     out
+}
+
+/// `3 sessions of 1 host, 2 boots`.
+fn who(found: &Replication) -> String {
+    let boots = found.n_boots.map_or(String::new(), |n| format!(", {}", words::plural(n, "boot")));
+    let hosts = words::plural(found.n_hosts, "host");
+    format!("{} of {hosts}{boots}", words::plural(found.sessions.len(), "session"))
 }
 
 /// What the sessions say together.

@@ -1,0 +1,98 @@
+//! The tables of an experiment: effects, pooled samples, blocks, and what was put back.
+
+use super::super::super::table::{Table, heads};
+use super::super::super::words;
+use super::super::metrics::{metric, metric_title};
+use super::super::samples;
+use super::figures::OF_POOLED;
+use super::verdict_word;
+use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric};
+
+/// Every comparison, with its intervals.
+pub(super) fn effects(run: &ExperimentRun) -> Table {
+    let row = |e: &Effect| {
+        let unit = metric(run, &e.metric).unit;
+        vec![
+            metric_title(run, &e.metric),
+            format!("{} / {}", e.baseline, e.arm),
+            verdict_word(unit, e),
+            format!("{} ({})", words::ratio(e.ratio), words::ratio_interval(e.ratio_low, e.ratio_high)),
+            format!(
+                "{} ({} to {})",
+                words::value(unit, e.difference),
+                words::value(unit, e.difference_low),
+                words::value(unit, e.difference_high)
+            ),
+            words::p_value(e.p_value),
+            e.n_pairs.to_string(),
+        ]
+    };
+    Table {
+        caption: "Effects: measured, paired by round; the primary metric's intervals hold at 95 % over all looks, the others' each by itself, and they cover this run; p of secondary metrics Holm-adjusted".into(),
+        heads: heads(&["metric", "arms", "in a word", "ratio (interval)", "difference (interval)", "p", "rounds"]),
+        rows: run.effects.iter().map(row).collect(),
+        n_text_columns: 3,
+    }
+}
+
+/// All samples of each arm together.
+pub(super) fn pooled(run: &ExperimentRun) -> Table {
+    let rows = run.pooled.iter().map(|p| {
+        let mut row = vec![p.title.clone(), p.arm.clone()];
+        row.extend(samples::distribution_cells(&p.latency));
+        row
+    });
+    let mut names = heads(&["what", "arm"]);
+    names.extend(heads(samples::DISTRIBUTION_HEADS));
+    Table {
+        caption: format!("Pooled samples per arm: measured; {OF_POOLED}"),
+        heads: names,
+        rows: rows.collect(),
+        n_text_columns: 2,
+    }
+}
+
+/// Every block in the order it ran.
+pub(super) fn blocks(run: &ExperimentRun, zero_at_ns: u64) -> Table {
+    let mut names = heads(&["round", "arm", "window", "remarks"]);
+    names.extend(run.metrics.iter().map(|m| m.title.clone()));
+    let rows = run.blocks.iter().map(|b| {
+        let mut remarks: Vec<String> = b.disturbances.iter().map(ToString::to_string).collect();
+        remarks.extend(b.rejected.iter().map(|why| format!("thrown away: {why}")));
+        let remarks = if remarks.is_empty() { "–".into() } else { remarks.join("; ") };
+        let mut row =
+            vec![b.round.saturating_add(1).to_string(), b.arm.clone(), words::window(&b.window, zero_at_ns), remarks];
+        let value = |(i, metric): (usize, &Metric)| {
+            let value = b.values.get(i).copied().flatten();
+            value.map_or("–".into(), |v| words::value(metric.unit, v))
+        };
+        row.extend(run.metrics.iter().enumerate().map(value));
+        row
+    });
+    Table {
+        caption: "Blocks in the order they ran: measured".into(),
+        heads: names,
+        rows: rows.collect(),
+        n_text_columns: 4,
+    }
+}
+
+/// What was read before and after.
+pub(super) fn changed(run: &ExperimentRun) -> Table {
+    let mut paths: Vec<&String> = run.before.iter().map(|(path, _)| path).collect();
+    paths.extend(run.after.iter().map(|(path, _)| path).filter(|p| !run.before.iter().any(|(q, _)| q == *p)));
+    let find = |list: &[(String, String)], path: &str| {
+        list.iter().find(|(p, _)| p == path).map_or("not read".to_string(), |(_, value)| value.clone())
+    };
+    let rows = paths.into_iter().map(|path| {
+        let (before, after) = (find(&run.before, path), find(&run.after, path));
+        let same = if before == after { "yes" } else { "NO" };
+        vec![path.clone(), before, after, same.into()]
+    });
+    Table {
+        caption: "Settings read before the first block and after the last".into(),
+        heads: heads(&["setting", "before", "after", "put back"]),
+        rows: rows.collect(),
+        n_text_columns: 4,
+    }
+}
