@@ -45,7 +45,7 @@ lint:
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
 
 unit: needs
-	@$(ENSURE) --optional tmux=tmux
+	@$(ENSURE) --optional tmux=tmux prometheus=prometheus promtool=prometheus
 	@$(ENSURE) --optional strace=strace openssl=openssl cpio=cpio
 	$(CARGO) test --locked --workspace
 

@@ -51,6 +51,7 @@ fn pages() -> Result<BTreeMap<String, String>> {
     pages.insert("rules.md".to_string(), rules());
     pages.insert("terms.md".to_string(), terms());
     pages.insert("silicon.md".to_string(), silicon());
+    pages.insert("metrics.md".to_string(), format!("{HEAD}{}", wakewatt_agent::reference::metrics()));
     pages.insert("knobs.md".to_string(), format!("{HEAD}{}", wakewatt_tune::reference::knobs()));
     pages.insert(
         "exit-codes.md".to_string(),

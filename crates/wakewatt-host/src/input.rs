@@ -39,6 +39,9 @@ pub const RUN: Kind = Kind {
 /// What `watch --record` wrote: a kilobyte a moment on a small machine, a hundred on the largest.
 pub const WATCH: Kind =
     Kind { what: "recording of watch", max_bytes: 1 << 30, hint: "make a recording with: wakewatt watch --record DIR" };
+/// A segment of an agent's history: a sixteenth of its limit.
+pub const HISTORY: Kind =
+    Kind { what: "history of an agent", max_bytes: 1 << 30, hint: "make one with: wakewatt agent --history DIR" };
 /// A profile: lines that people write.
 pub const PROFILE: Kind = Kind {
     what: "profile",

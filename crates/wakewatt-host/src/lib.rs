@@ -44,6 +44,7 @@ pub mod oom;
 pub mod chain;
 pub mod vector_loops;
 pub mod bound;
+pub mod disk_room;
 pub mod environment;
 pub mod secret;
 pub mod resolve;

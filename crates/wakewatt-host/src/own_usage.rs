@@ -18,6 +18,13 @@ pub fn cpu_ns() -> Option<(u64, u64)> {
     Some((user_ns + system_ns, system_ns))
 }
 
+/// Memory of this process that is in RAM now; none where /proc is not there.
+pub fn resident_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
+    pages.checked_mul(rustix::param::page_size() as u64)
+}
+
 fn usage() -> Option<libc::rusage> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is valid for writing one `rusage`, and is only read when the call says it has filled it; the zeroed

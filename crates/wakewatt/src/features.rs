@@ -10,6 +10,8 @@ use anyhow::Result;
 /// A part that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
+    /// `agent`.
+    Agent,
     /// `load shop`, and plans with such a workload.
     Shop,
     /// Tables for analysis programs.
@@ -22,6 +24,7 @@ impl Feature {
     /// Its name for cargo.
     pub fn name(self) -> &'static str {
         match self {
+            Feature::Agent => "agent",
             Feature::Shop => "shop",
             Feature::Parquet => "parquet",
             Feature::Png => "png",
@@ -31,6 +34,7 @@ impl Feature {
     /// Is it in this binary?
     pub fn is_in(self) -> bool {
         match self {
+            Feature::Agent => cfg!(feature = "agent"),
             Feature::Shop => cfg!(feature = "shop"),
             Feature::Parquet => cfg!(feature = "parquet"),
             Feature::Png => cfg!(feature = "png"),
@@ -58,7 +62,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_named() {
-        for feature in [Feature::Shop, Feature::Parquet, Feature::Png] {
+        for feature in [Feature::Agent, Feature::Shop, Feature::Parquet, Feature::Png] {
             let said = feature.need("report --x").map_err(|e| format!("{e:#}"));
             match said {
                 Ok(()) => assert!(feature.is_in()),

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use wakewatt_core::source::Source;
-use wakewatt_lab::context::{Lab, MachineClock, Tell};
+use wakewatt_lab::context::{Clock, Lab, MachineClock, Tell};
 
 /// The flag, and a clock whose sleeps end when it is set; clones share both.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +42,14 @@ impl Interrupt {
     /// Has one come?
     pub fn is_set(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
+    }
+
+    /// Waits for one, however long that takes, without waking up in between.
+    pub fn wait(&self) {
+        const DAY_NS: u64 = 86_400_000_000_000;
+        while !self.is_set() {
+            self.clock.sleep_until(self.clock.now_ns().saturating_add(DAY_NS), &[]);
+        }
     }
 
     /// For the probes.

@@ -14,6 +14,8 @@ pub struct Published {
 pub const SCHEMAS: &[Published] = &[
     Published { name: "inspect", schema: inspected },
     Published { name: "explain", schema: || schemars::schema_for!(wakewatt_core::explain::Explanation) },
+    #[cfg(feature = "agent")]
+    Published { name: "agent-query", schema: || schemars::schema_for!(crate::cmd::agent::Document) },
     Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
     Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
     #[cfg(feature = "shop")]

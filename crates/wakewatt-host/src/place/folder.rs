@@ -62,6 +62,12 @@ impl Folder {
         &self.path
     }
 
+    /// Removes a file of ours from it.
+    pub fn remove(&self, name: &str) -> Result<(), PlaceError> {
+        unlinkat(&self.fd, name, AtFlags::empty())
+            .map_err(|e| PlaceError::system(&self.path.join(name), "remove it", e))
+    }
+
     /// The same folder, open once more.
     pub(super) fn again(&self) -> Result<Folder, PlaceError> {
         let fd = self.fd.try_clone().map_err(|e| PlaceError::system(&self.path, "open it", e))?;

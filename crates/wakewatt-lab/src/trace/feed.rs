@@ -4,9 +4,11 @@ use super::names::{Names, settings};
 use super::refused;
 use crate::refusal::Refusal;
 use crate::watch::LatencyFeed;
+use std::collections::BTreeMap;
 use wakewatt_core::facts::Snapshot;
+use wakewatt_core::samples::kernel_histogram::KernelHistogram;
 use wakewatt_core::samples::traced::rows;
-use wakewatt_core::samples::wakes::WakeCounters;
+use wakewatt_core::samples::wakes::{self, WakeClass, WakeCounters};
 use wakewatt_core::source::Source;
 use wakewatt_core::watch::LatencyRow;
 use wakewatt_host::clock::monotonic_ns;
@@ -30,6 +32,33 @@ impl WakeFeed {
         let mut probe = WakeProbe::attach(&spec).map_err(refused)?;
         let last = probe.read(monotonic_ns()).map_err(refused)?;
         Ok(WakeFeed { probe, names, last })
+    }
+}
+
+/// What the probe counted since it was attached.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// Wake-ups over all CPUs, by name and index of the state they left and by class; of those whose state is known.
+    pub latencies: BTreeMap<(String, u32, WakeClass), KernelHistogram>,
+    /// Wake-ups that could not be counted.
+    pub n_unclassed: u64,
+}
+
+impl WakeFeed {
+    /// Everything since it was attached.
+    pub fn counted(&mut self) -> Result<Counted, Refusal> {
+        let now = self.probe.read(monotonic_ns()).map_err(refused)?;
+        let mut counted = Counted::default();
+        for cpu in &now.cpus {
+            counted.n_unclassed += cpu.n_unclassed;
+            for ((state, kind), histogram) in &cpu.cells {
+                if let (Some(state), wakes::Counted::Wake(class)) = (state, kind) {
+                    let key = (self.names.of_state(cpu.cpu, *state), *state, *class);
+                    counted.latencies.entry(key).or_default().merge(histogram);
+                }
+            }
+        }
+        Ok(counted)
     }
 }
 

@@ -16,7 +16,7 @@ mod scope;
 mod session;
 mod watched;
 
-pub use feed::WakeFeed;
+pub use feed::{Counted, WakeFeed};
 pub use record::MAX_READ;
 
 use crate::context::Lab;

@@ -27,7 +27,8 @@ pub enum WatchedMachine<'a> {
 }
 
 impl WatchedMachine<'_> {
-    fn source(self) -> Result<Box<dyn Source>, Refusal> {
+    /// Its files, each opened when asked.
+    pub fn source(self) -> Result<Box<dyn Source>, Refusal> {
         let bad = |why: String| Refusal::File(why);
         Ok(match self {
             WatchedMachine::Here => Box::new(Live::this_machine()),
@@ -114,6 +115,11 @@ impl Sampler {
         }
         self.previous = Some(now);
         rates
+    }
+
+    /// The moment that was read last.
+    pub fn latest(&self) -> Option<&Counters> {
+        self.previous.as_ref()
     }
 
     /// How long the recorded machine was up: /proc/uptime, else what its first CPU's ticks add up to.

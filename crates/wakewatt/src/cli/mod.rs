@@ -1,5 +1,6 @@
 //! The command line, defined once: help, man pages and completions are made from this file.
 
+pub mod agent;
 pub mod disk;
 pub mod load;
 pub mod experiment;
@@ -113,6 +114,11 @@ pub enum Command {
         after_help = "The screen needs a terminal of at least 80x24 that can move its cursor (TERM is not dumb); otherwise watch says so\nand ends with 2: use --once, --json or --csv there. Ctrl-C and SIGTERM end it with 130, q with 0, a recording that\ncould not be written with 4. Absent numbers are words in JSON, empty in CSV (the last column says why)."
     )]
     Watch(Box<WatchArgs>),
+    /// Answer Prometheus: idle states, wake-up latency, limits, clocks, watts, settings and findings of this machine, for months
+    #[command(
+        before_help = "Example:\n  wakewatt agent                           metrics at http://127.0.0.1:9742/metrics\n  wakewatt agent --once                    one page here\n  sudo wakewatt agent --trace              also wake-up latency by idle state"
+    )]
+    Agent(agent::AgentArgs),
     /// Change settings as a plan: shown, journaled, read back, undone exactly
     #[command(
         before_help = "Example:\n  wakewatt tune plan --max-latency 50us            what would change, and what it costs\n  sudo wakewatt tune apply --max-latency 50us --confirm-within 60s\n  sudo wakewatt tune confirm\n  sudo wakewatt tune undo"

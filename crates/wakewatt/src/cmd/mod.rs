@@ -1,5 +1,6 @@
 //! One file per command; this one opens the source they share and hands over.
 
+pub mod agent;
 pub mod capture;
 pub mod compare;
 pub mod doctor;
@@ -38,6 +39,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Report(args) => report::run(args, cli.color),
         Command::Simulate(args) => simulate::run(args),
         Command::Respond(args) => respond::run(args),
+        Command::Agent(args) => agent::run(args),
         Command::Watch(args) => watch::run(args, cli.color),
         Command::Experiment(args) => experiment::run(args, cli.color),
         Command::Recover(args) => recover::run(args),

@@ -6,6 +6,7 @@
 // A test that cannot go on should stop, and one that does not run says so.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
+mod agent;
 mod border;
 mod cli;
 mod explain;

@@ -1,0 +1,73 @@
+//! CPUs: where their time went, which are online, how fast they run, how often they were throttled.
+
+use super::{Known, Place};
+use crate::metric::{Page, names};
+use crate::totals::{CpuTotals, Running};
+use std::collections::BTreeMap;
+
+/// Least, sum, largest and number of clocks in a place, in kHz.
+type Clocks = (u64, u64, u64, u64);
+
+pub(super) fn add(page: &mut Page, known: &Known<'_>) {
+    let cpus = || known.layout.cpus.iter().zip(&known.totals.cpus);
+    let modes: [(&str, fn(&CpuTotals) -> Running); 3] =
+        [("busy", |t| t.busy_ns), ("idle", |t| t.idle_ns), ("steal", |t| t.steal_ns)];
+    for (mode, of) in modes {
+        let mut sums: BTreeMap<Place, u64> = BTreeMap::new();
+        for (info, total) in cpus() {
+            if let Some(ns) = of(total).so_far() {
+                *sums.entry(Place::of(info, known.is_per_cpu)).or_default() += ns;
+            }
+        }
+        for (place, ns) in sums {
+            page.number(&names::CPU_TIME, place.after(vec![("mode", mode.into())]), ns as f64 / 1e9);
+        }
+    }
+    let mut online: BTreeMap<Place, u32> = BTreeMap::new();
+    let mut clocks: BTreeMap<Place, Clocks> = BTreeMap::new();
+    for (info, now) in known.layout.cpus.iter().zip(&known.now.cpus) {
+        let place = Place::of(info, false);
+        *online.entry(place.clone()).or_default() += u32::from(now.is_online);
+        if let Some(khz) = now.freq_khz.get() {
+            let (least, sum, most, n) = clocks.entry(place).or_insert((u64::MAX, 0, 0, 0));
+            (*least, *sum, *most, *n) = ((*least).min(khz), sum.saturating_add(khz), (*most).max(khz), *n + 1);
+        }
+    }
+    for (place, n) in online {
+        page.number(&names::CPUS_ONLINE, place.after(Vec::new()), f64::from(n));
+    }
+    for (place, (least, sum, most, n)) in clocks {
+        for (stat, khz) in [("min", least as f64), ("mean", sum as f64 / n as f64), ("max", most as f64)] {
+            let mut labels = place.after(Vec::new());
+            labels.push(("stat", stat.into()));
+            page.number(&names::FREQUENCY, labels, khz * 1e3);
+        }
+    }
+    throttles(page, known);
+    page.known(&names::INTERRUPTS, Vec::new(), known.totals.n_interrupts.get().map(|n| n as f64));
+    page.known(&names::SWITCHES, Vec::new(), known.totals.n_context_switches.get().map(|n| n as f64));
+    for (resource, share, total_ns) in &known.described.pressures {
+        let labels = vec![("resource", (*resource).into()), ("share", (*share).into())];
+        page.known(&names::PRESSURE, labels, total_ns.so_far().map(|ns| ns as f64 / 1e9));
+    }
+}
+
+fn throttles(page: &mut Page, known: &Known<'_>) {
+    let of = |package: Option<u32>| package.map(|p| ("package", p.to_string()));
+    let mut cores: BTreeMap<Option<u32>, u64> = BTreeMap::new();
+    for (info, total) in known.layout.cpus.iter().zip(&known.totals.cpus) {
+        // One counter per core: of its first CPU.
+        let is_first = info.core.is_none_or(|core| core == info.cpu);
+        if let Some(n) = total.n_throttles.so_far().filter(|_| is_first) {
+            *cores.entry(info.package).or_default() += n;
+        }
+    }
+    for (package, n) in cores {
+        let labels = [Some(("scope", "core".to_string())), of(package)].into_iter().flatten().collect();
+        page.number(&names::THROTTLES, labels, n as f64);
+    }
+    for (info, total) in known.layout.packages.iter().zip(&known.totals.n_package_throttles) {
+        let labels = [Some(("scope", "package".to_string())), of(Some(info.package))].into_iter().flatten().collect();
+        page.known(&names::THROTTLES, labels, total.get().map(|n| n as f64));
+    }
+}

@@ -1,0 +1,145 @@
+//! What changes seldom: settings, findings, who holds the latency limit, and pressure, which is read with them.
+//!
+//! A setting is a label of one info metric, so that a store shows its change as an old series that ends and a new one that begins.
+
+use crate::metric::{Labels, Page, names};
+use crate::totals::Running;
+use std::fmt::Write as _;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::fact::{Fact, PerCpu};
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::facts::freq::Freq;
+use wakewatt_core::facts::load::Pressure;
+use wakewatt_core::rules::{self, Answer, Weight};
+use wakewatt_core::samples::Samples;
+use wakewatt_core::watch::Reading;
+
+/// Holders that are named; more are not worth a series each.
+const MOST_HOLDERS: usize = 5;
+
+/// Settings and findings, as last looked at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Described {
+    /// Labels of the settings.
+    pub settings: Labels,
+    /// Rule and weight of each finding.
+    pub findings: Vec<(String, &'static str)>,
+    /// Programs that hold the latency limit.
+    pub holders: Vec<String>,
+    /// Name and index of each state that is switched off somewhere, and on how many CPUs.
+    pub disabled: Vec<(String, u32, u32)>,
+    /// Resource, share (some, full) and time waited.
+    pub pressures: Vec<(&'static str, &'static str, Running)>,
+}
+
+/// What the settings are made of.
+pub(crate) const SETTING_TOPICS: [&str; 9] =
+    ["idle", "freq", "kernel", "topology", "dimms", "qos", "holders", "load", "boot"];
+
+impl Described {
+    /// Looks at facts again; what is counted goes on.
+    pub(crate) fn look(&mut self, facts: &Snapshot) {
+        self.settings = settings(facts);
+        let holders = facts.holders.of_latency_limit().unwrap_or_default();
+        self.holders = holders.iter().filter_map(|holder| holder.comm.clone()).collect();
+        self.holders.sort();
+        self.holders.dedup();
+        self.holders.truncate(MOST_HOLDERS);
+        let states = facts.idle.states.iter();
+        self.disabled = states
+            .filter_map(|state| {
+                let n = state.is_disabled.cpus_where(|is| *is).iter().count();
+                (n > 0).then(|| (state.label(), state.index, u32::try_from(n).unwrap_or(u32::MAX)))
+            })
+            .collect();
+        let load = &facts.load;
+        let all = [("cpu", &load.cpu_pressure), ("memory", &load.memory_pressure), ("io", &load.io_pressure)];
+        for (resource, pressure) in all {
+            self.pressed(resource, pressure);
+        }
+    }
+
+    fn pressed(&mut self, resource: &'static str, pressure: &Fact<Pressure>) {
+        let Some(pressure) = pressure.get() else { return };
+        let lines = [("some", Some(&pressure.some)), ("full", pressure.full.as_ref())];
+        for (share, line) in lines.into_iter().filter_map(|(share, line)| Some((share, line?))) {
+            let at = self.pressures.iter().position(|(r, s, _)| (*r, *s) == (resource, share));
+            let at = at.unwrap_or_else(|| {
+                self.pressures.push((resource, share, Running::default()));
+                self.pressures.len() - 1
+            });
+            self.pressures[at].2.advance(Reading::Known(line.total_ns));
+        }
+    }
+
+    /// Judges facts by every rule; what rests on measurements has none to rest on.
+    pub(crate) fn judge(&mut self, facts: Snapshot) {
+        let evidence = Evidence { facts, ..Evidence::of(Samples::default()) };
+        let found = rules::judge(&evidence).into_iter().filter_map(|ruling| match ruling.answer {
+            Answer::Yes(finding) => Some((finding.id.clone(), weight(finding.weight))),
+            _ => None,
+        });
+        self.findings = found.collect();
+        self.findings.sort();
+        self.findings.dedup();
+    }
+}
+
+fn weight(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Problem => "problem",
+        Weight::Risk => "risk",
+        Weight::Note => "note",
+    }
+}
+
+pub(super) fn add(page: &mut Page, described: &Described) {
+    if !described.settings.is_empty() {
+        page.number(&names::SETTINGS, described.settings.clone(), 1.0);
+    }
+    for (rule, weight) in &described.findings {
+        let labels = vec![("rule", rule.clone()), ("weight", (*weight).into())];
+        page.number(&names::FINDING, labels, 1.0);
+    }
+}
+
+fn settings(facts: &Snapshot) -> Labels {
+    let word = |fact: &Fact<String>| fact.get().cloned();
+    // Where CPUs differ: all of them, which is a setting by itself.
+    let all = |per_cpu: &PerCpu<String>| {
+        let mut known: Vec<&str> = per_cpu.known().map(|(_, word)| word.as_str()).collect();
+        known.sort_unstable();
+        known.dedup();
+        (!known.is_empty()).then(|| known.join("+"))
+    };
+    let freq: &Freq = &facts.freq;
+    let processor = facts.topology.processor.known().next().map(|(_, p)| p.clone());
+    let on_off = |is: bool| if is { "on" } else { "off" }.to_string();
+    let values = [
+        ("idle_driver", word(&facts.idle.driver)),
+        ("idle_governor", word(&facts.idle.governor)),
+        ("idle_table", table_hash(facts)),
+        ("frequency_driver", all(&freq.policies.by_cpu(&freq.policies.driver))),
+        ("frequency_governor", all(&freq.governors())),
+        ("turbo", freq.is_turbo_allowed().map(on_off)),
+        ("smt", facts.topology.is_smt_active.get().copied().map(on_off)),
+        ("kernel", word(&facts.kernel.release)),
+        ("microcode", processor.as_ref().and_then(|p| p.microcode).map(|m| format!("{m:#x}"))),
+        ("bios", word(&facts.dimms.bios_version)),
+        ("processor", processor.and_then(|p| p.name)),
+    ];
+    values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// Eight digits that change when a name, an exit latency or a target residency of the idle table does.
+fn table_hash(facts: &Snapshot) -> Option<String> {
+    let tables = facts.idle.tables();
+    if tables.iter().all(|(_, rows)| rows.is_empty()) {
+        return None;
+    }
+    let mut text = String::new();
+    for row in tables.iter().flat_map(|(_, rows)| rows) {
+        let _ = writeln!(text, "{} {} {:?} {:?}", row.index, row.name, row.exit_latency_ns, row.target_residency_ns);
+    }
+    Some(format!("{:08x}", crc32fast::hash(text.as_bytes())))
+}

@@ -1,0 +1,74 @@
+//! What was read, as a page of metrics: one file per part of the machine.
+//!
+//! Sums go over the CPUs of a node and a package; with `--per-cpu` each CPU stands by itself. Nothing here reads anything.
+
+mod cpus;
+mod described;
+mod idle;
+mod meters;
+mod own;
+
+pub(crate) use described::{Described, SETTING_TOPICS};
+pub(crate) use own::Own;
+
+use crate::metric::{Labels, Page};
+use crate::totals::Totals;
+use std::collections::BTreeMap;
+use wakewatt_core::samples::kernel_histogram::KernelHistogram;
+use wakewatt_core::samples::wakes::WakeClass;
+use wakewatt_core::watch::layout::CpuInfo;
+use wakewatt_core::watch::{Counters, Layout};
+
+/// Wake-ups by the idle state they left (name, index) and their class.
+pub type Latencies = BTreeMap<(String, u32, WakeClass), KernelHistogram>;
+
+/// Everything a page is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'a> {
+    /// What there is to watch.
+    pub layout: &'a Layout,
+    /// The last moment.
+    pub now: &'a Counters,
+    /// Counters since the agent started.
+    pub totals: &'a Totals,
+    /// Settings and findings.
+    pub described: &'a Described,
+    /// Wake-up latency, with `--trace`.
+    pub latencies: &'a Latencies,
+    /// The agent itself.
+    pub own: &'a Own,
+    /// Each CPU by itself?
+    pub is_per_cpu: bool,
+}
+
+/// The page.
+pub(crate) fn page(known: &Known<'_>) -> Page {
+    let mut page = Page { start_s: known.own.start_s, ..Page::default() };
+    idle::add(&mut page, known);
+    cpus::add(&mut page, known);
+    meters::add(&mut page, known);
+    described::add(&mut page, known.described);
+    own::add(&mut page, known);
+    page
+}
+
+/// Where CPUs sit: what sums are made over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    node: Option<u32>,
+    package: Option<u32>,
+    cpu: Option<u32>,
+}
+
+impl Place {
+    fn of(info: &CpuInfo, is_per_cpu: bool) -> Place {
+        Place { node: info.node, package: info.package, cpu: is_per_cpu.then_some(info.cpu) }
+    }
+
+    /// What is known of it, after other labels.
+    fn after(&self, mut labels: Labels) -> Labels {
+        let parts = [("node", self.node), ("package", self.package), ("cpu", self.cpu)];
+        labels.extend(parts.into_iter().filter_map(|(name, number)| Some((name, number?.to_string()))));
+        labels
+    }
+}

@@ -1,0 +1,41 @@
+//! The agent itself: what it costs, what it could not read, since when it counts.
+
+use super::Known;
+use crate::metric::{Page, names};
+
+/// What the agent knows of itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Own {
+    /// Its version.
+    pub version: &'static str,
+    /// When it started, in seconds since 1970.
+    pub start_s: f64,
+    /// CPU time so far.
+    pub cpu_ns: u64,
+    /// Memory now; none where the kernel does not say.
+    pub resident_bytes: Option<u64>,
+    /// Times it slept and was woken.
+    pub n_wakeups: Option<u64>,
+    /// Source and, where it does not answer, why.
+    pub sources: Vec<(&'static str, Option<String>)>,
+    /// Wake-ups that could not be counted; none without a trace.
+    pub n_events_lost: Option<u64>,
+}
+
+pub(super) fn add(page: &mut Page, known: &Known<'_>) {
+    let own = known.own;
+    page.number(&names::BUILD, vec![("version", own.version.into())], 1.0);
+    page.number(&names::START, Vec::new(), own.start_s);
+    for (source, trouble) in &own.sources {
+        let mut labels = vec![("source", (*source).to_string())];
+        labels.extend(trouble.clone().map(|why| ("why", why)));
+        page.number(&names::SOURCE_UP, labels, if trouble.is_none() { 1.0 } else { 0.0 });
+    }
+    page.number(&names::STEPS_BACK, Vec::new(), known.totals.n_resets as f64);
+    page.number(&names::OWN_CPU, Vec::new(), own.cpu_ns as f64 / 1e9);
+    page.known(&names::OWN_MEMORY, Vec::new(), own.resident_bytes.map(|n| n as f64));
+    page.known(&names::OWN_WAKEUPS, Vec::new(), own.n_wakeups.map(|n| n as f64));
+    page.number(&names::OWN_INTERRUPTS, Vec::new(), known.totals.n_remote_interrupts as f64);
+    page.number(&names::READING_TIME, Vec::new(), known.now.took_ns as f64 / 1e9);
+    page.known(&names::EVENTS_LOST, Vec::new(), own.n_events_lost.map(|n| n as f64));
+}

@@ -1,0 +1,165 @@
+//! The two texts: Prometheus 0.0.4 and OpenMetrics 1.0.0.
+//!
+//! They differ in little: OpenMetrics names a counter's family without `_total`, knows units, infos and when a counter began, and ends with
+//! a line. Only label values can hold what must be escaped; names and helps are our own words.
+
+use crate::histogram::Histogram;
+use crate::metric::{Family, Kind, Labels, Page, Value};
+use std::fmt::Write as _;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flavour {
+    Prometheus,
+    OpenMetrics,
+}
+
+pub(super) fn write(page: &Page, flavour: Flavour) -> String {
+    let mut out = String::with_capacity(16 * 1024);
+    for family in &page.families {
+        head(&mut out, family, flavour);
+        let name = family.metric.sample_name();
+        for sample in &family.samples {
+            match &sample.value {
+                Value::Number(value) => line(&mut out, &name, &sample.labels, None, *value),
+                Value::Histogram(histogram) => buckets(&mut out, &name, &sample.labels, histogram),
+            }
+            if flavour == Flavour::OpenMetrics && matches!(family.metric.kind, Kind::Counter | Kind::Histogram) {
+                line(&mut out, &format!("{}_created", family.metric.name), &sample.labels, None, page.start_s);
+            }
+        }
+    }
+    if flavour == Flavour::OpenMetrics {
+        out.push_str("# EOF\n");
+    }
+    out
+}
+
+fn head(out: &mut String, family: &Family, flavour: Flavour) {
+    let metric = family.metric;
+    let (name, kind) = match (flavour, metric.kind) {
+        (Flavour::OpenMetrics, kind) => (metric.name.to_string(), kind.word()),
+        // This text knows no infos.
+        (Flavour::Prometheus, Kind::Info) => (metric.sample_name(), Kind::Gauge.word()),
+        (Flavour::Prometheus, kind) => (metric.sample_name(), kind.word()),
+    };
+    let _ = writeln!(out, "# HELP {name} {}", metric.help);
+    let _ = writeln!(out, "# TYPE {name} {kind}");
+    if let (Flavour::OpenMetrics, Some(unit)) = (flavour, metric.unit) {
+        let _ = writeln!(out, "# UNIT {name} {unit}");
+    }
+}
+
+fn buckets(out: &mut String, name: &str, labels: &Labels, histogram: &Histogram) {
+    let bucket = format!("{name}_bucket");
+    for (bound_s, n) in &histogram.classic {
+        line(out, &bucket, labels, Some(*bound_s), *n as f64);
+    }
+    line(out, &bucket, labels, Some(f64::INFINITY), histogram.n as f64);
+    line(out, &format!("{name}_sum"), labels, None, histogram.sum_s);
+    line(out, &format!("{name}_count"), labels, None, histogram.n as f64);
+}
+
+fn line(out: &mut String, name: &str, labels: &Labels, bound_s: Option<f64>, value: f64) {
+    open(out, name, labels, bound_s);
+    out.push(' ');
+    number(out, value);
+    out.push('\n');
+}
+
+/// What stands before the value.
+fn open(out: &mut String, name: &str, labels: &Labels, bound_s: Option<f64>) {
+    out.push_str(name);
+    let mut separator = '{';
+    for (label, text) in labels {
+        out.push(separator);
+        separator = ',';
+        out.push_str(label);
+        out.push_str("=\"");
+        escaped(out, text);
+        out.push('"');
+    }
+    if let Some(bound_s) = bound_s {
+        out.push(separator);
+        separator = ',';
+        out.push_str("le=\"");
+        number(out, bound_s);
+        out.push('"');
+    }
+    if separator == ',' {
+        out.push('}');
+    }
+}
+
+fn number(out: &mut String, value: f64) {
+    let _ = match value {
+        v if v == f64::INFINITY => out.write_str("+Inf"),
+        v if v != 0.0 && v.abs() < 1e-4 => write!(out, "{v:e}"),
+        v => write!(out, "{v}"),
+    };
+}
+
+/// Name and labels.
+pub(super) fn series(name: &str, labels: &Labels) -> String {
+    let mut out = String::new();
+    open(&mut out, name, labels, None);
+    out
+}
+
+/// Backslash, quote and line feed; other control characters have no business in a label.
+pub(super) fn escaped(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '"' => out.push_str("\\\""),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => out.push('?'),
+            c => out.push(c),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::names;
+    use wakewatt_core::samples::kernel_histogram::KernelHistogram;
+
+    fn page() -> Page {
+        let mut page = Page { start_s: 1000.5, ..Page::default() };
+        let labels = vec![("state", "C1 \"x\\\n\u{1b}".to_string()), ("index", "1".into())];
+        page.number(&names::IDLE_ENTRIES, labels, 12.0);
+        page.number(&names::LATENCY_LIMIT, Vec::new(), f64::INFINITY);
+        page.number(&names::BUILD, vec![("version", "1".into())], 1.0);
+        let mut counted = KernelHistogram::default();
+        counted.add(5_000);
+        page.add(&names::WAKEUP_LATENCY, vec![("state", "C1".into())], Value::Histogram(Histogram::of(&counted)));
+        page
+    }
+
+    #[test]
+    fn prometheus() {
+        let text = write(&page(), Flavour::Prometheus);
+        assert!(text.contains("# TYPE wakewatt_cpuidle_entries_total counter\n"), "{text}");
+        assert!(text.contains("wakewatt_cpuidle_entries_total{state=\"C1 \\\"x\\\\\\n?\",index=\"1\"} 12\n"), "{text}");
+        assert!(text.contains("wakewatt_latency_limit_seconds +Inf\n"), "{text}");
+        assert!(text.contains("# TYPE wakewatt_build_info gauge\nwakewatt_build_info{version=\"1\"} 1\n"), "{text}");
+        assert!(
+            text.contains("_bucket{state=\"C1\",le=\"8.192e-6\"} 1\n")
+                && text.contains("_bucket{state=\"C1\",le=\"4.096e-6\"} 0\n"),
+            "{text}"
+        );
+        assert!(text.contains("_bucket{state=\"C1\",le=\"+Inf\"} 1\n") && !text.contains("EOF"), "{text}");
+    }
+
+    #[test]
+    fn openmetrics() {
+        let text = write(&page(), Flavour::OpenMetrics);
+        assert!(text.contains("# TYPE wakewatt_cpuidle_entries counter\n") && text.ends_with("# EOF\n"), "{text}");
+        assert!(text.contains("wakewatt_cpuidle_entries_created{") && text.contains(" 1000.5\n"), "{text}");
+        assert!(
+            text.contains("# TYPE wakewatt_build info\n")
+                && text.contains("# UNIT wakewatt_wakeup_latency_seconds seconds\n"),
+            "{text}"
+        );
+    }
+}

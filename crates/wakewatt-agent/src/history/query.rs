@@ -1,0 +1,254 @@
+//! What is asked of a history: the numbers of some series over a time, as they are, as rates, or as percentiles of a histogram.
+//!
+//! A step gathers moments: of a gauge its mean, of a counter how much it grew over the step divided by the time in which it was seen. Growth is never counted over a gap
+//! (the agent did not run, the series was not known) nor over a start of the agent, where counters begin at 0 again.
+
+use super::flat::value;
+use super::format::{Change, Reader, Trouble};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// Sample name: `wakewatt_cpuidle_time_seconds_total`.
+    pub name: String,
+    /// Labels that must be so.
+    pub labels: Vec<(String, String)>,
+    /// From when, in milliseconds since 1970.
+    pub from_ms: u64,
+    /// Until when.
+    pub to_ms: u64,
+    /// Length of a step.
+    pub step_ms: u64,
+    /// Growth per second, or the value.
+    pub is_rate: bool,
+}
+
+/// One step of one series.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Begin of the step, in milliseconds since 1970.
+    pub wall_ms: u64,
+    /// Mean, or growth per second, in base units.
+    pub value: f64,
+    /// Milliseconds of the step in which it was seen.
+    pub seen_ms: u64,
+}
+
+/// The answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Answer {
+    /// Points by series, in order of time.
+    pub series: BTreeMap<String, Vec<Point>>,
+    /// Settings that changed within the time.
+    #[serde(skip)]
+    pub changes: Vec<Change>,
+    /// Moments that were read.
+    pub n_moments: u64,
+    /// Segments that are not whole, and why.
+    #[serde(skip)]
+    pub troubles: Vec<(usize, Trouble)>,
+}
+
+/// Sums within a step.
+#[derive(Clone, Copy, Debug, Default)]
+struct Step {
+    sum: f64,
+    seen_ms: u64,
+    n: u64,
+}
+
+/// Asks segments, oldest first; `at_most_gap_ms` is the longest time between two moments that is no gap.
+pub fn ask(query: &Query, segments: &[Vec<u8>], at_most_gap_ms: u64) -> Answer {
+    let mut answer = Answer::default();
+    let mut steps: BTreeMap<(String, u64), Step> = BTreeMap::new();
+    for (number, bytes) in segments.iter().enumerate() {
+        let mut reader = match Reader::new(bytes) {
+            Ok(reader) => reader,
+            Err(trouble) => {
+                answer.troubles.push((number, trouble));
+                continue;
+            }
+        };
+        let mut wanted: Vec<usize> = Vec::new();
+        let mut n_looked = 0;
+        let mut before: Option<(u64, Vec<Option<i64>>)> = None;
+        while let Some(moment) = reader.next_moment() {
+            let (wall_ms, values) = (moment.wall_ms, moment.values.clone());
+            answer.n_moments += 1;
+            for (id, name) in reader.names.iter().enumerate().skip(n_looked) {
+                if query.is_about(name) {
+                    wanted.push(id);
+                }
+            }
+            n_looked = reader.names.len();
+            if (query.from_ms..query.to_ms).contains(&wall_ms) {
+                let begin = wall_ms - (wall_ms - query.from_ms) % query.step_ms.max(1);
+                for &id in &wanted {
+                    let Some(now) = values[id] else { continue };
+                    let then = before.as_ref().and_then(|(at, values)| Some((*at, (*values.get(id)?)?)));
+                    let then = then.filter(|(at, _)| wall_ms.saturating_sub(*at) <= at_most_gap_ms);
+                    let step = || (reader.names[id].clone(), begin);
+                    let tens = reader.tens[id];
+                    if query.is_rate {
+                        let Some((at, then)) = then.filter(|(_, then)| *then <= now) else { continue };
+                        let step = steps.entry(step()).or_default();
+                        step.sum += value(now - then, tens);
+                        step.seen_ms += wall_ms - at;
+                    } else {
+                        let step = steps.entry(step()).or_default();
+                        step.sum += value(now, tens);
+                        step.n += 1;
+                        step.seen_ms += then.map_or(0, |(at, _)| wall_ms - at);
+                    }
+                }
+            }
+            before = Some((wall_ms, values));
+        }
+        answer.troubles.extend(reader.trouble.map(|trouble| (number, trouble)));
+        let within = |change: &Change| (query.from_ms..query.to_ms).contains(&change.wall_ms);
+        answer.changes.extend(reader.changes.into_iter().filter(within));
+    }
+    for ((name, wall_ms), step) in steps {
+        let value = match query.is_rate {
+            true if step.seen_ms == 0 => continue,
+            true => step.sum / (step.seen_ms as f64 / 1e3),
+            false => step.sum / step.n as f64,
+        };
+        answer.series.entry(name).or_default().push(Point { wall_ms, value, seen_ms: step.seen_ms });
+    }
+    answer
+}
+
+impl Query {
+    /// Is it about this series?
+    fn is_about(&self, series: &str) -> bool {
+        let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
+        let has = |(label, value): &(String, String)| {
+            let pair = format!("{label}=\"{}\"", crate::format::escaped_label(value));
+            labels.strip_suffix('}').is_some_and(|labels| pairs(labels).any(|p| p == pair))
+        };
+        name == self.name && self.labels.iter().all(has)
+    }
+}
+
+/// The `name="value"` of a series; a comma inside quotes belongs to the value.
+fn pairs(labels: &str) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    let mut is_escaped = false;
+    labels.split(move |c| {
+        let is_end = c == ',' && !is_quoted;
+        if c == '"' && !is_escaped {
+            is_quoted = !is_quoted;
+        }
+        is_escaped = c == '\\' && !is_escaped;
+        is_end
+    })
+}
+
+/// A percentile of each step from the growth of a histogram's buckets (`NAME_in{…,le=…}`): upper bound of the bucket it falls into, by labels without
+/// `le`. Values beyond the last bound are told as that bound.
+pub fn percentile(answer: &Answer, q: f64) -> BTreeMap<String, Vec<Point>> {
+    let mut by_time: BTreeMap<(String, u64), (Vec<(f64, f64)>, u64)> = BTreeMap::new();
+    for (series, points) in &answer.series {
+        let Some((name, labels)) = series.split_once('{') else { continue };
+        let all: Vec<&str> = pairs(labels.trim_end_matches('}')).collect();
+        let bound = all.iter().find_map(|p| p.strip_prefix("le=\"")?.strip_suffix('"')?.parse::<f64>().ok());
+        let Some(bound) = bound else { continue };
+        let rest: Vec<&str> = all.into_iter().filter(|p| !p.starts_with("le=")).collect();
+        let key = format!("{}{{{}}}", name.trim_end_matches("_in"), rest.join(","));
+        for point in points {
+            let entry = by_time.entry((key.clone(), point.wall_ms)).or_default();
+            entry.0.push((bound, point.value));
+            entry.1 = entry.1.max(point.seen_ms);
+        }
+    }
+    let mut found: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+    for ((series, wall_ms), (mut buckets, seen_ms)) in by_time {
+        buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let total: f64 = buckets.iter().map(|(_, n)| n).sum();
+        if total <= 0.0 {
+            continue;
+        }
+        let mut below = 0.0;
+        let at = buckets.iter().find(|(_, n)| {
+            below += n;
+            below >= q * total
+        });
+        if let Some((bound, _)) = at.or(buckets.last()) {
+            found.entry(series).or_default().push(Point { wall_ms, value: *bound, seen_ms });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::format::{MAGIC, Writer};
+    use super::*;
+
+    const NAME: &str = "wakewatt_cpuidle_entries_total";
+
+    fn query(is_rate: bool) -> Query {
+        Query {
+            name: NAME.into(),
+            labels: vec![("state".into(), "C6".into())],
+            from_ms: 0,
+            to_ms: 1_000_000,
+            step_ms: 60_000,
+            is_rate,
+        }
+    }
+
+    fn segment(numbers: &[(u64, i64)]) -> Vec<u8> {
+        let (mut writer, mut bytes) = (Writer::default(), MAGIC.to_vec());
+        let (series, other) =
+            (format!("{NAME}{{state=\"C6\",node=\"0\"}}"), format!("{NAME}{{state=\"C1\",node=\"0\"}}"));
+        for (at, n) in numbers {
+            bytes.extend(writer.moment(*at, &[(&series, 0, *n), (&other, 0, 5)]));
+        }
+        bytes
+    }
+
+    #[test]
+    fn rates_are_growth_over_the_time_that_was_seen() {
+        // Two starts of the agent: counters begin again, and nothing is counted in between.
+        let segments = [segment(&[(0, 0), (10_000, 100), (20_000, 200)]), segment(&[(40_000, 0), (50_000, 300)])];
+        let answer = ask(&query(true), &segments, 30_000);
+        let points = &answer.series[&format!("{NAME}{{state=\"C6\",node=\"0\"}}")];
+        assert_eq!(points.len(), 1);
+        assert_eq!((points[0].seen_ms, points[0].value), (30_000, 500.0 / 30.0));
+        assert_eq!((answer.series.len(), answer.n_moments), (1, 5), "C1 was not asked for");
+        let gap = ask(&query(true), &[segment(&[(0, 0), (100_000, 1_000)])], 30_000);
+        assert!(gap.series.is_empty(), "growth over a gap is no rate");
+    }
+
+    #[test]
+    fn values_are_means_of_steps() {
+        let answer = ask(&query(false), &[segment(&[(0, 10), (30_000, 20), (60_000, 40)])], 30_000);
+        let points = answer.series.values().next().unwrap();
+        assert_eq!(points.iter().map(|p| (p.wall_ms, p.value)).collect::<Vec<_>>(), [(0, 15.0), (60_000, 40.0)]);
+    }
+
+    #[test]
+    fn labels_are_compared_whole() {
+        let query = Query { labels: vec![("state".into(), "C1,\"x".into())], ..query(false) };
+        assert!(query.is_about(&format!("{NAME}{{state=\"C1,\\\"x\",node=\"1\"}}")));
+        assert!(!query.is_about(&format!("{NAME}{{state=\"C1\",node=\"1\"}}")) && !query.is_about(NAME));
+    }
+
+    #[test]
+    fn a_percentile_is_the_bound_of_its_bucket() {
+        let point = |value: f64| vec![Point { wall_ms: 0, value, seen_ms: 10_000 }];
+        let series = [
+            ("x_in{state=\"C6\",le=\"0.001\"}", 90.0),
+            ("x_in{state=\"C6\",le=\"0.002\"}", 9.0),
+            ("x_in{state=\"C6\",le=\"0.004\"}", 1.0),
+        ];
+        let answer =
+            Answer { series: series.iter().map(|(n, v)| ((*n).to_string(), point(*v))).collect(), ..Answer::default() };
+        let at = |q: f64| percentile(&answer, q)["x{state=\"C6\"}"][0].value;
+        assert_eq!((at(0.5), at(0.95), at(0.999)), (0.001, 0.002, 0.004));
+    }
+}

@@ -1,0 +1,284 @@
+//! A folder of segments with a limit: the newest is written to, the oldest goes when there are too many bytes.
+//!
+//! A new segment begins when the agent starts, when the page's series have changed so often that their names weigh more than the numbers, and when
+//! the one before has its share of the limit, so that what is dropped is always the oldest sixteenth. Nothing is ever written into a file that was there.
+//! What cannot be written ends the keeping, not the agent: a full disk, a folder that went. It also ends while there is still room for others:
+//! the file system must keep a share free.
+
+use super::flat::numbers;
+use super::format::{Change, MAGIC, Writer};
+use crate::metric::Page;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+use wakewatt_host::place::{Folder, PlaceError};
+
+/// What a segment's name ends with; before it stands when it began, in milliseconds since 1970.
+const END: &str = ".history";
+/// A segment is at most this part of all.
+const SEGMENTS: u64 = 16;
+/// What is written reaches the disk at least so often, in milliseconds: after a loss of power this much is missing.
+const SYNC_MS: u64 = 300_000;
+
+/// How much may be kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Bytes of all segments together.
+    pub most_bytes: u64,
+    /// Share of its file system that stays free (0.05: a twentieth).
+    pub free_share: f64,
+}
+
+/// Why nothing (more) is kept.
+#[derive(Debug, Error)]
+pub enum Trouble {
+    /// The folder or a file in it.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// A write or a look at the disk.
+    #[error("{}: the history ends here: {source}; the agent goes on", path.display())]
+    Write {
+        /// The segment.
+        path: PathBuf,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// Others need the room.
+    #[error("{}: the history ends here: less than {free_percent:.0} % of its file system are free; the agent goes on", path.display())]
+    NoRoom {
+        /// The folder.
+        path: PathBuf,
+        /// The share that stays free.
+        free_percent: f64,
+    },
+}
+
+/// An open history.
+#[derive(Debug)]
+pub struct Ring {
+    folder: Folder,
+    limits: Limits,
+    open: Option<Open>,
+    /// Name and size of each finished segment, oldest first.
+    finished: Vec<(String, u64)>,
+    settings: Vec<(&'static str, String)>,
+}
+
+/// The segment that is written to.
+#[derive(Debug)]
+struct Open {
+    name: String,
+    file: File,
+    n_bytes: u64,
+    writer: Writer,
+    synced_ms: u64,
+}
+
+impl Ring {
+    /// Opens a folder, which is made if it is not there; what is in it stays, up to the limit.
+    pub fn open(folder: &Path, limits: Limits) -> Result<Ring, Trouble> {
+        let folder = Folder::make(folder)?;
+        let finished = segments(folder.path()).into_iter().filter_map(|path| {
+            let n_bytes = std::fs::metadata(&path).ok()?.len();
+            Some((path.file_name()?.to_str()?.to_string(), n_bytes))
+        });
+        let finished = finished.collect();
+        Ok(Ring { folder, limits, open: None, finished, settings: Vec::new() })
+    }
+
+    /// Keeps a page. After an error nothing more should be asked of it.
+    pub fn push(&mut self, wall_ms: u64, page: &Page) -> Result<(), Trouble> {
+        if self.open.as_ref().is_some_and(|open| open.n_bytes >= self.limits.most_bytes / SEGMENTS) {
+            self.finish()?;
+        }
+        if self.open.is_none() {
+            self.begin(wall_ms)?;
+        }
+        let owned = numbers(page);
+        let borrowed: Vec<(&str, i8, i64)> =
+            owned.iter().map(|(name, tens, number)| (name.as_str(), *tens, *number)).collect();
+        let changes = self.changes(wall_ms, page);
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let mut bytes: Vec<u8> = changes.iter().flat_map(Writer::change).collect();
+        bytes.extend(open.writer.moment(wall_ms, &borrowed));
+        let written = open.file.write_all(&bytes);
+        if let Err(source) = written {
+            // The half frame goes; what is whole stays.
+            let _ = open.file.set_len(open.n_bytes);
+            return Err(Trouble::Write { path: self.folder.path().join(&open.name), source });
+        }
+        open.n_bytes += bytes.len() as u64;
+        if wall_ms.saturating_sub(open.synced_ms) >= SYNC_MS {
+            open.synced_ms = wall_ms;
+            let path = self.folder.path().join(&open.name);
+            open.file.sync_data().map_err(|source| Trouble::Write { path, source })?;
+        }
+        Ok(())
+    }
+
+    /// Ends the newest segment: it is on the disk then.
+    pub fn finish(&mut self) -> Result<(), Trouble> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let path = self.folder.path().join(&open.name);
+        self.finished.push((open.name, open.n_bytes));
+        open.file.sync_all().map_err(|source| Trouble::Write { path, source })
+    }
+
+    fn begin(&mut self, wall_ms: u64) -> Result<(), Trouble> {
+        let share = self.limits.most_bytes / SEGMENTS;
+        let mut total: u64 = self.finished.iter().map(|(_, n)| n).sum();
+        while total.saturating_add(share) > self.limits.most_bytes && !self.finished.is_empty() {
+            let (name, n_bytes) = self.finished.remove(0);
+            total -= n_bytes;
+            self.folder.remove(&name)?;
+        }
+        let path = self.folder.path().to_path_buf();
+        let free = wakewatt_host::disk_room::free_share(&path)
+            .map_err(|source| Trouble::Write { path: path.clone(), source })?;
+        if free < self.limits.free_share {
+            return Err(Trouble::NoRoom { path, free_percent: 100.0 * self.limits.free_share });
+        }
+        // A clock that was set back shall not find its name taken.
+        let newest = self.finished.last().and_then(|(name, _)| began_ms(name)).unwrap_or(0);
+        let name = format!("{:015}{END}", wall_ms.max(newest + 1));
+        let mut file = self.folder.place(&name)?.create_new()?;
+        let path = path.join(&name);
+        file.write_all(MAGIC).map_err(|source| Trouble::Write { path, source })?;
+        self.open =
+            Some(Open { name, file, n_bytes: MAGIC.len() as u64, writer: Writer::default(), synced_ms: wall_ms });
+        Ok(())
+    }
+
+    /// Settings that are not what they were at the moment before.
+    fn changes(&mut self, wall_ms: u64, page: &Page) -> Vec<Change> {
+        let settings = page.families.iter().find(|family| std::ptr::eq(family.metric, &crate::metric::names::SETTINGS));
+        let now = settings.and_then(|family| family.samples.first()).map(|s| s.labels.clone()).unwrap_or_default();
+        let then = std::mem::replace(&mut self.settings, now.clone());
+        if then.is_empty() {
+            return Vec::new();
+        }
+        let of = |list: &[(&'static str, String)], what: &str| {
+            list.iter().find(|(name, _)| *name == what).map(|(_, v)| v.clone()).unwrap_or_default()
+        };
+        let mut whats: Vec<&str> = then.iter().chain(&now).map(|(name, _)| *name).collect();
+        whats.sort_unstable();
+        whats.dedup();
+        let changed = whats.into_iter().filter_map(|what| {
+            let (from, to) = (of(&then, what), of(&now, what));
+            (from != to).then(|| Change { wall_ms, what: what.into(), from, to })
+        });
+        changed.collect()
+    }
+}
+
+/// When a segment began, from its name.
+fn began_ms(name: &str) -> Option<u64> {
+    name.strip_suffix(END)?.parse().ok()
+}
+
+/// The segments of a folder, oldest first; empty where there is none.
+pub fn segments(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<(u64, PathBuf)> =
+        entries.filter_map(|entry| Some((began_ms(entry.file_name().to_str()?)?, entry.path()))).collect();
+    found.sort();
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::format::Reader;
+    use super::*;
+    use crate::metric::names;
+
+    const ROOMY: Limits = Limits { most_bytes: 1 << 20, free_share: 0.0 };
+
+    fn page(n: u64, governor: &str) -> Page {
+        let mut page = Page::default();
+        for state in ["POLL", "C1", "C6"] {
+            page.number(&names::IDLE_ENTRIES, vec![("state", state.into())], n as f64);
+        }
+        page.number(&names::SETTINGS, vec![("idle_governor", governor.into())], 1.0);
+        page
+    }
+
+    fn kept(folder: &Path) -> (usize, Vec<Change>) {
+        let mut found = (0, Vec::new());
+        for path in segments(folder) {
+            let bytes = std::fs::read(path).unwrap();
+            let mut reader = Reader::new(&bytes).unwrap();
+            while reader.next_moment().is_some() {
+                found.0 += 1;
+            }
+            found.1.extend(reader.changes);
+        }
+        found
+    }
+
+    #[test]
+    fn what_was_kept_is_there_after_a_kill_and_a_start() {
+        let dir = tempfile::tempdir().unwrap();
+        for start in [1_000, 2_000] {
+            let mut ring = Ring::open(dir.path(), ROOMY).unwrap();
+            for i in 0..5 {
+                ring.push(start + i * 10, &page(i, if i < 3 { "menu" } else { "teo" })).unwrap();
+            }
+            // Not finished: as after a kill.
+        }
+        let (n, changes) = kept(dir.path());
+        assert_eq!(n, 10);
+        assert_eq!(changes.len(), 2);
+        assert_eq!(
+            (changes[0].what.as_str(), changes[0].from.as_str(), changes[0].to.as_str()),
+            ("idle_governor", "menu", "teo")
+        );
+    }
+
+    #[test]
+    fn the_limit_holds_and_the_newest_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let limits = Limits { most_bytes: 16 * 1024, free_share: 0.0 };
+        let mut ring = Ring::open(dir.path(), limits).unwrap();
+        for i in 0..3_000 {
+            ring.push(1_000 + i * 10_000, &page(i * 7919, "menu")).unwrap();
+            let total: u64 = segments(dir.path()).iter().map(|p| std::fs::metadata(p).unwrap().len()).sum();
+            // The open segment may pass its share by one moment.
+            assert!(total <= limits.most_bytes + 1024, "{total}");
+        }
+        ring.finish().unwrap();
+        let newest = std::fs::read(segments(dir.path()).pop().unwrap()).unwrap();
+        let mut reader = Reader::new(&newest).unwrap();
+        let mut last = 0;
+        while let Some(moment) = reader.next_moment() {
+            last = moment.wall_ms;
+        }
+        assert_eq!(last, 1_000 + 2_999 * 10_000);
+        assert!(kept(dir.path()).0 > 500);
+    }
+
+    #[test]
+    fn without_room_it_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ring = Ring::open(dir.path(), Limits { most_bytes: 1 << 20, free_share: 1.1 }).unwrap();
+        let said = ring.push(1, &page(1, "menu")).unwrap_err().to_string();
+        assert!(said.contains("file system are free"), "{said}");
+        assert!(Ring::open(Path::new("/proc/nothing"), ROOMY).is_err());
+        let full = Ring {
+            folder: Folder::open(Path::new("/dev")).unwrap(),
+            limits: ROOMY,
+            finished: Vec::new(),
+            settings: Vec::new(),
+            open: Some(Open {
+                name: "full".into(),
+                file: File::options().write(true).open("/dev/full").unwrap(),
+                n_bytes: 0,
+                writer: Writer::default(),
+                synced_ms: 0,
+            }),
+        };
+        let mut full = full;
+        let said = full.push(1, &page(1, "menu")).unwrap_err().to_string();
+        assert!(said.contains("/dev/full") && said.contains("the agent goes on"), "{said}");
+    }
+}

@@ -1,0 +1,74 @@
+//! The way in: a few pages over HTTP/1.1, with a limit on everything that somebody else can make large.
+//!
+//! Connections (64), size of a request's head (16 KiB, 32 lines), time for the head (5 s), time for a connection (30 s), no bodies. One thread; what is slow is
+//! the reading, which has its own.
+
+mod routes;
+
+use crate::engine::Ask;
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+/// Connections at once; more wait to be accepted.
+const MOST_CONNECTIONS: usize = 64;
+/// For the first line and the headers.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+const HEAD_BYTES: usize = 16 * 1024;
+const HEAD_LINES: usize = 32;
+/// For all requests of one connection.
+const CONNECTION_TIME: Duration = Duration::from_secs(30);
+/// After a failed accept (no more files): a moment, not a busy loop.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// Serves until `stop` is done.
+pub(crate) async fn serve(listener: TcpListener, asks: Sender<Ask>, stop: impl Future<Output = ()>) {
+    let router = routes::router(asks);
+    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    tokio::pin!(stop);
+    loop {
+        let permit = tokio::select! {
+            permit = Arc::clone(&room).acquire_owned() => permit,
+            () = &mut stop => return,
+        };
+        let Ok(permit) = permit else { return };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stop => return,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let router = router.clone();
+                tokio::spawn(async move {
+                    connection(stream, router).await;
+                    drop(permit);
+                });
+            }
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+async fn connection(stream: tokio::net::TcpStream, router: Router) {
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_buf_size(HEAD_BYTES)
+        .max_headers(HEAD_LINES)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    // How a stranger's connection ends is his business.
+    let _ = tokio::time::timeout(CONNECTION_TIME, served).await;
+}
+
+/// May this address be listened on without encryption and a password? Only where nobody else can reach it.
+pub fn is_private(address: &SocketAddr) -> bool {
+    address.ip().is_loopback()
+}

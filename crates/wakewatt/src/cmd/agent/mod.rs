@@ -1,0 +1,84 @@
+//! `wakewatt agent`: the machine's metrics over HTTP, for months.
+
+use crate::cli::agent::AgentArgs;
+use crate::exit::Code;
+use anyhow::Result;
+
+#[cfg(feature = "agent")]
+mod query;
+#[cfg(feature = "agent")]
+pub use query::Document;
+
+#[cfg(not(feature = "agent"))]
+pub(super) fn run(_: &AgentArgs) -> Result<Code> {
+    Err(crate::features::Feature::Agent.lacking("agent"))
+}
+
+#[cfg(feature = "agent")]
+pub(super) fn run(args: &AgentArgs) -> Result<Code> {
+    use crate::cli::agent::AgentPast;
+    use crate::exit::Failure;
+    use crate::interrupt::Interrupt;
+    use crate::output;
+    use std::time::Duration;
+    use wakewatt_agent::history::Limits;
+    use wakewatt_agent::{Engine, Format, Machine, Plan, Started, is_private, listen};
+    use wakewatt_core::watch::Sources;
+
+    if let Some(AgentPast::Query(args)) = &args.past {
+        return query::run(args);
+    }
+    if !is_private(&args.listen) {
+        let why = format!(
+            "{}: others could ask there, and answers are neither encrypted nor behind a password; listen on 127.0.0.1 or ::1",
+            args.listen
+        );
+        return Err(Failure::error(Code::Refused, why));
+    }
+    let interrupt = Interrupt::listen()?;
+    let plan = Plan {
+        machine: match (&args.host, &args.sysroot) {
+            (Some(file), _) => Machine::Recorded(file.clone()),
+            (_, Some(folder)) => Machine::Tree(folder.clone()),
+            _ => Machine::Here,
+        },
+        sources: match args.sources.as_str() {
+            "package" => Sources::Package,
+            "all" => Sources::All,
+            _ => Sources::Quiet,
+        },
+        interval: Duration::from_nanos(args.interval),
+        is_traced: args.trace,
+        is_per_cpu: args.per_cpu,
+        version: env!("CARGO_PKG_VERSION"),
+        history: args.history.clone().map(|folder| {
+            let free_share = f64::from(args.history_free) / 100.0;
+            (folder, Limits { most_bytes: args.history_limit, free_share })
+        }),
+    };
+    if args.once {
+        let engine = Engine::open(plan)?;
+        remark(engine.not_traced_because());
+        output::print(&String::from_utf8_lossy(&Format::Text.write(&engine.page())))?;
+        return Ok(Code::Fine);
+    }
+    let listener = listen(args.listen)?;
+    let address = listener.local_addr().unwrap_or(args.listen);
+    let told = |started: &Started| {
+        remark(started.not_traced_because.as_deref());
+        // A history that cannot be kept is no reason to answer nothing; every page says so, too.
+        if let Some(why) = &started.no_history_because {
+            output::remark(&format!("the past is not kept: {why}"));
+        }
+        output::remark(&format!("metrics at http://{address}/metrics; Ctrl-C ends it"));
+    };
+    wakewatt_agent::run(plan, listener, told, || interrupt.wait())?;
+    Ok(Code::Interrupted)
+}
+
+#[cfg(feature = "agent")]
+fn remark(not_traced_because: Option<&str>) {
+    if let Some(why) = not_traced_because {
+        crate::output::remark(&format!("wake-ups are not traced: {why}"));
+    }
+}

@@ -1,0 +1,169 @@
+//! `wakewatt agent query`: what the history of an agent says.
+
+use crate::cli::agent::QueryArgs;
+use crate::exit::{Code, Failure};
+use crate::output;
+use anyhow::Result;
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use wakewatt_agent::history::query::{Answer, Point, Query, ask, percentile};
+use wakewatt_agent::history::segments;
+use wakewatt_host::input;
+
+/// Longer than this between two moments, and the agent did not run.
+const MOST_GAP_MS: u64 = 150_000;
+
+pub(super) fn run(args: &QueryArgs) -> Result<Code> {
+    let files = segments(&args.history);
+    if files.is_empty() {
+        let why = format!("{}: holds no history; make one with: wakewatt agent --history DIR", args.history.display());
+        return Err(Failure::error(Code::BadFile, why));
+    }
+    let read = files.iter().map(|file| Ok(input::read(file, input::HISTORY)?));
+    let segments: Vec<Vec<u8>> = read.collect::<Result<_>>()?;
+    let to_ms = args.until.unwrap_or_else(now_ms);
+    let is_percentile = args.percentile.is_some();
+    let query = Query {
+        name: if is_percentile { format!("{}_in", args.metric) } else { args.metric.clone() },
+        labels: args.label.clone(),
+        from_ms: to_ms.saturating_sub(args.last / 1_000_000),
+        to_ms,
+        step_ms: (args.step / 1_000_000).max(1),
+        is_rate: args.rate || is_percentile,
+    };
+    let mut answer = ask(&query, &segments, MOST_GAP_MS);
+    for (number, trouble) in &answer.troubles {
+        // The newest is being written: that it is cut is no news.
+        if number + 1 < segments.len() {
+            output::remark(&format!("{}: {trouble}", files[*number].display()));
+        }
+    }
+    if let Some(percent) = args.percentile {
+        answer.series = percentile(&answer, percent / 100.0);
+    }
+    if args.json {
+        output::print(&output::json("agent-query", &Document::of(&answer))?)?;
+    } else if args.csv {
+        output::print(&csv(&answer)?)?;
+    } else {
+        output::print(&text(&answer, &query))?;
+    }
+    Ok(Code::Fine)
+}
+
+/// What `--json` prints.
+#[derive(Debug, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Document {
+    /// Each series with its points.
+    pub series: Vec<Series>,
+    /// Settings that changed within the time.
+    pub changes: Vec<Changed>,
+    /// Moments that were read.
+    pub n_moments: u64,
+}
+
+/// One series.
+#[derive(Debug, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Series {
+    /// Name with labels.
+    pub name: String,
+    /// In order of time.
+    pub points: Vec<Told>,
+}
+
+/// One step.
+#[derive(Debug, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Told {
+    /// Begin of the step, in milliseconds since 1970.
+    pub wall_ms: u64,
+    /// Mean, growth per second, or percentile, in the metric's base unit.
+    pub value: f64,
+    /// Milliseconds of the step in which the series was seen.
+    pub seen_ms: u64,
+}
+
+/// A setting that changed.
+#[derive(Debug, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Changed {
+    /// When it was seen, in milliseconds since 1970.
+    pub wall_ms: u64,
+    /// Which setting.
+    pub what: String,
+    /// What it was; empty where that was not known.
+    pub from: String,
+    /// What it is since.
+    pub to: String,
+}
+
+impl Document {
+    fn of(answer: &Answer) -> Document {
+        let told = |p: &Point| Told { wall_ms: p.wall_ms, value: p.value, seen_ms: p.seen_ms };
+        let series = answer.series.iter();
+        let changes = answer.changes.iter();
+        Document {
+            series: series
+                .map(|(n, points)| Series { name: n.clone(), points: points.iter().map(told).collect() })
+                .collect(),
+            changes: changes
+                .map(|c| Changed { wall_ms: c.wall_ms, what: c.what.clone(), from: c.from.clone(), to: c.to.clone() })
+                .collect(),
+            n_moments: answer.n_moments,
+        }
+    }
+}
+
+fn csv(answer: &Answer) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(["time", "series", "value", "seen_s"])?;
+    for (name, points) in &answer.series {
+        for p in points {
+            let seen_s = (p.seen_ms as f64 / 1e3).to_string();
+            writer.write_record([when(p.wall_ms), name.clone(), p.value.to_string(), seen_s])?;
+        }
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+fn text(answer: &Answer, query: &Query) -> String {
+    let mut out = String::new();
+    for (name, points) in &answer.series {
+        let _ = writeln!(out, "{name}");
+        for p in points {
+            let whole = if p.seen_ms + p.seen_ms / 10 < query.step_ms {
+                format!("   ({} s of the step were seen)", p.seen_ms / 1000)
+            } else {
+                String::new()
+            };
+            let _ = writeln!(out, "  {}  {}{whole}", when(p.wall_ms), short(p.value));
+        }
+    }
+    if answer.series.is_empty() {
+        let _ = writeln!(out, "No such series in that time; {} moments were read.", answer.n_moments);
+    }
+    for change in &answer.changes {
+        let from = if change.from.is_empty() { "not known" } else { &change.from };
+        let _ = writeln!(out, "{}  {} changed: {from} -> {}", when(change.wall_ms), change.what, change.to);
+    }
+    out
+}
+
+/// Four digits that matter.
+fn short(value: f64) -> String {
+    match value.abs() {
+        v if v == 0.0 || (1e-3..1e7).contains(&v) => format!("{value:.4}"),
+        _ => format!("{value:.3e}"),
+    }
+}
+
+fn when(wall_ms: u64) -> String {
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(wall_ms)).to_string()
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

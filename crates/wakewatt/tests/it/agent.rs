@@ -1,0 +1,346 @@
+//! `agent`: what a scrape gets, in three formats and by a real Prometheus; what strangers cannot do to it; how it ends.
+
+use crate::tool::{hosts, run, wait_until, wakewatt};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use wakewatt_testing::{Lacks, skipped};
+
+/// A running agent; killed when it is dropped.
+struct Agent {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Agent {
+    fn start(args: &[&str]) -> Agent {
+        let mut command = wakewatt(&["agent", "--listen", "127.0.0.1:0"]);
+        let mut child = command.args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let told = lines.by_ref().map_while(Result::ok).find(|line| line.contains("/metrics"));
+        let told = told.expect("the agent says where it listens");
+        let address = told.split("http://").nth(1).unwrap().split('/').next().unwrap().parse().unwrap();
+        // Whatever else it says: nobody shall wait for a full pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        Agent { child, address }
+    }
+
+    /// Status line and headers, body.
+    fn ask(&self, request: &str) -> (String, Vec<u8>) {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        // A connection that is cut is an answer too.
+        let _ = stream.read_to_end(&mut answer);
+        let end = answer.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or(answer.len());
+        let body = answer.get(end + 4..).unwrap_or_default().to_vec();
+        (String::from_utf8_lossy(&answer[..end]).into_owned(), body)
+    }
+
+    fn get(&self, path: &str, accept: &str) -> (String, Vec<u8>) {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\nConnection: close\r\n\r\n");
+        self.ask(&request)
+    }
+
+    fn text(&self) -> String {
+        let (head, body) = self.get("/metrics", "");
+        assert!(head.starts_with("HTTP/1.1 200") && head.contains("text/plain; version=0.0.4"), "{head}");
+        String::from_utf8(body).unwrap()
+    }
+
+    /// SIGTERM; its exit code.
+    fn end(mut self) -> Option<i32> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn write(root: &Path, path: &str, text: &str) {
+    let file = root.join(path);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, format!("{text}\n")).unwrap();
+}
+
+/// A tree of CPUs with two idle states, on two nodes.
+fn tree(root: &Path, n_cpus: usize, usage: u64) {
+    const CPU: &str = "sys/devices/system/cpu";
+    write(root, &format!("{CPU}/present"), &format!("0-{}", n_cpus - 1));
+    write(root, &format!("{CPU}/online"), &format!("0-{}", n_cpus - 1));
+    write(root, &format!("{CPU}/cpuidle/current_driver"), "intel_idle");
+    write(root, "sys/devices/system/node/node0/cpulist", &format!("0-{}", n_cpus / 2 - 1));
+    write(root, "sys/devices/system/node/node1/cpulist", &format!("{}-{}", n_cpus / 2, n_cpus - 1));
+    let mut stat = format!("cpu  {0} 0 0 900\n", usage / 10);
+    for cpu in 0..n_cpus {
+        for (index, name, latency_us) in [(0, "C1", 2), (1, "C6", 133)] {
+            let at = format!("{CPU}/cpu{cpu}/cpuidle/state{index}");
+            write(root, &format!("{at}/name"), name);
+            write(root, &format!("{at}/latency"), &latency_us.to_string());
+            for (file, n) in [("usage", usage), ("time", usage * 100), ("above", 0), ("below", 0), ("rejected", 0)] {
+                write(root, &format!("{at}/{file}"), &n.to_string());
+            }
+        }
+        stat += &format!("cpu{cpu} {} 0 0 450\n", usage / 10);
+    }
+    write(root, "proc/stat", &format!("{stat}intr 5\nctxt 9"));
+}
+
+/// On a machine that has no time for us, too.
+fn soon(what: &str, is_so: impl FnMut() -> bool) {
+    assert!(wait_until(Duration::from_secs(120), is_so), "not seen in two minutes: {what}");
+}
+
+fn value(page: &str, sample: &str) -> Option<f64> {
+    let line = page.lines().find(|line| line.strip_prefix(sample).is_some_and(|rest| rest.starts_with(' ')))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+#[test]
+fn counters_count_from_the_start_and_sum_over_nodes() {
+    let dir = tempfile::tempdir().unwrap();
+    tree(dir.path(), 4, 1000);
+    let agent = Agent::start(&["--sysroot", dir.path().to_str().unwrap(), "--interval", "1s"]);
+    let entries = "wakewatt_cpuidle_entries_total{state=\"C6\",index=\"1\",node=\"1\"}";
+    let page = agent.text();
+    assert_eq!(value(&page, entries), Some(0.0), "{page}");
+    assert_eq!(
+        value(&page, "wakewatt_cpuidle_exit_latency_seconds{state=\"C6\",index=\"1\",source=\"claimed\"}"),
+        Some(133e-6)
+    );
+    tree(dir.path(), 4, 1500);
+    soon("the agent has seen the new counters", || value(&agent.text(), entries) == Some(1000.0));
+    let page = agent.text();
+    let time = "wakewatt_cpuidle_time_seconds_total{state=\"C1\",index=\"0\",node=\"0\"}";
+    assert_eq!(value(&page, time), Some(0.1), "{page}");
+    assert_eq!(agent.end(), Some(130));
+}
+
+#[test]
+fn as_many_series_with_512_cpus_as_with_2() {
+    let n_series = |n_cpus: usize| {
+        let dir = tempfile::tempdir().unwrap();
+        tree(dir.path(), n_cpus, 1000);
+        let said = run(&["agent", "--once", "--sysroot", dir.path().to_str().unwrap()]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said.out.lines().filter(|line| line.starts_with("wakewatt_cpu")).count()
+    };
+    assert_eq!(n_series(4), n_series(512));
+}
+
+#[test]
+fn a_page_of_every_recorded_host_passes_promtool() {
+    let has_promtool = Command::new("promtool").arg("--version").output().is_ok();
+    if !has_promtool {
+        skipped("agent::promtool", Lacks::Program("promtool"), "no judge of the format");
+    }
+    for (name, host) in hosts() {
+        let said = run(&["agent", "--once", "--host", host.to_str().unwrap()]);
+        assert_eq!(said.code, Some(0), "{name}: {}", said.err);
+        assert!(said.out.contains("wakewatt_cpus_online"), "{name}");
+        let n_series = said.out.lines().filter(|line| !line.starts_with('#')).count();
+        assert!(n_series < 700, "{name}: {n_series} series");
+        if has_promtool {
+            let mut child = Command::new("promtool")
+                .args(["check", "metrics"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            child.stdin.take().unwrap().write_all(said.out.as_bytes()).unwrap();
+            let judged = child.wait_with_output().unwrap();
+            assert!(judged.status.success(), "{name}: {}", String::from_utf8_lossy(&judged.stderr));
+        }
+    }
+}
+
+#[test]
+fn formats_are_negotiated_and_other_pages_answer() {
+    let agent = Agent::start(&[]);
+    let (head, body) = agent.get("/metrics", "application/openmetrics-text; version=1.0.0");
+    assert!(head.contains("application/openmetrics-text; version=1.0.0"), "{head}");
+    assert!(body.ends_with(b"# EOF\n"));
+    let (head, body) = agent
+        .get("/metrics", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited");
+    assert!(head.contains("application/vnd.google.protobuf"), "{head}");
+    assert!(body.windows(22).any(|w| w == b"wakewatt_cpu_seconds_t"), "no family in it");
+    assert!(agent.get("/healthz", "").0.starts_with("HTTP/1.1 200"));
+    assert!(agent.get("/nothing", "").0.starts_with("HTTP/1.1 404"));
+    soon("rates after a second reading", || agent.get("/api/v1/now", "").0.starts_with("HTTP/1.1 200"));
+    let now: Value = serde_json::from_slice(&agent.get("/api/v1/now", "").1).unwrap();
+    assert!(now["cpus"].as_array().is_some_and(|cpus| !cpus.is_empty()), "{now}");
+    let page = agent.text();
+    assert_eq!(value(&page, "wakewatt_agent_remote_interrupts_total"), Some(0.0), "the default wakes no other CPU");
+    assert_eq!(agent.end(), Some(130));
+}
+
+#[test]
+fn strangers_cannot_stop_it() {
+    let agent = Agent::start(&[]);
+    // Slow heads, more than there is room for, held open.
+    let slow: Vec<TcpStream> = (0..200)
+        .filter_map(|_| {
+            let mut stream = TcpStream::connect(agent.address).ok()?;
+            stream.write_all(b"GET /metr").ok()?;
+            Some(stream)
+        })
+        .collect();
+    assert!(slow.len() > 100);
+    for bad in [
+        "",
+        "\r\n\r\n",
+        "GET\r\n\r\n",
+        "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\nConnection: close\r\n\r\n",
+        "\u{0}\u{1}\u{2}\r\n\r\n",
+    ] {
+        let mut stream = TcpStream::connect(agent.address).unwrap();
+        let _ = stream.write_all(bad.as_bytes());
+    }
+    let (head, _) = agent.ask(&format!("GET /metrics HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "a".repeat(64 * 1024)));
+    assert!(!head.starts_with("HTTP/1.1 200"), "{head}");
+    // The slow ones are cut off in time, and whoever waits is answered.
+    assert!(agent.text().contains("wakewatt_build_info"));
+    drop(slow);
+    assert_eq!(agent.end(), Some(130));
+}
+
+#[test]
+fn where_it_may_not_or_cannot_listen() {
+    let open = run(&["agent", "--listen", "0.0.0.0:0"]);
+    assert_eq!(open.code, Some(7), "{}", open.err);
+    assert!(
+        open.err.contains("0.0.0.0:0") && open.err.contains("neither encrypted nor behind a password"),
+        "{}",
+        open.err
+    );
+    assert_eq!(run(&["agent", "--host", "x.host"]).code, Some(2), "a recorded host has one moment: --once");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let said = run(&["agent", "--listen", &address]);
+    assert!(said.code != Some(0) && said.err.contains(&address) && said.err.contains("--listen"), "{}", said.err);
+    assert_eq!(run(&["agent", "--interval", "1ms"]).code, Some(2));
+}
+
+#[test]
+fn a_killed_agent_keeps_its_past_and_it_can_be_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let (tree_at, history) = (dir.path().join("tree"), dir.path().join("history"));
+    tree(&tree_at, 4, 1000);
+    let args = ["--sysroot", tree_at.to_str().unwrap(), "--interval", "1s", "--history", history.to_str().unwrap()];
+    let mut agent = Agent::start(&args);
+    let ask = |more: &[&str]| {
+        let all = [
+            &["agent", "query", "wakewatt_cpuidle_entries_total", "--history", history.to_str().unwrap(), "--json"],
+            more,
+        ]
+        .concat();
+        let said = run(&all);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        serde_json::from_str::<Value>(&said.out).unwrap()
+    };
+    let is_begun = || run(&["agent", "query", "x", "--history", history.to_str().unwrap()]).code == Some(0);
+    soon("two moments are kept", || is_begun() && ask(&[])["n_moments"].as_u64() >= Some(2));
+        history.exists()
+            && run(&["agent", "query", "x", "--history", history.to_str().unwrap(), "--json"])
+                .out
+                .contains("\"n_moments\": 2")
+    });
+    tree(&tree_at, 4, 4000);
+    let grown = |document: &Value| {
+        let points = document["series"].as_array()?.iter().flat_map(|s| s["points"].as_array().into_iter().flatten());
+        let grown: f64 = points.filter_map(|p| Some(p["value"].as_f64()? * p["seen_ms"].as_f64()? / 1e3)).sum();
+        Some(grown.round())
+    };
+    soon("the growth is kept", || grown(&ask(&["--rate", "--label", "state=C6"])) == Some(12_000.0));
+    agent.child.kill().unwrap();
+    agent.child.wait().unwrap();
+    let segments: Vec<_> = fs::read_dir(&history).unwrap().flatten().map(|e| e.path()).collect();
+    assert_eq!(segments.len(), 1);
+    // Half of a frame, as a kill in the middle of a write leaves it.
+    let whole = fs::read(&segments[0]).unwrap();
+    fs::write(&segments[0], &whole[..whole.len() - 3]).unwrap();
+    drop(agent);
+    let again = Agent::start(&args);
+    soon("a second segment is there", || fs::read_dir(&history).unwrap().count() == 2);
+    assert_eq!(grown(&ask(&["--rate", "--label", "state=C6"])), Some(12_000.0));
+    let csv =
+        run(&["agent", "query", "wakewatt_latency_limit_seconds", "--history", history.to_str().unwrap(), "--csv"]);
+    assert!(csv.out.starts_with("time,series,value,seen_s"), "{}", csv.out);
+    assert_eq!(again.end(), Some(130));
+    let none = run(&["agent", "query", "x", "--history", dir.path().to_str().unwrap()]);
+    assert!(none.code == Some(4) && none.err.contains("holds no history"), "{}", none.err);
+}
+
+/// Prometheus scrapes the agent; the agent is killed and started again, and nothing is counted twice.
+#[test]
+fn prometheus_scrapes_it_and_a_killed_agent_counts_nothing_twice() {
+    if Command::new("prometheus").arg("--version").output().is_err() {
+        skipped("agent::prometheus", Lacks::Program("prometheus"), "nobody to scrape");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let tree_at = dir.path().join("tree");
+    tree(&tree_at, 4, 1000);
+    let port = { TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port() };
+    let listen = format!("127.0.0.1:{port}");
+    let start = || {
+        let args = ["agent", "--listen", &listen, "--sysroot", tree_at.to_str().unwrap(), "--interval", "1s"];
+        wakewatt(&args).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
+    };
+    let mut agent = start();
+    let config = format!(
+        "global: {{scrape_interval: 1s}}\nscrape_configs: [{{job_name: wakewatt, static_configs: [{{targets: ['{listen}']}}]}}]\n"
+    );
+    fs::write(dir.path().join("prometheus.yml"), config).unwrap();
+    let own = { TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap() };
+    let mut store = Command::new("prometheus")
+        .arg(format!("--config.file={}", dir.path().join("prometheus.yml").display()))
+        .arg(format!("--storage.tsdb.path={}", dir.path().join("data").display()))
+        .arg(format!("--web.listen-address={own}"))
+        .arg("--enable-feature=native-histograms")
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let query = |promql: &str| -> Option<f64> {
+        let mut stream = TcpStream::connect(own).ok()?;
+        let encoded: String = promql.bytes().map(|b| format!("%{b:02X}")).collect();
+        write!(stream, "GET /api/v1/query?query={encoded} HTTP/1.0\r\nHost: x\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let document: Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1)?).ok()?;
+        document["data"]["result"].get(0)?["value"].get(1)?.as_str()?.parse().ok()
+    };
+    soon("Prometheus has scraped the agent", || query("up{job=\"wakewatt\"}") == Some(1.0));
+    let all = "sum(increase(wakewatt_cpuidle_entries_total{state=\"C6\"}[1h]))";
+    soon("the first zero is stored", || query("sum(wakewatt_cpuidle_entries_total{state=\"C6\"})") == Some(0.0));
+    tree(&tree_at, 4, 2000);
+    soon("the growth is stored", || query("sum(wakewatt_cpuidle_entries_total{state=\"C6\"})") == Some(4000.0));
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    let mut agent = start();
+    soon("a new agent counts from 0", || query("sum(wakewatt_cpuidle_entries_total{state=\"C6\"})") == Some(0.0));
+    tree(&tree_at, 4, 2500);
+    soon("its growth is stored", || query("sum(wakewatt_cpuidle_entries_total{state=\"C6\"})") == Some(2000.0));
+    let increase = query(all).unwrap();
+    // Extrapolated to the hour by Prometheus from what it saw, so a little more or less; a boot counted again would be 8000 more.
+    assert!((4000.0..9000.0).contains(&increase), "{increase}");
+    let resets = query("sum(resets(wakewatt_cpuidle_entries_total{state=\"C6\"}[1h]))").unwrap();
+    assert_eq!(resets, 2.0, "one for each node");
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    store.kill().unwrap();
+    store.wait().unwrap();
+}
