@@ -25,7 +25,7 @@ pub struct Query {
     pub is_rate: bool,
 }
 
-/// One step of one series.
+/// What a series was in one step of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// Begin of the step, in milliseconds since 1970.

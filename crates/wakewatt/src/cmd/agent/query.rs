@@ -63,17 +63,17 @@ pub struct Document {
     pub n_moments: u64,
 }
 
-/// One series.
+/// A series of the history with what it was in each step.
 #[derive(Debug, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
     /// Name with labels.
     pub name: String,
-    /// In order of time.
+    /// Its steps in order of time; a step in which it was not seen is left out.
     pub points: Vec<Told>,
 }
 
-/// One step.
+/// What a series was in one step of time.
 #[derive(Debug, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Told {
@@ -91,7 +91,7 @@ pub struct Told {
 pub struct Changed {
     /// When it was seen, in milliseconds since 1970.
     pub wall_ms: u64,
-    /// Which setting.
+    /// Which setting, as the labels of `wakewatt_settings_info` call it.
     pub what: String,
     /// What it was; empty where that was not known.
     pub from: String,
