@@ -24,6 +24,7 @@ impl Random {
     }
 
     /// 64 random bits.
+    #[inline]
     pub fn bits(&mut self) -> u64 {
         let s = &mut self.state;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
@@ -39,17 +40,20 @@ impl Random {
 
     /// Uniform below `n`; 0 where `n` is 0. Multiply-shift: its bias is below n / 2^64.
     #[allow(clippy::cast_possible_truncation)] // the product of two u64 shifted right by 64 is a u64
+    #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
     /// A uniform index into `n` things.
     #[allow(clippy::cast_possible_truncation)] // below(n) < n, which came from a usize
+    #[inline]
     pub fn index(&mut self, n: usize) -> usize {
         self.below(n as u64) as usize
     }
 
     /// Uniform in [0, 1).
+    #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }

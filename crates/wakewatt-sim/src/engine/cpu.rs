@@ -55,7 +55,10 @@ impl Engine {
     fn expect_end(&mut self, cpu: usize) {
         let c = &mut self.cpus[cpu];
         c.stamp = c.stamp.wrapping_add(1) & super::STAMP;
-        let ns = (c.chunk.max(0.0) / c.rate + 0.5) as u64;
+        let work = c.chunk.max(0.0);
+        // The usual case needs no division.
+        #[allow(clippy::float_cmp)]
+        let ns = (if c.rate == 1.0 { work } else { work / c.rate } + 0.5) as u64;
         self.queue.push(self.now.saturating_add(ns), event(kind::CPU, c.stamp, cpu as u32));
     }
 

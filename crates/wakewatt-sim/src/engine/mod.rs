@@ -165,7 +165,8 @@ struct Engine {
     queue: Queue,
     now: u64,
     cpus: Vec<Cpu>,
-    governors: Vec<Option<Governor>>,
+    /// Behind pointers: most machines of queueing theory have none, and a governor is half a kilobyte.
+    governors: Vec<Option<Box<Governor>>>,
     pelts: Vec<(pelt::Pelt, u64)>,
     cores: Vec<Core>,
     packages: Vec<Package>,
@@ -396,6 +397,6 @@ impl Engine {
     }
 }
 
-fn governor(idle: &plan::IdlePlan, tick: Option<wakewatt_models::tick::Tick>) -> Option<Governor> {
-    Some(Governor::new(idle.kind?, idle.release, idle.table, tick?))
+fn governor(idle: &plan::IdlePlan, tick: Option<wakewatt_models::tick::Tick>) -> Option<Box<Governor>> {
+    Some(Box::new(Governor::new(idle.kind?, idle.release, idle.table, tick?)))
 }
