@@ -7,7 +7,7 @@ use crate::span::Span;
 use serde::{Deserialize, Serialize};
 use wakewatt_core::stats::random::Random;
 
-/// Which family.
+/// Which family of distributions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -15,7 +15,7 @@ pub enum Family {
     /// Always the mean.
     #[default]
     Fixed,
-    /// Exponential.
+    /// Exponential, by its mean.
     Exponential,
     /// Lognormal, by mean and coefficient of variation.
     Lognormal,

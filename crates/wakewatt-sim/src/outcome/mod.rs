@@ -53,7 +53,7 @@ pub struct Outcome {
     pub series: Vec<BinOutcome>,
 }
 
-/// A quantile.
+/// A quantile of the times of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuantileOutcome {
@@ -67,7 +67,7 @@ pub struct QuantileOutcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineOutcome {
-    /// Its name.
+    /// Its name in the file.
     pub name: String,
     /// How many packages it has.
     pub n_packages: u32,
@@ -105,7 +105,7 @@ pub struct MachineOutcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateOutcome {
-    /// Its name.
+    /// Its name in the file.
     pub name: String,
     /// Part of all CPUs' time in it, 0 to 1, exit included.
     pub time_ratio: Estimate,
@@ -117,7 +117,7 @@ pub struct StateOutcome {
     pub too_shallow_ratio: f64,
 }
 
-/// Idle periods.
+/// Idle periods, and how they vary.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PeriodsOutcome {

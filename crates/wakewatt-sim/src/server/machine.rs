@@ -5,7 +5,7 @@ use crate::law::Law;
 use crate::span::Span;
 use serde::{Deserialize, Serialize};
 
-/// A machine.
+/// A machine of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -271,7 +271,7 @@ pub enum ClockGovernor {
     OndemandOld,
     /// conservative of 2.6.18.
     ConservativeOld,
-    /// schedutil.
+    /// schedutil, by the averages of the scheduler.
     Schedutil,
 }
 
@@ -292,7 +292,7 @@ pub enum Domain {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Clock {
-    /// Who chooses.
+    /// Who chooses the clock.
     pub governor: ClockGovernor,
     /// The clocks there are, in megahertz, falling.
     pub mhz: Vec<u32>,

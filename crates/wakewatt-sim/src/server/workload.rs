@@ -4,7 +4,7 @@ use crate::law::Law;
 use crate::span::Span;
 use serde::{Deserialize, Serialize};
 
-/// Requests.
+/// Requests: when they come, and what each goes through.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -136,7 +136,7 @@ impl Hop {
     }
 }
 
-/// An interrupt.
+/// An interrupt, and who takes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
