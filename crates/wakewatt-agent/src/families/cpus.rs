@@ -5,13 +5,14 @@ use crate::metric::{Page, names};
 use crate::totals::{CpuTotals, Running};
 use std::collections::BTreeMap;
 
+/// One kind of a CPU's time.
+type Part = fn(&CpuTotals) -> Running;
 /// Least, sum, largest and number of clocks in a place, in kHz.
 type Clocks = (u64, u64, u64, u64);
 
 pub(super) fn add(page: &mut Page, known: &Known<'_>) {
     let cpus = || known.layout.cpus.iter().zip(&known.totals.cpus);
-    let modes: [(&str, fn(&CpuTotals) -> Running); 3] =
-        [("busy", |t| t.busy_ns), ("idle", |t| t.idle_ns), ("steal", |t| t.steal_ns)];
+    let modes: [(&str, Part); 3] = [("busy", |t| t.busy_ns), ("idle", |t| t.idle_ns), ("steal", |t| t.steal_ns)];
     for (mode, of) in modes {
         let mut sums: BTreeMap<Place, u64> = BTreeMap::new();
         for (info, total) in cpus() {

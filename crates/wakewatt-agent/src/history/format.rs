@@ -100,7 +100,6 @@ impl Writer {
             put(&mut payload, n_same);
             n_same = 0;
             match (before, value) {
-                // A difference that would not fit is said as unknown and known again: two tokens of this series would be needed, so whole.
                 (Some(then), Some(value)) => put(&mut payload, token(*value, then)),
                 (Some(_), None) => put(&mut payload, 0),
                 (None, value) => {
@@ -237,10 +236,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The token of a difference. Zigzag of the extreme difference plus 1 would be 2^64; it wraps there to 0, so it is moved by one, which nobody can see
-/// in a number of nineteen digits.
+/// The token of a difference. Zigzag of the extreme difference plus 1 would be 2^64; it stays below, off by one, which nobody can see in a number of
+/// nineteen digits.
 fn token(value: i64, then: i64) -> u64 {
-    zigzag(value.wrapping_sub(then)).checked_add(1).unwrap_or(u64::MAX)
+    zigzag(value.wrapping_sub(then)).saturating_add(1)
 }
 
 fn zigzag(value: i64) -> u64 {

@@ -150,7 +150,9 @@ fn pairs(labels: &str) -> impl Iterator<Item = &str> {
 /// A percentile of each step from the growth of a histogram's buckets (`NAME_in{…,le=…}`): upper bound of the bucket it falls into, by labels without
 /// `le`. Values beyond the last bound are told as that bound.
 pub fn percentile(answer: &Answer, q: f64) -> BTreeMap<String, Vec<Point>> {
-    let mut by_time: BTreeMap<(String, u64), (Vec<(f64, f64)>, u64)> = BTreeMap::new();
+    /// Bound and rate of each bucket, and how much of the step was seen.
+    type Buckets = (Vec<(f64, f64)>, u64);
+    let mut by_time: BTreeMap<(String, u64), Buckets> = BTreeMap::new();
     for (series, points) in &answer.series {
         let Some((name, labels)) = series.split_once('{') else { continue };
         let all: Vec<&str> = pairs(labels.trim_end_matches('}')).collect();
