@@ -41,5 +41,6 @@ pub mod idle_cost;
 #[cfg(feature = "shop")]
 pub mod shop;
 pub mod conduct;
+pub mod fit_runs;
 pub mod doctor;
 pub mod per_node;

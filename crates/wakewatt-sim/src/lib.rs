@@ -19,5 +19,6 @@ mod parallel;
 pub mod study;
 pub mod samples;
 pub mod examples;
+pub mod fit;
 
 pub use parallel::{simulate, simulate_all};

@@ -26,6 +26,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "replay", schema: || schemars::schema_for!(wakewatt_models::replay::Replayed) },
     Published { name: "replay-sweep", schema: || schemars::schema_for!(wakewatt_models::replay::sweep::Sweep) },
     Published { name: "simulate", schema: || schemars::schema_for!(wakewatt_sim::study::Study) },
+    Published { name: "fit", schema: || schemars::schema_for!(crate::cmd::fit::Fits) },
     Published { name: "load", schema: || schemars::schema_for!(crate::cmd::load::Loaded) },
     Published { name: "respond", schema: || schemars::schema_for!(wakewatt_core::samples::icmp::IcmpAnswers) },
     Published { name: "watch", schema: || schemars::schema_for!(wakewatt_core::watch::Rates) },

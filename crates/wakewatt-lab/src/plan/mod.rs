@@ -25,6 +25,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("k0-shop", include_str!("../../plans/k0-shop.toml")),
     ("k3-disk", include_str!("../../plans/k3-disk.toml")),
     ("k4-governors", include_str!("../../plans/k4-governors.toml")),
+    ("fit", include_str!("../../plans/fit.toml")),
     ("smt", include_str!("../../plans/smt.toml")),
     ("numa", include_str!("../../plans/numa.toml")),
 ];

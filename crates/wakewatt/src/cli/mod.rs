@@ -5,6 +5,7 @@ pub mod disk;
 pub mod load;
 pub mod experiment;
 pub mod explain;
+pub mod fit;
 pub mod measure;
 pub mod meter;
 pub mod replay;
@@ -93,6 +94,11 @@ pub enum Command {
         before_help = "Example:\n  wakewatt simulate --example plain > mine.toml\n  wakewatt simulate mine.toml                         every setting of the file, beside each other\n  wakewatt simulate mine.toml --sweep machine.idle.max_latency=0us,2us,10us,133us\n  wakewatt simulate k4-governors                      a published case: its figures beside the model's"
     )]
     Simulate(simulate::SimulateArgs),
+    /// Fit a model of this machine to its own runs, and predict a setting that it was not shown
+    #[command(
+        before_help = "Example:\n  sudo wakewatt fit --check                    measures, fits, predicts, and shows how far off it was\n  wakewatt fit loads.run idle.run --on found --predict poll\n  wakewatt fit loads.run --on 'as found' --predict c1 --set machine.idle.max_latency=2us"
+    )]
+    Fit(fit::FitArgs),
     /// Run one copy of a command per memory node, CPUs and memory bound, and prove where it lay
     #[command(
         before_help = "Example:\n  wakewatt run --per-node -- ./load --port 80{node}\n  wakewatt run --per-node --compare --metric 'score: ([0-9.]+)' -- ./load"

@@ -6,6 +6,7 @@ pub mod compare;
 pub mod doctor;
 pub mod experiment;
 pub mod explain;
+pub mod fit;
 pub mod hold;
 pub mod inspect;
 pub mod load;
@@ -36,6 +37,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Capture(args) => capture::run(args),
         Command::Compare(args) => compare::run(args, cli.color),
         Command::Replay(args) => replay::run(args),
+        Command::Fit(args) => fit::run(args),
         Command::Report(args) => report::run(args, cli.color),
         Command::Simulate(args) => simulate::run(args),
         Command::Respond(args) => respond::run(args),

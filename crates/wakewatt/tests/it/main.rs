@@ -25,6 +25,7 @@ mod outputs;
 mod recording;
 mod pty;
 mod remedy;
+mod fit;
 mod replay;
 mod replicate;
 mod runs;

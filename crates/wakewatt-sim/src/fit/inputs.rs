@@ -1,0 +1,213 @@
+//! What of a run a model is made from: idle states, what leaving them costs, and loads by setting.
+
+use super::Took;
+use crate::server::{IdleGovernor, IdleState};
+use crate::span::Span;
+use serde::{Deserialize, Serialize};
+use wakewatt_core::distribution::Distribution;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::samples::load::{Ask, Kind, Level, LoadRun};
+use wakewatt_core::samples::state_cost::StateCosts;
+
+/// Usual exit as a part of what is claimed, where nobody measured it.
+const USUAL_EXIT: u64 = 2;
+/// More levels than any run has.
+const MOST_LEVELS: usize = 64;
+
+/// Why nothing can be fitted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FitError {
+    /// No load under that name.
+    #[error(
+        "no load was measured under `{asked}`; there are {known}. Make some with `wakewatt load steps --save` or an experiment with a load"
+    )]
+    NoLoad {
+        /// As asked.
+        asked: String,
+        /// What there is.
+        known: String,
+    },
+    /// No idle states in the facts.
+    #[error("the facts name no idle states, so there is nothing that a setting could change")]
+    NoStates,
+    /// The model refuses what came out.
+    #[error("the model cannot be made: {0}")]
+    Model(String),
+}
+
+/// What leaving an idle state is taken to cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Exit {
+    /// Name of the state.
+    pub state: String,
+    /// So long, in nanoseconds.
+    pub ns: u64,
+    /// Was it measured here, or is it half of what is claimed?
+    pub is_measured: bool,
+}
+
+/// A level that ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// What was asked, in words.
+    pub name: String,
+    /// Requests per second that came.
+    pub per_s: f64,
+    /// What they took.
+    pub took: Took,
+    /// CPUs that served them.
+    pub n_cpus: u32,
+    /// From a request's real start to its end, where that was measured.
+    pub service: Option<Distribution>,
+    /// Entries into idle states per request.
+    pub sleeps: f64,
+    /// The first rule that it broke, in words; none of a level that counts.
+    pub broken: Option<String>,
+}
+
+/// Loads of one kind under one setting.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loads {
+    /// What made them.
+    pub kind: Kind,
+    /// Id of the arm, where it was an experiment's.
+    pub arm: Option<String>,
+    /// Title of the run.
+    pub title: String,
+    /// Its levels.
+    pub levels: Vec<Loaded>,
+}
+
+/// Everything that goes into a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inputs {
+    /// Idle states with what is claimed of them.
+    pub states: Vec<IdleState>,
+    /// Of each: what leaving it costs.
+    pub exits: Vec<Exit>,
+    /// Who chooses among them.
+    pub governor: IdleGovernor,
+    /// Whose rules; none where the facts do not say.
+    pub kernel: Option<String>,
+    /// All loads.
+    pub loads: Vec<Loads>,
+    /// What had to be assumed, in sentences.
+    pub remarks: Vec<String>,
+}
+
+impl Inputs {
+    /// From runs of one machine: facts of the first, samples of all.
+    pub fn of(runs: &[Evidence]) -> Result<Inputs, FitError> {
+        let first = runs.first().ok_or(FitError::NoStates)?;
+        let (_, rows) = first.facts.idle.tables().into_iter().next().ok_or(FitError::NoStates)?;
+        let costs: Vec<&StateCosts> = runs.iter().flat_map(|run| &run.samples.idle_states).collect();
+        let mut remarks = Vec::new();
+        let (mut states, mut exits) = (Vec::new(), Vec::new());
+        for row in rows {
+            let claimed_ns = row.exit_latency_ns.unwrap_or(0);
+            let state = IdleState {
+                polling: row.is_polling(),
+                ..IdleState::claimed(&row.name, Span(claimed_ns), Span(row.target_residency_ns.unwrap_or(0)))
+            };
+            let measured_ns = costs.iter().find_map(|c| extra_ns(c, &row.name));
+            let ns = if state.polling { 0 } else { measured_ns.unwrap_or(claimed_ns / USUAL_EXIT) };
+            exits.push(Exit { state: row.name.clone(), ns, is_measured: state.polling || measured_ns.is_some() });
+            states.push(state);
+        }
+        let claimed: Vec<&str> = exits.iter().filter(|e| !e.is_measured).map(|e| e.state.as_str()).collect();
+        if !claimed.is_empty() {
+            remarks.push(format!("What leaving {} costs was not measured: half of what is claimed is taken. `wakewatt measure idle --save` says better.", claimed.join(", ")));
+        }
+        let named = first.facts.idle.governor.get().map(String::as_str);
+        let governor = match named {
+            Some("teo") => IdleGovernor::Teo,
+            Some("ladder") => IdleGovernor::Ladder,
+            Some("haltpoll") => IdleGovernor::Haltpoll,
+            Some("menu") => IdleGovernor::Menu,
+            _ => {
+                remarks.push("The facts name no idle governor that is known: menu is assumed.".into());
+                IdleGovernor::Menu
+            }
+        };
+        let kernel = first.facts.kernel.version.get().map(ToString::to_string);
+        if kernel.is_none() {
+            remarks.push("The facts do not name the kernel: the usual rules are assumed.".into());
+        }
+        let loads: Vec<Loads> = runs.iter().flat_map(of_run).collect();
+        let levels = || loads.iter().flat_map(|l| &l.levels);
+        let broken: Vec<&String> = levels().filter_map(|l| l.broken.as_ref()).collect();
+        if let Some(first) = broken.first() {
+            remarks.push(format!(
+                "{} of {} levels broke a rule when they were measured (the first: {first}): what rests on them is not to be trusted.",
+                broken.len(),
+                levels().count()
+            ));
+        }
+        Ok(Inputs { states, exits, governor, kernel, loads, remarks })
+    }
+
+    /// Loads under a setting, by the arm's id or title, or by the run's title.
+    pub fn under(&self, name: &str) -> Result<Vec<&Loads>, FitError> {
+        let found: Vec<&Loads> =
+            self.loads.iter().filter(|l| l.arm.as_deref() == Some(name) || l.title == name).collect();
+        if found.is_empty() {
+            let mut known: Vec<String> =
+                self.loads.iter().map(|l| format!("`{}`", l.arm.as_ref().unwrap_or(&l.title))).collect();
+            known.dedup();
+            let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+            return Err(FitError::NoLoad { asked: name.into(), known });
+        }
+        Ok(found)
+    }
+}
+
+/// Loads of a run; those of an experiment know their arm by its title.
+fn of_run(run: &Evidence) -> Vec<Loads> {
+    let arms: Vec<_> = run.samples.all_experiments().flat_map(|e| &e.arms).collect();
+    let of = |load: &LoadRun| {
+        let is_its = |title: &str| {
+            load.title == title || load.title.strip_prefix(title).is_some_and(|rest| rest.starts_with(", "))
+        };
+        let arm = arms.iter().find(|arm| is_its(&arm.title)).map(|arm| arm.id.clone());
+        let levels = load.levels.iter().filter_map(loaded).take(MOST_LEVELS).collect::<Vec<_>>();
+        (load.kind != Kind::Command && !levels.is_empty()).then(|| Loads {
+            kind: load.kind,
+            arm,
+            title: load.title.clone(),
+            levels,
+        })
+    };
+    run.samples.load.iter().filter_map(of).collect()
+}
+
+/// A level with a load that had a steady state.
+fn loaded(level: &Level) -> Option<Loaded> {
+    let seconds = level.window.length_ns() as f64 / 1e9;
+    let per_s = level.target_per_s.unwrap_or(level.per_s);
+    let p50_ns = level.latency.as_ref().and_then(Distribution::p50_ns).map(|ns| ns as f64);
+    let is_load = !matches!(level.ask, Ask::Idle | Ask::Run) && per_s > 0.0 && seconds > 0.0;
+    let is_steady = !matches!(level.ask, Ask::Share(share) if share >= 1.0);
+    if !is_load || !is_steady || p50_ns.is_none() {
+        return None;
+    }
+    let n_sleeps: u64 = level.idle.iter().flat_map(|d| &d.states).map(|s| s.n_usage).sum();
+    Some(Loaded {
+        name: level.ask.to_string(),
+        per_s,
+        took: Took { p50_ns, cpu_ns: level.cpu_ns_per_op() },
+        n_cpus: u32::try_from(level.cpus.len()).unwrap_or(1).max(1),
+        service: level.service.clone(),
+        sleeps: n_sleeps as f64 / (per_s * seconds),
+        broken: level.broken_rules.first().map(ToString::to_string),
+    })
+}
+
+/// The extra of a state over the floor, of a timer's wake-up before others.
+fn extra_ns(costs: &StateCosts, state: &str) -> Option<u64> {
+    let cost = costs.states.iter().find(|s| s.name == state && s.not_entered.is_none())?;
+    let extra = cost.wakes.iter().find_map(|wake| wake.extra)?;
+    // Below nothing is the noise of a state that costs nothing.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    Some(extra.median_ns.clamp(0.0, 1e9) as u64)
+}

@@ -1,0 +1,174 @@
+//! A model of this server, calibrated from what was measured on it, and held against a setting that it was not shown.
+//!
+//! From run files come: the idle states and their governor (facts), what leaving each state costs (`measure idle`, else half of what is claimed), and loads under
+//! one setting (`load steps`, `load shop`, or one arm of an experiment). Three numbers of each kind of load are then fitted by least squares
+//! to the median latency and the CPU time per request of all its levels: the work of a request, the CPU time that a sleep adds, and the time in
+//! which no CPU of the server works for the request. Everything else is taken as measured or as claimed, and said.
+//! The fitted model then predicts the loads under another setting; where that was measured too, the error is shown. It was not used.
+
+mod inputs;
+mod least_squares;
+mod model;
+#[cfg(test)]
+mod tests;
+
+pub use inputs::{Exit, FitError, Inputs, Loaded, Loads};
+pub use model::Numbers;
+
+use crate::server::Server;
+use serde::{Deserialize, Serialize};
+use wakewatt_core::samples::load::Kind;
+
+/// What a request took, by the model or as measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Took {
+    /// Median latency, in nanoseconds; none where it was not measured or the model has none.
+    pub p50_ns: Option<f64>,
+    /// CPU time per request, in nanoseconds; none where it was not measured.
+    pub cpu_ns: Option<f64>,
+}
+
+/// A level beside its model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Beside {
+    /// What was asked of the machine, in words: `50 %`.
+    pub level: String,
+    /// As measured; empty where nobody measured it.
+    pub measured: Took,
+    /// As modelled.
+    pub modelled: Took,
+}
+
+impl Beside {
+    /// How far the modelled median is off, as a part of the measured one.
+    pub fn p50_off(&self) -> Option<f64> {
+        off(self.measured.p50_ns, self.modelled.p50_ns)
+    }
+
+    /// How far the modelled CPU time is off, as a part of the measured one.
+    pub fn cpu_off(&self) -> Option<f64> {
+        off(self.measured.cpu_ns, self.modelled.cpu_ns)
+    }
+}
+
+fn off(measured: Option<f64>, modelled: Option<f64>) -> Option<f64> {
+    let measured = measured.filter(|m| *m > 0.0)?;
+    Some(modelled? / measured - 1.0)
+}
+
+/// A kind of load: what was fitted, how well, and what it predicts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Fitted {
+    /// What made the load.
+    pub kind: Kind,
+    /// The numbers that were fitted.
+    pub numbers: Numbers,
+    /// Level by level under the setting that it was fitted to: what is left are the residuals.
+    pub fitted: Vec<Beside>,
+    /// Root of the mean square of the residuals, as a part of what was measured.
+    pub rms_ratio: f64,
+    /// Level by level under the other setting; what was measured there took no part in the fit.
+    pub predicted: Vec<Beside>,
+    /// The largest error of a prediction, as a part of what was measured; none where nothing was.
+    pub worst_ratio: Option<f64>,
+}
+
+/// A fit and its predictions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Fit {
+    /// Always: modelled.
+    pub label: wakewatt_core::samples::Label,
+    /// The setting it was fitted to.
+    pub on: String,
+    /// The setting it predicts, and the fields of the model that make it.
+    pub predicts: String,
+    /// What leaving each idle state is taken to cost.
+    pub exits: Vec<Exit>,
+    /// Load by load.
+    pub loads: Vec<Fitted>,
+    /// What was assumed or could not be told, in sentences.
+    pub remarks: Vec<String>,
+}
+
+/// A setting: its name in the run, and the fields of a server file that make it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Under {
+    /// Id or title of an arm, or title of a load run.
+    pub name: String,
+    /// Fields and values, such as `machine.idle.max_latency=0us`.
+    pub set: Vec<String>,
+}
+
+/// Fits to one setting and predicts the other.
+pub fn fit(inputs: &Inputs, on: &Under, other: &Under, n_threads: usize) -> Result<Fit, FitError> {
+    let shown = inputs.under(&on.name)?;
+    let hidden = inputs.under(&other.name).unwrap_or_default();
+    let mut remarks = inputs.remarks.clone();
+    let mut loads = Vec::new();
+    for load in shown {
+        let held = hidden.iter().find(|h| h.kind == load.kind).copied();
+        loads.push(fitted(inputs, load, held, on, other, n_threads)?);
+    }
+    // A machine that polled all the time says nothing of what a sleep costs.
+    if loads.iter().any(|l| l.numbers.per_sleep_ns <= 0.0) {
+        remarks.push(
+            "The levels fitted to show no CPU time that a sleep adds: none is taken, also in the prediction.".into(),
+        );
+    }
+    if hidden.is_empty() {
+        remarks.push(format!("`{}` was not measured in these runs: its prediction stands alone.", other.name));
+    }
+    let exits = inputs.exits.clone();
+    let label = wakewatt_core::samples::Label::Modelled;
+    Ok(Fit { label, on: on.name.clone(), predicts: other.name.clone(), exits, loads, remarks })
+}
+
+fn fitted(
+    inputs: &Inputs,
+    load: &Loads,
+    held: Option<&Loads>,
+    on: &Under,
+    other: &Under,
+    n_threads: usize,
+) -> Result<Fitted, FitError> {
+    let model = |numbers: &Numbers, level: &Loaded, under: &Under| -> Result<Took, FitError> {
+        let server: Server =
+            model::server(inputs, load, level, numbers).with(&under.set).map_err(|e| FitError::Model(e.to_string()))?;
+        model::took(&server, n_threads)
+    };
+    let residuals = |theta: &[f64]| -> Result<Vec<f64>, FitError> {
+        let numbers = Numbers::of(theta);
+        let mut all = Vec::new();
+        for level in &load.levels {
+            let took = model(&numbers, level, on)?;
+            // An absent median is a queue without an end: as far off as can be.
+            let far =
+                |measured: Option<f64>, modelled: Option<f64>| measured.map(|_| off(measured, modelled).unwrap_or(9.0));
+            all.extend(far(level.took.p50_ns, took.p50_ns).into_iter().chain(far(level.took.cpu_ns, took.cpu_ns)));
+        }
+        Ok(all)
+    };
+    let theta = least_squares::least(&Numbers::guess(load).list(), residuals)?;
+    let numbers = Numbers::of(&theta);
+    let beside = |level: &Loaded, measured: Took, under: &Under| -> Result<Beside, FitError> {
+        Ok(Beside { level: level.name.clone(), measured, modelled: model(&numbers, level, under)? })
+    };
+    let fitted = load.levels.iter().map(|l| beside(l, l.took, on)).collect::<Result<Vec<_>, _>>()?;
+    let of_other = |level: &Loaded| {
+        let there = held.and_then(|h| h.levels.iter().find(|l| l.name == level.name));
+        // What is asked there, if it was asked; a level's own rate belongs to its setting.
+        let asked =
+            there.map_or_else(|| level.clone(), |there| Loaded { service: level.service.clone(), ..there.clone() });
+        beside(&asked, there.map_or_else(Took::default, |there| there.took), other)
+    };
+    let predicted = load.levels.iter().map(of_other).collect::<Result<Vec<_>, _>>()?;
+    let left: Vec<f64> = fitted.iter().flat_map(|b| [b.p50_off(), b.cpu_off()]).flatten().collect();
+    let rms_ratio = (left.iter().map(|r| r * r).sum::<f64>() / left.len().max(1) as f64).sqrt();
+    let errors = predicted.iter().flat_map(|b| [b.p50_off(), b.cpu_off()]).flatten();
+    let worst_ratio = errors.max_by(|a, b| a.abs().total_cmp(&b.abs()));
+    Ok(Fitted { kind: load.kind, numbers, fitted, rms_ratio, predicted, worst_ratio })
+}

@@ -1,0 +1,126 @@
+//! From the inputs and three numbers to a server file, and from its simulation to what a request took.
+
+use super::Took;
+use super::inputs::{FitError, Inputs, Loaded, Loads};
+use crate::law::{Family, Law, LawBucket};
+use crate::server::{Arrivals, Hop, Idle, Machine, Placement, Server, Workload};
+use crate::span::Span;
+use serde::{Deserialize, Serialize};
+use wakewatt_core::samples::load::Kind;
+
+/// Requests that a level is simulated for, in each replication.
+const REQUESTS: f64 = 20_000.0;
+const REPLICATIONS: u32 = 2;
+const SEED: u64 = 20_261_122;
+/// No sleep costs more CPU time.
+const MOST_PER_SLEEP_NS: f64 = 1e7;
+/// A request has at most so many hops between sleeps.
+const MOST_HOPS: f64 = 8.0;
+
+/// What is fitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Numbers {
+    /// Work of a request, in nanoseconds of CPU time.
+    pub work_ns: f64,
+    /// CPU time that a sleep adds to the request that ends it, in nanoseconds: the kernel's way in and out, cold caches.
+    pub per_sleep_ns: f64,
+    /// Time of a request in which no CPU of the server works for it, in nanoseconds: a late timer, a network, a client.
+    pub elsewhere_ns: f64,
+}
+
+impl Numbers {
+    pub(super) fn of(theta: &[f64]) -> Numbers {
+        let at = |i: usize| theta.get(i).copied().unwrap_or(0.0);
+        Numbers { work_ns: at(0), per_sleep_ns: at(1), elsewhere_ns: at(2) }
+    }
+
+    pub(super) fn list(self) -> Vec<f64> {
+        vec![self.work_ns, self.per_sleep_ns, self.elsewhere_ns]
+    }
+
+    /// To begin with: the least CPU time of any level, and what is left of the median.
+    pub(super) fn guess(load: &Loads) -> Numbers {
+        let cpu = load.levels.iter().filter_map(|l| l.took.cpu_ns).fold(f64::INFINITY, f64::min);
+        let p50 = load.levels.iter().filter_map(|l| l.took.p50_ns).fold(f64::INFINITY, f64::min);
+        let work_ns = if cpu.is_finite() { cpu } else { p50 };
+        Numbers { work_ns, per_sleep_ns: 0.0, elsewhere_ns: (p50 - work_ns).max(1_000.0) }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A saturating cast of a time.
+fn span(ns: f64) -> Span {
+    Span(ns.max(0.0).round() as u64)
+}
+
+/// The server that a level ran on, as the numbers have it.
+pub(super) fn server(inputs: &Inputs, load: &Loads, level: &Loaded, numbers: &Numbers) -> Server {
+    let state = |(state, exit): (&crate::server::IdleState, &super::Exit)| crate::server::IdleState {
+        exit: (!state.polling).then(|| Law::fixed(Span(exit.ns))),
+        cold: if state.polling { Span(0) } else { span(numbers.per_sleep_ns.min(MOST_PER_SLEEP_NS)) },
+        ..state.clone()
+    };
+    let usual = Machine::default();
+    let is_steps = load.kind == Kind::Steps;
+    let machine = Machine {
+        cores: level.n_cpus,
+        kernel: inputs.kernel.clone().unwrap_or_else(|| usual.kernel.clone()),
+        // In the work: it is paid by every request.
+        wake_cost: Span(0),
+        // The generator has a thread on each CPU with arrivals of its own, and nobody helps the other.
+        placement: if is_steps { Placement::Random } else { Placement::Kernel },
+        pull: !is_steps,
+        idle: Idle {
+            governor: inputs.governor,
+            state: inputs.states.iter().zip(&inputs.exits).map(state).collect(),
+            ..Idle::default()
+        },
+        ..usual
+    };
+    // Each sleep of a request but the first is one of its own hops.
+    let n_hops = if is_steps { 1.0 } else { hops(load) };
+    let hop = Hop {
+        wait: Some(Law::fixed(span(numbers.elsewhere_ns / n_hops))),
+        ..Hop::of(service(level, numbers.work_ns / n_hops))
+    };
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 1 to 8.
+    let rounds = (n_hops > 1.0).then_some(n_hops as u32);
+    let workload = Workload { arrivals: Arrivals::poisson(level.per_s), hop: vec![hop], rounds, limit: None };
+    let mut server = Server::of(machine, workload);
+    server.name = "fitted".into();
+    server.run.seed = SEED;
+    server.run.replications = REPLICATIONS;
+    server.run.duration = span(REQUESTS / level.per_s * 1e9);
+    server.run.warmup = span(REQUESTS / 20.0 / level.per_s * 1e9);
+    server
+}
+
+/// Sleeps per request at the lowest load: there every hop finds its CPU asleep.
+fn hops(load: &Loads) -> f64 {
+    let lowest = load.levels.iter().min_by(|a, b| a.per_s.total_cmp(&b.per_s));
+    lowest.map_or(1.0, |l| l.sleeps).round().clamp(1.0, MOST_HOPS)
+}
+
+/// Shaped as measured, with the mean of the work; else exponential.
+fn service(level: &Loaded, work_ns: f64) -> Law {
+    let measured = level.service.as_ref().filter(|d| d.n > 0 && d.buckets.len() > 1);
+    match measured {
+        Some(d) => Law {
+            law: Family::Histogram,
+            mean: Some(span(work_ns.max(1.0))),
+            cv: None,
+            buckets: d.buckets.iter().map(|b| LawBucket { upto: Span(b.upto_ns), n: b.n as f64 }).collect(),
+        },
+        None => Law::exponential(span(work_ns.max(1.0))),
+    }
+}
+
+/// What its requests took.
+pub(super) fn took(server: &Server, n_threads: usize) -> Result<Took, FitError> {
+    let outcome = crate::simulate(server, n_threads).map_err(|e| FitError::Model(e.to_string()))?;
+    let p50 = outcome.quantiles.iter().find(|q| (q.q - 0.5).abs() < 1e-9).map(|q| q.ns.value);
+    Ok(Took {
+        p50_ns: p50.filter(|_| !outcome.is_saturated),
+        cpu_ns: outcome.machines.first().map(|m| m.cpu_per_request_ns.value),
+    })
+}

@@ -1,0 +1,77 @@
+//! A fit as text: the numbers, what is left of the levels it was fitted to, and the prediction beside what was measured.
+
+use super::Fits;
+use crate::report::trace::clean;
+use crate::view::table::Table;
+use std::fmt::Write as _;
+use wakewatt_core::samples::load::Kind;
+use wakewatt_core::units::{rough_ns, show_ns};
+use wakewatt_sim::fit::{Beside, Fitted};
+
+fn time(ns: Option<f64>) -> String {
+    ns.map_or("-".into(), rough_ns)
+}
+
+fn signed(ratio: Option<f64>) -> String {
+    ratio.map_or("-".into(), |r| format!("{:+.1} %", r * 100.0))
+}
+
+fn levels(rows: &[Beside], width: usize) -> String {
+    let heads =
+        ["level", "median measured", "model", "off", "CPU per request measured", "model", "off"].map(String::from);
+    let row = |b: &Beside| {
+        vec![
+            clean(&b.level),
+            time(b.measured.p50_ns),
+            time(b.modelled.p50_ns),
+            signed(b.p50_off()),
+            time(b.measured.cpu_ns),
+            time(b.modelled.cpu_ns),
+            signed(b.cpu_off()),
+        ]
+    };
+    let rows: Vec<_> = rows.iter().map(row).collect();
+    Table { heads: &heads, rows: &rows, n_text_columns: 1 }.text(width)
+}
+
+fn load(out: &mut String, f: &Fitted, (on, other): (&str, &str), width: usize) {
+    let name = match f.kind {
+        Kind::Steps => "steps",
+        Kind::Shop => "shop",
+        Kind::Command => "command",
+    };
+    let n = &f.numbers;
+    let _ = writeln!(
+        out,
+        "\n{name}: work {}, {} of CPU time per sleep, {} elsewhere; residuals {:.1} % (root mean square)",
+        rough_ns(n.work_ns),
+        rough_ns(n.per_sleep_ns),
+        rough_ns(n.elsewhere_ns),
+        f.rms_ratio * 100.0
+    );
+    let _ = write!(out, "fitted to {on}:\n{}", levels(&f.fitted, width));
+    let _ = write!(out, "predicted for {other}:\n{}", levels(&f.predicted, width));
+    if let Some(worst) = f.worst_ratio {
+        let _ = writeln!(out, "largest error of a prediction: {:+.1} %", worst * 100.0);
+    }
+}
+
+/// The whole result.
+pub(super) fn text(fits: &Fits, width: usize) -> String {
+    let mut out = String::new();
+    for fit in &fits.fits {
+        let (on, other) = (clean(&fit.on), clean(&fit.predicts));
+        let _ = writeln!(out, "Modelled: fitted to `{on}`, predicting `{other}`, which it was not shown.");
+        let exits = fit.exits.iter().map(|e| {
+            let how = if e.is_measured { "measured" } else { "half of what is claimed" };
+            format!("{} {} ({how})", clean(&e.state), show_ns(e.ns))
+        });
+        let _ = writeln!(out, "leaving a state: {}", exits.collect::<Vec<_>>().join(", "));
+        fit.loads.iter().for_each(|f| load(&mut out, f, (&on, &other), width));
+        fit.remarks.iter().for_each(|words| {
+            let _ = writeln!(out, "{}", clean(words));
+        });
+        out.push('\n');
+    }
+    out
+}
