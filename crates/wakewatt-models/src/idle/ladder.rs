@@ -79,6 +79,11 @@ impl Ladder {
         self.residency_ns = left.residency_ns;
     }
 
+    /// The core's memory of the last stay, of another governor's time.
+    pub fn take_over(&mut self, residency_ns: i64) {
+        self.residency_ns = residency_ns;
+    }
+
     /// The state was not entered.
     pub fn reject(&mut self) {
         self.residency_ns = 0;

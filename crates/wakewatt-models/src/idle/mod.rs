@@ -96,6 +96,15 @@ impl Governor {
         self
     }
 
+    /// It took over from another governor on a running CPU: the core remembers the last stay, the governor nothing.
+    pub fn take_over(&mut self, state: usize, residency_ns: i64) {
+        match self {
+            Governor::Menu(g) => g.take_over(state, residency_ns),
+            Governor::Ladder(g) => g.take_over(residency_ns),
+            Governor::Teo(_) | Governor::Haltpoll(_) => {}
+        }
+    }
+
     /// Chooses.
     #[inline]
     pub fn select(&mut self, moment: &Moment) -> Decision {

@@ -21,7 +21,8 @@
 // A state counts only if it was entered since the CPU last ran a task: the idle loop is often left before it enters one,
 // and the state of an earlier idle period has nothing to do with that wake-up. A task woken from afar while the CPU was
 // just entering (the waking is a little older than the entry) pays the entry and the exit: that is `remote`.
-// With `is_recording` also one record per idle pair goes to a ring buffer, without waking its reader.
+// With `is_recording` also one record per idle pair goes to a ring buffer, without waking its reader; with `is_exact` another one
+// per question to the idle governor (exact.h).
 //
 // Before 6.4 room for a task's waking is not made while it is woken: sched_waking and sched_wakeup_new run with the task's,
 // or the run queue's, lock held, and the kernel allocates there with kmalloc, which may wake kswapd: it would want the
@@ -259,6 +260,8 @@ INLINE void read_timers(struct cpu_state *cpu)
 	}
 }
 
+#include "exact.h"
+
 SEC("tp_btf/cpu_idle")
 int on_cpu_idle(u64 *ctx)
 {
@@ -288,6 +291,8 @@ int on_cpu_idle(u64 *ctx)
 		cpu->next_event_at_ns = 0;
 		cpu->sleep_until_ns = 0;
 		read_timers(cpu);
+		if (is_exact)
+			choice_entered(cpu);
 	}
 	cpu->is_idle = 1;
 	cpu->has_stay = 1;
