@@ -31,7 +31,9 @@ pub(crate) fn get(arch: &str, wanted: &str) -> Result<Kernel> {
     let suffix = if arch == host_arch() { String::new() } else { format!(":{arch}") };
     let tree = kernel_tree(wanted, arch, &suffix, &cache)?;
     let busybox = package::get(&Apt::default(), &format!("busybox-static{suffix}"), &cache)?.join("bin/busybox");
-    let folder = only_entry(&tree.join("lib/modules"))?;
+    // Debian 13 packs below /usr.
+    let modules = ["lib/modules", "usr/lib/modules"].map(|path| tree.join(path));
+    let folder = only_entry(modules.iter().find(|path| path.is_dir()).unwrap_or(&modules[0]))?;
     let release = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let image = tree.join(format!("boot/vmlinuz-{release}"));
     for path in [&image, &busybox] {
