@@ -49,6 +49,9 @@ impl Same {
         let is_heard = choice.is_tick_stopped == Some(false);
         let is_same_tick = !is_heard || choice.stops_tick.is_none_or(|stops| stops == said.stop_tick);
         self.count(said.state == state && is_same_tick);
+        if said.state != state {
+            self.governor.follow(state);
+        }
         let Some(outcome) = choice.outcome else {
             self.governor.reject();
             self.last.1 = 0;

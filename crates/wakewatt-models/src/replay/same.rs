@@ -107,6 +107,9 @@ impl Same {
         if let Some(moment) = moment_of(&self.policy, pair) {
             let said = self.governor.select(&moment);
             self.count(said.state == state);
+            if said.state != state {
+                self.governor.follow(state);
+            }
         } else {
             self.agreement.n_without_inputs += 1;
         }

@@ -103,6 +103,8 @@ struct RawCpu {
     is_synced: u32,
     random: u32,
     n_refused: u32,
+    was_stopped: u32,
+    unused: u32,
     n_busy: u64,
     n_unclassed: u64,
     n_own: u64,

@@ -5,8 +5,8 @@
 //! kernel and on the one of its backports. Judged: the share of identical decisions from exact inputs (99.9 %) and from what is rebuilt
 //! without them (95 %), each scenario by itself; and `predict`: what a replay says of a setting, beside that setting run.
 //!
-//! While each recording runs the governor is switched away and back, because that puts its memory into a known state: the
-//! model begins where the kernel does.
+//! While each recording runs the governor is switched away for a second and back, because that puts its memory into a known state:
+//! the model begins where the kernel does. Each CPU must choose once meanwhile, or its recording does not show the switch.
 
 mod judge;
 mod load;
@@ -63,7 +63,7 @@ G=/sys/devices/system/cpu/cpuidle/current_governor
 record() {
   other=menu; [ "$2" = menu ] && other=ladder
   echo "$2" >$G; "$3" & usleep 1500000
-  (usleep 800000; echo $other >$G; echo "$2" >$G) &
+  (while [ ! -s "$1.wtrace" ]; do usleep 100000; done; echo $other >$G; usleep 1000000; echo "$2" >$G) &
   run "$1" wakewatt trace --record "$1.wtrace" --exact --for ${S}s --window 60s
   wait; echo "$1" >>recorded
 }
