@@ -42,10 +42,19 @@ fn find_clang() -> Option<String> {
     })
 }
 
+/// Programs on kprobes read the registers of the architecture they will run on.
+fn registers() -> Vec<String> {
+    let arch = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    let is_known = ["x86_64", "aarch64"].contains(&arch.as_str());
+    if is_known { vec![format!("-DARCH_{arch}"), "-DARCH_HAS_REGISTERS".into()] } else { Vec::new() }
+}
+
 fn compile(clang: &str, source: &Path, object: &Path) {
     // -g makes the BTF that relocation needs; -mcpu=v3 is understood since Linux 5.1.
     let status = Command::new(clang)
-        .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-std=gnu11", "-Wall", "-Werror", "-Isrc/shared", "-c"])
+        .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-std=gnu11", "-Wall", "-Werror", "-Isrc/shared"])
+        .args(registers())
+        .arg("-c")
         .arg(source)
         .arg("-o")
         .arg(object)

@@ -14,6 +14,7 @@ fn replayed(changes: &[&str], corrections: &[&str]) -> Replayed {
     for item in reader.by_ref() {
         match item {
             Item::Pairs(pairs) => replay.pairs(&pairs),
+            Item::Choices(choices) => replay.choices(&choices),
             Item::Mark(mark) => replay.mark(&mark),
         }
     }

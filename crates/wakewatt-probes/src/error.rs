@@ -30,6 +30,9 @@ pub enum ProbeError {
         /// The loader's words.
         detail: String,
     },
+    /// The governor's own functions cannot be watched.
+    #[error("exact inputs cannot be recorded here: {0}; leave out --exact, the rebuilt ones are recorded without it")]
+    NoExact(String),
     /// The kernel refused for another reason.
     #[error("{what}: {detail}")]
     Refused {

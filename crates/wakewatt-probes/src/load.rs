@@ -5,7 +5,7 @@
 
 use crate::Probe;
 use crate::error::{ProbeError, chain};
-use aya::programs::{BtfTracePoint, Iter};
+use aya::programs::{BtfTracePoint, Iter, Program};
 use aya::{Btf, Ebpf, EbpfLoader};
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -107,6 +107,29 @@ impl Loaded {
         found.attach().map_err(|e| refused(&e))?;
         self.attached.push(program);
         Ok(())
+    }
+
+    /// Attaches one program to the beginning or end of a function of the kernel. A kprobe's may go to many, the others' to one.
+    pub(crate) fn watch(&mut self, program: &'static str, function: &str) -> Result<(), ProbeError> {
+        let refused =
+            |e: &dyn std::error::Error| ProbeError::Refused { what: format!("program {program}"), detail: chain(e) };
+        match self.ebpf.program_mut(program).ok_or(ProbeError::NotBuilt)? {
+            Program::FEntry(p) => {
+                p.load(function, &self.btf).map_err(|e| refused(&e))?;
+                p.attach().map(drop).map_err(|e| refused(&e))
+            }
+            Program::FExit(p) => {
+                p.load(function, &self.btf).map_err(|e| refused(&e))?;
+                p.attach().map(drop).map_err(|e| refused(&e))
+            }
+            Program::KProbe(p) => {
+                if p.fd().is_err() {
+                    p.load().map_err(|e| refused(&e))?;
+                }
+                p.attach(function, 0).map(drop).map_err(|e| refused(&e))
+            }
+            _ => Err(ProbeError::NotBuilt),
+        }
     }
 
     /// Readies a program that the kernel runs on every one of a kind (`task`) when it is told to ([`Loaded::run_over`]).

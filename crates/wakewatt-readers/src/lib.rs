@@ -75,6 +75,7 @@ pub fn wtrace(bytes: &[u8]) {
     for item in reader.by_ref() {
         match item {
             Item::Pairs(pairs) => summing.pairs(&pairs),
+            Item::Choices(choices) => drop(choices),
             Item::Mark(mark) => summing.mark(&mark),
         }
     }
@@ -91,6 +92,7 @@ pub fn replay(bytes: &[u8]) {
     for item in reader.by_ref() {
         match item {
             Item::Pairs(pairs) => replay.pairs(&pairs),
+            Item::Choices(choices) => replay.choices(&choices),
             Item::Mark(mark) => replay.mark(&mark),
         }
     }

@@ -57,12 +57,14 @@ pub(super) fn unavailable(machine: &Machine, binary: Option<&Path>) -> Option<St
     if let Some((program, package)) = missing {
         return Some(format!("{program} is missing (Debian package {package})"));
     }
-    if !package::knows_arch(board.debian_arch()) {
-        let arch = board.debian_arch();
-        return Some(format!("dpkg does not know {arch} (sudo dpkg --add-architecture {arch} && sudo apt-get update)"));
-    }
+    // Packages that lie here already need no apt.
     if let Err(error) = kernel::get(board.debian_arch(), &machine.kernel) {
-        return Some(format!("no kernel: {error:#}"));
+        let arch = board.debian_arch();
+        return Some(if package::knows_arch(arch) {
+            format!("no kernel: {error:#}")
+        } else {
+            format!("dpkg does not know {arch} (sudo dpkg --add-architecture {arch} && sudo apt-get update)")
+        });
     }
     if binary.is_some() {
         return None;

@@ -4,7 +4,7 @@
 //! for a newer one. Signed and unsigned packages hold the same kernel; the signed one is preferred because every Debian
 //! mirror has it. Cloud and real-time flavours are left out: they lack drivers the machines need.
 
-use super::package;
+use super::package::{self, Apt};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -30,8 +30,10 @@ pub(crate) fn get(arch: &str, wanted: &str) -> Result<Kernel> {
     lock.lock().context("target/testbed/packages/.lock: cannot be locked")?;
     let suffix = if arch == host_arch() { String::new() } else { format!(":{arch}") };
     let tree = kernel_tree(wanted, arch, &suffix, &cache)?;
-    let busybox = package::get(&format!("busybox-static{suffix}"), &cache)?.join("bin/busybox");
-    let folder = only_entry(&tree.join("lib/modules"))?;
+    let busybox = package::get(&Apt::default(), &format!("busybox-static{suffix}"), &cache)?.join("bin/busybox");
+    // Debian 13 packs below /usr.
+    let modules = ["lib/modules", "usr/lib/modules"].map(|path| tree.join(path));
+    let folder = only_entry(modules.iter().find(|path| path.is_dir()).unwrap_or(&modules[0]))?;
     let release = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let image = tree.join(format!("boot/vmlinuz-{release}"));
     for path in [&image, &busybox] {
@@ -46,9 +48,16 @@ fn kernel_tree(wanted: &str, arch: &str, suffix: &str, cache: &Path) -> Result<P
     let entries = std::fs::read_dir(cache)?.filter_map(|e| e.ok()?.file_name().into_string().ok());
     let cached: Vec<String> = entries.map(|name| name.split('_').next().unwrap_or_default().to_string()).collect();
     if let Some(name) = fitting(&cached, wanted, arch).first() {
-        return package::get(&format!("{name}{suffix}"), cache);
+        return package::get(&Apt::default(), &format!("{name}{suffix}"), cache);
     }
-    let offered = package::names(&format!("linux-image-{wanted}"))?;
+    // What this host's own sources have, else Debian's newer suites.
+    let mut apt = Apt::default();
+    let beginning = format!("linux-image-{wanted}");
+    let mut offered = apt.names(&beginning)?;
+    if fitting(&offered, wanted, arch).is_empty() {
+        apt = Apt::newer(arch, cache)?;
+        offered = apt.names(&beginning)?;
+    }
     let names = fitting(&offered, wanted, arch);
     if names.is_empty() {
         bail!(
@@ -58,7 +67,7 @@ fn kernel_tree(wanted: &str, arch: &str, suffix: &str, cache: &Path) -> Result<P
     // apt names packages it no longer offers, so the newest may fail; one of the next does not.
     let mut last = None;
     for name in names.iter().take(4) {
-        match package::get(&format!("{name}{suffix}"), cache) {
+        match package::get(&apt, &format!("{name}{suffix}"), cache) {
             Ok(tree) => return Ok(tree),
             Err(error) => last = Some(error),
         }

@@ -72,7 +72,7 @@ pub struct IdlePair {
     pub next_event_ns: Option<i64>,
     /// From that reference time (idle loop entered, or its last interrupt ended) to the entry.
     pub entry_lag_ns: Option<u64>,
-    /// Was the tick stopped when the state was entered?
+    /// Was the tick stopped already when the governor chose?
     pub is_tick_stopped: Option<bool>,
     /// First pair of an idle period: a task ran before.
     pub is_first: bool,

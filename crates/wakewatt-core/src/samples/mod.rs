@@ -13,6 +13,7 @@ pub mod energy;
 pub mod experiment;
 pub mod grade;
 mod grading;
+pub mod idle_choice;
 pub mod idle_pair;
 pub mod icmp;
 pub mod kernel_histogram;

@@ -28,7 +28,14 @@ impl WakeFeed {
         let facts: Snapshot = settings(src);
         let names = Names::of(&facts);
         let (n_states, polling_state) = (names.n_states(), names.polling());
-        let spec = Spec { scope: Scope::Machine, n_states, polling_state, record_bytes: None, is_empty: false };
+        let spec = Spec {
+            scope: Scope::Machine,
+            n_states,
+            polling_state,
+            record_bytes: None,
+            is_exact: false,
+            is_empty: false,
+        };
         let mut probe = WakeProbe::attach(&spec).map_err(refused)?;
         let last = probe.read(monotonic_ns()).map_err(refused)?;
         Ok(WakeFeed { probe, names, last })

@@ -6,7 +6,7 @@ use wakewatt_core::facts::Snapshot;
 use wakewatt_core::record::wtrace::{Header, StateTable, TableState};
 use wakewatt_core::samples::idle_pair::{IdlePair, WakeCause};
 use wakewatt_host::kernel_config;
-use wakewatt_probes::wake::IdleRecord;
+use wakewatt_probes::wake::{IdleRecord, WakeProbe};
 
 pub(super) fn now_s() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs())
@@ -33,7 +33,7 @@ pub(super) fn pair_of(record: &IdleRecord) -> IdlePair {
 }
 
 /// What the file says about this machine.
-pub(super) fn header(facts: &Snapshot, n_cpus: u32, plan: &RecordPlan, window_ns: u64, gaps: &[String]) -> Header {
+pub(super) fn header(facts: &Snapshot, n_cpus: u32, plan: &RecordPlan, window_ns: u64, probe: &WakeProbe) -> Header {
     let uname = rustix::system::uname();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
     let header = Header {
@@ -41,17 +41,22 @@ pub(super) fn header(facts: &Snapshot, n_cpus: u32, plan: &RecordPlan, window_ns
         created_at_s: now_s(),
         boot: boot.map(|b| b.trim().to_string()),
         kernel: uname.release().to_string_lossy().into_owned(),
+        kernel_build: Some(uname.version().to_string_lossy().into_owned()),
         arch: uname.machine().to_string_lossy().into_owned(),
         unit_ns: Some(wakewatt_core::record::wtrace::UNIT_NS),
         tick_ns: kernel_config::tick_hz().map(|hz| (1_000_000_000 + hz / 2) / hz),
         n_cpus,
-        sources: vec![
-            "stays: power:cpu_idle".into(),
-            "next event, sleep length, tick: the tick's own structure at entry (struct tick_sched), tick_stop, hrtimer events"
-                .into(),
-            "iowait: the run queue's own count at entry".into(),
-        ],
-        gaps: gaps.to_vec(),
+        sources: [
+            Some("stays: power:cpu_idle"),
+            Some("next event, sleep length, tick: the tick's own structure at entry (struct tick_sched), tick_stop, hrtimer events"),
+            Some("iowait: the run queue's own count at entry"),
+            probe.exact(),
+        ]
+        .into_iter()
+        .flatten()
+        .map(String::from)
+        .collect(),
+        gaps: probe.gaps().to_vec(),
         window_ns,
         every_window: plan.every,
         ..Header::default()

@@ -77,6 +77,8 @@ pub struct RecordPlan {
     pub is_resumed: bool,
     /// It may take the place of another.
     pub is_overwriting: bool,
+    /// Also what the governor's own functions were told and answered.
+    pub is_exact: bool,
 }
 
 /// What came of it.
@@ -96,8 +98,12 @@ pub struct Trace {
 pub fn trace(lab: Lab<'_>, plan: &TracePlan) -> Result<Trace, Refusal> {
     let (scope, whose, mut watched) = scope::of(&plan.whose)?;
     scope::same_process_ids(&scope)?;
-    let wanted =
-        TraceWants { is_recording: plan.record.is_some(), is_empty: plan.is_empty, is_hardware: plan.has_hardware };
+    let wanted = TraceWants {
+        is_recording: plan.record.is_some(),
+        is_exact: plan.record.as_ref().is_some_and(|record| record.is_exact),
+        is_empty: plan.is_empty,
+        is_hardware: plan.has_hardware,
+    };
     let window_ns = plan.window_ns.max(SHORTEST_WINDOW_NS);
     let mut session = TraceSession::start(lab, scope, wanted, window_ns)?;
     let mut command = match &plan.whose {

@@ -12,7 +12,7 @@ use wakewatt_core::facts::Snapshot;
 use wakewatt_core::record::wtrace::{Encoder, Ending, Header, Mark, Reader};
 use wakewatt_core::units::show_bytes;
 use wakewatt_host::wtrace_file::{self, RecordError, WtraceFile};
-use wakewatt_probes::wake::WakeProbe;
+use wakewatt_probes::wake::{Record, WakeProbe};
 
 /// How often the ring buffer is emptied: 128 CPUs at 4000 stays a second fill 3 MB in this time.
 pub(super) const DRAIN_NS: u64 = 100_000_000;
@@ -135,7 +135,13 @@ impl<'a> Recorder<'a> {
     pub(super) fn drain(&mut self, probe: &mut WakeProbe) {
         let mut blocks = Vec::new();
         let encoder = &mut self.encoder;
-        probe.drain(|record| blocks.extend(encoder.push(pair_of(&record)).unwrap_or_default()));
+        probe.drain(|record| {
+            let full = match record {
+                Record::Pair(pair) => encoder.push(pair_of(&pair)),
+                Record::Choice(choice) => encoder.push_choice(choice),
+            };
+            blocks.extend(full.unwrap_or_default());
+        });
         self.append(&blocks);
     }
 

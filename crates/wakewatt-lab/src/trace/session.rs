@@ -26,6 +26,8 @@ const MOST_WINDOWS: usize = 2_000;
 pub(super) struct TraceWants {
     /// Idle intervals go to the ring buffer.
     pub(super) is_recording: bool,
+    /// And what the governor's own functions were told.
+    pub(super) is_exact: bool,
     /// Programs that return at once.
     pub(super) is_empty: bool,
     /// Residency registers are read.
@@ -80,6 +82,7 @@ impl<'a> TraceSession<'a> {
             polling_state: names.polling(),
             is_empty: wanted.is_empty,
             record_bytes: wanted.is_recording.then(|| record::ring_bytes(n_cpus)),
+            is_exact: wanted.is_recording && wanted.is_exact,
         };
         let hardware =
             if wanted.is_hardware { hardware::Baseline::read(src, &cpus) } else { hardware::Baseline::none() };
@@ -124,7 +127,7 @@ impl<'a> TraceSession<'a> {
     /// Starts the recording that was asked for.
     pub(super) fn record(&mut self, plan: &RecordPlan) -> Result<(), Refusal> {
         let n_cpus = n_cpus(&self.online, &self.last);
-        let header = header::header(&self.facts, n_cpus, plan, self.window_ns, self.probe.gaps());
+        let header = header::header(&self.facts, n_cpus, plan, self.window_ns, &self.probe);
         let mut recorder = Recorder::start(plan, header, self.lab)?;
         recorder.open(&mut self.probe, self.start_at_ns)?;
         self.recorder = Some(recorder);

@@ -122,8 +122,8 @@ impl Schedutil {
         Schedutil { form, table, reference, rate_limit_ns, is_shared, last_raw_khz: 0, updated_at_ns: None, cur_khz }
     }
 
-    /// At a hook of the scheduler: the busiest CPU's use (with its boost), and whether the CPU was idle since the last update. The
-    /// clock from now.
+    /// At a hook of the scheduler: the busiest CPU's use (with its boost), and whether the CPU was idle since the last update (which
+    /// the kernel tells by passes of the idle loop that tried to stop the tick: shorter naps are none). The clock from now.
     pub fn update(&mut self, now_ns: u64, utilisation: u32, was_idle: bool) -> u32 {
         if self.updated_at_ns.is_some_and(|at| now_ns.saturating_sub(at) < self.rate_limit_ns) {
             return self.cur_khz;

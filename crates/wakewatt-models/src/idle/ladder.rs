@@ -79,6 +79,19 @@ impl Ladder {
         self.residency_ns = left.residency_ns;
     }
 
+    /// The kernel's moved to another state than this one.
+    pub fn follow(&mut self, state: usize) {
+        if state < self.table.n() {
+            self.move_to(state);
+            self.votes[state] = Votes::default();
+        }
+    }
+
+    /// The core's memory of the last stay, of another governor's time.
+    pub fn take_over(&mut self, residency_ns: i64) {
+        self.residency_ns = residency_ns;
+    }
+
     /// The state was not entered.
     pub fn reject(&mut self) {
         self.residency_ns = 0;
@@ -193,6 +206,30 @@ mod tests {
         let told = |us: i64| chosen(NS, &[&deep[..], &[us]].concat());
         assert_eq!(told(500)[7], 3);
         assert_eq!((told(150)[8], told(80)[8]), (2, 3));
+    }
+
+    #[test]
+    fn one_that_begins_late_falls_in_with_the_kernel() {
+        // The kernel's had three votes before the recording began.
+        let (mut kernel, mut model) = (Ladder::new(NS, acpi4()), Ladder::new(NS, acpi4()));
+        let long = |state| Left { state, residency_ns: 500_000, ..Left::default() };
+        for _ in 0..3 {
+            let state = kernel.select(&FREE).state;
+            kernel.reflect(&long(state));
+        }
+        let mut n_other = 0;
+        for i in 0..60 {
+            let (is, said) = (kernel.select(&FREE).state, model.select(&FREE).state);
+            n_other += usize::from(is != said);
+            if is != said {
+                model.follow(is);
+            }
+            // Now and then too short for C3, so that it falls back.
+            let residency_ns = if is == 3 && i % 7 == 0 { 150_000 } else { 500_000 };
+            kernel.reflect(&Left { state: is, residency_ns, ..Left::default() });
+            model.reflect(&Left { state: is, residency_ns, ..Left::default() });
+        }
+        assert!(n_other <= 2, "{n_other}");
     }
 
     #[test]

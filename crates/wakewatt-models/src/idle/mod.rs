@@ -96,6 +96,22 @@ impl Governor {
         self
     }
 
+    /// The kernel's chose otherwise: what the choice itself changes in a governor's memory is brought to that.
+    pub fn follow(&mut self, state: usize) {
+        if let Governor::Ladder(g) = self {
+            g.follow(state);
+        }
+    }
+
+    /// It took over from another governor on a running CPU: the core remembers the last stay, the governor nothing.
+    pub fn take_over(&mut self, state: usize, residency_ns: i64) {
+        match self {
+            Governor::Menu(g) => g.take_over(state, residency_ns),
+            Governor::Ladder(g) => g.take_over(residency_ns),
+            Governor::Teo(_) | Governor::Haltpoll(_) => {}
+        }
+    }
+
     /// Chooses.
     #[inline]
     pub fn select(&mut self, moment: &Moment) -> Decision {

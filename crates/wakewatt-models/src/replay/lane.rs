@@ -1,10 +1,12 @@
 //! One CPU of a recording on its way through a replay: compared, counted as it was, and lived again under what is asked.
 
+use super::exact::Waiting;
 use super::policy::Policy;
 use super::predict::Predict;
 use super::same::Same;
 use super::tally::{Stay, Tally};
 use crate::idle::Kind;
+use wakewatt_core::samples::idle_choice::IdleChoice;
 use wakewatt_core::samples::idle_pair::{IdlePair, WakeCause};
 
 /// A longer period is cut: memory stays small whatever a file claims.
@@ -14,6 +16,9 @@ const MOST_PAIRS: usize = 4096;
 pub(super) struct Lane {
     recorded: Policy,
     pub(super) same: Same,
+    /// The same from the governor's own arguments, where they were recorded.
+    pub(super) exact: Same,
+    waiting: Waiting,
     pub(super) was: Tally,
     pub(super) predict: Predict,
     period: Vec<IdlePair>,
@@ -25,6 +30,8 @@ impl Lane {
     pub(super) fn new(recorded: Policy, asked: Policy) -> Lane {
         Lane {
             same: Same::new(recorded.clone()),
+            exact: Same::new(recorded.clone()),
+            waiting: Waiting::default(),
             was: Tally::default(),
             predict: Predict::new(asked),
             again: Predict::new(recorded.clone()),
@@ -38,7 +45,12 @@ impl Lane {
         if pair.is_first || self.period.len() >= MOST_PAIRS {
             self.close();
         }
-        self.period.push(*pair);
+        self.period.push(self.waiting.told(pair));
+    }
+
+    pub(super) fn choice(&mut self, choice: &IdleChoice) {
+        self.exact.choice(choice);
+        self.waiting.push(*choice);
     }
 
     /// The recorded machine switched governors; what is asked follows, unless a governor was asked for.
@@ -46,6 +58,7 @@ impl Lane {
         self.close();
         self.recorded.kind = kind;
         self.same.switch(kind);
+        self.exact.switch(kind);
         self.again.switch(kind);
         if !is_asked_otherwise {
             self.predict.switch(kind);

@@ -5,6 +5,7 @@
 //! trusted, and stands before it in every result.
 
 mod change;
+mod exact;
 mod lane;
 mod policy;
 mod predict;
@@ -17,12 +18,13 @@ pub use change::{Change, KEYS};
 pub use policy::{Policy, ReplayError};
 pub use same::{Agreement, WARM_UP};
 pub use tally::{StateSums, Tally};
-pub use told::{CpuReplay, PolicyTold, Replayed, Side, StateTold};
+pub use told::{CpuReplay, PolicyTold, RebuiltShare, Replayed, Side, StateTold};
 
 use crate::idle::Kind;
 use lane::Lane;
 use std::collections::BTreeMap;
 use wakewatt_core::record::wtrace::{Header, Mark, Tables};
+use wakewatt_core::samples::idle_choice::IdleChoice;
 use wakewatt_core::samples::idle_pair::IdlePair;
 
 /// A replay that is fed a recording.
@@ -73,12 +75,27 @@ impl<'a> Replay<'a> {
             self.n_after_change += pairs.len() as u64;
             return;
         }
-        let Some((recorded, asked)) = self.tables.on(first.cpu).and_then(|(at, _)| self.policies.get(at)) else {
-            self.n_without_table += pairs.len() as u64;
+        match self.lane(first.cpu) {
+            Some(lane) => pairs.iter().for_each(|pair| lane.pair(pair)),
+            None => self.n_without_table += pairs.len() as u64,
+        }
+    }
+
+    /// What the governor of one CPU was asked and answered; before the stays that came of it.
+    pub fn choices(&mut self, choices: &[IdleChoice]) {
+        let Some(first) = choices.first() else { return };
+        if !self.changed.is_empty() {
             return;
-        };
-        let lane = self.lanes.entry(first.cpu).or_insert_with(|| Lane::new(recorded.clone(), asked.clone()));
-        pairs.iter().for_each(|pair| lane.pair(pair));
+        }
+        if let Some(lane) = self.lane(first.cpu) {
+            choices.iter().for_each(|choice| lane.choice(choice));
+        }
+    }
+
+    /// None of a CPU without a table.
+    fn lane(&mut self, cpu: u32) -> Option<&mut Lane> {
+        let (recorded, asked) = self.tables.on(cpu).and_then(|(at, _)| self.policies.get(at))?;
+        Some(self.lanes.entry(cpu).or_insert_with(|| Lane::new(recorded.clone(), asked.clone())))
     }
 
     /// A remark.

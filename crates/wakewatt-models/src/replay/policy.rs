@@ -86,7 +86,7 @@ impl Policy {
             changes.iter().rev().find_map(|c| if let Change::Kernel(k) = c { Some(k.clone()) } else { None });
         let kernel = match asked_kernel {
             Some(kernel) => kernel,
-            None => Kernel::parse(&header.kernel)
+            None => Kernel::of(&header.kernel, header.kernel_build.as_deref())
                 .map_err(|_| ReplayError::NoModel { what: "kernel", value: header.kernel.clone() })?,
         };
         let asked_hz = changes.iter().rev().find_map(|c| if let Change::Hz(hz) = c { Tick::of_hz(*hz) } else { None });

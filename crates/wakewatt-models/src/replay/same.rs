@@ -68,17 +68,19 @@ pub(super) fn moment_of(policy: &Policy, pair: &IdlePair) -> Option<Moment> {
 /// A governor that follows a recorded CPU.
 #[derive(Clone, Debug)]
 pub(super) struct Same {
-    policy: Policy,
-    governor: Governor,
+    pub(super) policy: Policy,
+    pub(super) governor: Governor,
     /// Stays since the governor took over, up to the warm-up.
-    n_known: u64,
+    pub(super) n_known: u64,
+    /// State and length of the last stay, where choices are followed.
+    pub(super) last: (usize, i64),
     pub(super) agreement: Agreement,
 }
 
 impl Same {
     pub(super) fn new(policy: Policy) -> Same {
         let governor = policy.governor();
-        Same { policy, governor, n_known: 0, agreement: Agreement::default() }
+        Same { policy, governor, n_known: 0, last: (0, 0), agreement: Agreement::default() }
     }
 
     /// Another governor took over: it knows nothing yet.
@@ -88,17 +90,25 @@ impl Same {
         self.n_known = 0;
     }
 
+    /// One more decision: alike or not, once the memory is filled.
+    pub(super) fn count(&mut self, is_same: bool) {
+        let a = &mut self.agreement;
+        if self.n_known < WARM_UP {
+            self.n_known += 1;
+            a.n_warm_up += 1;
+        } else {
+            a.n_compared += 1;
+            a.n_same += u64::from(is_same);
+        }
+    }
+
     pub(super) fn pair(&mut self, pair: &IdlePair) {
         let state = usize::from(pair.state);
         if let Some(moment) = moment_of(&self.policy, pair) {
             let said = self.governor.select(&moment);
-            let a = &mut self.agreement;
-            if self.n_known < WARM_UP {
-                self.n_known += 1;
-                a.n_warm_up += 1;
-            } else {
-                a.n_compared += 1;
-                a.n_same += u64::from(said.state == state);
+            self.count(said.state == state);
+            if said.state != state {
+                self.governor.follow(state);
             }
         } else {
             self.agreement.n_without_inputs += 1;

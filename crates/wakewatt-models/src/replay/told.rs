@@ -22,6 +22,10 @@ pub struct Replayed {
     pub trust: String,
     /// May it be trusted? At least 95 % of decisions were identical; none where too few could be compared.
     pub is_trusted: Option<bool>,
+    /// Which inputs that was told from: `exact`, the governor's own arguments, or `rebuilt`, from the tick's structure and events.
+    pub inputs: String,
+    /// The same comparison from rebuilt inputs, where the recording also holds exact ones; none where it does not.
+    pub rebuilt: Option<RebuiltShare>,
     /// Share of decisions in which the model of the recorded policy decided as the kernel did, 0 to 1; none where none could be compared.
     pub identical_ratio: Option<f64>,
     /// How many decisions were compared.
@@ -46,6 +50,20 @@ pub struct Replayed {
     pub cpus: Vec<CpuReplay>,
     /// What the figures rest on, and what is left out.
     pub remarks: Vec<String>,
+}
+
+/// How far decisions are told from what was rebuilt of the governor's inputs.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RebuiltShare {
+    /// Share of decisions that were identical, 0 to 1; none where none could be compared.
+    pub identical_ratio: Option<f64>,
+    /// How many decisions were compared.
+    pub n_compared: u64,
+    /// Of those, identical.
+    pub n_identical: u64,
+    /// Stays without an input that the recorded governor needs.
+    pub n_without_inputs: u64,
 }
 
 /// What decides on the CPUs of an idle table.
@@ -156,8 +174,13 @@ fn policy(p: &Policy) -> PolicyTold {
     }
 }
 
+/// How the decisions were told, in the first sentence.
+fn inputs(is_exact: bool) -> &'static str {
+    if is_exact { " from exact inputs" } else { "" }
+}
+
 /// The first sentence.
-fn trust(a: Agreement) -> (String, Option<bool>) {
+fn trust(a: Agreement, is_exact: bool) -> (String, Option<bool>) {
     let Some(share) = ratio(a).filter(|_| a.n_compared >= LEAST_COMPARED) else {
         let why = format!(
             "Cannot tell how far this may be trusted: only {} decisions could be compared ({} stays without inputs).",
@@ -168,19 +191,28 @@ fn trust(a: Agreement) -> (String, Option<bool>) {
     let percent = share * 100.0;
     if share < TRUSTED_RATIO {
         let words = format!(
-            "Not to be trusted: the model decided as the recorded kernel did in {percent:.2} % of {} decisions only.",
-            a.n_compared
+            "Not to be trusted: the model decided as the recorded kernel did in {percent:.2} % of {} decisions only{}.",
+            a.n_compared,
+            inputs(is_exact)
         );
         return (words, Some(false));
     }
     (
-        format!("The model decided as the recorded kernel did in {percent:.2} % of {} decisions.", a.n_compared),
+        format!(
+            "The model decided as the recorded kernel did in {percent:.2} % of {} decisions{}.",
+            a.n_compared,
+            inputs(is_exact)
+        ),
         Some(true),
     )
 }
 
 pub(super) fn told(policies: &[(Policy, Policy)], lanes: &BTreeMap<u32, Lane>) -> Replayed {
-    let mut agreement = Agreement::default();
+    let (mut rebuilt, mut exact) = (Agreement::default(), Agreement::default());
+    // Of one CPU, or of all: the governor's own arguments where there are enough of them.
+    let better = |rebuilt: Agreement, exact: Agreement| {
+        if exact.n_compared >= LEAST_COMPARED { exact } else { rebuilt }
+    };
     let (mut was, mut predicted, mut again) = (Tally::default(), Tally::default(), Tally::default());
     let mut n_left_out = 0;
     let mut cpus = Vec::new();
@@ -190,19 +222,22 @@ pub(super) fn told(policies: &[(Policy, Policy)], lanes: &BTreeMap<u32, Lane>) -
     };
     let (names_was, names_asked) = (longest(|p| &p.0), longest(|p| &p.1));
     for (cpu, lane) in lanes {
-        agreement.add(lane.same.agreement);
+        rebuilt.add(lane.same.agreement);
+        exact.add(lane.exact.agreement);
         was.add(&lane.was);
         predicted.add(&lane.predict.tally);
         again.add(&lane.again.tally);
         n_left_out += lane.predict.n_left_out;
         cpus.push(CpuReplay {
             cpu: *cpu,
-            identical_ratio: ratio(lane.same.agreement),
+            identical_ratio: ratio(better(lane.same.agreement, lane.exact.agreement)),
             recorded: side(&names_was, &lane.was),
             predicted: side(&names_asked, &lane.predict.tally),
         });
     }
-    let (sentence, is_trusted) = trust(agreement);
+    let is_exact = exact.n_compared >= LEAST_COMPARED;
+    let agreement = better(rebuilt, exact);
+    let (sentence, is_trusted) = trust(agreement, is_exact);
     let told_policies: Vec<[PolicyTold; 2]> = policies.iter().map(|(a, b)| [policy(a), policy(b)]).collect();
     let mut remarks = vec![
         "Leaving a state is taken to cost half of the exit latency that its driver claims.".to_string(),
@@ -230,6 +265,13 @@ pub(super) fn told(policies: &[(Policy, Policy)], lanes: &BTreeMap<u32, Lane>) -
     Replayed {
         trust: sentence,
         is_trusted,
+        inputs: if is_exact { "exact" } else { "rebuilt" }.into(),
+        rebuilt: is_exact.then(|| RebuiltShare {
+            identical_ratio: ratio(rebuilt),
+            n_compared: rebuilt.n_compared,
+            n_identical: rebuilt.n_same,
+            n_without_inputs: rebuilt.n_without_inputs,
+        }),
         identical_ratio: ratio(agreement),
         n_compared: agreement.n_compared,
         n_identical: agreement.n_same,

@@ -84,6 +84,20 @@ struct hrtimer {
 	struct hrtimer_clock_base *base;
 } CORE;
 
+struct cpuidle_state_usage {
+	u64 disable;
+} CORE;
+
+struct cpuidle_device {
+	u32 poll_time_limit : 1; // since 4.20
+	u64 last_residency_ns;	 // since 5.5
+	struct cpuidle_state_usage states_usage[10];
+} CORE;
+
+struct cpuidle_device___until_5_4 {
+	int last_residency; // in microseconds
+} CORE;
+
 struct tick_sched {
 	struct hrtimer sched_timer;
 	s64 last_tick;

@@ -3,6 +3,8 @@
 //! The structures below are the C ones, byte for byte: the kernel refuses to read a map into another size. Counters only grow while the probe
 //! lives, so a window is the difference of two readings. Reading them is a map lookup: no other CPU is interrupted.
 
+mod choices;
+mod exact;
 mod pairs;
 
 pub use pairs::{IdleRecord, RecordFlags};
@@ -12,6 +14,7 @@ use crate::load::{Global, Loaded};
 use crate::{Probe, ProbeError, namespace, symbols};
 use aya::maps::{Array, HashMap, PerCpuArray, PerCpuValues, RingBuf};
 use std::collections::BTreeMap;
+use wakewatt_core::samples::idle_choice::IdleChoice;
 use wakewatt_core::samples::wakes::{Counted, CpuCounters, ProcessCounters, WakeCounters};
 
 /// `wake.bpf.c`, compiled.
@@ -65,6 +68,17 @@ pub struct Spec {
     pub is_empty: bool,
     /// Size of the buffer for idle records, a power of two of pages; none for no recording.
     pub record_bytes: Option<u32>,
+    /// Records also what the governor's own functions were told and answered.
+    pub is_exact: bool,
+}
+
+/// What the ring buffer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// A stay.
+    Pair(IdleRecord),
+    /// A question to the governor; what came of it stands in it, so it comes before its stay.
+    Choice(IdleChoice),
 }
 
 #[repr(C)]
@@ -89,6 +103,8 @@ struct RawCpu {
     is_synced: u32,
     random: u32,
     n_refused: u32,
+    was_stopped: u32,
+    unused: u32,
     n_busy: u64,
     n_unclassed: u64,
     n_own: u64,
@@ -125,6 +141,8 @@ pub struct WakeProbe {
     records: Option<RingBuf<aya::maps::MapData>>,
     n_slots: u32,
     gaps: Vec<String>,
+    /// How the governor itself is watched; none where it is not.
+    exact: Option<String>,
     /// Is room for a task's waking made before it is woken?
     is_ahead: bool,
     /// Until the last reading, on all CPUs.
@@ -162,6 +180,8 @@ impl WakeProbe {
             Global::U32("filter_cgroup_level", level),
             Global::U8("is_recording", u8::from(spec.record_bytes.is_some())),
             Global::U8("is_empty", u8::from(spec.is_empty)),
+            Global::U8("is_exact", u8::from(spec.is_exact)),
+            Global::U8("is_sleep_seen", u8::from(!spec.is_exact || symbols::address_of(&[exact::SLEEP]).is_some())),
             Global::U8("is_making_room", u8::from(!is_ahead)),
             Global::U32("n_slots", n_slots),
             Global::U32("polling_state", spec.polling_state.unwrap_or(0xffff)),
@@ -207,7 +227,7 @@ impl WakeProbe {
         if let Err(why) = loaded.attach("on_timer", "hrtimer_expire_entry") {
             gaps.push(format!("timer lateness: {why}"));
         }
-        let mut records = None;
+        let (mut records, mut exact) = (None, None);
         if spec.record_bytes.is_some() {
             if tick.is_none() {
                 gaps.push(
@@ -220,15 +240,25 @@ impl WakeProbe {
                     gaps.push(format!("tick state: {why}"));
                 }
             }
+            if spec.is_exact {
+                let (how, missing) = exact::attach(&mut loaded)?;
+                exact = Some(how);
+                gaps.extend(missing);
+            }
             let map = loaded.ebpf.take_map("pairs").ok_or(ProbeError::NotBuilt)?;
             records = Some(RingBuf::try_from(map).map_err(|e| refused("ring buffer", &e))?);
         }
-        Ok(WakeProbe { loaded, records, n_slots, gaps, is_ahead, n_unclassed: 0 })
+        Ok(WakeProbe { loaded, records, n_slots, gaps, exact, is_ahead, n_unclassed: 0 })
     }
 
     /// What could not be attached, and what is missing for it.
     pub fn gaps(&self) -> &[String] {
         &self.gaps
+    }
+
+    /// How the governor itself is watched, for a recording's header; none where it is not.
+    pub fn exact(&self) -> Option<&str> {
+        self.exact.as_deref()
     }
 
     /// Also counts this thread group from now on.
@@ -315,11 +345,15 @@ impl WakeProbe {
     }
 
     /// Takes what the ring buffer holds, oldest first per CPU, and hands it on. Waits for nothing.
-    pub fn drain(&mut self, mut take: impl FnMut(IdleRecord)) -> usize {
+    pub fn drain(&mut self, mut take: impl FnMut(Record)) -> usize {
         let Some(records) = &mut self.records else { return 0 };
         let mut n = 0;
         while let Some(item) = records.next() {
-            if let Some(record) = IdleRecord::parse(&item) {
+            let record = match item.len() {
+                choices::CHOICE_BYTES => choices::parse(&item).map(Record::Choice),
+                _ => IdleRecord::parse(&item).map(Record::Pair),
+            };
+            if let Some(record) = record {
                 take(record);
                 n += 1;
             }

@@ -21,7 +21,8 @@
 // A state counts only if it was entered since the CPU last ran a task: the idle loop is often left before it enters one,
 // and the state of an earlier idle period has nothing to do with that wake-up. A task woken from afar while the CPU was
 // just entering (the waking is a little older than the entry) pays the entry and the exit: that is `remote`.
-// With `is_recording` also one record per idle pair goes to a ring buffer, without waking its reader.
+// With `is_recording` also one record per idle pair goes to a ring buffer, without waking its reader; with `is_exact` another one
+// per question to the idle governor (exact.h).
 //
 // Before 6.4 room for a task's waking is not made while it is woken: sched_waking and sched_wakeup_new run with the task's,
 // or the run queue's, lock held, and the kernel allocates there with kmalloc, which may wake kswapd: it would want the
@@ -71,6 +72,8 @@ struct cpu_state {
 	u32 is_synced; // a task was seen to come or go here, so is_stopped is known
 	u32 random;
 	u32 n_refused; // rooms there was no memory for at once
+	u32 was_stopped; // the tick, when the last state was left: what the next choice sees
+	u32 unused;
 	u64 n_busy;
 	u64 n_unclassed, n_own, n_lost, n_early, n_self_woken_idle;
 };
@@ -238,12 +241,13 @@ INLINE void read_timers(struct cpu_state *cpu)
 	cpu->reference_ns = READ(tick, idle_entrytime);
 	cpu->flags |= HAS_TIMERS;
 	if (cpu->is_stopped) {
-		// Stopped: the device waits for the next real timer. Stopped just now: before that it waited for the tick.
+		// Stopped: the device waits for the next real timer. Stopped by this very choice: the governor saw a tick that
+		// ran, and the device waited for it.
 		s64 tick_at = READ(tick, last_tick);
-		cpu->flags |= IS_STOPPED | HAS_SLEEP_LENGTH;
+		cpu->flags |= HAS_SLEEP_LENGTH | (cpu->was_stopped ? IS_STOPPED : 0);
 		cpu->sleep_until_ns = programmed;
 		cpu->next_event_at_ns =
-			(cpu->flags & IS_FIRST) && tick_at < programmed && tick_at > 0 ? tick_at : programmed;
+			!cpu->was_stopped && tick_at < programmed && tick_at > 0 ? tick_at : programmed;
 	} else {
 		u64 wheel = READ(tick, timer_expires);
 		s64 other;
@@ -258,6 +262,8 @@ INLINE void read_timers(struct cpu_state *cpu)
 		}
 	}
 }
+
+#include "exact.h"
 
 SEC("tp_btf/cpu_idle")
 int on_cpu_idle(u64 *ctx)
@@ -274,8 +280,10 @@ int on_cpu_idle(u64 *ctx)
 		cpu->is_idle = 0;
 		cpu->exit_ns = now;
 		add(cpu->slot, IDLE_LENGTH, now - cpu->enter_ns);
-		if (is_recording)
+		if (is_recording) {
 			cpu->has_pair = 1;
+			cpu->was_stopped = cpu->is_stopped;
+		}
 		return 0;
 	}
 	if (is_recording) {
@@ -288,6 +296,8 @@ int on_cpu_idle(u64 *ctx)
 		cpu->next_event_at_ns = 0;
 		cpu->sleep_until_ns = 0;
 		read_timers(cpu);
+		if (is_exact)
+			choice_entered(cpu);
 	}
 	cpu->is_idle = 1;
 	cpu->has_stay = 1;
@@ -448,6 +458,7 @@ int on_switch(u64 *ctx)
 			cpu->cause = cpu->slot == polling_state + 1 ? BY_POLLED : BY_REMOTE;
 		submit_pair(cpu);
 		cpu->is_synced = 1;
+		cpu->was_stopped = 0;
 		cpu->is_stopped = 0; // the tick runs again outside idle (a full-dynticks CPU may say so anew)
 	}
 	if (!at)

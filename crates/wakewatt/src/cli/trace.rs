@@ -61,6 +61,9 @@ pub struct RecordArgs {
     /// Continue a recording that was cut off or ended
     #[arg(long, requires = "record")]
     pub resume: bool,
+    /// Also record what the idle governor's own functions were told and answered (fentry or kprobes; some microseconds a stay)
+    #[arg(long, requires = "record")]
+    pub exact: bool,
     /// Overwrite the file
     #[arg(long, requires = "record", conflicts_with = "resume")]
     pub force: bool,

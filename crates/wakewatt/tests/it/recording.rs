@@ -35,6 +35,41 @@ fn record(file: &Path, more: &[&str]) -> Said {
 }
 
 #[test]
+fn exact_inputs_stand_beside_the_stays_that_came_of_them() {
+    const NAME: &str = "exact_inputs_stand_beside_the_stays_that_came_of_them";
+    let Some(_machine) = machine(NAME) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.wtrace");
+    let storm = Storm::of(2, Duration::from_millis(3));
+    let said = record(&file, &["--exact", "--for", "2s"]);
+    drop(storm);
+    if said.err.contains("exact inputs cannot be recorded here") {
+        return skipped(NAME, Lacks::Here, "it has neither fentry nor kprobes on the governor");
+    }
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let told = info(&file);
+    let n_choices = told["n_choices"].as_u64().unwrap();
+    assert!(told["header"]["sources"].as_array().unwrap().iter().any(|s| s.as_str().unwrap().starts_with("choices: ")));
+    let bytes = fs::read(&file).unwrap();
+    let (mut n_pairs, mut n_entered, mut n_differ) = (0u64, 0u64, 0u64);
+    for item in Reader::new(&bytes).unwrap() {
+        match item {
+            Item::Pairs(pairs) => n_pairs += pairs.len() as u64,
+            Item::Choices(choices) => {
+                let entered = choices.iter().filter_map(|c| Some((c.answer, c.outcome?.state)));
+                n_entered += entered.clone().count() as u64;
+                n_differ += entered.filter(|(answer, state)| answer != state).count() as u64;
+            }
+            Item::Mark(_) => {}
+        }
+    }
+    assert!(n_choices > 50 && n_pairs > 50, "{n_choices} choices, {n_pairs} stays");
+    // Both ends of the window cut a few off, on each CPU.
+    assert!(n_entered.abs_diff(n_pairs) <= 20 + n_pairs / 50, "{n_entered} entered, {n_pairs} stays");
+    assert!(n_differ <= n_entered / 20, "{n_differ} of {n_entered} went elsewhere than the governor said");
+}
+
+#[test]
 fn killed_it_reads_as_unfinished_and_is_continued() {
     let Some(_machine) = machine("killed_it_reads_as_unfinished_and_is_continued") else { return };
     let dir = tempfile::tempdir().unwrap();

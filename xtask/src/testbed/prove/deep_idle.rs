@@ -2,10 +2,11 @@
 //! kernel's own counters show that no CPU enters an excluded state while it is excluded.
 
 use super::dump::{self, Dump};
-use super::{Inside, Proof, ProofResult, no_words};
+use super::{Inside, Proof, ProofResult, as_filed, no_words};
 use anyhow::Result;
 
-pub(super) const PROOF: Proof = Proof { name: "deep-idle", machine: "deep-idle", words: no_words, script, judge };
+pub(super) const PROOF: Proof =
+    Proof { name: "deep-idle", machine: "deep-idle", words: no_words, shape: as_filed, script, judge };
 
 /// What is applied; the states that must not be entered; those that are.
 const ARMS: &[(&str, &[&str])] = &[

@@ -6,26 +6,34 @@
 //! log, the neighbour alive with all its memory, nothing swapped out for us, the pool of reserved pages as it was. Its short
 //! form, without doctor, is part of `testbed live`.
 
-use super::{Inside, Proof, ProofResult, no_words};
+use super::{Inside, Proof, ProofResult, as_filed, no_words};
 use anyhow::Result;
 use serde_json::Value;
 
 const MACHINE: &str = "four-small-nodes";
 
 /// Doctor whole, and the variants.
-pub(super) const PROOF: Proof = Proof { name: "full-node", machine: MACHINE, words: no_words, script, judge };
+pub(super) const PROOF: Proof =
+    Proof { name: "full-node", machine: MACHINE, words: no_words, shape: as_filed, script, judge };
 /// The same in a memory cgroup of version 2, in a boot of its own: a controller that version 1 has had stays with it while
 /// pages are charged to a group there.
 pub(super) const PROOF_OF_VERSION_2: Proof = Proof {
     name: "full-node-cgroup2",
     machine: MACHINE,
     words: no_words,
+    shape: as_filed,
     script: script_of_version_2,
     judge: judge_version_2,
 };
 /// What `testbed live` has time for.
-pub(in super::super) const SHORT: Proof =
-    Proof { name: "full-node-short", machine: MACHINE, words: no_words, script: short, judge: judge_short };
+pub(in super::super) const SHORT: Proof = Proof {
+    name: "full-node-short",
+    machine: MACHINE,
+    words: no_words,
+    shape: as_filed,
+    script: short,
+    judge: judge_short,
+};
 
 /// Neighbour's memory.
 const HELD_MIB: u64 = 150;

@@ -6,12 +6,13 @@
 //! reads as before.
 
 use super::dump::{self, Dump};
-use super::{Inside, Proof, ProofResult, no_words};
+use super::{Inside, Proof, ProofResult, as_filed, no_words};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-pub(super) const PROOF: Proof = Proof { name: "k4-governors", machine: "governors", words: no_words, script, judge };
+pub(super) const PROOF: Proof =
+    Proof { name: "k4-governors", machine: "governors", words: no_words, shape: as_filed, script, judge };
 
 const PLAN: &str = include_str!("../../../../crates/wakewatt-lab/plans/k4-governors.toml");
 /// Replaced in the plan: what keeps it under a quarter of an hour.

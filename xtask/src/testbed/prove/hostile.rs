@@ -3,10 +3,11 @@
 //! the words say what happened. The script, `hostile.sh`, has one block per kind.
 
 use super::dump;
-use super::{Inside, Proof, ProofResult, no_words};
+use super::{Inside, Proof, ProofResult, as_filed, no_words};
 use anyhow::Result;
 
-pub(super) const PROOF: Proof = Proof { name: "hostile", machine: "governors", words: no_words, script, judge };
+pub(super) const PROOF: Proof =
+    Proof { name: "hostile", machine: "governors", words: no_words, shape: as_filed, script, judge };
 
 const FINE: u8 = 0;
 const BAD_FILE: u8 = 4;

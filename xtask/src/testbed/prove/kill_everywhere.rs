@@ -6,10 +6,11 @@
 //! every operation, and the loss of power, which cannot be had here: the root file system is memory.
 
 use super::dump;
-use super::{Inside, Proof, ProofResult, no_words};
+use super::{Inside, Proof, ProofResult, as_filed, no_words};
 use anyhow::Result;
 
-pub(super) const PROOF: Proof = Proof { name: "kill-everywhere", machine: "governors", words: no_words, script, judge };
+pub(super) const PROOF: Proof =
+    Proof { name: "kill-everywhere", machine: "governors", words: no_words, shape: as_filed, script, judge };
 
 const WORDS: &str = "--max-latency 2us --set qos.cpu@cpus:0=40us --set idle.state.C3=off --set idle.governor=ladder \
     --set freq.governor=conservative --set freq.tunable.conservative.up_threshold=98 \

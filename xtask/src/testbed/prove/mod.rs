@@ -3,13 +3,15 @@
 //!
 //! Each proof boots one machine, runs a script in it and judges what came back: exit codes, files, dumps of every
 //! attribute. The crash tests of wakewatt-tune try every operation on a machine in memory; these try fewer points where
-//! the kernel is real. To add one: write the file, add it to `PROOFS`. What each counted is in docs/journal.
+//! the kernel is real. To add one: write the file, add it to `proofs`. What each counted is in docs/journal.
 
 mod boot_max_cstate;
 mod deep_idle;
 mod dump;
+mod frequency;
 mod full_node;
 mod governor_study;
+mod governors;
 mod hostile;
 mod kill_everywhere;
 mod undo_exact;
@@ -33,6 +35,8 @@ struct Proof {
     machine: &'static str,
     /// Words for the kernel beside the machine's.
     words: fn() -> Result<Vec<String>>,
+    /// What is otherwise than in the machine's file.
+    shape: fn(&mut Machine),
     /// What runs inside, in `FOLDER`.
     script: fn() -> String,
     /// What came of it.
@@ -40,16 +44,23 @@ struct Proof {
 }
 
 /// In order of length, shortest first.
-const PROOFS: &[Proof] = &[
-    boot_max_cstate::PROOF,
-    deep_idle::PROOF,
-    full_node::PROOF,
-    full_node::PROOF_OF_VERSION_2,
-    hostile::PROOF,
-    undo_exact::PROOF,
-    kill_everywhere::PROOF,
-    governor_study::PROOF,
-];
+fn proofs() -> Vec<&'static Proof> {
+    let mut all = vec![
+        &boot_max_cstate::PROOF,
+        &governors::SHORT,
+        &deep_idle::PROOF,
+        &full_node::PROOF,
+        &full_node::PROOF_OF_VERSION_2,
+        &hostile::PROOF,
+        &undo_exact::PROOF,
+        &kill_everywhere::PROOF,
+        &governor_study::PROOF,
+    ];
+    all.extend([&frequency::PROOF, &frequency::PROOF_NEWER]);
+    all.extend(&governors::PROOFS);
+    all.push(&governors::predict::PROOF);
+    all
+}
 
 /// What a script left.
 struct Inside {
@@ -114,14 +125,15 @@ const PRELUDE: &str = "mkdir -p /tmp/proof && cd /tmp/proof || exit 1\n\
 
 /// Runs these, or all; says whether all was as promised.
 pub(super) fn prove(names: &[String], binary: Option<&Path>, is_strict: bool) -> Result<bool> {
-    let known = || PROOFS.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
-    if let Some(strange) = names.iter().find(|n| PROOFS.iter().all(|p| p.name != **n)) {
+    let known = || proofs().iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
+    if let Some(strange) = names.iter().find(|n| proofs().iter().all(|p| p.name != **n)) {
         bail!("{strange}: no such proof; there are {}", known());
     }
     let mut is_right = true;
-    for proof in PROOFS.iter().filter(|p| names.is_empty() || names.iter().any(|n| n == p.name)) {
+    for proof in proofs().into_iter().filter(|p| names.is_empty() || names.iter().any(|n| n == p.name)) {
         let mut machine = Machine::read(&super::machine_file(Path::new(proof.machine)))?;
         machine.command_line.extend((proof.words)()?);
+        (proof.shape)(&mut machine);
         if let Some(why) = unavailable(&machine, binary) {
             println!("{:24} skipped: {why}", proof.name);
             is_right &= !is_strict;
@@ -166,6 +178,9 @@ fn boot(proof: &Proof, machine: &Machine, binary: Option<&Path>) -> Result<Proof
     (proof.judge)(&Inside { folder: out.join("files").join(FOLDER.trim_start_matches('/')) })
 }
 
+/// The machine of its file.
+fn as_filed(_: &mut Machine) {}
+
 /// No words of its own.
 fn no_words() -> Result<Vec<String>> {
     Ok(Vec::new())
@@ -175,7 +190,7 @@ fn no_words() -> Result<Vec<String>> {
 mod tests {
     #[test]
     fn every_script_is_one_a_shell_takes() {
-        for proof in super::PROOFS.iter().chain([&super::full_node::SHORT]) {
+        for proof in super::proofs().into_iter().chain([&super::full_node::SHORT]) {
             let script = format!("{}{}", super::PRELUDE, (proof.script)());
             let status = std::process::Command::new("sh").args(["-n", "-c", &script]).status().unwrap();
             assert!(status.success(), "{}", proof.name);

@@ -5,10 +5,11 @@
 //! dump must see what was set, or finding no difference afterwards would mean nothing.
 
 use super::dump::{self, Dump};
-use super::{Inside, Proof, ProofResult, no_words};
+use super::{Inside, Proof, ProofResult, as_filed, no_words};
 use anyhow::Result;
 
-pub(super) const PROOF: Proof = Proof { name: "undo-exact", machine: "governors", words: no_words, script, judge };
+pub(super) const PROOF: Proof =
+    Proof { name: "undo-exact", machine: "governors", words: no_words, shape: as_filed, script, judge };
 
 /// What is applied, what must then be read in which file, and whether everything is dumped meanwhile.
 struct Arm {

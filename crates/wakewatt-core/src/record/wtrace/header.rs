@@ -14,6 +14,8 @@ pub struct Header {
     pub boot: Option<String>,
     /// `uname -r`: governor rules differ between stable releases.
     pub kernel: String,
+    /// `uname -v`, where some distributions write the release that their name for it hides.
+    pub kernel_build: Option<String>,
     /// Architecture of the machine: x86_64, aarch64.
     pub arch: String,
     /// cpuidle driver; none without one.

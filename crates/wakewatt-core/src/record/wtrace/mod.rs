@@ -8,6 +8,7 @@
 //! Pure: bytes in, bytes out. Files are `wakewatt-host/src/wtrace_file.rs`.
 
 mod bits;
+mod choices;
 mod column;
 mod header;
 mod pairs;
@@ -45,6 +46,8 @@ mod kind {
     pub(super) const HEADER: u8 = b'H';
     pub(super) const PAIRS_1: u8 = b'P';
     pub(super) const PAIRS: u8 = b'C';
+    /// Since 0.1; a reader that does not know them skips them.
+    pub(super) const CHOICES: u8 = b'G';
     pub(super) const MARK: u8 = b'M';
     pub(super) const END: u8 = b'Z';
 }

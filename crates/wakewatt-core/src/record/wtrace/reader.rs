@@ -3,7 +3,8 @@
 use super::header::{Header, Mark};
 use super::pairs::{self, Grid};
 use super::tables::Tables;
-use super::{FAMILY, MAGIC, MAGIC_1, MAX_PAYLOAD, kind, pairs1};
+use super::{FAMILY, MAGIC, MAGIC_1, MAX_PAYLOAD, choices, kind, pairs1};
+use crate::samples::idle_choice::IdleChoice;
 use crate::samples::idle_pair::IdlePair;
 
 /// A coarser unit is no unit for idle states.
@@ -52,6 +53,8 @@ pub enum Ending {
 pub enum Item {
     /// Pairs of one CPU.
     Pairs(Vec<IdlePair>),
+    /// Questions to the governor of one CPU, before the pairs that came of them. Only in exact recordings.
+    Choices(Vec<IdleChoice>),
     /// A remark.
     Mark(Mark),
 }
@@ -179,6 +182,10 @@ impl Iterator for Reader<'_> {
                 _ if pairs.is_some() => match pairs.flatten() {
                     Some(pairs) => Some(Item::Pairs(pairs)),
                     None => return self.damaged("a block of pairs makes no sense".into()),
+                },
+                kind::CHOICES if !self.is_version_1 => match choices::decode(payload) {
+                    Some(choices) => Some(Item::Choices(choices)),
+                    None => return self.damaged("a block of choices makes no sense".into()),
                 },
                 kind::MARK => match serde_json::from_slice(payload) {
                     Ok(mark) => Some(Item::Mark(mark)),

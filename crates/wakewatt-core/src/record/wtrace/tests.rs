@@ -1,6 +1,7 @@
 //! Round trips, cuts at every byte, damage, and what a pair costs.
 
 use super::*;
+use crate::samples::idle_choice::IdleChoice;
 use crate::samples::idle_pair::{IdlePair, WakeCause};
 use crate::stats::random::Random;
 use proptest::prelude::*;
@@ -107,6 +108,32 @@ proptest! {
         let _ = super::pairs::decode(&noise, super::pairs::Grid::of(&header()));
         let _ = super::pairs1::decode(&noise, 4_000_000);
     }
+}
+
+#[test]
+fn choices_stand_before_their_pairs_and_a_reader_of_pairs_misses_nothing() {
+    let pairs = realistic(5000);
+    let (mut encoder, mut bytes) = Encoder::start(&header());
+    for pair in &pairs {
+        let asked =
+            IdleChoice { cpu: pair.cpu, at_ns: pair.enter_at_ns - 500, answer: pair.state, ..IdleChoice::default() };
+        bytes.extend(encoder.push_choice(asked).unwrap_or_default());
+        bytes.extend(encoder.push(*pair).unwrap_or_default());
+    }
+    bytes.extend(encoder.end());
+    let (mut n_asked, mut n_pairs) = (0, 0);
+    for item in Reader::new(&bytes).unwrap() {
+        match item {
+            Item::Choices(choices) => n_asked += choices.len(),
+            Item::Pairs(pairs) => {
+                n_pairs += pairs.len();
+                assert!(n_asked >= n_pairs);
+            }
+            Item::Mark(_) => {}
+        }
+    }
+    assert_eq!((n_asked, n_pairs), (5000, 5000));
+    assert_eq!(read(&bytes), (pairs, Some(Ending::Complete)));
 }
 
 /// Idle intervals as a lightly loaded server has them: half ended by a timer, the tick mostly stopped.
@@ -229,6 +256,7 @@ fn a_recorded_event_costs_at_most_three_bytes() {
                 n_pairs += pairs.len();
                 pairs.into_iter().for_each(|pair| new.extend(encoder.push(pair).unwrap_or_default()));
             }
+            Item::Choices(_) => {}
             Item::Mark(mark) => {
                 new.extend(encoder.mark(&mark));
                 n_text += serde_json::to_vec(&mark).unwrap().len() + 9;

@@ -5,15 +5,17 @@
 
 use super::header::{Header, Mark};
 use super::pairs::{self, Grid};
-use super::{MAGIC, PAIRS_PER_BLOCK, kind};
+use super::{MAGIC, PAIRS_PER_BLOCK, choices, kind};
+use crate::samples::idle_choice::IdleChoice;
 use crate::samples::idle_pair::IdlePair;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Collects pairs by CPU and packs them.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     grid: Grid,
     waiting: BTreeMap<u32, Vec<IdlePair>>,
+    asked: BTreeMap<u32, Vec<IdleChoice>>,
     n_packed: u64,
 }
 
@@ -27,10 +29,10 @@ impl Encoder {
 
     /// For a file that has its header already: that header decides how deadlines are coded.
     pub fn resume(header: &Header) -> Encoder {
-        Encoder { grid: Grid::of(header), waiting: BTreeMap::new(), n_packed: 0 }
+        Encoder { grid: Grid::of(header), waiting: BTreeMap::new(), asked: BTreeMap::new(), n_packed: 0 }
     }
 
-    /// Takes a pair; returns a block when one is full.
+    /// Takes a pair; returns blocks when one is full.
     pub fn push(&mut self, pair: IdlePair) -> Option<Vec<u8>> {
         let waiting = self.waiting.entry(pair.cpu).or_default();
         waiting.push(pair);
@@ -38,10 +40,33 @@ impl Encoder {
             return None;
         }
         let mut out = Vec::new();
-        put_block(&mut out, kind::PAIRS, &pairs::encode(waiting, self.grid));
-        self.n_packed += waiting.len() as u64;
-        waiting.clear();
+        self.pack(pair.cpu, &mut out);
         Some(out)
+    }
+
+    /// Takes a question to the governor, before its pair; returns blocks when one is full.
+    pub fn push_choice(&mut self, choice: IdleChoice) -> Option<Vec<u8>> {
+        let asked = self.asked.entry(choice.cpu).or_default();
+        asked.push(choice);
+        if asked.len() < PAIRS_PER_BLOCK {
+            return None;
+        }
+        let mut out = Vec::new();
+        self.pack(choice.cpu, &mut out);
+        Some(out)
+    }
+
+    /// What waits of a CPU: what was asked first, so that a reader has it when the stays come.
+    fn pack(&mut self, cpu: u32, out: &mut Vec<u8>) {
+        if let Some(asked) = self.asked.get_mut(&cpu).filter(|asked| !asked.is_empty()) {
+            put_block(out, kind::CHOICES, &choices::encode(asked));
+            asked.clear();
+        }
+        if let Some(waiting) = self.waiting.get_mut(&cpu).filter(|w| !w.is_empty()) {
+            put_block(out, kind::PAIRS, &pairs::encode(waiting, self.grid));
+            self.n_packed += waiting.len() as u64;
+            waiting.clear();
+        }
     }
 
     /// Everything that waits, then a remark.
@@ -54,11 +79,8 @@ impl Encoder {
     /// Everything that waits.
     pub fn flush(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
-        for waiting in self.waiting.values_mut().filter(|w| !w.is_empty()) {
-            put_block(&mut out, kind::PAIRS, &pairs::encode(waiting, self.grid));
-            self.n_packed += waiting.len() as u64;
-            waiting.clear();
-        }
+        let cpus: BTreeSet<u32> = self.waiting.keys().chain(self.asked.keys()).copied().collect();
+        cpus.into_iter().for_each(|cpu| self.pack(cpu, &mut out));
         out
     }
 

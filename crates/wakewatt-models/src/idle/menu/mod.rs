@@ -78,6 +78,12 @@ impl Menu {
         self.residency_ns = left.residency_ns;
     }
 
+    /// The core's memory of the last stay, of another governor's time.
+    pub fn take_over(&mut self, state: usize, residency_ns: i64) {
+        self.last = state;
+        self.residency_ns = residency_ns;
+    }
+
     /// The state was not entered.
     pub fn reject(&mut self) {
         self.residency_ns = 0;

@@ -54,6 +54,7 @@ fn replay(args: &ReplayArgs, bytes: &[u8], changes: &[Change]) -> Result<(Header
     for item in reader.by_ref() {
         match item {
             Item::Pairs(pairs) => replay.pairs(&pairs),
+            Item::Choices(choices) => replay.choices(&choices),
             Item::Mark(mark) => replay.mark(&mark),
         }
     }

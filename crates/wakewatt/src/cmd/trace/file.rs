@@ -19,6 +19,8 @@ pub struct TraceInfo {
     pub header: Header,
     /// What the recording holds.
     pub summary: PairSummary,
+    /// Questions to the governor with its own arguments (`trace --record --exact`).
+    pub n_choices: u64,
     /// Windows, losses and changed settings, in their order.
     pub marks: Vec<Mark>,
     /// complete, unfinished or cut.
@@ -37,10 +39,11 @@ pub(super) fn info(args: &InfoArgs) -> Result<Code> {
     let mut reader = open(&args.file, &bytes)?;
     let header = reader.header.clone();
     let mut summing = Summing::new(&header);
-    let mut marks = Vec::new();
+    let (mut marks, mut n_choices) = (Vec::new(), 0);
     for item in reader.by_ref() {
         match item {
             Item::Pairs(pairs) => summing.pairs(&pairs),
+            Item::Choices(choices) => n_choices += choices.len() as u64,
             Item::Mark(mark) => {
                 summing.mark(&mark);
                 marks.push(mark);
@@ -56,6 +59,7 @@ pub(super) fn info(args: &InfoArgs) -> Result<Code> {
         bytes_per_event: (summary.n_pairs > 0).then(|| n_good_bytes as f64 / (2 * summary.n_pairs) as f64),
         header: header.clone(),
         summary,
+        n_choices,
         marks,
     };
     output::print(&if args.json { output::json("trace-info", &info)? } else { text(&info) })?;
@@ -85,10 +89,14 @@ fn text(info: &TraceInfo) -> String {
         let percent = |n: u64| 100.0 * n as f64 / s.n_pairs as f64;
         let _ = writeln!(
             out,
-            "governor's inputs: next timer known for {:.1} %, sleep length for {:.1} %\n",
+            "governor's inputs: next timer known for {:.1} %, sleep length for {:.1} %",
             percent(s.n_with_timers),
             percent(s.n_with_sleep_length)
         );
+        if info.n_choices > 0 {
+            let _ = writeln!(out, "exact inputs: {} questions to the governor", info.n_choices);
+        }
+        out.push('\n');
         let heads = ["requested", "n", "time", "stay p50", "stay p99", "above", "below"].map(String::from);
         let row = |state: &RecordedState| {
             let at = |q| state.length.quantile(q).map_or("-".into(), |v| show_ns(v.value_ns));

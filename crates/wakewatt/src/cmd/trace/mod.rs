@@ -78,6 +78,7 @@ fn plan(args: &TraceArgs) -> TracePlan {
         max_mib: args.recording.record_mib,
         is_resumed: args.recording.resume,
         is_overwriting: args.recording.force,
+        is_exact: args.recording.exact,
     });
     let (for_ns, window_ns) = (args.for_ns, args.window);
     TracePlan { whose, for_ns, window_ns, is_empty: args.empty, has_hardware: args.hardware, record }

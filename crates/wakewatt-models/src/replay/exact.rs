@@ -1,0 +1,125 @@
+//! The same question from the governor's own arguments, where a recording holds them: nothing rebuilt, refused entries and all.
+//!
+//! A model that is right decides as the kernel did in every choice; what is left then is a rule or an input that is not known. The
+//! sleep length, the tick and the iowait count that the governor was told also take the place of the rebuilt ones in the
+//! stays that are lived again. Of a choice whose timers the kernel did not look at and the model does, nothing is known: counted.
+
+use super::same::{Same, WARM_UP, poll_limit_ns};
+use crate::idle::{Kind, Left, Moment};
+use crate::table::Disabled;
+use crate::units::FOREVER_NS;
+use std::collections::VecDeque;
+use wakewatt_core::samples::idle_choice::IdleChoice;
+use wakewatt_core::samples::idle_pair::IdlePair;
+
+/// Choices that wait for their stays: some blocks' worth, whatever a file claims.
+const MOST_WAITING: usize = 16_384;
+/// Times of stays are rounded down to at most this; a choice is made well before its stay begins.
+const ROUNDED_NS: u64 = 100;
+/// Between a choice and its stay interrupts are off; a longer time is somebody else's.
+const SOON_NS: u64 = 2_000_000;
+
+impl Same {
+    /// One question: the model's answer beside the kernel's, then what the kernel's governor heard.
+    pub(super) fn choice(&mut self, choice: &IdleChoice) {
+        if let Some(kind) = choice.governor.and_then(|asked| Kind::of_name(asked.name()))
+            && kind != self.policy.kind
+        {
+            // From here on the governor's memory is known: it has none.
+            self.switch(kind);
+            self.n_known = WARM_UP;
+            self.governor.take_over(self.last.0, self.last.1);
+        }
+        let off = choice.disabled.map(|mask| Disabled::of((0..16).filter(|i| mask >> i & 1 == 1)));
+        let said = self.governor.select(&Moment {
+            sleep_ns: choice.timers.map_or(FOREVER_NS, |t| t.sleep_length_ns),
+            next_event_ns: choice.timers.map_or(FOREVER_NS, |t| t.next_event_ns),
+            is_tick_stopped: choice.is_tick_stopped.unwrap_or(false),
+            latency_limit_ns: choice.latency_limit_ns.unwrap_or(self.policy.limit_ns),
+            n_iowait: u32::from(choice.n_iowait.unwrap_or(0)),
+            utilisation: 0,
+            disabled: off.unwrap_or(self.policy.disabled),
+            clock_ns: super::same::signed(choice.at_ns),
+        });
+        let state = usize::from(choice.answer);
+        if said.asked_timers && choice.timers.is_none() {
+            self.agreement.n_without_inputs += 1;
+        }
+        // With the tick stopped nobody listens to what is said of it.
+        let is_heard = choice.is_tick_stopped == Some(false);
+        let is_same_tick = !is_heard || choice.stops_tick.is_none_or(|stops| stops == said.stop_tick);
+        self.count(said.state == state && is_same_tick);
+        if said.state != state {
+            self.governor.follow(state);
+        }
+        let Some(outcome) = choice.outcome else {
+            self.governor.reject();
+            self.last.1 = 0;
+            return;
+        };
+        let entered = usize::from(outcome.state);
+        self.last = (entered, outcome.residency_ns);
+        let is_polling = self.policy.table.at(entered).is_polling;
+        let spun_out = || outcome.residency_ns > poll_limit_ns(&self.policy, &self.governor);
+        self.governor.reflect(&Left {
+            state: entered,
+            residency_ns: outcome.residency_ns,
+            is_tick_fired: outcome.is_tick_fired.unwrap_or(false),
+            is_poll_limit_hit: outcome.is_poll_limit_hit.unwrap_or_else(|| is_polling && spun_out()),
+            clock_ns: super::same::signed(choice.at_ns).saturating_add(outcome.residency_ns),
+        });
+    }
+}
+
+/// Choices of a CPU whose stays have not come yet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiting(VecDeque<IdleChoice>);
+
+impl Waiting {
+    pub(super) fn push(&mut self, choice: IdleChoice) {
+        if self.0.len() >= MOST_WAITING {
+            self.0.pop_front();
+        }
+        self.0.push_back(choice);
+    }
+
+    /// The stay with what the governor was told in place of what was rebuilt; as it is without its choice.
+    pub(super) fn told(&mut self, pair: &IdlePair) -> IdlePair {
+        let mut found = None;
+        while self.0.front().is_some_and(|c| c.at_ns <= pair.enter_at_ns.saturating_add(ROUNDED_NS)) {
+            found = self.0.pop_front();
+        }
+        let is_its = |c: &IdleChoice| pair.enter_at_ns.saturating_sub(c.at_ns) < SOON_NS && c.answer == pair.state;
+        let Some(choice) = found.filter(is_its) else { return *pair };
+        IdlePair {
+            sleep_length_ns: choice.timers.map(|t| t.sleep_length_ns).or(pair.sleep_length_ns),
+            next_event_ns: choice.timers.map(|t| t.next_event_ns).or(pair.next_event_ns),
+            n_iowait: choice.n_iowait.or(pair.n_iowait),
+            is_tick_fired: choice.outcome.and_then(|o| o.is_tick_fired).or(pair.is_tick_fired),
+            ..*pair
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::samples::idle_choice::TimersTold;
+
+    #[test]
+    fn a_stay_takes_what_its_own_choice_was_told() {
+        let asked = |at_ns: u64, sleep_length_ns: i64| IdleChoice {
+            at_ns,
+            answer: 2,
+            timers: Some(TimersTold { sleep_length_ns, next_event_ns: 7 }),
+            ..IdleChoice::default()
+        };
+        let mut waiting = Waiting::default();
+        [(1_000, 1), (9_000, 2), (60_000, 3)].into_iter().for_each(|(at, ns)| waiting.push(asked(at, ns)));
+        let stay = |enter_at_ns: u64, state: u8| IdlePair { enter_at_ns, state, ..IdlePair::default() };
+        // The first was refused: the next came before the stay began.
+        assert_eq!(waiting.told(&stay(10_000, 2)).sleep_length_ns, Some(2));
+        assert_eq!(waiting.told(&stay(20_000, 2)).sleep_length_ns, None, "its choice was not recorded");
+        assert_eq!(waiting.told(&stay(61_000, 1)).sleep_length_ns, None, "another state than was answered");
+    }
+}
