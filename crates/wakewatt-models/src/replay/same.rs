@@ -65,44 +65,30 @@ pub(super) fn moment_of(policy: &Policy, pair: &IdlePair) -> Option<Moment> {
     })
 }
 
-/// A governor that follows a recorded CPU.
+/// A governor that follows a recorded CPU: it chooses from the recorded inputs, and learns what came of the recorded choices.
 #[derive(Clone, Debug)]
-pub(super) struct Same {
+pub(super) struct Follower {
     policy: Policy,
     governor: Governor,
-    /// Stays since the governor took over, up to the warm-up.
-    n_known: u64,
-    pub(super) agreement: Agreement,
 }
 
-impl Same {
-    pub(super) fn new(policy: Policy) -> Same {
+impl Follower {
+    pub(super) fn new(policy: Policy) -> Follower {
         let governor = policy.governor();
-        Same { policy, governor, n_known: 0, agreement: Agreement::default() }
+        Follower { policy, governor }
     }
 
     /// Another governor took over: it knows nothing yet.
     pub(super) fn switch(&mut self, kind: Kind) {
         self.policy.kind = kind;
         self.governor = self.policy.governor();
-        self.n_known = 0;
     }
 
-    pub(super) fn pair(&mut self, pair: &IdlePair) {
+    /// What it chooses; none where an input was not recorded.
+    pub(super) fn pair(&mut self, pair: &IdlePair) -> Option<usize> {
         let state = usize::from(pair.state);
-        if let Some(moment) = moment_of(&self.policy, pair) {
-            let said = self.governor.select(&moment);
-            let a = &mut self.agreement;
-            if self.n_known < WARM_UP {
-                self.n_known += 1;
-                a.n_warm_up += 1;
-            } else {
-                a.n_compared += 1;
-                a.n_same += u64::from(said.state == state);
-            }
-        } else {
-            self.agreement.n_without_inputs += 1;
-        }
+        let moment = moment_of(&self.policy, pair);
+        let said = moment.map(|moment| self.governor.select(&moment).state);
         let residency_ns = signed(pair.duration_ns);
         let is_polling = self.policy.table.at(state).is_polling;
         self.governor.reflect(&Left {
@@ -112,5 +98,41 @@ impl Same {
             is_poll_limit_hit: is_polling && residency_ns > poll_limit_ns(&self.policy, &self.governor),
             clock_ns: signed(pair.enter_at_ns.saturating_add(pair.duration_ns)),
         });
+        said
+    }
+}
+
+/// A follower whose choices are held against the recorded ones.
+#[derive(Clone, Debug)]
+pub(super) struct Same {
+    follower: Follower,
+    /// Stays since the governor took over, up to the warm-up.
+    n_known: u64,
+    pub(super) agreement: Agreement,
+}
+
+impl Same {
+    pub(super) fn new(policy: Policy) -> Same {
+        Same { follower: Follower::new(policy), n_known: 0, agreement: Agreement::default() }
+    }
+
+    pub(super) fn switch(&mut self, kind: Kind) {
+        self.follower.switch(kind);
+        self.n_known = 0;
+    }
+
+    pub(super) fn pair(&mut self, pair: &IdlePair) {
+        let a = &mut self.agreement;
+        match self.follower.pair(pair) {
+            None => a.n_without_inputs += 1,
+            Some(_) if self.n_known < WARM_UP => {
+                self.n_known += 1;
+                a.n_warm_up += 1;
+            }
+            Some(said) => {
+                a.n_compared += 1;
+                a.n_same += u64::from(said == usize::from(pair.state));
+            }
+        }
     }
 }

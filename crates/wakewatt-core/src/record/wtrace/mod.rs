@@ -10,9 +10,11 @@
 mod bits;
 mod column;
 mod header;
+mod machine;
 mod pairs;
 mod pairs1;
 mod reader;
+mod stream;
 mod summary;
 mod tables;
 mod tags;
@@ -23,6 +25,7 @@ mod writer;
 
 pub use header::{Header, Mark, StateTable, TableState};
 pub use reader::{Ending, Item, Reader, WtraceError, is_known};
+pub use stream::Stream;
 pub use summary::{PairSummary, RecordedState, Summing};
 pub use tables::Tables;
 pub use writer::Encoder;
