@@ -91,21 +91,28 @@ fn lock(file: &File) -> io::Result<()> {
         .map_err(|_| io::Error::new(io::ErrorKind::ResourceBusy, "another recorder is writing to it"))
 }
 
-/// The whole file; refused above the limit, because it is read into memory. A file with a hole is read up to it: zeros
-/// are no block, so what follows would be damage.
-pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+/// A plain file, opened without waiting for anybody, and how far it may be read: a file with a hole up to it and a little more,
+/// because zeros are no block, and what follows would be damage.
+fn opened(path: &Path) -> io::Result<(File, Option<u64>)> {
     // A FIFO that nobody writes to would keep us waiting, a device may act on being opened.
     let not_plain = || io::Error::new(io::ErrorKind::InvalidInput, "not a plain file");
     if !std::fs::metadata(path)?.is_file() {
         return Err(not_plain());
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
         return Err(not_plain());
     }
+    // Some of the hole, so that it is told from an unfinished file.
+    let end = crate::input::data_ends_at(&file).map(|at| at.saturating_add(FIRST));
+    Ok((file, end))
+}
+
+/// The whole file; refused above the limit, because it is read into memory.
+pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let (mut file, end) = opened(path)?;
     let too_long = || io::Error::new(io::ErrorKind::FileTooLarge, format!("longer than {max_bytes} bytes"));
-    let data_ends_at = crate::input::data_ends_at(&file);
     // Nothing large is read into memory before it says that it is ours; what is not ours its reader refuses by name.
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(FIRST).read_to_end(&mut bytes)?;
@@ -115,13 +122,34 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     if file.metadata()?.len() > max_bytes {
         return Err(too_long());
     }
-    // Some of the hole, so that it is told from an unfinished file.
-    let end = data_ends_at.map_or(max_bytes + 1, |at| at.saturating_add(FIRST).min(max_bytes + 1));
+    let end = end.map_or(max_bytes + 1, |at| at.min(max_bytes + 1));
     file.take(end.saturating_sub(bytes.len() as u64)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max_bytes {
         return Err(too_long());
     }
     Ok(bytes)
+}
+
+/// A recording piece by piece: any length, and never more of it in memory than a piece.
+#[derive(Debug)]
+pub struct Pieces {
+    file: io::Take<File>,
+}
+
+/// A piece.
+const PIECE: u64 = 1 << 18;
+
+impl Pieces {
+    /// Of this file.
+    pub fn open(path: &Path) -> io::Result<Pieces> {
+        let (file, end) = opened(path)?;
+        Ok(Pieces { file: file.take(end.unwrap_or(u64::MAX)) })
+    }
+
+    /// Appends the next piece; false where there is none.
+    pub fn more(&mut self, into: &mut Vec<u8>) -> io::Result<bool> {
+        Read::by_ref(&mut self.file).take(PIECE).read_to_end(into).map(|n| n > 0)
+    }
 }
 
 impl<M: Medium> WtraceFile<M> {

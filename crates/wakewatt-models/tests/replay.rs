@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use wakewatt_core::record::wtrace::{Header, Item, Reader};
-use wakewatt_models::replay::{Change, Replay, Replayed, Side};
+use wakewatt_models::kernel::Kernel;
+use wakewatt_models::replay::slo::{Asked, Objective, Slo, slo};
+use wakewatt_models::replay::{Change, Replay, Replayed, Side, Upgrade, sweep};
 
 fn replayed(changes: &[&str], corrections: &[&str]) -> Replayed {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/traces/vm-haltpoll-6.18.wtrace");
@@ -86,4 +88,132 @@ fn what_cannot_be_asked_is_said() {
     assert!(refused(&Header { kernel: "elm".into(), ..header.clone() }, &[]).contains("kernel is elm"));
     assert!(refused(&Header { tick_ns: None, ..header.clone() }, &[]).contains("how long a tick is"));
     assert!(refused(&Header { tables: Vec::new(), ..header }, &[]).contains("the recording has none"));
+}
+
+const DEEP: &str = "table=POLL:0us/0us,C1:2us/2us,C6:133us/600us";
+
+fn asked_slo(objective: &str, sleeper_ratio: Option<f64>, corrections: &[&str]) -> Slo {
+    let replays: Vec<(u64, Replayed)> = [0u64, 2_000, 133_000]
+        .into_iter()
+        .map(|ns| {
+            let limit = sweep::asking(ns).to_string();
+            (ns, replayed(&["governor=menu", DEEP, &limit], corrections))
+        })
+        .collect();
+    let objective = Objective::parse(objective).unwrap();
+    slo(&replays, &Asked { objective, sleeper_ratio, hop_cost_ns: 0 }).unwrap()
+}
+
+#[test]
+fn an_objective_becomes_the_largest_limit_that_keeps_it() {
+    // Forty hops that all sleep in C6 cost 40 x 66.5 us; a limit of 2 us costs 40 us.
+    let found = asked_slo("p99 < 500us over 40 hops", Some(1.0), NO_SPINNING);
+    assert_eq!(found.limit.map(|l| l.to_string()).as_deref(), Some("2us"), "{found:?}");
+    assert_eq!(found.command.as_deref(), Some("wakewatt tune plan --max-latency 2us"));
+    assert!(
+        found.answer.starts_with("The largest latency limit that keeps p99 < 500us over 40 hops is 2us"),
+        "{}",
+        found.answer
+    );
+    let of = |at: usize| (found.limits[at].percentile_ns, found.limits[at].worst_percentile_ns);
+    assert_eq!((of(0), of(1).1 >= of(1).0), ((0, 0), true));
+    assert!((1_000_000..=2_660_000).contains(&of(2).0) && of(2).1 == 2 * of(2).0, "{:?}", found.limits);
+    assert!(found.limits[0].modelled_energy_uj > found.limits[2].modelled_energy_uj);
+    // Of parallel hops the slowest counts: one exit.
+    let parallel = asked_slo("p99 < 500us over 40 parallel hops", Some(1.0), NO_SPINNING);
+    assert_eq!((parallel.command, parallel.limits[2].percentile_ns), (None, 66_500));
+    assert!(parallel.answer.starts_with("Every latency limit keeps"), "{}", parallel.answer);
+    let never = asked_slo("p99 < 0ns", None, NO_SPINNING);
+    assert!(never.limit.is_none() && never.answer.starts_with("No latency limit keeps"), "{}", never.answer);
+    // Nobody sleeps where no hop finds a sleeper.
+    assert!(asked_slo("p99 <= 0ns over 40 hops", Some(0.0), NO_SPINNING).limits.iter().all(|l| l.is_kept));
+    let share = asked_slo("p99 < 500us over 40 hops", None, NO_SPINNING);
+    assert!(
+        share.sleeper_ratio > 0.2 && share.sleeper_ratio <= 1.0 && share.sleeper_basis.contains("idle"),
+        "{share:?}"
+    );
+    let wrong =
+        asked_slo("p99 < 500us", None, &["governor=ladder", "table=POLL:0us/0us,C1:400us/900us,C6:900us/2000us"]);
+    assert!(wrong.trust.starts_with("Not to be trusted") && wrong.is_trusted == Some(false));
+}
+
+fn upgraded(kernels: (Option<&str>, &str), changes: &[&str]) -> Upgrade {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/traces/vm-haltpoll-6.18.wtrace");
+    let bytes = std::fs::read(path).unwrap();
+    let mut reader = Reader::new(&bytes).unwrap();
+    let header = reader.header.clone();
+    let parsed = |texts: &[&str]| texts.iter().map(|text| Change::parse(text).unwrap()).collect::<Vec<_>>();
+    let kernel = |text: &str| Kernel::parse(text).unwrap();
+    let kernels = (kernels.0.map(kernel), kernel(kernels.1));
+    let mut replay = Replay::upgrade(&header, kernels, &parsed(changes), &parsed(NO_SPINNING)).unwrap();
+    for item in reader.by_ref() {
+        match item {
+            Item::Pairs(pairs) => replay.pairs(&pairs),
+            Item::Choices(choices) => replay.choices(&choices),
+            Item::Mark(mark) => replay.mark(&mark),
+        }
+    }
+    let (upgrade, replayed) = replay.finish_upgrade();
+    assert_eq!((replayed.predicted, replayed.recorded_again), (upgrade.new.clone(), upgrade.old.clone()));
+    upgrade
+}
+
+#[test]
+fn an_upgrade_is_two_kernels_on_the_same_inputs() {
+    let menu = ["governor=menu", DEEP];
+    let same = upgraded((Some("6.1.158"), "6.1.158"), &menu);
+    assert_eq!((same.n_different, same.old == same.new), (0, true));
+    assert!(same.judgement.ends_with("nothing changes here."), "{}", same.judgement);
+    // Between these two menu stopped to look at short sleeps before the timer: 493 of 3,335 decisions here.
+    let menu = ["governor=menu", "table=POLL:0us/0us,C1:1us/20us,C2:15us/300us,C3:70us/1ms,C6:200us/3ms"];
+    let up = upgraded((Some("6.1.145"), "6.6.9"), &menu);
+    assert!(up.n_different > 0 && up.n_different < up.n_decisions, "{}", up.judgement);
+    assert_eq!(up.moves.iter().map(|m| m.n).sum::<u64>(), up.n_different);
+    assert!(up.moves.windows(2).all(|w| w[0].n >= w[1].n));
+    assert_eq!([&up.policies[0][0].kernel, &up.policies[0][1].kernel], ["6.1.145", "6.6.9"]);
+    assert!(
+        up.judgement.starts_with("From 6.1.145 to 6.6.9, ") && up.judgement.contains("(model)"),
+        "{}",
+        up.judgement
+    );
+    assert!(up.trust.starts_with("The model decided as the recorded kernel did in 100.00 %"), "{}", up.trust);
+    // Back is the mirror.
+    let down = upgraded((Some("6.6.9"), "6.1.145"), &menu);
+    assert_eq!((down.n_different, &down.old, &down.new), (up.n_different, &up.new, &up.old));
+    let vendor = upgraded((None, "5.14.0-427.13.1.el9_4.x86_64"), &menu);
+    assert!(vendor.remarks.iter().any(|r| r.contains("Red Hat") && r.contains("are assumed")), "{:?}", vendor.remarks);
+    assert_eq!(vendor.policies[0][1].basis, "assumed");
+}
+
+#[test]
+fn a_table_out_of_order_is_used_and_said() {
+    let r = replayed(&["governor=menu", "table=POLL:0us/0us,C1:90us/90us,C6:30us/600us"], NO_SPINNING);
+    assert!(
+        r.remarks.iter().any(|w| w.contains("exit latency of C6 is below that of a shallower state")),
+        "{:?}",
+        r.remarks
+    );
+    assert!(!replayed(&["governor=menu", DEEP], NO_SPINNING).remarks.iter().any(|w| w.contains("is below that")));
+}
+
+#[test]
+fn a_recording_without_inputs_says_so_first() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/traces/vm-haltpoll-6.18.wtrace");
+    let bytes = std::fs::read(path).unwrap();
+    let mut reader = Reader::new(&bytes).unwrap();
+    let header = Header { governor: Some("menu".into()), ..reader.header.clone() };
+    let mut replay = Replay::new(&header, &[], &[]).unwrap();
+    for item in reader.by_ref() {
+        if let Item::Pairs(mut pairs) = item {
+            pairs.iter_mut().for_each(|p| (p.sleep_length_ns, p.is_tick_stopped) = (None, None));
+            replay.pairs(&pairs);
+        }
+    }
+    let r = replay.finish();
+    assert_eq!((r.is_trusted, r.n_compared, r.predicted.states.iter().map(|s| s.n).sum::<u64>()), (None, 0, 0));
+    assert!(r.trust.starts_with("Cannot tell how far this may be trusted: only 0 decisions"), "{}", r.trust);
+    assert!(
+        r.n_left_out > 0 && r.recorded.states.iter().map(|s| s.n).sum::<u64>() > 3000,
+        "what was recorded still counts"
+    );
 }

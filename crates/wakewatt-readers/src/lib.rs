@@ -11,10 +11,11 @@ mod whole;
 
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::record::run_file::RunFile;
-use wakewatt_core::record::wtrace::{Item, Reader, Summing};
+use wakewatt_core::record::wtrace::{Item, Reader, Stream, Summing};
 use wakewatt_core::record::{host_file, mask};
 use wakewatt_core::samples::meters::{dcmi, line, nvidia, prometheus, redfish};
 use wakewatt_core::watch::{Rates, recording};
+use wakewatt_models::kernel::Kernel;
 use wakewatt_models::{replay as replays, vectors as golden};
 use wakewatt_sim::server::{Run, Server};
 use wakewatt_sim::{simulate, span::Span};
@@ -82,21 +83,27 @@ pub fn wtrace(bytes: &[u8]) {
     let _ = (summing.finish(), reader.ending());
 }
 
-/// `.wtrace` again: lived through under menu and a limit.
+/// `.wtrace` again, piece by piece: lived through under menu and a limit, by two kernels, and asked for an objective.
 pub fn replay(bytes: &[u8]) {
-    let Ok(mut reader) = Reader::new(bytes) else { return };
-    let header = reader.header.clone();
+    let mut pieces = bytes.chunks(97);
+    let more = |into: &mut Vec<u8>| Ok(pieces.next().map(|piece| into.extend(piece)).is_some());
+    let Ok(mut stream) = Stream::new(more) else { return };
+    let header = stream.header.clone();
     let asked = ["governor=menu", "kernel=6.12.117", "hz=250", "max-latency=50us"];
     let asked: Vec<_> = asked.into_iter().flat_map(replays::Change::parse).collect();
-    let Ok(mut replay) = replays::Replay::new(&header, &asked, &[]) else { return };
-    for item in reader.by_ref() {
+    let Ok(kernel) = Kernel::parse("6.18.2") else { return };
+    let Ok(mut replay) = replays::Replay::upgrade(&header, (None, kernel), &asked, &[]) else { return };
+    for item in stream.by_ref() {
         match item {
             Item::Pairs(pairs) => replay.pairs(&pairs),
             Item::Choices(choices) => replay.choices(&choices),
             Item::Mark(mark) => replay.mark(&mark),
         }
     }
-    drop(replay.finish());
+    let (_, replayed) = replay.finish_upgrade();
+    let Ok(objective) = replays::slo::Objective::parse("p99 < 1ms over 8 hops + 4 parallel hops") else { return };
+    let asked = replays::slo::Asked { objective, sleeper_ratio: None, hop_cost_ns: 0 };
+    let _ = replays::slo::slo(&[(50_000, replayed)], &asked);
 }
 
 /// Golden decisions: the lines of a file, one governor's way after the other.

@@ -25,6 +25,8 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "trace-info", schema: || schemars::schema_for!(crate::cmd::trace::TraceInfo) },
     Published { name: "replay", schema: || schemars::schema_for!(wakewatt_models::replay::Replayed) },
     Published { name: "replay-sweep", schema: || schemars::schema_for!(wakewatt_models::replay::sweep::Sweep) },
+    Published { name: "replay-slo", schema: || schemars::schema_for!(wakewatt_models::replay::slo::Slo) },
+    Published { name: "replay-upgrade", schema: || schemars::schema_for!(wakewatt_models::replay::Upgrade) },
     Published { name: "simulate", schema: || schemars::schema_for!(wakewatt_sim::study::Study) },
     Published { name: "fit", schema: || schemars::schema_for!(crate::cmd::fit::Fits) },
     Published { name: "load", schema: || schemars::schema_for!(crate::cmd::load::Loaded) },

@@ -97,6 +97,7 @@ fn experiments(samples: &Samples) -> Vec<(Of, &ExperimentRun)> {
         load: _,
         energy: _,
         timelines: _,
+        replays: _,
     } = samples;
     let one = experiment.iter().map(|run| (Of::Idle, run));
     one.chain(disk_experiment.iter().map(|run| (Of::Disk, run)))

@@ -14,6 +14,7 @@ use crate::samples::energy::EnergySample;
 use crate::samples::experiment::{Better, ExperimentRun, Unit};
 use crate::samples::load::{Ask, LoadRun};
 use crate::samples::memory::MemorySample;
+use crate::samples::replayed::Replayed;
 use crate::samples::state_cost::StateCosts;
 use crate::units::{show_bytes, show_ns, show_uw, three_digits};
 use serde::Serialize;
@@ -125,6 +126,7 @@ pub fn of(evidence: &Evidence) -> Vec<Quantity> {
         energy,
         // Values over time are drawn, and compared by the eye.
         timelines: _,
+        replays,
     } = &evidence.samples;
     let mut all = Vec::new();
     let mut groups = Groups::default();
@@ -167,7 +169,30 @@ pub fn of(evidence: &Evidence) -> Vec<Quantity> {
         let arms: Vec<&str> = run.arms.iter().map(|arm| arm.id.as_str()).collect();
         as_found(&mut all, &arms.join("-"), run);
     }
+    replays.iter().for_each(|replayed| of_replay(&mut all, replayed, replays.len() == 1));
     all
+}
+
+/// What a replay predicts. One that stands alone in its run is joined whatever was asked of it; several are by what was asked.
+fn of_replay(all: &mut Vec<Quantity>, replayed: &Replayed, is_alone: bool) {
+    let side = &replayed.predicted;
+    let (id, of) = match is_alone {
+        true => ("replay".to_string(), String::new()),
+        false => (format!("replay.{}", replayed.setting_words()), format!(", {}", replayed.setting_words())),
+    };
+    let per_s = |n: f64| replayed.window_ns.filter(|ns| *ns > 0).map(|ns| n / (ns as f64 / 1e9));
+    let n_wakes: u64 = side.states.iter().map(|s| s.n_wakes).sum();
+    // Microjoules in a second are microwatts.
+    let figures = [
+        ("mean cost of a wake-up", Measure::Nanoseconds, (side.wake_cost.n > 0).then_some(side.wake_cost.mean_ns)),
+        ("99th percentile of the cost of a wake-up", Measure::Nanoseconds, side.wake_cost.p99_ns().map(|ns| ns as f64)),
+        ("wake-ups from idle", Measure::PerSecond, per_s(n_wakes as f64)),
+        ("power while idle", Measure::Microwatts, per_s(side.modelled_energy_uj)),
+    ];
+    for (what, measure, value) in figures {
+        let title = format!("{what}{of} (replay, modelled)");
+        push(all, "replay", format!("{id}.{what}"), title, measure, Better::Lower, value.into_iter().collect());
+    }
 }
 
 fn of_states(all: &mut Vec<Quantity>, costs: &StateCosts) {

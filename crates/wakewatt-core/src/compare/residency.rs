@@ -2,6 +2,7 @@
 //!
 //! Case K3 was seen here first: after a kernel upgrade C6 had the time that C1 had before. Shares are of the time that CPUs
 //! spent in any idle state, by the kernel's own counters (the state it asked for; hardware may have gone shallower).
+//! A replay (modelled) stands beside another, or beside a trace of the machine's own work, and says so.
 //! During the disk reads only the reading CPUs count. "Since boot" is everything before the facts were read, whatever
 //! the machine did then, and is the weaker witness.
 
@@ -42,13 +43,40 @@ type Times = BTreeMap<String, f64>;
 /// Every condition that both runs saw.
 pub fn of(a: &Evidence, b: &Evidence) -> Vec<Residency> {
     type Look = (&'static str, fn(&Evidence) -> Times);
-    let looks: [Look; 4] = [
+    let looks: [Look; 5] = [
+        (own_work_words(a, b), own_work),
         ("while reading from disk", while_reading),
         ("while being woken", |e| sum(e.samples.wakeups.iter().filter_map(|s| s.idle.as_ref()))),
         ("during round trips", |e| sum(e.samples.network.iter().flat_map(|s| &s.idle))),
         ("since boot", since_boot),
     ];
     looks.iter().filter_map(|(when, look)| join(when, &look(a), &look(b))).collect()
+}
+
+/// The machine's own work: as a replay predicts it, else as it was traced.
+fn own_work(evidence: &Evidence) -> Times {
+    let mut times = Times::new();
+    let replayed = evidence.samples.replays.first().map(|r| &r.predicted.states);
+    for state in replayed.into_iter().flatten() {
+        *times.entry(state.state.clone()).or_default() += state.time_ns as f64;
+    }
+    if replayed.is_none() {
+        for state in evidence.samples.trace.iter().flat_map(|trace| &trace.states) {
+            *times.entry(state.state.clone()).or_default() += state.time_ns as f64;
+        }
+    }
+    times
+}
+
+/// A model stands beside a measurement only under its name.
+fn own_work_words(a: &Evidence, b: &Evidence) -> &'static str {
+    let is_modelled = |e: &Evidence| !e.samples.replays.is_empty();
+    match (is_modelled(a), is_modelled(b)) {
+        (true, true) => "replayed (both modelled)",
+        (true, false) => "own work (A modelled)",
+        (false, true) => "own work (B modelled)",
+        (false, false) => "own work, traced",
+    }
 }
 
 fn while_reading(evidence: &Evidence) -> Times {

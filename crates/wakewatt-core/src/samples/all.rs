@@ -11,6 +11,7 @@ use super::icmp::IcmpSample;
 use super::load::LoadRun;
 use super::memory::MemorySample;
 use super::network::NetworkSample;
+use super::replayed::Replayed;
 use super::speed::SpeedSample;
 use super::state_cost::StateCosts;
 use super::study::Conclusions;
@@ -75,6 +76,9 @@ pub struct Samples {
     /// Values over time with the moments of change marked.
     #[serde(default)]
     pub timelines: Vec<Timeline>,
+    /// Recorded idle time beside what it would have been: modelled, never measured.
+    #[serde(default)]
+    pub replays: Vec<Replayed>,
 }
 
 impl Samples {

@@ -34,6 +34,7 @@ pub mod meters;
 mod pairing;
 pub mod power_model;
 pub mod rejection;
+pub mod replayed;
 pub mod repeated;
 pub mod roles;
 pub mod side_effect;

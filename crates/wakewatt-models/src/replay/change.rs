@@ -1,9 +1,11 @@
 //! What is asked otherwise than recorded: `--set governor=teo`, `--set max-latency=50us`, and so on.
 
+use super::exits::Exits;
 use crate::idle::Kind;
 use crate::kernel::Kernel;
+use std::fmt;
 use wakewatt_core::record::wtrace::TableState;
-use wakewatt_core::units::{LatencyLimit, parse_ns};
+use wakewatt_core::units::{LatencyLimit, exact_ns, parse_ns};
 
 /// One thing asked otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub enum Change {
     HaltPoll(u64),
     /// Another idle table.
     Table(Vec<TableState>),
+    /// What leaving states was measured to cost; it has no words.
+    Measured(Exits),
 }
 
 /// What can be asked, for messages.
@@ -59,6 +63,29 @@ impl Change {
     }
 }
 
+/// As it is asked; what was measured has no words.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Change::Governor(kind) => write!(f, "governor={}", kind.name()),
+            Change::Kernel(kernel) => write!(f, "kernel={}", kernel.release),
+            Change::MaxLatency(limit) => write!(f, "max-latency={limit}"),
+            Change::MaxState(index) => write!(f, "max-state={index}"),
+            Change::Disable(name) => write!(f, "disable={name}"),
+            Change::Enable(name) => write!(f, "enable={name}"),
+            Change::Hz(hz) => write!(f, "hz={hz}"),
+            Change::HaltPoll(ns) => write!(f, "guest-halt-poll={}", exact_ns(*ns)),
+            Change::Table(rows) => {
+                let time = |ns: Option<u64>| exact_ns(ns.unwrap_or(0));
+                let row =
+                    |s: &TableState| format!("{}:{}/{}", s.name, time(s.exit_latency_ns), time(s.target_residency_ns));
+                write!(f, "table={}", rows.iter().map(row).collect::<Vec<_>>().join(","))
+            }
+            Change::Measured(_) => f.write_str("measured"),
+        }
+    }
+}
+
 /// `POLL:0us/0us,C1:2us/2us`; a state called POLL spins.
 fn table(text: &str) -> Result<Vec<TableState>, String> {
     let row = |(at, text): (usize, &str)| {
@@ -88,6 +115,11 @@ mod tests {
         assert_eq!(Change::parse("max-latency=50us"), Ok(Change::MaxLatency(LatencyLimit::AtMostNs(50_000))));
         let Ok(Change::Table(rows)) = Change::parse("table=POLL:0us/0us,C6:133us/600us") else { panic!("no table") };
         assert_eq!((rows[0].is_polling, rows[1].target_residency_ns), (true, Some(600_000)));
+        for text in
+            ["governor=teo", "max-latency=50us", "max-latency=poll", "hz=250", "table=POLL:0ns/0ns,C6:133us/600us"]
+        {
+            assert_eq!(Change::parse(text).map(|c| c.to_string()).as_deref(), Ok(text));
+        }
         for (text, words) in [
             ("governor=fifo", "there are menu, teo, ladder, haltpoll"),
             ("kernel=elm", "no kernel version"),

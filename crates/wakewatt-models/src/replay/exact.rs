@@ -23,22 +23,22 @@ impl Same {
     /// One question: the model's answer beside the kernel's, then what the kernel's governor heard.
     pub(super) fn choice(&mut self, choice: &IdleChoice) {
         if let Some(kind) = choice.governor.and_then(|asked| Kind::of_name(asked.name()))
-            && kind != self.policy.kind
+            && kind != self.follower.policy.kind
         {
             // From here on the governor's memory is known: it has none.
             self.switch(kind);
             self.n_known = WARM_UP;
-            self.governor.take_over(self.last.0, self.last.1);
+            self.follower.governor.take_over(self.last.0, self.last.1);
         }
         let off = choice.disabled.map(|mask| Disabled::of((0..16).filter(|i| mask >> i & 1 == 1)));
-        let said = self.governor.select(&Moment {
+        let said = self.follower.governor.select(&Moment {
             sleep_ns: choice.timers.map_or(FOREVER_NS, |t| t.sleep_length_ns),
             next_event_ns: choice.timers.map_or(FOREVER_NS, |t| t.next_event_ns),
             is_tick_stopped: choice.is_tick_stopped.unwrap_or(false),
-            latency_limit_ns: choice.latency_limit_ns.unwrap_or(self.policy.limit_ns),
+            latency_limit_ns: choice.latency_limit_ns.unwrap_or(self.follower.policy.limit_ns),
             n_iowait: u32::from(choice.n_iowait.unwrap_or(0)),
             utilisation: 0,
-            disabled: off.unwrap_or(self.policy.disabled),
+            disabled: off.unwrap_or(self.follower.policy.disabled),
             clock_ns: super::same::signed(choice.at_ns),
         });
         let state = usize::from(choice.answer);
@@ -50,18 +50,18 @@ impl Same {
         let is_same_tick = !is_heard || choice.stops_tick.is_none_or(|stops| stops == said.stop_tick);
         self.count(said.state == state && is_same_tick);
         if said.state != state {
-            self.governor.follow(state);
+            self.follower.governor.follow(state);
         }
         let Some(outcome) = choice.outcome else {
-            self.governor.reject();
+            self.follower.governor.reject();
             self.last.1 = 0;
             return;
         };
         let entered = usize::from(outcome.state);
         self.last = (entered, outcome.residency_ns);
-        let is_polling = self.policy.table.at(entered).is_polling;
-        let spun_out = || outcome.residency_ns > poll_limit_ns(&self.policy, &self.governor);
-        self.governor.reflect(&Left {
+        let is_polling = self.follower.policy.table.at(entered).is_polling;
+        let spun_out = || outcome.residency_ns > poll_limit_ns(&self.follower.policy, &self.follower.governor);
+        self.follower.governor.reflect(&Left {
             state: entered,
             residency_ns: outcome.residency_ns,
             is_tick_fired: outcome.is_tick_fired.unwrap_or(false),

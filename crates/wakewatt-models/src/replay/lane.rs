@@ -5,6 +5,7 @@ use super::policy::Policy;
 use super::predict::Predict;
 use super::same::Same;
 use super::tally::{Stay, Tally};
+use super::upgrade::Moves;
 use crate::idle::Kind;
 use wakewatt_core::samples::idle_choice::IdleChoice;
 use wakewatt_core::samples::idle_pair::{IdlePair, WakeCause};
@@ -12,9 +13,20 @@ use wakewatt_core::samples::idle_pair::{IdlePair, WakeCause};
 /// A longer period is cut: memory stays small whatever a file claims.
 const MOST_PAIRS: usize = 4096;
 
+/// Who decides on the CPUs of a table: as recorded, what that is compared with, and as asked.
+#[derive(Clone, Debug)]
+pub(super) struct Three {
+    /// Number of the table.
+    pub(super) table: usize,
+    pub(super) recorded: Policy,
+    /// The recorded policy, so that the method's own error is seen; or the old kernel's, before an upgrade.
+    pub(super) base: Policy,
+    pub(super) asked: Policy,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Lane {
-    recorded: Policy,
+    pub(super) policies: Three,
     pub(super) same: Same,
     /// The same from the governor's own arguments, where they were recorded.
     pub(super) exact: Same,
@@ -22,30 +34,37 @@ pub(super) struct Lane {
     pub(super) was: Tally,
     pub(super) predict: Predict,
     period: Vec<IdlePair>,
-    /// The recorded policy lived again, so that the method's own error is seen.
+    /// The base lived again.
     pub(super) again: Predict,
+    /// Decision by decision, where an upgrade is judged.
+    pub(super) moves: Option<Moves>,
 }
 
 impl Lane {
-    pub(super) fn new(recorded: Policy, asked: Policy) -> Lane {
+    pub(super) fn new(policies: Three, is_upgrade: bool) -> Lane {
         Lane {
-            same: Same::new(recorded.clone()),
-            exact: Same::new(recorded.clone()),
+            same: Same::new(policies.recorded.clone()),
+            exact: Same::new(policies.recorded.clone()),
             waiting: Waiting::default(),
             was: Tally::default(),
-            predict: Predict::new(asked),
-            again: Predict::new(recorded.clone()),
+            predict: Predict::new(policies.asked.clone()),
+            again: Predict::new(policies.base.clone()),
+            moves: is_upgrade.then(|| Moves::new(policies.base.clone(), policies.asked.clone())),
             period: Vec::new(),
-            recorded,
+            policies,
         }
     }
 
     pub(super) fn pair(&mut self, pair: &IdlePair) {
         self.same.pair(pair);
+        let told = self.waiting.told(pair);
+        if let Some(moves) = &mut self.moves {
+            moves.pair(&told);
+        }
         if pair.is_first || self.period.len() >= MOST_PAIRS {
             self.close();
         }
-        self.period.push(self.waiting.told(pair));
+        self.period.push(told);
     }
 
     pub(super) fn choice(&mut self, choice: &IdleChoice) {
@@ -56,22 +75,28 @@ impl Lane {
     /// The recorded machine switched governors; what is asked follows, unless a governor was asked for.
     pub(super) fn switch(&mut self, kind: Kind, is_asked_otherwise: bool) {
         self.close();
-        self.recorded.kind = kind;
+        self.policies.recorded.kind = kind;
         self.same.switch(kind);
         self.exact.switch(kind);
-        self.again.switch(kind);
+        if self.moves.is_none() || !is_asked_otherwise {
+            self.policies.base.kind = kind;
+            self.again.switch(kind);
+        }
         if !is_asked_otherwise {
+            self.policies.asked.kind = kind;
             self.predict.switch(kind);
+            self.moves.iter_mut().for_each(|moves| moves.switch(kind));
         }
     }
 
     /// The period is over, or the window it was recorded in.
     pub(super) fn close(&mut self) {
+        let recorded = &self.policies.recorded;
         let last = self.period.len().saturating_sub(1);
         for (at, pair) in self.period.iter().enumerate() {
-            let is_spun_out = self.recorded.table.at(usize::from(pair.state)).is_polling && at < last;
+            let is_spun_out = recorded.table.at(usize::from(pair.state)).is_polling && at < last;
             self.was.stay(
-                &self.recorded,
+                recorded,
                 Stay {
                     state: usize::from(pair.state),
                     residency_ns: super::same::signed(pair.duration_ns),
@@ -79,8 +104,8 @@ impl Lane {
                 },
             );
         }
-        self.predict.period(&self.recorded, &self.period);
-        self.again.period(&self.recorded, &self.period);
+        self.predict.period(recorded, &self.period);
+        self.again.period(recorded, &self.period);
         self.period.clear();
     }
 }

@@ -1,6 +1,7 @@
 //! Who decides on a CPU, and from what: governor, kernel, idle table, limit and switched-off states, as recorded or as asked.
 
 use super::change::Change;
+use super::exits::{Exit, Exits};
 use crate::idle::{Governor, Kind};
 use crate::kernel::{Kernel, Release};
 use crate::table::{Disabled, MOST_STATES, State, Table};
@@ -63,10 +64,11 @@ pub struct Policy {
     pub halt_poll_ns: Option<u64>,
     /// What leaving each state is taken to cost, in nanoseconds.
     pub exit_ns: [i64; MOST_STATES],
+    /// The same with its worst case, and where it is from.
+    pub exits: [Exit; MOST_STATES],
+    /// What was measured and is of another state than its name says.
+    pub not_used: Vec<String>,
 }
-
-/// A worst case is claimed; the usual exit is taken to be this part of it.
-const USUAL_EXIT: i64 = 2;
 
 fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
@@ -107,14 +109,30 @@ impl Policy {
             limit_ns,
             halt_poll_ns: None,
             exit_ns: [0; MOST_STATES],
+            exits: [Exit::POLLING; MOST_STATES],
+            not_used: Vec::new(),
         };
         for change in changes {
             policy.change(change)?;
         }
-        for (exit, state) in policy.exit_ns.iter_mut().zip(policy.table.states()) {
-            *exit = if state.is_polling { 0 } else { state.exit_latency_ns / USUAL_EXIT };
-        }
+        let measured =
+            changes.iter().rev().find_map(|c| if let Change::Measured(exits) = c { Some(exits) } else { None });
+        policy.price(measured);
         Ok(policy)
+    }
+
+    /// What leaving each state costs: measured, else claimed.
+    fn price(&mut self, measured: Option<&Exits>) {
+        for (at, (state, name)) in self.table.states().iter().zip(&self.names).enumerate() {
+            let claimed_ns = u64::try_from(state.exit_latency_ns).unwrap_or(0);
+            self.exits[at] = match measured.and_then(|m| m.exit(name, claimed_ns)) {
+                _ if state.is_polling => Exit::POLLING,
+                Some(exit) => exit,
+                None => Exit::claimed(claimed_ns),
+            };
+            self.exit_ns[at] = signed(self.exits[at].usual_ns);
+            self.not_used.extend(measured.and_then(|m| m.other_claim(name, claimed_ns)));
+        }
     }
 
     /// Its governor, right after it was enabled.
@@ -146,7 +164,7 @@ impl Policy {
                 self.disabled = Disabled::of((0..MOST_STATES).filter(|i| *i != at && self.disabled.has(*i)));
             }
             Change::HaltPoll(ns) => self.halt_poll_ns = Some(*ns),
-            Change::Governor(_) | Change::Kernel(_) | Change::Hz(_) | Change::Table(_) => {}
+            Change::Governor(_) | Change::Kernel(_) | Change::Hz(_) | Change::Table(_) | Change::Measured(_) => {}
         }
         Ok(())
     }

@@ -65,11 +65,50 @@ pub(super) fn moment_of(policy: &Policy, pair: &IdlePair) -> Option<Moment> {
     })
 }
 
-/// A governor that follows a recorded CPU.
+/// A governor that follows a recorded CPU: it chooses from the recorded inputs, and learns what came of the recorded choices.
 #[derive(Clone, Debug)]
-pub(super) struct Same {
+pub(super) struct Follower {
     pub(super) policy: Policy,
     pub(super) governor: Governor,
+}
+
+impl Follower {
+    pub(super) fn new(policy: Policy) -> Follower {
+        let governor = policy.governor();
+        Follower { policy, governor }
+    }
+
+    /// Another governor took over: it knows nothing yet.
+    pub(super) fn switch(&mut self, kind: Kind) {
+        self.policy.kind = kind;
+        self.governor = self.policy.governor();
+    }
+
+    /// What it chooses; none where an input was not recorded.
+    pub(super) fn pair(&mut self, pair: &IdlePair) -> Option<usize> {
+        let state = usize::from(pair.state);
+        let moment = moment_of(&self.policy, pair);
+        let said = moment.map(|moment| self.governor.select(&moment).state);
+        if said.is_some_and(|said| said != state) {
+            self.governor.follow(state);
+        }
+        let residency_ns = signed(pair.duration_ns);
+        let is_polling = self.policy.table.at(state).is_polling;
+        self.governor.reflect(&Left {
+            state,
+            residency_ns,
+            is_tick_fired: pair.is_tick_fired.unwrap_or(pair.ended_by == WakeCause::Tick),
+            is_poll_limit_hit: is_polling && residency_ns > poll_limit_ns(&self.policy, &self.governor),
+            clock_ns: signed(pair.enter_at_ns.saturating_add(pair.duration_ns)),
+        });
+        said
+    }
+}
+
+/// A follower whose choices are held against the recorded ones.
+#[derive(Clone, Debug)]
+pub(super) struct Same {
+    pub(super) follower: Follower,
     /// Stays since the governor took over, up to the warm-up.
     pub(super) n_known: u64,
     /// State and length of the last stay, where choices are followed.
@@ -79,14 +118,11 @@ pub(super) struct Same {
 
 impl Same {
     pub(super) fn new(policy: Policy) -> Same {
-        let governor = policy.governor();
-        Same { policy, governor, n_known: 0, last: (0, 0), agreement: Agreement::default() }
+        Same { follower: Follower::new(policy), n_known: 0, last: (0, 0), agreement: Agreement::default() }
     }
 
-    /// Another governor took over: it knows nothing yet.
     pub(super) fn switch(&mut self, kind: Kind) {
-        self.policy.kind = kind;
-        self.governor = self.policy.governor();
+        self.follower.switch(kind);
         self.n_known = 0;
     }
 
@@ -103,24 +139,9 @@ impl Same {
     }
 
     pub(super) fn pair(&mut self, pair: &IdlePair) {
-        let state = usize::from(pair.state);
-        if let Some(moment) = moment_of(&self.policy, pair) {
-            let said = self.governor.select(&moment);
-            self.count(said.state == state);
-            if said.state != state {
-                self.governor.follow(state);
-            }
-        } else {
-            self.agreement.n_without_inputs += 1;
+        match self.follower.pair(pair) {
+            None => self.agreement.n_without_inputs += 1,
+            Some(said) => self.count(said == usize::from(pair.state)),
         }
-        let residency_ns = signed(pair.duration_ns);
-        let is_polling = self.policy.table.at(state).is_polling;
-        self.governor.reflect(&Left {
-            state,
-            residency_ns,
-            is_tick_fired: pair.is_tick_fired.unwrap_or(pair.ended_by == WakeCause::Tick),
-            is_poll_limit_hit: is_polling && residency_ns > poll_limit_ns(&self.policy, &self.governor),
-            clock_ns: signed(pair.enter_at_ns.saturating_add(pair.duration_ns)),
-        });
     }
 }

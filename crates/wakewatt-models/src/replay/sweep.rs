@@ -15,6 +15,8 @@ pub struct Sweep {
     pub trust: String,
     /// May it be trusted? None where too few decisions could be compared.
     pub is_trusted: Option<bool>,
+    /// Share of identical decisions, 0 to 1; none where none could be compared.
+    pub identical_ratio: Option<f64>,
     /// One per limit, strictest first.
     pub points: Vec<Point>,
     /// Limit of the knee in nanoseconds; none where no point stands out.
@@ -58,18 +60,16 @@ pub fn asking(limit_ns: u64) -> Change {
 }
 
 /// Puts the replays of these limits together.
-pub fn sweep(replays: Vec<(u64, Replayed)>) -> Sweep {
-    let (mut trust, mut is_trusted, mut remarks) = (String::new(), None, Vec::new());
-    let mut points = Vec::new();
-    for (limit_ns, replayed) in replays {
-        points.push(Point {
-            limit_ns,
-            mean_wake_cost_ns: replayed.predicted.wake_cost.mean_ns,
-            p99_wake_cost_ns: replayed.predicted.wake_cost.p99_ns(),
-            modelled_energy_uj: replayed.predicted.modelled_energy_uj,
-        });
-        (trust, is_trusted, remarks) = (replayed.trust, replayed.is_trusted, replayed.remarks);
-    }
+pub fn sweep(replays: &[(u64, Replayed)]) -> Sweep {
+    let point = |(limit_ns, replayed): &(u64, Replayed)| Point {
+        limit_ns: *limit_ns,
+        mean_wake_cost_ns: replayed.predicted.wake_cost.mean_ns,
+        p99_wake_cost_ns: replayed.predicted.wake_cost.p99_ns(),
+        modelled_energy_uj: replayed.predicted.modelled_energy_uj,
+    };
+    let points: Vec<Point> = replays.iter().map(point).collect();
+    let last = replays.last().map(|(_, replayed)| replayed);
+    let mut remarks = last.map(|r| r.remarks.clone()).unwrap_or_default();
     let knee_ns = knee(&points).map(|at| points[at].limit_ns);
     if let Some(ns) = knee_ns {
         remarks.push(format!(
@@ -77,7 +77,14 @@ pub fn sweep(replays: Vec<(u64, Replayed)>) -> Sweep {
             exact_ns(ns)
         ));
     }
-    Sweep { trust, is_trusted, points, knee_ns, remarks }
+    Sweep {
+        trust: last.map(|r| r.trust.clone()).unwrap_or_default(),
+        is_trusted: last.and_then(|r| r.is_trusted),
+        identical_ratio: last.and_then(|r| r.identical_ratio),
+        points,
+        knee_ns,
+        remarks,
+    }
 }
 
 /// Index of the point furthest below the line between the first and the last; none with fewer than three, or on the line.

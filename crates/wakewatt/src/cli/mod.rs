@@ -86,7 +86,7 @@ pub enum Command {
     Trace(trace::TraceArgs),
     /// Show recorded idle time under another governor, kernel, idle table or latency limit: what would have been
     #[command(
-        before_help = "Example:\n  wakewatt replay idle.wtrace                          does the model decide as this kernel did?\n  wakewatt replay idle.wtrace --set max-latency=50us   what a limit would have cost and saved\n  wakewatt replay idle.wtrace --set max-state=1        the same for max_cstate=1\n  wakewatt replay idle.wtrace --set kernel=6.18.2      what an upgrade would change\n  wakewatt replay idle.wtrace --table db7.host         with another server's idle states\n  wakewatt replay idle.wtrace --sweep                  every limit: latency against energy, and the knee"
+        before_help = "Example:\n  wakewatt replay idle.wtrace                          does the model decide as this kernel did?\n  wakewatt replay idle.wtrace --set max-latency=50us   what a limit would have cost and saved\n  wakewatt replay idle.wtrace --set max-state=1        the same for max_cstate=1\n  wakewatt replay idle.wtrace --upgrade 6.18.2         what a kernel upgrade will change\n  wakewatt replay idle.wtrace --slo 'p99 < 5ms over 40 hops'\n  wakewatt replay idle.wtrace --table db7.host         with another server's idle states\n  wakewatt replay idle.wtrace --sweep                  every limit: latency against energy, and the knee"
     )]
     Replay(replay::ReplayArgs),
     /// Simulate a server: latency, throughput and watts under settings nobody has tried yet

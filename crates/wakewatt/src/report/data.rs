@@ -34,6 +34,8 @@ pub(super) enum Show {
     Times,
     /// Power, in watts.
     Watts,
+    /// Energy, in joules.
+    Joules,
     /// Per second.
     PerS,
     /// Per joule, which is per second and watt.
@@ -71,6 +73,7 @@ impl Show {
             Show::Ratio => words::percent(value),
             Show::Times => format!("×{}", words::ratio(value)),
             Show::Watts => format!("{} W", digits(value)),
+            Show::Joules => format!("{} J", digits(value)),
             Show::PerS => format!("{}/s", big(value)),
             Show::PerJoule => format!("{}/J", digits(value)),
             Show::KwhPerYear => format!("{} kWh", digits(value)),
@@ -92,6 +95,7 @@ impl Show {
             Show::BytesPerS => "B/s",
             Show::Ratio | Show::Times => "ratio",
             Show::Watts => "W",
+            Show::Joules => "J",
             Show::PerS => "1/s",
             Show::PerJoule => "1/J",
             Show::KwhPerYear => "kWh/year",

@@ -12,7 +12,7 @@ pub(super) fn of(
     samples: &[SampleDifference],
     effects: &[EffectDifference],
 ) -> Vec<String> {
-    let mut lines: Vec<String> = other_work(a, b).into_iter().collect();
+    let mut lines: Vec<String> = other_work(a, b).into_iter().chain(modelled(a, b)).collect();
     if samples.is_empty() && effects.is_empty() {
         lines.push(
             "No quantity was measured in both runs with the same parameters, so nothing measured can be compared."
@@ -54,6 +54,17 @@ pub(super) fn of(
         );
     }
     lines
+}
+
+/// A replay predicts; what it says first of how far it may be trusted holds here, too.
+fn modelled(a: &Evidence, b: &Evidence) -> Vec<String> {
+    let of = |(name, e): (&str, &Evidence)| {
+        let first = e.samples.replays.first()?;
+        let n = e.samples.replays.len();
+        let setting = if n == 1 { first.setting_words().to_string() } else { format!("{n} settings") };
+        Some(format!("{name} is a replay ({setting}): modelled, not measured. {}", first.trust))
+    };
+    [("A", a), ("B", b)].into_iter().filter_map(of).collect()
 }
 
 /// Loads of one title whose transactions are not the same work.

@@ -49,6 +49,7 @@ fn members(samples: &mut Samples, names: &mut Names) {
         load,
         energy,
         timelines: _,
+        replays: _,
     } = samples;
     let peers = network.iter_mut().map(|s| &mut s.peer).chain(icmp.iter_mut().map(|s| &mut s.peer));
     for peer in peers.filter(|p| *p != "loopback") {

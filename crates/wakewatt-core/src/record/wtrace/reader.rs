@@ -84,13 +84,13 @@ pub(super) fn checksum(kind: u8, payload: &[u8]) -> u32 {
 }
 
 /// What is wrong with a block.
-enum Bad {
+pub(super) enum Bad {
     Torn,
     Damaged(String),
 }
 
 impl Bad {
-    fn words(self) -> String {
+    pub(super) fn words(self) -> String {
         match self {
             Bad::Torn => "the file was cut off".into(),
             Bad::Damaged(why) => why,
@@ -99,7 +99,7 @@ impl Bad {
 }
 
 /// One block from the front: kind, payload, whole length.
-fn split(bytes: &[u8]) -> Result<(u8, &[u8], usize), Bad> {
+pub(super) fn split(bytes: &[u8]) -> Result<(u8, &[u8], usize), Bad> {
     let Some((head, rest)) = bytes.split_at_checked(9) else { return Err(Bad::Torn) };
     let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let length = number(1) as usize;
@@ -113,6 +113,40 @@ fn split(bytes: &[u8]) -> Result<(u8, &[u8], usize), Bad> {
     Ok((head[0], payload, 9 + length))
 }
 
+/// The header and the length of its block, from behind the first line.
+fn header(bytes: &[u8]) -> Result<(Header, usize), WtraceError> {
+    let bad = |why: String| WtraceError::NoHeader(why);
+    let (kind, payload, length) = split(bytes).map_err(|b| bad(b.words()))?;
+    if kind != kind::HEADER {
+        return Err(bad("the first block is not one".into()));
+    }
+    let header: Header = serde_json::from_slice(payload).map_err(|e| bad(e.to_string()))?;
+    Tables::of(&header).map_err(bad)?;
+    if header.unit_ns.is_some_and(|ns| !ns.is_power_of_two() || ns > MOST_UNIT_NS) {
+        return Err(bad("the unit of its times is no power of two below a millisecond".into()));
+    }
+    Ok((header, length))
+}
+
+/// What a block other than the end holds; none of a kind that a later version may have added. In words what makes no sense.
+pub(super) fn item_of(kind: u8, payload: &[u8], header: &Header, is_version_1: bool) -> Result<Option<Item>, String> {
+    let pairs = match (kind, is_version_1) {
+        (kind::PAIRS_1, true) => pairs1::decode(payload, header.tick_ns.unwrap_or(0)),
+        (kind::PAIRS, false) => pairs::decode(payload, Grid::of(header)),
+        (kind::MARK, _) => {
+            let mark = serde_json::from_slice(payload);
+            return mark.map(|mark| Some(Item::Mark(mark))).map_err(|why| format!("a remark makes no sense: {why}"));
+        }
+        (kind::CHOICES, false) => {
+            let choices = choices::decode(payload).map(|choices| Some(Item::Choices(choices)));
+            return choices.ok_or_else(|| "a block of choices makes no sense".into());
+        }
+        // Written by a later version that kept the rules above.
+        _ => return Ok(None),
+    };
+    pairs.map(|pairs| Some(Item::Pairs(pairs))).ok_or_else(|| "a block of pairs makes no sense".into())
+}
+
 impl<'a> Reader<'a> {
     /// Checks the first line and reads the header.
     pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, WtraceError> {
@@ -121,16 +155,7 @@ impl<'a> Reader<'a> {
             let line: Vec<u8> = version.iter().copied().take_while(|b| *b != b'\n').take(20).collect();
             return Err(WtraceError::OtherVersion(String::from_utf8_lossy(&line).into_owned()));
         }
-        let bad = |why: String| WtraceError::NoHeader(why);
-        let (kind, payload, length) = split(&bytes[MAGIC.len()..]).map_err(|b| bad(b.words()))?;
-        if kind != kind::HEADER {
-            return Err(bad("the first block is not one".into()));
-        }
-        let header: Header = serde_json::from_slice(payload).map_err(|e| bad(e.to_string()))?;
-        Tables::of(&header).map_err(bad)?;
-        if header.unit_ns.is_some_and(|ns| !ns.is_power_of_two() || ns > MOST_UNIT_NS) {
-            return Err(bad("the unit of its times is no power of two below a millisecond".into()));
-        }
+        let (header, length) = header(&bytes[MAGIC.len()..])?;
         Ok(Reader { header, is_version_1: bytes.starts_with(MAGIC_1), bytes, at: MAGIC.len() + length, ending: None })
     }
 
@@ -173,34 +198,17 @@ impl Iterator for Reader<'_> {
                 }
                 Err(Bad::Damaged(why)) => return self.damaged(why),
             };
-            let pairs = match (kind, self.is_version_1) {
-                (kind::PAIRS_1, true) => Some(pairs1::decode(payload, self.header.tick_ns.unwrap_or(0))),
-                (kind::PAIRS, false) => Some(pairs::decode(payload, Grid::of(&self.header))),
-                _ => None,
-            };
-            let item = match kind {
-                _ if pairs.is_some() => match pairs.flatten() {
-                    Some(pairs) => Some(Item::Pairs(pairs)),
-                    None => return self.damaged("a block of pairs makes no sense".into()),
-                },
-                kind::CHOICES if !self.is_version_1 => match choices::decode(payload) {
-                    Some(choices) => Some(Item::Choices(choices)),
-                    None => return self.damaged("a block of choices makes no sense".into()),
-                },
-                kind::MARK => match serde_json::from_slice(payload) {
-                    Ok(mark) => Some(Item::Mark(mark)),
-                    Err(why) => return self.damaged(format!("a remark makes no sense: {why}")),
-                },
-                kind::END => {
-                    // A continued recording has written over its old end; one in the middle is damage.
-                    if rest.len() > length {
-                        return self.damaged("something follows the end".into());
-                    }
-                    self.ending = Some(Ending::Complete);
-                    return None;
+            if kind == kind::END {
+                // A continued recording has written over its old end; one in the middle is damage.
+                if rest.len() > length {
+                    return self.damaged("something follows the end".into());
                 }
-                // Written by a later version that kept the rules above.
-                _ => None,
+                self.ending = Some(Ending::Complete);
+                return None;
+            }
+            let item = match item_of(kind, payload, &self.header, self.is_version_1) {
+                Ok(item) => item,
+                Err(why) => return self.damaged(why),
             };
             self.at += length;
             if item.is_some() {

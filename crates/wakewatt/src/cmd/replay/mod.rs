@@ -1,69 +1,108 @@
-//! `wakewatt replay`: recorded idle time as it would have been. Arguments to a replay of the models crate, and what it came to.
+//! `wakewatt replay`: recorded idle time as it would have been. Arguments to replays of the models crate, and what they came to.
 
+#[cfg(feature = "parquet")]
+mod parquet;
+mod passes;
 mod text;
+mod written;
 
 use crate::cli::replay::ReplayArgs;
 use crate::exit::{Code, Failure};
+use crate::features::Feature;
 use crate::output;
-use crate::recording;
-use crate::report::trace::clean;
+use crate::saved;
 use anyhow::Result;
+use passes::Passes;
 use std::path::Path;
 use wakewatt_core::facts::Snapshot;
-use wakewatt_core::record::wtrace::{Header, Item, TableState};
+use wakewatt_core::record::wtrace::TableState;
+use wakewatt_core::samples::replayed::Replayed;
 use wakewatt_host::recorded;
-use wakewatt_models::replay::{Change, Replay, Replayed, sweep};
+use wakewatt_models::replay::slo::{Asked, slo};
+use wakewatt_models::replay::{Change, Exits, Upgrade, sweep};
+use written::Written;
 
 /// Runs it.
 pub fn run(args: &ReplayArgs) -> Result<Code> {
-    let bytes = recording::load(&args.file)?;
+    args.parquet.iter().try_for_each(|_| Feature::Parquet.need("replay --parquet"))?;
+    let written = Written::open(args)?;
     let mut changes = args.set.clone();
     if let Some(host) = &args.table {
         changes.push(Change::Table(table_of(host)?));
     }
-    if !args.sweep {
-        let (_, replayed) = replay(args, &bytes, &changes)?;
-        output::print(&if args.json {
-            output::json("replay", &replayed)?
-        } else {
-            text::replayed(&replayed, args.by_cpu, output::width())
-        })?;
-        return Ok(Code::Fine);
+    let mut corrections = args.recorded.clone();
+    if let Some(run) = &args.measured {
+        corrections.push(Change::Measured(exits_of(run)?));
     }
-    let header = recording::open(&args.file, &bytes)?.header.clone();
-    let of = |limit_ns: u64| {
-        let asked = [&changes[..], &[sweep::asking(limit_ns)]].concat();
-        Ok((limit_ns, replay(args, &bytes, &asked)?.1))
+    let passes = Passes { file: &args.file, changes, corrections };
+    let mut told = Told::default();
+    // The page shows every limit, whatever was asked.
+    let limits = match args.sweep || args.slo.is_some() || args.output.is_some() {
+        true => passes.under_every_limit()?,
+        false => Vec::new(),
     };
-    let limits = sweep::limits_ns(&header, &[&args.recorded[..], &changes[..]].concat());
-    let swept = sweep::sweep(limits.into_iter().map(of).collect::<Result<Vec<_>>>()?);
-    output::print(&if args.json {
-        output::json("replay-sweep", &swept)?
-    } else {
-        text::swept(&swept, output::width())
-    })?;
+    if args.sweep || args.output.is_some() {
+        told.sweep = Some(sweep::sweep(&limits));
+    }
+    if let Some(objective) = &args.slo {
+        let asked = Asked { objective: objective.clone(), sleeper_ratio: args.sleepers, hop_cost_ns: args.hop_cost };
+        let none = || Failure::error(Code::BadFile, format!("{}: no idle state to ask for", args.file.display()));
+        told.slo = Some(slo(&limits, &asked).ok_or_else(none)?);
+    }
+    match &args.upgrade {
+        Some(new) => {
+            let (upgrade, replayed) = passes.upgrade((args.from.clone(), new.clone()))?;
+            (told.upgrade, told.replays) = (Some(upgrade), vec![replayed]);
+        }
+        None if args.sweep || args.slo.is_some() => {
+            told.asked = Some(passes.one(&[])?);
+            told.replays = limits.into_iter().map(|(_, replayed)| replayed).collect();
+        }
+        None => told.replays = vec![passes.one(&[])?],
+    }
+    // Files first: a terminal that is gone must not cost them.
+    let kept = written.write(&told);
+    let shown = show(args, &told);
+    kept?;
+    shown?;
     Ok(Code::Fine)
 }
 
-/// One pass over the recording.
-fn replay(args: &ReplayArgs, bytes: &[u8], changes: &[Change]) -> Result<(Header, Replayed)> {
-    let mut reader = recording::open(&args.file, bytes)?;
-    let header = reader.header.clone();
-    let refused = |why: String| Failure::error(Code::BadFile, format!("{}: {}", args.file.display(), clean(&why)));
-    let mut replay = Replay::new(&header, changes, &args.recorded).map_err(|e| refused(e.to_string()))?;
-    for item in reader.by_ref() {
-        match item {
-            Item::Pairs(pairs) => replay.pairs(&pairs),
-            Item::Choices(choices) => replay.choices(&choices),
-            Item::Mark(mark) => replay.mark(&mark),
-        }
+/// What came of it.
+#[derive(Debug, Default)]
+struct Told {
+    /// What files hold: one, or one for each limit.
+    replays: Vec<Replayed>,
+    /// What was asked, where `replays` are of every limit.
+    asked: Option<Replayed>,
+    sweep: Option<sweep::Sweep>,
+    slo: Option<wakewatt_models::replay::slo::Slo>,
+    upgrade: Option<Upgrade>,
+}
+
+impl Told {
+    /// Recorded beside what was asked.
+    fn asked(&self) -> Option<&Replayed> {
+        self.asked.as_ref().or(self.replays.last())
     }
-    let mut replayed = replay.finish();
-    let ending = recording::ending(&reader);
-    if ending != "complete" {
-        replayed.remarks.push(format!("The recording is {ending}."));
-    }
-    Ok((header, replayed))
+}
+
+fn show(args: &ReplayArgs, told: &Told) -> Result<()> {
+    let width = output::width();
+    let text = match (told, args.json) {
+        (Told { slo: Some(slo), .. }, true) => output::json("replay-slo", slo)?,
+        (Told { slo: Some(slo), .. }, false) => text::slo(slo, width),
+        (Told { upgrade: Some(upgrade), .. }, true) => output::json("replay-upgrade", upgrade)?,
+        (Told { upgrade: Some(upgrade), .. }, false) => text::upgrade(upgrade, args.by_cpu, width),
+        (Told { sweep: Some(swept), .. }, true) if args.sweep => output::json("replay-sweep", swept)?,
+        (Told { sweep: Some(swept), .. }, false) if args.sweep => text::swept(swept, width),
+        (told, is_json) => match told.asked() {
+            Some(replayed) if is_json => output::json("replay", replayed)?,
+            Some(replayed) => text::replayed(replayed, args.by_cpu, width),
+            None => String::new(),
+        },
+    };
+    output::print(&text)
 }
 
 /// The idle states of a recorded host's first CPU.
@@ -81,4 +120,15 @@ fn table_of(host: &Path) -> Result<Vec<TableState>> {
         is_enabled: row.is_enabled,
     };
     Ok(rows.into_iter().map(state).collect())
+}
+
+/// What a run measured of leaving idle states.
+fn exits_of(run: &Path) -> Result<Exits> {
+    let (_, evidence) = saved::open(run)?;
+    let exits = Exits::of(&evidence.samples.idle_states);
+    if exits.is_empty() {
+        let why = "holds no idle state whose exit was measured; make one with: wakewatt measure idle --save FILE";
+        return Err(Failure::error(Code::BadFile, format!("{}: {why}", run.display())));
+    }
+    Ok(exits)
 }

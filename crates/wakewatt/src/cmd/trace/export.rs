@@ -31,7 +31,11 @@ pub(super) fn run(args: &ExportArgs) -> Result<Code> {
     };
     match written {
         Ok(n) => {
-            output::remark(&format!("{}: {n} rows; the recording was {}", args.output.display(), ending(&reader)));
+            output::remark(&format!(
+                "{}: {n} rows; the recording was {}",
+                args.output.display(),
+                ending(reader.ending())
+            ));
             Ok(Code::Fine)
         }
         Err(why) => Err(bad(format!("{why}; nothing was kept"))),

@@ -53,7 +53,7 @@ pub(super) fn info(args: &InfoArgs) -> Result<Code> {
     let summary = summing.finish();
     let n_good_bytes = reader.good_bytes();
     let info = TraceInfo {
-        ending: ending(&reader),
+        ending: ending(reader.ending()),
         n_bytes: bytes.len() as u64,
         n_good_bytes,
         bytes_per_event: (summary.n_pairs > 0).then(|| n_good_bytes as f64 / (2 * summary.n_pairs) as f64),

@@ -24,6 +24,7 @@ mod order;
 mod metrics;
 mod pings;
 mod ramp;
+pub(super) mod replay;
 mod samples;
 pub(super) mod section;
 mod study;
@@ -170,12 +171,14 @@ fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
         idle_states,
         experiments,
         energy,
+        replays,
     } = &evidence.samples;
     let mut all: Vec<Section> = study::section(evidence).into_iter().collect();
     all.extend(evidence.samples.experiment.as_ref().and_then(waker::section));
     all.extend(evidence.samples.experiment.as_ref().and_then(order::section));
     all.extend(load::sections(evidence));
     all.extend(timeline::section(evidence));
+    all.extend(replays.iter().enumerate().map(|(at, replayed)| replay::section(replayed, &format!("replay-{at}-"))));
     for (i, run) in experiments.iter().enumerate() {
         let title = run.metrics.first().map_or("Experiment".to_string(), |m| format!("Experiment: {}", m.title));
         all.push(experiment::section(run, &format!("experiment-{i}-"), &title, zero_at_ns));

@@ -75,6 +75,8 @@ pub(super) fn of(samples: &Samples) -> Vec<Table> {
         energy,
         // As the page draws them, with the charts' own tables.
         timelines: _,
+        // `replay --csv` writes them, a row for each CPU and state.
+        replays: _,
     } = samples;
     let mut all = vec![waits::wakeups(wakeups), waits::network(network, icmp), data::disk(disk)];
     all.extend(data::memory(memory.as_ref()));
