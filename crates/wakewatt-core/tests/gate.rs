@@ -4,7 +4,7 @@
 
 mod noise;
 
-use noise::{NOISES, Noise, State};
+use noise::{NOISES, Noise, State, on_all_cpus};
 use std::fmt::Write as _;
 use wakewatt_core::stats::random::Random;
 use wakewatt_core::stats::sequence::{Claim, in_sequence};
@@ -89,12 +89,19 @@ fn families(page: &mut String, too_much: &mut Vec<String>) {
          | looks | noise | two arms, nothing | three arms, nothing | three arms, one differs |\n|---|---|---|---|---|"
     );
     let cases: [&[f64]; 3] = [&[0.0, 0.0], &[0.0, 0.0, 0.0], &[0.405_465, 0.0, 0.0]];
-    for (name, looks) in [("quick", Looks::quick()), ("standard", Looks::standard())] {
-        for (kind, noise) in NOISES {
-            let rates = cases.map(|effects| {
-                let n = (0..N_FAMILIES).filter(|seed| calls_falsely(&looks, noise, effects, *seed)).count();
-                n as f64 / N_FAMILIES as f64
-            });
+    let both = [("quick", Looks::quick()), ("standard", Looks::standard())];
+    let rows: Vec<(&Looks, Noise)> =
+        both.iter().flat_map(|(_, looks)| NOISES.map(|(_, noise)| (looks, noise))).collect();
+    let all = on_all_cpus(&rows, |(looks, noise)| {
+        cases.map(|effects| {
+            let n = (0..N_FAMILIES).filter(|seed| calls_falsely(looks, *noise, effects, *seed)).count();
+            n as f64 / N_FAMILIES as f64
+        })
+    });
+    let mut all = all.into_iter();
+    for (name, _) in &both {
+        for (kind, _) in NOISES {
+            let rates = all.next().unwrap();
             if rates.iter().any(|rate| *rate > 0.05 + SLACK) {
                 too_much.push(format!("arms, {name}, {kind}: {rates:?}"));
             }
@@ -118,9 +125,14 @@ fn errors_and_coverage_stay_within_what_is_promised() {
         N_RUNS - 1
     );
     let mut too_much = Vec::new();
-    for (name, looks) in [("quick", Looks::quick()), ("standard", Looks::standard())] {
-        for (kind, noise) in NOISES {
-            let (nothing, small) = (count(&looks, noise, 0.0), count(&looks, noise, EFFECT.ln()));
+    let both = [("quick", Looks::quick()), ("standard", Looks::standard())];
+    let rows: Vec<(&Looks, Noise)> =
+        both.iter().flat_map(|(_, looks)| NOISES.map(|(_, noise)| (looks, noise))).collect();
+    let counted = on_all_cpus(&rows, |(looks, noise)| (count(looks, *noise, 0.0), count(looks, *noise, EFFECT.ln())));
+    let mut counted = counted.into_iter();
+    for (name, looks) in &both {
+        for (kind, _) in NOISES {
+            let (nothing, small) = counted.next().unwrap();
             let mut row = |at: &str, level: f64, nothing: Counts, small: Counts| {
                 let rates = [share(nothing.proven), share(nothing.missed), share(small.missed)];
                 if rates.iter().any(|rate| *rate > level + SLACK) {

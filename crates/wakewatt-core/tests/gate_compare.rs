@@ -4,7 +4,7 @@
 
 mod noise;
 
-use noise::{NOISES, Noise, State};
+use noise::{NOISES, Noise, State, on_all_cpus};
 use std::fmt::Write as _;
 use wakewatt_core::compare::runs::compare_runs;
 use wakewatt_core::evidence::Evidence;
@@ -122,9 +122,11 @@ fn runs_of_the_same_are_rarely_called_different() {
          | runs a side | between runs | windows a run | noise | called | found, 1.50 |\n|---|---|---|---|---|---|\n"
     );
     let mut too_much = Vec::new();
+    let rows: Vec<(&Plan, Noise)> = PLANS.iter().flat_map(|plan| NOISES.map(|(_, noise)| (plan, noise))).collect();
+    let mut counted = on_all_cpus(&rows, |(plan, noise)| shares(plan, *noise)).into_iter();
     for plan in &PLANS {
-        for (name, noise) in NOISES {
-            let (called, found) = shares(plan, noise);
+        for (name, _) in NOISES {
+            let (called, found) = counted.next().unwrap();
             let (called_percent, found_percent) = (100.0 * called, 100.0 * found);
             let head = format!("| {} | {} | {} ", plan.n_runs, plan.mood.words(), plan.n_windows);
             let line = format!("{head}| {name} | {called_percent:.1} % | {found_percent:.1} % |");

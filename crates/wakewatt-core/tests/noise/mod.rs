@@ -1,5 +1,6 @@
 //! The noise that machines make, block by block: what the gates judge the method by.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use wakewatt_core::stats::random::Random;
 
 /// One block varies by 8 % on a quiet guest (docs/methods/statistics.md).
@@ -56,3 +57,24 @@ pub(crate) const NOISES: [(&str, Noise); 5] = [
     ("AR(1) 0.8 and drift", drifting),
     ("skewed mixture", skewed),
 ];
+
+/// Each of these by itself, on all CPUs; what comes of them in their order. A gate is one test, and would leave all but one idle.
+pub(crate) fn on_all_cpus<T: Sync, R: Send>(items: &[T], one: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut own = Vec::new();
+        while let Some((at, item)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
+        {
+            own.push((at, one(item)));
+        }
+        own
+    };
+    let n_threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut found: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(worker)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, result)| result).collect()
+}

@@ -47,7 +47,8 @@ fn every_word_of_the_list_is_explained_and_documents_are_valid() {
     assert!(list.out.lines().count() > 150, "{}", list.out);
     for knob in wakewatt_tune::knobs::KNOBS.iter().map(|knob| knob.about().id) {
         assert!(list.out.lines().any(|l| l == knob), "{knob} is not in the list");
-        assert!(of(knob, "emr9").contains("Price: "), "{knob} is not explained");
+        // What a knob costs does not hang on the machine; this one is read in a tenth of the time.
+        assert!(of(knob, "vm-haltpoll-2cpu").contains("Price: "), "{knob} is not explained");
     }
     let validator = validator("explain");
     for word in ["C6", "PC6", "rule.epp", "idle.state", "exit latency"] {

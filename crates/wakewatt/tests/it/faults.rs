@@ -48,7 +48,8 @@ fn use_all(snapshot: &Snapshot, at: usize, fault: Fault) {
     let rulings = judge(&evidence);
     let report = Report::new("a host", "now", evidence, rulings);
     assert!(!report.to_text(text::Style::default()).is_empty() && !report.to_markdown().is_empty());
-    assert!(report.to_html().unwrap().ends_with("</html>\n") || report.to_html().unwrap().contains("</html>"));
+    // Once: filling the page is most of what this loop costs.
+    assert!(report.to_html().unwrap().contains("</html>"));
 }
 
 struct Loss {
