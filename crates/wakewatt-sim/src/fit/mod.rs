@@ -37,7 +37,7 @@ pub struct Beside {
     pub level: String,
     /// As measured; empty where nobody measured it.
     pub measured: Took,
-    /// As modelled.
+    /// The same as the fitted model has it, in the same unit.
     pub modelled: Took,
 }
 
@@ -80,7 +80,7 @@ pub struct Fitted {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fit {
-    /// Always: modelled.
+    /// What the numbers are worth: always modelled.
     pub label: wakewatt_core::samples::Label,
     /// The setting it was fitted to.
     pub on: String,

@@ -103,6 +103,7 @@ mod tests {
             for item in reader.by_ref() {
                 match item {
                     Item::Pairs(pairs) => replay.pairs(&pairs),
+                    Item::Choices(choices) => replay.choices(&choices),
                     Item::Mark(mark) => replay.mark(&mark),
                 }
             }

@@ -10,6 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use wakewatt_testing::{Lacks, skipped};
 
+fn reached(address: SocketAddr) -> std::io::Result<TcpStream> {
+    TcpStream::connect_timeout(&address, Duration::from_secs(60))
+}
+
 /// A running agent; killed when it is dropped.
 struct Agent {
     child: Child,
@@ -31,7 +35,7 @@ impl Agent {
 
     /// Status line and headers, body.
     fn ask(&self, request: &str) -> (String, Vec<u8>) {
-        let mut stream = TcpStream::connect(self.address).unwrap();
+        let mut stream = reached(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = Vec::new();
@@ -192,7 +196,7 @@ fn strangers_cannot_stop_it() {
     // Slow heads, more than there is room for, held open.
     let slow: Vec<TcpStream> = (0..200)
         .filter_map(|_| {
-            let mut stream = TcpStream::connect(agent.address).ok()?;
+            let mut stream = reached(agent.address).ok()?;
             stream.write_all(b"GET /metr").ok()?;
             Some(stream)
         })
@@ -205,7 +209,7 @@ fn strangers_cannot_stop_it() {
         "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\nConnection: close\r\n\r\n",
         "\u{0}\u{1}\u{2}\r\n\r\n",
     ] {
-        let mut stream = TcpStream::connect(agent.address).unwrap();
+        let mut stream = reached(agent.address).unwrap();
         let _ = stream.write_all(bad.as_bytes());
     }
     let (head, _) = agent.ask(&format!("GET /metrics HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "a".repeat(64 * 1024)));
@@ -310,7 +314,7 @@ fn prometheus_scrapes_it_and_a_killed_agent_counts_nothing_twice() {
         .spawn()
         .unwrap();
     let query = |promql: &str| -> Option<f64> {
-        let mut stream = TcpStream::connect(own).ok()?;
+        let mut stream = reached(own).ok()?;
         let encoded: String = promql.bytes().map(|b| format!("%{b:02X}")).collect();
         write!(stream, "GET /api/v1/query?query={encoded} HTTP/1.0\r\nHost: x\r\n\r\n").ok()?;
         let mut answer = String::new();

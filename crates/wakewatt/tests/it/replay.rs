@@ -168,6 +168,7 @@ fn measured(dir: &Path, claimed_ns: u64) -> String {
         scheduling: None,
         window: wakewatt_core::samples::Window::default(),
         states: vec![state(0, "POLL", 0, 1_000), state(1, "C6", claimed_ns, 32_000)],
+        energy: None,
         floor: None,
         not_restored: Vec::new(),
     };

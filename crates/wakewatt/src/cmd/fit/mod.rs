@@ -16,7 +16,7 @@ use wakewatt_sim::fit::{Fit, Inputs, Under, fit};
 /// The arm of no sleep, and what it is in the model.
 const POLL: (&str, &str) = ("poll", "machine.idle.max_latency=0us");
 
-/// The result.
+/// What a fit came to: the model, how far it misses what it was fitted to, and what it foretells.
 #[derive(Debug, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fits {
