@@ -151,6 +151,7 @@ mod tests {
             states: states.into_iter().zip(0..).map(|(s, index)| StateCost { index, ..s }).collect(),
             floor: None,
             not_restored: Vec::new(),
+            energy: None,
         };
         costs.compare_with_floor();
         costs
