@@ -73,7 +73,7 @@ pub(crate) fn on_all_cpus<T: Sync, R: Send>(items: &[T], one: impl Fn(&T) -> R +
     let n_threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut found: Vec<(usize, R)> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(worker)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        threads.into_iter().flat_map(|thread| thread.join().expect("simulating noise does not panic")).collect()
     });
     found.sort_by_key(|(at, _)| *at);
     found.into_iter().map(|(_, result)| result).collect()
