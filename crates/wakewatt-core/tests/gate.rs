@@ -101,7 +101,7 @@ fn families(page: &mut String, too_much: &mut Vec<String>) {
     let mut all = all.into_iter();
     for (name, _) in &both {
         for (kind, _) in NOISES {
-            let rates = all.next().unwrap();
+            let rates = all.next().expect("a rate for each row");
             if rates.iter().any(|rate| *rate > 0.05 + SLACK) {
                 too_much.push(format!("arms, {name}, {kind}: {rates:?}"));
             }
