@@ -263,6 +263,9 @@ fn a_killed_agent_keeps_its_past_and_it_can_be_asked() {
         Some(grown.round())
     };
     soon("the growth is kept", || grown(&ask(&["--rate", "--label", "state=C6"])) == Some(12_000.0));
+    // And a moment after it, which is the one that will be cut.
+    let n_kept = ask(&[])["n_moments"].as_u64();
+    soon("a moment more is kept", || ask(&[])["n_moments"].as_u64() > n_kept);
     agent.child.kill().unwrap();
     agent.child.wait().unwrap();
     let segments: Vec<_> = fs::read_dir(&history).unwrap().flatten().map(|e| e.path()).collect();
