@@ -1,7 +1,7 @@
 //! The one thread that reads: the machine at every interval and when somebody asks, settings each minute, findings every ten.
 //!
 //! Whoever asks gets a reading at most a second old; who asks more often gets the same again, so that energy is not told faster than
-//! once a second (a side channel: PLATYPUS, 2021) and nobody can make the agent work. Between readings the thread sleeps. A source that fails
+//! once a second (a side channel: PLATYPUS, 2021) and nobody can make the agent read more. Between readings the thread sleeps. A source that fails
 //! is named on the page; the rest goes on.
 
 use crate::families::{Described, Known, Latencies, Own, SETTING_TOPICS, page};

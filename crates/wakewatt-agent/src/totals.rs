@@ -22,6 +22,17 @@ impl Running {
         self.advance_by(now, |then, now| now.checked_sub(then))
     }
 
+    /// The same for a counter that the kernel corrects downwards now and then: what it takes back is not counted again. A larger step back is a
+    /// restart.
+    fn advance_corrected(&mut self, now: Reading<u64>) {
+        const MOST_CORRECTED_NS: u64 = 1_000_000_000;
+        let is_corrected = |then: u64, now: u64| now < then && then - now <= MOST_CORRECTED_NS;
+        match (self.last, now.get()) {
+            (Some(then), Some(now)) if is_corrected(then, now) => self.is_known = true,
+            _ => drop(self.advance(now)),
+        }
+    }
+
     fn advance_by(&mut self, now: Reading<u64>, step: impl Fn(u64, u64) -> Option<u64>) -> bool {
         let Some(now) = now.get() else {
             self.is_known = false;
@@ -94,8 +105,8 @@ impl Totals {
         for (total, cpu) in self.cpus.iter_mut().zip(&now.cpus) {
             count(total.busy_ns.advance(cpu.busy_ns));
             // The kernel corrects estimates of idle and stolen time downwards by a tick; that is no reset.
-            total.idle_ns.advance(cpu.idle_ns);
-            total.steal_ns.advance(cpu.steal_ns);
+            total.idle_ns.advance_corrected(cpu.idle_ns);
+            total.steal_ns.advance_corrected(cpu.steal_ns);
             count(total.n_throttles.advance(cpu.n_throttles));
             total.states.resize(cpu.states.len(), [Running::default(); 5]);
             for (counters, state) in total.states.iter_mut().zip(&cpu.states) {
@@ -143,6 +154,13 @@ mod tests {
         assert_eq!((total.get(), total.so_far(), n), (None, Some(5), 0));
         assert_eq!(after(&[known(10), offline, known(12)]).0.get(), Some(2));
         assert_eq!((after(&[offline]).0.get(), after(&[offline]).0.so_far()), (None, None));
+    }
+
+    #[test]
+    fn a_correction_is_not_counted_twice() {
+        let mut total = Running::default();
+        [100, 90, 100, 130].into_iter().for_each(|ns| total.advance_corrected(Reading::Known(ns)));
+        assert_eq!(total.get(), Some(30));
     }
 
     #[test]

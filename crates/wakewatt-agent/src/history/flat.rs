@@ -34,9 +34,12 @@ pub(super) fn numbers(page: &Page) -> Vec<Number> {
                     for (bound_s, n) in &histogram.classic {
                         let mut labels = sample.labels.clone();
                         labels.push(("le", format!("{bound_s}")));
-                        part("_in", &labels, 0, count(n - below));
+                        part("_in", &labels, 0, count(n.saturating_sub(below)));
                         below = *n;
                     }
+                    let mut labels = sample.labels.clone();
+                    labels.push(("le", "+Inf".into()));
+                    part("_in", &labels, 0, count(histogram.n.saturating_sub(below)));
                 }
             }
         }

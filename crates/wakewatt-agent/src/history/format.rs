@@ -113,6 +113,11 @@ impl Writer {
         out
     }
 
+    /// No room for further names?
+    pub(super) fn is_full(&self) -> bool {
+        self.ids.len() >= MOST_SERIES
+    }
+
     /// The frame of a change.
     pub(super) fn change(change: &Change) -> Vec<u8> {
         let mut payload = Vec::new();

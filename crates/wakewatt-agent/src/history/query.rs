@@ -88,13 +88,14 @@ pub fn ask(query: &Query, segments: &[Vec<u8>], at_most_gap_ms: u64) -> Answer {
                 for &id in &wanted {
                     let Some(now) = values[id] else { continue };
                     let then = before.as_ref().and_then(|(at, values)| Some((*at, (*values.get(id)?)?)));
-                    let then = then.filter(|(at, _)| wall_ms.saturating_sub(*at) <= at_most_gap_ms);
+                    // A clock that was set back gives moments no length.
+                    let then = then.filter(|(at, _)| *at < wall_ms && wall_ms - at <= at_most_gap_ms);
                     let step = || (reader.names[id].clone(), begin);
                     let tens = reader.tens[id];
                     if query.is_rate {
                         let Some((at, then)) = then.filter(|(_, then)| *then <= now) else { continue };
                         let step = steps.entry(step()).or_default();
-                        step.sum += value(now - then, tens);
+                        step.sum += value(now.saturating_sub(then), tens);
                         step.seen_ms += wall_ms - at;
                     } else {
                         let step = steps.entry(step()).or_default();
@@ -169,6 +170,7 @@ pub fn percentile(answer: &Answer, q: f64) -> BTreeMap<String, Vec<Point>> {
     let mut found: BTreeMap<String, Vec<Point>> = BTreeMap::new();
     for ((series, wall_ms), (mut buckets, seen_ms)) in by_time {
         buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let last = buckets.iter().rev().map(|(bound, _)| *bound).find(|bound| bound.is_finite()).unwrap_or_default();
         let total: f64 = buckets.iter().map(|(_, n)| n).sum();
         if total <= 0.0 {
             continue;
@@ -179,7 +181,7 @@ pub fn percentile(answer: &Answer, q: f64) -> BTreeMap<String, Vec<Point>> {
             below >= q * total
         });
         if let Some((bound, _)) = at.or(buckets.last()) {
-            found.entry(series).or_default().push(Point { wall_ms, value: *bound, seen_ms });
+            found.entry(series).or_default().push(Point { wall_ms, value: bound.min(last), seen_ms });
         }
     }
     found

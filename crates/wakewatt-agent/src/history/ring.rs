@@ -1,7 +1,7 @@
 //! A folder of segments with a limit: the newest is written to, the oldest goes when there are too many bytes.
 //!
-//! A new segment begins when the agent starts, when the page's series have changed so often that their names weigh more than the numbers, and when
-//! the one before has its share of the limit, so that what is dropped is always the oldest sixteenth. Nothing is ever written into a file that was there.
+//! A new segment begins when the agent starts, when the clock is set back, when there are too many names for one, and when the one before has
+//! its share of the limit, so that what is dropped is always the oldest sixteenth. Nothing is ever written into a file that was there.
 //! What cannot be written ends the keeping, not the agent: a full disk, a folder that went. It also ends while there is still room for others:
 //! the file system must keep a share free.
 
@@ -73,6 +73,7 @@ struct Open {
     n_bytes: u64,
     writer: Writer,
     synced_ms: u64,
+    last_ms: u64,
 }
 
 impl Ring {
@@ -89,7 +90,11 @@ impl Ring {
 
     /// Keeps a page. After an error nothing more should be asked of it.
     pub fn push(&mut self, wall_ms: u64, page: &Page) -> Result<(), Trouble> {
-        if self.open.as_ref().is_some_and(|open| open.n_bytes >= self.limits.most_bytes / SEGMENTS) {
+        let is_over = |open: &Open| {
+            let is_set_back = wall_ms < open.last_ms;
+            is_set_back || open.writer.is_full() || open.n_bytes >= self.limits.most_bytes / SEGMENTS
+        };
+        if self.open.as_ref().is_some_and(is_over) {
             self.finish()?;
         }
         if self.open.is_none() {
@@ -109,6 +114,7 @@ impl Ring {
             return Err(Trouble::Write { path: self.folder.path().join(&open.name), source });
         }
         open.n_bytes += bytes.len() as u64;
+        open.last_ms = wall_ms;
         if wall_ms.saturating_sub(open.synced_ms) >= SYNC_MS {
             open.synced_ms = wall_ms;
             let path = self.folder.path().join(&open.name);
@@ -145,8 +151,14 @@ impl Ring {
         let mut file = self.folder.place(&name)?.create_new()?;
         let path = path.join(&name);
         file.write_all(MAGIC).map_err(|source| Trouble::Write { path, source })?;
-        self.open =
-            Some(Open { name, file, n_bytes: MAGIC.len() as u64, writer: Writer::default(), synced_ms: wall_ms });
+        self.open = Some(Open {
+            name,
+            file,
+            n_bytes: MAGIC.len() as u64,
+            writer: Writer::default(),
+            synced_ms: wall_ms,
+            last_ms: wall_ms,
+        });
         Ok(())
     }
 
@@ -275,6 +287,7 @@ mod tests {
                 n_bytes: 0,
                 writer: Writer::default(),
                 synced_ms: 0,
+                last_ms: 0,
             }),
         };
         let mut full = full;

@@ -94,6 +94,7 @@ impl Waiting {
         IdlePair {
             sleep_length_ns: choice.timers.map(|t| t.sleep_length_ns).or(pair.sleep_length_ns),
             next_event_ns: choice.timers.map(|t| t.next_event_ns).or(pair.next_event_ns),
+            is_tick_stopped: choice.is_tick_stopped.or(pair.is_tick_stopped),
             n_iowait: choice.n_iowait.or(pair.n_iowait),
             is_tick_fired: choice.outcome.and_then(|o| o.is_tick_fired).or(pair.is_tick_fired),
             ..*pair

@@ -77,7 +77,10 @@ impl Lane {
         self.close();
         self.policies.recorded.kind = kind;
         self.same.switch(kind);
-        self.exact.switch(kind);
+        // Its choices may have told that before the remark did.
+        if self.exact.follower.policy.kind != kind {
+            self.exact.switch(kind);
+        }
         if self.moves.is_none() || !is_asked_otherwise {
             self.policies.base.kind = kind;
             self.again.switch(kind);

@@ -196,7 +196,11 @@ impl<'a> Replay<'a> {
     }
 
     fn replayed(&self) -> Replayed {
-        let mut replayed = telling::replayed(&self.policies, &self.lanes, self.windows.length_ns());
+        let mut replayed = telling::replayed(
+            &self.policies,
+            &self.lanes,
+            (self.windows.length_ns(), u64::from(self.recording.n_cpus)),
+        );
         replayed.recording = self.recording.clone();
         replayed.setting.clone_from(&self.setting);
         self.remark(&mut replayed.remarks);

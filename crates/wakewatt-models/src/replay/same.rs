@@ -70,12 +70,14 @@ pub(super) fn moment_of(policy: &Policy, pair: &IdlePair) -> Option<Moment> {
 pub(super) struct Follower {
     pub(super) policy: Policy,
     pub(super) governor: Governor,
+    /// It is the recorded governor: after a difference it goes where the kernel went.
+    is_recorded: bool,
 }
 
 impl Follower {
     pub(super) fn new(policy: Policy) -> Follower {
         let governor = policy.governor();
-        Follower { policy, governor }
+        Follower { policy, governor, is_recorded: false }
     }
 
     /// Another governor took over: it knows nothing yet.
@@ -89,7 +91,7 @@ impl Follower {
         let state = usize::from(pair.state);
         let moment = moment_of(&self.policy, pair);
         let said = moment.map(|moment| self.governor.select(&moment).state);
-        if said.is_some_and(|said| said != state) {
+        if self.is_recorded && said.is_some_and(|said| said != state) {
             self.governor.follow(state);
         }
         let residency_ns = signed(pair.duration_ns);
@@ -118,7 +120,8 @@ pub(super) struct Same {
 
 impl Same {
     pub(super) fn new(policy: Policy) -> Same {
-        Same { follower: Follower::new(policy), n_known: 0, last: (0, 0), agreement: Agreement::default() }
+        let follower = Follower { is_recorded: true, ..Follower::new(policy) };
+        Same { follower, n_known: 0, last: (0, 0), agreement: Agreement::default() }
     }
 
     pub(super) fn switch(&mut self, kind: Kind) {

@@ -47,7 +47,7 @@ pub fn limits_ns(header: &Header, changes: &[Change]) -> Vec<u64> {
     let states: Vec<_> = asked.map_or_else(|| recorded.collect(), |rows| rows.iter().collect());
     // A limit is in whole microseconds.
     let mut all: Vec<u64> =
-        states.iter().filter_map(|s| s.exit_latency_ns).map(|ns| ns.div_ceil(1000) * 1000).collect();
+        states.iter().filter_map(|s| s.exit_latency_ns).map(|ns| ns.div_ceil(1000).saturating_mul(1000)).collect();
     all.push(0);
     all.sort_unstable();
     all.dedup();

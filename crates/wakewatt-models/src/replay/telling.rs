@@ -15,6 +15,8 @@ use wakewatt_core::samples::replayed::{
 
 /// Below this share of identical decisions a result is not to be trusted.
 const TRUSTED_RATIO: f64 = 0.95;
+/// Share of stays whose choices must have been recorded before these speak for all.
+const EXACT_RATIO: f64 = 0.9;
 /// So many decisions must have been compared before there is a share to speak of.
 const LEAST_COMPARED: u64 = 100;
 /// As the kernel has it: 2000 seconds are no limit.
@@ -75,11 +77,14 @@ fn inputs(is_exact: bool) -> &'static str {
 
 /// Of one CPU, or of all: the governor's own arguments where there are enough of them.
 fn better(rebuilt: Agreement, exact: Agreement) -> Agreement {
-    if is_exact(exact) { exact } else { rebuilt }
+    if is_exact(rebuilt, exact) { exact } else { rebuilt }
 }
 
-fn is_exact(exact: Agreement) -> bool {
-    exact.n_compared >= LEAST_COMPARED
+/// Exact inputs of a few stays say nothing of the others, which are predicted from rebuilt ones.
+fn is_exact(rebuilt: Agreement, exact: Agreement) -> bool {
+    let n_stays = rebuilt.n_warm_up.saturating_add(rebuilt.n_compared).saturating_add(rebuilt.n_without_inputs);
+    let n_choices = exact.n_warm_up.saturating_add(exact.n_compared);
+    exact.n_compared >= LEAST_COMPARED && n_choices as f64 >= EXACT_RATIO * n_stays as f64
 }
 
 /// The first sentence.
@@ -223,9 +228,13 @@ fn out_of_order(all: &[&Policy]) -> BTreeSet<String> {
 }
 
 /// Recorded beside predicted.
-pub(super) fn replayed(policies: &[Three], lanes: &BTreeMap<u32, Lane>, window_ns: Option<u64>) -> Replayed {
+pub(super) fn replayed(
+    policies: &[Three],
+    lanes: &BTreeMap<u32, Lane>,
+    (window_ns, n_cpus): (Option<u64>, u64),
+) -> Replayed {
     let all = sums(lanes);
-    let (agreement, is_exact) = (better(all.rebuilt, all.exact), is_exact(all.exact));
+    let (agreement, is_exact) = (better(all.rebuilt, all.exact), is_exact(all.rebuilt, all.exact));
     let (sentence, is_trusted) = trust(agreement, is_exact);
     let cpu = |(cpu, lane): (&u32, &Lane)| CpuReplay {
         cpu: *cpu,
@@ -238,7 +247,7 @@ pub(super) fn replayed(policies: &[Three], lanes: &BTreeMap<u32, Lane>, window_n
         longest(policies, pick).map_or_else(Side::default, |policy| side(policy, tally))
     };
     let pairs: Vec<(&Policy, &Policy)> = policies.iter().map(|p| (&p.recorded, &p.asked)).collect();
-    let cpu_time_ns = window_ns.map(|ns| ns.saturating_mul(lanes.len() as u64)).filter(|ns| *ns > 0);
+    let cpu_time_ns = window_ns.map(|ns| ns.saturating_mul(n_cpus.max(lanes.len() as u64))).filter(|ns| *ns > 0);
     Replayed {
         trust: sentence,
         is_trusted,
@@ -272,7 +281,7 @@ pub(super) fn replayed(policies: &[Three], lanes: &BTreeMap<u32, Lane>, window_n
 /// The old kernel's governor beside the new one's.
 pub(super) fn upgrade(policies: &[Three], lanes: &BTreeMap<u32, Lane>) -> Upgrade {
     let all = sums(lanes);
-    let (agreement, is_exact) = (better(all.rebuilt, all.exact), is_exact(all.exact));
+    let (agreement, is_exact) = (better(all.rebuilt, all.exact), is_exact(all.rebuilt, all.exact));
     let (sentence, is_trusted) = trust(agreement, is_exact);
     let names = longest(policies, |p| &p.base).map(|p| p.names.clone()).unwrap_or_default();
     let (moves, n_decisions, n_different) = upgrade::moves(lanes.values().filter_map(|l| l.moves.as_ref()), &names);

@@ -15,7 +15,7 @@ pub struct AgentArgs {
     /// Where to answer; only addresses of this machine itself (127.0.0.1, ::1)
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9742")]
     pub listen: SocketAddr,
-    /// From reading to reading while nobody asks, 1s to 60min
+    /// From reading to reading while nobody asks, 1s to 60min; with --history at most 60s
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_interval)]
     pub interval: u64,
     /// What may be read: quiet wakes no other CPU; package adds watts and package temperatures (one interrupt per package); all adds every core's temperature (one per core)

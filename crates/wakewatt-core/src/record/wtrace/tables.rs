@@ -7,6 +7,9 @@ use super::header::{Header, StateTable};
 use crate::cpuset::CpuSet;
 use std::collections::HashMap;
 
+/// The kernel keeps 16 bytes of a name; copies of it are made for every CPU.
+const MOST_NAME_BYTES: usize = 64;
+
 /// A pair has a byte for its state.
 const MAX_STATES: usize = 256;
 /// Ten states for each of a few hundred kinds of CPU; machines have one to three kinds.
@@ -26,6 +29,9 @@ impl<'a> Tables<'a> {
         let mut n_states = 0;
         for (at, table) in header.tables.iter().enumerate() {
             n_states += table.states.len();
+            if table.states.iter().any(|state| state.name.len() > MOST_NAME_BYTES) {
+                return Err("the name of an idle state is longer than the kernel's 16 bytes could be".into());
+            }
             if table.states.len() > MAX_STATES || n_states > MAX_STATES_IN_ALL {
                 return Err("it names more idle states than any machine has".into());
             }

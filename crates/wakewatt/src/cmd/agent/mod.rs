@@ -9,6 +9,10 @@ mod query;
 #[cfg(feature = "agent")]
 pub use query::Document;
 
+/// Twice and a half of it is what a query takes for no gap.
+#[cfg(feature = "agent")]
+const MOST_KEPT_INTERVAL_NS: u64 = 60_000_000_000;
+
 #[cfg(not(feature = "agent"))]
 pub(super) fn run(_: &AgentArgs) -> Result<Code> {
     Err(crate::features::Feature::Agent.lacking("agent"))
@@ -34,6 +38,11 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
             args.listen
         );
         return Err(Failure::error(Code::Refused, why));
+    }
+    if args.history.is_some() && args.interval > MOST_KEPT_INTERVAL_NS {
+        let why =
+            "--interval: with --history at most 60s; a longer pause could not be told from a time without an agent";
+        return Err(Failure::error(Code::Usage, why));
     }
     let interrupt = Interrupt::listen()?;
     let plan = Plan {
