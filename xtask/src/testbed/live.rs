@@ -35,7 +35,7 @@ const STEPS: &[Step] = &[
     step("measure network --duration 500ms", &["udp", "tcp"], false),
     step(
         "measure memory --max-size 16M --array-size 8M --sample-time 5ms --samples 2",
-        &["Levels found", "copy-nt", "Nodes, measured"],
+        &["Levels of the hierarchy", "copy-nt", "Latency under load"],
         false,
     ),
     step("measure idle --state C1,C10 --kind ipi --duration 600ms --gap 15ms", &["C1 ", "C10 ", "put back."], false),
