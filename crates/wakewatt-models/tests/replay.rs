@@ -217,3 +217,29 @@ fn a_recording_without_inputs_says_so_first() {
         "what was recorded still counts"
     );
 }
+
+/// Recorded with exact inputs on an emulated arm64 machine under Debian's 6.1; for a second the other governor had taken over, and no remark
+/// says so (fixtures/traces).
+#[test]
+fn a_governor_that_takes_over_while_it_is_recorded_is_known_by_its_choices() {
+    for governor in ["menu", "ladder"] {
+        let path = format!("{}/../../fixtures/traces/arm64-{governor}-exact-6.1.wtrace", env!("CARGO_MANIFEST_DIR"));
+        let bytes = std::fs::read(&path).unwrap();
+        let mut reader = Reader::new(&bytes).unwrap();
+        let header = reader.header.clone();
+        // The kernel's configuration did not lie there; Debian's says 250.
+        let mut replay = Replay::new(&header, &[], &[Change::Hz(250)]).unwrap();
+        for item in reader.by_ref() {
+            match item {
+                Item::Pairs(pairs) => replay.pairs(&pairs),
+                Item::Choices(choices) => replay.choices(&choices),
+                Item::Mark(mark) => replay.mark(&mark),
+            }
+        }
+        let r = replay.finish();
+        assert!(r.n_compared > 3000 && r.n_identical == r.n_compared, "{governor}: {}", r.trust);
+        let rebuilt = r.rebuilt.unwrap();
+        assert!(rebuilt.n_compared > 3000 && rebuilt.identical_ratio > Some(0.98), "{governor}: {rebuilt:?}");
+        assert!(r.remarks.iter().any(|r| r.contains("another governor decided for a time")), "{:?}", r.remarks);
+    }
+}

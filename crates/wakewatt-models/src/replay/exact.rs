@@ -2,7 +2,8 @@
 //!
 //! A model that is right decides as the kernel did in every choice; what is left then is a rule or an input that is not known. The
 //! sleep length, the tick and the iowait count that the governor was told also take the place of the rebuilt ones in the
-//! stays that are lived again. Of a choice whose timers the kernel did not look at and the model does, nothing is known: counted.
+//! stays that are lived again. Where the kernel did not look at its timers and the model does, they already part: the model is then
+//! shown a sleep without end, and what it says counts like any other answer.
 
 use super::same::{Same, WARM_UP, poll_limit_ns};
 use crate::idle::{Kind, Left, Moment};
@@ -42,9 +43,6 @@ impl Same {
             clock_ns: super::same::signed(choice.at_ns),
         });
         let state = usize::from(choice.answer);
-        if said.asked_timers && choice.timers.is_none() {
-            self.agreement.n_without_inputs += 1;
-        }
         // With the tick stopped nobody listens to what is said of it.
         let is_heard = choice.is_tick_stopped == Some(false);
         let is_same_tick = !is_heard || choice.stops_tick.is_none_or(|stops| stops == said.stop_tick);
@@ -83,22 +81,23 @@ impl Waiting {
         self.0.push_back(choice);
     }
 
-    /// The stay with what the governor was told in place of what was rebuilt; as it is without its choice.
-    pub(super) fn told(&mut self, pair: &IdlePair) -> IdlePair {
+    /// The stay with what the governor was told in place of what was rebuilt, and which governor that was; as it is without its choice.
+    pub(super) fn told(&mut self, pair: &IdlePair) -> (IdlePair, Option<Kind>) {
         let mut found = None;
         while self.0.front().is_some_and(|c| c.at_ns <= pair.enter_at_ns.saturating_add(ROUNDED_NS)) {
             found = self.0.pop_front();
         }
         let is_its = |c: &IdleChoice| pair.enter_at_ns.saturating_sub(c.at_ns) < SOON_NS && c.answer == pair.state;
-        let Some(choice) = found.filter(is_its) else { return *pair };
-        IdlePair {
+        let Some(choice) = found.filter(is_its) else { return (*pair, None) };
+        let told = IdlePair {
             sleep_length_ns: choice.timers.map(|t| t.sleep_length_ns).or(pair.sleep_length_ns),
             next_event_ns: choice.timers.map(|t| t.next_event_ns).or(pair.next_event_ns),
             is_tick_stopped: choice.is_tick_stopped.or(pair.is_tick_stopped),
             n_iowait: choice.n_iowait.or(pair.n_iowait),
             is_tick_fired: choice.outcome.and_then(|o| o.is_tick_fired).or(pair.is_tick_fired),
             ..*pair
-        }
+        };
+        (told, choice.governor.and_then(|asked| Kind::of_name(asked.name())))
     }
 }
 
@@ -119,8 +118,8 @@ mod tests {
         [(1_000, 1), (9_000, 2), (60_000, 3)].into_iter().for_each(|(at, ns)| waiting.push(asked(at, ns)));
         let stay = |enter_at_ns: u64, state: u8| IdlePair { enter_at_ns, state, ..IdlePair::default() };
         // The first was refused: the next came before the stay began.
-        assert_eq!(waiting.told(&stay(10_000, 2)).sleep_length_ns, Some(2));
-        assert_eq!(waiting.told(&stay(20_000, 2)).sleep_length_ns, None, "its choice was not recorded");
-        assert_eq!(waiting.told(&stay(61_000, 1)).sleep_length_ns, None, "another state than was answered");
+        assert_eq!(waiting.told(&stay(10_000, 2)).0.sleep_length_ns, Some(2));
+        assert_eq!(waiting.told(&stay(20_000, 2)).0.sleep_length_ns, None, "its choice was not recorded");
+        assert_eq!(waiting.told(&stay(61_000, 1)).0.sleep_length_ns, None, "another state than was answered");
     }
 }

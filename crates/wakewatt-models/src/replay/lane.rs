@@ -38,10 +38,14 @@ pub(super) struct Lane {
     pub(super) again: Predict,
     /// Decision by decision, where an upgrade is judged.
     pub(super) moves: Option<Moves>,
+    /// Did its stays show another governor than was known?
+    pub(super) has_taken_over: bool,
+    /// Was another governor asked for?
+    is_asked_otherwise: bool,
 }
 
 impl Lane {
-    pub(super) fn new(policies: Three, is_upgrade: bool) -> Lane {
+    pub(super) fn new(policies: Three, is_upgrade: bool, is_asked_otherwise: bool) -> Lane {
         Lane {
             same: Same::new(policies.recorded.clone()),
             exact: Same::new(policies.recorded.clone()),
@@ -51,13 +55,20 @@ impl Lane {
             again: Predict::new(policies.base.clone()),
             moves: is_upgrade.then(|| Moves::new(policies.base.clone(), policies.asked.clone())),
             period: Vec::new(),
+            has_taken_over: false,
+            is_asked_otherwise,
             policies,
         }
     }
 
     pub(super) fn pair(&mut self, pair: &IdlePair) {
+        let (told, asked) = self.waiting.told(pair);
+        // A governor that took over within the recording is told by its own choices, long before a remark.
+        if let Some(kind) = asked.filter(|kind| *kind != self.policies.recorded.kind) {
+            self.has_taken_over = true;
+            self.take_over(kind);
+        }
         self.same.pair(pair);
-        let told = self.waiting.told(pair);
         if let Some(moves) = &mut self.moves {
             moves.pair(&told);
         }
@@ -72,20 +83,26 @@ impl Lane {
         self.waiting.push(*choice);
     }
 
-    /// The recorded machine switched governors; what is asked follows, unless a governor was asked for.
-    pub(super) fn switch(&mut self, kind: Kind, is_asked_otherwise: bool) {
-        self.close();
-        self.policies.recorded.kind = kind;
-        self.same.switch(kind);
-        // Its choices may have told that before the remark did.
+    /// A remark says that the recorded machine switched governors. Its choices, and the stays that came of them, may have said it before.
+    pub(super) fn switch(&mut self, kind: Kind) {
         if self.exact.follower.policy.kind != kind {
             self.exact.switch(kind);
         }
-        if self.moves.is_none() || !is_asked_otherwise {
+        if self.policies.recorded.kind != kind {
+            self.take_over(kind);
+        }
+    }
+
+    /// From the next stay on; what is asked follows, unless a governor was asked for.
+    fn take_over(&mut self, kind: Kind) {
+        self.close();
+        self.policies.recorded.kind = kind;
+        self.same.switch(kind);
+        if self.moves.is_none() || !self.is_asked_otherwise {
             self.policies.base.kind = kind;
             self.again.switch(kind);
         }
-        if !is_asked_otherwise {
+        if !self.is_asked_otherwise {
             self.policies.asked.kind = kind;
             self.predict.switch(kind);
             self.moves.iter_mut().for_each(|moves| moves.switch(kind));

@@ -156,8 +156,8 @@ impl<'a> Replay<'a> {
     /// None of a CPU without a table.
     fn lane(&mut self, cpu: u32) -> Option<&mut Lane> {
         let policies = self.tables.on(cpu).and_then(|(at, _)| self.policies.get(at))?;
-        let is_upgrade = self.is_upgrade;
-        Some(self.lanes.entry(cpu).or_insert_with(|| Lane::new(policies.clone(), is_upgrade)))
+        let (is_upgrade, has_asked) = (self.is_upgrade, self.has_asked_governor);
+        Some(self.lanes.entry(cpu).or_insert_with(|| Lane::new(policies.clone(), is_upgrade, has_asked)))
     }
 
     /// A remark.
@@ -186,7 +186,7 @@ impl<'a> Replay<'a> {
                 three.asked.kind = kind;
             }
         }
-        self.lanes.values_mut().for_each(|lane| lane.switch(kind, self.has_asked_governor));
+        self.lanes.values_mut().for_each(|lane| lane.switch(kind));
     }
 
     /// What came of it.
@@ -223,6 +223,12 @@ impl<'a> Replay<'a> {
                 "While it was recorded the governor became {}; the policy shown is the last.",
                 names.join(", then ")
             ));
+        }
+        if self.switches.is_empty() && self.lanes.values().any(|lane| lane.has_taken_over) {
+            remarks.push(
+                "While it was recorded another governor decided for a time, as its choices say: it was followed."
+                    .into(),
+            );
         }
         if !self.changed.is_empty() {
             let what = self.changed.join("; ");

@@ -17,6 +17,8 @@ pub struct Sweep {
     pub is_trusted: Option<bool>,
     /// Share of identical decisions, 0 to 1; none where none could be compared.
     pub identical_ratio: Option<f64>,
+    /// Which inputs that was told from: `exact` or `rebuilt`.
+    pub inputs: String,
     /// One per limit, strictest first.
     pub points: Vec<Point>,
     /// Limit of the knee in nanoseconds; none where no point stands out.
@@ -81,6 +83,7 @@ pub fn sweep(replays: &[(u64, Replayed)]) -> Sweep {
         trust: last.map(|r| r.trust.clone()).unwrap_or_default(),
         is_trusted: last.and_then(|r| r.is_trusted),
         identical_ratio: last.and_then(|r| r.identical_ratio),
+        inputs: last.map(|r| r.inputs.clone()).unwrap_or_default(),
         points,
         knee_ns,
         remarks,

@@ -75,6 +75,11 @@ fn inputs(is_exact: bool) -> &'static str {
     if is_exact { " from exact inputs" } else { "" }
 }
 
+/// The same, in documents.
+fn inputs_word(is_exact: bool) -> String {
+    if is_exact { "exact" } else { "rebuilt" }.into()
+}
+
 /// Of one CPU, or of all: the governor's own arguments where there are enough of them.
 fn better(rebuilt: Agreement, exact: Agreement) -> Agreement {
     if is_exact(rebuilt, exact) { exact } else { rebuilt }
@@ -251,7 +256,7 @@ pub(super) fn replayed(
     Replayed {
         trust: sentence,
         is_trusted,
-        inputs: if is_exact { "exact" } else { "rebuilt" }.into(),
+        inputs: inputs_word(is_exact),
         rebuilt: is_exact.then(|| RebuiltShare {
             identical_ratio: ratio(all.rebuilt),
             n_compared: all.rebuilt.n_compared,
@@ -298,6 +303,7 @@ pub(super) fn upgrade(policies: &[Three], lanes: &BTreeMap<u32, Lane>) -> Upgrad
         trust: sentence,
         is_trusted,
         identical_ratio: ratio(agreement),
+        inputs: inputs_word(is_exact),
         judgement: String::new(),
         policies: policies.iter().map(|p| [policy(&p.base), policy(&p.asked)]).collect(),
         n_decisions,

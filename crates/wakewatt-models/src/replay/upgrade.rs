@@ -57,6 +57,8 @@ pub struct Upgrade {
     pub is_trusted: Option<bool>,
     /// Share of decisions in which the model of the recorded policy decided as the kernel did, 0 to 1; none where none could be compared.
     pub identical_ratio: Option<f64>,
+    /// Which inputs that was told from: `exact` or `rebuilt`.
+    pub inputs: String,
     /// What the upgrade will change, in a sentence.
     pub judgement: String,
     /// What decides, by idle table: under the old kernel, then under the new.

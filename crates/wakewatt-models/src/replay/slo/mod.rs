@@ -38,6 +38,8 @@ pub struct Slo {
     pub is_trusted: Option<bool>,
     /// Share of identical decisions, 0 to 1; none where none could be compared.
     pub identical_ratio: Option<f64>,
+    /// Which inputs that was told from: `exact` or `rebuilt`.
+    pub inputs: String,
     /// Which limit keeps the objective, in a sentence.
     pub answer: String,
     /// The objective as it was understood.
@@ -145,6 +147,7 @@ pub fn slo(replays: &[(u64, Replayed)], asked: &Asked) -> Option<Slo> {
         trust: last.trust.clone(),
         is_trusted: last.is_trusted,
         identical_ratio: last.identical_ratio,
+        inputs: last.inputs.clone(),
         answer: answer(objective, &limits, best),
         objective: objective.to_string(),
         quantile: objective.quantile,
