@@ -8,6 +8,8 @@
 #![warn(missing_docs)]
 
 pub mod visible;
+pub mod nearest;
+pub mod file_keys;
 pub mod units;
 pub mod cpuset;
 pub mod glossary;

@@ -85,6 +85,17 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     if bytes < (1u64 << 60) as f64 { Ok(bytes as u64) } else { Err(format!("{text} is more than any machine has")) }
 }
 
+/// A probability, never rounded to nothing.
+pub fn p_value(p: f64) -> String {
+    if p < 0.0001 {
+        "< 0.0001".into()
+    } else if p < 0.01 {
+        format!("{p:.4}")
+    } else {
+        format!("{p:.2}")
+    }
+}
+
 /// Three significant digits without a tail of zeros; integers above 999 stay whole.
 pub fn three_digits(value: f64) -> String {
     let magnitude = value.abs();

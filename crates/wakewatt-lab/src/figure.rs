@@ -3,7 +3,7 @@
 //! The last match counts, since benchmarks print intermediate results first. JSON may be the whole output or one line of
 //! it. `load -- CMD` looks at standard output; a command as a workload of an experiment is read the same way.
 
-use regex::Regex;
+use regex_lite::Regex;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, channel};

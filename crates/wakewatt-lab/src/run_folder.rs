@@ -110,10 +110,16 @@ fn fail(path: &Path, doing: &str, e: &dyn std::fmt::Display) -> String {
     format!("{}: cannot {doing}: {e}", path.display())
 }
 
+/// Read as text, as all else is: each other way to read a type is more code in the binary.
+fn document<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    let text = std::str::from_utf8(bytes).map_err(|e| e.to_string())?;
+    serde_json::from_str(text).map_err(|e| e.to_string())
+}
+
 /// The head of the run in this folder.
 pub(crate) fn head_of(path: &Path, bytes: &[u8]) -> Result<Head, RunFolderError> {
     let shown = path.join(HEAD);
-    let head: Head = serde_json::from_slice(bytes).map_err(|e| fail(&shown, "read", &e))?;
+    let head: Head = document(bytes).map_err(|e| fail(&shown, "read", &e))?;
     if head.format != FORMAT {
         let why = format!("{}: format {}, this wakewatt knows {FORMAT}", shown.display(), head.format);
         return Err(RunFolderError::Bad(why));
@@ -125,7 +131,7 @@ pub(crate) fn head_of(path: &Path, bytes: &[u8]) -> Result<Head, RunFolderError>
 pub(crate) fn blocks_of(path: &Path, bytes: &[u8]) -> Result<(Vec<KeptBlock>, usize), RunFolderError> {
     let (mut blocks, mut n_good) = (Vec::new(), 0);
     for line in bytes.split_inclusive(|b| *b == b'\n') {
-        let block = serde_json::from_slice(line);
+        let block = document(line);
         match block {
             Ok(block) if line.ends_with(b"\n") => blocks.push(block),
             // Cut short by a kill, or never made durable: the last one may be.

@@ -8,7 +8,6 @@
 //! Start with [`knob`] (what can be set, and what must be known about it), then [`resolve`], [`apply`], [`undo`].
 #![forbid(unsafe_code)]
 
-pub mod nearest;
 pub mod site;
 pub mod words;
 pub mod knob;

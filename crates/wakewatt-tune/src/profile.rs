@@ -4,10 +4,10 @@
 //! keys are refused with the nearest known name, because a setting that is silently ignored is worse than none. The
 //! schema is published as docs/ref/schema/profile.json.
 
-use crate::nearest::nearest;
 use crate::request::{Place, Request};
 use serde::Serialize;
 use toml::{Table, Value};
+use wakewatt_core::nearest::nearest;
 use wakewatt_core::units::LatencyLimit;
 
 /// The profiles that come with wakewatt: name and text.

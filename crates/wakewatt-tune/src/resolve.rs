@@ -5,11 +5,11 @@
 
 use crate::knob::{Host, Knob, Site, Stage};
 use crate::knobs;
-use crate::nearest::nearest;
 use crate::request::{Place, Request};
 use serde::Serialize;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::numa;
+use wakewatt_core::nearest::nearest;
 
 /// One file that gets one text.
 #[derive(Clone, Debug, PartialEq, Serialize)]

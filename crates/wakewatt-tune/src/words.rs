@@ -10,7 +10,7 @@ pub fn encode(site: &Site, word: &str) -> Result<String, String> {
     match &site.valid {
         Valid::Words(words) if words.iter().any(|w| w == word) => Ok(word.into()),
         Valid::Words(words) => {
-            let hint = crate::nearest::nearest(word, words.iter().map(String::as_str))
+            let hint = wakewatt_core::nearest::nearest(word, words.iter().map(String::as_str))
                 .map_or(String::new(), |near| format!("; did you mean {near:?}?"));
             refuse(format!("{word:?} is none of {}{hint}", words.join(", ")))
         }

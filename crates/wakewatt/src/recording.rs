@@ -38,6 +38,9 @@ pub(crate) fn ending(found: Option<&Ending>) -> String {
         Some(Ending::Damaged { at_byte, why }) => {
             format!("damaged at byte {at_byte}: {}; everything before it is good", clean(why))
         }
+        Some(Ending::Unreadable { at_byte, why }) => {
+            format!("not read beyond byte {at_byte}: {}; everything before it is good", clean(why))
+        }
         Some(Ending::Torn { at_byte }) => {
             format!("cut off after byte {at_byte}, inside a block; everything before it is good")
         }

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::samples::Samples;
+use wakewatt_core::units::p_value;
 
 /// The plans of docs/journal/2026-11-21-proved-live.md, whose blocks were not kept.
 const PLANS: [&str; 2] = ["k0-shop", "k3-disk"];
@@ -42,7 +43,7 @@ pub(crate) fn measure(binary: &Path, plans: &[String], folder: &Path) -> Result<
         let ours = said(&run.samples).with_context(|| format!("experiment {plan} kept no blocks"))?;
         std::fs::create_dir_all(folder)?;
         keep(&file, &folder.join(format!("{name}.run.gz")))?;
-        out.rows.push(Row { what: title(plan), ours, peer: "-".into(), goal: "blocks kept", is_met: Some(true) });
+        out.rows.push(Row { what: title(&name), ours, peer: "-".into(), goal: "blocks kept", is_met: Some(true) });
     }
     Ok(out)
 }
@@ -66,8 +67,15 @@ fn said(samples: &Samples) -> Option<String> {
     let primary = run.metrics.first()?;
     let of = |e: &wakewatt_core::samples::experiment::Effect| {
         format!(
-            "{}, {} / {}: {:.2} [{:.2}, {:.2}], p {:.3}, {} rounds",
-            e.metric, e.baseline, e.arm, e.ratio, e.ratio_low, e.ratio_high, e.p_value, e.n_pairs
+            "{}, {} / {}: {:.2} [{:.2}, {:.2}], p {}, {} rounds",
+            e.metric,
+            e.baseline,
+            e.arm,
+            e.ratio,
+            e.ratio_low,
+            e.ratio_high,
+            p_value(e.p_value),
+            e.n_pairs
         )
     };
     let effects: Vec<String> = run.effects.iter().filter(|e| e.metric == primary.id).map(of).collect();

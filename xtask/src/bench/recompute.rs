@@ -60,8 +60,8 @@ fn page(figures: &[Figure]) -> String {
     let mut out = String::from(
         "# Published figures, computed again\n\nMade by `cargo xtask bench recompute` from the raw values in bench/runs. *Published*: \
          the ratio with the interval of its day (a bootstrap over rounds,\nwhose ends hung on the seed). *Now*: the same values, Hodges-Lehmann ratio, interval by inverted \
-         signed ranks and how often such an interval holds; it covers\nthat run. `sudo wakewatt experiment k0-shop` and `k3-disk` (docs/journal/2026-11-21-proved-live.md) kept no \
-         blocks here, so they cannot be computed again; `cargo xtask bench blocks --save CLASS` keeps those of a new run.\n\n| from | ratio of | published | now | holds at | p | rounds |\n|---|---|---|---|---|---|---|\n",
+         signed ranks and how often such an interval holds; it covers\nthat run. The k0-shop and k3-disk of 2026-11-21 (docs/journal/2026-11-21-proved-live.md) kept no blocks and cannot be \
+         computed again; those of 2026-11-22 are below (`cargo xtask bench blocks --save CLASS` makes such runs).\n\n| from | ratio of | published | now | holds at | p | rounds |\n|---|---|---|---|---|---|---|\n",
     );
     for f in figures {
         let e = &f.now;

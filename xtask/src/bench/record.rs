@@ -2,12 +2,16 @@
 //! where on it drops some.
 //!
 //! The load is threads that sleep 20 us each, without timer slack, so that CPUs enter and leave idle as often as they can; with more
-//! threads than the CPUs can serve there is no idle left and the rate falls again, so several numbers are tried. An idle
-//! interval is two events. What the machine's own load reaches bounds what can be shown here, and is printed beside the goal.
+//! threads than the CPUs can serve there is no idle left and the rate falls again, so several numbers are tried. Where leaving the
+//! only real state takes a guest's exit, that bounds the rate: so the same is tried with CPUs that may only spin
+//! (/dev/cpu_dma_latency held at 0, which needs root). An idle interval is two events. What the load itself reaches bounds what can
+//! be shown here, and is printed beside the goal.
 
 use super::{Measured, Row};
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::process::Command;
@@ -18,14 +22,15 @@ use std::time::Duration;
 const SLEEP: Duration = Duration::from_micros(20);
 const RECORDED: &str = "8s";
 const RECORDED_S: f64 = 8.0;
-/// Threads for each CPU.
-const PER_CPU: [usize; 4] = [1, 2, 3, 4];
+/// Threads for each CPU, and whether CPUs may only spin.
+const LOADS: [(usize, bool); 7] = [(1, false), (2, false), (3, false), (4, false), (1, true), (2, true), (3, true)];
 const GOAL_PER_S: f64 = 100_000.0;
 const GOAL_BYTES: f64 = 3.0;
 
 /// What came of a number of threads.
 struct Kept {
     n_threads: usize,
+    is_spinning: bool,
     events_per_s: f64,
     n_lost: f64,
     bytes_per_event: f64,
@@ -35,13 +40,15 @@ struct Kept {
 
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let n_cpus = std::thread::available_parallelism()?.get();
-    let kept = PER_CPU.iter().map(|each| under_load(binary, each * n_cpus)).collect::<Result<Vec<_>>>()?;
-    let mut csv = String::from("threads,events_per_s,n_lost,bytes_per_event,cpu_percent\n");
+    let is_root = rustix::process::geteuid().is_root();
+    let loads = LOADS.iter().filter(|(_, is_spinning)| is_root || !is_spinning);
+    let kept = loads.map(|(each, spins)| under_load(binary, each * n_cpus, *spins)).collect::<Result<Vec<_>>>()?;
+    let mut csv = String::from("threads,is_spinning,events_per_s,n_lost,bytes_per_event,cpu_percent\n");
     for k in &kept {
         let _ = writeln!(
             csv,
-            "{},{:.0},{:.0},{:.3},{:.2}",
-            k.n_threads, k.events_per_s, k.n_lost, k.bytes_per_event, k.cpu_percent
+            "{},{},{:.0},{:.0},{:.3},{:.2}",
+            k.n_threads, k.is_spinning, k.events_per_s, k.n_lost, k.bytes_per_event, k.cpu_percent
         );
     }
     let most = kept.iter().map(|k| k.events_per_s).fold(0.0, f64::max);
@@ -49,8 +56,12 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let lost: f64 = kept.iter().map(|k| k.n_lost).sum();
     let told = |k: &Kept| {
         format!(
-            "{:.0}/s from {} threads on {n_cpus} CPUs: 0 lost, {:.2} bytes an event, {:.1} % of one CPU",
-            k.events_per_s, k.n_threads, k.bytes_per_event, k.cpu_percent
+            "{:.0}/s from {} threads on {n_cpus} CPUs{}: 0 lost, {:.2} bytes an event, {:.1} % of one CPU",
+            k.events_per_s,
+            k.n_threads,
+            if k.is_spinning { " that spin" } else { "" },
+            k.bytes_per_event,
+            k.cpu_percent
         )
     };
     let row = Row {
@@ -66,7 +77,8 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     Ok(Measured { rows: vec![row], csv })
 }
 
-fn under_load(binary: &Path, n_threads: usize) -> Result<Kept> {
+fn under_load(binary: &Path, n_threads: usize, is_spinning: bool) -> Result<Kept> {
+    let _held = is_spinning.then(only_spinning).transpose()?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("bench.wtrace");
     let load = Load::start(n_threads);
@@ -81,12 +93,21 @@ fn under_load(binary: &Path, n_threads: usize) -> Result<Kept> {
     let number = |v: &serde_json::Value| v.as_f64().context("a figure is missing in what trace said");
     Ok(Kept {
         n_threads,
+        is_spinning,
         events_per_s: 2.0 * info["summary"]["n_pairs"].as_f64().unwrap_or(0.0) / RECORDED_S,
         n_lost: number(&traced["missed"]["n_lost"])?,
         // Without any event there is none: others kept the CPUs busy.
         bytes_per_event: info["bytes_per_event"].as_f64().unwrap_or(f64::NAN),
         cpu_percent: number(&traced["own"]["cpu_ns"])? / 1e9 / RECORDED_S * 100.0,
     })
+}
+
+/// No idle state but the spinning one, until it is dropped.
+fn only_spinning() -> Result<File> {
+    let path = "/dev/cpu_dma_latency";
+    let mut file = OpenOptions::new().write(true).open(path).context(path)?;
+    file.write_all(&0i32.to_ne_bytes()).context(path)?;
+    Ok(file)
 }
 
 /// Threads that sleep again and again; dropping it ends them.

@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 use thiserror::Error;
+use wakewatt_core::record::varint::{put, take, unzigzag, zigzag};
 
 /// The first line of a segment.
 pub(super) const MAGIC: &[u8] = b"wakewatt-history 1\n";
@@ -245,38 +246,6 @@ impl<'a> Reader<'a> {
 /// nineteen digits.
 fn token(value: i64, then: i64) -> u64 {
     zigzag(value.wrapping_sub(then)).saturating_add(1)
-}
-
-fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)).cast_unsigned()
-}
-
-fn unzigzag(value: u64) -> i64 {
-    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
-}
-
-fn put(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push((value & 0x7f) as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push((value & 0x7f) as u8);
-}
-
-fn take(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0u64;
-    for (i, &byte) in bytes.iter().enumerate().take(10) {
-        let bits = u64::from(byte & 0x7f);
-        if i == 9 && bits > 1 {
-            return None;
-        }
-        value |= bits << (7 * i);
-        if byte < 0x80 {
-            *bytes = &bytes[i + 1..];
-            return Some(value);
-        }
-    }
-    None
 }
 
 fn checksum(kind: u8, payload: &[u8]) -> u32 {

@@ -6,4 +6,5 @@ pub mod mask;
 pub mod msr_text;
 mod room;
 pub mod run_file;
+pub mod varint;
 pub mod wtrace;

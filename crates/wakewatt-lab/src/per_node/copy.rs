@@ -3,7 +3,7 @@
 use super::pages;
 use super::plan::{PerNodePlan, Where};
 use crate::refusal::Refusal;
-use regex::Regex;
+use regex_lite::Regex;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,6 +1,6 @@
 //! What is run in copies, and where.
 
-use regex::Regex;
+use regex_lite::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use wakewatt_core::cpuset::CpuSet;

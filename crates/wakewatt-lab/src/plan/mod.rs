@@ -5,7 +5,6 @@
 //! the nearest known name. The schema is published as docs/ref/schema/experiment-file.v1.json.
 
 mod file;
-mod keys;
 mod parse;
 #[cfg(test)]
 mod tests;
@@ -14,9 +13,9 @@ pub use file::PlanFile;
 pub use parse::parse;
 
 use crate::noise::Limits;
+use wakewatt_core::nearest::nearest;
 use wakewatt_core::samples::experiment::Better;
 use wakewatt_core::units::LatencyLimit;
-use wakewatt_tune::nearest::nearest;
 use wakewatt_tune::request::Request;
 
 /// The plans that come with wakewatt: name and text.

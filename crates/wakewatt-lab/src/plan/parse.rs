@@ -1,15 +1,15 @@
 //! From the text of a plan to its meaning; an error names the key and, for a wrong word, the nearest right one.
 
 use super::file::{ArmFile, PlanFile, WorkloadFile};
-use super::keys::keys_of;
 use super::{ArmLimit, CommandMetric, Plan, PlanArm, PlanKind, PlanWorkload};
 use crate::experiment::SLICE_NS;
 use crate::noise::Limits;
 use toml::{Table, Value};
+use wakewatt_core::file_keys::keys_of;
+use wakewatt_core::nearest::nearest;
 use wakewatt_core::samples::experiment::Better;
 use wakewatt_core::units::{LatencyLimit, parse_bytes, parse_ns};
 use wakewatt_tune::knobs;
-use wakewatt_tune::nearest::nearest;
 use wakewatt_tune::profile::Profile;
 use wakewatt_tune::request::{Place, Request};
 
@@ -257,7 +257,7 @@ fn command(file: &WorkloadFile) -> Result<PlanKind, String> {
     }
     let mut metrics = Vec::new();
     for metric in file.metric.iter().flatten() {
-        let regex = regex::Regex::new(&metric.regex).map_err(|e| format!("metric {}: {e}", metric.name))?;
+        let regex = regex_lite::Regex::new(&metric.regex).map_err(|e| format!("metric {}: {e}", metric.name))?;
         if regex.captures_len() != 2 {
             return Err(format!("metric {}: put the number into one group: 'score: ([0-9.]+)'", metric.name));
         }

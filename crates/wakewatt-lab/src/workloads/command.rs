@@ -8,7 +8,7 @@
 use crate::experiment::{Workload, Yield};
 use crate::figure::{Following, Output, plain};
 use crate::plan::CommandMetric;
-use regex::Regex;
+use regex_lite::Regex;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};

@@ -12,9 +12,9 @@ pub mod network;
 use crate::experiment::{Calibrated, Sliced, Workload, Yield, loads};
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::nearest::nearest;
 use wakewatt_core::samples::experiment::Metric;
 use wakewatt_core::samples::load::Kind;
-use wakewatt_tune::nearest::nearest;
 
 /// Mean watts between two moments.
 pub trait WattMeter {

@@ -1,7 +1,6 @@
 //! The keys that a table of a server file may have, asked of the type that reads it; a misspelt one is answered with the nearest.
 //!
-//! Serde hands the fields' names to whoever deserialises a struct: the deserialiser here takes them and stops, so there is no second
-//! list that could drift.
+//! What lies below a key is listed here, since a type names its fields and not what they hold.
 
 use super::error::ServerError;
 use super::{
@@ -9,9 +8,10 @@ use super::{
 };
 use super::{Timers, Workload};
 use crate::law::{Law, LawBucket};
-use serde::de::{Deserialize, Deserializer, Error, Visitor, value::Error as Stopped};
-use serde::forward_to_deserialize_any;
+use serde::Deserialize;
 use toml::{Table, Value};
+use wakewatt_core::file_keys::keys_of;
+use wakewatt_core::nearest::nearest;
 
 /// Keys of a type, and what lies below each.
 struct Shape {
@@ -67,7 +67,7 @@ fn check_table(table: &Table, shape: &Shape, path: &str) -> Result<(), ServerErr
     for (key, value) in table {
         let here = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
         if !shape.keys.contains(&key.as_str()) {
-            let near = nearest(key, shape.keys);
+            let near = nearest(key, shape.keys.iter().copied());
             return Err(ServerError::Key { key: here, near: near.map(String::from) });
         }
         if let Some((_, below)) = shape.below.iter().find(|(name, _)| name == key) {
@@ -85,43 +85,5 @@ fn check_value(value: &Value, shape: &Shape, path: &str) -> Result<(), ServerErr
         }
         // Of a wrong type: whoever reads it says so.
         _ => Ok(()),
-    }
-}
-
-fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    let alike = candidates.iter().map(|c| (strsim::jaro_winkler(word, c), *c)).filter(|(likeness, _)| *likeness > 0.8);
-    alike.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, c)| c)
-}
-
-/// The names of the fields of `T`, as they are written in a file; none where `T` is no struct.
-fn keys_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
-    let mut keys: &'static [&'static str] = &[];
-    // It always stops with an error: only what it saw on the way is wanted.
-    let _ = T::deserialize(Names(&mut keys));
-    keys
-}
-
-struct Names<'a>(&'a mut &'static [&'static str]);
-
-impl<'de> Deserializer<'de> for Names<'_> {
-    type Error = Stopped;
-
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stopped> {
-        Err(Stopped::custom("only names are asked for"))
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Stopped> {
-        *self.0 = fields;
-        self.deserialize_any(visitor)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
     }
 }

@@ -13,11 +13,11 @@ use std::fmt::Write as _;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::explain::{Explanation, Here, Kind, explain, names};
 use wakewatt_core::facts::Snapshot;
+use wakewatt_core::nearest::most_like;
 use wakewatt_core::source::Source;
 use wakewatt_core::visible;
 use wakewatt_tune::knob::{Host, Knob};
 use wakewatt_tune::knobs::KNOBS;
-use wakewatt_tune::nearest::most_like;
 use wakewatt_tune::reference;
 
 /// So many suggestions for an unknown word.

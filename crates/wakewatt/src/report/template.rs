@@ -12,6 +12,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("findings.html", include_str!("templates/findings.html")),
     ("parts.html", include_str!("templates/parts.html")),
     ("trace.html", include_str!("templates/trace.html")),
+    ("plain_page.html", include_str!("templates/plain_page.html")),
     ("replication_page.html", include_str!("templates/replication_page.html")),
     ("trace_page.html", include_str!("templates/trace_page.html")),
     ("replay_page.html", include_str!("templates/replay_page.html")),

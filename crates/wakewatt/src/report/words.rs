@@ -98,16 +98,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// A probability.
-pub(super) fn p_value(p: f64) -> String {
-    if p < 0.0001 {
-        "< 0.0001".into()
-    } else if p < 0.01 {
-        format!("{p:.4}")
-    } else {
-        format!("{p:.2}")
-    }
-}
+pub(super) use wakewatt_core::units::p_value;
 
 /// `0.999` is `p99.9`.
 pub(super) fn quantile(q: f64) -> String {

@@ -5,9 +5,9 @@
 
 use super::bits::{BitReader, BitWriter};
 use super::column;
-use super::tags::by_frequency;
-use super::varint::{put, take};
+use super::tags::{by_frequency, flag, is_flagged};
 use crate::cpuset::MAX_CPUS;
+use crate::record::varint::{put, take};
 use crate::samples::idle_choice::{Asked, IdleChoice, Outcome, TimersTold};
 
 const HAS_STOPS: u64 = 1;
@@ -30,7 +30,6 @@ const IOWAIT_SHIFT: u32 = 45;
 const GOVERNOR_SHIFT: u32 = 61;
 
 fn tag(choice: &IdleChoice) -> u64 {
-    let flag = |known: Option<bool>, has: u64, is: u64| known.map_or(0, |v| has | if v { is } else { 0 });
     let outcome = choice.outcome.map_or(0, |o| {
         IS_ENTERED
             | flag(o.is_tick_fired, HAS_FIRED, IS_FIRED)
@@ -51,7 +50,7 @@ fn tag(choice: &IdleChoice) -> u64 {
 /// A choice with zeros where there will be times.
 fn bare(tag: u64) -> IdleChoice {
     let has = |bit: u64| tag & bit != 0;
-    let flag = |known: u64, is: u64| has(known).then(|| has(is));
+    let flag = |known: u64, is: u64| is_flagged(tag, known, is);
     let outcome = Outcome {
         state: (tag >> ENTERED_SHIFT & 0xff) as u8,
         residency_ns: 0,

@@ -21,7 +21,6 @@ mod tables;
 mod tags;
 #[cfg(test)]
 mod tests;
-mod varint;
 mod writer;
 
 pub use header::{Header, Mark, StateTable, TableState};

@@ -12,8 +12,8 @@ use super::bits::{BitReader, BitWriter};
 use super::column;
 use super::header::Header;
 use super::tags::{self, How};
-use super::varint::{put, take};
 use crate::cpuset::MAX_CPUS;
+use crate::record::varint::{put, take};
 use crate::samples::idle_pair::{IdlePair, WakeCause};
 
 /// What a file's blocks share: its header says it.

@@ -5,8 +5,8 @@
 //! previous exit, deadlines from whatever predicts them best: the previous pair's (unchanged timers), the grid of ticks,
 //! or the exit (a pair that a timer ended lies just after its deadline).
 
-use super::varint::{take, take_signed};
 use crate::cpuset::MAX_CPUS;
+use crate::record::varint::{take, take_signed};
 use crate::samples::idle_pair::{IdlePair, WakeCause};
 
 // Tag bits.

@@ -46,6 +46,13 @@ pub enum Ending {
         /// What is wrong there.
         why: String,
     },
+    /// The file could not be read on: of what follows nothing is known.
+    Unreadable {
+        /// Length of the good part.
+        at_byte: u64,
+        /// What reading said.
+        why: String,
+    },
 }
 
 /// What a file holds, in its order.
@@ -128,8 +135,25 @@ fn header(bytes: &[u8]) -> Result<(Header, usize), WtraceError> {
     Ok((header, length))
 }
 
+/// What the block in front says: an item (none of a kind that a later version may have added) and the block's length, or the end.
+pub(super) enum Step {
+    Item(Option<Item>, usize),
+    End,
+}
+
+/// Reads the block in front.
+pub(super) fn step(rest: &[u8], header: &Header, is_version_1: bool) -> Result<Step, Bad> {
+    let (kind, payload, length) = split(rest)?;
+    if kind != kind::END {
+        let item = item_of(kind, payload, header, is_version_1).map_err(Bad::Damaged)?;
+        return Ok(Step::Item(item, length));
+    }
+    // A continued recording has written over its old end; one in the middle is damage.
+    if rest.len() > length { Err(Bad::Damaged("something follows the end".into())) } else { Ok(Step::End) }
+}
+
 /// What a block other than the end holds; none of a kind that a later version may have added. In words what makes no sense.
-pub(super) fn item_of(kind: u8, payload: &[u8], header: &Header, is_version_1: bool) -> Result<Option<Item>, String> {
+fn item_of(kind: u8, payload: &[u8], header: &Header, is_version_1: bool) -> Result<Option<Item>, String> {
     let pairs = match (kind, is_version_1) {
         (kind::PAIRS_1, true) => pairs1::decode(payload, header.tick_ns.unwrap_or(0)),
         (kind::PAIRS, false) => pairs::decode(payload, Grid::of(header)),
@@ -173,11 +197,6 @@ impl<'a> Reader<'a> {
     pub fn good_bytes(&self) -> u64 {
         self.at as u64
     }
-
-    fn damaged(&mut self, why: String) -> Option<Item> {
-        self.ending = Some(Ending::Damaged { at_byte: self.at as u64, why });
-        None
-    }
 }
 
 impl Iterator for Reader<'_> {
@@ -190,29 +209,18 @@ impl Iterator for Reader<'_> {
                 self.ending = Some(Ending::Unfinished { at_byte: self.at as u64 });
                 return None;
             }
-            let (kind, payload, length) = match split(rest) {
-                Ok(block) => block,
-                Err(Bad::Torn) => {
-                    self.ending = Some(Ending::Torn { at_byte: self.at as u64 });
-                    return None;
+            match step(rest, &self.header, self.is_version_1) {
+                Ok(Step::Item(item, length)) => {
+                    self.at += length;
+                    if item.is_some() {
+                        return item;
+                    }
                 }
-                Err(Bad::Damaged(why)) => return self.damaged(why),
-            };
-            if kind == kind::END {
-                // A continued recording has written over its old end; one in the middle is damage.
-                if rest.len() > length {
-                    return self.damaged("something follows the end".into());
+                Ok(Step::End) => self.ending = Some(Ending::Complete),
+                Err(Bad::Torn) => self.ending = Some(Ending::Torn { at_byte: self.at as u64 }),
+                Err(Bad::Damaged(why)) => {
+                    self.ending = Some(Ending::Damaged { at_byte: self.at as u64, why });
                 }
-                self.ending = Some(Ending::Complete);
-                return None;
-            }
-            let item = match item_of(kind, payload, &self.header, self.is_version_1) {
-                Ok(item) => item,
-                Err(why) => return self.damaged(why),
-            };
-            self.at += length;
-            if item.is_some() {
-                return item;
             }
         }
         None

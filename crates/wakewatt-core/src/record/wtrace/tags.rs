@@ -45,7 +45,6 @@ pub(super) struct Tag {
 }
 
 pub(super) fn of(pair: &IdlePair, next: How, sleep: How) -> u64 {
-    let flag = |known: Option<bool>, has: u64, is: u64| known.map_or(0, |v| has | if v { is } else { 0 });
     u64::from(pair.state) << STATE_SHIFT
         | (pair.ended_by as u64) << CAUSE_SHIFT
         | if pair.is_first { IS_FIRST } else { 0 }
@@ -59,7 +58,7 @@ pub(super) fn of(pair: &IdlePair, next: How, sleep: How) -> u64 {
 
 /// None where the bits mean nothing.
 pub(super) fn read(tag: u64) -> Option<Tag> {
-    let flag = |has: u64, is: u64| (tag & has != 0).then_some(tag & is != 0);
+    let flag = |has: u64, is: u64| is_flagged(tag, has, is);
     let how = |shift: u32| How::ALL.get(usize::try_from(tag >> shift & 7).ok()?).copied();
     let n_iowait = u16::try_from(tag >> IOWAIT_SHIFT).ok()?;
     let bare = IdlePair {
@@ -73,6 +72,16 @@ pub(super) fn read(tag: u64) -> Option<Tag> {
         ..IdlePair::default()
     };
     Some(Tag { bare, next: how(NEXT_SHIFT)?, sleep: how(SLEEP_SHIFT)? })
+}
+
+/// Two bits of what may be unknown: known at all, and so.
+pub(super) fn flag(known: Option<bool>, has: u64, is: u64) -> u64 {
+    known.map_or(0, |v| has | if v { is } else { 0 })
+}
+
+/// The same, back.
+pub(super) fn is_flagged(tag: u64, has: u64, is: u64) -> Option<bool> {
+    (tag & has != 0).then_some(tag & is != 0)
 }
 
 /// Each once, the most frequent first: small numbers are short.

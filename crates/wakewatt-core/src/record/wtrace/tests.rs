@@ -184,7 +184,12 @@ fn a_cut_at_any_byte_leaves_a_prefix_and_says_where() {
         match ending {
             None => assert!(back.is_empty()),
             Some(Ending::Complete) => panic!("cut at {cut} and complete"),
-            Some(Ending::Unfinished { at_byte } | Ending::Torn { at_byte } | Ending::Damaged { at_byte, .. }) => {
+            Some(
+                Ending::Unfinished { at_byte }
+                | Ending::Torn { at_byte }
+                | Ending::Damaged { at_byte, .. }
+                | Ending::Unreadable { at_byte, .. },
+            ) => {
                 assert!(at_byte <= cut as u64)
             }
         }

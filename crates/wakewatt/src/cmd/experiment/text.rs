@@ -9,7 +9,7 @@ use wakewatt_core::samples::experiment::{Metric, Verdict};
 use wakewatt_core::samples::side_effect::SideEffect;
 use wakewatt_core::samples::study::{Comparison, Study};
 use wakewatt_core::samples::tail::{TailAnswer, TailTest};
-use wakewatt_core::units::three_digits;
+use wakewatt_core::units::{p_value, three_digits};
 
 /// Rows of secondary metrics shown; JSON has all.
 const N_SECONDARY: usize = 24;
@@ -63,13 +63,13 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
                 .block_noise_ratio
                 .map_or(String::new(), |r| format!(", one block varies by {} %", three_digits(r * 100.0)));
             let words = format!(
-                "{}: x{:.3} (95 % {:.3}-{:.3}, covers {}), p {:.3}, {} pairs{block}",
+                "{}: x{:.3} (95 % {:.3}-{:.3}, covers {}), p {}, {} pairs{block}",
                 noise.metric,
                 noise.ratio,
                 noise.ratio_low,
                 noise.ratio_high,
                 noise.covers,
-                noise.p_value,
+                p_value(noise.p_value),
                 noise.n_pairs
             );
             say("  ", "      ", &words);
@@ -95,7 +95,7 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
 
 fn beside(effect: &SideEffect) -> String {
     let word = if effect.is_shown { "differs" } else { "not shown to differ" };
-    format!("{}: p {:.3}, {word}", effect.say(), effect.p_value)
+    format!("{}: p {}, {word}", effect.say(), p_value(effect.p_value))
 }
 
 fn tail(test: &TailTest) -> String {
@@ -105,7 +105,7 @@ fn tail(test: &TailTest) -> String {
         TailAnswer::Harm => "worse".into(),
         TailAnswer::CannotTell => format!("cannot tell: {}", test.why_not()),
     };
-    format!("{} with {}: {answer} (p {:.3})", test.metric, test.arm, test.no_harm_p)
+    format!("{} with {}: {answer} (p {})", test.metric, test.arm, p_value(test.no_harm_p))
 }
 
 fn row(study: &Study, c: &Comparison) -> String {
@@ -121,7 +121,7 @@ fn row(study: &Study, c: &Comparison) -> String {
     let detectable =
         c.detectable_ratio.map_or(String::new(), |r| format!(", {} % could be seen", three_digits((r - 1.0) * 100.0)));
     format!(
-        "{} / {}: x{:.3} ({} {:.3}-{:.3}), difference {}, p {:.3}, {} blocks{detectable}: {verdict}",
+        "{} / {}: x{:.3} ({} {:.3}-{:.3}), difference {}, p {}, {} blocks{detectable}: {verdict}",
         e.metric,
         e.arm,
         e.ratio,
@@ -129,7 +129,7 @@ fn row(study: &Study, c: &Comparison) -> String {
         e.ratio_low,
         e.ratio_high,
         value_words(metric.unit, e.difference),
-        e.p_value,
+        p_value(e.p_value),
         e.n_pairs
     )
 }

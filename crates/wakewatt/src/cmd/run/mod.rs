@@ -11,7 +11,7 @@ use crate::cli::run::RunArgs;
 use crate::exit::{Code, End, Failure};
 use crate::output;
 use anyhow::{Context, Result};
-use regex::Regex;
+use regex_lite::Regex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wakewatt_host::live::Live;

@@ -14,7 +14,7 @@ pub(super) mod predict;
 mod tables;
 
 use super::{Inside, Proof, ProofResult, no_words};
-use crate::testbed::machine::Machine;
+use crate::testbed::machine::{Idle, Machine};
 use anyhow::Result;
 use std::fmt::Write as _;
 
@@ -31,12 +31,12 @@ const fn proof(name: &'static str, shape: fn(&mut Machine)) -> Proof {
 
 /// By table, then by kernel.
 pub(super) const PROOFS: [Proof; 6] = [
-    proof("replay-laptop", |m| shaped(m, tables::LAPTOP, None)),
-    proof("replay-telephone", |m| shaped(m, tables::TELEPHONE, None)),
-    proof("replay-server", |m| shaped(m, tables::SERVER, None)),
-    proof("replay-laptop-newer", |m| shaped(m, tables::LAPTOP, Some(NEWER))),
-    proof("replay-telephone-newer", |m| shaped(m, tables::TELEPHONE, Some(NEWER))),
-    proof("replay-server-newer", |m| shaped(m, tables::SERVER, Some(NEWER))),
+    proof("replay-laptop", |m| shaped(m, tables::laptop, None)),
+    proof("replay-telephone", |m| shaped(m, tables::telephone, None)),
+    proof("replay-server", |m| shaped(m, tables::server, None)),
+    proof("replay-laptop-newer", |m| shaped(m, tables::laptop, Some(NEWER))),
+    proof("replay-telephone-newer", |m| shaped(m, tables::telephone, Some(NEWER))),
+    proof("replay-server-newer", |m| shaped(m, tables::server, Some(NEWER))),
 ];
 
 /// One table and one load: what `make test` has time for.
@@ -44,13 +44,13 @@ pub(super) const SHORT: Proof = Proof {
     name: "replay-short",
     machine: "deep-idle",
     words: no_words,
-    shape: |m| shaped(m, tables::LAPTOP, None),
+    shape: |m| shaped(m, tables::laptop, None),
     script: short_script,
     judge,
 };
 
-fn shaped(machine: &mut Machine, table: &[tables::Row], kernel: Option<&str>) {
-    machine.idle = tables::states(table);
+fn shaped(machine: &mut Machine, table: fn() -> Vec<Idle>, kernel: Option<&str>) {
+    machine.idle = table();
     if let Some(kernel) = kernel {
         machine.kernel = kernel.into();
     }

@@ -14,7 +14,7 @@ pub(in super::super) const PROOF: Proof = Proof {
     name: "predict",
     machine: "deep-idle",
     words: no_words,
-    shape: |m| shaped(m, tables::LAPTOP, None),
+    shape: |m| shaped(m, tables::laptop, None),
     script,
     judge,
 };

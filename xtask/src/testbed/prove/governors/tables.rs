@@ -2,35 +2,45 @@
 //! the emulator the same from each.
 
 use crate::testbed::machine::Idle;
-
-/// Name, exit latency and target residency in microseconds.
-pub(super) type Row = (&'static str, u32, u32);
+use wakewatt_sim::server;
 
 /// Case K3's laptop (i7-6820HQ): eight states beside WFI, two pairs of equal residency.
-pub(super) const LAPTOP: &[Row] = &[
-    ("C1", 2, 2),
-    ("C1E", 10, 20),
-    ("C3", 70, 100),
-    ("C6", 85, 200),
-    ("C7s", 124, 800),
-    ("C8", 200, 800),
-    ("C9", 480, 5000),
-    ("C10", 890, 5000),
-];
+pub(super) fn laptop() -> Vec<Idle> {
+    known("SKL", "C1")
+}
 
 /// RK3399: two deep states, far apart.
-pub(super) const TELEPHONE: &[Row] = &[("cpu-sleep", 370, 900), ("cluster-sleep", 900, 2000)];
+pub(super) fn telephone() -> Vec<Idle> {
+    vec![idle("cpu-sleep", 370, 900), idle("cluster-sleep", 900, 2000)]
+}
 
 /// Ice Lake server: C1E nearly free, C6 dear.
-pub(super) const SERVER: &[Row] = &[("C1E", 4, 4), ("C6", 170, 600)];
+pub(super) fn server() -> Vec<Idle> {
+    known("ICX", "C1E")
+}
 
-/// As a machine file has them.
-pub(super) fn states(rows: &[Row]) -> Vec<Idle> {
-    let state = |(name, exit_latency_us, target_residency_us): &Row| Idle {
-        name: (*name).into(),
-        exit_latency_us: *exit_latency_us,
-        target_residency_us: Some(*target_residency_us),
-        power_mw: 0,
-    };
-    rows.iter().map(state).collect()
+fn idle(name: &str, exit_latency_us: u32, target_residency_us: u32) -> Idle {
+    Idle { name: name.into(), exit_latency_us, target_residency_us: Some(target_residency_us), power_mw: 0 }
+}
+
+/// The states that `simulate` knows of a generation, from this one on: WFI stands for those before.
+fn known(generation: &str, from: &str) -> Vec<Idle> {
+    let states = server::table(generation).unwrap_or_default();
+    let us = |span: wakewatt_sim::span::Span| u32::try_from(span.ns() / 1000).unwrap_or(u32::MAX);
+    let deep = states.iter().skip_while(|s| s.name != from);
+    deep.map(|s| idle(&s.name, us(s.exit_latency), us(s.target_residency))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_those_of_the_machines() {
+        let rows = |table: Vec<Idle>| -> Vec<(String, u32)> {
+            table.into_iter().map(|s| (s.name, s.exit_latency_us)).collect()
+        };
+        assert_eq!(rows(server()), [("C1E".into(), 4), ("C6".into(), 170)]);
+        assert_eq!((rows(laptop()).len(), rows(laptop())[7].clone()), (8, ("C10".into(), 890)));
+    }
 }

@@ -1,7 +1,7 @@
 //! Numbers in as few bytes as they need: seven bits a byte, lowest first; signed ones zigzag, so small stays small.
 
 /// Appends an unsigned number.
-pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
+pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
         value >>= 7;
@@ -11,7 +11,7 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
 
 /// Takes one from the front; none when the bytes end or it is longer than 64 bits.
 #[inline]
-pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
+pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for (i, &byte) in bytes.iter().enumerate().take(10) {
         let bits = u64::from(byte & 0x7f);
@@ -27,11 +27,22 @@ pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
+/// A signed number folded, so that one near zero is small: 0, -1, 1, -2 become 0, 1, 2, 3.
+#[inline]
+pub fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+/// The same, back.
+#[inline]
+pub fn unzigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
 /// Takes a signed one.
 #[inline]
-pub(super) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
-    let value = take(bytes)?;
-    Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+pub fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
+    take(bytes).map(unzigzag)
 }
 
 #[cfg(test)]
@@ -45,7 +56,7 @@ mod tests {
             let mut out = Vec::new();
             for (a, b) in &values {
                 put(&mut out, *a);
-                put(&mut out, ((b << 1) ^ (b >> 63)).cast_unsigned());
+                put(&mut out, zigzag(*b));
             }
             let mut rest = &out[..];
             for (a, b) in &values {

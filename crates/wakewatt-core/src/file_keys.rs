@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor, value::Error as Stopp
 use serde::forward_to_deserialize_any;
 
 /// The names of the fields of `T`, as they are written in a file; none where `T` is no struct.
-pub(super) fn keys_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
+pub fn keys_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     let mut keys: &'static [&'static str] = &[];
     // It always stops with an error: only what it saw on the way is wanted.
     let _ = T::deserialize(Names(&mut keys));
