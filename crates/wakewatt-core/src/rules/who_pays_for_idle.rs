@@ -146,6 +146,7 @@ mod tests {
             at_ns: 1,
             cpus: vec![CpuCounters { cpu: 3, cells, ..CpuCounters::default() }],
             processes: vec![ProcessCounters { tgid: 7, name: "db".into(), state: Some(1), n, sum_ns: n * each_ns }],
+            ..WakeCounters::default()
         };
         let name = |_, state: u32| ["POLL", "C6"][state as usize].to_string();
         let window = Window { start_at_ns: 0, end_at_ns: 5_000_000_000 };

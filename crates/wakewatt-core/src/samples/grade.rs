@@ -10,6 +10,7 @@
 //! The last one asks the unadjusted test: who guards a claim need not prove the objection. Not here: how it is graded (`grading`), blocks that
 //! do not count at all (`rejection`), and how sizes are said (`stated`).
 
+use crate::units::p_value as shown_p;
 use serde::{Deserialize, Serialize};
 
 /// More of the CPUs' time than this, by the hypervisor and others together, and the effect is mostly theirs.
@@ -113,10 +114,11 @@ impl Flaw {
                 percent(MOST_TAKEN_RATIO)
             ),
             Flaw::StealDiffers { arm, baseline_ratio, arm_ratio, p_value, n_pairs } => format!(
-                "the hypervisor took {} as found and {} with {arm} (p = {p_value:.3}, {n_pairs} rounds), so part of the effect \
+                "the hypervisor took {} as found and {} with {arm} (p {}, {n_pairs} rounds), so part of the effect \
                  is its doing",
                 percent(*baseline_ratio),
-                percent(*arm_ratio)
+                percent(*arm_ratio),
+                shown_p(*p_value)
             ),
         }
     }

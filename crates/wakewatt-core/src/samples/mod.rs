@@ -32,6 +32,7 @@ pub mod stated;
 pub mod study;
 pub mod meters;
 mod pairing;
+pub mod payers;
 pub mod power_model;
 pub mod rejection;
 pub mod replayed;

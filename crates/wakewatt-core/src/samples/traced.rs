@@ -208,6 +208,9 @@ pub struct Traced {
     pub states: Vec<StateRow>,
     /// Processes, most time lost first.
     pub processes: Vec<ProcessRow>,
+    /// Who pays, by cgroup, pod or container; none where that was not asked.
+    #[serde(default)]
+    pub payers: Option<super::payers::Payers>,
     /// Windows, when there were several.
     pub windows: Vec<TraceWindow>,
     /// Why it was shorter than asked for; none when it was not.
@@ -382,6 +385,7 @@ impl Traced {
             timers: timers(counters, name_of),
             states: states(counters, name_of),
             processes: processes(counters, name_of),
+            payers: None,
             windows: Vec::new(),
             ended_early: None,
             own: OwnWakes { n: sum(|c| c.n_own), n_from_idle: sum(|c| c.n_own_from_idle), ..OwnWakes::default() },
@@ -447,6 +451,7 @@ mod tests {
                 ProcessCounters { tgid: 7, name: "db".into(), state: Some(2), n: 20, sum_ns: 840_000 },
                 ProcessCounters { tgid: 9, name: "web".into(), state: Some(2), n: 15, sum_ns: 1_200_000 },
             ],
+            groups: Vec::new(),
         }
     }
 

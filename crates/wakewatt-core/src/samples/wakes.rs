@@ -115,6 +115,19 @@ pub struct ProcessCounters {
     pub sum_ns: u64,
 }
 
+/// Wake-ups of one cgroup out of one idle state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupCounters {
+    /// The kernel's number of the cgroup: the inode number of its folder.
+    pub cgroup: u64,
+    /// The state.
+    pub state: Option<u32>,
+    /// Wake-ups.
+    pub n: u64,
+    /// Latency, summed.
+    pub sum_ns: u64,
+}
+
 /// One reading of everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WakeCounters {
@@ -124,6 +137,8 @@ pub struct WakeCounters {
     pub cpus: Vec<CpuCounters>,
     /// Processes woken out of idle with the exit inside, by process and state ascending; the kernel keeps the 8192 most recent pairs of process and state.
     pub processes: Vec<ProcessCounters>,
+    /// Cgroups (version 2) woken out of idle with the exit inside, by cgroup and state ascending; empty where that was not asked.
+    pub groups: Vec<GroupCounters>,
 }
 
 impl WakeCounters {
@@ -156,6 +171,18 @@ impl WakeCounters {
             let (n, sum_ns) = (now.n - before.n, now.sum_ns.saturating_sub(before.sum_ns));
             (n > 0).then(|| ProcessCounters { n, sum_ns, ..now.clone() })
         });
-        WakeCounters { at_ns: self.at_ns, cpus: cpus.collect(), processes: processes.collect() }
+        let groups = self.groups.iter().filter_map(|now| {
+            let found = earlier.groups.binary_search_by_key(&(now.cgroup, now.state), |g| (g.cgroup, g.state));
+            let before = found.ok().map(|at| &earlier.groups[at]);
+            let before = before.filter(|b| b.n <= now.n).cloned().unwrap_or_default();
+            let (n, sum_ns) = (now.n - before.n, now.sum_ns.saturating_sub(before.sum_ns));
+            (n > 0).then_some(GroupCounters { n, sum_ns, ..*now })
+        });
+        WakeCounters {
+            at_ns: self.at_ns,
+            cpus: cpus.collect(),
+            processes: processes.collect(),
+            groups: groups.collect(),
+        }
     }
 }

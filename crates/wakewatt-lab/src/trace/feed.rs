@@ -34,6 +34,7 @@ impl WakeFeed {
             polling_state,
             record_bytes: None,
             is_exact: false,
+            is_by_cgroup: false,
             is_empty: false,
         };
         let mut probe = WakeProbe::attach(&spec).map_err(refused)?;

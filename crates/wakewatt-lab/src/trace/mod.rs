@@ -9,6 +9,7 @@ mod feed;
 mod hardware;
 mod header;
 mod names;
+mod payers;
 mod presence;
 mod record;
 mod remarks;
@@ -22,10 +23,12 @@ pub use record::MAX_READ;
 use crate::context::Lab;
 use crate::refusal::Refusal;
 use crate::running::Running;
+use payers::Groups;
 use record::Recorder;
 use session::{TraceSession, TraceWants};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::samples::traced::Traced;
 use wakewatt_core::samples::traced_whose::TracedWhose;
 use wakewatt_probes::ProbeError;
@@ -54,6 +57,8 @@ pub struct TracePlan {
     pub whose: Whose,
     /// How long; none: until the command ends, or a while.
     pub for_ns: Option<u64>,
+    /// Who pays, added up in this way besides by process.
+    pub by: Option<PayerKind>,
     /// Length of a window.
     pub window_ns: u64,
     /// Programs that return at once, to measure what being attached costs.
@@ -105,7 +110,8 @@ pub fn trace(lab: Lab<'_>, plan: &TracePlan) -> Result<Trace, Refusal> {
         is_hardware: plan.has_hardware,
     };
     let window_ns = plan.window_ns.max(SHORTEST_WINDOW_NS);
-    let mut session = TraceSession::start(lab, scope, wanted, window_ns)?;
+    let groups = plan.by.map(Groups::start).transpose()?;
+    let mut session = TraceSession::start(lab, scope, wanted, window_ns, groups)?;
     let mut command = match &plan.whose {
         Whose::Command(words) => Some(session.follow(words)?),
         _ => None,
@@ -130,7 +136,7 @@ pub fn trace(lab: Lab<'_>, plan: &TracePlan) -> Result<Trace, Refusal> {
 
 /// The whole machine for so long, as it is: the probe, the counters, one window.
 pub fn of_machine(lab: Lab<'_>, for_ns: u64) -> Result<Traced, Refusal> {
-    let session = TraceSession::start(lab, Scope::Machine, TraceWants::default(), for_ns)?;
+    let session = TraceSession::start(lab, Scope::Machine, TraceWants::default(), for_ns, None)?;
     lab.wait_until(session.start_at_ns + for_ns);
     session.finish(TracedWhose::Machine)
 }

@@ -9,7 +9,8 @@ use wakewatt_core::samples::traced_whose::{TracedProcess, TracedWhose};
 use wakewatt_probes::namespace;
 use wakewatt_probes::wake::Scope;
 
-const CGROUPS: &str = "/sys/fs/cgroup";
+/// Where cgroups are mounted.
+pub(super) const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// The scope, its name for people, and what to watch for its end.
 pub(super) fn of(whose: &Whose) -> Result<(Scope, TracedWhose, Watched), Refusal> {
@@ -68,7 +69,7 @@ fn process(pid: u32) -> Result<TracedProcess, Refusal> {
 
 fn cgroup(given: &Path) -> Result<(Scope, TracedWhose, PathBuf), Refusal> {
     let wrong = |why: String| Refusal::Asked(format!("--cgroup {}: {why}", given.display()));
-    let root = root()
+    let root = cgroup_root()
         .ok_or_else(|| wrong(format!("no cgroup version 2 hierarchy is mounted under {CGROUPS}; use --pid instead")))?;
     let candidates = [given.to_path_buf(), root.join(given.strip_prefix("/").unwrap_or(given))];
     let inside = |p: &PathBuf| p.starts_with(&root) && p.join("cgroup.procs").is_file();
@@ -83,7 +84,7 @@ fn cgroup(given: &Path) -> Result<(Scope, TracedWhose, PathBuf), Refusal> {
 }
 
 /// Where cgroup version 2 is mounted: the whole folder, or `unified` beside version 1 (hybrid).
-fn root() -> Option<PathBuf> {
+pub(super) fn cgroup_root() -> Option<PathBuf> {
     let found = [CGROUPS.to_string(), format!("{CGROUPS}/unified")];
     found.into_iter().map(PathBuf::from).find(|p| p.join("cgroup.controllers").is_file())
 }

@@ -2,6 +2,7 @@
 
 use super::hardware;
 use super::names::{Names, settings};
+use super::payers::Groups;
 use super::record::{self, Recorder};
 use super::watched::Watched;
 use super::{RecordPlan, header, presence, refused, remarks};
@@ -53,6 +54,7 @@ pub(super) struct TraceSession<'a> {
     has_more_windows: bool,
     last: WakeCounters,
     facts: Snapshot,
+    groups: Option<Groups>,
     pub(super) recorder: Option<Recorder<'a>>,
     online: Vec<u32>,
     remarks: Vec<String>,
@@ -66,6 +68,7 @@ impl<'a> TraceSession<'a> {
         scope: Scope,
         wanted: TraceWants,
         window_ns: u64,
+        groups: Option<Groups>,
     ) -> Result<TraceSession<'a>, Refusal> {
         let src = lab.src;
         let mut facts = settings(src);
@@ -80,6 +83,7 @@ impl<'a> TraceSession<'a> {
             scope,
             n_states: names.n_states(),
             polling_state: names.polling(),
+            is_by_cgroup: groups.is_some(),
             is_empty: wanted.is_empty,
             record_bytes: wanted.is_recording.then(|| record::ring_bytes(n_cpus)),
             is_exact: wanted.is_recording && wanted.is_exact,
@@ -107,6 +111,7 @@ impl<'a> TraceSession<'a> {
             windows: Vec::new(),
             last,
             facts,
+            groups,
             recorder: None,
             online: cpus,
             has_more_windows: false,
@@ -214,6 +219,9 @@ impl<'a> TraceSession<'a> {
         } else {
             self.has_more_windows = true;
         }
+        if let Some(groups) = &mut self.groups {
+            groups.learn(&now);
+        }
         self.last = now;
         Ok(())
     }
@@ -229,7 +237,8 @@ impl<'a> TraceSession<'a> {
         let hardware = self.hardware.since(src);
         let window = Window { start_at_ns: self.start_at_ns, end_at_ns: self.last.at_ns };
         let name_of = |cpu, state| self.names.of_state(cpu, state);
-        let mut traced = Traced::of(&self.last.since(&self.start), &name_of, window, whose);
+        let counted = self.last.since(&self.start);
+        let mut traced = Traced::of(&counted, &name_of, window, whose);
         presence::mark(&mut traced.processes, self.start_boot_ns, src);
         for state in &mut traced.states {
             entered_as(state, &entered);
@@ -244,6 +253,13 @@ impl<'a> TraceSession<'a> {
         traced.missed.n_recursion = self.probe.n_recursion();
         traced.remarks = self.probe.gaps().iter().map(|gap| format!("not traced: {gap}")).collect();
         traced.remarks.extend(self.names.remarks());
+        if let Some(groups) = &self.groups {
+            // Where tables differ between CPUs a cgroup does not say which one it ran on: the first CPU's names.
+            let first = counted.cpus.first().map_or(0, |c| c.cpu);
+            let (payers, remarks) = groups.payers(&counted, &|state| name_of(first, state), src);
+            traced.payers = Some(payers);
+            traced.remarks.extend(remarks);
+        }
         traced.remarks.extend(self.remarks);
         if self.has_more_windows {
             traced.remarks.push(format!("only the first {MOST_WINDOWS} windows are shown one by one"));

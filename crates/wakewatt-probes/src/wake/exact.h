@@ -32,7 +32,6 @@ enum { MOST_STATES = 10 }; // CPUIDLE_STATE_MAX
 enum { BY_menu = 1, BY_teo, BY_ladder, BY_haltpoll };
 
 const volatile bool is_exact = 0;
-const volatile bool is_sleep_seen = 0; // tick_nohz_get_sleep_length can be watched
 
 // The record in the ring buffer; its twin is in choices.rs. Told from a pair by its length.
 struct choice {
@@ -71,12 +70,10 @@ INLINE struct asking *asking(u32 phase)
 
 SHARED void submit_choice(struct asking *a)
 {
-	u32 zero = 0;
-	u32 *is_open = map_lookup(&window_open, &zero);
 	struct cpu_state *cpu;
 	struct choice *to;
 	a->phase = NO_CHOICE;
-	if (!is_open || !*is_open)
+	if (!is_on(WINDOW_OPEN))
 		return;
 	to = ringbuf_reserve(&pairs, sizeof(*to), 0);
 	if (!to) {
@@ -182,7 +179,7 @@ SHARED void select_left(u64 answer)
 INLINE void choice_entered(struct cpu_state *cpu)
 {
 	struct asking *a;
-	if (is_sleep_seen || (cpu->flags & (HAS_TIMERS | HAS_SLEEP_LENGTH)) != (HAS_TIMERS | HAS_SLEEP_LENGTH))
+	if ((cpu->flags & (HAS_TIMERS | HAS_SLEEP_LENGTH)) != (HAS_TIMERS | HAS_SLEEP_LENGTH) || is_on(SLEEP_WATCHED))
 		return;
 	a = asking(ANSWERED);
 	if (!a || (a->choice.flags & CHOICE_HAS_TIMERS))

@@ -4,6 +4,7 @@
 //! whose function cannot be watched (inlined, or not there) is left to what is rebuilt, and that is said. Without the
 //! functions that choose there is nothing exact, and that is an error.
 
+use super::{Switch, switch};
 use crate::ProbeError;
 use crate::load::Loaded;
 
@@ -17,9 +18,12 @@ struct Told {
     instead: &'static str,
 }
 
+/// Function that tells the sleep length.
+const SLEEP: &str = "tick_nohz_get_sleep_length";
+
 const TOLD: [Told; 5] = [
     Told {
-        function: "tick_nohz_get_sleep_length",
+        function: SLEEP,
         programs: ("sleep_out", Some("k_sleep_in"), "k_sleep_out"),
         what: "sleep length and next event",
         instead: "the tick's structure at entry",
@@ -85,9 +89,6 @@ const GOVERNORS: [Governor; 4] = [
     },
 ];
 
-/// Function that tells the sleep length: without it the C side takes what is rebuilt.
-pub(super) const SLEEP: &str = TOLD[0].function;
-
 /// How a function is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
@@ -127,6 +128,10 @@ fn attach_by(loaded: &mut Loaded, way: Way) -> Result<(String, Vec<String>), Pro
                 .map_or(Ok(()), |program| loaded.watch(program, told.function))
                 .and_then(|()| loaded.watch(kretprobe, told.function)),
         };
+        if told.function == SLEEP {
+            // Without it the C side takes what is rebuilt.
+            switch(loaded, Switch::SleepWatched, done.is_ok())?;
+        }
         if let Err(why) = done {
             gaps.push(format!("{} exactly, taken from {} instead: {why}", told.what, told.instead));
         }

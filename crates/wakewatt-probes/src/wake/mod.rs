@@ -15,7 +15,7 @@ use crate::{Probe, ProbeError, namespace, symbols};
 use aya::maps::{Array, HashMap, PerCpuArray, PerCpuValues, RingBuf};
 use std::collections::BTreeMap;
 use wakewatt_core::samples::idle_choice::IdleChoice;
-use wakewatt_core::samples::wakes::{Counted, CpuCounters, ProcessCounters, WakeCounters};
+use wakewatt_core::samples::wakes::{Counted, CpuCounters, GroupCounters, ProcessCounters, WakeCounters};
 
 /// `wake.bpf.c`, compiled.
 pub const PROBE: Probe =
@@ -28,6 +28,9 @@ const PASSES: usize = 32;
 
 /// Entries of the map of processes.
 const MOST_PROCESSES: usize = 8192;
+
+/// Entries of the map of cgroups.
+const MOST_GROUPS: u32 = 8192;
 
 /// Histograms per idle state.
 const N_COUNTED: u32 = 7;
@@ -64,6 +67,8 @@ pub struct Spec {
     pub n_states: u32,
     /// The state that spins, if there is one.
     pub polling_state: Option<u32>,
+    /// Wake-ups out of idle are also summed by cgroup.
+    pub is_by_cgroup: bool,
     /// Programs that return at once, to measure what being attached costs.
     pub is_empty: bool,
     /// Size of the buffer for idle records, a power of two of pages; none for no recording.
@@ -128,8 +133,27 @@ struct RawProcess {
     comm: [u8; 16],
 }
 
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct RawGroupKey {
+    cgroup: u64,
+    slot: u32,
+    unused: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawGroup {
+    n: u64,
+    sum_ns: u64,
+}
+
 // SAFETY: plain integers without padding, valid for every bit pattern.
 unsafe impl aya::Pod for RawCpu {}
+// SAFETY: as above.
+unsafe impl aya::Pod for RawGroupKey {}
+// SAFETY: as above.
+unsafe impl aya::Pod for RawGroup {}
 // SAFETY: as above.
 unsafe impl aya::Pod for RawProcessKey {}
 // SAFETY: as above.
@@ -181,13 +205,17 @@ impl WakeProbe {
             Global::U8("is_recording", u8::from(spec.record_bytes.is_some())),
             Global::U8("is_empty", u8::from(spec.is_empty)),
             Global::U8("is_exact", u8::from(spec.is_exact)),
-            Global::U8("is_sleep_seen", u8::from(!spec.is_exact || symbols::address_of(&[exact::SLEEP]).is_some())),
+            Global::U8("is_by_cgroup", u8::from(spec.is_by_cgroup)),
             Global::U8("is_making_room", u8::from(!is_ahead)),
             Global::U32("n_slots", n_slots),
             Global::U32("polling_state", spec.polling_state.unwrap_or(0xffff)),
             Global::U64("tick_function", tick.unwrap_or(0)),
         ];
-        let sizes = [("hists", n_slots * N_COUNTED), ("pairs", spec.record_bytes.unwrap_or_else(page_bytes))];
+        let sizes = [
+            ("hists", n_slots * N_COUNTED),
+            ("pairs", spec.record_bytes.unwrap_or_else(page_bytes)),
+            ("groups", if spec.is_by_cgroup { MOST_GROUPS } else { 64 }),
+        ];
         let mut loaded = Loaded::new(&PROBE, &globals, &sizes)?;
         let mut gaps = Vec::new();
         if !is_known {
@@ -312,7 +340,25 @@ impl WakeProbe {
                 }
             }
         }
-        Ok(WakeCounters { at_ns, cpus, processes: self.processes()? })
+        Ok(WakeCounters { at_ns, cpus, processes: self.processes()?, groups: self.groups()? })
+    }
+
+    fn groups(&self) -> Result<Vec<GroupCounters>, ProbeError> {
+        let map = self.loaded.ebpf.map("groups").ok_or(ProbeError::NotBuilt)?;
+        let map: HashMap<_, RawGroupKey, RawGroup> = HashMap::try_from(map).map_err(|e| refused("map groups", &e))?;
+        // An entry evicted while we walk ends or restarts the walk: what was seen is kept.
+        let seen = map.iter().take(2 * MOST_GROUPS as usize).map_while(Result::ok);
+        let mut all: Vec<GroupCounters> = seen
+            .map(|(key, value)| GroupCounters {
+                cgroup: key.cgroup,
+                state: key.slot.checked_sub(1),
+                n: value.n,
+                sum_ns: value.sum_ns,
+            })
+            .collect();
+        all.sort_by_key(|g| (g.cgroup, g.state));
+        all.dedup_by_key(|g| (g.cgroup, g.state));
+        Ok(all)
     }
 
     fn processes(&self) -> Result<Vec<ProcessCounters>, ProbeError> {
@@ -339,9 +385,7 @@ impl WakeProbe {
 
     /// Opens or closes the recording window.
     pub fn record(&mut self, is_open: bool) -> Result<(), ProbeError> {
-        let map = self.loaded.ebpf.map_mut("window_open").ok_or(ProbeError::NotBuilt)?;
-        let mut map: Array<_, u32> = Array::try_from(map).map_err(|e| refused("map window_open", &e))?;
-        map.set(0, u32::from(is_open), 0).map_err(|e| refused("map window_open", &e))
+        switch(&mut self.loaded, Switch::WindowOpen, is_open)
     }
 
     /// Takes what the ring buffer holds, oldest first per CPU, and hands it on. Waits for nothing.
@@ -427,6 +471,19 @@ fn follow(loaded: &mut Loaded, tgid: u32) -> Result<(), ProbeError> {
     let map = loaded.ebpf.map_mut("followed").ok_or(ProbeError::NotBuilt)?;
     let mut map: HashMap<_, u32, u8> = HashMap::try_from(map).map_err(|e| refused("map followed", &e))?;
     map.insert(tgid, 1, 0).map_err(|e| refused("map followed", &e))
+}
+
+/// What the C side is told while it runs; numbered as there.
+#[derive(Clone, Copy)]
+enum Switch {
+    WindowOpen,
+    SleepWatched,
+}
+
+fn switch(loaded: &mut Loaded, which: Switch, is_on: bool) -> Result<(), ProbeError> {
+    let map = loaded.ebpf.map_mut("switches").ok_or(ProbeError::NotBuilt)?;
+    let mut map: Array<_, u32> = Array::try_from(map).map_err(|e| refused("map switches", &e))?;
+    map.set(which as u32, u32::from(is_on), 0).map_err(|e| refused("map switches", &e))
 }
 
 fn refused(what: &str, error: &dyn std::error::Error) -> ProbeError {

@@ -50,6 +50,7 @@ const volatile u32 filter = FILTER_NONE;
 const volatile u64 filter_cgroup = 0;
 const volatile u32 filter_cgroup_level = 0;
 const volatile bool is_recording = 0;
+const volatile bool is_by_cgroup = 0;
 const volatile bool is_making_room = 0;	    // while waking: from 6.4 on, or without the iterator
 const volatile bool is_empty = 0;	    // only to measure what being attached costs
 const volatile u32 polling_state = 0xffff;  // index of the state that spins
@@ -125,6 +126,22 @@ struct {
 	__type(value, struct process);
 } processes SEC(".maps");
 
+// A cgroup by the kernel's number, the inode of its folder.
+struct group_key {
+	u64 cgroup;
+	u32 slot, unused;
+};
+struct group {
+	u64 n, sum_ns;
+};
+
+struct {
+	__uint(type, MAP_LRU_HASH);
+	__uint(max_entries, 64); // set by the loader
+	__type(key, struct group_key);
+	__type(value, struct group);
+} groups SEC(".maps");
+
 struct {
 	__uint(type, MAP_HASH);
 	__uint(max_entries, 16384);
@@ -137,13 +154,20 @@ struct {
 	__uint(max_entries, 4096); // set by the loader
 } pairs SEC(".maps");
 
-// Recording goes on and off with the windows, without loading anything anew.
+// What is known only once everything is attached, or goes on and off with the windows.
+enum { WINDOW_OPEN, SLEEP_WATCHED, N_SWITCHES };
 struct {
 	__uint(type, MAP_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, N_SWITCHES);
 	__type(key, u32);
 	__type(value, u32);
-} window_open SEC(".maps");
+} switches SEC(".maps");
+
+INLINE bool is_on(u32 which)
+{
+	u32 *value = map_lookup(&switches, &which);
+	return value && *value;
+}
 
 INLINE struct cpu_state *here(void)
 {
@@ -156,114 +180,9 @@ INLINE void add(u32 slot, u32 class, u64 ns)
 	cell_add(slot, class, N_CLASSES, ns);
 }
 
-// Completes the pair that ended last and hands it over. Late on purpose: what woke the CPU is known only afterwards
-// (the interrupt of a state entered with interrupts off runs after the exit event).
-INLINE void submit_pair(struct cpu_state *cpu)
-{
-	u32 zero = 0;
-	u32 *is_open;
-	struct pair *p;
-	if (!cpu->has_pair)
-		return;
-	cpu->has_pair = 0;
-	is_open = map_lookup(&window_open, &zero);
-	if (!is_open || !*is_open)
-		return;
-	p = ringbuf_reserve(&pairs, sizeof(*p), 0);
-	if (!p) {
-		cpu->n_lost++;
-		return;
-	}
-	p->enter_ns = cpu->enter_ns;
-	p->exit_ns = cpu->exit_ns;
-	p->reference_ns = cpu->reference_ns;
-	p->next_event_at_ns = cpu->next_event_at_ns;
-	p->sleep_until_ns = cpu->sleep_until_ns;
-	p->cpu = this_cpu();
-	p->n_iowait = cpu->n_iowait;
-	p->state = cpu->slot - 1;
-	p->flags = cpu->flags;
-	p->cause = cpu->cause ? cpu->cause : BY_INTERRUPT;
-	p->unused = 0;
-	ringbuf_submit(p, RB_NO_WAKEUP);
-}
-
-// The first timer of the clock base other than the tick's own; 0 for none. The tick is the leftmost node or it does not
-// matter, so the second leftmost is at most one step away: the right child's leftmost (looked for two levels deep), or
-// the parent.
-INLINE s64 first_timer_but(struct hrtimer_clock_base *base, struct hrtimer *tick)
-{
-	struct rb_node *node = READ(base, active.rb_root.rb_leftmost);
-	struct rb_node *next;
-	if (!node)
-		return 0;
-	if ((void *)node == (void *)&tick->node.node) {
-		next = READ(node, rb_right);
-		if (next) {
-			struct rb_node *left = READ(next, rb_left);
-			if (left) {
-				next = left;
-				left = READ(next, rb_left);
-				if (left)
-					next = left;
-			}
-		} else {
-			next = (struct rb_node *)(READ(node, __rb_parent_color) & ~3ul);
-		}
-		node = next;
-		if (!node)
-			return 0;
-	}
-	return READ((struct timerqueue_node *)node, expires);
-}
-
-// The governor's inputs, read where the kernel keeps them at the moment the state is entered.
-INLINE void read_timers(struct cpu_state *cpu)
-{
-	struct tick_sched *tick = (struct tick_sched *)cpu->tick;
-	struct hrtimer_clock_base *base;
-	struct hrtimer_cpu_base *cpu_base;
-	s64 programmed;
-	if (cpu->rq) {
-		struct rq *rq = (struct rq *)cpu->rq;
-		cpu->n_iowait = READ(rq, nr_iowait.counter);
-		cpu->flags |= HAS_IOWAIT;
-	}
-	if (!tick || !cpu->is_synced)
-		return;
-	base = READ(tick, sched_timer.base);
-	if (!base)
-		return;
-	cpu_base = READ(base, cpu_base);
-	if (!cpu_base)
-		return;
-	programmed = READ(cpu_base, expires_next);
-	cpu->reference_ns = READ(tick, idle_entrytime);
-	cpu->flags |= HAS_TIMERS;
-	if (cpu->is_stopped) {
-		// Stopped: the device waits for the next real timer. Stopped by this very choice: the governor saw a tick that
-		// ran, and the device waited for it.
-		s64 tick_at = READ(tick, last_tick);
-		cpu->flags |= HAS_SLEEP_LENGTH | (cpu->was_stopped ? IS_STOPPED : 0);
-		cpu->sleep_until_ns = programmed;
-		cpu->next_event_at_ns =
-			!cpu->was_stopped && tick_at < programmed && tick_at > 0 ? tick_at : programmed;
-	} else {
-		u64 wheel = READ(tick, timer_expires);
-		s64 other;
-		cpu->next_event_at_ns = programmed;
-		if (!wheel) { // the next timer is within a tick: the tick is kept, and it or an earlier timer is all there is
-			cpu->sleep_until_ns = programmed;
-			cpu->flags |= HAS_SLEEP_LENGTH;
-		} else if (wheel > cpu->reference_ns) { // else left over from an earlier pass: the governor did not ask
-			other = first_timer_but(base, &tick->sched_timer);
-			cpu->sleep_until_ns = other > 0 && other < (s64)wheel ? other : (s64)wheel;
-			cpu->flags |= HAS_SLEEP_LENGTH;
-		}
-	}
-}
-
+#include "pair.h"
 #include "exact.h"
+#include "filter.h"
 
 SEC("tp_btf/cpu_idle")
 int on_cpu_idle(u64 *ctx)
@@ -370,36 +289,6 @@ int on_old_task(u64 *ctx)
 	return 0;
 }
 
-INLINE bool is_in_cgroup(struct task_struct *task)
-{
-	struct cgroup *cgroup = task->cgroups->dfl_cgrp;
-	u64 id = 0;
-	if (cgroup->level < (int)filter_cgroup_level)
-		return 0;
-	if (exists(cgroup->ancestors)) {
-		struct cgroup *at = 0;
-		probe_read_kernel(&at, sizeof(at), (void *)&cgroup->ancestors + filter_cgroup_level * 8);
-		if (at) {
-			struct kernfs_node *kn = READ(at, kn);
-			id = kn ? READ(kn, id) : 0;
-		}
-	} else {
-		struct cgroup___until_6_0 *old = (void *)cgroup;
-		probe_read_kernel(&id, sizeof(id), (void *)&old->ancestor_ids + filter_cgroup_level * 8);
-	}
-	return id == filter_cgroup;
-}
-
-INLINE bool is_wanted(struct task_struct *task)
-{
-	u32 tgid = task->tgid;
-	if (filter == FILTER_PROCESSES)
-		return map_lookup(&followed, &tgid) != 0;
-	if (filter == FILTER_CGROUP)
-		return is_in_cgroup(task);
-	return 1;
-}
-
 INLINE void charge(struct task_struct *task, u32 slot, u64 ns)
 {
 	struct process_key key = {.tgid = task->tgid, .slot = slot};
@@ -418,6 +307,26 @@ INLINE void charge(struct task_struct *task, u32 slot, u64 ns)
 	}
 	__sync_fetch_and_add(&p->n, 1);
 	__sync_fetch_and_add(&p->sum_ns, ns);
+}
+
+// Of the task that was woken: its cgroup pays, whoever woke it.
+INLINE void charge_group(struct task_struct *task, u32 slot, u64 ns)
+{
+	struct group_key key = {.slot = slot};
+	struct cgroup *cgroup = task->cgroups->dfl_cgrp;
+	struct kernfs_node *kn = READ(cgroup, kn);
+	struct group *g;
+	key.cgroup = kn ? READ(kn, id) : 0;
+	g = map_lookup(&groups, &key);
+	if (!g) {
+		struct group fresh = {};
+		map_update(&groups, &key, &fresh, NOEXIST);
+		g = map_lookup(&groups, &key);
+		if (!g)
+			return;
+	}
+	__sync_fetch_and_add(&g->n, 1);
+	__sync_fetch_and_add(&g->sum_ns, ns);
 }
 
 SEC("tp_btf/sched_switch")
@@ -498,15 +407,12 @@ int on_switch(u64 *ctx)
 	}
 	latency = now_ns() - at;
 	add(slot, class, latency);
-	if (class == REMOTE || class == IRQ_BEFORE) // the exit is inside
+	if (class == REMOTE || class == IRQ_BEFORE) { // the exit is inside
 		charge(next, slot, latency);
+		if (is_by_cgroup)
+			charge_group(next, slot, latency);
+	}
 	return 0;
-}
-
-INLINE void learn_tick(struct cpu_state *cpu, struct hrtimer *timer)
-{
-	if (!cpu->tick && tick_function && (u64)timer->function == tick_function)
-		cpu->tick = (u64)timer - __builtin_preserve_field_info(((struct tick_sched *)0)->sched_timer, 0);
 }
 
 SEC("tp_btf/hrtimer_expire_entry")
@@ -540,26 +446,6 @@ int on_timer(u64 *ctx)
 	return 0;
 }
 
-// Only for recordings: the tick's timer is armed at the end of each idle period, so every CPU is known soon.
-SEC("tp_btf/hrtimer_start")
-int on_timer_start(u64 *ctx)
-{
-	struct cpu_state *cpu = here();
-	if (cpu && !cpu->tick)
-		learn_tick(cpu, (void *)ctx[0]);
-	return 0;
-}
-
-// Only for recordings.
-SEC("tp_btf/tick_stop")
-int on_tick_stop(u64 *ctx)
-{
-	struct cpu_state *cpu = here();
-	if (cpu && (u32)ctx[0])
-		cpu->is_stopped = 1;
-	return 0;
-}
-
 SEC("tp_btf/sched_migrate_task")
 int on_migrate(u64 *ctx)
 {
@@ -570,34 +456,5 @@ int on_migrate(u64 *ctx)
 	wake = task_storage_get(&wakes, task, 0, 0);
 	if (wake)
 		wake->is_moved = 1;
-	return 0;
-}
-
-SEC("tp_btf/sched_process_fork")
-int on_fork(u64 *ctx)
-{
-	struct task_struct *parent = (void *)ctx[0];
-	struct task_struct *child = (void *)ctx[1];
-	struct cpu_state *cpu;
-	u32 from = parent->tgid, to = child->tgid;
-	u8 yes = 1;
-	if (from == to || !map_lookup(&followed, &from))
-		return 0;
-	if (map_update(&followed, &to, &yes, 0)) {
-		cpu = here();
-		if (cpu)
-			cpu->n_unclassed++; // more processes at once than the map holds
-	}
-	return 0;
-}
-
-// Process ids are used again: one that is free belongs to nobody we follow.
-SEC("tp_btf/sched_process_free")
-int on_free(u64 *ctx)
-{
-	struct task_struct *task = (void *)ctx[0];
-	u32 tgid = task->tgid;
-	if ((u32)task->pid == tgid)
-		map_delete(&followed, &tgid);
 	return 0;
 }

@@ -21,6 +21,9 @@ pub struct TraceArgs {
     /// Only wake-ups in this cgroup (version 2) and below: a path under /sys/fs/cgroup
     #[arg(long, value_name = "CGROUP", conflicts_with = "command")]
     pub cgroup: Option<PathBuf>,
+    /// Add up who pays also by this
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = By::Process)]
+    pub by: By,
     /// Length of a window: a longer trace is shown window by window
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_ns)]
     pub window: u64,
@@ -44,6 +47,20 @@ pub struct TraceArgs {
     /// A command to run and trace, with its children; after --
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// What wake-ups out of idle are added up by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum By {
+    /// Processes alone
+    #[default]
+    Process,
+    /// Cgroups (version 2)
+    Cgroup,
+    /// Kubernetes pods
+    Pod,
+    /// Containers
+    Container,
 }
 
 /// Where recorded idle intervals go.

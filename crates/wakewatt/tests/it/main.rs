@@ -23,6 +23,7 @@ mod matrix;
 mod measure;
 mod outputs;
 mod recording;
+mod payers;
 mod pty;
 mod remedy;
 mod fit;

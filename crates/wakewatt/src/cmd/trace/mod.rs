@@ -8,7 +8,7 @@ mod parquet;
 
 pub use file::TraceInfo;
 
-use crate::cli::trace::{TraceArgs, TraceFile};
+use crate::cli::trace::{By, TraceArgs, TraceFile};
 use crate::exit::{Code, End};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour, Outlet};
@@ -16,6 +16,7 @@ use crate::progress::Progress;
 use crate::report::trace::TraceReport;
 use anyhow::{Context, Result};
 use std::time::SystemTime;
+use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::samples::traced::Traced;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::live::Live;
@@ -81,7 +82,13 @@ fn plan(args: &TraceArgs) -> TracePlan {
         is_exact: args.recording.exact,
     });
     let (for_ns, window_ns) = (args.for_ns, args.window);
-    TracePlan { whose, for_ns, window_ns, is_empty: args.empty, has_hardware: args.hardware, record }
+    let by = match args.by {
+        By::Process => None,
+        By::Cgroup => Some(PayerKind::Cgroup),
+        By::Pod => Some(PayerKind::Pod),
+        By::Container => Some(PayerKind::Container),
+    };
+    TracePlan { whose, for_ns, by, window_ns, is_empty: args.empty, has_hardware: args.hardware, record }
 }
 
 fn show(args: &TraceArgs, page: Option<&Outlet>, traced: &Traced, has_command: bool, colour: Colour) -> Result<()> {

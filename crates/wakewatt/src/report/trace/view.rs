@@ -7,6 +7,7 @@ use super::heat::HeatMap;
 use serde::Serialize;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Label;
+use wakewatt_core::samples::payers::Payers;
 use wakewatt_core::samples::traced::{Presence, Traced, WakeRow};
 
 const N_PROCESSES: usize = 15;
@@ -35,6 +36,7 @@ pub(in crate::report) fn of(traced: &Traced, is_by_cpu: bool) -> TraceView {
     }
     tables.push(timers(traced));
     tables.push(states(traced));
+    tables.extend(traced.payers.as_ref().map(|payers| who_pays(payers, traced.window.length_ns())));
     tables.push(processes(traced));
     if is_by_cpu {
         tables.push(wakes("Wake-ups by CPU: measured", traced.by_cpu.iter()));
@@ -241,6 +243,33 @@ fn processes(traced: &Traced) -> Table {
         heads: heads(&["process", "pid", "out of", "n", "mean", "time lost"]),
         rows: rows.collect(),
         n_text_columns: 3,
+    }
+}
+
+/// By cgroup, pod or container.
+fn who_pays(payers: &Payers, window_ns: u64) -> Table {
+    let per_s = 1e9 / window_ns.max(1) as f64;
+    let rows = payers.rows.iter().take(N_PROCESSES).map(|p| {
+        vec![
+            clean(&p.name),
+            clean(&p.state),
+            words::count(p.n),
+            words::ns(p.total_ns as f64 / p.n.max(1) as f64),
+            words::ns(p.total_ns as f64),
+            words::ns(p.total_ns as f64 * per_s),
+        ]
+    });
+    let (what, n_hidden) = (payers.by.word(), payers.rows.len().saturating_sub(N_PROCESSES) as u64 + payers.n_more);
+    let hidden_ns: u64 = payers.rows.iter().skip(N_PROCESSES).map(|p| p.total_ns).sum::<u64>() + payers.more_total_ns;
+    let more = match n_hidden {
+        0 => String::new(),
+        n => format!("; {} more rows lost {} together", words::count(n), words::ns(hidden_ns as f64)),
+    };
+    Table {
+        caption: format!("Who pays, by {what}: wake-ups out of idle of what was woken, measured{more}"),
+        heads: heads(&[what, "out of", "n", "mean", "time lost", "lost a second"]),
+        rows: rows.collect(),
+        n_text_columns: 2,
     }
 }
 
