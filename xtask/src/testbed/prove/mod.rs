@@ -20,7 +20,7 @@ use super::check::unavailable;
 use super::machine::Machine;
 use super::run::{self, Ending, Job};
 use super::wakewatt;
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -140,7 +140,11 @@ pub(super) fn prove(names: &[String], binary: Option<&Path>, is_strict: bool) ->
             continue;
         }
         let began = Instant::now();
-        let verdict = boot(proof, &machine, binary)?;
+        let verdict = match boot(proof, &machine, binary) {
+            Ok(verdict) => verdict.ok_or_else(|| anyhow!("interrupted"))?,
+            // A machine that died proves nothing; the next may.
+            Err(why) => ProofResult { counted: Vec::new(), wrong: vec![format!("{why:#}")] },
+        };
         let word = if verdict.wrong.is_empty() { "holds" } else { "DOES NOT HOLD" };
         println!("{:24} {word} ({}, {:.0} s)", proof.name, proof.machine, began.elapsed().as_secs_f64());
         verdict.counted.iter().for_each(|line| println!("    {line}"));
@@ -153,10 +157,14 @@ pub(super) fn prove(names: &[String], binary: Option<&Path>, is_strict: bool) ->
 /// What is wrong on the machine with a full node, for `testbed live`; none for other machines.
 pub(super) fn full_node(machine: &Machine, binary: Option<&Path>) -> Option<Result<Vec<String>>> {
     let proof = &full_node::SHORT;
-    (machine.name == proof.machine).then(|| boot(proof, machine, binary).map(|verdict| verdict.wrong))
+    (machine.name == proof.machine).then(|| {
+        let verdict = boot(proof, machine, binary)?.ok_or_else(|| anyhow!("interrupted"))?;
+        Ok(verdict.wrong)
+    })
 }
 
-fn boot(proof: &Proof, machine: &Machine, binary: Option<&Path>) -> Result<ProofResult> {
+/// Runs one and judges it; none where it was interrupted.
+fn boot(proof: &Proof, machine: &Machine, binary: Option<&Path>) -> Result<Option<ProofResult>> {
     let wakewatt = wakewatt::made(machine.arch, binary)?;
     let out = super::out_folder(machine, Some(&super::cache()?.join("out").join(format!("prove-{}", proof.name))))?;
     let ran = run::run(&Job {
@@ -173,9 +181,9 @@ fn boot(proof: &Proof, machine: &Machine, binary: Option<&Path>) -> Result<Proof
         Ending::Exited(0) => {}
         Ending::Exited(code) => bail!("{}: the script ended with {code}; see {}", proof.name, out.display()),
         Ending::Late => bail!("{}: not done after {} s; see {}", proof.name, LIMIT.as_secs(), out.display()),
-        Ending::Interrupted => bail!("interrupted"),
+        Ending::Interrupted => return Ok(None),
     }
-    (proof.judge)(&Inside { folder: out.join("files").join(FOLDER.trim_start_matches('/')) })
+    (proof.judge)(&Inside { folder: out.join("files").join(FOLDER.trim_start_matches('/')) }).map(Some)
 }
 
 /// The machine of its file.

@@ -43,16 +43,17 @@ probe 'r:w/idle get_cpu_idle_time us=$retval:u64'
 probe 'p:w/uses effective_cpu_util cpu=$arg1:u32'
 probe 'r:w/use effective_cpu_util use=$retval:u64'
 probe 'p:w/stops tick_nohz_idle_stop_tick'
+# Once: each switching rewrites the running kernel, which an emulator of several CPUs does not always survive.
+echo 0 >$T/tracing_on; echo 1 >$T/events/w/enable; echo 1 >$T/events/power/cpu_frequency/enable
 cat $P/policy0/scaling_available_frequencies >table
 cat $P/policy0/cpuinfo_min_freq $P/policy0/cpuinfo_max_freq $P/policy0/scaling_min_freq $P/policy0/scaling_max_freq >range
 step() {
   for p in $P/policy*; do echo powersave >$p/scaling_governor; done
-  echo 0 >$T/tracing_on; echo >$T/trace; echo 1 >$T/events/w/enable; echo 1 >$T/events/power/cpu_frequency/enable
-  echo 1 >$T/tracing_on
+  echo >$T/trace; echo 1 >$T/tracing_on
   for p in $P/policy*; do echo $1 >$p/scaling_governor; done
   for f in $P/$1/* $P/policy0/$1/*; do [ -e $f ] && echo "${f##*/} $(cat $f)"; done >$1.tunables
   run $1 wakewatt load steps --service 4ms --levels 20/s,160/s,60/s,200/s,100/s,10/s,180/s --interval 3s --seed 7
-  echo 0 >$T/tracing_on; echo 0 >$T/events/enable
+  echo 0 >$T/tracing_on
   cat $T/trace >$1.events; cat $T/per_cpu/cpu*/stats >$1.stats
 }
 "#;
