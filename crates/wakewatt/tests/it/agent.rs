@@ -359,7 +359,11 @@ fn energy_is_told_at_most_once_a_second() {
     let n_seconds = begun.elapsed().as_secs() + 1;
     told.dedup();
     assert!(n_asked > 2 * n_seconds, "asked only {n_asked} times: nothing is shown");
-    assert!((2..=n_seconds + 1).contains(&(told.len() as u64)), "{n_asked} questions, {n_seconds} s: {told:?}");
+    assert!(
+        (2..=n_seconds + 1).contains(&(told.len() as u64)),
+        "{n_asked} questions, {n_seconds} s, {} values",
+        told.len()
+    );
     assert_eq!(agent.end(), Some(130));
 }
 
