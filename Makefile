@@ -122,12 +122,15 @@ install: dist ## into PREFIX (default /usr/local); DESTDIR is honoured
 	install -D -m 755 dist/bin/wakewatt $(DESTDIR)$(PREFIX)/bin/wakewatt
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 dist/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's,/usr/local/bin/,$(PREFIX)/bin/,' packaging/wakewatt-agent.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/wakewatt-agent.service
 	install -D -m 644 dist/completions/wakewatt.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/wakewatt
 	install -D -m 644 dist/completions/_wakewatt $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_wakewatt
 	install -D -m 644 dist/completions/wakewatt.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/wakewatt.fish
 
 uninstall: ## removes what install wrote
 	rm -f $(DESTDIR)$(PREFIX)/bin/wakewatt $(DESTDIR)$(PREFIX)/share/man/man1/wakewatt*.1
+	rm -f $(DESTDIR)$(PREFIX)/lib/systemd/system/wakewatt-agent.service
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/wakewatt
 	rm -f $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_wakewatt
 	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/wakewatt.fish

@@ -5,8 +5,12 @@
 //! is named on the page; the rest goes on.
 
 use crate::families::{Described, Known, Latencies, Own, SETTING_TOPICS, page};
+use crate::format::Written;
 use crate::history::{Limits, Ring};
 use crate::metric::Page;
+use crate::node::{Node, OwnCost, Parts};
+use crate::pulse::Pulse;
+use crate::recent::Recent;
 use crate::totals::Totals;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -70,9 +74,11 @@ pub struct Plan {
 
 /// What the thread is asked.
 #[derive(Debug)]
-pub enum Ask {
+pub(crate) enum Ask {
     /// A page of metrics.
-    Page(tokio::sync::oneshot::Sender<Arc<Page>>),
+    Page(tokio::sync::oneshot::Sender<Arc<Written>>),
+    /// The node as people look at it.
+    Node(tokio::sync::oneshot::Sender<Arc<Node>>),
     /// What two readings say; none before the second.
     Rates(tokio::sync::oneshot::Sender<Option<Arc<Rates>>>),
     /// The end.
@@ -89,7 +95,11 @@ pub struct Engine {
     totals: Totals,
     now: Counters,
     rates: Option<Arc<Rates>>,
-    page: Arc<Page>,
+    page: Arc<Written>,
+    own: Own,
+    /// As asked for since the last reading.
+    node: Option<Arc<Node>>,
+    recent: Recent,
     described: Described,
     history: Result<Ring, Option<String>>,
     latencies: Latencies,
@@ -125,6 +135,9 @@ impl Engine {
             now: Counters::default(),
             rates: None,
             page: Arc::default(),
+            own: Own::default(),
+            node: None,
+            recent: Recent::from(Instant::now()),
             described: Described::default(),
             latencies: Latencies::new(),
             n_lost: None,
@@ -139,8 +152,8 @@ impl Engine {
     }
 
     /// The page as last made.
-    pub fn page(&self) -> Arc<Page> {
-        Arc::clone(&self.page)
+    pub fn page(&self) -> &Page {
+        self.page.page()
     }
 
     /// Why wake-ups are not traced although that was asked for.
@@ -149,19 +162,17 @@ impl Engine {
     }
 
     /// Answers until told to stop, or until nobody is left to ask.
-    pub fn serve(mut self, asks: &Receiver<Ask>) {
+    pub(crate) fn serve(mut self, asks: &Receiver<Ask>, pulse: &mut Pulse) {
         loop {
+            // Before anybody is answered: who asks all the time keeps no interval from being kept.
+            if self.kept_at.elapsed() >= self.plan.interval {
+                self.kept_at = Instant::now();
+                self.refresh();
+                self.keep();
+            }
+            pulse.beat();
             let due = (self.kept_at + self.plan.interval).saturating_duration_since(Instant::now());
-            match asks.recv_timeout(due) {
-                // Who asked and went away is not waited for.
-                Ok(Ask::Page(answer)) => {
-                    self.refresh();
-                    let _ = answer.send(Arc::clone(&self.page));
-                }
-                Ok(Ask::Rates(answer)) => {
-                    self.refresh();
-                    let _ = answer.send(self.rates.clone());
-                }
+            match asks.recv_timeout(pulse.at_most(due)) {
                 Ok(Ask::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     if let Ok(history) = &mut self.history {
                         // Whoever stops it has nobody left to tell.
@@ -169,12 +180,28 @@ impl Engine {
                     }
                     return;
                 }
-                Err(RecvTimeoutError::Timeout) => {
-                    self.kept_at = Instant::now();
-                    self.refresh();
-                    self.keep();
-                }
+                Ok(ask) => self.answer(ask),
+                Err(RecvTimeoutError::Timeout) => {}
             }
+        }
+    }
+
+    /// Who asked and went away is not read for.
+    fn answer(&mut self, ask: Ask) {
+        match ask {
+            Ask::Page(answer) if !answer.is_closed() => {
+                self.refresh();
+                let _ = answer.send(Arc::clone(&self.page));
+            }
+            Ask::Node(answer) if !answer.is_closed() => {
+                self.refresh();
+                let _ = answer.send(self.node());
+            }
+            Ask::Rates(answer) if !answer.is_closed() => {
+                self.refresh();
+                let _ = answer.send(self.rates.clone());
+            }
+            Ask::Page(_) | Ask::Node(_) | Ask::Rates(_) | Ask::Stop => {}
         }
     }
 
@@ -184,8 +211,41 @@ impl Engine {
         }
     }
 
+    /// The node as of the last reading.
+    fn node(&mut self) -> Arc<Node> {
+        if let Some(node) = &self.node {
+            return Arc::clone(node);
+        }
+        let (latencies, latencies_of_ns) = self.recent.since(self.read_at, &self.latencies);
+        let cost = OwnCost {
+            version: self.own.version.into(),
+            cpu_ns: self.own.cpu_ns,
+            resident_bytes: self.own.resident_bytes,
+            n_remote_interrupts: self.totals.n_remote_interrupts,
+            reading_ns: self.now.took_ns,
+        };
+        // Seconds since 1970 fit.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let started_ms = (self.start_s * 1e3) as u64;
+        let node = Arc::new(Node::of(&Parts {
+            rates: self.rates.as_deref(),
+            described: &self.described,
+            limit: self.now.global_limit,
+            sources: &self.own.sources,
+            is_traced: self.plan.is_traced,
+            latencies,
+            latencies_of_ns,
+            own: cost,
+            wall_ms: self.now.clocks.wall_at_ns / 1_000_000,
+            started_ms,
+        }));
+        self.node = Some(Arc::clone(&node));
+        node
+    }
+
     fn read(&mut self) {
         self.look();
+        self.node = None;
         if let Some(rates) = self.sampler.take() {
             self.rates = Some(Arc::new(rates));
         }
@@ -197,7 +257,10 @@ impl Engine {
         let mut trouble = self.feed.as_ref().err().cloned().flatten();
         if let Ok(feed) = &mut self.feed {
             match feed.counted() {
-                Ok(counted) => (self.latencies, self.n_lost) = (counted.latencies, Some(counted.n_unclassed)),
+                Ok(counted) => {
+                    (self.latencies, self.n_lost) = (counted.latencies, Some(counted.n_unclassed));
+                    self.recent.look(self.read_at, &self.latencies);
+                }
                 Err(why) => trouble = Some(why.to_string()),
             }
         }
@@ -208,7 +271,7 @@ impl Engine {
         if self.plan.history.is_some() {
             sources.push(("history", self.history.as_ref().err().cloned().flatten()));
         }
-        let own = Own {
+        self.own = Own {
             version: self.plan.version,
             start_s: self.start_s,
             cpu_ns: clock::own_cpu_ns(),
@@ -217,19 +280,19 @@ impl Engine {
             sources,
             n_events_lost: self.n_lost,
         };
-        self.page = Arc::new(page(&Known {
+        self.page = Arc::new(Written::new(page(&Known {
             layout: &self.sampler.layout,
             now: &self.now,
             totals: &self.totals,
             described: &self.described,
             latencies: &self.latencies,
-            own: &own,
+            own: &self.own,
             is_per_cpu: self.plan.is_per_cpu,
-        }));
+        })));
     }
 
     /// Facts, but none whose reading interrupts another CPU: registers never, the processor (/proc/cpuinfo, which asks every busy CPU for its
-    /// clock on older kernels) once.
+    /// clock on older kernels) once, and what changes of it from elsewhere.
     fn facts(&self, wanted: impl Fn(&str) -> bool) -> Snapshot {
         let mut facts = Snapshot::read(&*self.source, |topic| wanted(topic) && !matches!(topic, "msr" | "topology"));
         facts.topology = self.topology.clone();
@@ -239,7 +302,7 @@ impl Engine {
     /// Keeps the page; the first failure ends that, and is told on every page.
     fn keep(&mut self) {
         let Ok(history) = &mut self.history else { return };
-        if let Err(why) = history.push(clock::realtime_ns() / 1_000_000, &self.page) {
+        if let Err(why) = history.push(clock::realtime_ns() / 1_000_000, self.page.page()) {
             self.history = Err(Some(why.to_string()));
         }
     }
@@ -253,14 +316,70 @@ impl Engine {
     fn look(&mut self) {
         let is_due = |at: Option<Instant>, every: Duration| at.is_none_or(|at| at.elapsed() >= every);
         if is_due(self.settings_at, SETTINGS_EVERY) {
+            self.topology.refresh(&*self.source);
             let facts = self.facts(|topic| SETTING_TOPICS.contains(&topic));
             self.described.look(&facts);
             self.settings_at = Some(Instant::now());
         }
         if is_due(self.findings_at, FINDINGS_EVERY) {
             let facts = self.facts(|_| true);
-            self.described.judge(facts);
+            self.described.judge(facts, clock::realtime_ns() / 1_000_000);
             self.findings_at = Some(Instant::now());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::names;
+    use std::fs;
+
+    /// An engine on a tree.
+    fn engine(root: &std::path::Path) -> Engine {
+        let plan = Plan {
+            machine: Machine::Tree(root.into()),
+            sources: Sources::Quiet,
+            interval: Duration::from_secs(10),
+            is_traced: false,
+            is_per_cpu: false,
+            version: "1",
+            history: None,
+        };
+        Engine::open(plan).unwrap()
+    }
+
+    fn put(root: &std::path::Path, path: &str, text: &str) {
+        let file = root.join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+
+    fn setting(page: &Page, name: &str) -> Option<String> {
+        let settings = page.families.iter().find(|family| std::ptr::eq(family.metric, &names::SETTINGS))?;
+        settings.samples[0].labels.iter().find(|(label, _)| *label == name).map(|(_, value)| value.clone())
+    }
+
+    #[test]
+    fn smt_and_microcode_are_looked_at_again() {
+        const CPU: &str = "sys/devices/system/cpu";
+        let dir = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| put(dir.path(), path, text);
+        put(&format!("{CPU}/online"), "0\n");
+        put(&format!("{CPU}/present"), "0\n");
+        put(&format!("{CPU}/smt/active"), "1\n");
+        put(&format!("{CPU}/cpu0/cpuidle/state0/name"), "C1\n");
+        put("proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900\n");
+        put("proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nmicrocode\t: 0x10\n");
+        let mut engine = engine(dir.path());
+        let seen = |engine: &Engine| (setting(engine.page(), "smt"), setting(engine.page(), "microcode"));
+        assert_eq!(seen(&engine), (Some("on".into()), Some("0x10".into())));
+        put(&format!("{CPU}/smt/active"), "0\n");
+        put(&format!("{CPU}/cpu0/microcode/version"), "0x12\n");
+        engine.read();
+        assert_eq!(seen(&engine).0.as_deref(), Some("on"), "not before a minute is over");
+        engine.settings_at = None;
+        engine.read();
+        assert_eq!(seen(&engine), (Some("off".into()), Some("0x12".into())));
     }
 }

@@ -1,11 +1,22 @@
 //! The agent's life: a thread that reads, a thread that answers, and whoever started it waiting for the end.
+//!
+//! Neither thread is of use without the other: whichever ends by itself wakes who waits, and the process ends with an error, so that whoever keeps it running
+//! starts a new one. An agent that goes on and answers "not now" for ever would look alive.
 
 use crate::engine::{Ask, Engine, Plan};
-use crate::http;
+use crate::http::{self, PageMaker, Shared};
+use crate::pulse::Pulse;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::mpsc::channel;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread;
 use thiserror::Error;
+use wakewatt_host::service_manager::ServiceManager;
+use wakewatt_lab::refusal::Refusal;
+
+/// Questions that wait for a reading; who comes later is told so.
+const MOST_ASKS: usize = 64;
 
 /// Why the agent does not run.
 #[derive(Debug, Error)]
@@ -23,10 +34,10 @@ pub enum Trouble {
     Start(std::io::Error),
     /// The machine could not be read at all.
     #[error("{0}")]
-    Read(String),
-    /// The thread that reads ended by itself.
-    #[error("the reading thread ended; this is a fault of the agent, please report it")]
-    Ended,
+    Read(Refusal),
+    /// A thread ended by itself.
+    #[error("the thread that {0} ended, and the agent with it; this is a fault of the agent, please report it")]
+    Ended(&'static str),
 }
 
 /// Takes an address; before anything is read, so that a wrong one is told at once.
@@ -45,43 +56,162 @@ pub struct Started {
     pub no_history_because: Option<String>,
 }
 
+/// What the caller lends to a running agent.
+pub struct Lent<W> {
+    /// Makes the page `/`.
+    pub page: PageMaker,
+    /// Returns when the agent shall end.
+    pub wait: W,
+    /// Makes that return; called from another thread.
+    pub wake: Arc<dyn Fn() + Send + Sync>,
+}
+
 /// Reads and answers until `wait` returns; `told` hears first how the start went.
-pub fn run(plan: Plan, listener: TcpListener, told: impl FnOnce(&Started), wait: impl FnOnce()) -> Result<(), Trouble> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Trouble::Start)?;
-    let (asks, asked) = channel();
-    let (ready, started) = channel();
+pub fn run(
+    plan: Plan,
+    listener: TcpListener,
+    told: impl FnOnce(&Started),
+    lent: Lent<impl FnOnce()>,
+) -> Result<(), Trouble> {
+    let answering =
+        Answering { version: plan.version, history: plan.history.as_ref().map(|(folder, _)| folder.clone()), listener };
     // Opened where it is used: what it keeps open belongs to one thread.
-    let reading = thread::Builder::new().name("read".into()).spawn(move || {
-        let opened = Engine::open(plan);
-        let said = opened.as_ref().map_err(ToString::to_string).map(|engine| Started {
+    let open = move || {
+        let engine = Engine::open(plan)?;
+        let started = Started {
             not_traced_because: engine.not_traced_because().map(str::to_string),
             no_history_because: engine.no_history_because().map(str::to_string),
-        });
+        };
+        let mut pulse = Pulse::of(ServiceManager::find());
+        Ok((started, move |asked: &Receiver<Ask>| engine.serve(asked, &mut pulse)))
+    };
+    let manager = ServiceManager::find();
+    let Lent { page, wait, wake } = lent;
+    let wait = || {
+        // Both threads run by now. A manager that does not hear it kills us, and says so.
+        let _ = manager.as_ref().map(ServiceManager::ready);
+        wait();
+        let _ = manager.as_ref().map(ServiceManager::stopping);
+    };
+    live(open, answering, told, Lent { page, wait, wake })
+}
+
+/// What answers.
+struct Answering {
+    version: &'static str,
+    history: Option<PathBuf>,
+    listener: TcpListener,
+}
+
+/// Wakes the waiter when a thread ends, however it does.
+struct AtEnd(Arc<dyn Fn() + Send + Sync>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// The same with anything that answers.
+fn live<R: FnOnce(&Receiver<Ask>)>(
+    open: impl FnOnce() -> Result<(Started, R), Refusal> + Send + 'static,
+    answering: Answering,
+    told: impl FnOnce(&Started),
+    lent: Lent<impl FnOnce()>,
+) -> Result<(), Trouble> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Trouble::Start)?;
+    let (asks, asked) = sync_channel(MOST_ASKS);
+    let (ready, started) = channel();
+    let at_end = AtEnd(Arc::clone(&lent.wake));
+    let reading = thread::Builder::new().name("read".into()).spawn(move || {
+        // Dropped in reverse: who is woken finds that nobody takes questions.
+        let _at_end = at_end;
+        let asked = asked;
+        let (said, serve) = match open() {
+            Ok((started, serve)) => (Ok(started), Some(serve)),
+            Err(refusal) => (Err(refusal), None),
+        };
         if ready.send(said).is_ok()
-            && let Ok(engine) = opened
+            && let Some(serve) = serve
         {
-            engine.serve(&asked);
+            serve(&asked);
         }
     });
     let reading = reading.map_err(Trouble::Start)?;
-    told(&started.recv().map_err(|_| Trouble::Ended)?.map_err(Trouble::Read)?);
+    told(&started.recv().map_err(|_| Trouble::Ended("reads"))?.map_err(Trouble::Read)?);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let of_http = asks.clone();
+    let at_end = AtEnd(Arc::clone(&lent.wake));
+    let shared = Shared::new(asks.clone(), lent.page, answering.version, answering.history);
+    let listener = answering.listener;
     let answering = thread::Builder::new().name("http".into()).spawn(move || {
+        let _at_end = at_end;
         runtime.block_on(async move {
             let ended = async {
                 let _ = stopped.await;
             };
-            if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-                http::serve(listener, of_http, ended).await;
-            }
-        });
+            http::serve(tokio::net::TcpListener::from_std(listener)?, shared, ended).await;
+            Ok(())
+        })
     });
     let answering = answering.map_err(Trouble::Start)?;
-    wait();
-    // Either may have ended before; then nobody is left to tell.
-    let is_reading = asks.send(Ask::Stop).is_ok();
+    (lent.wait)();
+    // Nobody may ask any more before the end is asked for, so that there is room for that.
     let _ = stop.send(());
-    let (read, answered) = (reading.join(), answering.join());
-    if is_reading && read.is_ok() && answered.is_ok() { Ok(()) } else { Err(Trouble::Ended) }
+    let answered: std::thread::Result<std::io::Result<()>> = answering.join();
+    let is_reading = asks.send(Ask::Stop).is_ok();
+    let read = reading.join();
+    match (is_reading && read.is_ok(), answered) {
+        (false, _) => Err(Trouble::Ended("reads")),
+        (true, Err(_)) => Err(Trouble::Ended("answers")),
+        (true, Ok(answered)) => answered.map_err(Trouble::Start),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    use std::time::Duration;
+
+    /// Lives with this reader until somebody wakes who waits; a question is asked on the way.
+    fn lived(read: impl FnOnce(&Receiver<Ask>) + Send + 'static) -> Result<(), Trouble> {
+        let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (wake, woken) = channel();
+        let wake = std::sync::Mutex::new(wake);
+        let asking = thread::spawn(move || {
+            let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(60)).unwrap();
+            stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            let _ = stream.read_to_string(&mut answer);
+            answer
+        });
+        let lent = Lent {
+            page: Arc::new(|_, _| Ok(String::new())),
+            wait: move || woken.recv_timeout(Duration::from_secs(60)).expect("a dead thread wakes who waits"),
+            wake: Arc::new(move || {
+                if let Ok(wake) = wake.lock() {
+                    let _ = wake.send(());
+                }
+            }),
+        };
+        let answering = Answering { version: "1", history: None, listener };
+        let ended = live(move || Ok((Started::default(), read)), answering, |_| {}, lent);
+        let answer = asking.join().unwrap();
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.0 503"), "{answer}");
+        ended
+    }
+
+    #[test]
+    fn a_reader_that_dies_ends_the_agent_with_an_error() {
+        let died = lived(|asked| {
+            drop(asked.recv());
+            panic!("on purpose");
+        });
+        assert!(matches!(died, Err(Trouble::Ended("reads"))), "{died:?}");
+        // Without a panic, too.
+        let left = lived(|asked| drop(asked.recv()));
+        assert!(matches!(left, Err(Trouble::Ended("reads"))), "{left:?}");
+    }
 }

@@ -47,5 +47,6 @@ pub mod bound;
 pub mod disk_room;
 pub mod environment;
 pub mod secret;
+pub mod service_manager;
 pub mod resolve;
 pub mod power;

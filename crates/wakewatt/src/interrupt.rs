@@ -6,6 +6,7 @@
 
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::Write;
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,8 @@ use wakewatt_lab::context::{Clock, Lab, MachineClock, Tell};
 pub struct Interrupt {
     flag: Arc<AtomicBool>,
     clock: Arc<MachineClock>,
+    /// What signals write to; none where none is listened for.
+    end: Option<Arc<UnixStream>>,
 }
 
 impl Interrupt {
@@ -31,7 +34,16 @@ impl Interrupt {
             let end = end.try_clone().context("cannot make a pipe for signals")?;
             signal_hook::low_level::pipe::register(signal, end).context("cannot catch signals")?;
         }
-        Ok(Interrupt { flag, clock: Arc::new(MachineClock::woken_by(pipe.into())) })
+        Ok(Interrupt { flag, clock: Arc::new(MachineClock::woken_by(pipe.into())), end: Some(Arc::new(end)) })
+    }
+
+    /// As if a signal had come: for a thread without which going on has no use.
+    pub fn set(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+        if let Some(mut end) = self.end.as_deref() {
+            // A full pipe wakes as well.
+            let _ = end.write(&[0]);
+        }
     }
 
     /// What a verb of the lab is lent.
@@ -156,6 +168,16 @@ mod tests {
             "though there is something to read"
         );
         assert_eq!(wait.wait_for(None, Some(near.as_fd()), MINUTE_NS), Woken::Gone);
+    }
+
+    #[test]
+    fn another_thread_can_end_the_wait() {
+        let interrupt = Interrupt::listen().unwrap();
+        let other = interrupt.clone();
+        let setting = std::thread::spawn(move || other.set());
+        interrupt.wait();
+        assert!(interrupt.is_set());
+        setting.join().unwrap();
     }
 
     #[test]

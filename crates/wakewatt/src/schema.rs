@@ -16,6 +16,10 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "explain", schema: || schemars::schema_for!(wakewatt_core::explain::Explanation) },
     #[cfg(feature = "agent")]
     Published { name: "agent-query", schema: || schemars::schema_for!(crate::cmd::agent::Document) },
+    #[cfg(feature = "agent")]
+    Published { name: "agent-node", schema: || schemars::schema_for!(wakewatt_agent::node::Node) },
+    #[cfg(feature = "agent")]
+    Published { name: "agent-past", schema: || schemars::schema_for!(wakewatt_agent::node::past::Past) },
     Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
     Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
     #[cfg(feature = "shop")]

@@ -2,6 +2,7 @@
 //!
 //! A setting is a label of one info metric, so that a store shows its change as an old series that ends and a new one that begins.
 
+use super::Found;
 use crate::metric::{Labels, Page, names};
 use crate::totals::Running;
 use std::fmt::Write as _;
@@ -22,8 +23,10 @@ const MOST_HOLDERS: usize = 5;
 pub(crate) struct Described {
     /// Labels of the settings.
     pub settings: Labels,
-    /// Rule and weight of each finding.
-    pub findings: Vec<(String, &'static str)>,
+    /// Findings, the heaviest first, each rule's once.
+    pub findings: Vec<Found>,
+    /// When they were judged, in milliseconds since 1970.
+    pub judged_ms: Option<u64>,
     /// Programs that hold the latency limit.
     pub holders: Vec<String>,
     /// Name and index of each state that is switched off somewhere, and on how many CPUs.
@@ -73,15 +76,21 @@ impl Described {
     }
 
     /// Judges facts by every rule; what rests on measurements has none to rest on.
-    pub(crate) fn judge(&mut self, facts: Snapshot) {
+    pub(crate) fn judge(&mut self, facts: Snapshot, now_ms: u64) {
         let evidence = Evidence { facts, ..Evidence::of(Samples::default()) };
         let found = rules::judge(&evidence).into_iter().filter_map(|ruling| match ruling.answer {
-            Answer::Yes(finding) => Some((finding.id.clone(), weight(finding.weight))),
+            Answer::Yes(finding) => Some(Found {
+                is_choice: rules::is_choice(&finding.id),
+                rule: finding.id,
+                title: finding.title,
+                weight: finding.weight,
+                cost: finding.cost.text,
+                remedy: finding.remedy,
+            }),
             _ => None,
         });
         self.findings = found.collect();
-        self.findings.sort();
-        self.findings.dedup();
+        self.judged_ms = Some(now_ms);
     }
 }
 
@@ -97,9 +106,12 @@ pub(super) fn add(page: &mut Page, described: &Described) {
     if !described.settings.is_empty() {
         page.number(&names::SETTINGS, described.settings.clone(), 1.0);
     }
-    for (rule, weight) in &described.findings {
-        let labels = vec![("rule", rule.clone()), ("weight", (*weight).into())];
-        page.number(&names::FINDING, labels, 1.0);
+    let mut found: Vec<(&str, &'static str)> =
+        described.findings.iter().map(|found| (found.rule.as_str(), weight(found.weight))).collect();
+    found.sort_unstable();
+    found.dedup();
+    for (rule, weight) in found {
+        page.number(&names::FINDING, vec![("rule", rule.into()), ("weight", weight.into())], 1.0);
     }
 }
 

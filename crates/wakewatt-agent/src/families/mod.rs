@@ -4,11 +4,13 @@
 
 mod cpus;
 mod described;
+mod found;
 mod idle;
 mod meters;
 mod own;
 
 pub(crate) use described::{Described, SETTING_TOPICS};
+pub use found::Found;
 pub(crate) use own::Own;
 
 use crate::metric::{Labels, Page};

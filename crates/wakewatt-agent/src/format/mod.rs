@@ -5,6 +5,9 @@
 
 mod protobuf;
 mod text;
+mod written;
+
+pub(crate) use written::Written;
 
 use crate::metric::{Labels, Page};
 

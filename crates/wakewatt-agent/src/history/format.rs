@@ -10,6 +10,7 @@
 //!
 //! A frame that is cut, or whose checksum is wrong, ends the segment: what was before it is whole.
 
+use serde::Serialize;
 use std::collections::HashMap;
 use thiserror::Error;
 use wakewatt_core::record::varint::{put, take, unzigzag, zigzag};
@@ -25,11 +26,12 @@ const MOST_FRAME_BYTES: u64 = 1 << 20;
 const MOST_SERIES: usize = 20_000;
 
 /// One setting that changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// When it was seen, in milliseconds since 1970.
     pub wall_ms: u64,
-    /// Which setting.
+    /// Which setting, as the labels of `wakewatt_settings_info` call it.
     pub what: String,
     /// What it was; empty where it was not known.
     pub from: String,

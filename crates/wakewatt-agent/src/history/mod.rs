@@ -10,4 +10,5 @@ pub mod query;
 mod ring;
 
 pub use format::{Change, Moment, Reader, Trouble as FormatTrouble};
-pub use ring::{Limits, Ring, Trouble, segments};
+pub(crate) use ring::began_ms;
+pub use ring::{Limits, Ring, Trouble, segments, segments_since};

@@ -6,13 +6,14 @@
 use super::flat::value;
 use super::format::{Change, Reader, Trouble};
 use serde::Serialize;
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// Sample name: `wakewatt_cpuidle_time_seconds_total`.
-    pub name: String,
+    /// Sample names, any of them: `wakewatt_cpuidle_time_seconds_total`.
+    pub names: Vec<String>,
     /// Labels that must be so.
     pub labels: Vec<(String, String)>,
     /// From when, in milliseconds since 1970.
@@ -59,11 +60,13 @@ struct Step {
     n: u64,
 }
 
-/// Asks segments, oldest first; `at_most_gap_ms` is the longest time between two moments that is no gap.
-pub fn ask(query: &Query, segments: &[Vec<u8>], at_most_gap_ms: u64) -> Answer {
+/// Asks segments, oldest first, taken one after the other, so that a large history need not fit into memory; `at_most_gap_ms` is the longest
+/// time between two moments that is no gap.
+pub fn ask(query: &Query, segments: impl IntoIterator<Item: Borrow<Vec<u8>>>, at_most_gap_ms: u64) -> Answer {
     let mut answer = Answer::default();
     let mut steps: BTreeMap<(String, u64), Step> = BTreeMap::new();
-    for (number, bytes) in segments.iter().enumerate() {
+    for (number, bytes) in segments.into_iter().enumerate() {
+        let bytes: &Vec<u8> = bytes.borrow();
         let mut reader = match Reader::new(bytes) {
             Ok(reader) => reader,
             Err(trouble) => {
@@ -130,12 +133,12 @@ impl Query {
             let pair = format!("{label}=\"{}\"", crate::format::escaped_label(value));
             labels.strip_suffix('}').is_some_and(|labels| pairs(labels).any(|p| p == pair))
         };
-        name == self.name && self.labels.iter().all(has)
+        self.names.iter().any(|own| own == name) && self.labels.iter().all(has)
     }
 }
 
 /// The `name="value"` of a series; a comma inside quotes belongs to the value.
-fn pairs(labels: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn pairs(labels: &str) -> impl Iterator<Item = &str> {
     let mut is_quoted = false;
     let mut is_escaped = false;
     labels.split(move |c| {
@@ -196,7 +199,7 @@ mod tests {
 
     fn query(is_rate: bool) -> Query {
         Query {
-            name: NAME.into(),
+            names: vec![NAME.into()],
             labels: vec![("state".into(), "C6".into())],
             from_ms: 0,
             to_ms: 1_000_000,

@@ -1,7 +1,7 @@
 //! A folder of segments with a limit: the newest is written to, the oldest goes when there are too many bytes.
 //!
-//! A new segment begins when the agent starts, when the clock is set back, when there are too many names for one, and when the one before has
-//! its share of the limit, so that what is dropped is always the oldest sixteenth. Nothing is ever written into a file that was there.
+//! A new segment begins when the agent starts, when the clock is set back, when there are too many names for one, when the one before is six hours
+//! old, and when it has its share of the limit, so that what is dropped is always the oldest sixteenth, or less: a segment is read whole, so it has a limit of its own. Nothing is ever written into a file that was there.
 //! What cannot be written ends the keeping, not the agent: a full disk, a folder that went. It also ends while there is still room for others:
 //! the file system must keep a share free.
 
@@ -18,6 +18,11 @@ use wakewatt_host::place::{Folder, PlaceError};
 const END: &str = ".history";
 /// A segment is at most this part of all.
 const SEGMENTS: u64 = 16;
+/// And at most this long, whatever the limit of all is: who asks reads it into memory, and reads no file that is longer than
+/// [`HISTORY`](wakewatt_host::input::HISTORY) allows.
+const MOST_SEGMENT_BYTES: u64 = 64 << 20;
+/// And at most this long in time, in milliseconds: who asks for an hour need not read a month.
+const MOST_SEGMENT_MS: u64 = 6 * 3_600_000;
 /// What is written reaches the disk at least so often, in milliseconds: after a loss of power this much is missing.
 const SYNC_MS: u64 = 300_000;
 
@@ -28,6 +33,13 @@ pub struct Limits {
     pub most_bytes: u64,
     /// Share of its file system that stays free (0.05: a twentieth).
     pub free_share: f64,
+}
+
+impl Limits {
+    /// When a segment has this many bytes, a new one begins.
+    fn segment_bytes(&self) -> u64 {
+        (self.most_bytes / SEGMENTS).min(MOST_SEGMENT_BYTES)
+    }
 }
 
 /// Why nothing (more) is kept.
@@ -72,6 +84,7 @@ struct Open {
     file: File,
     n_bytes: u64,
     writer: Writer,
+    began_ms: u64,
     synced_ms: u64,
     last_ms: u64,
 }
@@ -92,7 +105,8 @@ impl Ring {
     pub fn push(&mut self, wall_ms: u64, page: &Page) -> Result<(), Trouble> {
         let is_over = |open: &Open| {
             let is_set_back = wall_ms < open.last_ms;
-            is_set_back || open.writer.is_full() || open.n_bytes >= self.limits.most_bytes / SEGMENTS
+            let is_old = wall_ms.saturating_sub(open.began_ms) >= MOST_SEGMENT_MS;
+            is_set_back || is_old || open.writer.is_full() || open.n_bytes >= self.limits.segment_bytes()
         };
         if self.open.as_ref().is_some_and(is_over) {
             self.finish()?;
@@ -132,7 +146,7 @@ impl Ring {
     }
 
     fn begin(&mut self, wall_ms: u64) -> Result<(), Trouble> {
-        let share = self.limits.most_bytes / SEGMENTS;
+        let share = self.limits.segment_bytes();
         let mut total: u64 = self.finished.iter().map(|(_, n)| n).sum();
         while total.saturating_add(share) > self.limits.most_bytes && !self.finished.is_empty() {
             let (name, n_bytes) = self.finished.remove(0);
@@ -146,7 +160,7 @@ impl Ring {
             return Err(Trouble::NoRoom { path, free_percent: 100.0 * self.limits.free_share });
         }
         // A clock that was set back shall not find its name taken.
-        let newest = self.finished.last().and_then(|(name, _)| began_ms(name)).unwrap_or(0);
+        let newest = self.finished.last().and_then(|(name, _)| began_ms(Path::new(name))).unwrap_or(0);
         let name = format!("{:015}{END}", wall_ms.max(newest + 1));
         let mut file = self.folder.place(&name)?.create_new()?;
         let path = path.join(&name);
@@ -156,6 +170,7 @@ impl Ring {
             file,
             n_bytes: MAGIC.len() as u64,
             writer: Writer::default(),
+            began_ms: wall_ms,
             synced_ms: wall_ms,
             last_ms: wall_ms,
         });
@@ -185,17 +200,29 @@ impl Ring {
 }
 
 /// When a segment began, from its name.
-fn began_ms(name: &str) -> Option<u64> {
-    name.strip_suffix(END)?.parse().ok()
+pub(crate) fn began_ms(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_suffix(END)?.parse().ok()
 }
 
 /// The segments of a folder, oldest first; empty where there is none.
 pub fn segments(folder: &Path) -> Vec<PathBuf> {
+    found(folder).into_iter().map(|(_, path)| path).collect()
+}
+
+/// Those of them that may hold what was later than this: a segment ends where the next one begins. Where the clock was set back in between, what is left
+/// out ended under a time that came again.
+pub fn segments_since(folder: &Path, from_ms: u64) -> Vec<PathBuf> {
+    let found = found(folder);
+    let n_over = found.iter().skip(1).take_while(|(next_ms, _)| *next_ms <= from_ms).count();
+    found.into_iter().skip(n_over).map(|(_, path)| path).collect()
+}
+
+fn found(folder: &Path) -> Vec<(u64, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<(u64, PathBuf)> =
-        entries.filter_map(|entry| Some((began_ms(entry.file_name().to_str()?)?, entry.path()))).collect();
+        entries.filter_map(|entry| Some((began_ms(&entry.path())?, entry.path()))).collect();
     found.sort();
-    found.into_iter().map(|(_, path)| path).collect()
+    found
 }
 
 #[cfg(test)]
@@ -270,6 +297,28 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_can_be_read_however_large_the_history_may_be() {
+        // Further than its limit a segment goes by one moment and its names.
+        const MOST_MOMENT_BYTES: u64 = 16 << 20;
+        for most_bytes in [1 << 20, 16 << 30, 17 << 30, u64::MAX] {
+            let share = Limits { most_bytes, free_share: 0.0 }.segment_bytes();
+            assert!(share <= most_bytes / SEGMENTS);
+            assert!(share + MOST_MOMENT_BYTES <= wakewatt_host::input::HISTORY.max_bytes, "{most_bytes}: {share}");
+        }
+    }
+
+    #[test]
+    fn segments_that_ended_before_are_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        for began in [1_000, 2_000, 3_000] {
+            std::fs::write(dir.path().join(format!("{began:015}{END}")), MAGIC).unwrap();
+        }
+        let n_since = |from_ms| segments_since(dir.path(), from_ms).len();
+        assert_eq!([0, 1_999, 2_000, 2_500, 9_000].map(n_since), [3, 3, 2, 2, 1]);
+        assert!(segments_since(Path::new("/proc/nothing"), 0).is_empty());
+    }
+
+    #[test]
     fn without_room_it_says_so() {
         let dir = tempfile::tempdir().unwrap();
         let mut ring = Ring::open(dir.path(), Limits { most_bytes: 1 << 20, free_share: 1.1 }).unwrap();
@@ -286,6 +335,7 @@ mod tests {
                 file: File::options().write(true).open("/dev/full").unwrap(),
                 n_bytes: 0,
                 writer: Writer::default(),
+                began_ms: 0,
                 synced_ms: 0,
                 last_ms: 0,
             }),

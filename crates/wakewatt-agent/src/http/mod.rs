@@ -1,11 +1,15 @@
 //! The way in: a few pages over HTTP/1.1, with a limit on everything that somebody else can make large.
 //!
-//! Connections (64), size of a request's head (16 KiB, 32 lines), time for the head (5 s), time for a connection (30 s), no bodies. One thread; what is slow is
-//! the reading, which has its own.
+//! Connections (64), size of a request's head (16 KiB, 32 lines), time for the head (5 s), time for a connection (30 s), questions that wait (64), no bodies. One
+//! thread; what is slow is the reading, which has its own.
 
+mod hosts;
+mod page;
 mod routes;
 
-use crate::engine::Ask;
+pub use page::PageMaker;
+pub(crate) use page::Shared;
+
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -13,7 +17,6 @@ use hyper_util::service::TowerToHyperService;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -30,8 +33,8 @@ const CONNECTION_TIME: Duration = Duration::from_secs(30);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Serves until `stop` is done.
-pub(crate) async fn serve(listener: TcpListener, asks: Sender<Ask>, stop: impl Future<Output = ()>) {
-    let router = routes::router(asks);
+pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, stop: impl Future<Output = ()>) {
+    let router = routes::router(shared);
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     tokio::pin!(stop);
     loop {

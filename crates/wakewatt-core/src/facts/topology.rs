@@ -101,6 +101,23 @@ impl Topology {
         self.processor.uniform()
     }
 
+    /// Reads again what changes while a machine runs, SMT and microcode, from files that ask no CPU: /proc/cpuinfo asks every busy one
+    /// on older kernels. What such a file does not say stays as it was.
+    pub fn refresh(&mut self, src: &dyn Source) {
+        self.smt_control = fact(src, &format!("{ROOT}/smt/control"), parse::word);
+        self.is_smt_active = fact(src, &format!("{ROOT}/smt/active"), parse::flag);
+        let cpus: Vec<Cpu> = self.processor.known().flat_map(|(cpus, _)| cpus.iter()).collect();
+        let path = |cpu: Cpu| format!("{ROOT}/cpu{cpu}/microcode/version");
+        let revisions = PerCpu::read(src, cpus.iter().copied(), path, revision);
+        let (revisions, mut processors) = (revisions.by_cpu(), self.processor.by_cpu());
+        let refreshed = cpus.into_iter().filter_map(|cpu| {
+            let mut processor = processors.remove(&cpu)?.clone();
+            processor.microcode = revisions.get(&cpu).map(|r| **r).or(processor.microcode);
+            Some((cpu, Fact::Known(processor)))
+        });
+        self.processor = PerCpu::group(refreshed);
+    }
+
     /// Groups by list, or by (package, id) for the CPUs that have no list.
     fn groups(&self, lists: &PerCpu<CpuSet>, ids: &PerCpu<u32>) -> Vec<CpuSet> {
         // A list may name CPUs whose own list differs (a lying hypervisor): the CPUs that carry it are the group.
@@ -137,6 +154,12 @@ fn id(text: &str) -> Result<u32, String> {
         -1 => Err("the kernel does not know it (-1)".into()),
         n => u32::try_from(n).map_err(|_| format!("{n} is not an id")),
     }
+}
+
+/// A revision of microcode: `0x2b000620`.
+fn revision(text: &str) -> Result<u64, String> {
+    let digits = text.trim().strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    digits.ok_or_else(|| "expected a number in hexadecimal".into())
 }
 
 impl Domain for Topology {
@@ -209,6 +232,27 @@ mod tests {
     fn read(text: &str) -> Topology {
         let tree = Tree::from_text(text);
         Topology::read(&tree, &Cpus::read(&tree))
+    }
+
+    #[test]
+    fn what_changes_while_it_runs_is_read_again() {
+        let text = |smt: u8, files: &str| {
+            format!(
+                "//- /sys/devices/system/cpu/online\n0-1\n//- /sys/devices/system/cpu/smt/active\n{smt}\n\
+                 //- /proc/cpuinfo\nprocessor : 0\nvendor_id : GenuineIntel\nmicrocode : 0x10\n\nprocessor : 1\nvendor_id : GenuineIntel\nmicrocode : 0x10\n\n{files}"
+            )
+        };
+        let mut top = read(&text(1, ""));
+        let microcodes =
+            |top: &Topology| top.processor.known().map(|(c, p)| (c.len(), p.microcode)).collect::<Vec<_>>();
+        assert_eq!((top.is_smt_active.get(), microcodes(&top)), (Some(&true), vec![(2, Some(0x10))]));
+        let loaded = |cpu: u8, to: &str| format!("//- /sys/devices/system/cpu/cpu{cpu}/microcode/version\n{to}\n");
+        top.refresh(&Tree::from_text(&text(0, &(loaded(0, "0x12") + &loaded(1, "0x12")))));
+        assert_eq!((top.is_smt_active.get(), microcodes(&top)), (Some(&false), vec![(2, Some(0x12))]));
+        top.refresh(&Tree::from_text(&text(0, &loaded(1, "0x13"))));
+        assert_eq!(microcodes(&top), [(1, Some(0x12)), (1, Some(0x13))], "what is not said stays");
+        top.refresh(&Tree::from_text(&text(0, &loaded(1, "rubbish"))));
+        assert_eq!(microcodes(&top), [(1, Some(0x12)), (1, Some(0x13))]);
     }
 
     #[test]

@@ -20,6 +20,8 @@ mod figure;
 pub mod html;
 pub mod json;
 pub mod markdown;
+#[cfg(feature = "agent")]
+pub(crate) mod node;
 pub mod replay;
 pub(crate) mod replication;
 pub mod sample;

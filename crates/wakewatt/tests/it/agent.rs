@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -22,12 +23,22 @@ struct Agent {
 
 impl Agent {
     fn start(args: &[&str]) -> Agent {
+        Agent::start_with(args, &[])
+    }
+
+    fn start_with(args: &[&str], variables: &[(&str, &str)]) -> Agent {
         let mut command = wakewatt(&["agent", "--listen", "127.0.0.1:0"]);
-        let mut child = command.args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut child = command
+            .args(args)
+            .envs(variables.iter().copied())
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let told = lines.by_ref().map_while(Result::ok).find(|line| line.contains("/metrics"));
         let told = told.expect("the agent says where it listens");
-        let address = told.split("http://").nth(1).unwrap().split('/').next().unwrap().parse().unwrap();
+        let address = told.rsplit("http://").next().unwrap().split('/').next().unwrap().parse().unwrap();
         // Whatever else it says: nobody shall wait for a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
         Agent { child, address }
@@ -47,7 +58,8 @@ impl Agent {
     }
 
     fn get(&self, path: &str, accept: &str) -> (String, Vec<u8>) {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\nConnection: close\r\n\r\n");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: {accept}\r\nConnection: close\r\n\r\n");
         self.ask(&request)
     }
 
@@ -190,6 +202,44 @@ fn formats_are_negotiated_and_other_pages_answer() {
     assert_eq!(agent.end(), Some(130));
 }
 
+/// The page of a tree whose names are markup: whole, without a request of its own, and the same numbers as its documents.
+#[test]
+fn the_page_shows_this_node_and_calls_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let (tree_at, history) = (dir.path().join("tree"), dir.path().join("history"));
+    tree(&tree_at, 4, 1000);
+    write(&tree_at, "sys/devices/system/cpu/cpuidle/current_governor", "<script>alert(1)</script>");
+    for cpu in 0..4 {
+        write(&tree_at, &format!("sys/devices/system/cpu/cpu{cpu}/cpuidle/state1/name"), "<img src=x>");
+    }
+    let (tree_at, history) = (tree_at.to_str().unwrap(), history.to_str().unwrap());
+    let agent = Agent::start(&["--sysroot", tree_at, "--interval", "1s", "--history", history]);
+    let page = || String::from_utf8(agent.get("/", "text/html").1).unwrap();
+    soon("two readings", || agent.get("/api/v1/now", "").0.starts_with("HTTP/1.1 200"));
+    soon("two readings on the page", || page().contains("Shares and rates are of the last"));
+    let (head, _) = agent.get("/", "text/html");
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("content-security-policy: default-src 'none'"), "{head}");
+    let page = page();
+    for forbidden in ["http://", "https://", "<script", "<img", "src=", "url(", "@import", "<link"] {
+        assert!(!page.replace("&lt;img src=x&gt;", "").contains(forbidden), "{forbidden}");
+    }
+    assert!(
+        page.contains("&lt;script&gt;alert(1)&lt;&#x2f;script&gt;") && page.contains("&lt;img src=x&gt;"),
+        "{page}"
+    );
+    for (path, schema) in [("node", "agent-node"), ("past", "agent-past"), ("now", "watch")] {
+        let (head, body) = agent.get(&format!("/api/v1/{path}"), "");
+        assert!(head.starts_with("HTTP/1.1 200") && head.contains("application/json"), "{path}: {head}");
+        let validator = crate::schemas::validator(schema);
+        let document = crate::schemas::assert_valid(&validator, path, &String::from_utf8(body).unwrap());
+        assert_eq!(document["schema"], format!("wakewatt/{schema}/v1"));
+    }
+    let node: Value = serde_json::from_slice(&agent.get("/api/v1/node", "").1).unwrap();
+    assert_eq!(node["states"][1]["name"], "<img src=x>");
+    assert_eq!(node["n_online"], 4);
+    assert_eq!(agent.end(), Some(130));
+}
+
 #[test]
 fn strangers_cannot_stop_it() {
     let agent = Agent::start(&[]);
@@ -212,11 +262,108 @@ fn strangers_cannot_stop_it() {
         let mut stream = reached(agent.address).unwrap();
         let _ = stream.write_all(bad.as_bytes());
     }
-    let (head, _) = agent.ask(&format!("GET /metrics HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "a".repeat(64 * 1024)));
+    let (head, _) =
+        agent.ask(&format!("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nX: {}\r\n\r\n", "a".repeat(64 * 1024)));
     assert!(!head.starts_with("HTTP/1.1 200"), "{head}");
     // The slow ones are cut off in time, and whoever waits is answered.
     assert!(agent.text().contains("wakewatt_build_info"));
     drop(slow);
+    assert_eq!(agent.end(), Some(130));
+}
+
+/// What a page in a browser could do whose name points here by now.
+#[test]
+fn a_page_elsewhere_gets_nothing() {
+    let agent = Agent::start(&[]);
+    let asked_as =
+        |host: &str| agent.ask(&format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"));
+    for host in ["evil.example", "evil.example:9742", "localhost.evil.example", ""] {
+        let (head, body) = asked_as(host);
+        assert!(head.starts_with("HTTP/1.1 421"), "{host}: {head}");
+        assert!(!String::from_utf8_lossy(&body).contains("wakewatt_"), "{host}");
+    }
+    for host in ["127.0.0.1:9742", "[::1]", "localhost"] {
+        assert!(asked_as(host).0.starts_with("HTTP/1.1 200"), "{host}");
+    }
+    assert_eq!(agent.end(), Some(130));
+}
+
+/// The limit that nobody set has no end, and JSON has no number for that.
+#[test]
+fn a_limit_that_nobody_set_is_told_in_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let (tree_at, history) = (dir.path().join("tree"), dir.path().join("history"));
+    tree(&tree_at, 2, 1000);
+    fs::create_dir_all(tree_at.join("dev")).unwrap();
+    fs::write(tree_at.join("dev/cpu_dma_latency"), 2_000_000_000i32.to_ne_bytes()).unwrap();
+    let (tree_at, history) = (tree_at.to_str().unwrap(), history.to_str().unwrap());
+    let agent = Agent::start(&["--sysroot", tree_at, "--interval", "1s", "--history", history]);
+    let validator = crate::schemas::validator("agent-query");
+    let mut told = Value::Null;
+    soon("the limit is kept", || {
+        let said = run(&["agent", "query", "wakewatt_latency_limit_seconds", "--history", history, "--json"]);
+        if said.code == Some(0) {
+            told = crate::schemas::assert_valid(&validator, "agent query", &said.out);
+        }
+        told["series"].as_array().is_some_and(|series| !series.is_empty())
+    });
+    assert_eq!(told["series"][0]["points"][0]["value"], "+Inf");
+    assert_eq!(agent.end(), Some(130));
+}
+
+/// As systemd would hear it: ready once it answers, alive while it reads, about to end.
+#[test]
+fn the_service_manager_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let heard = || {
+        let mut text = [0; 64];
+        let n = manager.recv(&mut text).expect("a word within a minute");
+        String::from_utf8_lossy(&text[..n]).into_owned()
+    };
+    let variables = [("NOTIFY_SOCKET", path.to_str().unwrap()), ("WATCHDOG_USEC", "400000")];
+    // Signs of life come without readings, too.
+    let agent = Agent::start_with(&["--interval", "60min"], &variables);
+    assert_eq!(heard(), "READY=1");
+    assert!(agent.get("/healthz", "").0.starts_with("HTTP/1.1 200"), "ready is who answers");
+    for _ in 0..3 {
+        assert_eq!(heard(), "WATCHDOG=1");
+    }
+    assert_eq!(agent.end(), Some(130));
+    soon("the end is told", || heard() == "STOPPING=1");
+}
+
+/// Energy that is told often says what a neighbour computes; nobody here has shown who he is, so nobody gets more than a value a second, on whichever page.
+#[test]
+fn energy_is_told_at_most_once_a_second() {
+    use std::os::unix::fs::FileExt;
+    let dir = tempfile::tempdir().unwrap();
+    tree(dir.path(), 2, 1000);
+    const ZONE: &str = "sys/class/powercap/intel-rapl:0";
+    write(dir.path(), &format!("{ZONE}/name"), "package-0");
+    write(dir.path(), &format!("{ZONE}/max_energy_range_uj"), "262143328850");
+    write(dir.path(), &format!("{ZONE}/energy_uj"), "1000000000");
+    let agent = Agent::start(&["--sysroot", dir.path().to_str().unwrap(), "--interval", "1s", "--sources", "package"]);
+    let energy = fs::File::options().write(true).open(dir.path().join(format!("{ZONE}/energy_uj"))).unwrap();
+    let (begun, mut told, mut n_asked) = (std::time::Instant::now(), Vec::new(), 0u64);
+    while begun.elapsed() < Duration::from_secs(5) {
+        n_asked += 1;
+        energy.write_all_at((1_000_000_000 + n_asked * 1_000).to_string().as_bytes(), 0).unwrap();
+        // Whatever page is asked for makes no new reading for the others.
+        let _ = agent.get("/api/v1/node", "");
+        let page = agent.text();
+        told.extend(page.lines().find(|line| line.starts_with("wakewatt_energy_joules_total{")).map(str::to_string));
+    }
+    let n_seconds = begun.elapsed().as_secs() + 1;
+    told.dedup();
+    assert!(n_asked > 2 * n_seconds, "asked only {n_asked} times: nothing is shown");
+    assert!(
+        (2..=n_seconds + 1).contains(&(told.len() as u64)),
+        "{n_asked} questions, {n_seconds} s, {} values",
+        told.len()
+    );
     assert_eq!(agent.end(), Some(130));
 }
 

@@ -22,6 +22,7 @@ mod masking;
 mod matrix;
 mod measure;
 mod outputs;
+mod packaging;
 mod recording;
 mod payers;
 mod pty;

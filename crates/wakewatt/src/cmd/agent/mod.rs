@@ -24,9 +24,10 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
     use crate::exit::Failure;
     use crate::interrupt::Interrupt;
     use crate::output;
+    use std::sync::Arc;
     use std::time::Duration;
     use wakewatt_agent::history::Limits;
-    use wakewatt_agent::{Engine, Format, Machine, Plan, Started, is_private, listen};
+    use wakewatt_agent::{Engine, Format, Lent, Machine, Plan, Started, is_private, listen};
     use wakewatt_core::watch::Sources;
 
     if let Some(AgentPast::Query(args)) = &args.past {
@@ -68,10 +69,10 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
     if args.once {
         let engine = Engine::open(plan)?;
         remark(engine.not_traced_because());
-        output::print(&String::from_utf8_lossy(&Format::Text.write(&engine.page())))?;
+        output::print(&String::from_utf8_lossy(&Format::Text.write(engine.page())))?;
         return Ok(Code::Fine);
     }
-    let listener = listen(args.listen)?;
+    let listener = listen(args.listen).map_err(failed)?;
     let address = listener.local_addr().unwrap_or(args.listen);
     let told = |started: &Started| {
         remark(started.not_traced_because.as_deref());
@@ -79,15 +80,44 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
         if let Some(why) = &started.no_history_because {
             output::remark(&format!("the past is not kept: {why}"));
         }
-        output::remark(&format!("metrics at http://{address}/metrics; Ctrl-C ends it"));
+        output::remark(&format!("this node at http://{address}/, metrics at http://{address}/metrics; Ctrl-C ends it"));
     };
-    wakewatt_agent::run(plan, listener, told, || interrupt.wait())?;
+    let other = interrupt.clone();
+    let page = crate::report::node::maker()?;
+    let lent = Lent { page, wait: || interrupt.wait(), wake: Arc::new(move || other.set()) };
+    wakewatt_agent::run(plan, listener, told, lent).map_err(failed)?;
     Ok(Code::Interrupted)
+}
+
+/// Whoever keeps the agent running tells by the code whether to start another one.
+#[cfg(feature = "agent")]
+fn failed(trouble: wakewatt_agent::Trouble) -> anyhow::Error {
+    use crate::exit::Failure;
+    use wakewatt_agent::Trouble;
+    match trouble {
+        Trouble::Read(refusal) => refusal.into(),
+        Trouble::Start(_) | Trouble::Ended(_) => Failure::error(Code::CouldNotMeasure, trouble.to_string()),
+        Trouble::Listen { .. } => trouble.into(),
+    }
 }
 
 #[cfg(feature = "agent")]
 fn remark(not_traced_because: Option<&str>) {
     if let Some(why) = not_traced_because {
         crate::output::remark(&format!("wake-ups are not traced: {why}"));
+    }
+}
+
+#[cfg(all(test, feature = "agent"))]
+mod tests {
+    use super::*;
+    use crate::exit::code_of;
+    use wakewatt_agent::Trouble;
+
+    #[test]
+    fn an_agent_that_died_is_no_success() {
+        let died = failed(Trouble::Ended("reads"));
+        assert_eq!(code_of(&died), Code::CouldNotMeasure);
+        assert!(died.to_string().contains("the thread that reads ended"), "{died}");
     }
 }

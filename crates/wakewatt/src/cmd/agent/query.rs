@@ -7,34 +7,44 @@ use anyhow::Result;
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wakewatt_agent::history::query::{Answer, Point, Query, ask, percentile};
-use wakewatt_agent::history::segments;
+use wakewatt_agent::history::{Change, segments, segments_since};
 use wakewatt_host::input;
 
 /// Longer than this between two moments, and the agent did not run.
 const MOST_GAP_MS: u64 = 150_000;
 
 pub(super) fn run(args: &QueryArgs) -> Result<Code> {
-    let files = segments(&args.history);
-    if files.is_empty() {
+    if segments(&args.history).is_empty() {
         let why = format!("{}: holds no history; make one with: wakewatt agent --history DIR", args.history.display());
         return Err(Failure::error(Code::BadFile, why));
     }
-    let read = files.iter().map(|file| Ok(input::read(file, input::HISTORY)?));
-    let segments: Vec<Vec<u8>> = read.collect::<Result<_>>()?;
     let to_ms = args.until.unwrap_or_else(now_ms);
     let is_percentile = args.percentile.is_some();
     let query = Query {
-        name: if is_percentile { format!("{}_in", args.metric) } else { args.metric.clone() },
+        names: vec![if is_percentile { format!("{}_in", args.metric) } else { args.metric.clone() }],
         labels: args.label.clone(),
         from_ms: to_ms.saturating_sub(args.last / 1_000_000),
         to_ms,
         step_ms: (args.step / 1_000_000).max(1),
         is_rate: args.rate || is_percentile,
     };
-    let mut answer = ask(&query, &segments, MOST_GAP_MS);
+    let files = segments_since(&args.history, query.from_ms);
+    // One after the other: together they may be larger than memory.
+    let mut unread = None;
+    let read = files.iter().map_while(|file| match input::read(file, input::HISTORY) {
+        Ok(bytes) => Some(bytes),
+        Err(why) => {
+            unread = Some(why);
+            None
+        }
+    });
+    let mut answer = ask(&query, read, MOST_GAP_MS);
+    if let Some(why) = unread {
+        return Err(why.into());
+    }
     for (number, trouble) in &answer.troubles {
         // The newest is being written: that it is cut is no news.
-        if number + 1 < segments.len() {
+        if number + 1 < files.len() {
             output::remark(&format!("{}: {trouble}", files[*number].display()));
         }
     }
@@ -58,7 +68,7 @@ pub struct Document {
     /// Each series with its points.
     pub series: Vec<Series>,
     /// Settings that changed within the time.
-    pub changes: Vec<Changed>,
+    pub changes: Vec<Change>,
     /// Moments that were read.
     pub n_moments: u64,
 }
@@ -79,38 +89,47 @@ pub struct Series {
 pub struct Told {
     /// Begin of the step, in milliseconds since 1970.
     pub wall_ms: u64,
-    /// Mean, growth per second, or percentile, in the metric's base unit.
-    pub value: f64,
+    /// Mean, growth per second, or percentile, in the metric's base unit; `+Inf` for a limit that nobody set.
+    pub value: Amount,
     /// Milliseconds of the step in which the series was seen.
     pub seen_ms: u64,
 }
 
-/// A setting that changed.
+/// A number, or that it has no end, for which JSON has no number.
 #[derive(Debug, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Changed {
-    /// When it was seen, in milliseconds since 1970.
-    pub wall_ms: u64,
-    /// Which setting, as the labels of `wakewatt_settings_info` call it.
-    pub what: String,
-    /// What it was; empty where that was not known.
-    pub from: String,
-    /// What it is since.
-    pub to: String,
+#[serde(untagged)]
+pub enum Amount {
+    /// In the metric's base unit.
+    Number(f64),
+    /// A number without end.
+    Endless(Endless),
+}
+
+/// The word for what has no end, as the texts of Prometheus write it.
+#[derive(Debug, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Endless {
+    /// Infinity, with its sign.
+    #[serde(rename = "+Inf")]
+    Positive,
+}
+
+impl Amount {
+    fn of(value: f64) -> Amount {
+        if value == f64::INFINITY { Amount::Endless(Endless::Positive) } else { Amount::Number(value) }
+    }
 }
 
 impl Document {
     fn of(answer: &Answer) -> Document {
-        let told = |p: &Point| Told { wall_ms: p.wall_ms, value: p.value, seen_ms: p.seen_ms };
+        let told = |p: &Point| Told { wall_ms: p.wall_ms, value: Amount::of(p.value), seen_ms: p.seen_ms };
         let series = answer.series.iter();
-        let changes = answer.changes.iter();
         Document {
             series: series
                 .map(|(n, points)| Series { name: n.clone(), points: points.iter().map(told).collect() })
                 .collect(),
-            changes: changes
-                .map(|c| Changed { wall_ms: c.wall_ms, what: c.what.clone(), from: c.from.clone(), to: c.to.clone() })
-                .collect(),
+            changes: answer.changes.clone(),
             n_moments: answer.n_moments,
         }
     }

@@ -1,0 +1,142 @@
+//! What is shipped beside the program: dashboards and alerts name metrics that there are, their queries are ones, the alerts speak when they should, and the service
+//! is as closed as it says.
+
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use wakewatt_testing::{Lacks, skipped};
+
+const DASHBOARDS: [&str; 2] = ["grafana/node.json", "grafana/fleet.json"];
+const RULES: &str = "prometheus/wakewatt.rules.yml";
+
+fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn shipped(name: &str) -> String {
+    fs::read_to_string(top().join("packaging").join(name)).unwrap()
+}
+
+/// A judge's answer; none where there is no such judge.
+fn judged(test: &str, program: &'static str, args: &[&str], folder: &Path) -> Option<Output> {
+    match Command::new(program).args(args).current_dir(folder).output() {
+        Ok(output) => Some(output),
+        Err(_) => {
+            skipped(test, Lacks::Program(program), "nobody to judge");
+            None
+        }
+    }
+}
+
+/// Everything said, in an assertion.
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The panels of a dashboard.
+fn panels(dashboard: &Value) -> Vec<&Value> {
+    dashboard["panels"].as_array().unwrap().iter().filter(|panel| panel["type"] != "row").collect()
+}
+
+/// Every query of a dashboard, with its variables as Grafana would fill them in.
+fn queries(dashboard: &Value) -> Vec<String> {
+    let of = |panel: &Value| {
+        let targets = panel["targets"].as_array().cloned().unwrap_or_default();
+        targets.into_iter().map(|target| target["expr"].as_str().unwrap().to_string())
+    };
+    let notes = dashboard["annotations"]["list"].as_array().unwrap().iter();
+    let notes = notes.map(|note| note["expr"].as_str().unwrap().to_string());
+    let filled = |query: String| {
+        let named = query.replace("$job", "j").replace("$instance", "i");
+        named.replace("$__rate_interval", "5m").replace("$__range", "6h")
+    };
+    panels(dashboard).into_iter().flat_map(of).chain(notes).map(filled).collect()
+}
+
+/// Words that begin as our metrics do; a part of a histogram is the histogram.
+fn metrics_in(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'));
+    let ours = words.filter(|word| word.starts_with("wakewatt_"));
+    ours.map(|word| ["_bucket", "_sum", "_count"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word).into())
+        .collect()
+}
+
+#[test]
+fn every_metric_that_is_asked_for_is_one_of_the_agents() {
+    let reference = fs::read_to_string(top().join("docs/ref/metrics.md")).unwrap();
+    let known: BTreeSet<&str> =
+        reference.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    assert!(known.len() > 20, "the reference was not found");
+    for (file, at_least) in [(DASHBOARDS[0], 20), (DASHBOARDS[1], 8), (RULES, 8)] {
+        let asked = metrics_in(&shipped(file));
+        assert!(asked.len() >= at_least, "{file}: the search finds only {asked:?}");
+        let strangers: Vec<&String> = asked.iter().filter(|name| !known.contains(name.as_str())).collect();
+        assert!(strangers.is_empty(), "{file}: not in docs/ref/metrics.md: {strangers:?}");
+    }
+}
+
+#[test]
+fn dashboards_are_whole_and_their_queries_are_queries() {
+    let mut groups = Vec::new();
+    for file in DASHBOARDS {
+        let dashboard: Value = serde_json::from_str(&shipped(file)).unwrap();
+        assert!(dashboard["schemaVersion"].as_u64().is_some() && dashboard["uid"].as_str().is_some(), "{file}");
+        let (mut ids, mut cells) = (BTreeSet::new(), BTreeSet::new());
+        for panel in dashboard["panels"].as_array().unwrap() {
+            let title = panel["title"].as_str().unwrap();
+            assert!(ids.insert(panel["id"].as_u64()), "{file}: {title}: its id is taken");
+            let at = |name: &str| panel["gridPos"][name].as_u64().unwrap();
+            for (x, y) in (at("x")..at("x") + at("w")).flat_map(|x| (at("y")..at("y") + at("h")).map(move |y| (x, y))) {
+                assert!(x < 24 && cells.insert((x, y)), "{file}: {title} lies over another panel");
+            }
+        }
+        for panel in panels(&dashboard) {
+            let title = panel["title"].as_str().unwrap();
+            assert!(panel["description"].as_str().is_some_and(|text| text.len() > 5), "{file}: {title} says nothing");
+            assert_eq!(panel["datasource"]["uid"], "${datasource}", "{file}: {title}");
+        }
+        let rules = queries(&dashboard).into_iter().enumerate();
+        let rules: Vec<Value> =
+            rules.map(|(i, query)| json!({ "record": format!("query_{i}"), "expr": query })).collect();
+        assert!(rules.len() > 10, "{file}");
+        groups.push(json!({ "name": file, "rules": rules }));
+    }
+    // JSON is YAML.
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("queries.yml"), json!({ "groups": groups }).to_string()).unwrap();
+    let args = ["check", "rules", "queries.yml"];
+    if let Some(output) = judged("packaging::queries", "promtool", &args, dir.path()) {
+        assert!(output.status.success(), "{}", said(&output));
+    }
+}
+
+#[test]
+fn alerts_speak_when_they_should() {
+    let folder = top().join("packaging/prometheus");
+    for args in [["check", "rules", "wakewatt.rules.yml"], ["test", "rules", "wakewatt.rules.test.yml"]] {
+        let Some(output) = judged("packaging::alerts", "promtool", &args, &folder) else { return };
+        assert!(output.status.success(), "{args:?}: {}", said(&output));
+    }
+    // None is shipped that no test makes speak.
+    let tests = shipped("prometheus/wakewatt.rules.test.yml");
+    let rules = shipped(RULES);
+    let alerts: Vec<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    assert!(alerts.len() >= 6, "{alerts:?}");
+    for alert in alerts {
+        assert!(tests.contains(&format!("alertname: {alert}\n")), "{alert}: no test makes it speak");
+    }
+}
+
+#[test]
+fn the_service_is_as_closed_as_it_says() {
+    let unit = top().join("packaging/wakewatt-agent.service");
+    let args = ["security", "--offline=true", unit.to_str().unwrap()];
+    let Some(output) = judged("packaging::service", "systemd-analyze", &args, &top()) else { return };
+    let text = said(&output);
+    let figure = text.lines().find_map(|line| line.split("Overall exposure level for").nth(1));
+    let figure: Option<f64> = figure.and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok());
+    let figure = figure.unwrap_or_else(|| panic!("no figure: {text}"));
+    assert!(figure <= 2.0, "exposure {figure} of 10: {text}");
+}
