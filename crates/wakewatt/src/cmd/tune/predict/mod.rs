@@ -163,6 +163,23 @@ fn of(planned: Fit, checked: &Fit, fields: Vec<String>) -> Predicted {
         rms_ratio: f.rms_ratio,
         last_error_ratio: checked.worst_ratio,
     };
-    let loads = planned.loads.into_iter().zip(&checked.loads).map(expected).collect();
+    let loads: Vec<Expected> = planned.loads.into_iter().zip(&checked.loads).map(expected).collect();
+    if loads.iter().all(Expected::is_within_error) {
+        remarks.push(
+            "Every change that it expects is smaller than its own errors: it cannot tell this plan from none.".into(),
+        );
+    }
     Predicted { fields, loads, remarks, ..Predicted::of(&planned.on) }
+}
+
+impl Expected {
+    /// Is the largest change that it expects smaller than what it was off before?
+    fn is_within_error(&self) -> bool {
+        let error = self.last_error_ratio.unwrap_or(0.0).abs().max(self.rms_ratio);
+        let change = |now: Option<f64>, then: Option<f64>| Some((then? / now.filter(|n| *n > 0.0)? - 1.0).abs());
+        let of = |l: &ExpectedLevel| {
+            [change(l.modelled.p50_ns, l.expected.p50_ns), change(l.modelled.cpu_ns, l.expected.cpu_ns)]
+        };
+        self.levels.iter().flat_map(of).flatten().all(|change| change < error)
+    }
 }
