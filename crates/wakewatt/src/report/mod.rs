@@ -20,6 +20,7 @@ mod figure;
 pub mod html;
 pub mod json;
 pub mod markdown;
+pub mod modelled;
 pub mod replay;
 pub(crate) mod replication;
 pub mod sample;
