@@ -1,8 +1,8 @@
 //! The idle states a governor chooses from, and which of them are switched off.
 //!
 //! A kernel has at most ten, numbered from shallow to deep; drivers usually list them so, but nothing enforces it, so a
-//! model must do what the kernel does with latencies out of order as well. Kept by value: no model follows a pointer
-//! to another machine's table.
+//! model must do what the kernel does with latencies out of order as well. A governor keeps its own behind a pointer that its clones share,
+//! so that a thousand CPUs of one machine read one table.
 
 /// As many as the kernel has room for.
 pub const MOST_STATES: usize = 10;

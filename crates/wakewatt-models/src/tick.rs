@@ -10,7 +10,8 @@ use crate::units::FOREVER_NS;
 /// Length of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tick {
-    ns: i64,
+    // At most two seconds: every governor of every CPU has one.
+    ns: u32,
     us: u32,
 }
 
@@ -20,7 +21,7 @@ impl Tick {
         let hz = i64::from(hz);
         let rounded = |per_s: i64| (hz > 0).then(|| (per_s + hz / 2) / hz);
         let (ns, us) = (rounded(1_000_000_000)?, rounded(1_000_000)?);
-        (ns > 0).then_some(Tick { ns, us: u32::try_from(us).ok()? })
+        (ns > 0).then_some(Tick { ns: u32::try_from(ns).ok()?, us: u32::try_from(us).ok()? })
     }
 
     /// Of a recorded length in nanoseconds; none for zero.
@@ -28,16 +29,16 @@ impl Tick {
         let hz = (ns > 0).then(|| (1_000_000_000 + ns / 2) / ns)?;
         let exact = Tick::of_hz(u32::try_from(hz).ok()?)?;
         // A recorder that is off by a nanosecond means the kernel's own length.
-        if exact.ns.abs_diff(i64::try_from(ns).ok()?) <= 1 {
+        if u64::from(exact.ns).abs_diff(ns) <= 1 {
             return Some(exact);
         }
-        Some(Tick { ns: i64::try_from(ns).ok()?, us: u32::try_from(ns / 1000).ok()? })
+        Some(Tick { ns: u32::try_from(ns).ok()?, us: u32::try_from(ns / 1000).ok()? })
     }
 
     /// In nanoseconds.
     #[inline]
     pub fn ns(self) -> i64 {
-        self.ns
+        i64::from(self.ns)
     }
 
     /// In whole microseconds, as 5.3 counted.
@@ -91,12 +92,12 @@ pub fn sleep_length(t: &Timers, tick: Tick) -> Sleep {
     }
     let base = t.jiffies_at_ns;
     let mut next = if t.needs_tick {
-        base.saturating_add(tick.ns)
+        base.saturating_add(tick.ns())
     } else {
-        let in_wheel = |ticks: i64| base.saturating_add(ticks.max(0).saturating_mul(tick.ns));
+        let in_wheel = |ticks: i64| base.saturating_add(ticks.max(0).saturating_mul(tick.ns()));
         t.wheel_ticks.map_or(FOREVER_NS, in_wheel)
     };
-    if next.saturating_sub(base) <= tick.ns && !t.is_tick_stopped {
+    if next.saturating_sub(base) <= tick.ns() && !t.is_tick_stopped {
         return kept;
     }
     if let Some(deferment) = t.deferment_ns {

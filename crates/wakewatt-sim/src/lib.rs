@@ -12,6 +12,7 @@
 pub mod span;
 pub mod law;
 pub mod server;
+pub mod recorded;
 pub mod queue;
 mod engine;
 pub mod outcome;

@@ -1,50 +1,114 @@
-//! What happens next: a heap of events with four children per node, each event one number of 128 bits.
+//! What happens next: heaps of events with four children per node, each event one number of 128 bits.
 //!
 //! The time stands in the upper half, what happens in the lower, so one comparison orders both, and events at the same time have one order
 //! on every machine. Four children: half the levels of a binary heap, and siblings share a line of cache. Events are never
 //! taken out from the middle; who changes his mind gives the new event another stamp and ignores the old one.
-//! Chosen by measurement against the standard library's binary heap and a calendar queue (`benches/queue.rs`,
-//! docs/methods/simulate.md).
+//!
+//! Events that come at their own pace on every CPU (ticks, timers) wait long, and among the others would be most of what these are sorted
+//! through: they have a heap of their own. The next arrival is one of a kind and usually the soonest of all: it stands before both. The order is
+//! the same as in one heap. Measured against the standard library's binary heap and a calendar (`benches/queue.rs`,
+//! docs/journal/2026-11-22-simulate.md).
 
 /// Events, soonest first.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
-    heap: Vec<u128>,
+    heap: Heap,
+    /// Ticks and timers.
+    periodic: Heap,
+    /// The one event that is replaced by the next of its kind.
+    single: Option<u128>,
 }
 
-/// Children of a node.
-const WIDTH: usize = 4;
+fn event(at_ns: u64, what: u64) -> u128 {
+    u128::from(at_ns) << 64 | u128::from(what)
+}
 
 impl Queue {
     /// Without events, with room for so many.
     pub fn with_room(n: usize) -> Queue {
-        Queue { heap: Vec::with_capacity(n) }
+        Queue { heap: Heap(Vec::with_capacity(n)), ..Queue::default() }
     }
 
     /// Adds an event at a time.
     #[inline]
     pub fn push(&mut self, at_ns: u64, what: u64) {
-        let event = u128::from(at_ns) << 64 | u128::from(what);
-        let mut hole = self.heap.len();
-        self.heap.push(event);
-        while hole > 0 {
-            let parent = (hole - 1) / WIDTH;
-            if self.heap[parent] <= event {
-                break;
-            }
-            self.heap[hole] = self.heap[parent];
-            hole = parent;
-        }
-        self.heap[hole] = event;
+        self.heap.push(event(at_ns, what));
+    }
+
+    /// The same for what comes again and again and waits long in between.
+    #[inline]
+    pub fn push_periodic(&mut self, at_ns: u64, what: u64) {
+        self.periodic.push(event(at_ns, what));
+    }
+
+    /// The same for the event of which there is one at a time: it takes the place of the one before.
+    #[inline]
+    pub fn put_single(&mut self, at_ns: u64, what: u64) {
+        self.single = Some(event(at_ns, what));
     }
 
     /// Takes the soonest.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // The halves of 128 bits.
     pub fn pop(&mut self) -> Option<(u64, u64)> {
-        let last = self.heap.pop()?;
-        let Some(first) = self.heap.first().copied() else { return Some(((last >> 64) as u64, last as u64)) };
-        let n = self.heap.len();
+        let never = u128::MAX;
+        let (usual, periodic) = (self.heap.first().unwrap_or(never), self.periodic.first().unwrap_or(never));
+        let soonest = match self.single {
+            Some(single) if single < usual && single < periodic => {
+                self.single = None;
+                single
+            }
+            _ if periodic < usual => self.periodic.pop()?,
+            _ => self.heap.pop()?,
+        };
+        Some(((soonest >> 64) as u64, soonest as u64))
+    }
+
+    /// How many events are waiting, those that were given up among them.
+    pub fn len(&self) -> usize {
+        self.heap.0.len() + self.periodic.0.len() + usize::from(self.single.is_some())
+    }
+
+    /// Is nothing waiting?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Children of a node.
+const WIDTH: usize = 4;
+
+/// A heap, the least first.
+#[derive(Clone, Debug, Default)]
+struct Heap(Vec<u128>);
+
+impl Heap {
+    #[inline]
+    fn first(&self) -> Option<u128> {
+        self.0.first().copied()
+    }
+
+    #[inline]
+    fn push(&mut self, event: u128) {
+        let heap = &mut self.0;
+        let mut hole = heap.len();
+        heap.push(event);
+        while hole > 0 {
+            let parent = (hole - 1) / WIDTH;
+            if heap[parent] <= event {
+                break;
+            }
+            heap[hole] = heap[parent];
+            hole = parent;
+        }
+        heap[hole] = event;
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<u128> {
+        let last = self.0.pop()?;
+        let Some(first) = self.first() else { return Some(last) };
+        let n = self.0.len();
         let mut hole = 0;
         loop {
             let child = hole * WIDTH + 1;
@@ -52,9 +116,9 @@ impl Queue {
                 break;
             }
             let mut least = child;
-            let mut event = self.heap[child];
+            let mut event = self.0[child];
             for other in child + 1..(child + WIDTH).min(n) {
-                let there = self.heap[other];
+                let there = self.0[other];
                 if there < event {
                     least = other;
                     event = there;
@@ -63,21 +127,11 @@ impl Queue {
             if last <= event {
                 break;
             }
-            self.heap[hole] = event;
+            self.0[hole] = event;
             hole = least;
         }
-        self.heap[hole] = last;
-        Some(((first >> 64) as u64, first as u64))
-    }
-
-    /// How many events are waiting, those that were given up among them.
-    pub fn len(&self) -> usize {
-        self.heap.len()
-    }
-
-    /// Is nothing waiting?
-    pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.0[hole] = last;
+        Some(first)
     }
 }
 
@@ -91,14 +145,29 @@ mod tests {
         let mut random = Random::new(3);
         let mut queue = Queue::with_room(8);
         let mut all: Vec<(u64, u64)> = (0..5000).map(|i| (random.below(700), i)).collect();
+        // Which heap an event waits in shows nowhere.
         let (first, rest) = all.split_at(2500);
         first.iter().for_each(|(t, e)| queue.push(*t, *e));
-        rest.iter().for_each(|(t, e)| queue.push(*t, *e));
+        rest.iter().for_each(|(t, e)| queue.push_periodic(*t, *e));
         assert_eq!((queue.len(), queue.is_empty()), (5000, false));
         all.sort_unstable();
         let taken: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(taken, all);
         assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn the_single_event_has_its_place_among_the_others_and_is_replaced() {
+        let mut queue = Queue::default();
+        [(5, 7), (9, 1), (9, 3)].into_iter().for_each(|(at, what)| queue.push(at, what));
+        queue.put_single(2, 2);
+        queue.put_single(9, 2);
+        assert_eq!(queue.len(), 4);
+        let taken: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        assert_eq!(taken, [(5, 7), (9, 1), (9, 2), (9, 3)]);
+        queue.put_single(4, 4);
+        assert!(!queue.is_empty());
+        assert_eq!((queue.pop(), queue.pop()), (Some((4, 4)), None));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "respond", schema: || schemars::schema_for!(wakewatt_core::samples::icmp::IcmpAnswers) },
     Published { name: "watch", schema: || schemars::schema_for!(wakewatt_core::watch::Rates) },
     Published { name: "tune-knobs", schema: || schemars::schema_for!(crate::cmd::tune::Knobs) },
-    Published { name: "tune-plan", schema: || schemars::schema_for!(wakewatt_tune::planning::TunePlan) },
+    Published { name: "tune-plan", schema: || schemars::schema_for!(crate::cmd::tune::Planned) },
     Published { name: "tune-apply", schema: || schemars::schema_for!(crate::cmd::tune::Applied) },
     Published { name: "tune-status", schema: || schemars::schema_for!(crate::cmd::tune::Statuses) },
     Published { name: "report", schema: judged },

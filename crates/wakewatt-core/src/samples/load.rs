@@ -36,6 +36,17 @@ pub enum Kind {
     Command,
 }
 
+impl Kind {
+    /// As the command that makes it is called.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Steps => "steps",
+            Kind::Shop => "shop",
+            Kind::Command => "command",
+        }
+    }
+}
+
 /// How long the phases were; SPECpower's own lengths are `SpecLike`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -16,40 +16,43 @@ const FORGOTTEN: u64 = 2048;
 /// The running average of a CPU's use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pelt {
-    sum: u64,
+    sum: u32,
     /// Units of the present period that have passed.
-    phase: u64,
+    phase: u16,
     /// Nanoseconds that are not a unit yet.
-    rest_ns: u64,
+    rest_ns: u16,
 }
 
 impl Pelt {
     /// So much time passed, all of it running or none.
+    #[allow(clippy::cast_possible_truncation)] // A sum is below FULL + PERIOD; a phase and a rest are below 1024.
     pub fn pass(&mut self, ns: u64, is_running: bool) {
-        let ns = ns.saturating_add(self.rest_ns);
-        self.rest_ns = ns % 1024;
+        let ns = ns.saturating_add(u64::from(self.rest_ns));
+        self.rest_ns = (ns % 1024) as u16;
         let mut units = ns / 1024;
         // Longer than the memory: only the phase matters.
         if units > FORGOTTEN * PERIOD {
             units = FORGOTTEN * PERIOD + units % PERIOD;
         }
+        let (mut sum, mut phase) = (u64::from(self.sum), u64::from(self.phase));
         while units > 0 {
-            let now = units.min(PERIOD - self.phase);
+            let now = units.min(PERIOD - phase);
             if is_running {
-                self.sum += now;
+                sum += now;
             }
-            self.phase += now;
+            phase += now;
             units -= now;
-            if self.phase == PERIOD {
-                self.phase = 0;
-                self.sum = (self.sum * Y) >> 32;
+            if phase == PERIOD {
+                phase = 0;
+                sum = (sum * Y) >> 32;
             }
         }
+        (self.sum, self.phase) = (sum as u32, phase as u16);
     }
 
     /// The average, 0 to 1024.
     pub fn utilisation(&self) -> u32 {
-        let share = self.sum * 1024 / (FULL - PERIOD + self.phase);
+        let share = u64::from(self.sum) * 1024 / (FULL - PERIOD + u64::from(self.phase));
         u32::try_from(share.min(1024)).unwrap_or(1024)
     }
 }

@@ -6,6 +6,7 @@
 
 use super::{Relation, Table};
 use crate::kernel::{Basis, Release, Row, row_of};
+use std::sync::Arc;
 
 /// The whole of a CPU.
 const WHOLE: u32 = 1024;
@@ -95,16 +96,23 @@ impl IowaitBoost {
     }
 }
 
-/// The schedutil governor of one policy.
-#[derive(Clone, Debug)]
-pub struct Schedutil {
+/// What a policy does not change, shared by clones.
+#[derive(Debug)]
+struct Rules {
     form: Form,
     table: Table,
     reference: Reference,
     rate_limit_ns: u64,
     is_shared: bool,
+}
+
+/// The schedutil governor of one policy. Clones share all but its state.
+#[derive(Clone, Debug)]
+pub struct Schedutil {
+    rules: Arc<Rules>,
+    /// The largest time: never.
+    updated_at_ns: u64,
     last_raw_khz: u32,
-    updated_at_ns: Option<u64>,
     cur_khz: u32,
 }
 
@@ -119,23 +127,25 @@ impl Schedutil {
         cur_khz: u32,
     ) -> Schedutil {
         let rate_limit_ns = u64::from(rate_limit_us) * 1000;
-        Schedutil { form, table, reference, rate_limit_ns, is_shared, last_raw_khz: 0, updated_at_ns: None, cur_khz }
+        let rules = Arc::new(Rules { form, table, reference, rate_limit_ns, is_shared });
+        Schedutil { rules, updated_at_ns: u64::MAX, last_raw_khz: 0, cur_khz }
     }
 
     /// At a hook of the scheduler: the busiest CPU's use (with its boost), and whether the CPU was idle since the last update (which
     /// the kernel tells by passes of the idle loop that tried to stop the tick: shorter naps are none). The clock from now.
     pub fn update(&mut self, now_ns: u64, utilisation: u32, was_idle: bool) -> u32 {
-        if self.updated_at_ns.is_some_and(|at| now_ns.saturating_sub(at) < self.rate_limit_ns) {
+        let rules = &self.rules;
+        if self.updated_at_ns != u64::MAX && now_ns.saturating_sub(self.updated_at_ns) < rules.rate_limit_ns {
             return self.cur_khz;
         }
-        self.updated_at_ns = Some(now_ns);
-        let raw = raw_khz(self.form, self.reference, self.cur_khz, utilisation.min(WHOLE), 0);
+        self.updated_at_ns = now_ns;
+        let raw = raw_khz(rules.form, rules.reference, self.cur_khz, utilisation.min(WHOLE), 0);
         if raw == self.last_raw_khz {
             return self.cur_khz;
         }
-        let next = self.table.resolve(raw, Relation::AtLeast);
+        let next = rules.table.resolve(raw, Relation::AtLeast);
         // A CPU that was never idle is only thought to need less.
-        if !self.is_shared && !was_idle && next < self.cur_khz {
+        if !rules.is_shared && !was_idle && next < self.cur_khz {
             return self.cur_khz;
         }
         self.last_raw_khz = raw;

@@ -4,6 +4,8 @@
 //! closest; where none lies on that side, the last on the other. Two equally close: a table that falls (acpi-cpufreq) gives the higher,
 //! one that rises the lower, because that is where the search comes from. Entries marked inefficient are not skipped: no x86 has any.
 
+use std::sync::Arc;
+
 /// On which side of a wish the clock may lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
@@ -18,7 +20,8 @@ pub enum Relation {
 /// Clocks of a policy in kilohertz, in the driver's order, and its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    khz: Vec<u32>,
+    // Shared by the copies that a machine's policies have.
+    khz: Arc<[u32]>,
     /// Lowest clock that the policy allows.
     pub min_khz: u32,
     /// Highest clock that the policy allows.
@@ -28,7 +31,7 @@ pub struct Table {
 impl Table {
     /// Of these clocks; none where there is no clock or the limits are crossed.
     pub fn new(khz: Vec<u32>, min_khz: u32, max_khz: u32) -> Option<Table> {
-        (!khz.is_empty() && min_khz <= max_khz).then_some(Table { khz, min_khz, max_khz })
+        (!khz.is_empty() && min_khz <= max_khz).then(|| Table { khz: khz.into(), min_khz, max_khz })
     }
 
     /// The clock that a wish comes to.

@@ -10,6 +10,7 @@ use crate::kernel::{Basis, Release, Row, row_of};
 use crate::table::{MOST_STATES, State, Table};
 use crate::units;
 use Basis::{Assumed, Checked, Inferred};
+use std::sync::Arc;
 
 /// Votes for a step down the ladder, that is deeper.
 const VOTES_DEEPER: u32 = 4;
@@ -54,7 +55,7 @@ struct Votes {
 #[derive(Clone, Debug)]
 pub struct Ladder {
     form: Form,
-    table: Table,
+    table: Arc<Table>,
     /// The state below which it does not step: the first that does not spin.
     first: usize,
     last: usize,
@@ -67,7 +68,14 @@ impl Ladder {
     pub fn new(form: Form, table: Table) -> Ladder {
         // Where it can only spin, it spins; kernels since 6.1.165 do not ask then.
         let first = usize::from(table.at(0).is_polling && table.n() > 1);
-        Ladder { form, table, first, last: first, votes: [Votes::default(); MOST_STATES], residency_ns: 0 }
+        Ladder {
+            form,
+            table: Arc::new(table),
+            first,
+            last: first,
+            votes: [Votes::default(); MOST_STATES],
+            residency_ns: 0,
+        }
     }
 
     /// Hears what came of a choice.

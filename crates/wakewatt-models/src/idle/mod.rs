@@ -78,7 +78,7 @@ pub enum Governor {
 }
 
 impl Governor {
-    /// As a release's kernel has it right after it was enabled on a CPU with these states.
+    /// As a release's kernel has it right after it was enabled on a CPU with these states. CPUs with the same states take clones of one.
     pub fn new(kind: Kind, release: Release, table: Table, tick: Tick) -> Governor {
         match kind {
             Kind::Menu => Governor::Menu(Menu::new(menu::form_in(release).form, table, tick)),

@@ -4,10 +4,22 @@
 //! cpuspeed are timers. For schedutil, time at a lower clock counts as less use (frequency invariance): a stretch of work is passed
 //! to PELT as its part of running, then of not running.
 
+use super::plan::ClockPlan;
 use super::{Chooser, Engine, Phase, Share, event, kind};
 use crate::server::{ClockGovernor, Domain};
 use wakewatt_models::frequency::load::Elapsed;
 use wakewatt_models::frequency::{conservative, conservative_old, cpuspeed, fixed, ondemand, ondemand_old, schedutil};
+
+/// The schedutil of a machine's domains, as they begin.
+fn schedutil_of(plan: &ClockPlan, is_shared: bool, khz: u32) -> schedutil::Schedutil {
+    let top = plan.khz.first().copied().unwrap_or(khz);
+    let reference = match plan.file.invariant {
+        true => schedutil::Reference::Invariant(top),
+        false => schedutil::Reference::Present,
+    };
+    let form = schedutil::form_in(plan.release).form;
+    schedutil::Schedutil::new(form, plan.table.clone(), reference, plan.sampling_us, is_shared, khz)
+}
 
 impl Engine {
     /// The domains of a machine, at the clock its governor starts with.
@@ -18,13 +30,15 @@ impl Engine {
             Domain::Core => machine.threads,
             Domain::Package => machine.per_package,
         };
+        let khz = match plan.governor {
+            ClockGovernor::Performance => fixed::performance(&plan.table),
+            ClockGovernor::Userspace => fixed::userspace(&plan.table, plan.set_khz),
+            _ => fixed::powersave(&plan.table),
+        };
+        // One, of which all domains take clones.
+        let schedutil = schedutil_of(plan, n > 1, khz);
         for first in (machine.first_cpu..machine.first_cpu + machine.n_cpus).step_by(n) {
-            let khz = match plan.governor {
-                ClockGovernor::Performance => fixed::performance(&plan.table),
-                ClockGovernor::Userspace => fixed::userspace(&plan.table, plan.set_khz),
-                _ => fixed::powersave(&plan.table),
-            };
-            let clock = plan.khz.iter().position(|f| *f == khz).unwrap_or(0) as u32;
+            let clock = plan.khz.iter().position(|f| *f == khz).unwrap_or(0) as u16;
             let hardware = (plan.khz.last().copied().unwrap_or(khz), plan.khz.first().copied().unwrap_or(khz));
             let c = &plan.file;
             let chooser = match plan.governor {
@@ -38,7 +52,8 @@ impl Engine {
                         sampling_down_factor: c.sampling_down_factor,
                         powersave_bias: c.powersave_bias,
                     };
-                    Chooser::Ondemand(ondemand::Ondemand::new(plan.table.clone(), hardware, tunables, n, khz))
+                    let table = plan.table.clone();
+                    Chooser::Ondemand(ondemand::Ondemand::new(table, hardware, tunables, n, khz).into())
                 }
                 ClockGovernor::Conservative => {
                     let tunables = conservative::Tunables {
@@ -49,7 +64,8 @@ impl Engine {
                         sampling_down_factor: c.sampling_down_factor,
                     };
                     let form = conservative::form_in(plan.release).form;
-                    Chooser::Conservative(conservative::Conservative::new(form, plan.table.clone(), tunables, n, khz))
+                    let table = plan.table.clone();
+                    Chooser::Conservative(conservative::Conservative::new(form, table, tunables, n, khz).into())
                 }
                 ClockGovernor::ConservativeOld => {
                     let tunables = conservative_old::Tunables {
@@ -57,34 +73,27 @@ impl Engine {
                         down_threshold: plan.down,
                         freq_step: c.freq_step,
                     };
-                    Chooser::ConservativeOld(conservative_old::ConservativeOld::new(plan.table.clone(), tunables, khz))
-                }
-                ClockGovernor::Schedutil => {
-                    let reference = match c.invariant {
-                        true => schedutil::Reference::Invariant(hardware.1),
-                        false => schedutil::Reference::Present,
-                    };
-                    let form = schedutil::form_in(plan.release).form;
                     let table = plan.table.clone();
-                    Chooser::Schedutil(schedutil::Schedutil::new(form, table, reference, plan.sampling_us, n > 1, khz))
+                    Chooser::ConservativeOld(conservative_old::ConservativeOld::new(table, tunables, khz).into())
                 }
+                ClockGovernor::Schedutil => Chooser::Schedutil(schedutil.clone()),
             };
             let share = self.shares.len() as u32;
             for cpu in first..first + n {
-                self.share_of.push(share);
+                self.cpus[cpu].share = share;
                 self.cpus[cpu].clock = clock;
+                self.idle_at_sample_ns.push(self.idle_total(cpu));
             }
             self.shares.push(Share {
-                machine: m as u32,
                 first: first as u32,
-                n: n as u32,
-                clock,
-                target: clock,
                 // Clocks of before a change of settings are not applied any more.
                 stamp: (self.now % 0xfff_ffff) as u32,
+                n: n as u16,
+                machine: m as u16,
+                clock,
+                target: clock,
                 next_sample_ns: self.now,
                 sampled_ns: self.now,
-                idle_at_sample_ns: (first..first + n).map(|cpu| self.idle_total(cpu)).collect(),
                 chooser,
             });
         }
@@ -112,24 +121,25 @@ impl Engine {
     fn elapsed(&mut self, share: usize) -> Vec<Elapsed> {
         let s = &self.shares[share];
         let wall = self.now - s.sampled_ns;
-        let (first, n) = (s.first as usize, s.n as usize);
-        let totals: Vec<u64> = (first..first + n).map(|cpu| self.idle_total(cpu)).collect();
-        let s = &mut self.shares[share];
-        let of = |(now, before): (&u64, &u64)| Elapsed {
-            wall_us: u32::try_from(wall / 1000).unwrap_or(u32::MAX),
-            // A wake-up on its way is counted when it is known to end, so it may reach beyond now.
-            idle_us: (now.saturating_sub(*before) / 1000).min(wall / 1000) as i64,
-        };
-        let elapsed = totals.iter().zip(&s.idle_at_sample_ns).map(of).collect();
-        s.sampled_ns = self.now;
-        s.idle_at_sample_ns = totals;
+        let cpus = s.first as usize..s.first as usize + usize::from(s.n);
+        let mut elapsed = Vec::with_capacity(cpus.len());
+        for cpu in cpus {
+            let now = self.idle_total(cpu);
+            let before = std::mem::replace(&mut self.idle_at_sample_ns[cpu], now);
+            elapsed.push(Elapsed {
+                wall_us: u32::try_from(wall / 1000).unwrap_or(u32::MAX),
+                // A wake-up on its way is counted when it is known to end, so it may reach beyond now.
+                idle_us: (now.saturating_sub(before) / 1000).min(wall / 1000) as i64,
+            });
+        }
+        self.shares[share].sampled_ns = self.now;
         elapsed
     }
 
     /// Where the scheduler calls the governor.
     #[inline]
     pub(super) fn hook(&mut self, cpu: usize) {
-        let share = self.share_of[cpu] as usize;
+        let share = self.cpus[cpu].share as usize;
         match self.shares[share].chooser {
             Chooser::Ondemand(_) | Chooser::Conservative(_) if self.now >= self.shares[share].next_sample_ns => {
                 self.sample(share);
@@ -153,8 +163,8 @@ impl Engine {
     fn ask_schedutil(&mut self, cpu: usize, share: usize) {
         let was_idle = self.cpus[cpu].idle_since_ns >= self.shares[share].sampled_ns;
         self.pass_pelt(cpu, self.cpus[cpu].phase == Phase::Busy);
-        let (first, n) = (self.shares[share].first as usize, self.shares[share].n as usize);
-        let used = (first..first + n).map(|c| self.pelts[c].0.utilisation()).max().unwrap_or(0);
+        let (first, n) = (self.shares[share].first as usize, usize::from(self.shares[share].n));
+        let used = self.cpus[first..first + n].iter().map(|c| c.pelt.utilisation()).max().unwrap_or(0);
         let Chooser::Schedutil(g) = &mut self.shares[share].chooser else { return };
         let khz = g.update(self.now, used, was_idle);
         if self.now >= self.shares[share].next_sample_ns {
@@ -167,26 +177,21 @@ impl Engine {
 
     /// The average of a CPU's use up to now: it ran until now, or it did not.
     pub(super) fn pass_pelt(&mut self, cpu: usize, was_running: bool) {
-        let share = self.share_of.get(cpu).copied().unwrap_or(0) as usize;
-        if !matches!(self.shares.get(share).map(|s| &s.chooser), Some(Chooser::Schedutil(_))) {
+        let c = &mut self.cpus[cpu];
+        if !matches!(self.shares.get(c.share as usize).map(|s| &s.chooser), Some(Chooser::Schedutil(_))) {
             return;
         }
-        let clock = &self.plan.machines[self.cpus[cpu].machine as usize].policy.clock;
+        let clock = &self.plan.machines[c.machine as usize].policy.clock;
         let top = clock.khz.first().copied().unwrap_or(1);
-        let scale = if clock.file.invariant {
-            f64::from(clock.khz[self.cpus[cpu].clock as usize]) / f64::from(top)
-        } else {
-            1.0
-        };
-        let (pelt, at) = &mut self.pelts[cpu];
-        let ns = self.now - *at;
-        *at = self.now;
+        let scale = if clock.file.invariant { f64::from(clock.khz[c.clock as usize]) / f64::from(top) } else { 1.0 };
+        let ns = self.now - c.pelt_at_ns;
+        c.pelt_at_ns = self.now;
         if was_running {
             let running = (ns as f64 * scale) as u64;
-            pelt.pass(running, true);
-            pelt.pass(ns - running.min(ns), false);
+            c.pelt.pass(running, true);
+            c.pelt.pass(ns - running.min(ns), false);
         } else {
-            pelt.pass(ns, false);
+            c.pelt.pass(ns, false);
         }
     }
 
@@ -226,10 +231,10 @@ impl Engine {
         let s = &mut self.shares[share];
         let plan = &self.plan.machines[s.machine as usize].policy.clock;
         let Some(target) = plan.khz.iter().position(|f| *f == khz) else { return };
-        if target as u32 == s.target {
+        if target as u16 == s.target {
             return;
         }
-        s.target = target as u32;
+        s.target = target as u16;
         s.stamp = s.stamp.wrapping_add(1) & super::STAMP;
         self.queue.push(self.now + plan.ramp_ns, event(kind::CLOCK, s.stamp, share as u32));
     }
@@ -238,7 +243,7 @@ impl Engine {
     pub(super) fn apply_clock(&mut self, share: usize) {
         let s = &mut self.shares[share];
         s.clock = s.target;
-        let (first, n, clock) = (s.first as usize, s.n as usize, s.clock);
+        let (first, n, clock) = (s.first as usize, usize::from(s.n), s.clock);
         for cpu in first..first + n {
             self.sync(cpu);
             self.pass_pelt(cpu, self.cpus[cpu].phase == Phase::Busy);

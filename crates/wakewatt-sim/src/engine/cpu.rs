@@ -185,7 +185,7 @@ impl Engine {
 
     fn next_own(&mut self, cpu: usize) -> Option<u32> {
         let m = self.cpus[cpu].machine as usize;
-        if self.cpus[cpu].queue.is_empty() && self.hosts[m].queue.is_empty() { None } else { self.next_job(cpu) }
+        if self.cpus[cpu].last_waiting == NONE && self.hosts[m].queue.is_empty() { None } else { self.next_job(cpu) }
     }
 
     /// Back to the end of the queue, still runnable.
@@ -195,10 +195,7 @@ impl Engine {
             self.hosts[m].queue.push_back(job);
             return;
         }
-        self.cpus[cpu].queue.push_back(job);
-        let host = &mut self.hosts[m];
-        host.waiting.insert(cpu - self.plan.machines[m].first_cpu);
-        host.n_waiting += 1;
+        self.wait_last(cpu, job);
     }
 
     /// An interrupt at a CPU: it wakes it, or comes before what runs there.
@@ -220,10 +217,7 @@ impl Engine {
             }
             _ => {
                 self.counts.runnable(self.now, m, 1);
-                self.cpus[cpu].queue.push_front(job);
-                let host = &mut self.hosts[m];
-                host.waiting.insert(cpu - self.plan.machines[m].first_cpu);
-                host.n_waiting += 1;
+                self.wait_first(cpu, job);
             }
         }
     }
@@ -252,7 +246,7 @@ impl Engine {
         }
         if let Some(at) = self.next_tick(cpu) {
             self.cpus[cpu].is_tick_armed = true;
-            self.queue.push(at, event(kind::TICK, 0, cpu as u32));
+            self.queue.push_periodic(at, event(kind::TICK, 0, cpu as u32));
         }
     }
 
@@ -261,8 +255,9 @@ impl Engine {
         let c: &Cpu = &self.cpus[cpu];
         let ns = self.plan.machines[c.machine as usize].tick?.ns() as u64;
         // Since the phase is below a tick, the first tick is at the phase.
-        let passed = (self.now + ns - c.tick_phase_ns) / ns;
-        Some(passed * ns + c.tick_phase_ns)
+        let phase_ns = u64::from(c.tick_phase_ns);
+        let passed = (self.now + ns - phase_ns) / ns;
+        Some(passed * ns + phase_ns)
     }
 
     fn is_sibling_busy(&self, cpu: usize) -> bool {

@@ -40,24 +40,28 @@ impl Engine {
     /// Chooses a state and enters it.
     fn sleep(&mut self, cpu: usize) {
         let m = self.cpus[cpu].machine as usize;
-        let idle = &self.plan.machines[m].policy.idle;
-        let (state, stops) = match &mut self.governors[cpu] {
-            None => (idle.fixed, true),
-            Some(governor) => {
-                let c = &self.cpus[cpu];
-                let moment = moment(c, self.now, self.plan.machines[m].tick.map_or(0, |t| t.ns()), idle);
-                let decision = governor.select(&moment);
-                // A timer within a tick keeps it, whatever the governor says.
-                let is_kept = moment.sleep_ns <= moment.next_event_ns && !c.is_tick_stopped;
-                (decision.state.min(idle.states.len().saturating_sub(1)), decision.stop_tick && !is_kept)
-            }
+        let machine = &self.plan.machines[m];
+        let (idle, own) = (&machine.policy.idle, cpu - machine.first_cpu);
+        let is_asked = self.minds[m].is_asked();
+        let (state, stops) = if is_asked {
+            let c = &self.cpus[cpu];
+            let moment = moment(c, self.now, machine.tick.map_or(0, |t| t.ns()), idle);
+            // A timer within a tick keeps it, whatever the governor says.
+            let is_kept = moment.sleep_ns <= moment.next_event_ns && !c.is_tick_stopped;
+            let said = self.minds[m].select(own, &moment);
+            #[cfg(test)]
+            super::tests::asked(&mut self.choices, cpu, &moment, said);
+            let (state, stops) = said.map_or((idle.fixed, true), |d| (d.state, d.stop_tick));
+            (state.min(idle.states.len().saturating_sub(1)), stops && !is_kept)
+        } else {
+            (idle.fixed, true)
         };
         let c = &mut self.cpus[cpu];
         c.is_tick_stopped |= stops;
-        c.idle_state = state as u32;
+        c.idle_state = state as u8;
         c.entered_ns = self.now;
         c.stamp = c.stamp.wrapping_add(1) & super::STAMP;
-        if idle.states[state].polling && self.governors[cpu].is_some() {
+        if is_asked && idle.states[state].polling {
             if let Some(limit) = idle.poll_limit_ns {
                 self.queue.push(self.now + limit.max(1), event(kind::POLLED, c.stamp, cpu as u32));
             }
@@ -70,14 +74,18 @@ impl Engine {
         let c = &mut self.cpus[cpu];
         let residency = until_ns - c.entered_ns;
         let (m, state) = (c.machine as usize, c.idle_state as usize);
-        if let Some(governor) = &mut self.governors[cpu] {
-            governor.reflect(&Left {
+        let minds = &mut self.minds[m];
+        if minds.is_asked() {
+            let left = Left {
                 state,
                 residency_ns: residency as i64,
                 is_tick_fired: std::mem::take(&mut c.is_tick_fired),
                 is_poll_limit_hit,
                 clock_ns: until_ns as i64,
-            });
+            };
+            minds.reflect(cpu - self.plan.machines[m].first_cpu, &left);
+            #[cfg(test)]
+            super::tests::told(&mut self.choices, cpu, &left);
         }
         let idle = &self.plan.machines[m].policy.idle;
         self.counts.pair(m, state, residency, until_ns, idle);
@@ -187,7 +195,7 @@ impl Engine {
         match self.cpus[cpu].phase {
             Phase::Idle => {
                 let n = self.plan.machines[self.cpus[cpu].machine as usize].policy.idle.states.len();
-                self.cpus[cpu].idle_state = self.cpus[cpu].idle_state.min(n.saturating_sub(1) as u32);
+                self.cpus[cpu].idle_state = self.cpus[cpu].idle_state.min(n.saturating_sub(1) as u8);
                 self.sleep(cpu);
                 if !self.cpus[cpu].is_tick_stopped {
                     self.arm_tick(cpu);
@@ -203,7 +211,7 @@ impl Engine {
 fn moment(c: &Cpu, now: u64, tick_ns: i64, idle: &super::plan::IdlePlan) -> Moment {
     let timer_ns =
         if c.timer_at_ns == u64::MAX { FOREVER_NS - now as i64 } else { c.timer_at_ns.saturating_sub(now) as i64 };
-    let since_tick = (now as i64 - c.tick_phase_ns as i64).rem_euclid(tick_ns.max(1));
+    let since_tick = (now as i64 - i64::from(c.tick_phase_ns)).rem_euclid(tick_ns.max(1));
     let to_tick = tick_ns - since_tick;
     let next_event_ns = if c.is_tick_stopped { timer_ns } else { timer_ns.min(to_tick) };
     // Counted from the last tick: a timer within the next one is as good as the tick.

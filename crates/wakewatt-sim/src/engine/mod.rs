@@ -2,7 +2,7 @@
 //!
 //! Every CPU is idle, waking or busy, and has at most one event of its own that counts; a change of mind (another clock, an interrupt) gives it
 //! a new stamp and leaves the old event to be ignored. `requests.rs` is the way of a request through its stages, `place.rs` who gets
-//! it, `cpu.rs` a CPU at work, `idle.rs` its sleep, `clock.rs` its speed, `count.rs` what is kept. Times are whole nanoseconds,
+//! it, `waiting.rs` who waits for it, `cpu.rs` a CPU at work, `idle.rs` its sleep, `minds.rs` who chooses how deep, `clock.rs` its speed, `count.rs` what is kept. Times are whole nanoseconds,
 //! work is in nanoseconds at the reference clock.
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Times are below 2^50 ns, indices below 2^32, both checked on the way in.
 
@@ -11,9 +11,13 @@ mod clock;
 mod count;
 mod cpu;
 mod idle;
+mod minds;
 mod place;
 mod plan;
 mod requests;
+#[cfg(test)]
+mod tests;
+mod waiting;
 
 pub use count::{Bin, Counted, MachineCounted, Periods, StateCounted};
 
@@ -21,11 +25,11 @@ use crate::queue::Queue;
 use crate::server::{Queues, Refused, Server};
 use bits::Bits;
 use count::Counts;
+use minds::Minds;
 use plan::{Plan, Policy};
 use std::collections::VecDeque;
 use wakewatt_core::stats::random::Random;
 use wakewatt_models::frequency::{conservative, conservative_old, ondemand, pelt, schedutil};
-use wakewatt_models::idle::Governor;
 
 /// No job, no CPU.
 const NONE: u32 = u32::MAX;
@@ -58,21 +62,31 @@ fn event(kind: u64, stamp: u32, whose: u32) -> u64 {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 enum Phase {
     Idle,
     Waking,
     Busy,
 }
 
+/// Two lines of cache, by itself: with a thousand of them, a CPU that an event finds is seldom near. So what is a machine's is not kept
+/// here, and numbers are no wider than they need to be.
+#[repr(align(64))]
 struct Cpu {
-    machine: u32,
+    machine: u16,
+    clock: u16,
     package: u32,
     core: u32,
+    /// The CPUs that share its clock.
+    share: u32,
     stamp: u32,
     job: u32,
-    idle_state: u32,
-    clock: u32,
+    /// The last job that waits for it; that one names the first.
+    last_waiting: u32,
     n_iowait: u32,
+    /// Its place among the ticks of a period: below a second.
+    tick_phase_ns: u32,
+    idle_state: u8,
     phase: Phase,
     is_tick_stopped: bool,
     is_tick_armed: bool,
@@ -86,9 +100,10 @@ struct Cpu {
     idle_since_ns: u64,
     idle_ns: u64,
     busy_ns: u64,
-    tick_phase_ns: u64,
     timer_at_ns: u64,
-    queue: VecDeque<u32>,
+    /// For schedutil: its use, and until when that is known.
+    pelt: pelt::Pelt,
+    pelt_at_ns: u64,
 }
 
 /// A core: what it takes.
@@ -121,28 +136,30 @@ struct Job {
     in_interrupt: bool,
     prev: u32,
     home: u32,
+    /// Where it waits: who is next.
+    next: u32,
 }
 
-/// CPUs that share a clock, and who chooses it.
+/// CPUs that share a clock, and who chooses it: a line of cache.
+#[repr(align(64))]
 struct Share {
-    machine: u32,
     first: u32,
-    n: u32,
-    clock: u32,
-    target: u32,
     stamp: u32,
+    n: u16,
+    machine: u16,
+    clock: u16,
+    target: u16,
     next_sample_ns: u64,
     sampled_ns: u64,
-    idle_at_sample_ns: Vec<u64>,
     chooser: Chooser,
 }
 
 enum Chooser {
     Still,
-    Ondemand(ondemand::Ondemand),
-    Conservative(conservative::Conservative),
+    Ondemand(Box<ondemand::Ondemand>),
+    Conservative(Box<conservative::Conservative>),
     OndemandOld,
-    ConservativeOld(conservative_old::ConservativeOld),
+    ConservativeOld(Box<conservative_old::ConservativeOld>),
     Cpuspeed,
     Schedutil(schedutil::Schedutil),
 }
@@ -153,6 +170,8 @@ struct Host {
     idle_cores: Bits,
     waiting: Bits,
     n_waiting: usize,
+    /// Of those, how many another CPU may take.
+    n_movable: usize,
     queue: VecDeque<u32>,
     n_waking: u32,
     last_used: usize,
@@ -165,14 +184,14 @@ struct Engine {
     queue: Queue,
     now: u64,
     cpus: Vec<Cpu>,
-    /// Behind pointers: most machines of queueing theory have none, and a governor is half a kilobyte.
-    governors: Vec<Option<Box<Governor>>>,
-    pelts: Vec<(pelt::Pelt, u64)>,
+    /// Machine by machine.
+    minds: Vec<Minds>,
     cores: Vec<Core>,
     packages: Vec<Package>,
     hosts: Vec<Host>,
     shares: Vec<Share>,
-    share_of: Vec<u32>,
+    /// CPU by CPU, for the governors that ask: how long it had been idle when they last did.
+    idle_at_sample_ns: Vec<u64>,
     jobs: Vec<Job>,
     free: Vec<u32>,
     n_requests: usize,
@@ -184,6 +203,9 @@ struct Engine {
     /// Settings change once: samples planned before do not count after.
     epoch: u32,
     counts: Counts,
+    /// CPU by CPU, what governors were asked and what came of it: for the tests, which replay it.
+    #[cfg(test)]
+    choices: Vec<Vec<wakewatt_core::samples::idle_choice::IdleChoice>>,
 }
 
 /// Runs one replication of a server. `index` chooses its random numbers, so replications differ and each can be repeated by itself.
@@ -216,13 +238,12 @@ impl Engine {
             queue: Queue::with_room(256),
             now: 0,
             cpus: Vec::new(),
-            governors: Vec::new(),
-            pelts: Vec::new(),
+            minds: Vec::new(),
             cores: Vec::new(),
             packages: Vec::new(),
             hosts: Vec::new(),
             shares: Vec::new(),
-            share_of: Vec::new(),
+            idle_at_sample_ns: Vec::new(),
             jobs: Vec::new(),
             free: Vec::new(),
             n_requests: 0,
@@ -235,6 +256,8 @@ impl Engine {
             counts,
             plan,
             later,
+            #[cfg(test)]
+            choices: Vec::new(),
         };
         (0..engine.plan.machines.len()).for_each(|m| engine.add_machine(m));
         Ok(engine)
@@ -250,14 +273,17 @@ impl Engine {
             // Ticks of CPUs are spread, as with skew_tick: no instant at which all CPUs wake.
             let phase = if plan.n_cpus > 0 { tick_ns * i as u64 / plan.n_cpus as u64 } else { 0 };
             self.cpus.push(Cpu {
-                machine: m as u32,
+                machine: m as u16,
+                clock: 0,
                 package: package as u32,
                 core: core as u32,
+                share: 0,
                 stamp: 0,
                 job: NONE,
-                idle_state: 0,
-                clock: 0,
+                last_waiting: NONE,
                 n_iowait: 0,
+                tick_phase_ns: phase as u32,
+                idle_state: 0,
                 phase: Phase::Busy,
                 is_tick_stopped: false,
                 is_tick_armed: false,
@@ -269,16 +295,15 @@ impl Engine {
                 idle_since_ns: 0,
                 idle_ns: 0,
                 busy_ns: 0,
-                tick_phase_ns: phase,
                 timer_at_ns: u64::MAX,
-                queue: VecDeque::new(),
+                pelt: pelt::Pelt::default(),
+                pelt_at_ns: 0,
             });
-            self.governors.push(governor(&plan.policy.idle, plan.tick));
-            self.pelts.push((pelt::Pelt::default(), 0));
             if i % plan.threads == 0 {
                 self.cores.push(Core { watts: 0.0, since_ns: 0, joules: 0.0, is_deep: false });
             }
         }
+        self.minds.push(Minds::of(&plan.policy.idle, plan.tick, plan.n_cpus));
         for _ in 0..plan.n_packages {
             self.packages.push(Package {
                 machine: m as u32,
@@ -296,6 +321,7 @@ impl Engine {
             idle_cores: Bits::of(plan.n_cpus),
             waiting: Bits::of(plan.n_cpus),
             n_waiting: 0,
+            n_movable: 0,
             queue: VecDeque::new(),
             n_waking: 0,
             last_used: plan.n_cpus.saturating_sub(1),
@@ -311,7 +337,7 @@ impl Engine {
             if let Some((every, _)) = machine.timers {
                 let at = self.random.below(every.max(1));
                 self.cpus[cpu].timer_at_ns = at;
-                self.queue.push(at, event(kind::TIMER, 0, cpu as u32));
+                self.queue.push_periodic(at, event(kind::TIMER, 0, cpu as u32));
             }
             self.go_idle(cpu);
         }
@@ -382,21 +408,16 @@ impl Engine {
             stage.speed = plan::speeds(stage.cpu_bound, &self.plan.machines[stage.machine].policy.clock);
         }
         self.shares.clear();
-        self.share_of.clear();
+        self.idle_at_sample_ns.clear();
         (0..self.plan.machines.len()).for_each(|m| self.add_shares(m));
-        for cpu in 0..self.cpus.len() {
-            let machine = &self.plan.machines[self.cpus[cpu].machine as usize];
-            self.governors[cpu] = governor(&machine.policy.idle, machine.tick);
-            self.restate(cpu);
+        for (minds, machine) in self.minds.iter_mut().zip(&self.plan.machines) {
+            *minds = Minds::of(&machine.policy.idle, machine.tick, machine.n_cpus);
         }
+        (0..self.cpus.len()).for_each(|cpu| self.restate(cpu));
         self.start_shares();
     }
 
     fn is_shared(&self, m: usize) -> bool {
         self.plan.machines[m].queues != Queues::PerCpu
     }
-}
-
-fn governor(idle: &plan::IdlePlan, tick: Option<wakewatt_models::tick::Tick>) -> Option<Box<Governor>> {
-    Some(Box::new(Governor::new(idle.kind?, idle.release, idle.table, tick?)))
 }

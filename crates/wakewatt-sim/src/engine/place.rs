@@ -4,7 +4,7 @@
 //! idle; then any idle CPU that shares the last-level cache; else the queue of the last CPU. A CPU that runs out of work takes
 //! some that waits elsewhere (newidle balance), within its cache first. Fair shares within a queue are turns (`slice`), or none.
 
-use super::{Engine, NONE, OWN, Phase};
+use super::{Engine, NONE, Phase};
 use crate::server::{Placement, Queues};
 
 impl Engine {
@@ -109,36 +109,23 @@ impl Engine {
             self.wake(cpu);
             return;
         }
-        self.cpus[cpu].queue.push_back(job);
-        let host = &mut self.hosts[m];
-        host.waiting.insert(cpu - self.plan.machines[m].first_cpu);
-        host.n_waiting += 1;
+        self.wait_last(cpu, job);
     }
 
     /// The next job for a CPU that has none: its own queue, the queue of all, or what waits elsewhere.
     pub(super) fn next_job(&mut self, cpu: usize) -> Option<u32> {
         let m = self.cpus[cpu].machine as usize;
         if self.hosts[m].n_waiting > 0 {
-            if let Some(job) = self.take_from(cpu, m) {
+            if let Some(job) = self.take_waiting(cpu) {
                 return Some(job);
             }
-            if self.plan.machines[m].pull && !self.is_shared(m) {
+            if self.hosts[m].n_movable > 0 && self.plan.machines[m].pull && !self.is_shared(m) {
                 if let Some(job) = self.pull(cpu, m) {
                     return Some(job);
                 }
             }
         }
         self.hosts[m].queue.pop_front()
-    }
-
-    fn take_from(&mut self, cpu: usize, m: usize) -> Option<u32> {
-        let job = self.cpus[cpu].queue.pop_front()?;
-        let host = &mut self.hosts[m];
-        host.n_waiting -= 1;
-        if self.cpus[cpu].queue.is_empty() {
-            host.waiting.remove(cpu - self.plan.machines[m].first_cpu);
-        }
-        Some(job)
     }
 
     fn pull(&mut self, cpu: usize, m: usize) -> Option<u32> {
@@ -149,17 +136,14 @@ impl Engine {
         }
         let (low, high) = machine.cache_of(own);
         let fits = |other: usize| {
-            let Some(head) = self.cpus[machine.first_cpu + other].queue.front() else { return false };
-            let j = self.jobs[*head as usize];
-            if j.stage == OWN || j.in_interrupt {
-                return false;
-            }
-            let stage = &self.plan.stages[usize::from(j.stage)];
+            let first = self.first_waiting(machine.first_cpu + other);
+            let Some(first) = first.filter(|job| self.may_move(*job)) else { return false };
+            let stage = &self.plan.stages[usize::from(self.jobs[first as usize].stage)];
             stage.pinned.is_none() && stage.allowed.as_ref().is_none_or(|allowed| allowed[own])
         };
         let waiting = &self.hosts[m].waiting;
         let found =
             waiting.after_that(own, low, high, fits).or_else(|| waiting.after_that(own, 0, machine.n_cpus, fits))?;
-        self.take_from(self.plan.machines[m].first_cpu + found, m)
+        self.take_waiting(self.plan.machines[m].first_cpu + found)
     }
 }

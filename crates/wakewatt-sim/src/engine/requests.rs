@@ -52,7 +52,7 @@ impl Engine {
         };
         let Some(gap) = gap else { return };
         let at = self.now.saturating_add((gap + 0.5) as u64);
-        self.queue.push(at, event(kind::ARRIVE, 0, self.counts.arrival_stamp));
+        self.queue.put_single(at, event(kind::ARRIVE, 0, self.counts.arrival_stamp));
     }
 
     /// Somebody arrives from outside.
@@ -81,6 +81,7 @@ impl Engine {
             in_interrupt: false,
             prev: NONE,
             home: NONE,
+            next: NONE,
         };
         match self.free.pop() {
             Some(at) => {
@@ -237,7 +238,7 @@ impl Engine {
         let Some((every, work)) = self.plan.machines[self.cpus[cpu].machine as usize].timers else { return };
         let at = self.now + every.max(1);
         self.cpus[cpu].timer_at_ns = at;
-        self.queue.push(at, event(kind::TIMER, 0, cpu as u32));
+        self.queue.push_periodic(at, event(kind::TIMER, 0, cpu as u32));
         let job = self.new_job();
         let j = &mut self.jobs[job as usize];
         (j.left, j.system, j.stage, j.prev) = (work.max(1.0), 1.0, OWN, cpu as u32);

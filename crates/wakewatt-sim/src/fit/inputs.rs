@@ -11,6 +11,8 @@ use wakewatt_core::samples::state_cost::StateCosts;
 
 /// Usual exit as a part of what is claimed, where nobody measured it.
 const USUAL_EXIT: u64 = 2;
+/// Idle governors of the kernel that are modelled, as it calls them.
+pub const MODELLED_GOVERNORS: [&str; 4] = ["menu", "teo", "ladder", "haltpoll"];
 /// More levels than any run has.
 const MOST_LEVELS: usize = 64;
 

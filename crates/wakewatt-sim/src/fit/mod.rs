@@ -12,7 +12,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-pub use inputs::{Exit, FitError, Inputs, Loaded, Loads};
+pub use inputs::{Exit, FitError, Inputs, Loaded, Loads, MODELLED_GOVERNORS};
 pub use model::Numbers;
 
 use crate::server::Server;
@@ -105,13 +105,84 @@ pub struct Under {
 
 /// Fits to one setting and predicts the other.
 pub fn fit(inputs: &Inputs, on: &Under, other: &Under, n_threads: usize) -> Result<Fit, FitError> {
+    let mut fits = fit_each(inputs, on, std::slice::from_ref(other), n_threads)?;
+    fits.pop().ok_or_else(|| FitError::Model("no setting to predict".into()))
+}
+
+/// Fits once, and predicts several settings.
+pub fn fit_each(inputs: &Inputs, on: &Under, others: &[Under], n_threads: usize) -> Result<Vec<Fit>, FitError> {
     let shown = inputs.under(&on.name)?;
+    let mut models = Vec::new();
+    for load in shown {
+        models.push(calibrated(inputs, load, on, n_threads)?);
+    }
+    others.iter().map(|other| predicted(inputs, &models, on, other, n_threads)).collect()
+}
+
+/// A load with the numbers that were found for it.
+struct Calibrated<'a> {
+    load: &'a Loads,
+    numbers: Numbers,
+    fitted: Vec<Beside>,
+    rms_ratio: f64,
+}
+
+impl Calibrated<'_> {
+    fn took(&self, inputs: &Inputs, level: &Loaded, under: &Under, n_threads: usize) -> Result<Took, FitError> {
+        modelled(inputs, self.load, level, &self.numbers, under, n_threads)
+    }
+}
+
+fn modelled(
+    inputs: &Inputs,
+    load: &Loads,
+    level: &Loaded,
+    numbers: &Numbers,
+    under: &Under,
+    n_threads: usize,
+) -> Result<Took, FitError> {
+    let server: Server =
+        model::server(inputs, load, level, numbers).with(&under.set).map_err(|e| FitError::Model(e.to_string()))?;
+    model::took(&server, n_threads)
+}
+
+fn calibrated<'a>(inputs: &Inputs, load: &'a Loads, on: &Under, n_threads: usize) -> Result<Calibrated<'a>, FitError> {
+    let residuals = |theta: &[f64]| -> Result<Vec<f64>, FitError> {
+        let numbers = Numbers::of(theta);
+        let mut all = Vec::new();
+        for level in &load.levels {
+            let took = modelled(inputs, load, level, &numbers, on, n_threads)?;
+            // An absent median is a queue without an end: as far off as can be.
+            let far =
+                |measured: Option<f64>, modelled: Option<f64>| measured.map(|_| off(measured, modelled).unwrap_or(9.0));
+            all.extend(far(level.took.p50_ns, took.p50_ns).into_iter().chain(far(level.took.cpu_ns, took.cpu_ns)));
+        }
+        Ok(all)
+    };
+    let theta = least_squares::least(&Numbers::guess(load).list(), residuals)?;
+    let mut model = Calibrated { load, numbers: Numbers::of(&theta), fitted: Vec::new(), rms_ratio: 0.0 };
+    for level in &load.levels {
+        let modelled = model.took(inputs, level, on, n_threads)?;
+        model.fitted.push(Beside { level: level.name.clone(), measured: level.took, modelled });
+    }
+    let left: Vec<f64> = model.fitted.iter().flat_map(|b| [b.p50_off(), b.cpu_off()]).flatten().collect();
+    model.rms_ratio = (left.iter().map(|r| r * r).sum::<f64>() / left.len().max(1) as f64).sqrt();
+    Ok(model)
+}
+
+fn predicted(
+    inputs: &Inputs,
+    models: &[Calibrated<'_>],
+    on: &Under,
+    other: &Under,
+    n_threads: usize,
+) -> Result<Fit, FitError> {
     let hidden = inputs.under(&other.name).unwrap_or_default();
     let mut remarks = inputs.remarks.clone();
     let mut loads = Vec::new();
-    for load in shown {
-        let held = hidden.iter().find(|h| h.kind == load.kind).copied();
-        loads.push(fitted(inputs, load, held, on, other, n_threads)?);
+    for model in models {
+        let held = hidden.iter().find(|h| h.kind == model.load.kind).copied();
+        loads.push(foretold(inputs, model, held, other, n_threads)?);
     }
     // A machine that polled all the time says nothing of what a sleep costs.
     if loads.iter().any(|l| l.numbers.per_sleep_ns <= 0.0) {
@@ -127,48 +198,31 @@ pub fn fit(inputs: &Inputs, on: &Under, other: &Under, n_threads: usize) -> Resu
     Ok(Fit { label, on: on.name.clone(), predicts: other.name.clone(), exits, loads, remarks })
 }
 
-fn fitted(
+fn foretold(
     inputs: &Inputs,
-    load: &Loads,
+    model: &Calibrated<'_>,
     held: Option<&Loads>,
-    on: &Under,
     other: &Under,
     n_threads: usize,
 ) -> Result<Fitted, FitError> {
-    let model = |numbers: &Numbers, level: &Loaded, under: &Under| -> Result<Took, FitError> {
-        let server: Server =
-            model::server(inputs, load, level, numbers).with(&under.set).map_err(|e| FitError::Model(e.to_string()))?;
-        model::took(&server, n_threads)
-    };
-    let residuals = |theta: &[f64]| -> Result<Vec<f64>, FitError> {
-        let numbers = Numbers::of(theta);
-        let mut all = Vec::new();
-        for level in &load.levels {
-            let took = model(&numbers, level, on)?;
-            // An absent median is a queue without an end: as far off as can be.
-            let far =
-                |measured: Option<f64>, modelled: Option<f64>| measured.map(|_| off(measured, modelled).unwrap_or(9.0));
-            all.extend(far(level.took.p50_ns, took.p50_ns).into_iter().chain(far(level.took.cpu_ns, took.cpu_ns)));
-        }
-        Ok(all)
-    };
-    let theta = least_squares::least(&Numbers::guess(load).list(), residuals)?;
-    let numbers = Numbers::of(&theta);
-    let beside = |level: &Loaded, measured: Took, under: &Under| -> Result<Beside, FitError> {
-        Ok(Beside { level: level.name.clone(), measured, modelled: model(&numbers, level, under)? })
-    };
-    let fitted = load.levels.iter().map(|l| beside(l, l.took, on)).collect::<Result<Vec<_>, _>>()?;
     let of_other = |level: &Loaded| {
         let there = held.and_then(|h| h.levels.iter().find(|l| l.name == level.name));
         // What is asked there, if it was asked; a level's own rate belongs to its setting.
         let asked =
             there.map_or_else(|| level.clone(), |there| Loaded { service: level.service.clone(), ..there.clone() });
-        beside(&asked, there.map_or_else(Took::default, |there| there.took), other)
+        let measured = there.map_or_else(Took::default, |there| there.took);
+        let modelled = model.took(inputs, &asked, other, n_threads)?;
+        Ok(Beside { level: asked.name, measured, modelled })
     };
-    let predicted = load.levels.iter().map(of_other).collect::<Result<Vec<_>, _>>()?;
-    let left: Vec<f64> = fitted.iter().flat_map(|b| [b.p50_off(), b.cpu_off()]).flatten().collect();
-    let rms_ratio = (left.iter().map(|r| r * r).sum::<f64>() / left.len().max(1) as f64).sqrt();
+    let predicted = model.load.levels.iter().map(of_other).collect::<Result<Vec<_>, FitError>>()?;
     let errors = predicted.iter().flat_map(|b| [b.p50_off(), b.cpu_off()]).flatten();
     let worst_ratio = errors.max_by(|a, b| a.abs().total_cmp(&b.abs()));
-    Ok(Fitted { kind: load.kind, numbers, fitted, rms_ratio, predicted, worst_ratio })
+    Ok(Fitted {
+        kind: model.load.kind,
+        numbers: model.numbers,
+        fitted: model.fitted.clone(),
+        rms_ratio: model.rms_ratio,
+        predicted,
+        worst_ratio,
+    })
 }

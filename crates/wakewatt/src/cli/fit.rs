@@ -27,6 +27,9 @@ pub struct FitArgs {
     /// Keep what was measured in this run file
     #[arg(long, value_name = "FILE", requires = "check")]
     pub save: Option<PathBuf>,
+    /// Write it as one HTML page: prediction and measurement side by side
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// One JSON document
     #[arg(long)]
     pub json: bool,

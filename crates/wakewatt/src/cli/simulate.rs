@@ -26,6 +26,9 @@ pub struct SimulateArgs {
     /// Every one of these values for a field; may be repeated, then all combinations: FIELD=A,B,C or FIELD=FROM..TO/STEP
     #[arg(long, value_name = "FIELD=VALUES", value_parser = Sweep::parse)]
     pub sweep: Vec<Sweep>,
+    /// Take the arrivals from a recording of idle time (`trace --record`) in place of the file's
+    #[arg(long, value_name = "FILE.wtrace")]
+    pub arrivals: Option<PathBuf>,
     /// Simulated time that counts, per replication
     #[arg(long, value_name = "TIME", value_parser = parse_ns)]
     pub duration: Option<u64>,
@@ -44,6 +47,9 @@ pub struct SimulateArgs {
     /// Title of the saved run, such as that of a measured one it is to be compared with
     #[arg(long, value_name = "TEXT", requires = "save")]
     pub title: Option<String>,
+    /// Write it as one HTML page, with the frontier of a sweep as a chart
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Also idle states, and the time series
     #[arg(long)]
     pub details: bool,

@@ -109,6 +109,9 @@ pub struct PlanArgs {
     pub wanted: SettingsWanted,
     #[command(flatten)]
     pub from: From,
+    /// Also what a model expects of it, fitted to runs of this machine (as for `wakewatt fit`); may be repeated
+    #[arg(long, value_name = "RUN")]
+    pub predict: Vec<PathBuf>,
     /// One JSON document
     #[arg(long)]
     pub json: bool,

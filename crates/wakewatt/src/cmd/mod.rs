@@ -23,8 +23,11 @@ pub mod watch;
 
 use crate::cli::{Cli, Command, From};
 use crate::exit::End;
-use anyhow::Result;
+use crate::output::{self, Outlet};
+use crate::report::modelled::ModelledReport;
+use anyhow::{Context, Result};
 use std::path::Path;
+use std::time::SystemTime;
 use wakewatt_core::source::Source;
 use wakewatt_host::{live::Live, recorded};
 
@@ -74,4 +77,12 @@ pub fn open_path(path: &Path) -> Result<Box<dyn Source>> {
         return Ok(Box::new(Live::this_machine()));
     }
     if path.is_dir() { Ok(Box::new(Live::sysroot(path)?)) } else { Ok(Box::new(recorded::open(path)?)) }
+}
+
+/// The page of a model, where it was asked for; a remark says where it went.
+fn write_page(outlet: &Outlet, report: &ModelledReport, title: &str) -> Result<()> {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    outlet.write(&report.to_html(title, &now).context("the HTML page")?)?;
+    output::remark(&format!("Report: {}", outlet.path().display()));
+    Ok(())
 }

@@ -22,6 +22,7 @@ pub mod json;
 pub mod markdown;
 #[cfg(feature = "agent")]
 pub(crate) mod node;
+pub mod modelled;
 pub mod replay;
 pub(crate) mod replication;
 pub mod sample;

@@ -17,6 +17,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("replication_page.html", include_str!("templates/replication_page.html")),
     ("trace_page.html", include_str!("templates/trace_page.html")),
     ("replay_page.html", include_str!("templates/replay_page.html")),
+    ("modelled_page.html", include_str!("templates/modelled_page.html")),
     ("style.css", STYLE),
     ("chart.css", CHART_STYLE),
 ];

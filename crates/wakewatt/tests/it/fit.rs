@@ -84,3 +84,92 @@ fn what_cannot_be_fitted_is_said() {
     assert!(field.code != Some(0) && field.err.contains("max_lat"), "{field:?}");
     assert_eq!(run(&["fit"]).code, Some(2));
 }
+
+/// `tune plan` for the host of these runs.
+fn plan(args: &[&str]) -> crate::tool::Said {
+    let host = fixtures().join("hosts/vm-haltpoll-2cpu.host");
+    run(&[&["tune", "plan", "--host", host.to_str().unwrap()], args].concat())
+}
+
+#[test]
+fn a_plan_is_told_as_the_fit_foretells_it_with_its_last_error_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = saved(&folder, vec![load("found", 60_000), load("poll", 20_000)]);
+    let said = plan(&["--max-latency", "poll", "--predict", &file]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    for words in
+        ["qos.global = poll", "Predicted (modelled, not measured)", "max_latency=0us", "checked it was", "75 %"]
+    {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    let json = plan(&["--max-latency", "poll", "--predict", &file, "--json"]);
+    let told = assert_valid(&validator("tune-plan"), "tune-plan", &json.out);
+    let fitted: serde_json::Value = serde_json::from_str(&run(&["fit", &file, "--json"]).out).unwrap();
+    let (load, fit) = (&told["predicted"]["loads"][0], &fitted["fits"][0]["loads"][0]);
+    assert_eq!(told["predicted"]["label"], "modelled");
+    assert_eq!(load["last_error_ratio"], fit["worst_ratio"]);
+    for i in 0..3 {
+        assert_eq!(load["levels"][i]["expected"], fit["predicted"][i]["modelled"], "level {i}");
+        assert_eq!(load["levels"][i]["measured"], fit["fitted"][i]["measured"], "level {i}");
+    }
+    let none = plan(&["--max-latency", "none", "--predict", &file]);
+    assert!(none.code == Some(0) && none.out.contains("changes nothing in the model"), "{none:?}");
+}
+
+#[test]
+fn an_error_that_nobody_measured_is_not_made_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = saved(&folder, vec![load("as it was", 60_000)]);
+    let said = plan(&["--max-latency", "poll", "--predict", &file]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for words in ["no prediction of it could be checked", "how far off it is", "`as it was`"] {
+        assert!(said.out.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words}: {}", said.out);
+    }
+    assert!(!said.out.contains("checked it was"), "{}", said.out);
+}
+
+#[test]
+fn what_a_model_cannot_tell_of_a_plan_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = saved(&folder, vec![load("found", 60_000), load("poll", 20_000)]);
+    let because = |args: &[&str]| {
+        let said = plan(&[args, &["--predict", &file]].concat());
+        assert!(said.out.starts_with("Plan "), "the plan itself is shown all the same: {said:?}");
+        (said.code, said.out.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    for (args, why) in [
+        (&["--max-latency", "poll", "--cpus", "0"][..], "CPUs 0 only, and in the model all CPUs are alike"),
+        (&["--set", "idle.haltpoll.guest_halt_poll_ns=100000"], "outside what the model knows"),
+        (&["--set", "freq.governor=performance"], "a part of the plan is not possible here"),
+    ] {
+        let (code, out) = because(args);
+        assert!(code == Some(7) && out.contains("Predicted: cannot tell: "), "{args:?}: {code:?} {out}");
+        assert!(out.contains(why), "{args:?}: {out}");
+    }
+    let governor = because(&["--set", "idle.governor=menu"]);
+    assert!(governor.0 == Some(0) && governor.1.contains("machine.idle.governor=menu"), "{governor:?}");
+    let sklep = crate::tool::host("sklep0");
+    let other = run(&["tune", "plan", "--max-latency", "20us", "--predict", &file, "--host", sklep.to_str().unwrap()]);
+    assert!(other.code == Some(7) && other.out.contains("another machine"), "{other:?}");
+    let empty = saved(&folder, Vec::new());
+    let unfit = plan(&["--max-latency", "poll", "--predict", &empty]);
+    assert!(unfit.code == Some(4) && unfit.err.contains("no load was measured under `found`"), "{unfit:?}");
+}
+
+#[test]
+fn the_page_shows_prediction_beside_measurement() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = saved(&folder, vec![load("found", 60_000), load("poll", 20_000)]);
+    let page = folder.path().join("fit.html");
+    let said = run(&["fit", &file, "-o", page.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let html = fs::read_to_string(&page).unwrap().replace('\u{a0}', " ");
+    for words in
+        ["steps: fitted to `found`, predicting `poll`", "predicted beside measured", "How far off", "<svg", "modelled"]
+    {
+        assert!(html.contains(words), "{words}");
+    }
+    for forbidden in ["http://", "https://", "<script", "NaN"] {
+        assert!(!html.contains(forbidden), "{forbidden}");
+    }
+}

@@ -82,3 +82,37 @@ fn what_is_wrong_is_said_with_its_place() {
     assert_eq!(said(&["plain", "--sweep", "machine.hz=1..0/1"]).0, Some(2));
     assert_eq!(said(&[]).0, Some(2));
 }
+
+#[test]
+fn a_sweep_is_drawn_with_its_frontier() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("sweep.html");
+    let sweep = "machine.idle.max_latency=0us,2us,133us";
+    let said = simulate(&["plain", "--setting", "as-found", "--sweep", sweep, "-o", page.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("The frontier") && html.contains("beaten by nobody") && html.contains("max_latency=0us"));
+    let refused = simulate(&["plain", "-o", "/nowhere/at/all.html"]);
+    assert!(refused.code == Some(4) && refused.out.is_empty(), "{refused:?}");
+}
+
+#[test]
+fn arrivals_are_taken_from_a_recording_and_from_nothing_else() {
+    let recording = crate::tool::fixtures().join("traces/vm-haltpoll-6.18.wtrace");
+    let recording = recording.to_str().unwrap();
+    let args = ["plain", "--setting", "as-found", "--arrivals", recording, "--json"];
+    let said = simulate(&args);
+    let document = assert_valid(&validator("simulate"), "simulate", &said.out);
+    let about = document["about"].as_str().unwrap();
+    assert!(about.contains("recorded wake-ups as arrivals"), "{about}");
+    let poisson = simulate(&["plain", "--setting", "as-found", "--json"]);
+    assert_ne!(said.out, poisson.out);
+    assert_eq!(said.out, simulate(&args).out, "equal inputs, equal bytes");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.run");
+    simulate(&["plain", "--setting", "as-found", "--save", file.to_str().unwrap()]);
+    let run = simulate(&["plain", "--arrivals", file.to_str().unwrap()]);
+    assert!(run.code == Some(4) && run.err.contains("time of no single request"), "{run:?}");
+    let none = simulate(&["plain", "--arrivals", "/none.wtrace"]);
+    assert!(none.code == Some(4) && none.err.contains("/none.wtrace"), "{none:?}");
+}

@@ -91,7 +91,7 @@ pub(super) fn select(menu: &mut Menu, m: &Moment) -> Decision {
 }
 
 fn learn(menu: &mut Menu) {
-    let state = menu.table.at(menu.last);
+    let state = menu.table.at(usize::from(menu.last));
     let timer = u32::try_from(menu.timer).unwrap_or(u32::MAX);
     let (residency, latency) = (residency_us(menu.residency_ns), us(state.exit_latency_ns));
     let slept = if menu.is_tick_fired && timer > menu.tick.us() {

@@ -19,7 +19,8 @@ use super::{Decision, Left, Moment};
 use crate::table::{State, Table};
 use crate::tick::Tick;
 use crate::units::{FOREVER_NS, unsigned as ns};
-use correction::{Correction, bucket};
+use correction::{Bucket, Correction, bucket};
+use std::sync::Arc;
 use typical::{Intervals, NONE_US};
 use walk::Guess;
 
@@ -30,22 +31,22 @@ const LONG_NS: u64 = 50_000_000;
 /// A typical interval above this has the timers looked at, in forms that avoid it.
 const WORTH_ASKING_NS: u64 = 15_000;
 
-/// The menu governor of one CPU.
+/// The menu governor of one CPU: two lines of cache, because a simulated server has a thousand. Clones share the table.
 #[derive(Clone, Debug)]
 pub struct Menu {
     form: Form,
-    table: Table,
+    table: Arc<Table>,
     tick: Tick,
     intervals: Intervals,
     correction: Correction,
     /// Time to the next timer at the last choice, in nanoseconds; in whole microseconds for 5.3.
     timer: u64,
-    bucket: usize,
+    bucket: Bucket,
     is_pending: bool,
     is_tick_fired: bool,
     is_poll_limit_hit: bool,
     /// The core's: last state entered, and for how long; zero after a refusal.
-    last: usize,
+    last: u8,
     residency_ns: i64,
 }
 
@@ -54,12 +55,12 @@ impl Menu {
     pub fn new(form: Form, table: Table, tick: Tick) -> Menu {
         Menu {
             form,
-            table,
+            table: Arc::new(table),
             tick,
             intervals: Intervals::default(),
             correction: Correction::default(),
             timer: 0,
-            bucket: 0,
+            bucket: Bucket::default(),
             is_pending: false,
             is_tick_fired: false,
             is_poll_limit_hit: false,
@@ -74,13 +75,13 @@ impl Menu {
         self.is_pending = true;
         self.is_tick_fired = left.is_tick_fired;
         self.is_poll_limit_hit = left.is_poll_limit_hit;
-        self.last = left.state;
+        self.last = index(left.state);
         self.residency_ns = left.residency_ns;
     }
 
     /// The core's memory of the last stay, of another governor's time.
     pub fn take_over(&mut self, state: usize, residency_ns: i64) {
-        self.last = state;
+        self.last = index(state);
         self.residency_ns = residency_ns;
     }
 
@@ -178,7 +179,7 @@ impl Menu {
     /// What came of the last choice.
     #[inline]
     fn learn(&mut self) {
-        let state = self.table.at(self.last);
+        let state = self.table.at(usize::from(self.last));
         let (timer, residency, latency) = (self.timer, ns(self.residency_ns), ns(state.exit_latency_ns));
         let slept = if self.is_tick_fired && timer > ns(self.tick.ns()) {
             TICK_AGAIN_NS
@@ -195,4 +196,9 @@ impl Menu {
         #[allow(clippy::cast_possible_truncation)]
         self.intervals.push((slept / 1000) as u32);
     }
+}
+
+/// A state as it is remembered; one that no table has stays one.
+fn index(state: usize) -> u8 {
+    u8::try_from(state).unwrap_or(u8::MAX)
 }

@@ -64,7 +64,7 @@ fn what_came_of_a_choice_is_learned_at_the_next() {
     m.reflect(&Left { state: 3, residency_ns: MS, ..Left::default() });
     m.learn();
     assert_eq!(m.correction.ratio(4), 7260);
-    assert_eq!(m.correction.estimate_us::<1000>(4, 10_000_000), 8862);
+    assert_eq!(m.correction.estimate_us::<1000>(bucket(10_000_000, false), 10_000_000), 8862);
     // A tick that fired again for a far timer.
     let mut far = menu("6.1.100", acpi4(), [500; 8]);
     far.select(&Moment { sleep_ns: 200 * MS, ..FREE });

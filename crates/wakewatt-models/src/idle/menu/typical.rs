@@ -11,6 +11,8 @@ use super::form::Typical;
 const N: usize = 8;
 /// The same, as it is counted.
 const ALL: u32 = 8;
+/// And as the place of the next is kept.
+const EIGHT: u8 = 8;
 /// Nothing is typical; also what a refused entry is remembered as.
 pub(super) const NONE_US: u32 = u32::MAX;
 
@@ -21,8 +23,8 @@ const LONGEST_US: u32 = i32::MAX.unsigned_abs();
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Intervals {
     us: [u32; N],
-    next: usize,
-    n_longer: u32,
+    next: u8,
+    n_longer: u8,
     sum: u64,
     squares: u64,
 }
@@ -94,11 +96,11 @@ impl Looked {
 impl Intervals {
     #[inline]
     pub(super) fn push(&mut self, us: u32) {
-        let old = std::mem::replace(&mut self.us[self.next % N], us);
-        self.next = (self.next + 1) % N;
+        let old = std::mem::replace(&mut self.us[usize::from(self.next) % N], us);
+        self.next = (self.next + 1) % EIGHT;
         let looked_at = |us: u32| if us <= LONGEST_US { u64::from(us) } else { 0 };
         let (came, went) = (looked_at(us), looked_at(old));
-        self.n_longer = self.n_longer + u32::from(us > LONGEST_US) - u32::from(old > LONGEST_US);
+        self.n_longer = self.n_longer + u8::from(us > LONGEST_US) - u8::from(old > LONGEST_US);
         self.sum = self.sum + came - went;
         self.squares = self.squares.wrapping_add(came * came).wrapping_sub(went * went);
     }

@@ -10,6 +10,7 @@ use crate::idle::{Decision, Left, Moment};
 use crate::table::{MOST_STATES, Table};
 use crate::tick::Tick;
 use crate::units::whole_us as us;
+use std::sync::Arc;
 
 /// Weight of one sleep.
 const PULSE: u32 = 1024;
@@ -28,7 +29,7 @@ struct Counts {
 /// The teo governor of one CPU.
 #[derive(Clone, Debug)]
 pub(super) struct EarlyHits {
-    table: Table,
+    table: Arc<Table>,
     tick: Tick,
     counts: [Counts; MOST_STATES],
     ring: [u32; RING],
@@ -41,7 +42,7 @@ pub(super) struct EarlyHits {
 impl EarlyHits {
     pub(super) fn new(table: Table, tick: Tick) -> EarlyHits {
         EarlyHits {
-            table,
+            table: Arc::new(table),
             tick,
             counts: [Counts::default(); MOST_STATES],
             ring: [TO_THE_TIMER; RING],

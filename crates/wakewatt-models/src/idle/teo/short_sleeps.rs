@@ -13,6 +13,7 @@ use crate::idle::{Decision, Left, Moment};
 use crate::table::Table;
 use crate::tick::Tick;
 use crate::units::FOREVER_NS;
+use std::sync::Arc;
 
 /// A limit below this allows nothing that the timers could change.
 const STRICT_NS: i64 = 7_500;
@@ -21,7 +22,7 @@ const STRICT_NS: i64 = 7_500;
 #[derive(Clone, Debug)]
 pub(super) struct ShortSleeps {
     always_yields: bool,
-    table: Table,
+    table: Arc<Table>,
     tick: Tick,
     bins: Bins,
     total: u32,
@@ -37,7 +38,7 @@ impl ShortSleeps {
     pub(super) fn new(always_yields: bool, table: Table, tick: Tick) -> ShortSleeps {
         ShortSleeps {
             always_yields,
-            table,
+            table: Arc::new(table),
             tick,
             bins: Bins::default(),
             total: 0,

@@ -8,6 +8,7 @@ use super::steps::{end, shallower, span_ns};
 use crate::idle::{Decision, Left, Moment};
 use crate::table::Table;
 use crate::tick::Tick;
+use std::sync::Arc;
 
 /// Utilisation above this means that the CPU is in use: a sixty-fourth of 1024.
 pub(super) const IN_USE: u32 = 16;
@@ -18,7 +19,7 @@ pub(super) const MANY_RECENT: u32 = 4;
 #[derive(Clone, Debug)]
 pub(super) struct TimersFirst {
     uses_utilisation: bool,
-    table: Table,
+    table: Arc<Table>,
     tick: Tick,
     bins: Bins,
     total: u32,
@@ -33,7 +34,7 @@ impl TimersFirst {
     pub(super) fn new(uses_utilisation: bool, table: Table, tick: Tick) -> TimersFirst {
         TimersFirst {
             uses_utilisation,
-            table,
+            table: Arc::new(table),
             tick,
             bins: Bins::default(),
             total: 0,

@@ -11,6 +11,7 @@ use crate::idle::{Decision, Left, Moment};
 use crate::table::Table;
 use crate::tick::Tick;
 use crate::units::FOREVER_NS;
+use std::sync::Arc;
 
 /// A state that pays within this needs no look at the timers.
 pub(super) const SHORT_NS: i64 = 15_000;
@@ -21,7 +22,7 @@ pub(super) struct TimersLate {
     /// 6.5 to 6.10.
     is_first: bool,
     always_yields: bool,
-    table: Table,
+    table: Arc<Table>,
     tick: Tick,
     bins: Bins,
     total: u32,
@@ -38,7 +39,7 @@ impl TimersLate {
         TimersLate {
             is_first,
             always_yields,
-            table,
+            table: Arc::new(table),
             tick,
             bins: Bins::default(),
             total: 0,

@@ -7,7 +7,8 @@ mod text;
 
 use crate::cli::fit::FitArgs;
 use crate::exit::{Code, Failure};
-use crate::output;
+use crate::output::{self, Outlet};
+use crate::report::modelled::ModelledReport;
 use crate::saved;
 use anyhow::Result;
 use wakewatt_core::evidence::Evidence;
@@ -26,6 +27,7 @@ pub struct Fits {
 
 /// Runs it.
 pub fn run(args: &FitArgs) -> Result<Code> {
+    let page = args.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
     let (evidence, ways) = if args.check {
         let (found, poll) = (under("found", &[]), under(POLL.0, &[]));
         (vec![check::measured(args)?], vec![(found.clone(), poll.clone()), (poll, found)])
@@ -35,6 +37,11 @@ pub fn run(args: &FitArgs) -> Result<Code> {
         (runs.collect::<Result<Vec<_>>>()?, ways)
     };
     let fits = Fits { fits: fits(&evidence, &ways)? };
+    // Files first: a terminal that is gone must not cost them.
+    if let Some(page) = &page {
+        let title = args.runs.first().map_or("this machine".into(), |file| file.to_string_lossy());
+        super::write_page(page, &ModelledReport::of_fits(&fits.fits), &title)?;
+    }
     let shown = if args.json { output::json("fit", &fits)? } else { text::text(&fits, output::width()) };
     output::print(&shown)?;
     Ok(Code::Fine)

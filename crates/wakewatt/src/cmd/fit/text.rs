@@ -4,7 +4,6 @@ use super::Fits;
 use crate::report::trace::clean;
 use crate::view::table::Table;
 use std::fmt::Write as _;
-use wakewatt_core::samples::load::Kind;
 use wakewatt_core::units::{rough_ns, show_ns};
 use wakewatt_sim::fit::{Beside, Fitted};
 
@@ -35,11 +34,7 @@ fn levels(rows: &[Beside], width: usize) -> String {
 }
 
 fn load(out: &mut String, f: &Fitted, (on, other): (&str, &str), width: usize) {
-    let name = match f.kind {
-        Kind::Steps => "steps",
-        Kind::Shop => "shop",
-        Kind::Command => "command",
-    };
+    let name = f.kind.word();
     let n = &f.numbers;
     let _ = writeln!(
         out,

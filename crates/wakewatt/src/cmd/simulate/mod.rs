@@ -1,11 +1,13 @@
 //! `wakewatt simulate`: a server in the computer. Arguments to a study of the simulation crate, and what it came to.
 
+mod arrivals;
 mod csv;
 mod text;
 
 use crate::cli::simulate::SimulateArgs;
 use crate::exit::{Code, Failure};
-use crate::output;
+use crate::output::{self, Outlet};
+use crate::report::modelled::ModelledReport;
 use crate::saved;
 use anyhow::Result;
 use std::path::Path;
@@ -30,7 +32,14 @@ pub fn run(args: &SimulateArgs) -> Result<Code> {
     }
     let Some(path) = &args.file else { return Ok(Code::Usage) };
     let refused = |why: String| Failure::error(Code::BadFile, format!("{}: {}", path.display(), visible::line(&why)));
-    let server = Server::parse_with(&read(path)?, &asked(args)).map_err(|e| refused(e.to_string()))?;
+    let mut server = Server::parse_with(&read(path)?, &asked(args)).map_err(|e| refused(e.to_string()))?;
+    if let Some(file) = &args.arrivals {
+        let taken = arrivals::taken(file)?;
+        server.workload.arrivals = taken.arrivals;
+        // Where what was assumed is said, this is said too.
+        server.about = format!("{} Arrivals: {}", server.about.trim_end(), taken.told);
+        server.check().map_err(|e| refused(format!("with --arrivals: {e}")))?;
+    }
     for name in &args.setting {
         if !server.setting.iter().any(|s| s.name == *name) {
             let known: Vec<&str> = server.setting.iter().map(|s| s.name.as_str()).collect();
@@ -41,8 +50,13 @@ pub fn run(args: &SimulateArgs) -> Result<Code> {
     let n_threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     // No facts: the machines are of the file, not of this host.
     let nowhere = Tree::default();
+    let page = args.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
     let saving = saved::start(args.save.as_deref(), "simulate", &nowhere)?;
     let found = study(&server, &args.sweep, &args.setting, n_threads).map_err(|e| refused(e.to_string()))?;
+    // Files first: a terminal that is gone must not cost them.
+    if let Some(page) = &page {
+        super::write_page(page, &ModelledReport::of_study(&server, &found), &path.to_string_lossy())?;
+    }
     output::print(&if args.json {
         output::json("simulate", &found)?
     } else if args.csv {

@@ -5,12 +5,14 @@ mod apply;
 mod guard;
 mod knobs;
 mod plan;
+mod predict;
 mod status;
 mod undo;
 mod units;
 
 pub use applied::Applied;
 pub use knobs::Knobs;
+pub use predict::Planned;
 pub use status::Statuses;
 
 use crate::cli::tune::{SettingsWanted, TuneArgs, Verb, WhichArgs};

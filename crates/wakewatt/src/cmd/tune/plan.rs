@@ -1,6 +1,7 @@
 //! `wakewatt tune plan`: what would change. Reads only, so it also works for a recorded host.
 
 use super::gather;
+use super::predict::{self, Planned};
 use crate::cli::tune::PlanArgs;
 use crate::exit::Code;
 use crate::output::{self, Colour};
@@ -28,13 +29,18 @@ pub(super) fn run(args: &PlanArgs, colour: Colour) -> Result<Code> {
         Err(why) => Err(why.to_string()),
     });
     let plan = plan(&host, &requested.purpose, &requested.requests, boot);
-    if args.json {
-        output::print(&output::json("tune-plan", &plan)?)?;
-    } else {
-        output::print(&text(&plan, Style { is_on: colour.is_on() }, output::width()))?;
-    }
+    let predicted = predict::predict(&args.predict, &plan, &host)?;
+    let is_told = predicted.as_ref().is_none_or(|p| p.cannot_tell.is_none());
     let is_possible = plan.refused.is_empty() && plan.no_boot_because.is_none();
-    Ok(if is_possible { Code::Fine } else { Code::Refused })
+    let planned = Planned { plan, predicted };
+    if args.json {
+        output::print(&output::json("tune-plan", &planned)?)?;
+    } else {
+        let width = output::width();
+        let expected = planned.predicted.as_ref().map_or(String::new(), |p| predict::text(p, width));
+        output::print(&(text(&planned.plan, Style { is_on: colour.is_on() }, width) + &expected))?;
+    }
+    Ok(if is_possible && is_told { Code::Fine } else { Code::Refused })
 }
 
 /// The plan for people.

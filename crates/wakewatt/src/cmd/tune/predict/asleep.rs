@@ -1,0 +1,129 @@
+//! What a plan is in the model: which idle states may be chosen, within which latency, by whom.
+//!
+//! A fitted model knows nothing else of a machine, so a step that turns any other knob, or these on some CPUs only, is a step whose effect it
+//! cannot tell. Steps that find everything as they want it change nothing and are passed over.
+
+use std::collections::BTreeSet;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::units::LatencyLimit;
+use wakewatt_sim::fit::MODELLED_GOVERNORS;
+use wakewatt_tune::planning::{PlannedStep, TunePlan};
+
+/// How CPUs sleep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Asleep {
+    off: BTreeSet<String>,
+    for_all: LatencyLimit,
+    per_cpu: LatencyLimit,
+    governor: Option<String>,
+}
+
+impl Asleep {
+    /// As it was when a run was made.
+    pub(super) fn found(facts: &Snapshot) -> Result<Asleep, String> {
+        let tables = facts.idle.tables();
+        let [(_, rows)] = &tables[..] else {
+            return Err(format!("its CPUs have {} tables of idle states, and a model has one", tables.len()));
+        };
+        let off = rows.iter().filter(|row| row.is_enabled == Some(false)).map(|row| row.name.clone()).collect();
+        let limits: BTreeSet<LatencyLimit> = facts.qos.per_cpu.known().map(|(_, limit)| *limit).collect();
+        if limits.len() > 1 {
+            return Err("its CPUs had latency limits that differ, and a model has one".into());
+        }
+        Ok(Asleep {
+            off,
+            for_all: facts.qos.global.get().copied().unwrap_or(LatencyLimit::None),
+            per_cpu: limits.first().copied().unwrap_or(LatencyLimit::None),
+            governor: None,
+        })
+    }
+
+    /// After a plan; or why nobody can tell.
+    pub(super) fn after(&self, plan: &TunePlan, online: &CpuSet) -> Result<Asleep, String> {
+        if let Some(argument) = plan.boot.as_ref().and_then(|boot| boot.arguments.first()) {
+            return Err(format!("{argument} acts at the next boot, and what a boot changes is not in the model"));
+        }
+        if let Some(why) = plan.refused.first().or(plan.no_boot_because.as_ref()) {
+            return Err(format!("a part of the plan is not possible here: {why}"));
+        }
+        let mut after = self.clone();
+        plan.steps.iter().try_for_each(|step| after.take(step, online))?;
+        Ok(after)
+    }
+
+    fn take(&mut self, planned: &PlannedStep, online: &CpuSet) -> Result<(), String> {
+        let (step, name) = (&planned.step, &planned.step.request.name);
+        if let Some(later) = &step.later {
+            return Err(format!("{name} is not there yet: {later}"));
+        }
+        let changes: Vec<_> = step.changes.iter().filter(|change| !change.is_so()).collect();
+        let Some(first) = changes.first() else { return Ok(()) };
+        if !matches!(step.knob.as_str(), "qos.global" | "qos.cpu" | "idle.state" | "idle.governor") {
+            return Err(format!(
+                "{name} is outside what the model knows; that is idle states, a latency limit and the idle governor"
+            ));
+        }
+        // Where some CPUs are as wanted already, all are so after it.
+        let reached = step.changes.iter().fold(CpuSet::new(), |all, change| all.union(&change.cpus));
+        let is_everywhere = step.knob == "idle.governor" || online.minus(&reached).is_empty();
+        if !is_everywhere || step.changes.iter().any(|change| change.to != first.to) {
+            return Err(format!("{name} would be so on CPUs {reached} only, and in the model all CPUs are alike"));
+        }
+        let word = step.request.to.first().map_or(first.to_shown.as_str(), String::as_str);
+        let limit = || LatencyLimit::parse(word).map_err(|why| format!("{name}: {why}"));
+        match step.knob.as_str() {
+            "qos.global" => self.for_all = limit()?,
+            "qos.cpu" => self.per_cpu = limit()?,
+            "idle.governor" if MODELLED_GOVERNORS.contains(&first.to.as_str()) => {
+                self.governor = Some(first.to.clone())
+            }
+            "idle.governor" => {
+                return Err(format!(
+                    "idle governor {} is not modelled; {} are",
+                    first.to,
+                    MODELLED_GOVERNORS.join(", ")
+                ));
+            }
+            _ => {
+                let state = name.trim_start_matches("idle.state.").to_string();
+                // The kernel's word: 1 disables.
+                let _ = if first.to == "1" { self.off.insert(state) } else { self.off.remove(&state) };
+            }
+        }
+        Ok(())
+    }
+
+    /// As fields of a server file.
+    pub(super) fn fields(&self) -> Vec<String> {
+        let limit = match self.for_all.min(self.per_cpu) {
+            LatencyLimit::None => None,
+            LatencyLimit::Poll => Some("machine.idle.max_latency=0us".into()),
+            LatencyLimit::AtMostNs(ns) => Some(format!("machine.idle.max_latency={ns}ns")),
+        };
+        let names: Vec<String> = self.off.iter().map(|name| format!("{name:?}")).collect();
+        let off = (!names.is_empty()).then(|| format!("machine.idle.disable=[{}]", names.join(", ")));
+        let governor = self.governor.as_ref().map(|name| format!("machine.idle.governor={name}"));
+        limit.into_iter().chain(off).chain(governor).collect()
+    }
+}
+
+/// Why what was measured there says nothing of a plan made here; none where both sleep alike.
+pub(super) fn other_machine(run: &Snapshot, here: &Snapshot) -> Option<String> {
+    let claims = |facts: &Snapshot| {
+        let row = |r: &wakewatt_core::facts::idle::TableRow| (r.name.clone(), r.exit_latency_ns, r.target_residency_ns);
+        facts.idle.tables().first().map(|(_, rows)| rows.iter().map(row).collect::<Vec<_>>()).unwrap_or_default()
+    };
+    let named = |facts: &Snapshot| {
+        let names: Vec<String> = claims(facts).into_iter().map(|(name, ..)| name).collect();
+        if names.is_empty() { "none".into() } else { names.join(", ") }
+    };
+    (claims(run) != claims(here)).then(|| {
+        format!(
+            "the run is of another machine: its idle states are {}, those of the plan's are {}{}",
+            named(run),
+            named(here),
+            if named(run) == named(here) { ", with other claims" } else { "" }
+        )
+    })
+}

@@ -1,0 +1,132 @@
+//! The sections of a fit: prediction and measurement side by side, how far off each is, and what the model rests on.
+
+use super::super::charts::axis::{AxisSpec, Scale};
+use super::super::charts::bars::{Bar, Bars};
+use super::super::charts::ranges::{Mark, Ranges};
+use super::super::data::Show;
+use super::super::table::{Table, heads};
+use super::super::trace::clean;
+use super::super::words;
+use super::section::{Section, figure};
+use wakewatt_core::units::show_ns;
+use wakewatt_sim::fit::{Beside, Fit, Fitted, Took};
+
+/// The worst that a prediction was off, in one sentence.
+pub(in crate::report) fn sentence(fits: &[Fit]) -> String {
+    let worst = fits
+        .iter()
+        .flat_map(|fit| fit.loads.iter().filter_map(move |load| Some((fit, load, load.worst_ratio?))))
+        .max_by(|a, b| a.2.abs().total_cmp(&b.2.abs()));
+    match worst {
+        Some((fit, load, ratio)) => format!(
+            "Predictions were at most {} off: {} under `{}`, from a model fitted to `{}`.",
+            signed(ratio),
+            load.kind.word(),
+            fit.predicts,
+            fit.on
+        ),
+        None => "What a fitted model predicts; nothing was measured that could check it.".into(),
+    }
+}
+
+/// Load by load, then what it rests on. `index` keeps the figures of several fits apart.
+pub(in crate::report) fn sections(fit: &Fit, index: usize) -> Vec<Section> {
+    let mut all: Vec<Section> =
+        fit.loads.iter().enumerate().map(|(i, f)| load(fit, f, &format!("fit{index}-{i}"))).collect();
+    let mut rests = Section::new(&format!("What the model fitted to `{}` rests on", clean(&fit.on)));
+    let row = |e: &wakewatt_sim::fit::Exit| {
+        vec![clean(&e.state), if e.is_measured { "measured" } else { "half of what is claimed" }.into(), show_ns(e.ns)]
+    };
+    rests.tables.push(Table {
+        caption: "What leaving an idle state is taken to cost".into(),
+        heads: heads(&["state", "how it is known", "exit"]),
+        rows: fit.exits.iter().map(row).collect(),
+        n_text_columns: 2,
+    });
+    rests.remarks = fit.remarks.iter().map(|line| clean(line)).collect();
+    all.push(rests);
+    all
+}
+
+fn load(fit: &Fit, f: &Fitted, id: &str) -> Section {
+    let (on, other) = (clean(&fit.on), clean(&fit.predicts));
+    let mut out = Section {
+        is_result: true,
+        ..Section::new(&format!("{}: fitted to `{on}`, predicting `{other}`", f.kind.word()))
+    };
+    let n = &f.numbers;
+    out.intro.push(format!(
+        "Fitted: {} of work, {} of CPU time per sleep, {} elsewhere. What is left of the levels it was fitted to is {} (root of the mean square).",
+        words::ns(n.work_ns),
+        words::ns(n.per_sleep_ns),
+        words::ns(n.elsewhere_ns),
+        words::percent(f.rms_ratio)
+    ));
+    for (title, what, value) in [
+        ("Median latency", "median", (|t: &Took| t.p50_ns) as fn(&Took) -> Option<f64>),
+        ("CPU time per request", "cpu", |t: &Took| t.cpu_ns),
+    ] {
+        let title = format!("{title} under `{other}`: predicted beside measured");
+        let mut bars = Bars::new(&title, "level", "time", Show::Ns);
+        bars.series = vec!["measured".into(), "predicted".into()];
+        for b in &f.predicted {
+            let both = [value(&b.measured), value(&b.modelled)];
+            let bar =
+                |(series, value): (usize, Option<f64>)| Some(Bar { series, value: value?, invalid_because: None });
+            bars.add(clean(&b.level), both.into_iter().enumerate().filter_map(bar));
+        }
+        let caption = "Measured levels took no part in the fit.";
+        out.figures.extend(figure(format!("{id}-{what}"), &title, caption, "modelled", &bars));
+    }
+    out.figures.extend(residuals(f, id));
+    for (rows, name) in [(&f.fitted, format!("fitted to `{on}`")), (&f.predicted, format!("predicted for `{other}`"))] {
+        out.tables.push(table(rows, &name));
+    }
+    out
+}
+
+fn residuals(f: &Fitted, id: &str) -> Option<super::super::figure::Figure> {
+    let title = "How far off";
+    let mut chart = Ranges {
+        title: title.into(),
+        of: "level".into(),
+        range: "range",
+        x: AxisSpec::new("model over measured, less one", Show::Ratio, Scale::Zero),
+        series: ["median, fitted", "median, predicted", "CPU, fitted", "CPU, predicted"].map(String::from).to_vec(),
+        is_first_claimed: false,
+        rows: Vec::new(),
+    };
+    for (now, then) in f.fitted.iter().zip(&f.predicted) {
+        let all = [now.p50_off(), then.p50_off(), now.cpu_off(), then.cpu_off()];
+        let mark = |(series, value): (usize, Option<f64>)| Some(Mark { series, value: value?, range: None });
+        chart.add(clean(&now.level), all.into_iter().enumerate().filter_map(mark));
+    }
+    let caption = "Fitted: what the fit leaves of levels that it saw. Predicted: of levels that it did not see.";
+    figure(format!("{id}-off"), title, caption, "modelled", &chart)
+}
+
+fn signed(ratio: f64) -> String {
+    format!("{}{}", if ratio > 0.0 { "+" } else { "" }, words::percent(ratio).replace('-', "−"))
+}
+
+fn table(rows: &[Beside], caption: &str) -> Table {
+    let time = |ns: Option<f64>| ns.map_or("–".into(), words::ns);
+    let off = |ratio: Option<f64>| ratio.map_or("–".into(), signed);
+    let row = |b: &Beside| {
+        vec![
+            clean(&b.level),
+            time(b.measured.p50_ns),
+            time(b.modelled.p50_ns),
+            off(b.p50_off()),
+            time(b.measured.cpu_ns),
+            time(b.modelled.cpu_ns),
+            off(b.cpu_off()),
+        ]
+    };
+    Table {
+        caption: format!("Level by level, {caption}"),
+        heads: heads(&["level", "median measured", "model", "off", "CPU per request measured", "model", "off"]),
+        rows: rows.iter().map(row).collect(),
+        n_text_columns: 1,
+    }
+}
