@@ -39,13 +39,42 @@ pub(crate) enum Profile {
 
 /// Builds the binary in the given profile and says where it lies.
 pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
+    if profile == Profile::Dist && packs_relocations() {
+        let mut cargo = begun("rustc", profile);
+        cargo.args(["--", "-C", PACKED]);
+        return built(cargo);
+    }
     built(cargo(profile))
+}
+
+/// Half a megabyte of a static binary that may lie anywhere are addresses to be corrected at its start; packed they take a tenth (DT_RELR).
+const PACKED: &str = "link-arg=-Wl,-z,pack-relative-relocs";
+
+/// Do linker and C library here understand that? Older ones pass over the flag or make a program that dies at its start, so one is run.
+fn packs_relocations() -> bool {
+    let Ok(folder) = tempfile::tempdir() else { return false };
+    let (source, program) = (folder.path().join("probe.rs"), folder.path().join("probe"));
+    if std::fs::write(&source, "fn main() { println!(\"{:?}\", std::env::args().count()); }").is_err() {
+        return false;
+    }
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let mut compiled = Command::new(rustc);
+    compiled.args(["-C", "target-feature=+crt-static", "-C", PACKED, "-o"]).arg(&program).arg(&source);
+    let quiet = |command: &mut Command| {
+        let output = command.stdin(Stdio::null()).output();
+        output.is_ok_and(|o| o.status.success() && o.stderr.is_empty())
+    };
+    quiet(&mut compiled) && quiet(&mut Command::new(&program))
 }
 
 /// The command that builds it; a target or a compiler may be added.
 pub(crate) fn cargo(profile: Profile) -> Command {
+    begun("build", profile)
+}
+
+fn begun(verb: &str, profile: Profile) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--locked", "--bin", "wakewatt"]);
+    cargo.args([verb, "--quiet", "--locked", "--bin", "wakewatt"]);
     cargo.args(["--message-format", "json-render-diagnostics"]).current_dir(crate::repository());
     match profile {
         // The features of the whole workspace, so that what the tests have built is used again.

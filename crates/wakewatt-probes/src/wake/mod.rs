@@ -109,7 +109,7 @@ struct RawCpu {
     random: u32,
     n_refused: u32,
     was_stopped: u32,
-    unused: u32,
+    has_early_tick: u32,
     n_busy: u64,
     n_unclassed: u64,
     n_own: u64,

@@ -74,7 +74,7 @@ struct cpu_state {
 	u32 random;
 	u32 n_refused; // rooms there was no memory for at once
 	u32 was_stopped; // the tick, when the last state was left: what the next choice sees
-	u32 unused;
+	u32 has_early_tick; // it fired in the idle loop before a state was entered: the kernel tells it after the next stay
 	u64 n_busy;
 	u64 n_unclassed, n_own, n_lost, n_early, n_self_woken_idle;
 };
@@ -207,8 +207,9 @@ int on_cpu_idle(u64 *ctx)
 	}
 	if (is_recording) {
 		submit_pair(cpu);
-		cpu->flags = cpu->is_first ? IS_FIRST : 0;
+		cpu->flags = (cpu->is_first ? IS_FIRST : 0) | (cpu->has_early_tick ? IS_TICK_FIRED : 0);
 		cpu->is_first = 0;
+		cpu->has_early_tick = 0;
 		cpu->cause = BY_UNKNOWN;
 		cpu->n_iowait = 0;
 		cpu->reference_ns = 0;
@@ -426,9 +427,13 @@ int on_timer(u64 *ctx)
 	if ((u32)current_pid_tgid() != 0)
 		return 0; // not the idle task: the CPU was busy
 	cpu = here();
-	if (!cpu || !cpu->has_stay)
-		return 0; // in the idle loop, but in no state yet
+	if (!cpu)
+		return 0;
 	is_tick = tick_function && (u64)timer->function == tick_function;
+	if (!cpu->has_stay) { // in the idle loop, but in no state yet
+		cpu->has_early_tick |= is_tick;
+		return 0;
+	}
 	if (is_recording) {
 		learn_tick(cpu, timer);
 		if (is_tick)

@@ -8,21 +8,29 @@
 mod events;
 mod follow;
 
-use super::{Inside, Proof, ProofResult, as_filed, no_words};
+use super::{Inside, Proof, ProofResult, no_words};
 use anyhow::Result;
 use events::{Sample, Update};
 
 pub(super) const PROOF: Proof =
-    Proof { name: "frequency", machine: "governors", words: no_words, shape: as_filed, script, judge };
+    Proof { name: "frequency", machine: "governors", words: no_words, shape: roomy, script, judge };
 /// On the kernel of Debian's backports, or of its next release.
 pub(super) const PROOF_NEWER: Proof = Proof {
     name: "frequency-newer",
     machine: "governors",
     words: no_words,
-    shape: |machine| machine.kernel = "6.12".into(),
+    shape: |machine| {
+        machine.kernel = "6.12".into();
+        roomy(machine);
+    },
     script,
     judge,
 };
+
+/// Three logs of 40 MB lie in memory.
+fn roomy(machine: &mut crate::testbed::machine::Machine) {
+    machine.memory_mib = 1536;
+}
 
 const SAME_RATIO: f64 = 0.95;
 /// Fewer prove nothing.
