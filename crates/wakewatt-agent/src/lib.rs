@@ -22,5 +22,5 @@ pub mod reference;
 pub use engine::{Engine, Machine, Plan};
 pub use families::{Found, Latencies};
 pub use format::Format;
-pub use http::{PageMaker, is_private};
+pub use http::{Admission, AdmissionError, PageMaker, is_private};
 pub use run::{Lent, Started, Trouble, listen, run};

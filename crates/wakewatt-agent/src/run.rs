@@ -4,7 +4,7 @@
 //! starts a new one. An agent that goes on and answers "not now" for ever would look alive.
 
 use crate::engine::{Ask, Engine, Plan};
-use crate::http::{self, PageMaker, Shared};
+use crate::http::{self, Admission, PageMaker, Shared};
 use crate::pulse::Pulse;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -60,6 +60,8 @@ pub struct Started {
 pub struct Lent<W> {
     /// Makes the page `/`.
     pub page: PageMaker,
+    /// What is asked of those who ask.
+    pub admission: Admission,
     /// Returns when the agent shall end.
     pub wait: W,
     /// Makes that return; called from another thread.
@@ -86,14 +88,14 @@ pub fn run(
         Ok((started, move |asked: &Receiver<Ask>| engine.serve(asked, &mut pulse)))
     };
     let manager = ServiceManager::find();
-    let Lent { page, wait, wake } = lent;
+    let Lent { page, admission, wait, wake } = lent;
     let wait = || {
         // Both threads run by now. A manager that does not hear it kills us, and says so.
         let _ = manager.as_ref().map(ServiceManager::ready);
         wait();
         let _ = manager.as_ref().map(ServiceManager::stopping);
     };
-    live(open, answering, told, Lent { page, wait, wake })
+    live(open, answering, told, Lent { page, admission, wait, wake })
 }
 
 /// What answers.
@@ -141,7 +143,7 @@ fn live<R: FnOnce(&Receiver<Ask>)>(
     told(&started.recv().map_err(|_| Trouble::Ended("reads"))?.map_err(Trouble::Read)?);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let at_end = AtEnd(Arc::clone(&lent.wake));
-    let shared = Shared::new(asks.clone(), lent.page, answering.version, answering.history);
+    let shared = Shared::new(asks.clone(), lent.page, lent.admission, answering.version, answering.history);
     let listener = answering.listener;
     let answering = thread::Builder::new().name("http".into()).spawn(move || {
         let _at_end = at_end;
@@ -189,6 +191,7 @@ mod tests {
         });
         let lent = Lent {
             page: Arc::new(|_, _| Ok(String::new())),
+            admission: Admission::default(),
             wait: move || woken.recv_timeout(Duration::from_secs(60)).expect("a dead thread wakes who waits"),
             wake: Arc::new(move || {
                 if let Ok(wake) = wake.lock() {

@@ -59,6 +59,12 @@ pub const MIX: Kind = Kind { what: "mix of pages", max_bytes: 1 << 20, hint: "le
 /// Certificates of authorities: a distribution's whole store is 250 KiB.
 pub const AUTHORITIES: Kind =
     Kind { what: "file of certificates", max_bytes: 16 << 20, hint: "name a file in PEM with --ca" };
+/// What a server shows of itself.
+pub const CHAIN: Kind =
+    Kind { what: "certificate", max_bytes: 1 << 20, hint: "name a chain of certificates in PEM with --tls-cert" };
+/// The key of such a certificate.
+pub const KEY: Kind =
+    Kind { what: "key", max_bytes: 1 << 20, hint: "name the certificate's key in PEM with --tls-key" };
 /// What wakewatt keeps for itself: journals, and a run folder, whose blocks grow for hours.
 pub const KEPT: Kind = Kind { what: "file of wakewatt's own", max_bytes: 1 << 30, hint: "look who wrote it" };
 /// A power model.

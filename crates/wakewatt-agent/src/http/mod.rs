@@ -3,10 +3,12 @@
 //! Connections (64), size of a request's head (16 KiB, 32 lines), time for the head (5 s), time for a connection (30 s), questions that wait (64), no bodies. One
 //! thread; what is slow is the reading, which has its own.
 
+mod admission;
 mod hosts;
 mod page;
 mod routes;
 
+pub use admission::{Admission, AdmissionError};
 pub use page::PageMaker;
 pub(crate) use page::Shared;
 
@@ -18,12 +20,13 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 /// Connections at once; more wait to be accepted.
 const MOST_CONNECTIONS: usize = 64;
-/// For the first line and the headers.
+/// For the first line and the headers, and before them for agreeing on keys.
 const HEAD_TIME: Duration = Duration::from_secs(5);
 const HEAD_BYTES: usize = 16 * 1024;
 const HEAD_LINES: usize = 32;
@@ -34,6 +37,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Serves until `stop` is done.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, stop: impl Future<Output = ()>) {
+    let admission = shared.admission.clone();
     let router = routes::router(shared);
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     tokio::pin!(stop);
@@ -49,9 +53,17 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, stop: impl
         };
         match accepted {
             Ok((stream, _)) => {
-                let router = router.clone();
+                let (router, acceptor) = (router.clone(), admission.acceptor());
                 tokio::spawn(async move {
-                    connection(stream, router).await;
+                    match acceptor {
+                        None => connection(stream, router).await,
+                        // Whoever does not speak TLS, or takes too long over it, is not answered.
+                        Some(acceptor) => {
+                            if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_TIME, acceptor.accept(stream)).await {
+                                connection(stream, router).await;
+                            }
+                        }
+                    }
                     drop(permit);
                 });
             }
@@ -60,7 +72,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, stop: impl
     }
 }
 
-async fn connection(stream: tokio::net::TcpStream, router: Router) {
+async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)

@@ -3,6 +3,7 @@
 //! How the page looks is lent by the caller, whose report has the style. It is made once for each reading, the past is read from the disk at most once
 //! a minute, and by one request at a time, so that who asks a lot costs little.
 
+use super::admission::Admission;
 use crate::engine::Ask;
 use crate::node::Node;
 use crate::node::past::Past;
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     pub maker: PageMaker,
     /// The version that documents name.
     pub version: &'static str,
+    /// What is asked of those who ask.
+    pub admission: Admission,
     /// Where the past is kept; none where it is not.
     pub history: Option<PathBuf>,
     past: tokio::sync::Mutex<Option<(Instant, Arc<Past>)>>,
@@ -47,11 +50,12 @@ impl Shared {
     pub(crate) fn new(
         asks: SyncSender<Ask>,
         maker: PageMaker,
+        admission: Admission,
         version: &'static str,
         history: Option<PathBuf>,
     ) -> Arc<Shared> {
         let (past, page) = (tokio::sync::Mutex::default(), Mutex::default());
-        Arc::new(Shared { asks, maker, version, history, past, page })
+        Arc::new(Shared { asks, maker, version, admission, history, past, page })
     }
 
     /// The last hours, a minute old at most.

@@ -17,15 +17,22 @@ use tokio::sync::oneshot;
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 
 pub(super) fn router(shared: Arc<Shared>) -> Router {
-    Router::new()
+    let admission = shared.admission.clone();
+    let pages = Router::new()
         .route("/", get(page))
         .route("/metrics", get(metrics))
         .route("/healthz", get(health))
         .route("/api/v1/node", get(node))
         .route("/api/v1/past", get(past))
         .route("/api/v1/now", get(now))
-        .layer(axum::middleware::from_fn(super::hosts::look))
-        .with_state(shared)
+        .fallback(|| async { StatusCode::NOT_FOUND });
+    // A page elsewhere does not know the token, whatever name it asks by.
+    let guarded = if admission.has_token() {
+        pages.layer(axum::middleware::from_fn_with_state(admission, super::admission::look))
+    } else {
+        pages.layer(axum::middleware::from_fn(super::hosts::look))
+    };
+    guarded.with_state(shared)
 }
 
 /// The engine's answer, or why there is none.

@@ -12,9 +12,18 @@ pub struct AgentArgs {
     /// What to do with a history instead of making one.
     #[command(subcommand)]
     pub past: Option<AgentPast>,
-    /// Where to answer; only addresses of this machine itself (127.0.0.1, ::1)
+    /// Where to answer; an address that others can reach needs --tls-cert, --tls-key and --token-file
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9742")]
     pub listen: SocketAddr,
+    /// Certificate chain in PEM: answers are encrypted; looked at again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with = "once")]
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's key in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// A file that only its owner may read; its first line is the token that who asks must show
+    #[arg(long, value_name = "FILE", conflicts_with = "once")]
+    pub token_file: Option<PathBuf>,
     /// From reading to reading while nobody asks, 1s to 60min; with --history at most 60s
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_interval)]
     pub interval: u64,

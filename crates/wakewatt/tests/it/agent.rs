@@ -27,7 +27,11 @@ impl Agent {
     }
 
     fn start_with(args: &[&str], variables: &[(&str, &str)]) -> Agent {
-        let mut command = wakewatt(&["agent", "--listen", "127.0.0.1:0"]);
+        Agent::start_at("127.0.0.1:0", args, variables)
+    }
+
+    fn start_at(listen: &str, args: &[&str], variables: &[(&str, &str)]) -> Agent {
+        let mut command = wakewatt(&["agent", "--listen", listen]);
         let mut child = command
             .args(args)
             .envs(variables.iter().copied())
@@ -38,7 +42,7 @@ impl Agent {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let told = lines.by_ref().map_while(Result::ok).find(|line| line.contains("/metrics"));
         let told = told.expect("the agent says where it listens");
-        let address = told.rsplit("http://").next().unwrap().split('/').next().unwrap().parse().unwrap();
+        let address = told.rsplit("://").next().unwrap().split('/').next().unwrap().parse().unwrap();
         // Whatever else it says: nobody shall wait for a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
         Agent { child, address }
@@ -365,6 +369,85 @@ fn energy_is_told_at_most_once_a_second() {
         told.len()
     );
     assert_eq!(agent.end(), Some(130));
+}
+
+/// A certificate for this machine and its key; none where nobody can make one.
+fn pair(folder: &Path, name: &str) -> Option<(String, String)> {
+    let at = |end: &str| folder.join(format!("{name}.{end}")).to_str().unwrap().to_string();
+    let (chain, key) = (at("crt"), at("key"));
+    let args = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+    let made = Command::new("openssl")
+        .args(args)
+        .args(["-keyout", &key, "-out", &chain, "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"])
+        .output();
+    made.is_ok_and(|made| made.status.success()).then_some((chain, key))
+}
+
+/// What a client hears that believes this certificate only; nothing where it hangs up.
+fn sealed(address: SocketAddr, ca: &str, header: &str) -> String {
+    let mut client = Command::new("openssl")
+        .args(["s_client", "-quiet", "-verify_return_error", "-verify_ip", "127.0.0.1", "-CAfile", ca])
+        .args(["-connect", &address.to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: db7.example\r\n{header}Connection: close\r\n\r\n");
+    // A client that does not believe is gone before it is asked.
+    let _ = client.stdin.take().unwrap().write_all(request.as_bytes());
+    String::from_utf8_lossy(&client.wait_with_output().unwrap().stdout).into_owned()
+}
+
+/// Others are answered when they know the token and the way is encrypted; a renewed certificate is taken up.
+#[test]
+fn others_need_a_token_and_get_an_encrypted_answer() {
+    use std::os::unix::fs::PermissionsExt;
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+    let dir = tempfile::tempdir().unwrap();
+    let token = dir.path().join("token");
+    fs::write(&token, format!("{TOKEN}\n")).unwrap();
+    let token = token.to_str().unwrap();
+    let open = run(&["agent", "--listen", "0.0.0.0:0", "--token-file", token]);
+    assert!(open.code == Some(4) && open.err.contains("chmod 600"), "others may read the token: {}", open.err);
+    fs::set_permissions(token, fs::Permissions::from_mode(0o600)).unwrap();
+    let open = run(&["agent", "--listen", "0.0.0.0:0", "--token-file", token]);
+    assert!(open.code == Some(7) && open.err.contains("for all to read: give --tls-cert"), "{}", open.err);
+    let (Some((chain, key)), Some((next_chain, next_key))) = (pair(dir.path(), "first"), pair(dir.path(), "next"))
+    else {
+        skipped("agent::tls", Lacks::Program("openssl"), "no certificate to be had");
+        return;
+    };
+    let open = run(&["agent", "--listen", "0.0.0.0:0", "--tls-cert", &chain, "--tls-key", &key]);
+    assert!(open.code == Some(7) && open.err.contains("give --token-file"), "{}", open.err);
+    let wrong = run(&["agent", "--tls-cert", &chain, "--tls-key", &next_key, "--token-file", token]);
+    assert!(wrong.code == Some(4) && wrong.err.contains("cannot be used with"), "{}", wrong.err);
+    // What is in force, and may be replaced.
+    let (own_chain, own_key) = (dir.path().join("own.crt"), dir.path().join("own.key"));
+    fs::copy(&chain, &own_chain).unwrap();
+    fs::copy(&key, &own_key).unwrap();
+    let (own_chain, own_key) = (own_chain.to_str().unwrap(), own_key.to_str().unwrap());
+    let more = ["--tls-cert", own_chain, "--tls-key", own_key, "--token-file", token];
+    let mut everywhere = Agent::start_at("0.0.0.0:0", &more, &[]);
+    everywhere.address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    let known = format!("Authorization: Bearer {TOKEN}\r\n");
+    let answer = sealed(everywhere.address, &chain, &known);
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("wakewatt_build_info"), "{answer}");
+    for unknown in ["", "Authorization: Bearer 0123456789abcdef\r\n", "Authorization: Basic eDp5\r\n"] {
+        let answer = sealed(everywhere.address, &chain, unknown);
+        assert!(answer.starts_with("HTTP/1.1 401") && !answer.contains("wakewatt_"), "{unknown}: {answer}");
+    }
+    let plain = everywhere.get("/metrics", "").0;
+    assert!(!plain.contains("200"), "in the clear: {plain}");
+    // Half of the pair is there first: what was in force stays so.
+    fs::copy(&next_chain, own_chain).unwrap();
+    assert!(sealed(everywhere.address, &chain, &known).starts_with("HTTP/1.1 200"));
+    fs::copy(&next_key, own_key).unwrap();
+    soon("the new certificate is shown", || {
+        sealed(everywhere.address, &next_chain, &known).starts_with("HTTP/1.1 200")
+    });
+    assert_eq!(sealed(everywhere.address, &chain, &known), "", "nobody who believes the old one only is answered");
+    assert_eq!(everywhere.end(), Some(130));
 }
 
 #[test]

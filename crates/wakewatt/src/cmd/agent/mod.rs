@@ -27,17 +27,16 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
     use std::sync::Arc;
     use std::time::Duration;
     use wakewatt_agent::history::Limits;
-    use wakewatt_agent::{Engine, Format, Lent, Machine, Plan, Started, is_private, listen};
+    use wakewatt_agent::{Admission, Engine, Format, Lent, Machine, Plan, Started, is_private, listen};
     use wakewatt_core::watch::Sources;
 
     if let Some(AgentPast::Query(args)) = &args.past {
         return query::run(args);
     }
-    if !is_private(&args.listen) {
-        let why = format!(
-            "{}: others could ask there, and answers are neither encrypted nor behind a password; listen on 127.0.0.1 or ::1",
-            args.listen
-        );
+    let pair = args.tls_cert.as_deref().zip(args.tls_key.as_deref());
+    let admission = Admission::open(pair, args.token_file.as_deref())?;
+    if let Some(why) = lacking(&admission).filter(|_| !is_private(&args.listen)) {
+        let why = format!("{}: others could ask there, and {why}; or listen on 127.0.0.1 or ::1", args.listen);
         return Err(Failure::error(Code::Refused, why));
     }
     if args.history.is_some() && args.interval > MOST_KEPT_INTERVAL_NS {
@@ -74,19 +73,35 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
     }
     let listener = listen(args.listen).map_err(failed)?;
     let address = listener.local_addr().unwrap_or(args.listen);
+    let scheme = if admission.is_encrypted() { "https" } else { "http" };
     let told = |started: &Started| {
         remark(started.not_traced_because.as_deref());
         // A history that cannot be kept is no reason to answer nothing; every page says so, too.
         if let Some(why) = &started.no_history_because {
             output::remark(&format!("the past is not kept: {why}"));
         }
-        output::remark(&format!("this node at http://{address}/, metrics at http://{address}/metrics; Ctrl-C ends it"));
+        output::remark(&format!(
+            "this node at {scheme}://{address}/, metrics at {scheme}://{address}/metrics; Ctrl-C ends it"
+        ));
     };
     let other = interrupt.clone();
     let page = crate::report::node::maker()?;
-    let lent = Lent { page, wait: || interrupt.wait(), wake: Arc::new(move || other.set()) };
+    let lent = Lent { page, admission, wait: || interrupt.wait(), wake: Arc::new(move || other.set()) };
     wakewatt_agent::run(plan, listener, told, lent).map_err(failed)?;
     Ok(Code::Interrupted)
+}
+
+/// What is missing before others may ask, and what to do.
+#[cfg(feature = "agent")]
+fn lacking(admission: &wakewatt_agent::Admission) -> Option<&'static str> {
+    match (admission.is_encrypted(), admission.has_token()) {
+        (true, true) => None,
+        (false, false) => {
+            Some("answers are neither encrypted nor behind a password: give --tls-cert, --tls-key and --token-file")
+        }
+        (false, true) => Some("the token would be sent for all to read: give --tls-cert and --tls-key"),
+        (true, false) => Some("everybody would be answered: give --token-file"),
+    }
 }
 
 /// Whoever keeps the agent running tells by the code whether to start another one.
