@@ -145,8 +145,9 @@ pub fn differs_from_itself(run: &ExperimentRun, noise: &[AaNoise]) -> Option<Str
     let is_primary = |n: &&AaNoise| run.metrics.first().is_some_and(|m| m.id == n.metric);
     let primary = noise.iter().find(is_primary).filter(|n| n.n_pairs >= least_rounds(1, 0.05) && n.p_value <= 0.01)?;
     Some(format!(
-        "the baseline differs from itself by a factor of {:.2} (p = {:.3}): something else than the settings moves the primary metric here, so trust no verdict of this run",
-        primary.ratio, primary.p_value
+        "the baseline differs from itself by a factor of {:.2} (p {}): something else than the settings moves the primary metric here, so trust no verdict of this run",
+        primary.ratio,
+        wakewatt_core::units::p_value(primary.p_value)
     ))
 }
 

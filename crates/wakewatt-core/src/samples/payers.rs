@@ -55,7 +55,7 @@ pub struct PayerRow {
     pub label: Label,
 }
 
-/// Who pays.
+/// Wake-ups out of idle added up by whoever was woken: cgroups, pods or containers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Payers {
