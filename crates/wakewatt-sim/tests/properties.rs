@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use wakewatt_sim::law::Law;
 use wakewatt_sim::outcome::Outcome;
 use wakewatt_sim::server::{
-    Arrivals, Clock, ClockGovernor, Hop, Idle, IdleGovernor, Machine, Placement, Run, Server, Timers, Workload,
+    Arrivals, Clock, ClockGovernor, Hop, Idle, IdleGovernor, Machine, Placement, Run, Server, Timers, Turbo, Workload,
 };
 use wakewatt_sim::simulate;
 use wakewatt_sim::span::Span;
@@ -64,6 +64,9 @@ fn any_server() -> impl Strategy<Value = Server> {
             (m.idle.governor, m.clock.governor) = (idle, clock);
             m.slice = slices.then(|| Span::us(200));
             m.numa_penalty = 0.3;
+            if slices {
+                m.clock.turbo = vec![Turbo { cores: 1, mhz: 2800 }, Turbo { cores: 3, mhz: 2000 }];
+            }
             if waits {
                 server.workload.hop[0].wait = Some(Law::exponential(Span::us(300)));
                 server.workload.hop[0].iowait = true;
@@ -247,4 +250,42 @@ fn what_cannot_be_is_refused_with_its_field() {
     // An inverted table.
     let states = "machine.idle={ state = [{ name = \"A\", exit_latency = \"9us\", target_residency = \"9us\" }, { name = \"B\", exit_latency = \"2us\", target_residency = \"20us\" }] }";
     assert!(said(states).starts_with("machine[0].idle.state[1].exit_latency"), "{}", said(states));
+}
+
+/// Turbo: one core awake goes at the first step's clock, all of them at the last's; and with the steps that do not apply it is as if there were none.
+#[test]
+fn clocks_follow_the_number_of_cores_awake() {
+    let turbo = |cores, mhz| Turbo { cores, mhz };
+    let run_with = |clients: u64, turbo: &[Turbo]| {
+        let mut server = plain(1.0, 500, 4);
+        server.workload.arrivals = Arrivals::closed(clients, Law::fixed(Span(0)));
+        server.machine[0].timers = None;
+        server.machine[0].clock =
+            Clock { mhz: vec![3700, 3200, 2800], reference_mhz: Some(2800), turbo: turbo.to_vec(), ..Clock::default() };
+        run(&server)
+    };
+    let steps = [turbo(1, 3700), turbo(2, 3200), turbo(4, 2800)];
+    let mhz = |o: &Outcome| o.machines[0].mhz.value;
+    for (clients, expected) in [(1, 3700.0), (2, 3200.0), (4, 2800.0)] {
+        let o = run_with(clients, &steps);
+        assert!((mhz(&o) / expected - 1.0).abs() < 0.02, "{clients} busy: {} MHz", mhz(&o));
+    }
+    // Work is done at the clock that is there.
+    let [fast, slow] = [run_with(4, &[]), run_with(4, &steps)].map(|o| o.done_per_s.value);
+    assert!((fast / slow / (3700.0 / 2800.0) - 1.0).abs() < 0.03, "{fast} and {slow} a second");
+    // A step that is the highest clock limits nothing.
+    assert_eq!(run_with(3, &[turbo(1, 3700)]), run_with(3, &[]));
+}
+
+#[test]
+fn a_turbo_that_no_processor_has_is_refused() {
+    let refused = |turbo: &[(u32, u32)]| {
+        let mut server = plain(1.0, 500, 4);
+        server.machine[0].clock.turbo = turbo.iter().map(|(cores, mhz)| Turbo { cores: *cores, mhz: *mhz }).collect();
+        server.check().map_err(|e| e.field)
+    };
+    assert_eq!(refused(&[(1, 2800), (4, 1200)]), Ok(()));
+    for wrong in [&[(0, 2800)][..], &[(1, 2000), (4, 2800)], &[(4, 2800), (1, 2000)], &[(1, 2700)]] {
+        assert_eq!(refused(wrong), Err("machine[0].clock.turbo".into()), "{wrong:?}");
+    }
 }

@@ -1,7 +1,7 @@
 //! `simulate` beside SimPy and beside a bare loop: requests per second on one core, what a request costs as CPUs grow, and threads.
 //!
-//! The same M/M/1 and M/M/16 everywhere (`bench/simulate/mmc.toml`, `mmc.py`, `mm1_loop.c`); that the means agree is checked first, because a
-//! fast wrong answer is none. Each figure is the median of alternating rounds. SimPy is taken from PyPI into a folder of its own.
+//! The same M/M/1 and M/M/16 everywhere (`bench/simulate/mmc.toml`, `mmc.py`, `mm1_loop.c`); answers are held against theory and against each other
+//! within their intervals, because a fast wrong answer is none. Each figure is the median of alternating rounds. SimPy is taken from PyPI into a folder of its own.
 
 use super::{Measured, Row, compiled, median};
 use anyhow::{Context, Result, ensure};
@@ -33,26 +33,18 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let folder = tempfile::tempdir()?;
     let bare = compiled(folder.path(), "mm1_loop", include_str!("mm1_loop.c"), &["-O2", "-Wl,--no-as-needed", "-lm"]);
     let simpy = simpy();
-    let mm1 = || ours(binary, "mmc", 1, 1400.0, DURATION_S, 1, 1);
-    let peer = |program: &Result<PathBuf, String>, args: &[&str]| -> Option<Result<Ran>> {
-        program.as_ref().ok().map(|p| theirs(Command::new(p).args(args)))
-    };
-    let script = crate::repository().join("bench/simulate/mmc.py").display().to_string();
-    let requests = (1400.0 * DURATION_S).to_string();
-    let (mut own, mut loops, mut twins) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
-        own.push(kept(&mut all, "M/M/1", round, mm1()?));
-        if let Some(ran) = peer(&bare, &["1400", "500", &requests]) {
-            loops.push(kept(&mut all, "M/M/1 bare loop", round, ran?));
-        }
-        if let Some(ran) = peer(&simpy, &[&script, "1", "1400", "500", "200000", &round.to_string()]) {
-            twins.push(kept(&mut all, "M/M/1 SimPy", round, ran?));
-        }
+    if let Err(why) = &simpy {
+        eprintln!("simulate: skipped beside SimPy: {why}");
     }
-    let rate = |runs: &[Ran]| median(&runs.iter().map(Ran::per_s).collect::<Vec<_>>());
-    let mean = |runs: &[Ran]| runs.iter().map(|r| r.mean_us).sum::<f64>() / runs.len().max(1) as f64;
-    let exact = 500.0 / 0.3;
-    ensure!((mean(&own) / exact - 1.0).abs() < 0.02, "M/M/1: mean {} us, exact {exact} us", mean(&own));
+    let mut loops = Vec::new();
+    let own = twins(binary, &simpy, &MM1, &mut all, |round, all| {
+        let requests = (MM1.per_s() * DURATION_S).to_string();
+        if let Ok(program) = &bare {
+            let ran = theirs(Command::new(program).args([&MM1.per_s().to_string(), "500", &requests]))?;
+            loops.push(kept(all, "M/M/1 bare loop", round, ran));
+        }
+        Ok(())
+    })?;
     all.rows.push(Row {
         what: "M/M/1, beside a bare loop in C",
         ours: format!("{} /s, mean {:.0} us", millions(rate(&own)), mean(&own)),
@@ -62,17 +54,123 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
         goal: "a figure to show",
         is_met: None,
     });
-    let factor = rate(&own) / rate(&twins).max(1e-9);
-    all.rows.push(Row {
-        what: "M/M/1, beside SimPy",
-        ours: format!("{} /s", millions(rate(&own))),
-        peer: told(&simpy, &twins, |t| format!("{:.0} /s, mean {:.0} us: {factor:.0} times slower", rate(t), mean(t))),
-        goal: "at least 100 times",
-        is_met: (!twins.is_empty()).then_some(factor >= 100.0),
-    });
+    twins(binary, &simpy, &MM16, &mut all, |_, _| Ok(()))?;
     cpus(binary, &mut all)?;
     threads(binary, &mut all)?;
     Ok(all)
+}
+
+/// A model that SimPy has too.
+struct Twin {
+    n_cpus: u32,
+    what: &'static str,
+    speed: &'static str,
+    answers: &'static str,
+    /// Mean time of a request, as theory has it.
+    exact_us: f64,
+}
+
+impl Twin {
+    /// Services of 500 us at 70 % load.
+    fn per_s(&self) -> f64 {
+        1400.0 * f64::from(self.n_cpus)
+    }
+}
+
+/// 500 us / (1 - 0.7).
+const MM1: Twin = Twin {
+    n_cpus: 1,
+    what: "M/M/1",
+    speed: "M/M/1, beside SimPy",
+    answers: "M/M/1, mean time of a request",
+    exact_us: 500.0 / 0.3,
+};
+/// Erlang C of 16 servers at 11.2 Erlang is 0.12968; waiting 500 us of it / (16 - 11.2).
+const MM16: Twin = Twin {
+    n_cpus: 16,
+    what: "M/M/16",
+    speed: "M/M/16, beside SimPy",
+    answers: "M/M/16, mean time of a request",
+    exact_us: 500.0 + 0.129676 * 500.0 / 4.8,
+};
+
+/// Runs both in turn and compares their answers, then their speeds. `between` runs in every round.
+fn twins(
+    binary: &Path,
+    simpy: &Result<PathBuf, String>,
+    twin: &Twin,
+    all: &mut Measured,
+    mut between: impl FnMut(usize, &mut Measured) -> Result<()>,
+) -> Result<Vec<Ran>> {
+    let script = crate::repository().join("bench/simulate/mmc.py").display().to_string();
+    let (n, per_s) = (twin.n_cpus.to_string(), twin.per_s().to_string());
+    let duration_s = DURATION_S / f64::from(twin.n_cpus);
+    let (mut own, mut others) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        own.push(kept(all, twin.what, round, ours(binary, "mmc", twin.n_cpus, twin.per_s(), duration_s, 1, 1)?));
+        between(round, all)?;
+        if let Ok(python) = simpy {
+            let args = [&script, &n, &per_s, "500", "200000", &round.to_string()];
+            let ran = theirs(Command::new(python).args(args))?;
+            others.push(kept(all, &format!("{} SimPy", twin.what), round, ran));
+        }
+    }
+    let (value, half) = answer(binary, twin, duration_s / 8.0)?;
+    ensure!(
+        (value - twin.exact_us).abs() <= 2.0 * half,
+        "{}: {value} ±{half} us, exact {} us",
+        twin.what,
+        twin.exact_us
+    );
+    let theirs = interval(&others.iter().map(|r| r.mean_us).collect::<Vec<_>>());
+    let is_alike = theirs.map(|(v, h)| (v - value).abs() <= (h * h + half * half).sqrt());
+    all.rows.push(Row {
+        what: twin.answers,
+        ours: format!("{value:.1} ±{half:.1} us; exact {:.1}", twin.exact_us),
+        peer: match (simpy, theirs) {
+            (Err(why), _) => why.clone(),
+            (_, None) => "-".into(),
+            (_, Some((v, h))) => format!("{v:.1} ±{h:.1} us"),
+        },
+        goal: "apart by no more than both intervals",
+        is_met: is_alike,
+    });
+    let factor = rate(&own) / rate(&others).max(1e-9);
+    all.rows.push(Row {
+        what: twin.speed,
+        ours: format!("{} /s", millions(rate(&own))),
+        peer: told(simpy, &others, |t| format!("{:.0} /s: {factor:.0} times slower", rate(t))),
+        goal: "at least 100 times",
+        is_met: (!others.is_empty()).then_some(factor >= 100.0),
+    });
+    Ok(own)
+}
+
+/// Ours with its interval, from replications.
+fn answer(binary: &Path, twin: &Twin, duration_s: f64) -> Result<(f64, f64)> {
+    let outcome = outcome(binary, "mmc", twin.n_cpus, twin.per_s(), duration_s, 1, 8)?;
+    let mean = &outcome["mean_ns"];
+    let number = |v: &Value| v.as_f64().context("no interval in simulate's document");
+    Ok((number(&mean["value"])? / 1e3, number(&mean["half"])? / 1e3))
+}
+
+/// Mean of the rounds and half its 95 % interval (Student's t); none of a single one.
+fn interval(means: &[f64]) -> Option<(f64, f64)> {
+    // Two-sided 95 % by degrees of freedom, from 1 on.
+    const T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
+    let t = T.get(means.len().checked_sub(2)?)?;
+    let n = means.len() as f64;
+    let mean = means.iter().sum::<f64>() / n;
+    let variance = means.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    Some((mean, t * (variance / n).sqrt()))
+}
+
+fn rate(runs: &[Ran]) -> f64 {
+    median(&runs.iter().map(Ran::per_s).collect::<Vec<_>>())
+}
+
+fn mean(runs: &[Ran]) -> f64 {
+    runs.iter().map(|r| r.mean_us).sum::<f64>() / runs.len().max(1) as f64
 }
 
 /// 16 CPUs, and from 1 to 1024 at the same load of each.
@@ -145,8 +243,25 @@ fn ours(
     threads: usize,
     replications: usize,
 ) -> Result<Ran> {
-    let path = crate::repository().join(format!("bench/simulate/{file}.toml"));
     let begun = Instant::now();
+    let outcome = outcome(binary, file, n, rate, duration_s, threads, replications)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let number = |v: &Value| v["value"].as_f64().context("no number in simulate's document");
+    let requests = number(&outcome["done_per_s"])? * duration_s * replications as f64;
+    Ok(Ran { requests, mean_us: number(&outcome["mean_ns"])? / 1e3, seconds })
+}
+
+/// What our simulation came to, as in its document.
+fn outcome(
+    binary: &Path,
+    file: &str,
+    n: u32,
+    rate: f64,
+    duration_s: f64,
+    threads: usize,
+    replications: usize,
+) -> Result<Value> {
+    let path = crate::repository().join(format!("bench/simulate/{file}.toml"));
     let out = Command::new(binary)
         .arg("simulate")
         .arg(&path)
@@ -154,13 +269,9 @@ fn ours(
         .args(["--set", &format!("machine.cores={n}"), "--set", &format!("workload.arrivals.per_s={rate:?}")])
         .args(["--set", &format!("run.duration={:.0}us", duration_s * 1e6)])
         .output()?;
-    let seconds = begun.elapsed().as_secs_f64();
     ensure!(out.status.success(), "simulate: {}", String::from_utf8_lossy(&out.stderr));
-    let json: Value = serde_json::from_slice(&out.stdout)?;
-    let outcome = &json["points"][0]["outcome"];
-    let number = |v: &Value| v["value"].as_f64().context("no number in simulate's document");
-    let requests = number(&outcome["done_per_s"])? * duration_s * replications as f64;
-    Ok(Ran { requests, mean_us: number(&outcome["mean_ns"])? / 1e3, seconds })
+    let mut json: Value = serde_json::from_slice(&out.stdout)?;
+    Ok(json["points"][0]["outcome"].take())
 }
 
 /// A peer that prints requests, mean and seconds.
@@ -182,7 +293,7 @@ fn simpy() -> Result<PathBuf, String> {
     if !run(&python, &["-c", "import simpy"]) {
         let made = run(Path::new("python3"), &["-m", "venv", &folder.display().to_string()]);
         if !made || !run(&python, &["-m", "pip", "install", "--quiet", "simpy==4.1.1"]) {
-            return Err("SimPy: python3 with venv and PyPI are needed".into());
+            return Err("SimPy is not here: python3 with venv, pip and PyPI are needed".into());
         }
     }
     Ok(python)

@@ -38,7 +38,9 @@ impl Engine {
         // One, of which all domains take clones.
         let schedutil = schedutil_of(plan, n > 1, khz);
         for first in (machine.first_cpu..machine.first_cpu + machine.n_cpus).step_by(n) {
-            let clock = plan.khz.iter().position(|f| *f == khz).unwrap_or(0) as u16;
+            let wanted = plan.khz.iter().position(|f| *f == khz).unwrap_or(0) as u16;
+            let package = &self.packages[self.cpus[first].package as usize];
+            let clock = wanted.max(plan.cap(package.n_awake));
             let hardware = (plan.khz.last().copied().unwrap_or(khz), plan.khz.first().copied().unwrap_or(khz));
             let c = &plan.file;
             let chooser = match plan.governor {
@@ -89,9 +91,9 @@ impl Engine {
                 // Clocks of before a change of settings are not applied any more.
                 stamp: (self.now % 0xfff_ffff) as u32,
                 n: n as u16,
-                machine: m as u16,
                 clock,
-                target: clock,
+                wanted,
+                target: wanted,
                 next_sample_ns: self.now,
                 sampled_ns: self.now,
                 chooser,
@@ -105,7 +107,7 @@ impl Engine {
         for share in 0..self.shares.len() {
             let s = &self.shares[share];
             if matches!(s.chooser, Chooser::Cpuspeed | Chooser::OndemandOld | Chooser::ConservativeOld(_)) {
-                let period = u64::from(self.plan.machines[s.machine as usize].policy.clock.sampling_us) * 1000;
+                let period = u64::from(self.clock_plan(s.first).sampling_us) * 1000;
                 let at = self.now + period + period * share as u64 / n;
                 self.queue.push(at, event(kind::SAMPLE, self.epoch, share as u32));
             }
@@ -168,7 +170,7 @@ impl Engine {
         let Chooser::Schedutil(g) = &mut self.shares[share].chooser else { return };
         let khz = g.update(self.now, used, was_idle);
         if self.now >= self.shares[share].next_sample_ns {
-            let period = u64::from(self.plan.machines[self.shares[share].machine as usize].policy.clock.sampling_us);
+            let period = u64::from(self.clock_plan(self.shares[share].first).sampling_us);
             self.shares[share].next_sample_ns = self.now + period * 1000;
             self.shares[share].sampled_ns = self.now;
         }
@@ -197,7 +199,8 @@ impl Engine {
 
     /// A governor with a timer of its own.
     pub(super) fn timed_sample(&mut self, share: usize) {
-        let Some(m) = self.shares.get(share).map(|s| s.machine as usize) else { return };
+        let Some(first) = self.shares.get(share).map(|s| s.first as usize) else { return };
+        let m = self.cpus[first].machine as usize;
         let elapsed = self.elapsed(share);
         let clock = &self.plan.machines[m].policy.clock;
         let busiest = elapsed.iter().map(|e| {
@@ -229,7 +232,7 @@ impl Engine {
     /// A governor wants this clock; the hardware follows in its time.
     fn wish(&mut self, share: usize, khz: u32) {
         let s = &mut self.shares[share];
-        let plan = &self.plan.machines[s.machine as usize].policy.clock;
+        let plan = &self.plan.machines[self.cpus[s.first as usize].machine as usize].policy.clock;
         let Some(target) = plan.khz.iter().position(|f| *f == khz) else { return };
         if target as u16 == s.target {
             return;
@@ -241,15 +244,57 @@ impl Engine {
 
     /// The new clock is there.
     pub(super) fn apply_clock(&mut self, share: usize) {
+        self.shares[share].wanted = self.shares[share].target;
+        let clock = self.allowed(share);
+        self.put_clock(share, clock);
+    }
+
+    /// What turbo leaves of the governor's wish.
+    fn allowed(&self, share: usize) -> u16 {
+        let s = &self.shares[share];
+        let n_awake = self.packages[self.cpus[s.first as usize].package as usize].n_awake;
+        s.wanted.max(self.clock_plan(s.first).cap(n_awake))
+    }
+
+    fn clock_plan(&self, cpu: u32) -> &ClockPlan {
+        &self.plan.machines[self.cpus[cpu as usize].machine as usize].policy.clock
+    }
+
+    fn put_clock(&mut self, share: usize, clock: u16) {
         let s = &mut self.shares[share];
-        s.clock = s.target;
-        let (first, n, clock) = (s.first as usize, usize::from(s.n), s.clock);
+        s.clock = clock;
+        let (first, n) = (s.first as usize, usize::from(s.n));
         for cpu in first..first + n {
             self.sync(cpu);
             self.pass_pelt(cpu, self.cpus[cpu].phase == Phase::Busy);
             self.cpus[cpu].clock = clock;
             self.respeed(cpu);
             self.set_power(cpu);
+        }
+    }
+
+    /// A CPU has come out of idle or gone into it: where that is the whole core, turbo may mean another clock for its package, at once.
+    pub(super) fn turned(&mut self, cpu: usize, is_awake: bool) {
+        if self.sibling(cpu).is_some_and(|other| self.cpus[other].phase != Phase::Idle) {
+            return;
+        }
+        let (package, plan) = (self.cpus[cpu].package as usize, self.clock_plan(cpu as u32));
+        let before = self.packages[package].n_awake;
+        let after = if is_awake { before + 1 } else { before - 1 };
+        let is_same = plan.cap(before) == plan.cap(after);
+        self.packages[package].n_awake = after;
+        if is_same {
+            return;
+        }
+        let n_cpus = self.packages[package].n_cpus as usize;
+        let machine = &self.plan.machines[self.cpus[cpu].machine as usize];
+        let first = machine.first_cpu + (package - machine.first_package) * n_cpus;
+        let (low, high) = (self.cpus[first].share as usize, self.cpus[first + n_cpus - 1].share as usize);
+        for share in low..=high {
+            let clock = self.allowed(share);
+            if clock != self.shares[share].clock {
+                self.put_clock(share, clock);
+            }
         }
     }
 

@@ -35,6 +35,7 @@ impl Engine {
         if !self.cpus[cpu].is_tick_stopped {
             self.arm_tick(cpu);
         }
+        self.turned(cpu, false);
     }
 
     /// Chooses a state and enters it.
@@ -162,6 +163,7 @@ impl Engine {
             self.counts.package_idle_period(m, self.now - p.all_idle_since_ns);
         }
         p.n_idle_cpus -= 1;
+        self.turned(cpu, true);
         self.set_power(cpu);
         self.arm_tick(cpu);
         if let Some(other) = self.sibling(cpu) {

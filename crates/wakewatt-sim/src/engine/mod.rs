@@ -118,6 +118,8 @@ struct Package {
     machine: u32,
     n_cores: u32,
     n_deep: u32,
+    /// Cores of which some CPU is not idle: turbo asks.
+    n_awake: u32,
     n_idle_cpus: u32,
     n_cpus: u32,
     asleep_since_ns: Option<u64>,
@@ -146,8 +148,9 @@ struct Share {
     first: u32,
     stamp: u32,
     n: u16,
-    machine: u16,
     clock: u16,
+    /// What its governor has come to, and what it is on its way to; turbo may allow less.
+    wanted: u16,
     target: u16,
     next_sample_ns: u64,
     sampled_ns: u64,
@@ -309,6 +312,7 @@ impl Engine {
                 machine: m as u32,
                 n_cores: (plan.per_package / plan.threads) as u32,
                 n_deep: 0,
+                n_awake: (plan.per_package / plan.threads) as u32,
                 n_idle_cpus: 0,
                 n_cpus: plan.per_package as u32,
                 asleep_since_ns: None,

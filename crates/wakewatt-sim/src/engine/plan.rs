@@ -110,7 +110,18 @@ pub(super) struct ClockPlan {
     pub(super) sampling_us: u32,
     pub(super) up: u32,
     pub(super) down: u32,
+    /// Steps of turbo: up to so many cores awake, and the clock that none is above.
+    turbo: Vec<(u32, u16)>,
     pub(super) file: Clock,
+}
+
+impl ClockPlan {
+    /// The highest clock with so many cores of a package awake.
+    #[inline]
+    pub(super) fn cap(&self, n_awake: u32) -> u16 {
+        let step = self.turbo.iter().find(|(cores, _)| n_awake <= *cores).or(self.turbo.last());
+        step.map_or(0, |(_, clock)| *clock)
+    }
 }
 
 /// One stop of a request.
@@ -329,6 +340,8 @@ fn clock_plan(c: &Clock, m: &Machine) -> ClockPlan {
         (_, Some(tick)) => delay::sampling_rate_us(delay::form_in(release).form, 10, tick),
         (_, None) => 10_000,
     };
+    // Checked: it is one of them, and there are at most a hundred.
+    let place = |mhz: u32| c.mhz.iter().position(|f| *f == mhz).and_then(|i| u16::try_from(i).ok()).unwrap_or(0);
     let (up, down) = match c.governor {
         ClockGovernor::Ondemand => (95, 0),
         ClockGovernor::OndemandOld => (80, 10),
@@ -347,6 +360,7 @@ fn clock_plan(c: &Clock, m: &Machine) -> ClockPlan {
         sampling_us: c.sampling.map_or(shipped, |s| u32::try_from(s.ns() / 1000).unwrap_or(u32::MAX)),
         up: c.up_threshold.unwrap_or(up),
         down: c.down_threshold.unwrap_or(down),
+        turbo: c.turbo.iter().map(|t| (t.cores, place(t.mhz))).collect(),
         file: c.clone(),
         khz,
     }

@@ -272,6 +272,13 @@ fn check_clock(c: &Clock, at: &str) -> Checked {
     if c.up_threshold.zip(c.down_threshold).is_some_and(|(up, down)| down >= up) {
         return refuse(&field("down_threshold"), "it is not below up_threshold");
     }
+    let is_step = |w: &[super::Turbo]| w[0].cores < w[1].cores && w[0].mhz > w[1].mhz;
+    if c.turbo.len() > 100 || c.turbo.first().is_some_and(|t| t.cores == 0) || !c.turbo.windows(2).all(is_step) {
+        return refuse(&field("turbo"), "cores rise from 1, clocks fall, in at most 100 steps");
+    }
+    if let Some(step) = c.turbo.iter().find(|t| !c.mhz.contains(&t.mhz)) {
+        return refuse(&field("turbo"), format!("{} is none of the clocks of mhz", step.mhz));
+    }
     within(&field("freq_step"), f64::from(c.freq_step), 0.0, 100.0)?;
     within(&field("sampling_down_factor"), f64::from(c.sampling_down_factor), 1.0, 100_000.0)?;
     within(&field("powersave_bias"), f64::from(c.powersave_bias), 0.0, 1000.0)

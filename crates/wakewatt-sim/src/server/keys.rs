@@ -6,7 +6,7 @@ use super::error::ServerError;
 use super::{
     Arrivals, Change, Clock, Hop, Idle, IdleState, Interrupt, Machine, Power, PsuPoint, Published, Run, Server, Setting,
 };
-use super::{Timers, Workload};
+use super::{Timers, Turbo, Workload};
 use crate::law::{Law, LawBucket};
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -41,7 +41,7 @@ fn machine() -> Shape {
     shape::<Machine>(&[
         ("timers", || shape::<Timers>(&[])),
         ("idle", || shape::<Idle>(&[("state", || shape::<IdleState>(&[("exit", law)]))])),
-        ("clock", || shape::<Clock>(&[])),
+        ("clock", || shape::<Clock>(&[("turbo", || shape::<Turbo>(&[]))])),
         ("power", || shape::<Power>(&[("psu", || shape::<PsuPoint>(&[]))])),
     ])
 }

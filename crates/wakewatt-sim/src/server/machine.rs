@@ -329,6 +329,20 @@ pub struct Clock {
     pub sampling: Option<Span>,
     /// schedutil: is use measured independently of the clock?
     pub invariant: bool,
+    /// Turbo: how high clocks go with so many cores of a package awake, whoever chooses them; none: that does not matter.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub turbo: Vec<Turbo>,
+}
+
+/// A step of turbo: the fewer cores of a package are awake, the higher their clocks may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Turbo {
+    /// With at most so many cores of a package awake; the last step holds for more, too.
+    pub cores: u32,
+    /// No clock is higher, in megahertz; one of `mhz`.
+    pub mhz: u32,
 }
 
 impl Default for Clock {
@@ -349,6 +363,7 @@ impl Default for Clock {
             powersave_bias: 0,
             sampling: None,
             invariant: true,
+            turbo: Vec::new(),
         }
     }
 }

@@ -14,7 +14,9 @@ mod workload;
 pub use check::Refused;
 pub(crate) use check::cpus;
 pub use error::ServerError;
-pub use machine::{Clock, ClockGovernor, Domain, Idle, IdleGovernor, IdleState, Machine, Placement, Queues, Timers};
+pub use machine::{
+    Clock, ClockGovernor, Domain, Idle, IdleGovernor, IdleState, Machine, Placement, Queues, Timers, Turbo,
+};
 pub use power::{Power, PsuPoint};
 pub use published::{Against, Published, Quantity};
 pub use tables::{TABLES, Table, table};
