@@ -90,7 +90,7 @@ testbed: needs ## boot emulated machines (testbed/machines), compare the facts f
 	@$(ENSURE) --optional qemu-system-x86_64=qemu-system-x86 iasl=acpica-tools qemu-system-aarch64=qemu-system-arm fdtput=device-tree-compiler aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu
 	@if ! command -v apt-get >/dev/null; then echo "skipped: the testbed takes its kernels from Debian packages; no apt-get here"; \
 	else $(CARGO) xtask testbed check && $(CARGO) xtask testbed live && \
-	  $(CARGO) xtask testbed prove boot-max-cstate deep-idle undo-exact; fi
+	  $(CARGO) xtask testbed prove boot-max-cstate deep-idle undo-exact replay-short; fi
 
 prove-governors: needs ## the governors' models against real kernels: recorded, replayed, predicted and run (about half an hour)
 	$(CARGO) xtask testbed prove replay-short replay-laptop replay-telephone replay-server replay-laptop-newer replay-telephone-newer \

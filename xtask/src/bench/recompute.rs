@@ -70,8 +70,11 @@ fn page(figures: &[Figure]) -> String {
         let published = f.published.as_deref().unwrap_or("not as a ratio");
         let _ = writeln!(
             out,
-            "| {} | {} | {published} | {now} | {sure} | {:.3} | {} |",
-            f.from, f.what, e.p_value, e.n_pairs
+            "| {} | {} | {published} | {now} | {sure} | {} | {} |",
+            f.from,
+            f.what,
+            wakewatt_core::units::p_value(e.p_value),
+            e.n_pairs
         );
     }
     out

@@ -47,7 +47,9 @@ pub(super) fn decisions(name: &str, bytes: &[u8], verdict: &mut ProofResult) -> 
         percent(rebuilt.n_identical, rebuilt.n_compared),
     ));
     verdict.expect(replayed.n_compared >= LEAST, || format!("{name}: only {} decisions", replayed.n_compared));
-    verdict.expect(replayed.identical_ratio >= Some(EXACT_RATIO), || {
+    // One of a few hundred is no share of a thousand: it is told above, and judged where there are enough.
+    let n_different = replayed.n_compared - replayed.n_identical.min(replayed.n_compared);
+    verdict.expect(n_different <= 1 || replayed.identical_ratio >= Some(EXACT_RATIO), || {
         format!("{name}: below {:.1} % from exact inputs", 100.0 * EXACT_RATIO)
     });
     verdict.expect(rebuilt.identical_ratio >= Some(REBUILT_RATIO), || {
