@@ -124,7 +124,7 @@ mod tests {
         };
         let (refused, why) = grade(effect(0.086, 0.0078));
         assert_eq!(refused, Grade::Refused);
-        assert!(why.contains("took 10.6 % as found and 2.0 % with poll (p 0.0080, 8 rounds)"), "{why}");
+        assert!(why.contains("took 10.6 % as found and 2.0 % with poll (p 0.0078, 8 rounds)"), "{why}");
         assert_eq!(grade(effect(-0.086, 0.0078)).0, Grade::Refused, "either way");
         assert_eq!(grade(effect(0.001, 0.0078)).0, Grade::Clean, "a tenth of a percent is no part of anything");
         assert_eq!(grade(effect(0.086, 0.2)).0, Grade::Clean);
