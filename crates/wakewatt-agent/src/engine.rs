@@ -161,6 +161,11 @@ impl Engine {
         self.feed.as_ref().err()?.as_deref()
     }
 
+    /// What the probe could not attach.
+    pub fn trace_gaps(&self) -> &[String] {
+        self.feed.as_ref().map(WakeFeed::gaps).unwrap_or_default()
+    }
+
     /// Answers until told to stop, or until nobody is left to ask.
     pub(crate) fn serve(mut self, asks: &Receiver<Ask>, pulse: &mut Pulse) {
         loop {
@@ -233,6 +238,7 @@ impl Engine {
             limit: self.now.global_limit,
             sources: &self.own.sources,
             is_traced: self.plan.is_traced,
+            trace_gaps: self.feed.as_ref().map(WakeFeed::gaps).unwrap_or_default(),
             latencies,
             latencies_of_ns,
             own: cost,

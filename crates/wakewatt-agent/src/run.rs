@@ -52,6 +52,8 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, Trouble> {
 pub struct Started {
     /// Why wake-ups are not traced.
     pub not_traced_because: Option<String>,
+    /// What the probe could not attach.
+    pub trace_gaps: Vec<String>,
     /// Why the past is not kept.
     pub no_history_because: Option<String>,
 }
@@ -82,6 +84,7 @@ pub fn run(
         let engine = Engine::open(plan)?;
         let started = Started {
             not_traced_because: engine.not_traced_because().map(str::to_string),
+            trace_gaps: engine.trace_gaps().to_vec(),
             no_history_because: engine.no_history_because().map(str::to_string),
         };
         let mut pulse = Pulse::of(ServiceManager::find());

@@ -5,6 +5,7 @@
 //! from memory afterwards: who can read our memory can read the file.
 
 use rustix::fs::{FileType, Mode, OFlags};
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,8 @@ impl Secret {
         if stat.st_uid != 0 && stat.st_uid != rustix::process::geteuid().as_raw() {
             return Err(SecretError::IsForeign(named(), stat.st_uid));
         }
-        if stat.st_mode & 0o077 != 0 {
+        let credentials = std::env::var_os("CREDENTIALS_DIRECTORY");
+        if stat.st_mode & closed_bits(path, stat.st_uid, credentials.as_deref()) != 0 {
             return Err(SecretError::IsOpen { path: named(), mode: stat.st_mode & 0o777 });
         }
         let mut bytes = Vec::new();
@@ -87,6 +89,13 @@ impl Secret {
     }
 }
 
+/// Permissions that nobody may have. What a service manager hands over (systemd's LoadCredential=) belongs to root, lies in a folder that only
+/// the service enters, and is let to the service's own user by an entry that shows as the group's.
+fn closed_bits(path: &Path, owner: u32, credentials: Option<&OsStr>) -> u32 {
+    let is_handed_over = owner == 0 && credentials.is_some_and(|folder| path.parent() == Some(Path::new(folder)));
+    if is_handed_over { 0o037 } else { 0o077 }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
@@ -103,6 +112,17 @@ mod tests {
         std::fs::write(&path, bytes).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
         path
+    }
+
+    #[test]
+    fn a_credential_of_the_service_manager_may_show_a_group() {
+        let folder = Some(OsStr::new("/run/credentials/wakewatt-agent.service"));
+        let token = Path::new("/run/credentials/wakewatt-agent.service/token");
+        assert_eq!(closed_bits(token, 0, folder), 0o037);
+        assert_eq!(closed_bits(token, 1000, folder), 0o077, "not root's");
+        assert_eq!(closed_bits(token, 0, None), 0o077);
+        assert_eq!(closed_bits(Path::new("/run/credentials/wakewatt-agent.service-2/token"), 0, folder), 0o077);
+        assert_eq!(closed_bits(Path::new("/run/credentials/wakewatt-agent.service/../token"), 0, folder), 0o077);
     }
 
     #[test]

@@ -164,6 +164,8 @@ pub(crate) struct Parts<'a> {
     pub sources: &'a [(&'static str, Option<String>)],
     /// Is the wake probe wanted?
     pub is_traced: bool,
+    /// What the probe could not attach.
+    pub trace_gaps: &'a [String],
     /// What was counted since `latencies_of_ns` ago.
     pub latencies: Latencies,
     /// How long ago that began.
@@ -196,6 +198,12 @@ impl Node {
                 .sources
                 .iter()
                 .map(|(source, trouble)| Answering { source: (*source).into(), trouble: trouble.clone() })
+                .chain(
+                    parts
+                        .trace_gaps
+                        .iter()
+                        .map(|gap| Answering { source: "trace, in part".into(), trouble: Some(gap.clone()) }),
+                )
                 .collect(),
             own: parts.own.clone(),
             busy_ratio: Reading::Missing(Why::First),

@@ -7,6 +7,8 @@ use crate::history::query::{Answer, Query, ask, pairs, percentile};
 use crate::history::{Change, segments, segments_since};
 use crate::metric::names;
 use serde::Serialize;
+use std::borrow::Borrow;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use wakewatt_host::input;
@@ -58,9 +60,9 @@ pub struct Line {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Heat {
-    /// Upper bound of each row in seconds, ascending; the last row has none and holds the rest.
+    /// Upper bound of each row in seconds, ascending; a row without one is the last and holds the rest.
     pub bounds_s: Vec<f64>,
-    /// By row (one more than there are bounds) and step; none where nothing was seen.
+    /// By row (as many as there are bounds, or one more) and step; none where nothing was seen.
     pub per_s: Vec<Vec<Option<f64>>>,
 }
 
@@ -98,17 +100,19 @@ impl Past {
         // Whole steps, so that the drawing stands still between two looks.
         let to_ms = (now_ms / step_ms + 1) * step_ms;
         let from_ms = to_ms.saturating_sub(span_ms);
-        let mut held = Vec::new();
-        for path in segments_since(folder, from_ms) {
-            match input::read(&path, input::HISTORY) {
-                Ok(bytes) => held.push(bytes),
-                Err(why) => return Past::none(why.to_string()),
-            }
-        }
-        Past::of(&held, from_ms, step_ms)
+        let files = segments_since(folder, from_ms);
+        let unread = RefCell::new(None);
+        // One after the other: together they may be larger than what the service may hold.
+        let held = || {
+            files.iter().map_while(|path| {
+                input::read(path, input::HISTORY).map_err(|why| unread.replace(Some(why.to_string()))).ok()
+            })
+        };
+        let past = Past::of(held, from_ms, step_ms);
+        unread.into_inner().map_or(past, Past::none)
     }
 
-    fn of(held: &[Vec<u8>], from_ms: u64, step_ms: u64) -> Past {
+    fn of<I: IntoIterator<Item: Borrow<Vec<u8>>>>(held: impl Fn() -> I, from_ms: u64, step_ms: u64) -> Past {
         let steps = Steps { from_ms, step_ms };
         let latency_in = format!("{}_in", names::WAKEUP_LATENCY.name);
         let (idle, cpu, joules) =
@@ -124,7 +128,7 @@ impl Past {
                 step_ms,
                 is_rate,
             };
-            ask(&query, held, MOST_GAP_MS)
+            ask(&query, held(), MOST_GAP_MS)
         };
         let grown = asked(&[&idle, &cpu, &joules, &latency_in], true);
         let stood = asked(&[&power, &online], false);

@@ -122,9 +122,10 @@ pub fn pod_of(path: &str) -> Option<String> {
     })
 }
 
-/// The id of the container whose cgroup this is: 64 hexadecimal digits.
+/// The id of the container whose cgroup this is: 64 hexadecimal digits. Of containers in containers the innermost; the monitor beside one (conmon)
+/// is not in it.
 pub fn container_of(path: &str) -> Option<&str> {
-    path.split('/').find_map(|part| {
+    path.rsplit('/').filter(|part| !part.contains("conmon-")).find_map(|part| {
         let part = part.strip_suffix(".scope").unwrap_or(part);
         let id = part.rsplit_once(['-', ':']).map_or(part, |(_, id)| id);
         (id.len() == 64 && id.bytes().all(|b| b.is_ascii_hexdigit())).then_some(id)
@@ -213,6 +214,9 @@ mod tests {
         for path in [format!("/system.slice/docker-{ID}.scope"), format!("/machine.slice/libpod-{ID}.scope")] {
             assert_eq!((pod_of(&path), container_of(&path)), (None, Some(ID)), "{path}");
         }
+        let other = ID.replace('0', "f");
+        assert_eq!(container_of(&format!("/docker/{other}/kubelet/kubepods/pod{UID}/{ID}")), Some(ID), "kind");
+        assert_eq!(container_of(&format!("/machine.slice/libpod-conmon-{ID}.scope")), None);
         for path in ["/", "/system.slice/podman.service", "/user.slice/user-1000.slice", "/kubepods.slice", "/podzilla"]
         {
             assert_eq!((pod_of(path), container_of(path)), (None, None), "{path}");

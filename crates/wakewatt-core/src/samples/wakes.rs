@@ -135,7 +135,7 @@ pub struct WakeCounters {
     pub at_ns: u64,
     /// By CPU, ascending.
     pub cpus: Vec<CpuCounters>,
-    /// Processes woken out of idle with the exit inside, by process and state ascending; the kernel keeps the 8192 most recent pairs of process and state.
+    /// Processes woken out of idle with the exit inside, by process and state ascending; the kernel keeps some 8192 of the most recent pairs of process and state.
     pub processes: Vec<ProcessCounters>,
     /// Cgroups (version 2) woken out of idle with the exit inside, by cgroup and state ascending; empty where that was not asked.
     pub groups: Vec<GroupCounters>,

@@ -41,6 +41,11 @@ impl WakeFeed {
         let last = probe.read(monotonic_ns()).map_err(refused)?;
         Ok(WakeFeed { probe, names, last })
     }
+
+    /// What the probe could not attach, and what is missing for it.
+    pub fn gaps(&self) -> &[String] {
+        self.probe.gaps()
+    }
 }
 
 /// What the probe counted since it was attached.

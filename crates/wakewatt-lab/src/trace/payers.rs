@@ -26,6 +26,8 @@ pub(super) struct Groups {
     by: PayerKind,
     root: PathBuf,
     paths: BTreeMap<u64, String>,
+    /// Looked for in vain: gone before anybody looked.
+    gone: BTreeSet<u64>,
 }
 
 impl Groups {
@@ -40,15 +42,18 @@ impl Groups {
                 "{asked}: /proc/self/ns/cgroup: inside a cgroup namespace other containers have no paths; run with the host's"
             )));
         }
-        let mut groups = Groups { by, root, paths: BTreeMap::new() };
+        let mut groups = Groups { by, root, paths: BTreeMap::new(), gone: BTreeSet::new() };
         groups.walk();
         Ok(groups)
     }
 
     /// Looks for folders of numbers that came up.
     pub(super) fn learn(&mut self, counters: &WakeCounters) {
-        if counters.groups.iter().any(|g| !self.paths.contains_key(&g.cgroup)) {
+        let is_new = |id: &u64| !self.paths.contains_key(id) && !self.gone.contains(id);
+        let new: Vec<u64> = counters.groups.iter().map(|g| g.cgroup).filter(is_new).collect();
+        if !new.is_empty() {
             self.walk();
+            self.gone.extend(new.into_iter().filter(|id| !self.paths.contains_key(id)));
         }
     }
 
@@ -151,7 +156,12 @@ mod tests {
     #[test]
     fn a_group_that_comes_later_is_found_and_one_that_is_gone_stays_a_number() {
         let root = tempfile::tempdir().unwrap();
-        let mut groups = Groups { by: PayerKind::Container, root: root.path().into(), paths: BTreeMap::new() };
+        let mut groups = Groups {
+            by: PayerKind::Container,
+            root: root.path().into(),
+            paths: BTreeMap::new(),
+            gone: BTreeSet::new(),
+        };
         groups.walk();
         let folder = root.path().join(format!("system.slice/docker-{ID}.scope"));
         std::fs::create_dir_all(&folder).unwrap();

@@ -26,11 +26,12 @@ const OLD_TASKS: &str = "on_old_task";
 /// A pass over many tasks may be refused memory for some; each leaves fewer.
 const PASSES: usize = 32;
 
-/// Entries of the map of processes.
-const MOST_PROCESSES: usize = 8192;
+/// Entries of the maps of processes and cgroups at least.
+const MOST_ENTRIES: u32 = 8192;
 
-/// Entries of the map of cgroups.
-const MOST_GROUPS: u32 = 8192;
+/// Besides, for each CPU that may come: the kernel keeps so many free entries of a map for each, and before 2025 a CPU that ran out of its own
+/// took the newest of what it had instead of one from the others.
+const FOR_EACH_CPU: u32 = 256;
 
 /// Histograms per idle state.
 const N_COUNTED: u32 = 7;
@@ -214,7 +215,8 @@ impl WakeProbe {
         let sizes = [
             ("hists", n_slots * N_COUNTED),
             ("pairs", spec.record_bytes.unwrap_or_else(page_bytes)),
-            ("groups", if spec.is_by_cgroup { MOST_GROUPS } else { 64 }),
+            ("groups", if spec.is_by_cgroup { most_entries() } else { 64 }),
+            ("processes", most_entries()),
         ];
         let mut loaded = Loaded::new(&PROBE, &globals, &sizes)?;
         let mut gaps = Vec::new();
@@ -347,7 +349,7 @@ impl WakeProbe {
         let map = self.loaded.ebpf.map("groups").ok_or(ProbeError::NotBuilt)?;
         let map: HashMap<_, RawGroupKey, RawGroup> = HashMap::try_from(map).map_err(|e| refused("map groups", &e))?;
         // An entry evicted while we walk ends or restarts the walk: what was seen is kept.
-        let seen = map.iter().take(2 * MOST_GROUPS as usize).map_while(Result::ok);
+        let seen = map.iter().take(2 * most_entries() as usize).map_while(Result::ok);
         let mut all: Vec<GroupCounters> = seen
             .map(|(key, value)| GroupCounters {
                 cgroup: key.cgroup,
@@ -367,7 +369,7 @@ impl WakeProbe {
             HashMap::try_from(map).map_err(|e| refused("map processes", &e))?;
         let mut all = Vec::new();
         // An entry evicted while we walk ends or restarts the walk: what was seen is kept.
-        for entry in map.iter().take(2 * MOST_PROCESSES) {
+        for entry in map.iter().take(2 * most_entries() as usize) {
             let Ok((key, value)) = entry else { break };
             let end = value.comm.iter().position(|b| *b == 0).unwrap_or(value.comm.len());
             all.push(ProcessCounters {
@@ -420,7 +422,11 @@ fn release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
-/// Up to 6.3 making a task's storage is a kmalloc, which must not happen under the scheduler's locks.
+fn most_entries() -> u32 {
+    let n_cpus = aya::util::nr_cpus().ok().and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
+    MOST_ENTRIES.saturating_add(FOR_EACH_CPU.saturating_mul(n_cpus))
+}
+
 /// What is to be known where room is made under the scheduler's locks though the kernel is too old for it.
 fn room_gap(is_old: bool, is_ahead: bool, refused: Option<&ProbeError>) -> Option<String> {
     let why = match refused {
@@ -434,6 +440,7 @@ fn room_gap(is_old: bool, is_ahead: bool, refused: Option<&ProbeError>) -> Optio
     ))
 }
 
+/// Up to 6.3 making a task's storage is a kmalloc, which must not happen under the scheduler's locks.
 fn is_before_6_4(release: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u32>().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < (6, 4)

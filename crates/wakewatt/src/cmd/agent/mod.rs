@@ -76,6 +76,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
     let scheme = if admission.is_encrypted() { "https" } else { "http" };
     let told = |started: &Started| {
         remark(started.not_traced_because.as_deref());
+        started.trace_gaps.iter().for_each(|gap| output::remark(&format!("not traced: {gap}")));
         // A history that cannot be kept is no reason to answer nothing; every page says so, too.
         if let Some(why) = &started.no_history_because {
             output::remark(&format!("the past is not kept: {why}"));

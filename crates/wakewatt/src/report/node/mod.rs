@@ -14,7 +14,7 @@ use minijinja::context;
 use std::sync::Arc;
 use wakewatt_agent::PageMaker;
 
-/// The page is asked for again after this, in seconds: as often as the agent reads by itself.
+/// The page is asked for again after this, in seconds: as often as an agent reads by itself where no other interval is asked for.
 const REFRESH_S: u32 = 10;
 
 /// Makes pages for as long as an agent lives; templates are read once.
