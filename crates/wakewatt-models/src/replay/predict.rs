@@ -3,7 +3,7 @@
 //! An idle period begins where it did. Interrupts, other CPUs and timers come when they came: as much before the recorded exit as leaving the
 //! recorded state takes. Ticks do not: those recorded count only where the policy keeps its tick as well, then with their lateness;
 //! else one comes at each multiple of its length. The timers in force are those last recorded before; where these have passed, the next
-//! that are recorded, and without any, the tick. Nothing else on the machine is thought to change, so what an added delay would
+//! that are recorded, and without any, the tick. Where a recorded stay begins its own inputs are used. Nothing else on the machine is thought to change, so what an added delay would
 //! make later is not made later.
 
 use super::policy::Policy;
@@ -100,16 +100,23 @@ impl Predict {
             let event = event.max(now);
             let pair = &pairs[known];
             let tick_at = (now / self.policy.tick.ns()).saturating_add(1).saturating_mul(self.policy.tick.ns());
-            let due =
-                pairs[known..].iter().filter_map(deadline).find(|at| *at > now).unwrap_or(match pair.sleep_length_ns {
+            // Where a recorded stay began, what its governor was told stands: timers may be overdue already, and then no state is worth entering.
+            let is_own = signed(pair.enter_at_ns) == now;
+            let own = deadline(pair).filter(|_| is_own);
+            let due = own.or_else(|| pairs[known..].iter().filter_map(deadline).find(|at| *at > now)).unwrap_or(
+                match pair.sleep_length_ns {
                     Some(_) => tick_at,
                     None => FOREVER_NS,
-                });
+                },
+            );
             let lag = signed(pair.entry_lag_ns.unwrap_or(0));
             let from_reference = |at: i64| at.saturating_sub(now).saturating_add(lag);
             let said = self.governor.select(&Moment {
                 sleep_ns: if due == FOREVER_NS { FOREVER_NS } else { from_reference(due) },
-                next_event_ns: from_reference(if is_stopped { due } else { due.min(tick_at) }),
+                next_event_ns: pair
+                    .next_event_ns
+                    .filter(|_| is_own && pair.is_tick_stopped == Some(is_stopped))
+                    .unwrap_or_else(|| from_reference(if is_stopped { due } else { due.min(tick_at) })),
                 is_tick_stopped: is_stopped,
                 latency_limit_ns: self.policy.limit_ns,
                 n_iowait: u32::from(pair.n_iowait.unwrap_or(0)),
