@@ -47,3 +47,8 @@ pub(crate) fn ending(found: Option<&Ending>) -> String {
         _ => "unfinished: the recorder was killed or still runs; everything in the file is good".into(),
     }
 }
+
+/// How it ends in a sentence, unless it is complete.
+pub(crate) fn not_whole(found: Option<&Ending>) -> Option<String> {
+    (found != Some(&Ending::Complete)).then(|| format!("The recording is {}.", ending(found)))
+}

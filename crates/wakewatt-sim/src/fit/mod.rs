@@ -86,12 +86,22 @@ pub struct Fit {
     pub on: String,
     /// The setting it predicts, and the fields of the model that make it.
     pub predicts: String,
+    /// Was that setting measured in these runs too? Where not, nothing checks the prediction.
+    pub is_checked: bool,
     /// What leaving each idle state is taken to cost.
     pub exits: Vec<Exit>,
     /// Load by load.
     pub loads: Vec<Fitted>,
     /// What was assumed or could not be told, in sentences.
     pub remarks: Vec<String>,
+}
+
+impl Fit {
+    /// That nothing checks the prediction, where that is so.
+    pub fn stands_alone(&self) -> Option<String> {
+        let words = || format!("`{}` was not measured in these runs: its prediction stands alone.", self.predicts);
+        (!self.is_checked).then(words)
+    }
 }
 
 /// A setting: its name in the run, and the fields of a server file that make it.
@@ -190,12 +200,10 @@ fn predicted(
             "The levels fitted to show no CPU time that a sleep adds: none is taken, also in the prediction.".into(),
         );
     }
-    if hidden.is_empty() {
-        remarks.push(format!("`{}` was not measured in these runs: its prediction stands alone.", other.name));
-    }
+    let is_checked = !hidden.is_empty();
     let exits = inputs.exits.clone();
     let label = wakewatt_core::samples::Label::Modelled;
-    Ok(Fit { label, on: on.name.clone(), predicts: other.name.clone(), exits, loads, remarks })
+    Ok(Fit { label, on: on.name.clone(), predicts: other.name.clone(), is_checked, exits, loads, remarks })
 }
 
 fn foretold(

@@ -59,6 +59,7 @@ fn known_numbers_come_back_and_the_other_setting_is_foretold_both_ways() {
         let fit = fit(&inputs, on, other, 1).unwrap();
         let load = &fit.loads[0];
         assert!(load.rms_ratio < 0.03, "{load:?}");
+        assert_eq!((fit.is_checked, fit.stands_alone()), (true, None));
         assert!((load.numbers.work_ns / truth.work_ns - 1.0).abs() < 0.08, "{:?}", load.numbers);
         assert!(load.worst_ratio.unwrap().abs() < 0.06, "{load:?}");
     }
@@ -72,7 +73,8 @@ fn what_was_not_measured_is_said() {
     let why = fit(&inputs, &under("tuned", &[]), &under("poll", &[]), 1).unwrap_err().to_string();
     assert!(why.contains("`tuned`; there are `found`"), "{why}");
     let fit = fit(&inputs, &under("found", &[]), &under("poll", &["machine.idle.max_latency=0us"]), 1).unwrap();
-    assert!(fit.remarks.iter().any(|words| words.contains("its prediction stands alone")), "{:?}", fit.remarks);
+    let alone = fit.stands_alone().unwrap();
+    assert!(!fit.is_checked && alone.contains("its prediction stands alone"), "{alone}");
     assert_eq!((fit.loads[0].worst_ratio, fit.loads[0].predicted.len()), (None, 3));
     let field = super::fit(&inputs, &under("found", &["machine.idle.colour=red"]), &under("poll", &[]), 1);
     assert!(matches!(field, Err(FitError::Model(_))));

@@ -33,9 +33,20 @@ fn load(title: &str, wake_ns: u64) -> LoadRun {
     LoadRun { kind: Kind::Steps, title: title.into(), levels, ..LoadRun::default() }
 }
 
+/// The host of the runs, with one text for another.
+fn host_with(text: &str, other: &str) -> String {
+    let host = fs::read_to_string(fixtures().join("hosts/vm-haltpoll-2cpu.host")).unwrap();
+    assert!(host.contains(text), "{text}");
+    host.replace(text, other)
+}
+
 /// A run file with these loads.
 fn saved(folder: &tempfile::TempDir, loads: Vec<LoadRun>) -> String {
-    let host = fs::read_to_string(fixtures().join("hosts/vm-haltpoll-2cpu.host")).unwrap();
+    saved_on(host_with("", ""), &folder.path().join("loads.run"), loads)
+}
+
+/// The same of another host.
+fn saved_on(host: String, path: &std::path::Path, loads: Vec<LoadRun>) -> String {
     let run = RunFile {
         made_at: "2026-11-22T12:00:00Z".into(),
         command: "load steps".into(),
@@ -46,8 +57,7 @@ fn saved(folder: &tempfile::TempDir, loads: Vec<LoadRun>) -> String {
     let mut document = serde_json::to_value(&run).unwrap();
     document["schema"] = "wakewatt/run/v1".into();
     document["wakewatt"] = "0.1.0".into();
-    let path = folder.path().join("loads.run");
-    fs::write(&path, document.to_string()).unwrap();
+    fs::write(path, document.to_string()).unwrap();
     path.to_str().unwrap().into()
 }
 
@@ -154,6 +164,42 @@ fn what_a_model_cannot_tell_of_a_plan_is_said() {
     let empty = saved(&folder, Vec::new());
     let unfit = plan(&["--max-latency", "poll", "--predict", &empty]);
     assert!(unfit.code == Some(4) && unfit.err.contains("no load was measured under `found`"), "{unfit:?}");
+}
+
+/// A limit of 0 us and the governor of the fixture, in the words of a host file.
+const LIMIT: (&str, &str) = ("/dev/cpu_dma_latency hex\n\t00943577", "/dev/cpu_dma_latency hex\n\t00000000");
+const GOVERNOR: (&str, &str) = ("current_governor = haltpoll", "current_governor = menu");
+
+#[test]
+fn a_host_that_is_not_as_in_the_run_is_told_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = saved(&folder, vec![load("found", 60_000), load("poll", 20_000)]);
+    let host = folder.path().join("now.host");
+    for ((text, other), args, field) in [
+        (LIMIT, ["--max-latency", "none"], "machine.idle.max_latency=0us"),
+        (LIMIT, ["--max-latency", "20us"], "machine.idle.max_latency=0us"),
+        (GOVERNOR, ["--set", "idle.governor=menu"], "machine.idle.governor=menu"),
+    ] {
+        fs::write(&host, host_with(text, other)).unwrap();
+        let words = ["tune", "plan", "--host", host.to_str().unwrap(), args[0], args[1], "--predict", file.as_str()];
+        let said = run(&words);
+        assert!(said.code == Some(0) && said.out.contains(field), "{args:?}: {said:?}");
+        assert!(!said.out.contains("changes nothing in the model"), "{args:?}: {said:?}");
+    }
+}
+
+#[test]
+fn runs_that_differ_are_no_one_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = saved(&folder, vec![load("found", 60_000)]);
+    let path = folder.path().join("other.run");
+    for (text, other) in [LIMIT, GOVERNOR] {
+        let second = saved_on(host_with(text, other), &path, vec![load("poll", 20_000)]);
+        let said = plan(&["--max-latency", "poll", "--predict", &first, "--predict", &second]);
+        let out = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.code == Some(7) && out.contains("Predicted: cannot tell: "), "{said:?}");
+        assert!(out.contains("other.run: ") && out.contains("not as in the first run"), "{out}");
+    }
 }
 
 #[test]

@@ -63,8 +63,8 @@ pub(super) fn text(fits: &Fits, width: usize) -> String {
         });
         let _ = writeln!(out, "leaving a state: {}", exits.collect::<Vec<_>>().join(", "));
         fit.loads.iter().for_each(|f| load(&mut out, f, (&on, &other), width));
-        fit.remarks.iter().for_each(|words| {
-            let _ = writeln!(out, "{}", clean(words));
+        fit.remarks.iter().cloned().chain(fit.stands_alone()).for_each(|words| {
+            let _ = writeln!(out, "{}", clean(&words));
         });
         out.push('\n');
     }

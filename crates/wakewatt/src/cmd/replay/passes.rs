@@ -5,7 +5,7 @@ use crate::recording;
 use crate::report::trace::clean;
 use anyhow::Result;
 use std::path::Path;
-use wakewatt_core::record::wtrace::{Ending, Header, Item};
+use wakewatt_core::record::wtrace::{Header, Item};
 use wakewatt_core::samples::replayed::Replayed;
 use wakewatt_models::kernel::Kernel;
 use wakewatt_models::replay::{Change, Replay, ReplayError, Upgrade, sweep};
@@ -26,7 +26,7 @@ impl Passes<'_> {
         let mut replay = Replay::new(&header, &asked, &self.corrections).map_err(|e| self.refused(&e))?;
         stream.by_ref().for_each(|item| feed(&mut replay, &item));
         let mut replayed = replay.finish();
-        replayed.remarks.extend(not_whole(stream.ending()));
+        replayed.remarks.extend(recording::not_whole(stream.ending()));
         Ok(replayed)
     }
 
@@ -45,8 +45,8 @@ impl Passes<'_> {
         let mut replay = replay.map_err(|e| self.refused(&e))?;
         stream.by_ref().for_each(|item| feed(&mut replay, &item));
         let (mut upgrade, mut replayed) = replay.finish_upgrade();
-        upgrade.remarks.extend(not_whole(stream.ending()));
-        replayed.remarks.extend(not_whole(stream.ending()));
+        upgrade.remarks.extend(recording::not_whole(stream.ending()));
+        replayed.remarks.extend(recording::not_whole(stream.ending()));
         Ok((upgrade, replayed))
     }
 
@@ -66,9 +66,4 @@ fn feed(replay: &mut Replay<'_>, item: &Item) {
         Item::Choices(choices) => replay.choices(choices),
         Item::Mark(mark) => replay.mark(mark),
     }
-}
-
-/// How the recording ends, unless it is complete.
-fn not_whole(ending: Option<&Ending>) -> Option<String> {
-    (ending != Some(&Ending::Complete)).then(|| format!("The recording is {}.", recording::ending(ending)))
 }

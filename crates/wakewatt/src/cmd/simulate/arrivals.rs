@@ -21,7 +21,9 @@ pub(super) fn taken(file: &Path) -> Result<Taken> {
     let mut stream = recording::stream(file)?;
     let mut recorded = Recorded::default();
     stream.by_ref().for_each(|item| recorded.item(&item));
-    recorded.finish().map_err(|why| failed(&why))
+    let mut taken = recorded.finish().map_err(|why| failed(&why))?;
+    taken.told.extend(recording::not_whole(stream.ending()).map(|words| format!(" {words}")));
+    Ok(taken)
 }
 
 /// Why a run file has none, and what it has.

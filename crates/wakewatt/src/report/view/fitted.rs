@@ -43,7 +43,7 @@ pub(in crate::report) fn sections(fit: &Fit, index: usize) -> Vec<Section> {
         rows: fit.exits.iter().map(row).collect(),
         n_text_columns: 2,
     });
-    rests.remarks = fit.remarks.iter().map(|line| clean(line)).collect();
+    rests.remarks = fit.remarks.iter().cloned().chain(fit.stands_alone()).map(|line| clean(&line)).collect();
     all.push(rests);
     all
 }

@@ -4,7 +4,9 @@
 //! cannot tell. Steps that find everything as they want it change nothing and are passed over.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_sim::fit::MODELLED_GOVERNORS;
@@ -20,7 +22,7 @@ pub(super) struct Asleep {
 }
 
 impl Asleep {
-    /// As it was when a run was made.
+    /// As it was when these were read.
     pub(super) fn found(facts: &Snapshot) -> Result<Asleep, String> {
         let tables = facts.idle.tables();
         let [(_, rows)] = &tables[..] else {
@@ -35,8 +37,19 @@ impl Asleep {
             off,
             for_all: facts.qos.global.get().copied().unwrap_or(LatencyLimit::None),
             per_cpu: limits.first().copied().unwrap_or(LatencyLimit::None),
-            governor: None,
+            governor: facts.idle.governor.get().cloned(),
         })
+    }
+
+    /// In the model of the runs. A governor that the host does not tell is theirs; another one than theirs has to be modelled.
+    pub(super) fn in_model_of(mut self, runs: &Asleep) -> Result<Asleep, String> {
+        if let Some(name) = self.governor.as_ref().filter(|name| Some(*name) != runs.governor.as_ref()) {
+            if !MODELLED_GOVERNORS.contains(&name.as_str()) {
+                return Err(unmodelled(name));
+            }
+        }
+        self.governor = self.governor.or_else(|| runs.governor.clone());
+        Ok(self)
     }
 
     /// After a plan; or why nobody can tell.
@@ -73,18 +86,17 @@ impl Asleep {
         let word = step.request.to.first().map_or(first.to_shown.as_str(), String::as_str);
         let limit = || LatencyLimit::parse(word).map_err(|why| format!("{name}: {why}"));
         match step.knob.as_str() {
-            "qos.global" => self.for_all = limit()?,
+            "qos.global" => {
+                // What is before is what we hold; a smaller limit in force is another holder's, and stays.
+                let ours = first.before.as_deref().and_then(|text| LatencyLimit::parse(text).ok());
+                let is_others = ours.is_some_and(|ours| ours > self.for_all);
+                self.for_all = limit()?.min(if is_others { self.for_all } else { LatencyLimit::None });
+            }
             "qos.cpu" => self.per_cpu = limit()?,
             "idle.governor" if MODELLED_GOVERNORS.contains(&first.to.as_str()) => {
                 self.governor = Some(first.to.clone())
             }
-            "idle.governor" => {
-                return Err(format!(
-                    "idle governor {} is not modelled; {} are",
-                    first.to,
-                    MODELLED_GOVERNORS.join(", ")
-                ));
-            }
+            "idle.governor" => return Err(unmodelled(&first.to)),
             _ => {
                 let state = name.trim_start_matches("idle.state.").to_string();
                 // The kernel's word: 1 disables.
@@ -94,8 +106,8 @@ impl Asleep {
         Ok(())
     }
 
-    /// As fields of a server file.
-    pub(super) fn fields(&self) -> Vec<String> {
+    /// As fields of a server file; the governor where it is not that of the runs, which the model has already.
+    pub(super) fn fields(&self, runs: &Asleep) -> Vec<String> {
         let limit = match self.for_all.min(self.per_cpu) {
             LatencyLimit::None => None,
             LatencyLimit::Poll => Some("machine.idle.max_latency=0us".into()),
@@ -103,13 +115,44 @@ impl Asleep {
         };
         let names: Vec<String> = self.off.iter().map(|name| format!("{name:?}")).collect();
         let off = (!names.is_empty()).then(|| format!("machine.idle.disable=[{}]", names.join(", ")));
-        let governor = self.governor.as_ref().map(|name| format!("machine.idle.governor={name}"));
+        let other = self.governor.as_ref().filter(|name| Some(*name) != runs.governor.as_ref());
+        let governor = other.map(|name| format!("machine.idle.governor={name}"));
         limit.into_iter().chain(off).chain(governor).collect()
     }
 }
 
+fn unmodelled(governor: &str) -> String {
+    format!("idle governor {governor} is not modelled; {} are", MODELLED_GOVERNORS.join(", "))
+}
+
+/// How the CPUs slept in all runs; or why these say nothing of a plan made here, by the run's name.
+pub(super) fn of_runs(files: &[PathBuf], runs: &[Evidence], here: &Snapshot) -> Result<Asleep, String> {
+    let mut first: Option<Asleep> = None;
+    for (file, run) in files.iter().zip(runs) {
+        let named = |why: String| format!("{}: {why}", file.display());
+        if let Some(why) = other_machine(&run.facts, here) {
+            return Err(named(why));
+        }
+        let found = Asleep::found(&run.facts).map_err(named)?;
+        if first.as_ref().is_some_and(|first| *first != found) {
+            let why = "idle states, latency limits or the idle governor were not as in the first run, and a model has one of each";
+            return Err(named(why.into()));
+        }
+        first = Some(found);
+    }
+    first.ok_or_else(|| "there is no run".into())
+}
+
 /// Why what was measured there says nothing of a plan made here; none where both sleep alike.
-pub(super) fn other_machine(run: &Snapshot, here: &Snapshot) -> Option<String> {
+fn other_machine(run: &Snapshot, here: &Snapshot) -> Option<String> {
+    let n_cpus = |facts: &Snapshot| facts.cpus.running().count();
+    if n_cpus(run) != n_cpus(here) {
+        return Some(format!(
+            "the run is of another machine: it had {} CPUs, the plan's has {}",
+            n_cpus(run),
+            n_cpus(here)
+        ));
+    }
     let claims = |facts: &Snapshot| {
         let row = |r: &wakewatt_core::facts::idle::TableRow| (r.name.clone(), r.exit_latency_ns, r.target_residency_ns);
         facts.idle.tables().first().map(|(_, rows)| rows.iter().map(row).collect::<Vec<_>>()).unwrap_or_default()

@@ -5,12 +5,13 @@
 //! about a clock from a model of sleep would look like a number and be none.
 
 mod asleep;
+mod change;
 mod text;
 
 use crate::exit::{Code, Failure};
 use crate::saved;
 use anyhow::Result;
-use asleep::{Asleep, other_machine};
+use asleep::{Asleep, of_runs};
 use serde::Serialize;
 use std::path::PathBuf;
 pub(super) use text::text;
@@ -104,28 +105,26 @@ pub(super) fn predict(files: &[PathBuf], plan: &TunePlan, host: &Host<'_>) -> Re
     let on = shown(&inputs);
     inputs.under(&on).map_err(failed)?;
     let cannot = |why: String| Predicted { cannot_tell: Some(why), ..Predicted::of(&on) };
-    let facts = match runs.first() {
-        Some(run) => &run.facts,
-        None => return Ok(None),
+    // The plan is of the host as it is, which may not be as it was when the runs were made.
+    let after = |now: &Asleep| {
+        let here = Asleep::found(&host.facts).map_err(|why| format!("of the plan's machine: {why}"))?;
+        here.after(plan, &host.online())?.in_model_of(now)
     };
-    if let Some(why) = other_machine(facts, &host.facts) {
-        return Ok(Some(cannot(why)));
-    }
-    let asleep = Asleep::found(facts).and_then(|now| Ok((now.after(plan, &host.online())?, now)));
+    let asleep = of_runs(files, &runs, &host.facts).and_then(|now| Ok((after(&now)?, now)));
     let (then, now) = match asleep {
         Ok(both) => both,
         Err(why) => return Ok(Some(cannot(why))),
     };
     if then == now {
         let nothing = "The plan changes nothing in the model: the runs were measured with it.".to_string();
-        return Ok(Some(Predicted { fields: then.fields(), remarks: vec![nothing], ..Predicted::of(&on) }));
+        return Ok(Some(Predicted { fields: then.fields(&now), remarks: vec![nothing], ..Predicted::of(&on) }));
     }
     let under = |name: &str, set: Vec<String>| Under { name: name.into(), set };
-    let others = [under("the plan", then.fields()), under(CHECK.0, vec![CHECK.1.into()])];
+    let others = [under("the plan", then.fields(&now)), under(CHECK.0, vec![CHECK.1.into()])];
     let n_threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let mut fits = fit_each(&inputs, &under(&on, now.fields()), &others, n_threads).map_err(failed)?;
+    let mut fits = fit_each(&inputs, &under(&on, now.fields(&now)), &others, n_threads).map_err(failed)?;
     let (Some(checked), Some(planned)) = (fits.pop(), fits.pop()) else { return Ok(None) };
-    Ok(Some(of(planned, &checked, then.fields())))
+    Ok(Some(of(planned, &checked, then.fields(&now))))
 }
 
 /// The loads as found; of runs that know no such arm, all that there is under one title.
@@ -140,7 +139,6 @@ fn shown(inputs: &Inputs) -> String {
 
 fn of(planned: Fit, checked: &Fit, fields: Vec<String>) -> Predicted {
     let mut remarks = planned.remarks;
-    remarks.retain(|words| !words.contains("its prediction stands alone"));
     if checked.loads.iter().all(|l| l.worst_ratio.is_none()) {
         remarks.push(format!(
             "The runs have no loads under `{}`, which would have checked the model: how far off it is here is not known. `wakewatt fit --check --save` measures both.",
@@ -164,22 +162,15 @@ fn of(planned: Fit, checked: &Fit, fields: Vec<String>) -> Predicted {
         last_error_ratio: checked.worst_ratio,
     };
     let loads: Vec<Expected> = planned.loads.into_iter().zip(&checked.loads).map(expected).collect();
-    if loads.iter().all(Expected::is_within_error) {
-        remarks.push(
-            "Every change that it expects is smaller than its own errors: it cannot tell this plan from none.".into(),
-        );
+    let changes: Vec<(f64, f64)> = loads.iter().flat_map(Expected::changes).collect();
+    if !changes.is_empty() && changes.iter().all(|(change, error)| change < error) {
+        let errors = match loads.iter().all(|l| l.last_error_ratio.is_some()) {
+            true => "its own errors",
+            false => "what its fit leaves, and its error is not known",
+        };
+        remarks.push(format!(
+            "Every change that it expects is smaller than {errors}: it cannot tell this plan from none."
+        ));
     }
     Predicted { fields, loads, remarks, ..Predicted::of(&planned.on) }
-}
-
-impl Expected {
-    /// Is the largest change that it expects smaller than what it was off before?
-    fn is_within_error(&self) -> bool {
-        let error = self.last_error_ratio.unwrap_or(0.0).abs().max(self.rms_ratio);
-        let change = |now: Option<f64>, then: Option<f64>| Some((then? / now.filter(|n| *n > 0.0)? - 1.0).abs());
-        let of = |l: &ExpectedLevel| {
-            [change(l.modelled.p50_ns, l.expected.p50_ns), change(l.modelled.cpu_ns, l.expected.cpu_ns)]
-        };
-        self.levels.iter().flat_map(of).flatten().all(|change| change < error)
-    }
 }
