@@ -75,6 +75,11 @@ impl Twin {
     fn per_s(&self) -> f64 {
         1400.0 * f64::from(self.n_cpus)
     }
+
+    /// So long, on one thread.
+    fn asked(&self, duration_s: f64, replications: usize) -> Asked {
+        Asked { file: "mmc", n_cpus: self.n_cpus, per_s: self.per_s(), duration_s, threads: 1, replications }
+    }
 }
 
 /// 500 us / (1 - 0.7).
@@ -107,7 +112,7 @@ fn twins(
     let duration_s = DURATION_S / f64::from(twin.n_cpus);
     let (mut own, mut others) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        own.push(kept(all, twin.what, round, ours(binary, "mmc", twin.n_cpus, twin.per_s(), duration_s, 1, 1)?));
+        own.push(kept(all, twin.what, round, ours(binary, twin.asked(duration_s, 1))?));
         between(round, all)?;
         if let Ok(python) = simpy {
             let args = [&script, &n, &per_s, "500", "200000", &round.to_string()];
@@ -148,7 +153,7 @@ fn twins(
 
 /// Ours with its interval, from replications.
 fn answer(binary: &Path, twin: &Twin, duration_s: f64) -> Result<(f64, f64)> {
-    let outcome = outcome(binary, "mmc", twin.n_cpus, twin.per_s(), duration_s, 1, 8)?;
+    let outcome = outcome(binary, twin.asked(duration_s, 8))?;
     let mean = &outcome["mean_ns"];
     let number = |v: &Value| v.as_f64().context("no interval in simulate's document");
     Ok((number(&mean["value"])? / 1e3, number(&mean["half"])? / 1e3))
@@ -181,10 +186,11 @@ fn cpus(binary: &Path, all: &mut Measured) -> Result<()> {
     ] {
         let mut costs = Vec::new();
         for n in [1u32, 16, 128, 1024] {
-            let rate = 1400.0 * f64::from(n);
+            let per_s = 1400.0 * f64::from(n);
+            let asked = Asked { file, n_cpus: n, per_s, duration_s: 3e6 / per_s, threads: 1, replications: 1 };
             let mut runs = Vec::new();
             for round in 0..ROUNDS {
-                let ran = ours(binary, file, n, rate, 3e6 / rate, 1, 1)?;
+                let ran = ours(binary, asked)?;
                 runs.push(kept(all, &format!("{file}, {n} CPUs"), round, ran).per_s());
             }
             costs.push((n, median(&runs)));
@@ -219,9 +225,10 @@ fn cpus(binary: &Path, all: &mut Measured) -> Result<()> {
 fn threads(binary: &Path, all: &mut Measured) -> Result<()> {
     let n = std::thread::available_parallelism()?.get();
     let (mut one, mut many) = (Vec::new(), Vec::new());
+    let asked = MM16.asked(60.0, 4 * n);
     for round in 0..ROUNDS {
-        one.push(kept(all, "1 thread", round, ours(binary, "mmc", 16, 22_400.0, 60.0, 1, 4 * n)?).seconds);
-        many.push(kept(all, "all threads", round, ours(binary, "mmc", 16, 22_400.0, 60.0, n, 4 * n)?).seconds);
+        one.push(kept(all, "1 thread", round, ours(binary, asked)?).seconds);
+        many.push(kept(all, "all threads", round, ours(binary, Asked { threads: n, ..asked })?).seconds);
     }
     let gain = median(&one) / median(&many);
     all.rows.push(Row {
@@ -234,39 +241,36 @@ fn threads(binary: &Path, all: &mut Measured) -> Result<()> {
     Ok(())
 }
 
-fn ours(
-    binary: &Path,
-    file: &str,
-    n: u32,
-    rate: f64,
+/// What is simulated, and how.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// `bench/simulate/FILE.toml`.
+    file: &'static str,
+    n_cpus: u32,
+    per_s: f64,
     duration_s: f64,
     threads: usize,
     replications: usize,
-) -> Result<Ran> {
+}
+
+fn ours(binary: &Path, asked: Asked) -> Result<Ran> {
     let begun = Instant::now();
-    let outcome = outcome(binary, file, n, rate, duration_s, threads, replications)?;
+    let outcome = outcome(binary, asked)?;
     let seconds = begun.elapsed().as_secs_f64();
     let number = |v: &Value| v["value"].as_f64().context("no number in simulate's document");
-    let requests = number(&outcome["done_per_s"])? * duration_s * replications as f64;
+    let requests = number(&outcome["done_per_s"])? * asked.duration_s * asked.replications as f64;
     Ok(Ran { requests, mean_us: number(&outcome["mean_ns"])? / 1e3, seconds })
 }
 
 /// What our simulation came to, as in its document.
-fn outcome(
-    binary: &Path,
-    file: &str,
-    n: u32,
-    rate: f64,
-    duration_s: f64,
-    threads: usize,
-    replications: usize,
-) -> Result<Value> {
+fn outcome(binary: &Path, asked: Asked) -> Result<Value> {
+    let Asked { file, n_cpus, per_s, duration_s, threads, replications } = asked;
     let path = crate::repository().join(format!("bench/simulate/{file}.toml"));
     let out = Command::new(binary)
         .arg("simulate")
         .arg(&path)
         .args(["--json", "--threads", &threads.to_string(), "--replications", &replications.to_string()])
-        .args(["--set", &format!("machine.cores={n}"), "--set", &format!("workload.arrivals.per_s={rate:?}")])
+        .args(["--set", &format!("machine.cores={n_cpus}"), "--set", &format!("workload.arrivals.per_s={per_s:?}")])
         .args(["--set", &format!("run.duration={:.0}us", duration_s * 1e6)])
         .output()?;
     ensure!(out.status.success(), "simulate: {}", String::from_utf8_lossy(&out.stderr));

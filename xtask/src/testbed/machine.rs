@@ -52,6 +52,10 @@ pub(crate) struct Machine {
     /// A management controller behind IPMI; its modules are loaded too.
     #[serde(default)]
     pub has_bmc: bool,
+    /// One instruction takes two to this power nanoseconds of the machine's own time, and time asleep is skipped: what happens inside no longer
+    /// depends on how busy the host is, and two runs are much alike. Only one CPU is emulated at a time then, and devices of the host answer
+    /// out of step, so nothing inside may wait for one. None: the host's time.
+    pub instruction_shift: Option<u8>,
     /// Words added to QEMU's command line, as they are.
     #[serde(default)]
     pub qemu_args: Vec<String>,
@@ -154,11 +158,26 @@ impl Machine {
         self.cpus.sockets * self.cpus.cores * self.cpus.threads
     }
 
+    /// Who executes instructions, and by which clock: words for QEMU.
+    pub(super) fn accelerator(&self) -> Vec<String> {
+        match self.instruction_shift {
+            Some(shift) => ["-accel", "tcg", "-icount"]
+                .map(String::from)
+                .into_iter()
+                .chain([format!("shift={shift},sleep=off")])
+                .collect(),
+            None => ["-accel", "tcg,thread=multi"].map(String::from).to_vec(),
+        }
+    }
+
     /// Rules that hold for every architecture.
     pub(super) fn check(&self) -> Result<()> {
         let Cpus { sockets, cores, threads } = self.cpus;
         if [sockets, cores, threads].contains(&0) || u64::from(sockets) * u64::from(cores) * u64::from(threads) > 255 {
             bail!("cpus: {sockets} x {cores} x {threads} CPUs; give 1 to 255 in all");
+        }
+        if self.instruction_shift.is_some_and(|shift| shift > 10) {
+            bail!("instruction_shift: QEMU takes 0 (1 ns an instruction) to 10 (1 us)");
         }
         if self.memory_mib < 256 {
             bail!("memory_mib: {} is too little for kernel and initramfs; give 256 or more", self.memory_mib);

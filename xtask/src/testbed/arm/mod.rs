@@ -68,8 +68,8 @@ impl Board for Virt {
         let cut = machine.cpus;
         let smp = format!("{},sockets={},cores={},threads={}", machine.n_cpus(), cut.sockets, cut.cores, cut.threads);
         let memory = format!("{}M", machine.memory_mib);
-        let words = ["-accel", "tcg,thread=multi", "-M", "virt", "-cpu", cpu, "-smp", &smp, "-m", &memory];
-        let mut args = words.map(String::from).to_vec();
+        let mut args = machine.accelerator();
+        args.extend(["-M", "virt", "-cpu", cpu, "-smp", &smp, "-m", &memory].map(String::from));
         if let Some(tree) = device_tree::write(machine, self.program(), &args, work_dir)? {
             args.extend(["-dtb".into(), tree.to_string_lossy().into_owned()]);
         }

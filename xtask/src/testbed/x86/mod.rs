@@ -68,8 +68,8 @@ impl Board for Pc {
         let cut = machine.cpus;
         let smp = format!("{},sockets={},cores={},threads={}", machine.n_cpus(), cut.sockets, cut.cores, cut.threads);
         let memory = format!("{}M", machine.memory_mib);
-        let words = ["-accel", "tcg,thread=multi", "-M", "q35", "-cpu", cpu, "-smp", &smp, "-m", &memory];
-        let mut args = words.map(String::from).to_vec();
+        let mut args = machine.accelerator();
+        args.extend(["-M", "q35", "-cpu", cpu, "-smp", &smp, "-m", &memory].map(String::from));
         if let Some(text) = acpi::ssdt(machine) {
             let table = acpi::compile(&text, work_dir)?;
             args.extend(["-device".into(), "pc-testdev".into()]);

@@ -7,6 +7,8 @@
 //!
 //! While each recording runs the governor is switched away for a second and back, because that puts its memory into a known state:
 //! the model begins where the kernel does. Each CPU must choose once meanwhile, or its recording does not show the switch.
+//!
+//! The machine's time is counted in instructions: how busy the host is changes nothing inside but how long it takes.
 
 mod judge;
 mod load;
@@ -54,7 +56,7 @@ fn shaped(machine: &mut Machine, table: fn() -> Vec<Idle>, kernel: Option<&str>)
     if let Some(kernel) = kernel {
         machine.kernel = kernel.into();
     }
-    load::with_disk(machine);
+    load::repeatable(machine);
 }
 
 /// `record NAME GOVERNOR LOAD`: the file, its replay's inputs exact. The list of what was recorded is what is judged.

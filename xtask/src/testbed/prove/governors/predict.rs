@@ -2,13 +2,16 @@
 //!
 //! The recorded setting is menu without a limit; predicted are a limit, switched-off states, and the other governor. What leaving a state
 //! costs is measured inside first, since the claims mean nothing to an emulator. The same setting recorded twice shows
-//! how far two runs of one load are apart by themselves: nothing can be predicted better than that.
+//! how far two runs of one load are apart by themselves: nothing can be predicted better than that. The machine's time is
+//! counted in instructions, since by the host's clock two runs of one setting were 10 to 14 points apart; and all are recorded in the same way,
+//! since probes on the governor make the machine another one.
 
 use super::judge::replay;
 use super::{Inside, Proof, ProofResult, load, no_words, shaped, tables};
 use anyhow::Result;
 use std::fmt::Write as _;
-use wakewatt_models::replay::{Change, Side};
+use wakewatt_core::record::run_file::RunFile;
+use wakewatt_models::replay::{Change, Exits, Side};
 
 pub(in super::super) const PROOF: Proof = Proof {
     name: "predict",
@@ -36,14 +39,16 @@ const SHELL: &str = r#"
 G=/sys/devices/system/cpu/cpuidle/current_governor
 off() { for n in "$@"; do for f in /sys/devices/system/cpu/cpu[01]/cpuidle/state$n/disable; do echo 1 >$f; done; done; }
 free() { exec 9>&-; echo menu >$G; for f in /sys/devices/system/cpu/cpu[01]/cpuidle/state*/disable; do echo 0 >$f; done; }
-take() { "$2" & usleep 1500000; run "$1" wakewatt trace --record "$1.wtrace" $3 --for ${S}s --window 60s; wait; }
+take() { "$2" & usleep 1500000; run "$1" wakewatt trace --record "$1.wtrace" --exact --for ${S}s --window 60s; wait; }
 exec 9>&-
 "#;
 
 fn script() -> String {
     let mut script = format!("S={RECORDED_S}\n{}{SHELL}\nfree\n", load::SHELL);
+    script +=
+        "run exits wakewatt measure idle --kind ipi --gap 7ms --duration 3s --seed 1 --no-watts --save exits.run\n";
     for load in LOADS {
-        let _ = writeln!(script, "take {load}-recorded {load} --exact");
+        let _ = writeln!(script, "take {load}-recorded {load}");
         for (name, set, _) in SETTINGS {
             let _ = writeln!(script, "{set}\ntake {load}-{name} {load}\nfree");
         }
@@ -68,12 +73,16 @@ fn furthest(a: &Side, b: &Side) -> (f64, f64) {
 
 fn judge(inside: &Inside) -> Result<ProofResult> {
     let mut verdict = ProofResult::default();
+    verdict.step(inside, "exits", 0, &[]);
+    let exits = Exits::of(&RunFile::read(&inside.text("exits.run"))?.samples.idle_states);
+    verdict.expect(!exits.is_empty(), || "what leaving a state costs was not measured".into());
     for load in LOADS {
         let before = inside.bytes(&format!("{load}-recorded.wtrace"));
         verdict.step(inside, &format!("{load}-recorded"), 0, &[]);
         for (name, _, asked) in SETTINGS {
             verdict.step(inside, &format!("{load}-{name}"), 0, &[]);
-            let changes: Vec<Change> = asked.iter().flat_map(|text| Change::parse(text)).collect();
+            let mut changes: Vec<Change> = asked.iter().flat_map(|text| Change::parse(text)).collect();
+            changes.push(Change::Measured(exits.clone()));
             let predicted = replay(&before, &changes)?;
             let run = replay(&inside.bytes(&format!("{load}-{name}.wtrace")), &[])?;
             let (time, wakes) = furthest(&predicted.predicted, &run.recorded);
