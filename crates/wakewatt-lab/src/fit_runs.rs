@@ -1,7 +1,8 @@
 //! What a model of this machine is fitted to, and held against: the cost of leaving each idle state, and loads as found and without sleep.
 //!
-//! Two runs under one seed: every idle state by itself (`idle_cost`), then the shipped plan `fit` (`conduct`), its arms in random order. Where the
-//! states cannot be measured one by one, the reason is kept and the loads run all the same.
+//! Two runs under one seed: every idle state by itself (`idle_cost`), after sleeps of several lengths, since a longer sleep may end in a deeper state of the
+//! package or of a host; then the shipped plan `fit` (`conduct`), its arms in random order. Where the states cannot be measured one by one, the reason is
+//! kept and the loads run all the same.
 
 use crate::conduct::{self, Conduct, Conducted};
 use crate::context::Lab;
@@ -19,11 +20,16 @@ use wakewatt_core::samples::wakeup::WakeKind;
 
 /// Name of the plan.
 const PLAN: &str = "fit";
+/// Lengths of sleep beside the usual one: those of requests at some thousands a second down to some fifty.
+const OTHER_GAPS_NS: [u64; 4] = [300_000, 1_000_000, 4_000_000, 12_000_000];
+/// Wake-ups of each, and time at least.
+const N_OTHER: u64 = 600;
+const OTHER_NS: u64 = 3_000_000_000;
 
 /// What was measured.
 pub struct FitRuns {
-    /// What leaving each state costs; none where it could not be measured.
-    pub costs: Option<StateCosts>,
+    /// What leaving each state costs, by the length of the sleep, the usual one first; empty where it could not be measured.
+    pub costs: Vec<StateCosts>,
     /// The loads.
     pub conducted: Conducted,
     /// What could not be measured, and why.
@@ -33,9 +39,10 @@ pub struct FitRuns {
 /// Measures.
 pub fn measure(lab: Lab<'_>, seed: u64, meters: Meters, watch: Progress<'_>) -> Result<FitRuns, Refusal> {
     let mut not_done = Vec::new();
-    let costs = costs(lab, seed, &mut not_done)
-        .map_err(|why| not_done.push(NotDone::named("measure idle", why.to_string())))
-        .ok();
+    let costs = costs(lab, seed, &mut not_done).unwrap_or_else(|why| {
+        not_done.push(NotDone::named("measure idle", why.to_string()));
+        Vec::new()
+    });
     let no_profile = |name: &str| Err(format!("profile {name}: this plan has none"));
     let text = plan::shipped(PLAN).map_err(Refusal::Unavailable)?;
     let plan = plan::parse(text, &no_profile).map_err(Refusal::Unavailable)?;
@@ -43,13 +50,26 @@ pub fn measure(lab: Lab<'_>, seed: u64, meters: Meters, watch: Progress<'_>) -> 
     Ok(FitRuns { costs, conducted, not_done })
 }
 
-/// By a timer, as a planned request wakes its CPU.
-fn costs(lab: Lab<'_>, seed: u64, not_done: &mut Vec<NotDone>) -> Result<StateCosts, Refusal> {
+/// By a timer, as a planned request wakes its CPU; an interruption ends it with what there is.
+fn costs(lab: Lab<'_>, seed: u64, not_done: &mut Vec<NotDone>) -> Result<Vec<StateCosts>, Refusal> {
     let allowed = allowed_cpus()?;
     let cpu = pick::sleeper(&allowed).ok_or_else(|| Refusal::Unavailable("this process may use no CPU".into()))?;
     let facts = Snapshot::read(lab.src, |topic| ["idle", "topology", "qos"].contains(&topic));
-    let kinds = vec![WakeKind::Timer];
-    let plan =
-        IdleCostPlan { cpu, allowed, states: Vec::new(), kinds, gap_ns: None, duration_ns: None, seed, meters: None };
-    idle_cost::measure(&plan, &facts, lab, not_done)
+    let plan = |gap_ns: Option<u64>| IdleCostPlan {
+        cpu,
+        allowed: allowed.clone(),
+        states: Vec::new(),
+        kinds: vec![WakeKind::Timer],
+        gap_ns,
+        duration_ns: gap_ns.map(|gap_ns| (N_OTHER * gap_ns).max(OTHER_NS)),
+        seed,
+        meters: None,
+    };
+    let mut all = vec![idle_cost::measure(&plan(None), &facts, lab, not_done)?];
+    for gap_ns in OTHER_GAPS_NS.into_iter().filter(|gap_ns| *gap_ns != all[0].gap_ns).collect::<Vec<_>>() {
+        if !lab.is_stopped() {
+            all.push(idle_cost::measure(&plan(Some(gap_ns)), &facts, lab, not_done)?);
+        }
+    }
+    Ok(all)
 }

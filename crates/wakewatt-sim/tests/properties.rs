@@ -50,7 +50,8 @@ fn any_server() -> impl Strategy<Value = Server> {
         Just(ClockGovernor::Conservative),
         Just(ClockGovernor::OndemandOld),
         Just(ClockGovernor::ConservativeOld),
-        Just(ClockGovernor::Schedutil)
+        Just(ClockGovernor::Schedutil),
+        Just(ClockGovernor::IntelPstate)
     ];
     let place =
         prop_oneof![Just(Placement::Kernel), Just(Placement::Spread), Just(Placement::Pack), Just(Placement::Random)];
@@ -275,6 +276,26 @@ fn clocks_follow_the_number_of_cores_awake() {
     assert!((fast / slow / (3700.0 / 2800.0) - 1.0).abs() < 0.03, "{fast} and {slow} a second");
     // A step that is the highest clock limits nothing.
     assert_eq!(run_with(3, &[turbo(1, 3700)]), run_with(3, &[]));
+}
+
+/// intel_pstate asks for the share of time at work and a quarter more: all the way up when busy, at the bottom when hardly used.
+#[test]
+fn intel_pstate_follows_the_time_at_work() {
+    let mhz = |clients: u64, think: Span| {
+        let mut server = plain(1.0, 500, 4);
+        server.workload.arrivals = Arrivals::closed(clients, Law::fixed(think));
+        server.machine[0].clock = Clock {
+            governor: ClockGovernor::IntelPstate,
+            mhz: (12..=35).rev().map(|ratio| ratio * 100).collect(),
+            reference_mhz: Some(2400),
+            ..Clock::default()
+        };
+        run(&server).machines[0].mhz.value
+    };
+    let (busy, half, calm) = (mhz(8, Span(0)), mhz(4, Span::ms(1)), mhz(4, Span::ms(100)));
+    assert!((busy / 3500.0 - 1.0).abs() < 0.02 && (calm / 1200.0 - 1.0).abs() < 0.02, "{busy} and {calm} MHz");
+    // At 1500 MHz 0.8 ms of work and 1 ms of thought: 44 % of the time, of which the rule makes 18 or 19 steps.
+    assert!((1400.0..2100.0).contains(&half), "{half} MHz");
 }
 
 #[test]

@@ -2,13 +2,16 @@
 //!
 //! ondemand, conservative and schedutil are asked where the scheduler would: when a task wakes or leaves, and at ticks. The governors of 2.6 and
 //! cpuspeed are timers. For schedutil, time at a lower clock counts as less use (frequency invariance): a stretch of work is passed
-//! to PELT as its part of running, then of not running.
+//! to PELT as its part of running, then of not running. intel_pstate without HWP thinks in steps of 100 MHz and gets the lowest clock of the list that is
+//! no lower; its cores are taken to have run at their present clock since the last sample, and nothing waits for I/O here, so it has no boost.
 
 use super::plan::ClockPlan;
 use super::{Chooser, Engine, Phase, Share, event, kind};
 use crate::server::{ClockGovernor, Domain};
 use wakewatt_models::frequency::load::Elapsed;
-use wakewatt_models::frequency::{conservative, conservative_old, cpuspeed, fixed, ondemand, ondemand_old, schedutil};
+use wakewatt_models::frequency::{
+    Relation, conservative, conservative_old, cpuspeed, fixed, intel_pstate, ondemand, ondemand_old, schedutil,
+};
 
 /// The schedutil of a machine's domains, as they begin.
 fn schedutil_of(plan: &ClockPlan, is_shared: bool, khz: u32) -> schedutil::Schedutil {
@@ -79,6 +82,7 @@ impl Engine {
                     Chooser::ConservativeOld(conservative_old::ConservativeOld::new(table, tunables, khz).into())
                 }
                 ClockGovernor::Schedutil => Chooser::Schedutil(schedutil.clone()),
+                ClockGovernor::IntelPstate => Chooser::IntelPstate,
             };
             let share = self.shares.len() as u32;
             for cpu in first..first + n {
@@ -147,6 +151,7 @@ impl Engine {
                 self.sample(share);
             }
             Chooser::Schedutil(_) => self.ask_schedutil(cpu, share),
+            Chooser::IntelPstate if self.now >= self.shares[share].next_sample_ns => self.ask_intel_pstate(share),
             _ => {}
         }
     }
@@ -160,6 +165,38 @@ impl Engine {
         };
         self.shares[share].next_sample_ns = self.now + u64::from(step.next_delay_us) * 1000;
         self.wish(share, step.khz);
+    }
+
+    /// Of CPUs that share a clock the busiest counts: each has a request of its own, and the highest wins.
+    fn ask_intel_pstate(&mut self, share: usize) {
+        const BUS_KHZ: u32 = 100_000;
+        let elapsed = self.elapsed(share);
+        let wall_us = elapsed.first().map_or(0, |e| e.wall_us);
+        let busy_us = elapsed.iter().map(|e| i64::from(e.wall_us) - e.idle_us).max().unwrap_or(0);
+        self.shares[share].next_sample_ns = self.now + intel_pstate::SAMPLE_NS;
+        let (first, clock) = (self.shares[share].first, self.shares[share].clock);
+        let plan = self.clock_plan(first);
+        let (low, high) = (plan.table.min_khz, plan.table.max_khz);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Whole megahertz, checked with the file.
+        let base_khz = plan.reference_khz as u32;
+        let ratio = |khz: u32| khz / BUS_KHZ;
+        let ratios = intel_pstate::Ratios {
+            min: ratio(plan.khz.last().copied().unwrap_or(low)),
+            base: ratio(base_khz),
+            top: ratio(plan.khz.first().copied().unwrap_or(high)),
+            limit_min: ratio(low),
+            limit_max: ratio(high),
+        };
+        let of_base = |us: u64| us.saturating_mul(u64::from(base_khz));
+        let busy_us = u64::try_from(busy_us).unwrap_or(0);
+        let sample = intel_pstate::Sample {
+            aperf: busy_us.saturating_mul(u64::from(plan.khz[usize::from(clock)])),
+            mperf: of_base(busy_us),
+            tsc: of_base(u64::from(wall_us)),
+        };
+        let wanted_khz = intel_pstate::next_ratio(ratios, sample, 0).saturating_mul(BUS_KHZ);
+        let khz = plan.table.resolve(wanted_khz, Relation::AtLeast);
+        self.wish(share, khz);
     }
 
     fn ask_schedutil(&mut self, cpu: usize, share: usize) {

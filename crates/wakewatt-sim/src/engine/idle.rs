@@ -4,7 +4,9 @@
 //! ends with a wake-up, with a tick that was kept, or with the end of polling; the last two ask again. A wake-up in state i begins
 //! when entry is over and takes the exit of the state and, where the package slept, of the package.
 
+use super::plan::Exit;
 use super::{Cpu, Engine, NONE, Phase, event, kind};
+use crate::server::After;
 use wakewatt_models::idle::{Left, Moment};
 use wakewatt_models::units::FOREVER_NS;
 
@@ -136,7 +138,10 @@ impl Engine {
         let (m, package, state) = (c.machine as usize, c.package as usize, c.idle_state as usize);
         let idle = &self.plan.machines[m].policy.idle;
         let entered = self.now.max(c.entered_ns + idle.entry_ns[state]);
-        let mut exit = idle.exit[state].draw(&mut self.random) as u64;
+        let mut exit = match &idle.exit[state] {
+            Exit::Drawn(law) => law.draw(&mut self.random) as u64,
+            Exit::After(rows) => After::exit_ns(rows, self.now.saturating_sub(c.entered_ns)) as u64,
+        };
         if self.packages[package].asleep_since_ns.is_some() {
             exit += idle.package_exit_ns;
         }

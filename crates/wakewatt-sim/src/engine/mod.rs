@@ -165,6 +165,7 @@ enum Chooser {
     ConservativeOld(Box<conservative_old::ConservativeOld>),
     Cpuspeed,
     Schedutil(schedutil::Schedutil),
+    IntelPstate,
 }
 
 /// State of a machine beside its CPUs.

@@ -3,7 +3,7 @@
 use crate::law::Drawn;
 use crate::server::cpus;
 use crate::server::{
-    ArrivalKind, Arrivals, Clock, ClockGovernor, Domain, Hop, Idle, IdleGovernor, IdleState, Machine, Placement,
+    After, ArrivalKind, Arrivals, Clock, ClockGovernor, Domain, Hop, Idle, IdleGovernor, IdleState, Machine, Placement,
     Queues, Refused, Server, table,
 };
 use wakewatt_models::frequency::{self, delay};
@@ -88,7 +88,7 @@ pub(super) struct IdlePlan {
     /// The state of a fixed choice.
     pub(super) fixed: usize,
     pub(super) entry_ns: Vec<u64>,
-    pub(super) exit: Vec<Drawn>,
+    pub(super) exit: Vec<Exit>,
     pub(super) cold_ns: Vec<f64>,
     /// From this state on a core lets its package sleep.
     pub(super) package_from: usize,
@@ -122,6 +122,13 @@ impl ClockPlan {
         let step = self.turbo.iter().find(|(cores, _)| n_awake <= *cores).or(self.turbo.last());
         step.map_or(0, |(_, clock)| *clock)
     }
+}
+
+/// How long leaving an idle state takes.
+pub(super) enum Exit {
+    Drawn(Drawn),
+    /// By the length of the sleep.
+    After(Vec<After>),
 }
 
 /// One stop of a request.
@@ -292,8 +299,9 @@ fn idle_plan(idle: &Idle, m: &Machine) -> IdlePlan {
     let release = release(&m.kernel);
     let claimed = |s: &IdleState| s.exit_latency.ns() as f64;
     let exit = |s: &IdleState| match &s.exit {
-        Some(law) => Drawn::of(law),
-        None => Drawn::Fixed(claimed(s) * idle.exit_share),
+        _ if !s.after.is_empty() => Exit::After(s.after.clone()),
+        Some(law) => Exit::Drawn(Drawn::of(law)),
+        None => Exit::Drawn(Drawn::Fixed(claimed(s) * idle.exit_share)),
     };
     let tick = Tick::of_hz(m.hz).or_else(|| Tick::of_hz(250));
     let kind = match idle.governor {

@@ -1,20 +1,19 @@
-//! What of a run a model is made from: idle states, what leaving them costs, and loads by setting.
+//! What of a run a model is made from: idle states, what leaving them costs, and loads by setting (`of_run`).
 
-use super::Took;
+use super::{Took, of_run};
 use crate::server::{IdleGovernor, IdleState};
 use crate::span::Span;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::samples::load::{Ask, Kind, Level, LoadRun};
+use wakewatt_core::samples::load::Kind;
 use wakewatt_core::samples::state_cost::StateCosts;
 
 /// Usual exit as a part of what is claimed, where nobody measured it.
 const USUAL_EXIT: u64 = 2;
 /// Idle governors of the kernel that are modelled, as it calls them.
 pub const MODELLED_GOVERNORS: [&str; 4] = ["menu", "teo", "ladder", "haltpoll"];
-/// More levels than any run has.
-const MOST_LEVELS: usize = 64;
 
 /// Why nothing can be fitted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +46,19 @@ pub struct Exit {
     pub ns: u64,
     /// Was it measured here, or is it half of what is claimed?
     pub is_measured: bool,
+    /// The same after sleeps of other lengths, shortest first, where that was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<ExitAfter>,
+}
+
+/// What leaving an idle state costs after a sleep of about this length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExitAfter {
+    /// Mean pause before a wake-up, in nanoseconds.
+    pub asleep_ns: u64,
+    /// What leaving then cost, in nanoseconds.
+    pub ns: u64,
 }
 
 /// A level that ran.
@@ -62,8 +74,6 @@ pub struct Loaded {
     pub n_cpus: u32,
     /// From a request's real start to its end, where that was measured.
     pub service: Option<Distribution>,
-    /// Entries into idle states per request.
-    pub sleeps: f64,
     /// The first rule that it broke, in words; none of a level that counts.
     pub broken: Option<String>,
 }
@@ -114,7 +124,13 @@ impl Inputs {
             };
             let measured_ns = costs.iter().find_map(|c| extra_ns(c, &row.name));
             let ns = if state.polling { 0 } else { measured_ns.unwrap_or(claimed_ns / USUAL_EXIT) };
-            exits.push(Exit { state: row.name.clone(), ns, is_measured: state.polling || measured_ns.is_some() });
+            let after = if state.polling { Vec::new() } else { after(&costs, &row.name) };
+            exits.push(Exit {
+                state: row.name.clone(),
+                ns,
+                is_measured: state.polling || measured_ns.is_some(),
+                after,
+            });
             states.push(state);
         }
         let claimed: Vec<&str> = exits.iter().filter(|e| !e.is_measured).map(|e| e.state.as_str()).collect();
@@ -136,7 +152,7 @@ impl Inputs {
         if kernel.is_none() {
             remarks.push("The facts do not name the kernel: the usual rules are assumed.".into());
         }
-        let loads: Vec<Loads> = runs.iter().flat_map(of_run).collect();
+        let loads: Vec<Loads> = runs.iter().flat_map(of_run::all).collect();
         let levels = || loads.iter().flat_map(|l| &l.levels);
         let broken: Vec<&String> = levels().filter_map(|l| l.broken.as_ref()).collect();
         if let Some(first) = broken.first() {
@@ -164,45 +180,16 @@ impl Inputs {
     }
 }
 
-/// Loads of a run; those of an experiment know their arm by its title.
-fn of_run(run: &Evidence) -> Vec<Loads> {
-    let arms: Vec<_> = run.samples.all_experiments().flat_map(|e| &e.arms).collect();
-    let of = |load: &LoadRun| {
-        let is_its = |title: &str| {
-            load.title == title || load.title.strip_prefix(title).is_some_and(|rest| rest.starts_with(", "))
-        };
-        let arm = arms.iter().find(|arm| is_its(&arm.title)).map(|arm| arm.id.clone());
-        let levels = load.levels.iter().filter_map(loaded).take(MOST_LEVELS).collect::<Vec<_>>();
-        (load.kind != Kind::Command && !levels.is_empty()).then(|| Loads {
-            kind: load.kind,
-            arm,
-            title: load.title.clone(),
-            levels,
-        })
+/// By the length of the sleep, where it was measured after several; a longer sleep is never easier to leave, so noise that says so is levelled.
+fn after(costs: &[&StateCosts], state: &str) -> Vec<ExitAfter> {
+    let rows = costs.iter().filter_map(|c| Some((c.gap_ns, extra_ns(c, state)?)));
+    let by_length: BTreeMap<u64, u64> = rows.collect();
+    let mut most = 0;
+    let mut level = |(asleep_ns, ns): (u64, u64)| {
+        most = ns.max(most);
+        ExitAfter { asleep_ns, ns: most }
     };
-    run.samples.load.iter().filter_map(of).collect()
-}
-
-/// A level with a load that had a steady state.
-fn loaded(level: &Level) -> Option<Loaded> {
-    let seconds = level.window.length_ns() as f64 / 1e9;
-    let per_s = level.target_per_s.unwrap_or(level.per_s);
-    let p50_ns = level.latency.as_ref().and_then(Distribution::p50_ns).map(|ns| ns as f64);
-    let is_load = !matches!(level.ask, Ask::Idle | Ask::Run) && per_s > 0.0 && seconds > 0.0;
-    let is_steady = !matches!(level.ask, Ask::Share(share) if share >= 1.0);
-    if !is_load || !is_steady || p50_ns.is_none() {
-        return None;
-    }
-    let n_sleeps: u64 = level.idle.iter().flat_map(|d| &d.states).map(|s| s.n_usage).sum();
-    Some(Loaded {
-        name: level.ask.to_string(),
-        per_s,
-        took: Took { p50_ns, cpu_ns: level.cpu_ns_per_op() },
-        n_cpus: u32::try_from(level.cpus.len()).unwrap_or(1).max(1),
-        service: level.service.clone(),
-        sleeps: n_sleeps as f64 / (per_s * seconds),
-        broken: level.broken_rules.first().map(ToString::to_string),
-    })
+    if by_length.len() < 2 { Vec::new() } else { by_length.into_iter().map(&mut level).collect() }
 }
 
 /// The extra of a state over the floor, of a timer's wake-up before others.

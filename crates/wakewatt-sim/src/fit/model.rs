@@ -1,9 +1,12 @@
-//! From the inputs and three numbers to a server file, and from its simulation to what a request took.
+//! From the inputs and four numbers to a server file, and from its simulation to what a request took.
+//!
+//! A shop has two machines: its clients sleep until a request is due, and again until the answer comes, and what leaving those sleeps costs is
+//! part of what they see. Their own work is in the time elsewhere. Every CPU also wakes for itself now and then, which at few requests is much of its time.
 
 use super::Took;
 use super::inputs::{FitError, Inputs, Loaded, Loads};
 use crate::law::{Family, Law, LawBucket};
-use crate::server::{Arrivals, Hop, Idle, Machine, Placement, Server, Workload};
+use crate::server::{After, Arrivals, Hop, Idle, Machine, Placement, Server, Timers, Workload};
 use crate::span::Span;
 use serde::{Deserialize, Serialize};
 use wakewatt_core::samples::load::Kind;
@@ -14,8 +17,12 @@ const REPLICATIONS: u32 = 2;
 const SEED: u64 = 20_261_122;
 /// No sleep costs more CPU time.
 const MOST_PER_SLEEP_NS: f64 = 1e7;
-/// A request has at most so many hops between sleeps.
-const MOST_HOPS: f64 = 8.0;
+/// A CPU's own timers: how often they come; what they cost is fitted.
+const OWN_EVERY: Span = Span(10_000_000);
+/// No own timer takes longer.
+const MOST_OWN_NS: f64 = 5e6;
+/// What a client does for itself, at least.
+const CLIENT: Span = Span(1_000);
 
 /// What is fitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,16 +34,19 @@ pub struct Numbers {
     pub per_sleep_ns: f64,
     /// Time of a request in which no CPU of the server works for it, in nanoseconds: a late timer, a network, a client.
     pub elsewhere_ns: f64,
+    /// What each CPU does for itself every 10 ms (ticks, daemons, interrupts of others), in nanoseconds of CPU time.
+    #[serde(default)]
+    pub own_ns: f64,
 }
 
 impl Numbers {
     pub(super) fn of(theta: &[f64]) -> Numbers {
         let at = |i: usize| theta.get(i).copied().unwrap_or(0.0);
-        Numbers { work_ns: at(0), per_sleep_ns: at(1), elsewhere_ns: at(2) }
+        Numbers { work_ns: at(0), per_sleep_ns: at(1), elsewhere_ns: at(2), own_ns: at(3) }
     }
 
     pub(super) fn list(self) -> Vec<f64> {
-        vec![self.work_ns, self.per_sleep_ns, self.elsewhere_ns]
+        vec![self.work_ns, self.per_sleep_ns, self.elsewhere_ns, self.own_ns]
     }
 
     /// To begin with: the least CPU time of any level, and what is left of the median.
@@ -44,7 +54,7 @@ impl Numbers {
         let cpu = load.levels.iter().filter_map(|l| l.took.cpu_ns).fold(f64::INFINITY, f64::min);
         let p50 = load.levels.iter().filter_map(|l| l.took.p50_ns).fold(f64::INFINITY, f64::min);
         let work_ns = if cpu.is_finite() { cpu } else { p50 };
-        Numbers { work_ns, per_sleep_ns: 0.0, elsewhere_ns: (p50 - work_ns).max(1_000.0) }
+        Numbers { work_ns, per_sleep_ns: 0.0, elsewhere_ns: (p50 - work_ns).max(1_000.0), own_ns: 0.0 }
     }
 }
 
@@ -57,11 +67,13 @@ fn span(ns: f64) -> Span {
 pub(super) fn server(inputs: &Inputs, load: &Loads, level: &Loaded, numbers: &Numbers) -> Server {
     let state = |(state, exit): (&crate::server::IdleState, &super::Exit)| crate::server::IdleState {
         exit: (!state.polling).then(|| Law::fixed(Span(exit.ns))),
+        after: exit.after.iter().map(|row| After { asleep: Span(row.asleep_ns), exit: Span(row.ns) }).collect(),
         cold: if state.polling { Span(0) } else { span(numbers.per_sleep_ns.min(MOST_PER_SLEEP_NS)) },
         ..state.clone()
     };
     let usual = Machine::default();
     let is_steps = load.kind == Kind::Steps;
+    let own = span(numbers.own_ns.min(MOST_OWN_NS));
     let machine = Machine {
         cores: level.n_cpus,
         kernel: inputs.kernel.clone().unwrap_or_else(|| usual.kernel.clone()),
@@ -70,6 +82,7 @@ pub(super) fn server(inputs: &Inputs, load: &Loads, level: &Loaded, numbers: &Nu
         // The generator has a thread on each CPU with arrivals of its own, and nobody helps the other.
         placement: if is_steps { Placement::Random } else { Placement::Kernel },
         pull: !is_steps,
+        timers: (own > Span(0)).then_some(Timers { every: OWN_EVERY, work: own }),
         idle: Idle {
             governor: inputs.governor,
             state: inputs.states.iter().zip(&inputs.exits).map(state).collect(),
@@ -77,16 +90,16 @@ pub(super) fn server(inputs: &Inputs, load: &Loads, level: &Loaded, numbers: &Nu
         },
         ..usual
     };
-    // Each sleep of a request but the first is one of its own hops.
-    let n_hops = if is_steps { 1.0 } else { hops(load) };
-    let hop = Hop {
-        wait: Some(Law::fixed(span(numbers.elsewhere_ns / n_hops))),
-        ..Hop::of(service(level, numbers.work_ns / n_hops))
-    };
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 1 to 8.
-    let rounds = (n_hops > 1.0).then_some(n_hops as u32);
-    let workload = Workload { arrivals: Arrivals::poisson(level.per_s), hop: vec![hop], rounds, limit: None };
+    let served = Hop { wait: Some(Law::fixed(span(numbers.elsewhere_ns))), ..Hop::of(service(level, numbers.work_ns)) };
+    let hop = if is_steps { vec![served] } else { vec![client(), served, client()] };
+    let workload = Workload { arrivals: Arrivals::poisson(level.per_s), hop, rounds: None, limit: None };
+    let clients = (!is_steps).then(|| {
+        let mut clients = Machine { name: CLIENTS.into(), cores: 1, timers: None, ..machine.clone() };
+        clients.idle.state.iter_mut().for_each(|state| state.cold = Span(0));
+        clients
+    });
     let mut server = Server::of(machine, workload);
+    server.machine.extend(clients);
     server.name = "fitted".into();
     server.run.seed = SEED;
     server.run.replications = REPLICATIONS;
@@ -95,10 +108,12 @@ pub(super) fn server(inputs: &Inputs, load: &Loads, level: &Loaded, numbers: &Nu
     server
 }
 
-/// Sleeps per request at the lowest load: there every hop finds its CPU asleep.
-fn hops(load: &Loads) -> f64 {
-    let lowest = load.levels.iter().min_by(|a, b| a.per_s.total_cmp(&b.per_s));
-    lowest.map_or(1.0, |l| l.sleeps).round().clamp(1.0, MOST_HOPS)
+/// Where the clients are.
+const CLIENTS: &str = "clients";
+
+/// A client at its own CPU: it is woken there.
+fn client() -> Hop {
+    Hop { machine: Some(CLIENTS.into()), ..Hop::of(Law::fixed(CLIENT)) }
 }
 
 /// Shaped as measured, with the mean of the work; else exponential.

@@ -15,7 +15,6 @@ fn measured(inputs: &Inputs, kind: Kind, arm: &str, truth: Numbers, set: &[Strin
             took: Took::default(),
             n_cpus: 2,
             service: None,
-            sleeps: 1.0,
             broken: None,
         };
         let mut server = model::server(inputs, &bare, &level, &truth).with(set).unwrap();
@@ -28,7 +27,7 @@ fn measured(inputs: &Inputs, kind: Kind, arm: &str, truth: Numbers, set: &[Strin
 }
 
 fn inputs() -> Inputs {
-    let exit = |state: &str, ns| Exit { state: state.into(), ns, is_measured: true };
+    let exit = |state: &str, ns| Exit { state: state.into(), ns, is_measured: true, after: Vec::new() };
     Inputs {
         states: vec![IdleState::poll(), IdleState::claimed("C6", Span::us(133), Span::us(600))],
         exits: vec![exit("POLL", 0), exit("C6", 60_000)],
@@ -45,7 +44,7 @@ fn under(name: &str, set: &[&str]) -> Under {
 
 #[test]
 fn known_numbers_come_back_and_the_other_setting_is_foretold_both_ways() {
-    let truth = Numbers { work_ns: 200_000.0, per_sleep_ns: 6_000.0, elsewhere_ns: 30_000.0 };
+    let truth = Numbers { work_ns: 200_000.0, per_sleep_ns: 6_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0 };
     let mut inputs = inputs();
     let (found, poll) = (under("found", &[]), under("poll", &["machine.idle.max_latency=0us"]));
     for arm in [&found, &poll] {
@@ -68,7 +67,7 @@ fn known_numbers_come_back_and_the_other_setting_is_foretold_both_ways() {
 #[test]
 fn what_was_not_measured_is_said() {
     let mut inputs = inputs();
-    let truth = Numbers { work_ns: 200_000.0, per_sleep_ns: 6_000.0, elsewhere_ns: 30_000.0 };
+    let truth = Numbers { work_ns: 200_000.0, per_sleep_ns: 6_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0 };
     inputs.loads.push(measured(&inputs, Kind::Steps, "found", truth, &[]));
     let why = fit(&inputs, &under("tuned", &[]), &under("poll", &[]), 1).unwrap_err().to_string();
     assert!(why.contains("`tuned`; there are `found`"), "{why}");

@@ -215,6 +215,10 @@ fn check_idle(idle: &Idle, at: &str) -> Checked {
         if let Some(exit) = &state.exit {
             law(&format!("{at}.exit"), exit)?;
         }
+        let is_rising = state.after.windows(2).all(|w| w[0].asleep < w[1].asleep);
+        if state.after.len() > 100 || !is_rising || state.after.iter().any(|a| a.exit > Span::ms(100)) {
+            return refuse(&format!("{at}.after"), "at most 100 rows, sleeps rising, each exit at most 100ms");
+        }
         if let Some(w) = state.core_w {
             within(&format!("{at}.core_w"), w, 0.0, 10_000.0)?;
         }

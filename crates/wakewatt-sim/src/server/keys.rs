@@ -40,7 +40,11 @@ fn top() -> Shape {
 fn machine() -> Shape {
     shape::<Machine>(&[
         ("timers", || shape::<Timers>(&[])),
-        ("idle", || shape::<Idle>(&[("state", || shape::<IdleState>(&[("exit", law)]))])),
+        ("idle", || {
+            shape::<Idle>(&[("state", || {
+                shape::<IdleState>(&[("exit", law), ("after", || shape::<super::After>(&[]))])
+            })])
+        }),
         ("clock", || shape::<Clock>(&[("turbo", || shape::<Turbo>(&[]))])),
         ("power", || shape::<Power>(&[("psu", || shape::<PsuPoint>(&[]))])),
     ])

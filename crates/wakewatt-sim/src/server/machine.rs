@@ -225,6 +225,10 @@ pub struct IdleState {
     /// How long leaving it takes, measured or assumed; else a part of what is claimed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Law>,
+    /// How long leaving it takes after sleeps of these lengths, shortest first, in place of `exit`: a longer sleep may end in a deeper state of a
+    /// package or of a host. Between two lengths it grows with their logarithm, beyond them it stays.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<After>,
     /// Work that is added after it because caches were emptied, at the reference clock.
     pub cold: Span,
     /// What a core takes in it in watts; else it follows from the power model.
@@ -246,6 +250,31 @@ impl IdleState {
     /// A state that costs nothing to leave.
     pub fn free() -> IdleState {
         IdleState::claimed("C0", Span(0), Span(0))
+    }
+}
+
+/// What leaving a state takes after a sleep of some length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct After {
+    /// So long it slept.
+    pub asleep: Span,
+    /// So long it takes to leave.
+    pub exit: Span,
+}
+
+impl After {
+    /// Of these rows, shortest sleep first, for a sleep of this length in nanoseconds; 0 without rows.
+    pub fn exit_ns(rows: &[After], asleep_ns: u64) -> f64 {
+        let ns = |span: Span| span.ns() as f64;
+        let at = rows.partition_point(|row| row.asleep.ns() <= asleep_ns);
+        let (Some(below), Some(above)) = (at.checked_sub(1).and_then(|i| rows.get(i)), rows.get(at)) else {
+            return rows.get(at).or(rows.last()).map_or(0.0, |row| ns(row.exit));
+        };
+        let log = |from: f64, to: f64| (to.max(1.0) / from.max(1.0)).ln();
+        let part = log(ns(below.asleep), asleep_ns as f64) / log(ns(below.asleep), ns(above.asleep)).max(f64::EPSILON);
+        ns(below.exit) + part * (ns(above.exit) - ns(below.exit))
     }
 }
 
@@ -273,6 +302,8 @@ pub enum ClockGovernor {
     ConservativeOld,
     /// schedutil, by the averages of the scheduler.
     Schedutil,
+    /// intel_pstate in active mode, policy powersave, without hardware control (HWP). Its base clock is reference_mhz.
+    IntelPstate,
 }
 
 /// CPUs that share a clock.
@@ -302,7 +333,7 @@ pub struct Clock {
     /// Highest clock that may be chosen (scaling_max_freq), in megahertz.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_mhz: Option<u32>,
-    /// The clock at which service times hold, in megahertz; the highest if not given.
+    /// The clock at which service times hold, in megahertz; the highest if not given. intel-pstate: that of its time stamps, above which turbo begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference_mhz: Option<u32>,
     /// userspace: the clock that was set, in megahertz.

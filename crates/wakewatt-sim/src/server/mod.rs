@@ -15,7 +15,7 @@ pub use check::Refused;
 pub(crate) use check::cpus;
 pub use error::ServerError;
 pub use machine::{
-    Clock, ClockGovernor, Domain, Idle, IdleGovernor, IdleState, Machine, Placement, Queues, Timers, Turbo,
+    After, Clock, ClockGovernor, Domain, Idle, IdleGovernor, IdleState, Machine, Placement, Queues, Timers, Turbo,
 };
 pub use power::{Power, PsuPoint};
 pub use published::{Against, Published, Quantity};

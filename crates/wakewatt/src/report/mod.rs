@@ -37,6 +37,7 @@ pub mod verdict;
 mod view;
 mod words;
 
+pub(crate) use view::fitted;
 pub(crate) use words::value as value_words;
 
 /// The heading of a report on this host: its processor and how many CPUs are online.

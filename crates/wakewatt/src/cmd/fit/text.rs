@@ -1,6 +1,7 @@
 //! A fit as text: the numbers, what is left of the levels it was fitted to, and the prediction beside what was measured.
 
 use super::Fits;
+use crate::report::fitted::{LEVEL_HEADS, how_known, level_cells};
 use crate::report::trace::clean;
 use crate::view::table::Table;
 use std::fmt::Write as _;
@@ -16,20 +17,8 @@ fn signed(ratio: Option<f64>) -> String {
 }
 
 fn levels(rows: &[Beside], width: usize) -> String {
-    let heads =
-        ["level", "median measured", "model", "off", "CPU per request measured", "model", "off"].map(String::from);
-    let row = |b: &Beside| {
-        vec![
-            clean(&b.level),
-            time(b.measured.p50_ns),
-            time(b.modelled.p50_ns),
-            signed(b.p50_off()),
-            time(b.measured.cpu_ns),
-            time(b.modelled.cpu_ns),
-            signed(b.cpu_off()),
-        ]
-    };
-    let rows: Vec<_> = rows.iter().map(row).collect();
+    let heads = LEVEL_HEADS.map(String::from);
+    let rows: Vec<_> = rows.iter().map(|b| level_cells(b, time, signed)).collect();
     Table { heads: &heads, rows: &rows, n_text_columns: 1 }.text(width)
 }
 
@@ -38,10 +27,11 @@ fn load(out: &mut String, f: &Fitted, (on, other): (&str, &str), width: usize) {
     let n = &f.numbers;
     let _ = writeln!(
         out,
-        "\n{name}: work {}, {} of CPU time per sleep, {} elsewhere; residuals {:.1} % (root mean square)",
+        "\n{name}: work {}, {} of CPU time per sleep, {} elsewhere,\n{} of each CPU for itself every 10 ms; residuals {:.1} % (root mean square)",
         rough_ns(n.work_ns),
         rough_ns(n.per_sleep_ns),
         rough_ns(n.elsewhere_ns),
+        rough_ns(n.own_ns),
         f.rms_ratio * 100.0
     );
     let _ = write!(out, "fitted to {on}:\n{}", levels(&f.fitted, width));
@@ -57,11 +47,9 @@ pub(super) fn text(fits: &Fits, width: usize) -> String {
     for fit in &fits.fits {
         let (on, other) = (clean(&fit.on), clean(&fit.predicts));
         let _ = writeln!(out, "Modelled: fitted to `{on}`, predicting `{other}`, which it was not shown.");
-        let exits = fit.exits.iter().map(|e| {
-            let how = if e.is_measured { "measured" } else { "half of what is claimed" };
-            format!("{} {} ({how})", clean(&e.state), show_ns(e.ns))
+        fit.exits.iter().for_each(|e| {
+            let _ = writeln!(out, "leaving {}: {} ({})", clean(&e.state), show_ns(e.ns), how_known(e));
         });
-        let _ = writeln!(out, "leaving a state: {}", exits.collect::<Vec<_>>().join(", "));
         fit.loads.iter().for_each(|f| load(&mut out, f, (&on, &other), width));
         fit.remarks.iter().cloned().chain(fit.stands_alone()).for_each(|words| {
             let _ = writeln!(out, "{}", clean(&words));

@@ -9,7 +9,7 @@ use super::super::trace::clean;
 use super::super::words;
 use super::section::{Section, figure};
 use wakewatt_core::units::show_ns;
-use wakewatt_sim::fit::{Beside, Fit, Fitted, Took};
+use wakewatt_sim::fit::{Beside, Exit, Fit, Fitted, Took};
 
 /// The worst that a prediction was off, in one sentence.
 pub(in crate::report) fn sentence(fits: &[Fit]) -> String {
@@ -29,14 +29,23 @@ pub(in crate::report) fn sentence(fits: &[Fit]) -> String {
     }
 }
 
+/// Whether an exit was measured, and what it is after other sleeps.
+pub(crate) fn how_known(exit: &Exit) -> String {
+    let after = exit.after.iter().map(|a| format!("{} after {}", show_ns(a.ns), show_ns(a.asleep_ns)));
+    let after = after.collect::<Vec<_>>().join(", ");
+    match (exit.is_measured, after.is_empty()) {
+        (false, _) => "half of what is claimed".into(),
+        (true, true) => "measured".into(),
+        (true, false) => format!("measured; by length of sleep {after}"),
+    }
+}
+
 /// Load by load, then what it rests on. `index` keeps the figures of several fits apart.
 pub(in crate::report) fn sections(fit: &Fit, index: usize) -> Vec<Section> {
     let mut all: Vec<Section> =
         fit.loads.iter().enumerate().map(|(i, f)| load(fit, f, &format!("fit{index}-{i}"))).collect();
     let mut rests = Section::new(&format!("What the model fitted to `{}` rests on", clean(&fit.on)));
-    let row = |e: &wakewatt_sim::fit::Exit| {
-        vec![clean(&e.state), if e.is_measured { "measured" } else { "half of what is claimed" }.into(), show_ns(e.ns)]
-    };
+    let row = |e: &Exit| vec![clean(&e.state), how_known(e), show_ns(e.ns)];
     rests.tables.push(Table {
         caption: "What leaving an idle state is taken to cost".into(),
         heads: heads(&["state", "how it is known", "exit"]),
@@ -56,10 +65,11 @@ fn load(fit: &Fit, f: &Fitted, id: &str) -> Section {
     };
     let n = &f.numbers;
     out.intro.push(format!(
-        "Fitted: {} of work, {} of CPU time per sleep, {} elsewhere. What is left of the levels it was fitted to is {} (root of the mean square).",
+        "Fitted: {} of work, {} of CPU time per sleep, {} elsewhere, and {} of each CPU for itself every 10 ms. What is left of the levels it was fitted to is {} (root of the mean square).",
         words::ns(n.work_ns),
         words::ns(n.per_sleep_ns),
         words::ns(n.elsewhere_ns),
+        words::ns(n.own_ns),
         words::percent(f.rms_ratio)
     ));
     for (title, what, value) in [
@@ -109,24 +119,25 @@ fn signed(ratio: f64) -> String {
     format!("{}{}", if ratio > 0.0 { "+" } else { "" }, words::percent(ratio).replace('-', "−"))
 }
 
+/// What is said of a level, on the page and in the terminal.
+pub(crate) const LEVEL_HEADS: [&str; 7] =
+    ["level", "median measured", "model", "off", "CPU per request measured", "model", "off"];
+
+/// The row below those heads, times and shares written as its place writes them.
+pub(crate) fn level_cells(b: &Beside, time: fn(Option<f64>) -> String, off: fn(Option<f64>) -> String) -> Vec<String> {
+    let both = |measured, modelled, ratio| [time(measured), time(modelled), off(ratio)];
+    let median = both(b.measured.p50_ns, b.modelled.p50_ns, b.p50_off());
+    let cpu = both(b.measured.cpu_ns, b.modelled.cpu_ns, b.cpu_off());
+    [clean(&b.level)].into_iter().chain(median).chain(cpu).collect()
+}
+
 fn table(rows: &[Beside], caption: &str) -> Table {
     let time = |ns: Option<f64>| ns.map_or("–".into(), words::ns);
     let off = |ratio: Option<f64>| ratio.map_or("–".into(), signed);
-    let row = |b: &Beside| {
-        vec![
-            clean(&b.level),
-            time(b.measured.p50_ns),
-            time(b.modelled.p50_ns),
-            off(b.p50_off()),
-            time(b.measured.cpu_ns),
-            time(b.modelled.cpu_ns),
-            off(b.cpu_off()),
-        ]
-    };
     Table {
         caption: format!("Level by level, {caption}"),
-        heads: heads(&["level", "median measured", "model", "off", "CPU per request measured", "model", "off"]),
-        rows: rows.iter().map(row).collect(),
+        heads: heads(&LEVEL_HEADS),
+        rows: rows.iter().map(|b| level_cells(b, time, off)).collect(),
         n_text_columns: 1,
     }
 }

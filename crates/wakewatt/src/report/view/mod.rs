@@ -16,7 +16,7 @@ mod disk;
 mod energy;
 mod experiment;
 mod findings;
-pub(super) mod fitted;
+pub(crate) mod fitted;
 mod found;
 mod idle;
 mod load;
