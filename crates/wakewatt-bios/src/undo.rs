@@ -2,13 +2,14 @@
 //!
 //! Nothing of somebody else's is overwritten unless forced: an attribute must hold what it held before, or what the
 //! application gave it, now and for the next boot. A job that still waits is deleted first (a Dell takes no second PATCH
-//! while it has one). What a profile forces is left to the profile, which comes back as well. Running it twice does no harm.
+//! while it has one). What a profile forces is left to the profile, which comes back as well; a profile of which the registry only
+//! says what it locks comes back in a second round, after the boot that brought the values back. Running it again does no harm.
 
 use crate::apply::StagedSetting;
 use crate::apply::job;
 use crate::apply::stage::{StageError, Staging, stage};
 use crate::journal::{Entry, Journal, JournalError, Phase};
-use crate::plan::{self, Exact, Purpose, Refused};
+use crate::plan::{self, Exact, Purpose, Refusal, Refused};
 use crate::service::Change;
 use crate::setting::Setting;
 use crate::walk::{self, Bios, Machine, NoBios, NoMachine};
@@ -42,6 +43,8 @@ pub struct Undone {
     pub staged: Vec<StagedSetting>,
     /// What could not be taken back, with the reason of each.
     pub left: Vec<Refused>,
+    /// Profiles that go back in a second round, after a boot, with the reason of each.
+    pub second_round: Vec<Refused>,
     /// Attributes whose old value was never known.
     pub without_old_value: Vec<String>,
     /// Everything is as before, and the journal is gone.
@@ -108,6 +111,7 @@ pub fn undo(
         cancelled_job: None,
         staged: Vec::new(),
         left: Vec::new(),
+        second_round: Vec::new(),
         without_old_value: Vec::new(),
         is_complete: false,
         notes: Vec::new(),
@@ -139,20 +143,7 @@ fn restage(
     out: &mut Undone,
 ) -> Result<(), UndoError> {
     let settings = bios.settings_path.as_deref().ok_or(UndoError::NoSettings)?;
-    let mut exact = Vec::new();
-    for entry in &journal.entries {
-        match &entry.before {
-            Some(value) => exact.push(Exact {
-                name: entry.attribute.clone(),
-                value: value.clone(),
-                asked: format!("{}={value}, as before {}", entry.attribute, journal.id()),
-            }),
-            None => out.without_old_value.push(entry.attribute.clone()),
-        }
-    }
-    let plan = plan::settled(machine, bios, exact, Purpose::Undo);
-    let changes: Vec<(String, Setting)> = plan.changes().map(|s| (s.attribute.clone(), s.wished.clone())).collect();
-    out.left.extend(plan.refused);
+    let changes = changes(machine, bios, journal, out);
     if !changes.is_empty() {
         let staging = Staging { settings, bios, pause, expected: Some(&bios.pending) };
         let staged = stage(service, &staging, &changes)?;
@@ -175,6 +166,34 @@ fn restage(
         out.is_complete = true;
     }
     Ok(())
+}
+
+/// What goes back now.
+fn changes(machine: &Machine, bios: &Bios, journal: &Journal, out: &mut Undone) -> Vec<(String, Setting)> {
+    let mut exact = Vec::new();
+    let mut is_never_booted = true;
+    for entry in &journal.entries {
+        let Some(value) = &entry.before else {
+            out.without_old_value.push(entry.attribute.clone());
+            continue;
+        };
+        let now = bios.current.get(&entry.attribute);
+        is_never_booted &= now.is_some_and(|now| is_same(bios, &entry.attribute, now, value));
+        exact.push(Exact {
+            name: entry.attribute.clone(),
+            value: value.clone(),
+            asked: format!("{}={value}, as before {}", entry.attribute, journal.id()),
+        });
+    }
+    // It never came into force: what waits is only taken back, whatever is locked.
+    if is_never_booted {
+        let waits = exact.into_iter().filter(|exact| bios.pending.contains_key(&exact.name));
+        return waits.map(|exact| (exact.name, exact.value)).collect();
+    }
+    let plan = plan::settled(machine, bios, exact, Purpose::Undo);
+    let (later, left) = plan.refused.iter().cloned().partition(|r| matches!(r.refusal, Refusal::Later { .. }));
+    (out.second_round, out.left) = (later, left);
+    plan.changes().map(|step| (step.attribute.clone(), step.wished.clone())).collect()
 }
 
 fn machine_of(service: &mut dyn Change, journal: &Journal) -> Result<Machine, NoMachine> {

@@ -112,12 +112,17 @@ fn there_and_back(vendor: Vendor, words: &[&str]) {
     for step in plan.changes() {
         assert_eq!(Setting::of(&bmc.current()[&step.attribute]).as_ref(), Some(&step.wished), "{vendor:?}");
     }
-    let back = undone(&bmc, folder.path(), false).unwrap();
-    assert!(back.left.is_empty() && !back.is_complete, "{vendor:?}: {back:?}");
-    assert_eq!(only_journal(folder.path()).phase, Phase::UndoStaged);
-    bmc.boot();
+    let mut n_boots = 0;
+    while !undone(&bmc, folder.path(), false).map(|back| back.is_complete && back.left.is_empty()).unwrap() {
+        assert_eq!(only_journal(folder.path()).phase, Phase::UndoStaged);
+        bmc.boot();
+        n_boots += 1;
+        assert!(n_boots <= 2, "{vendor:?}: {:?}", bmc.current());
+    }
+    // A registry that says what its profile forces lets all go back at once.
+    let has_forced_all = vendor == Vendor::Dell || vendor == Vendor::Ami;
+    assert_eq!(n_boots, if has_forced_all { 1 } else { 2 }, "{vendor:?}");
     assert_eq!(bmc.current(), before, "{vendor:?}");
-    assert!(undone(&bmc, folder.path(), false).unwrap().is_complete, "{vendor:?}");
     assert!(Journal::all(folder.path()).0.is_empty(), "{vendor:?}");
     assert_eq!((bmc.resets().len(), bmc.n_open_sessions()), (0, 0), "{vendor:?}: nobody asked for a reboot");
 }
@@ -167,6 +172,20 @@ fn dell_has_a_job_that_undo_deletes_before_the_boot() {
     assert!(back.is_complete && back.cancelled_job == Some(job.path), "{back:?}");
     bmc.boot();
     assert_eq!(bmc.current(), before);
+}
+
+#[test]
+fn what_never_came_into_force_is_taken_back_at_once() {
+    for vendor in [Vendor::Hpe, Vendor::Lenovo, Vendor::Supermicro] {
+        let folder = tempfile::tempdir().unwrap();
+        let bmc = Emulator::start(vendor).unwrap();
+        let before = bmc.current();
+        let done = applied(&bmc, &["bios.c-states=off"], order(folder.path())).unwrap();
+        assert!(done.staged.len() >= 2, "{vendor:?}: with what unlocks it");
+        assert!(undone(&bmc, folder.path(), false).unwrap().is_complete, "{vendor:?}: {:?}", bmc.pending());
+        bmc.boot();
+        assert_eq!(bmc.current(), before, "{vendor:?}");
+    }
 }
 
 #[test]

@@ -145,7 +145,8 @@ impl Plan {
 pub enum Purpose {
     /// A person wants these values.
     Wish,
-    /// Old values come back: what a profile locks is left to the profile, which comes back as well.
+    /// Old values come back: what a profile forces is left to the profile, which comes back as well; a profile that only locks
+    /// comes back in a second round.
     Undo,
 }
 

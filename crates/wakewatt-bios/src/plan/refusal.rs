@@ -93,6 +93,16 @@ pub enum Refusal {
         /// As what it is wanted.
         wanted: String,
     },
+    /// An undo's second round.
+    #[error(
+        "{attribute} goes back in a second round, after a boot: the registry does not say what it would force on {held}, which must go back first"
+    )]
+    Later {
+        /// The profile.
+        attribute: String,
+        /// What it would lock.
+        held: String,
+    },
     /// Steps would need each other.
     #[error("{attribute} and what would free it need each other ({}); nothing of it is done", chain.join(", "))]
     Circle {

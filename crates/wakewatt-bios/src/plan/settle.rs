@@ -20,6 +20,8 @@ enum Next {
     Free,
     /// A step of the plan sets it, in words.
     Follows(String),
+    /// In a later round: this profile, which would lock that.
+    Later(String, String),
     /// This first, because of that.
     First(String, Setting, String),
     /// Not to be had.
@@ -52,6 +54,12 @@ pub(super) fn settle(draft: &mut Draft<'_>) -> Vec<(Want, Refusal)> {
                 let gate = Want { asked, is_gate: true, depth, why, ..Want::asked(&name, value, "") };
                 // It is new: whatever is wanted already does not free.
                 draft.wants.push(gate);
+            }
+            Next::Later(gate, held) => {
+                if let Some(at) = draft.wants.iter().position(|want| want.name == gate) {
+                    let out = draft.wants.remove(at);
+                    refused.push((out, Refusal::Later { attribute: gate, held }));
+                }
             }
             Next::Refuse(refusal) => {
                 let out = draft.wants.remove(at);
@@ -126,10 +134,10 @@ fn by_rule(draft: &Draft<'_>, want: &Want, rule: &Rule) -> Next {
     }
     let keys = keys(draft, rule);
     let is_taken = |name: &str| draft.wanted(name).is_some();
-    // Undo brings the profile back as it was; what it locks, it sets.
+    // Nobody says that the profile sets what it locks: the old value goes first, while it is open.
     let profile = rule.conditions.iter().find(|condition| is_taken(&condition.attribute));
-    if draft.purpose == Purpose::Undo && profile.is_some() {
-        return Next::Follows(format!("left to {words}"));
+    if let (Purpose::Undo, Some(profile)) = (draft.purpose, profile) {
+        return Next::Later(profile.attribute.clone(), want.name.clone());
     }
     let ends = |(name, value): &&(&str, Setting)| {
         let planned = draft.with(Some((*name, value)));
@@ -162,7 +170,7 @@ fn first(draft: &Draft<'_>, want: &Want, name: &str, value: Setting, why: String
         Some(gate) if gate.is_gate => {
             Next::Refuse(Refusal::Circle { attribute: want.name.clone(), chain: chain(draft, want) })
         }
-        Some(gate) if draft.purpose == Purpose::Undo => Next::Follows(format!("left to {}={}", gate.name, gate.value)),
+        Some(gate) if draft.purpose == Purpose::Undo => Next::Later(gate.name.clone(), want.name.clone()),
         Some(gate) => Next::Refuse(Refusal::GateTaken {
             attribute: want.name.clone(),
             gate: gate.name.clone(),

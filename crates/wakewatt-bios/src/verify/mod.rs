@@ -119,10 +119,14 @@ pub fn verify(machine: &Machine, bios: &Bios, journal: Option<&Journal>, host: O
         seen: Vec::new(),
         notes: Vec::new(),
     };
-    if let Some(journal) = journal.filter(|journal| journal.phase == Phase::UndoStaged)
-        && crate::undo::is_as_before(bios, journal)
-    {
-        out.notes.push(format!("the undo of {0} is in force; `wakewatt bios undo {0}` ends its journal", journal.id()));
+    if let Some(journal) = journal.filter(|journal| journal.phase == Phase::UndoStaged) {
+        let id = journal.id();
+        out.notes.push(match crate::undo::is_as_before(bios, journal) {
+            true => format!("the undo of {id} is in force; `wakewatt bios undo {id}` ends its journal"),
+            false => format!(
+                "not everything is as before {id} yet; after the boot `wakewatt bios undo {id}` stages the rest"
+            ),
+        });
     }
     if let Some(facts) = host {
         out.notes.extend(other_machine(machine, facts));

@@ -207,9 +207,13 @@ fn read_bios(service: &mut dyn Service, path: &str, registries: Option<String>) 
         .or_else(|| path_of(json["links"]["Settings"]["href"].as_str()?))
         .filter(|settings| settings.trim_end_matches('/') != path.trim_end_matches('/'));
     let mut registry = registries::find(service, registries.as_deref(), json["AttributeRegistry"].as_str());
-    if let Ok(registry) = &mut registry {
-        registry.learn(&current);
-        current.retain(|name, _| registry.get(name).is_none_or(|a| a.kind != Kind::Password));
+    match &mut registry {
+        Ok(registry) => {
+            registry.learn(&current);
+            current.retain(|name, _| registry.get(name).is_none_or(|a| a.kind != Kind::Password));
+        }
+        // Nothing tells types then, but names do.
+        Err(_) => current.retain(|name, _| !name.to_ascii_lowercase().contains("password")),
     }
     let (mut pending, mut pending_unknown) = (BTreeMap::new(), None);
     if let Some(settings) = &settings_path {

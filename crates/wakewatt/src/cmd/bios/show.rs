@@ -58,19 +58,7 @@ fn text(shown: &Shown, style: Style) -> String {
         };
         let _ = writeln!(out, "{}", style.dim(&wrap(&format!("  {:<24} ", missing.id), "      ", &near, width)));
     }
-    match (&shown.waiting_unknown, shown.waiting.is_empty()) {
-        (Some(why), _) => {
-            drop(writeln!(out, "{}", wrap("What waits for the next boot is not known: ", "  ", why, width)))
-        }
-        (None, true) => out.push_str("Nothing waits for the next boot.\n"),
-        (None, false) => {
-            let _ = writeln!(out, "{}", style.bold("Waiting for the next boot"));
-            for waiting in &shown.waiting {
-                let line = format!("{}: {} -> {}", waiting.attribute, value(waiting.current.as_ref()), waiting.pending);
-                let _ = writeln!(out, "{}", wrap("  ", "    ", &line, width));
-            }
-        }
-    }
+    out.push_str(&waiting_text(shown, style, width));
     for odd in &shown.oddities {
         let _ = writeln!(out, "{}", style.dim(&wrap("Registry: ", "  ", odd, width)));
     }
@@ -82,6 +70,21 @@ fn text(shown: &Shown, style: Style) -> String {
         for attribute in &shown.attributes {
             let _ = writeln!(out, "{}", wrap("  ", "      ", &attribute_line(attribute), width));
         }
+    }
+    out
+}
+
+fn waiting_text(shown: &Shown, style: Style, width: usize) -> String {
+    if let Some(why) = &shown.waiting_unknown {
+        return format!("{}\n", wrap("What waits for the next boot is not known: ", "  ", why, width));
+    }
+    if shown.waiting.is_empty() {
+        return "Nothing waits for the next boot.\n".into();
+    }
+    let mut out = format!("{}\n", style.bold("Waiting for the next boot"));
+    for waiting in &shown.waiting {
+        let line = format!("{}: {} -> {}", waiting.attribute, value(waiting.current.as_ref()), waiting.pending);
+        let _ = writeln!(out, "{}", wrap("  ", "    ", &line, width));
     }
     out
 }

@@ -63,6 +63,9 @@ fn text(undone: &Undone) -> String {
     for left in &undone.left {
         let _ = writeln!(out, "{}", wrap("  NOT undone: ", "      ", &format!("{}: {}", left.asked, left.why), width));
     }
+    for later in &undone.second_round {
+        let _ = writeln!(out, "{}", wrap("  Second round: ", "      ", &later.why, width));
+    }
     for name in &undone.without_old_value {
         let _ = writeln!(
             out,
@@ -77,7 +80,7 @@ fn text(undone: &Undone) -> String {
         true => writeln!(out, "{} is undone: everything is as before.", undone.id),
         false => writeln!(
             out,
-            "The old values of {0} wait for the next boot. Afterwards: wakewatt bios undo {0} ends its journal.",
+            "Old values wait for the next boot. Afterwards: wakewatt bios undo {0} stages the rest, if any, and ends its journal.",
             undone.id
         ),
     };

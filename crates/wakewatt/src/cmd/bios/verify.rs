@@ -39,12 +39,11 @@ pub(super) fn run(args: &BiosVerifyArgs, colour: Colour) -> Result<Code> {
 
 fn text(verified: &Verified, style: Style) -> String {
     let (mut out, width) = (String::new(), output::width());
-    match &verified.journal {
-        Some(id) => drop(writeln!(out, "{}  against {}", style.bold(id), visible::line(&verified.origin))),
-        None => {
-            drop(writeln!(out, "No journal for {}: only what is there is compared.", visible::line(&verified.origin)))
-        }
-    }
+    let origin = visible::line(&verified.origin);
+    let _ = match &verified.journal {
+        Some(id) => writeln!(out, "{}  against {origin}", style.bold(id)),
+        None => writeln!(out, "No journal for {origin}: only what is there is compared."),
+    };
     for held in &verified.held {
         let now = held.current.as_ref().map_or_else(|| "not told".into(), ToString::to_string);
         let hold = match held.hold {
