@@ -16,7 +16,6 @@ use crate::service::Change;
 use crate::setting::Setting;
 use crate::walk::{Bios, Machine};
 use job::Job;
-use reboot::NotRestarted;
 use serde::Serialize;
 use stage::{StageError, Staging};
 use std::path::Path;
@@ -108,6 +107,8 @@ pub struct Applied {
     pub job: Option<Job>,
     /// How the machine was restarted; none where it was not.
     pub restarted: Option<String>,
+    /// Why it was not restarted although that was asked for; none otherwise.
+    pub not_restarted: Option<String>,
     /// What to know besides.
     pub notes: Vec<String>,
 }
@@ -130,12 +131,16 @@ pub fn apply(
         said: String::new(),
         job: None,
         restarted: None,
+        not_restarted: None,
         notes: Vec::new(),
     };
     let changes: Vec<(String, Setting)> = plan.changes().map(|s| (s.attribute.clone(), s.wished.clone())).collect();
     if changes.is_empty() {
         out.notes.push("nothing has to be staged".into());
-        restart(service, machine, order, &mut out);
+        // What waits already may be wanted in force now; a machine that is as wished is left running.
+        if plan.needs_reboot {
+            restart(service, machine, order, &mut out);
+        }
         return Ok(out);
     }
     let mut journal = Journal::create(order.journals, draft(machine, plan, order))?;
@@ -208,8 +213,12 @@ fn draft(machine: &Machine, plan: &Plan, order: Order<'_>) -> Journal {
 
 fn restart(service: &mut dyn Change, machine: &Machine, order: Order<'_>, out: &mut Applied) {
     let Some(kind) = order.reboot else { return };
+    if out.job.as_ref().is_some_and(Job::is_failed) {
+        out.not_restarted = Some("the job that would apply the changes has failed".into());
+        return;
+    }
     match reboot::restart(service, machine, kind) {
         Ok(kind) => out.restarted = Some(kind),
-        Err(why @ NotRestarted { .. }) => out.notes.push(format!("the machine was NOT restarted: {why}")),
+        Err(why) => out.not_restarted = Some(why.to_string()),
     }
 }

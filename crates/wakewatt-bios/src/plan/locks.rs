@@ -1,7 +1,8 @@
 //! What keeps an attribute from being written, and what would free it.
 //!
 //! Three sources. Rules of the registry, asked about the values as planned. Flags of the registry (`ReadOnly` and the like), which
-//! on Dell and HPE are the state of the moment: they count unless a rule explains them and no longer holds. And one rule that
+//! on Dell and HPE are the state of the moment: they count unless a rule explains them and no longer holds; what is only greyed
+//! out or hidden, by rules of which none holds, is left to the BMC to judge. And one rule that
 //! registries of Supermicro leave out: their menu of power settings is closed unless its own profile, which stands at the menu's top,
 //! is Custom; there the dependency hangs on placeholders instead of the attributes.
 
@@ -49,8 +50,9 @@ pub(super) fn lock<'a>(draft: &Draft<'a>, want: &Want) -> Option<Lock<'a>> {
         (attribute.is_hidden, Property::Hidden),
     ];
     for (_, property) in flags.into_iter().filter(|(is_set, _)| *is_set) {
+        let is_stale = property != Property::ReadOnly && rules().any(Rule::is_lock);
         let is_explained =
-            rules().any(|rule| rule.is_lock() && registry.holds(rule, &draft.bios.current) == Truth::Yes);
+            is_stale || rules().any(|rule| rule.is_lock() && registry.holds(rule, &draft.bios.current) == Truth::Yes);
         if !is_explained {
             return Some(Lock::Unexplained(property.word()));
         }

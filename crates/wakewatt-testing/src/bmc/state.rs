@@ -128,7 +128,7 @@ impl State {
                 ok(json!({ "Id": model.registry_file.trim_end_matches('/').rsplit('/').next(),
                 "Registry": model.registry_name, "Location": [{ "Language": "ja", "Uri": "/x" }, { "Language": "en", "Uri": model.registry }] }))
             }
-            p if p == model.registry => ok(model.document.clone()),
+            p if p == model.registry => ok(self.registry()),
             // iLO wants the slash and says so.
             p if is_hpe && [model.system, model.bios, model.settings].iter().any(|m| m.trim_end_matches('/') == p) => {
                 Reply::empty(308).with("Location", format!("{p}/"))
@@ -141,6 +141,20 @@ impl State {
                 None => Reply::error(404, "Base.1.12.ResourceMissingAtURI", "Missing."),
             },
         }
+    }
+
+    /// Read-only is the state of the moment on Dell and HPE.
+    fn registry(&self) -> Value {
+        let mut document = self.model.document.clone();
+        let (gate, open) = self.model.gate;
+        let is_open = self.current.get(gate).is_some_and(|profile| profile == open);
+        let entries = document["RegistryEntries"]["Attributes"].as_array_mut();
+        for entry in entries.into_iter().flatten().filter(|_| matches!(self.vendor, Vendor::Dell | Vendor::Hpe)) {
+            if entry["AttributeName"].as_str().is_some_and(|name| self.model.gated.contains(&name)) {
+                entry["ReadOnly"] = json!(!is_open);
+            }
+        }
+        document
     }
 
     fn settings(&self) -> Reply {

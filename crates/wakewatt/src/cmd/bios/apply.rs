@@ -47,9 +47,8 @@ pub(super) fn run(args: &BiosApplyArgs, colour: Colour) -> Result<Code> {
         false => telling.text(&text(&applied, Style { is_on: colour.is_on() })),
     }
     let is_failed = applied.job.as_ref().is_some_and(wakewatt_bios::apply::job::Job::is_failed);
-    let is_not_restarted = args.reboot.is_some() && applied.restarted.is_none();
     let code = match () {
-        () if is_failed || is_not_restarted => Code::Refused,
+        () if is_failed || applied.not_restarted.is_some() => Code::Refused,
         () if !applied.left_out.is_empty() => Code::Partial,
         () => Code::Fine,
     };
@@ -109,6 +108,9 @@ fn text(applied: &Applied, style: Style) -> String {
     if let Some(job) = &applied.job {
         let state = job.state.as_deref().unwrap_or("not told");
         let _ = writeln!(out, "{}", wrap("Job: ", "  ", &format!("{} ({state}) {}", job.path, job.said), width));
+    }
+    if let Some(why) = &applied.not_restarted {
+        let _ = writeln!(out, "{}", style.red(&wrap("NOT restarted: ", "  ", why, width)));
     }
     for note in &applied.notes {
         let _ = writeln!(out, "{}", wrap("Note: ", "  ", note, width));
