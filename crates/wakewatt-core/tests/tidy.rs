@@ -21,6 +21,7 @@ const BORDERS: &[(&str, &[&str])] = &[
     ("wakewatt-host", &["wakewatt-core"]),
     ("wakewatt-probes", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-tune", &["wakewatt-host", "wakewatt-core"]),
+    ("wakewatt-bios", &["wakewatt-tune", "wakewatt-host", "wakewatt-core"]),
     ("wakewatt-agent", &["wakewatt-lab", "wakewatt-host", "wakewatt-core"]),
     ("wakewatt-lab", &["wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"]),
     (
@@ -39,6 +40,7 @@ const BORDERS: &[(&str, &[&str])] = &[
         "wakewatt",
         &[
             "wakewatt-agent",
+            "wakewatt-bios",
             "wakewatt-lab",
             "wakewatt-sim",
             "wakewatt-models",

@@ -49,4 +49,6 @@ pub mod environment;
 pub mod secret;
 pub mod service_manager;
 pub mod resolve;
+mod http;
 pub mod power;
+pub mod bmc;

@@ -53,18 +53,20 @@ impl Live {
         Live::sysroot_by(path, true)
     }
 
+    /// Any folder, as a root that nothing leaves: what is in it is the caller's business.
+    pub fn folder(path: &Path) -> std::io::Result<Live> {
+        Ok(Live::rooted(path, true)?)
+    }
+
+    fn rooted(path: &Path, has_openat2: bool) -> Result<Live, Errno> {
+        let fd = rustix::fs::open(path, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY, Mode::empty())?;
+        let registers = Tree { is_recording: true, ..Tree::default() };
+        Ok(Live { root: Some(Root { fd, path: path.to_path_buf(), has_openat2, registers }) })
+    }
+
     fn sysroot_by(path: &Path, has_openat2: bool) -> Result<Live, SysrootError> {
         let fail = |reason: String| SysrootError { path: path.to_path_buf(), reason };
-        let fd = rustix::fs::open(path, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY, Mode::empty())
-            .map_err(|e| fail(e.to_string()))?;
-        let mut live = Live {
-            root: Some(Root {
-                fd,
-                path: path.to_path_buf(),
-                has_openat2,
-                registers: Tree { is_recording: true, ..Tree::default() },
-            }),
-        };
+        let mut live = Live::rooted(path, has_openat2).map_err(|e| fail(e.to_string()))?;
         if live.list("/sys").is_err() && live.list("/proc").is_err() {
             return Err(fail("holds neither sys/ nor proc/".into()));
         }

@@ -4,6 +4,8 @@
 //! harness, in one form: `SKIPPED test [what is lacking]: words`. `cargo xtask skips LOG` gathers these lines at the end
 //! of `make test`, and fails where what is said to be lacking is there: then the machine could have run the test.
 
+pub mod bmc;
+
 use std::fmt;
 use std::io::Write;
 

@@ -4,6 +4,7 @@
 use crate::cli::meter::MeterArgs;
 use crate::exit::{Code, Failure};
 use anyhow::Result;
+use std::path::Path;
 use std::sync::Arc;
 use wakewatt_host::live::Live;
 use wakewatt_host::power::prometheus::Query;
@@ -38,7 +39,11 @@ pub(crate) fn wanted(args: &MeterArgs) -> Result<(MetersWanted, Vec<String>)> {
         redfish: Account {
             urls: args.redfish.clone(),
             user: args.redfish_user.clone(),
-            password: args.redfish_user.as_ref().map(|_| password(args)).transpose()?,
+            password: args
+                .redfish_user
+                .as_ref()
+                .map(|_| redfish_password(args.redfish_password_file.as_deref()))
+                .transpose()?,
             is_plain_allowed: args.plain_http_password,
         },
         prometheus: args.prometheus.clone().zip(args.query.clone()).map(|(url, query)| Query { url, query }),
@@ -50,8 +55,8 @@ pub(crate) fn wanted(args: &MeterArgs) -> Result<(MetersWanted, Vec<String>)> {
 }
 
 /// From the file, else the environment; never from the command line, which everybody can read in /proc.
-fn password(args: &MeterArgs) -> Result<Secret> {
-    if let Some(file) = &args.redfish_password_file {
+pub(crate) fn redfish_password(file: Option<&Path>) -> Result<Secret> {
+    if let Some(file) = file {
         return Ok(Secret::from_file(file)?);
     }
     let text = std::env::var(PASSWORD).map_err(|_| {

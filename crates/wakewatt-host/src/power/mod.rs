@@ -21,10 +21,9 @@ pub mod prometheus;
 pub mod command;
 pub mod recorder;
 pub mod witnesses;
-mod http;
 mod subprocess;
 
-pub use http::{Exposed, Trust};
+pub use crate::http::{Exposed, Trust};
 pub use recorder::Recorder;
 
 use crate::clock::monotonic_ns;

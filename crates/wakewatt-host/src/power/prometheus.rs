@@ -4,8 +4,8 @@
 //! ("system"), so a query that finds several series is taken to mean their sum. A stale value repeats for up to 5 min,
 //! which shows as equal readings; watts scraped every 15 s say nothing about a window of 10 s.
 
-use super::http::{Http, Trust, check_url};
 use super::{Meter, MetersWanted, Say, stamped};
+use crate::http::{Http, Trust, check_url};
 use wakewatt_core::samples::energy::MeterGap;
 use wakewatt_core::samples::energy::{Channel, Covers, Kind};
 use wakewatt_core::samples::meters::prometheus::{Sampled, parse};

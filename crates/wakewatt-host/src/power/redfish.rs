@@ -6,8 +6,8 @@
 //! over seconds to a minute and answers in 0.1 to several seconds: good for minutes, not for moments. A chassis that is
 //! contained in another is a part of it.
 
-use super::http::{Exposed, Http, basic, check_exposed, check_url};
 use super::{Meter, MetersWanted, Say, stamped};
+use crate::http::{Exposed, Http, basic, check_exposed, check_url};
 use crate::secret::Secret;
 use serde_json::Value;
 use wakewatt_core::samples::energy::MeterGap;

@@ -1,6 +1,7 @@
 //! The command line, defined once: help, man pages and completions are made from this file.
 
 pub mod agent;
+pub mod bios;
 pub mod disk;
 pub mod load;
 pub mod experiment;
@@ -130,6 +131,11 @@ pub enum Command {
         before_help = "Example:\n  wakewatt tune plan --max-latency 50us            what would change, and what it costs\n  sudo wakewatt tune apply --max-latency 50us --confirm-within 60s\n  sudo wakewatt tune confirm\n  sudo wakewatt tune undo"
     )]
     Tune(Box<tune::TuneArgs>),
+    /// Show and change power settings of firmware over Redfish: planned, journaled, staged for the next boot
+    #[command(
+        before_help = "Example:\n  wakewatt bios show --redfish https://bmc.example --redfish-user operator --redfish-password-file pw\n  wakewatt bios plan bios.c-states=off --from r750/         a recorded Redfish tree\n  sudo wakewatt bios apply bios.c-states=off --redfish https://bmc.example --redfish-user operator"
+    )]
+    Bios(Box<bios::BiosArgs>),
     /// Compare settings on this machine by experiment: blocks in random order, a verdict in one sentence, all put back
     #[command(
         before_help = "Example:\n  wakewatt experiment list\n  wakewatt experiment k4-governors --dry-run     what would be written, what is left out, how long\n  sudo wakewatt experiment idle -o idle.html\n  sudo wakewatt experiment ./mine.toml --run-dir runs/mine\n  sudo wakewatt experiment resume runs/mine"

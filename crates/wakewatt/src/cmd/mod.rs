@@ -1,6 +1,7 @@
 //! One file per command; this one opens the source they share and hands over.
 
 pub mod agent;
+pub mod bios;
 pub mod capture;
 pub mod compare;
 pub mod doctor;
@@ -54,6 +55,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::MemoryWorker => measure::memory_worker(),
         Command::ShopServer => load::serve_for_parent(),
         Command::Tune(args) => tune::run(args, cli.color),
+        Command::Bios(args) => bios::run(args, cli.color),
         Command::Measure(args) => return measure::run(args),
         Command::Trace(args) => return trace::run(args, cli.color),
         Command::Run(args) => return run::run(args),

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
+mod bios;
 mod border;
 mod cli;
 mod explain;

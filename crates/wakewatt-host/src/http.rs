@@ -1,15 +1,16 @@
-//! HTTP for meters behind a network: one blocking client with short deadlines.
+//! HTTP for meters and BMCs behind a network: one blocking client with deadlines.
 //!
 //! ureq with rustls: blocking (the house has no async), no C library beside libc, and static. Certificates are checked
 //! against a file the user names, else the distribution's store; without either, TLS is refused rather than unchecked.
 //! Redirects are not followed and proxies of the environment are not used: credentials must go to the named host and
 //! nowhere else, and over plain HTTP only to this host or where the user says so ([`check_exposed`]). Host names are
-//! looked up by our own [`resolve`](crate::resolve). Answers are cut at 4 MiB. Nothing of a request appears in an error but
-//! its URL.
+//! looked up by our own [`resolve`](crate::resolve). Answers longer than a limit (4 MiB for a meter's) are refused. Nothing of
+//! a request appears in an error but its URL.
 
 use crate::{authorities, resolve};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use std::io::Read as _;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 /// A BMC over TLS may take seconds.
 const DEADLINE: Duration = Duration::from_secs(5);
 const MAX_BODY: u64 = 4 << 20;
+/// The same for one that is asked for a registry of a megabyte, or to change something.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whom to believe.
 #[derive(Clone, Debug, Default)]
@@ -32,24 +35,43 @@ pub struct Trust {
 }
 
 /// The client.
-pub(super) struct Http(ureq::Agent);
+pub(crate) struct Http(ureq::Agent);
 
 /// What a server answered with success.
-pub(super) struct Answer {
-    pub(super) text: String,
-    pub(super) token: Option<String>,
-    pub(super) location: Option<String>,
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    pub(crate) token: Option<String>,
+    pub(crate) location: Option<String>,
 }
 
 /// What went wrong, and the status if it was one.
 #[derive(Debug)]
-pub(super) struct Refused {
-    pub(super) status: Option<u16>,
-    pub(super) why: String,
+pub(crate) struct Refused {
+    pub(crate) status: Option<u16>,
+    pub(crate) why: String,
+}
+
+/// What a server answered, whatever its status says.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) etag: Option<String>,
+    pub(crate) location: Option<String>,
+    pub(crate) token: Option<String>,
+    /// The server asks to be left alone for so long.
+    pub(crate) retry_after_s: Option<u64>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// No answer, or one that is not taken.
+#[derive(Debug)]
+pub(crate) enum NoReply {
+    TooLong,
+    Failed(String),
 }
 
 /// Is this a URL to send credentials to? `user:password@` in it would end in logs.
-pub(super) fn check_url(url: &str) -> Result<&str, String> {
+pub(crate) fn check_url(url: &str) -> Result<&str, String> {
     let rest = url.strip_prefix("https://").or(url.strip_prefix("http://"));
     let authority = rest.and_then(|r| r.split(['/', '?', '#']).next()).unwrap_or_default();
     if authority.is_empty() {
@@ -72,7 +94,7 @@ pub struct Exposed {
 }
 
 /// May a password be sent to this URL? Over TLS, or to this host itself.
-pub(super) fn check_exposed(url: &str) -> Result<(), Exposed> {
+pub(crate) fn check_exposed(url: &str) -> Result<(), Exposed> {
     let exposed = Err(Exposed { url: url.into() });
     let Some(rest) = url.strip_prefix("http://") else { return Ok(()) };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -108,7 +130,16 @@ impl Resolver for Names {
 
 impl Http {
     /// For this URL and the others of its kind.
-    pub(super) fn new(url: &str, trust: &Trust) -> Result<Http, String> {
+    pub(crate) fn new(url: &str, trust: &Trust) -> Result<Http, String> {
+        Http::within(url, trust, DEADLINE)
+    }
+
+    /// For a BMC that may take its time.
+    pub(crate) fn patient(url: &str, trust: &Trust) -> Result<Http, String> {
+        Http::within(url, trust, PATIENCE)
+    }
+
+    fn within(url: &str, trust: &Trust, deadline: Duration) -> Result<Http, String> {
         let mut tls = TlsConfig::builder()
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .disable_verification(trust.is_insecure);
@@ -119,48 +150,77 @@ impl Http {
         }
         let config = ureq::Agent::config_builder()
             .tls_config(tls.build())
-            .timeout_global(Some(DEADLINE))
+            .timeout_global(Some(deadline))
             .max_redirects(0)
             .proxy(None)
-            .http_status_as_error(true)
+            .http_status_as_error(false)
             .user_agent(concat!("wakewatt/", env!("CARGO_PKG_VERSION")));
         Ok(Http(ureq::Agent::with_parts(config.build(), DefaultConnector::default(), Names)))
     }
 
-    pub(super) fn get(&self, url: &str, headers: &[(&str, String)]) -> Result<Answer, Refused> {
+    pub(crate) fn get(&self, url: &str, headers: &[(&str, String)]) -> Result<Answer, Refused> {
         let request = headers.iter().fold(self.0.get(url), |r, (name, value)| r.header(*name, value));
         answer(url, request.header("Accept", "application/json").call())
     }
 
-    pub(super) fn post(&self, url: &str, body: &str) -> Result<Answer, Refused> {
+    pub(crate) fn post(&self, url: &str, body: &str) -> Result<Answer, Refused> {
         answer(url, self.0.post(url).header("Content-Type", "application/json").send(body))
     }
 
-    pub(super) fn delete(&self, url: &str, headers: &[(&str, String)]) {
+    /// Any request; what the server says against it is an answer, too.
+    pub(crate) fn ask(
+        &self,
+        method: &str,
+        url: &str,
+        headers: &[(&str, String)],
+        body: Option<&str>,
+        max_bytes: u64,
+    ) -> Result<Reply, NoReply> {
+        let failed = |why: String| NoReply::Failed(why);
+        let mut request = ureq::http::Request::builder().method(method).uri(url).header("Accept", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let response = match body {
+            Some(text) => {
+                let request = request.header("Content-Type", "application/json").body(text.to_string());
+                self.0.run(request.map_err(|e| failed(e.to_string()))?)
+            }
+            None => self.0.run(request.body(()).map_err(|e| failed(e.to_string()))?),
+        };
+        let mut response = response.map_err(|e| failed(e.to_string()))?;
+        let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_string);
+        let (etag, location, token) = (header("ETag"), header("Location"), header("X-Auth-Token"));
+        let retry_after_s = header("Retry-After").and_then(|text| text.trim().parse().ok());
+        let status = response.status().as_u16();
+        let mut bytes = Vec::new();
+        let read = response.body_mut().as_reader().take(max_bytes + 1).read_to_end(&mut bytes);
+        read.map_err(|e| failed(e.to_string()))?;
+        if bytes.len() as u64 > max_bytes {
+            return Err(NoReply::TooLong);
+        }
+        Ok(Reply { status, etag, location, token, retry_after_s, bytes })
+    }
+
+    pub(crate) fn delete(&self, url: &str, headers: &[(&str, String)]) {
         let request = headers.iter().fold(self.0.delete(url), |r, (name, value)| r.header(*name, value));
         let _ = request.call();
     }
 }
 
 fn answer(url: &str, response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer, Refused> {
-    let refused = |error: ureq::Error| {
-        let status = if let ureq::Error::StatusCode(code) = error { Some(code) } else { None };
-        let words = match status {
-            Some(401) => ": user or password are wrong".into(),
-            Some(403) => ": this user may not".into(),
-            Some(code) => format!(": HTTP status {code}"),
-            None => format!(": {error}"),
-        };
-        Refused { status, why: format!("{url}{words}") }
-    };
+    let refused = |error: ureq::Error| Refused { status: None, why: format!("{url}: {error}") };
     let mut response = response.map_err(refused)?;
     let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_string);
     let (token, location, status) = (header("X-Auth-Token"), header("Location"), response.status().as_u16());
     if !(200..300).contains(&status) {
-        return Err(Refused {
-            status: Some(status),
-            why: format!("{url}: HTTP status {status}, which is not followed"),
-        });
+        let words = match status {
+            401 => "user or password are wrong".into(),
+            403 => "this user may not".into(),
+            code @ (400..) => format!("HTTP status {code}"),
+            code => format!("HTTP status {code}, which is not followed"),
+        };
+        return Err(Refused { status: Some(status), why: format!("{url}: {words}") });
     }
     let text = response.body_mut().with_config().limit(MAX_BODY).lossy_utf8(true).read_to_string().map_err(refused)?;
     Ok(Answer { text, token, location })
@@ -180,7 +240,7 @@ fn believed(trust: &Trust) -> Result<Vec<Certificate<'static>>, String> {
 }
 
 /// The value of an Authorization header (RFC 7617).
-pub(super) fn basic(user: &str, password: &str) -> String {
+pub(crate) fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
 

@@ -1,0 +1,100 @@
+//! The job or task that will apply what was staged, where a BMC has one.
+//!
+//! A PATCH with an apply time makes a job on Dell and names it in `Location`; without, the job has to be made by a POST to the
+//! list of jobs that the settings object names. Other BMCs answer 202 without any place, or need no job at all. A job is looked at until it
+//! is settled (scheduled, running, done, failed) or a few looks are over; it runs at the next boot.
+
+use crate::link::link;
+use crate::service::{Answer, Change};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+use wakewatt_core::visible;
+
+/// Looks at a new job until it is settled.
+const LOOKS: u32 = 10;
+
+/// What a job says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Job {
+    /// Its path on the BMC.
+    pub path: String,
+    /// Its state in the BMC's word; none where it cannot be read.
+    pub state: Option<String>,
+    /// The BMC's words about it; empty where it has none.
+    pub said: String,
+}
+
+impl Job {
+    /// Has it failed?
+    pub fn is_failed(&self) -> bool {
+        let words = ["Failed", "CompletedWithErrors", "Exception", "Cancelled", "Killed"];
+        self.state.as_deref().is_some_and(|state| words.iter().any(|word| word.eq_ignore_ascii_case(state)))
+    }
+    /// Will it change nothing by itself without a boot, and may it be deleted?
+    pub fn is_waiting(&self) -> bool {
+        let words = ["Scheduled", "New", "Pending", "Starting", "Scheduling", "Downloaded"];
+        self.state.as_deref().is_some_and(|state| words.iter().any(|word| word.eq_ignore_ascii_case(state)))
+    }
+    fn is_settled(&self) -> bool {
+        let unsettled = ["New", "Scheduling", "Downloading"];
+        self.state.as_deref().is_some_and(|state| !unsettled.iter().any(|word| word.eq_ignore_ascii_case(state)))
+    }
+}
+
+/// Reads a job.
+pub fn look(service: &mut dyn Change, path: &str) -> Option<Job> {
+    let json = service.get(path).ok()?.json;
+    let text = |value: &Value| value.as_str().map(|text| visible::line(text).into_owned());
+    let state = text(&json["JobState"]).or_else(|| text(&json["TaskState"]));
+    let said = text(&json["Message"]).or_else(|| text(&json["Messages"][0]["Message"])).unwrap_or_default();
+    Some(Job { path: path.into(), state, said })
+}
+
+/// The job of what was just staged.
+pub(super) fn of(
+    service: &mut dyn Change,
+    settings: &str,
+    pause: Duration,
+    answer: &Answer,
+    notes: &mut Vec<String>,
+) -> Option<Job> {
+    let path = answer.location.clone().or_else(|| make(service, settings, notes))?;
+    let mut job = None;
+    for n_looks in 0..LOOKS {
+        if n_looks > 0 {
+            std::thread::sleep(pause);
+        }
+        job = look(service, &path);
+        if job.as_ref().is_none_or(Job::is_settled) {
+            break;
+        }
+    }
+    let job = job.unwrap_or(Job { path, state: None, said: String::new() });
+    if job.is_failed() {
+        notes.push(format!("its job failed: {}", job.said));
+    }
+    Some(job)
+}
+
+/// Where the settings object names a list of jobs, nothing is applied without one.
+fn make(service: &mut dyn Change, settings: &str, notes: &mut Vec<String>) -> Option<String> {
+    let json = service.get(settings).ok()?.json;
+    let jobs = link(&json["Oem"]["Dell"]["Jobs"])?;
+    let body = json!({ "TargetSettingsURI": settings }).to_string();
+    match service.post(&jobs, &body) {
+        Ok(answer) if answer.is_yes() => answer.location,
+        Ok(answer) => {
+            notes.push(format!(
+                "no job could be made, so nothing may happen at the next boot: {jobs}: HTTP status {} {}",
+                answer.status, answer.said
+            ));
+            None
+        }
+        Err(why) => {
+            notes.push(format!("no job could be made, so nothing may happen at the next boot: {why}"));
+            None
+        }
+    }
+}
