@@ -50,3 +50,4 @@ pub mod secret;
 pub mod service_manager;
 pub mod resolve;
 pub mod power;
+pub mod metrics_store;

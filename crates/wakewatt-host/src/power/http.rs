@@ -32,7 +32,7 @@ pub struct Trust {
 }
 
 /// The client.
-pub(super) struct Http(ureq::Agent);
+pub(crate) struct Http(ureq::Agent);
 
 /// What a server answered with success.
 pub(super) struct Answer {
@@ -49,7 +49,7 @@ pub(super) struct Refused {
 }
 
 /// Is this a URL to send credentials to? `user:password@` in it would end in logs.
-pub(super) fn check_url(url: &str) -> Result<&str, String> {
+pub(crate) fn check_url(url: &str) -> Result<&str, String> {
     let rest = url.strip_prefix("https://").or(url.strip_prefix("http://"));
     let authority = rest.and_then(|r| r.split(['/', '?', '#']).next()).unwrap_or_default();
     if authority.is_empty() {
@@ -72,7 +72,7 @@ pub struct Exposed {
 }
 
 /// May a password be sent to this URL? Over TLS, or to this host itself.
-pub(super) fn check_exposed(url: &str) -> Result<(), Exposed> {
+pub(crate) fn check_exposed(url: &str) -> Result<(), Exposed> {
     let exposed = Err(Exposed { url: url.into() });
     let Some(rest) = url.strip_prefix("http://") else { return Ok(()) };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -109,6 +109,11 @@ impl Resolver for Names {
 impl Http {
     /// For this URL and the others of its kind.
     pub(super) fn new(url: &str, trust: &Trust) -> Result<Http, String> {
+        Http::within(url, trust, DEADLINE)
+    }
+
+    /// The same with a deadline for each request, its answer included.
+    pub(crate) fn within(url: &str, trust: &Trust, deadline: Duration) -> Result<Http, String> {
         let mut tls = TlsConfig::builder()
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .disable_verification(trust.is_insecure);
@@ -119,7 +124,7 @@ impl Http {
         }
         let config = ureq::Agent::config_builder()
             .tls_config(tls.build())
-            .timeout_global(Some(DEADLINE))
+            .timeout_global(Some(deadline))
             .max_redirects(0)
             .proxy(None)
             .http_status_as_error(true)
@@ -130,6 +135,22 @@ impl Http {
     pub(super) fn get(&self, url: &str, headers: &[(&str, String)]) -> Result<Answer, Refused> {
         let request = headers.iter().fold(self.0.get(url), |r, (name, value)| r.header(*name, value));
         answer(url, request.header("Accept", "application/json").call())
+    }
+
+    /// Asks and gives the answer as it comes, whatever its status; after so many bytes, reading fails. The error says whether it
+    /// was the deadline.
+    pub(crate) fn stream(
+        &self,
+        url: &str,
+        authorization: Option<&str>,
+        max_bytes: u64,
+    ) -> Result<(u16, ureq::BodyReader<'static>), (bool, String)> {
+        let request = authorization.iter().fold(self.0.get(url), |r, value| r.header("Authorization", *value));
+        let request = request.header("Accept", "application/json").config().http_status_as_error(false).build();
+        let late = |error: ureq::Error| (matches!(error, ureq::Error::Timeout(_)), error.to_string());
+        let response = request.call().map_err(late)?;
+        let status = response.status().as_u16();
+        Ok((status, response.into_body().into_with_config().limit(max_bytes).reader()))
     }
 
     pub(super) fn post(&self, url: &str, body: &str) -> Result<Answer, Refused> {
