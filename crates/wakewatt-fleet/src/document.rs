@@ -115,7 +115,8 @@ pub struct Node {
     pub differs: Vec<Differs>,
     /// Its cost before and after the moment that the user named.
     pub change: Option<Change>,
-    /// Cost over that of its peers at its load, window by window; of odd nodes only, none where a window does not count.
+    /// Cost over that of its peers at its load, window by window, none where a window does not count; of odd nodes, and
+    /// of all where a change was named.
     pub course: Vec<Option<f64>>,
 }
 

@@ -82,7 +82,8 @@ fn settings(facts: &Snapshot) -> Vec<(&'static str, String)> {
         (!known.is_empty()).then(|| known.join("+"))
     };
     let (freq, on_off) = (&facts.freq, |is: bool| if is { "on" } else { "off" }.to_string());
-    let deepest = deepest_state(facts).map(|d| d.map_or("none".into(), |(name, ns)| format!("{name}, {}", show_ns(ns))));
+    let deepest =
+        deepest_state(facts).map(|d| d.map_or("none".into(), |(name, ns)| format!("{name}, {}", show_ns(ns))));
     let processor = facts.topology.processor.known().next().map(|(_, p)| p.clone());
     let values = [
         ("idle driver", word(&facts.idle.driver)),

@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 use std::fmt;
+use wakewatt_core::units::{rough_ns, three_digits};
 
 /// A number of a node in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,17 @@ impl Measure {
             Measure::P99 => "p99_s",
             Measure::LoadPerBusyCpu => "load_per_busy_cpu",
             Measure::SystemShare => "system_share_ratio",
+        }
+    }
+
+    /// A value in the unit that people say it in.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Measure::CpuPerWork | Measure::P90 | Measure::P99 => rough_ns(value * 1e9),
+            Measure::CyclesPerWork => format!("{} M", three_digits(value / 1e6)),
+            Measure::JoulesPerWork => format!("{} J", three_digits(value)),
+            Measure::LoadPerBusyCpu => three_digits(value),
+            Measure::SystemShare => format!("{:.1} %", value * 100.0),
         }
     }
 

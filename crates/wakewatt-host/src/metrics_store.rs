@@ -106,7 +106,9 @@ impl MetricsStore {
         let said: String = said.chars().take(300).collect();
         Err(match status {
             413 | 422 | 429 | 502 | 503 | 504 => StoreError::TooMuch { url, status, said },
-            401 | 403 => StoreError::Refused { url, status, said: ": name a token that may read (--token-file)".into() },
+            401 | 403 => {
+                StoreError::Refused { url, status, said: ": name a token that may read (--token-file)".into() }
+            }
             300..=399 => StoreError::Refused { url, status, said: ", which is not followed".into() },
             _ if said.is_empty() => StoreError::Refused { url, status, said },
             _ => StoreError::Refused { url, status, said: format!(": {said}") },
@@ -152,7 +154,10 @@ mod tests {
         let mut text = String::new();
         store(&url, Some("t0k")).unwrap().get("/api/v1/query?query=up").unwrap().read_to_string(&mut text).unwrap();
         let head = told.recv().unwrap();
-        assert!(text == "{}" && head.contains("Bearer t0k") && head.starts_with("GET /api/v1/query?query=up "), "{head}");
+        assert!(
+            text == "{}" && head.contains("Bearer t0k") && head.starts_with("GET /api/v1/query?query=up "),
+            "{head}"
+        );
         let why = store("http://metrics.example:9090", Some("t0k")).err().unwrap().to_string();
         assert!(why.contains("unencrypted") && !why.contains("t0k"), "{why}");
         assert!(store("metrics.example", None).is_err());

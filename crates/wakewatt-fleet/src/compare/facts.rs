@@ -23,7 +23,10 @@ pub(super) fn predicted(what: &str, here: &str, peers: &str) -> Option<String> {
             let (here, peers) = (ns(here)?, ns(peers)?);
             let word = if here > peers { "longer" } else { "shorter" };
             (here != peers).then(|| {
-                format!("a wake-up may take up to {} {word} than on them (claimed exit latency)", show_ns(here.abs_diff(peers)))
+                format!(
+                    "a wake-up may take up to {} {word} than on them (claimed exit latency)",
+                    show_ns(here.abs_diff(peers))
+                )
             })
         }
         CLOCK_LIMIT => {
@@ -31,7 +34,7 @@ pub(super) fn predicted(what: &str, here: &str, peers: &str) -> Option<String> {
             let (here, peers) = (mhz(here)?, mhz(peers)?);
             let percent = three_digits((peers / here - 1.0).abs() * 100.0);
             let word = if here < peers { "more" } else { "less" };
-            (here < peers || here > peers).then(|| {
+            ((here - peers).abs() > 0.5).then(|| {
                 format!("work that waits for the core takes up to {percent} % {word} time than on them (limits of the clock)")
             })
         }

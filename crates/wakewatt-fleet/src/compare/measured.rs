@@ -47,7 +47,10 @@ impl Measured {
 
     /// What a node lies above its peers: windows and logarithms.
     pub(super) fn above(&self, node: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
-        self.left.iter().filter(move |(n, _, _)| *n as usize == node).map(|(_, w, l)| (*w as usize, f64::from(*l)))
+        // They stand in the order of the nodes.
+        let from = self.left.partition_point(|(n, _, _)| (*n as usize) < node);
+        let own = self.left[from..].iter().take_while(move |(n, _, _)| *n as usize == node);
+        own.map(|(_, w, l)| (*w as usize, f64::from(*l)))
     }
 
     /// The same as ratios, window by window.
@@ -71,9 +74,10 @@ impl Measured {
             Verdict::Lower => (Word::Cheaper, None),
             Verdict::Like => (Word::Like, None),
             Verdict::CannotTell(Unsure::FewPeers) => (Word::Ranked, Some("fewer than eight nodes of its class")),
-            Verdict::CannotTell(Unsure::LoadOfItsOwn) => {
-                (Word::CannotTell, Some("its load lies beyond what any peer had, and the model would have to be stretched"))
-            }
+            Verdict::CannotTell(Unsure::LoadOfItsOwn) => (
+                Word::CannotTell,
+                Some("its load lies beyond what any peer had, and the model would have to be stretched"),
+            ),
             Verdict::CannotTell(Unsure::FewWindows) => (Word::CannotTell, Some("fewer than three windows count")),
         };
         Some(NodeMeasure {

@@ -56,7 +56,7 @@ pub fn compare(table: &Table, asked: Asked) -> Fleet {
                 course: Vec::new(),
             };
             (node.word, node.sentence) = sentences::of_node(&node);
-            if node.is_odd() {
+            if node.is_odd() || asked.changed_at_ms.is_some() {
                 node.course = sentences::leading(&node)
                     .and_then(|leading| all.iter().find(|m| m.measure == leading.measure))
                     .map_or_else(Vec::new, |m| m.course(at, table.windows.len()));

@@ -51,7 +51,9 @@ pub(super) fn of_node(node: &Node) -> (Word, String) {
 fn clocks(node: &Node) -> &'static str {
     let word = |m: Measure| node.measure(m).map(|m| m.word);
     match (word(Measure::CpuPerWork), word(Measure::CyclesPerWork)) {
-        (Some(Word::Dearer), Some(Word::Like)) => "; its cycles per request are not shown to differ, so the clock is what to look at",
+        (Some(Word::Dearer), Some(Word::Like)) => {
+            "; its cycles per request are not shown to differ, so the clock is what to look at"
+        }
         _ => "",
     }
 }
@@ -78,7 +80,12 @@ pub(super) fn of_fleet(fleet: &Fleet) -> String {
     }
     let mut parts = Vec::new();
     if n(Word::Dearer) > 0 {
-        parts.push(format!("{} of {} pay more for the same work than their peers: {}", n(Word::Dearer), nodes(n_judged), names(Word::Dearer)));
+        parts.push(format!(
+            "{} of {} pay more for the same work than their peers: {}",
+            n(Word::Dearer),
+            nodes(n_judged),
+            names(Word::Dearer)
+        ));
     }
     if n(Word::Cheaper) > 0 {
         parts.push(format!("{} of {} pay less: {}", n(Word::Cheaper), nodes(n_judged), names(Word::Cheaper)));

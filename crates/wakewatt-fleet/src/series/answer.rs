@@ -209,10 +209,19 @@ mod tests {
 
     #[test]
     fn refusals_and_garbage() {
-        let (answer, _) = told(r#"{"status":"error","errorType":"bad_data","error":"parse error","data":null}"#).unwrap();
+        let (answer, _) =
+            told(r#"{"status":"error","errorType":"bad_data","error":"parse error","data":null}"#).unwrap();
         assert_eq!((answer.is_success, answer.error.as_deref()), (false, Some("parse error")));
-        for text in ["", "[]", "<html>", r#"{"data":{"result":[1,"2"]}}"#, r#"{"data":{"result":[{"values":[[1,2]]}]}}"#,
-            r#"{"data":{"result":[{"metric":{"a":1}}]}}"#, r#"{"status":"success"} more"#, "{\"data\":{\"result\":["] {
+        for text in [
+            "",
+            "[]",
+            "<html>",
+            r#"{"data":{"result":[1,"2"]}}"#,
+            r#"{"data":{"result":[{"values":[[1,2]]}]}}"#,
+            r#"{"data":{"result":[{"metric":{"a":1}}]}}"#,
+            r#"{"status":"success"} more"#,
+            "{\"data\":{\"result\":[",
+        ] {
             assert!(told(text).is_err(), "{text}");
         }
     }

@@ -2,10 +2,10 @@
 
 use super::answer::Labels;
 use super::ask::{Door, Refusal, Taker, ask};
+use super::hardware;
 use super::names::{Names, rejoin};
 use super::promql::{About, Words};
 use super::settings::{DEEPEST, IdleStates, told};
-use super::hardware;
 use crate::measure::Quantity;
 use crate::table::{Node, Table, Window};
 use std::collections::BTreeMap;
@@ -50,11 +50,13 @@ pub enum Nothing {
     Refused(Refusal),
     /// No series of CPU time.
     #[error(
-        "no node was found: neither node_cpu_seconds_total nor wakewatt_cpu_seconds_total{0} has a rate in this time; a window must hold two samples (--window), and label and matchers must fit (--node-label, --select)"
+        "no node was found: neither node_cpu_seconds_total nor wakewatt_cpu_seconds_total{0} has a rate in this time; a window must hold two samples (--last, --windows), and label and matchers must fit (--node-label, --select)"
     )]
     NoNodes(String),
     /// The user's query names no node.
-    #[error("{query}: none of its {n_series} series names a node that was found; its labels are {labels}; group it by a label that does, such as sum by (instance) (…)")]
+    #[error(
+        "{query}: none of its {n_series} series names a node that was found; its labels are {labels}; group it by a label that does, such as sum by (instance) (…)"
+    )]
     Unmatched {
         /// The query.
         query: String,
@@ -183,7 +185,13 @@ impl Gathering<'_> {
                 }
             };
             let n_series = n_nodes * if about == About::ExitLatency || about == About::Disabled { 6 } else { 1 };
-            let asked = ask(self.door, &promql, &self.table.windows, n_series, &mut Taker { whose: &mut whose, take: &mut take });
+            let asked = ask(
+                self.door,
+                &promql,
+                &self.table.windows,
+                n_series,
+                &mut Taker { whose: &mut whose, take: &mut take },
+            );
             match asked {
                 Ok(_) => {}
                 // A fleet can be compared without.
@@ -306,7 +314,8 @@ impl Gathering<'_> {
         let node_of: Vec<Option<usize>> = all.iter().map(|l| names.find(l.get(&label)?)).collect();
         let n_foreign = node_of.iter().filter(|n| n.is_none()).count();
         if n_foreign > 0 {
-            let remark = format!("{promql}: {n_foreign} of {} series name no node that was found (by {label}).", all.len());
+            let remark =
+                format!("{promql}: {n_foreign} of {} series name no node that was found (by {label}).", all.len());
             self.remarks.push(remark);
         }
         let mut sums: BTreeMap<(usize, usize), f64> = BTreeMap::new();
@@ -326,14 +335,17 @@ impl Gathering<'_> {
         let of_node = |n: &Node| n.counts(n_windows).iter().zip(n.seen(n_windows)).filter(|(c, s)| !**c && *s).count();
         let n_left: usize = self.table.nodes.iter().map(of_node).sum();
         if n_left > 0 {
-            self.remarks.push(format!("Windows left out because the store has less than half of a node's samples: {n_left}."));
+            self.remarks
+                .push(format!("Windows left out because the store has less than half of a node's samples: {n_left}."));
         }
         if self.table.has(Quantity::Watts) && self.wanted.power.is_none() {
             self.remarks.push("Energy is that of the processors (RAPL). A store takes the wrap of such a counter for a reset and loses what was counted since the sample before it.".into());
         }
         let n_changed = self.table.nodes.iter().filter(|n| !n.changed.is_empty()).count();
         if n_changed > 0 {
-            self.remarks.push(format!("Nodes on which a setting changed within the time: {n_changed}; the newest value is told."));
+            self.remarks.push(format!(
+                "Nodes on which a setting changed within the time: {n_changed}; the newest value is told."
+            ));
         }
     }
 }

@@ -19,5 +19,5 @@ mod gather;
 
 pub use answer::{MOST_BYTES, read_answer};
 pub use ask::{Door, Refusal};
-pub(crate) use hardware::rounded_gib;
 pub use gather::{Gathered, Nothing, Wanted, gather};
+pub(crate) use hardware::rounded_gib;

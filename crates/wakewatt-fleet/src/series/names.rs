@@ -137,7 +137,10 @@ mod tests {
             Node::named("[fe80::1]:9100"),
         ]);
         assert_eq!((names.find("10.0.0.1"), names.find("10.0.0.1:8080")), (Some(0), Some(0)));
-        assert_eq!((names.find("db7"), names.find("db7.example:80"), names.find("db7.other")), (Some(1), Some(1), Some(1)));
+        assert_eq!(
+            (names.find("db7"), names.find("db7.example:80"), names.find("db7.other")),
+            (Some(1), Some(1), Some(1))
+        );
         assert_eq!((names.find("127.0.0.1"), names.find("127.0.0.1:9102")), (None, Some(3)));
         assert_eq!((names.find("fe80::1"), names.find("10"), names.find("")), (Some(4), None, None));
     }

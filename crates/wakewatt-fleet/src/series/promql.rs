@@ -80,10 +80,23 @@ impl Words<'_> {
             (About::Dmi, self.of("node_dmi_info", "")),
             (About::Settings, self.of("wakewatt_settings_info", "")),
             // A series for each governor there is, 1 for the one in force.
-            (About::Governor, format!("sum by ({}, governor) ({}) > 0", self.label, self.of("node_cpu_scaling_governor", ""))),
+            (
+                About::Governor,
+                format!("sum by ({}, governor) ({}) > 0", self.label, self.of("node_cpu_scaling_governor", "")),
+            ),
             (About::ClockLimit, self.by("max", &self.of("node_cpu_scaling_frequency_max_hertz", ""))),
-            (About::ExitLatency, format!("max by ({}, state, index) ({})", self.label, self.of("wakewatt_cpuidle_exit_latency_seconds", "source=\"claimed\""))),
-            (About::Disabled, format!("min by ({}, state, index) ({})", self.label, self.of("wakewatt_cpuidle_disabled_cpus", ""))),
+            (
+                About::ExitLatency,
+                format!(
+                    "max by ({}, state, index) ({})",
+                    self.label,
+                    self.of("wakewatt_cpuidle_exit_latency_seconds", "source=\"claimed\"")
+                ),
+            ),
+            (
+                About::Disabled,
+                format!("min by ({}, state, index) ({})", self.label, self.of("wakewatt_cpuidle_disabled_cpus", "")),
+            ),
             (About::LatencyLimit, self.by("min", &self.of("wakewatt_latency_limit_seconds", ""))),
             (About::KubeNode, "kube_node_info".into()),
             (About::KubeLabels, "kube_node_labels".into()),

@@ -92,10 +92,8 @@ fn scores(all: &[Observation], fit: &Fit, n_nodes: usize) -> Scores {
         loads[o.node].push(o.load);
         class[o.node] = o.class;
     }
-    let mut found: Vec<Option<Middle>> = by_node
-        .iter_mut()
-        .map(|windows| middle(windows).filter(|_| windows.len() >= LEAST_WINDOWS))
-        .collect();
+    let mut found: Vec<Option<Middle>> =
+        by_node.iter_mut().map(|windows| middle(windows).filter(|_| windows.len() >= LEAST_WINDOWS)).collect();
     let members = members(&found, &class, fit.heights.len());
     let mut centres = vec![0.0; members.len()];
     for (nodes, centre) in members.iter().zip(&mut centres) {
@@ -149,7 +147,8 @@ fn take_out_windows(all: &[Observation], left: &mut [f64]) {
     for (o, left) in all.iter().zip(left.iter()) {
         by_window[o.window].push(*left);
     }
-    let level = |values: &mut Vec<f64>| if values.len() >= LEAST_NODES { median_of(values).unwrap_or(0.0) } else { 0.0 };
+    let level =
+        |values: &mut Vec<f64>| if values.len() >= LEAST_NODES { median_of(values).unwrap_or(0.0) } else { 0.0 };
     let levels: Vec<f64> = by_window.iter_mut().map(level).collect();
     for (o, left) in all.iter().zip(left.iter_mut()) {
         *left -= levels[o.window];
@@ -166,7 +165,8 @@ fn members(found: &[Option<Middle>], class: &[usize], n_classes: usize) -> Vec<V
 
 fn pooled(found: &[Option<Middle>], members: &[Vec<usize>]) -> (Option<f64>, f64) {
     let judged: Vec<&Vec<usize>> = members.iter().filter(|nodes| nodes.len() >= LEAST_NODES).collect();
-    let mut off: Vec<f64> = judged.iter().copied().flatten().filter_map(|n| found[*n].map(|m| m.median.abs())).collect();
+    let mut off: Vec<f64> =
+        judged.iter().copied().flatten().filter_map(|n| found[*n].map(|m| m.median.abs())).collect();
     let (n, n_fitted) = (off.len() as f64, judged.len() as f64 + 1.0);
     let freedom = (0.37 * (n - n_fitted)).round().max(2.0);
     let scale = median_of(&mut off).map(|m| 1.4826 * m * (n / (n - n_fitted).max(1.0)).sqrt() * (n / (n - 0.8)));

@@ -65,7 +65,8 @@ pub struct CompareArgs {
     /// Peers must have this setting in common, too, as it is named beside odd nodes: kernel; may be repeated
     #[arg(long, value_name = "SETTING")]
     pub peers_by: Vec<String>,
-    /// Facts of nodes (NODE.host or NODE.run) in this folder: what compare says of an odd node and a usual one stands beside it
+    /// A folder of facts (NODE.host, NODE.run) and recordings (NODE.wtrace): what compare says of an odd node and a usual one
+    /// stands beside it, and what replay says of the peers' limit
     #[arg(long, value_name = "DIR", conflicts_with = "files")]
     pub facts: Option<PathBuf>,
     /// A file of your own (mode 600) whose first line is the token to show

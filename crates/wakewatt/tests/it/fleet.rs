@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use wakewatt_testing::{Lacks, skipped};
@@ -109,7 +108,7 @@ fn prometheus(dir: tempfile::TempDir, scrape: &str) -> Store {
     let child = Command::new("prometheus")
         .arg(format!("--config.file={}", dir.path().join("prometheus.yml").display()))
         .arg(format!("--storage.tsdb.path={}", dir.path().join("data").display()))
-        .arg("--storage.tsdb.retention.time=10y")
+        .arg("--storage.tsdb.retention.time=100y")
         .arg(format!("--web.listen-address={own}"))
         .stderr(Stdio::null())
         .stdout(Stdio::null())
@@ -179,7 +178,8 @@ fn the_guilty_of_26_scraped_nodes_are_found_and_the_busy_are_not_accused() {
             );
         }
     });
-    let mut scrape = "global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: node\n  static_configs:\n".to_string();
+    let mut scrape =
+        "global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: node\n  static_configs:\n".to_string();
     for at in 0..26 {
         let labels = format!("{{instance: 'node{at:02}:9100', __metrics_path__: '/{at}'}}");
         let _ = writeln!(scrape, "  - {{targets: ['{target}'], labels: {labels}}}");
@@ -207,45 +207,91 @@ fn the_guilty_of_26_scraped_nodes_are_found_and_the_busy_are_not_accused() {
     assert!(ask(&[]).out.contains("frequency governor: powersave here, performance on peers"));
 }
 
-/// Seconds since 1970 of the day that is loaded: long ago, so that nothing hangs on now.
-const DAY_S: u64 = 1_790_000_400;
-const UNTIL: &str = "2026-09-21T14:20:00Z";
+/// Seconds since 1970 at the end of the day that is loaded: long ago, so that nothing hangs on now.
+const DAY_S: u64 = 1_720_000_800;
+const UNTIL: &str = "2024-07-03T10:00:00Z";
+const HALF: &str = "2024-07-03T07:00:00Z";
 
 /// Six hours of 26 nodes, a sample a minute: one restarts, one has gaps, one is given another address, one only exists later.
-fn history(file: &Path) {
-    let mut lines: Vec<String> = Vec::new();
+/// Series with value and moment, families in one piece each.
+fn history() -> Vec<(String, u64)> {
+    let mut lines: Vec<(String, u64)> = Vec::new();
     let n_minutes = 360u64;
     for at in 0..26 {
         for minute in 0..=n_minutes {
-            // A gap of 80 minutes; a node that was bought at noon.
-            if (at == 3 && (100..180).contains(&minute)) || (at == 4 && minute < 300) {
+            // A gap of 80 minutes; a node that was bought late in the day.
+            if (at == 3 && (100..180).contains(&minute)) || (at == 4 && minute < 320) {
                 continue;
             }
             let name = if at == 6 && minute >= 180 { "moved06".to_string() } else { format!("node{at:02}") };
             // A restart: counters begin again.
             let since = if at == 8 && minute >= 200 { minute - 200 } else { minute };
-            let stamp = DAY_S - n_minutes * 60 + minute * 60;
             for line in page(at, 60.0 * since as f64, false).lines() {
                 let (series, value) = line.rsplit_once(' ').unwrap();
-                let (metric, labels) = series.split_once('{').map_or((series, ""), |(m, l)| (m, l.trim_end_matches('}')));
+                let (metric, labels) = series.split_once('{').unwrap_or((series, ""));
+                let labels = labels.trim_end_matches('}');
                 let comma = if labels.is_empty() { "" } else { "," };
-                lines.push(format!("{metric}{{instance=\"{name}:9100\"{comma}{labels}}} {value} {stamp}"));
+                let sample = format!("{metric}{{instance=\"{name}:9100\"{comma}{labels}}} {value}");
+                lines.push((sample, DAY_S - n_minutes * 60 + minute * 60));
             }
         }
     }
-    // Families in one piece each, as OpenMetrics has it; without types nothing is asked of their names.
-    lines.sort_by(|a, b| a.split('{').next().cmp(&b.split('{').next()));
-    fs::write(file, lines.join("\n") + "\n# EOF\n").unwrap();
+    lines.sort_by(|a, b| a.0.split('{').next().cmp(&b.0.split('{').next()));
+    lines
+}
+
+/// What is found of that day, in whichever store it lies.
+fn assert_day(url: &str, page_at: &str) {
+    let in_windows =
+        |n: &str, more: &[&str]| compare(url, &[&["--until", UNTIL, "--last", "6h", "--windows", n], more].concat());
+    let ask = |more: &[&str]| in_windows("12", more);
+    let found = document(&ask(&["--json"]));
+    let guilty = ["node02:9100", "node05:9100", "node09:9100", "node16:9100", "node21:9100"];
+    assert_eq!(named(&found, "dearer"), guilty, "{}", found["sentence"]);
+    assert_eq!(found["nodes"].as_array().unwrap().len(), 26, "the one with a new address is one node");
+    let also = found["nodes"].as_array().unwrap().iter().find(|n| n["name"] == "moved06:9100").unwrap();
+    assert!(also["also_named"].as_array().unwrap().contains(&"node06:9100".into()), "{also}");
+    let ratio = |name: &str| node(&found, name)["measures"][0]["ratio"].as_f64().unwrap();
+    for name in ["node03:9100", "node08:9100", "moved06:9100"] {
+        assert!(
+            (0.9..1.1).contains(&ratio(name)),
+            "{name}: gaps, restarts and names cost nothing: {}",
+            node(&found, name)
+        );
+    }
+    let late = node(&found, "node04:9100");
+    assert!(late["word"] == "cannot_tell" && late["measures"].as_array().unwrap().is_empty(), "{late}");
+    assert!(!found["agent_would_add"].as_array().unwrap().is_empty());
+    let fine = document(&in_windows("72", &["--json"]));
+    assert!(guilty.iter().all(|name| named(&fine, "dearer").contains(name)), "{}", fine["sentence"]);
+    let text = ask(&["--all", "--changed-at", HALF, "-o", page_at]);
+    assert!(
+        text.out.contains("5 of 25 nodes pay more") && text.out.contains("The agent on each node would add"),
+        "{}",
+        text.out
+    );
+    let html = fs::read_to_string(page_at).unwrap();
+    assert!(html.contains("<svg") && html.contains("Before and after") && html.contains("node09:9100"));
+    for forbidden in ["http://", "https://", "<script", "src=", "url(", "NaN"] {
+        assert!(!html.contains(forbidden), "{forbidden}");
+    }
+    let csv = ask(&["--csv"]);
+    let rows: Vec<&str> = csv.out.lines().collect();
+    assert!(rows[0].starts_with("node,class,node_is,measure") && rows.len() > 100, "{}", csv.out);
+    let changed = document(&ask(&["--json", "--changed-at", HALF]));
+    let ratio = node(&changed, "node01:9100")["change"]["ratio"].as_f64().unwrap();
+    assert!((0.95..1.05).contains(&ratio), "nothing was changed: {ratio}");
 }
 
 #[test]
-fn a_day_with_restarts_gaps_and_new_names_is_read_from_a_real_store() {
-    if lacks("prometheus", "fleet::history") || lacks("promtool", "fleet::history") {
+fn a_day_with_restarts_gaps_and_new_names_is_read_from_prometheus() {
+    if lacks("prometheus", "fleet::prometheus_day") || lacks("promtool", "fleet::prometheus_day") {
         return;
     }
-    let dir = tempfile::tempdir().unwrap();
+    let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (file, data) = (dir.path().join("history.om"), dir.path().join("data"));
-    history(&file);
+    let lines: Vec<String> = history().into_iter().map(|(sample, at_s)| format!("{sample} {at_s}\n")).collect();
+    fs::write(&file, lines.concat() + "# EOF\n").unwrap();
     let made = Command::new("promtool")
         .args(["tsdb", "create-blocks-from", "openmetrics"])
         .args([&file, &data])
@@ -253,39 +299,53 @@ fn a_day_with_restarts_gaps_and_new_names_is_read_from_a_real_store() {
         .output()
         .unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let page_at = dir.path().join("fleet.html");
-    let page_at = page_at.to_str().unwrap().to_string();
     let store = prometheus(dir, "global: {scrape_interval: 1m}\n");
-    let time = ["--until", UNTIL, "--last", "6h", "--windows", "12"];
-    let ask = |more: &[&str]| compare(&store.url, &[&time, more].concat());
-    let found = document(&ask(&["--json"]));
-    let guilty = ["node02:9100", "node05:9100", "node09:9100", "node16:9100", "node21:9100"];
-    assert_eq!(named(&found, "dearer"), guilty, "{}", found["sentence"]);
-    assert_eq!(found["nodes"].as_array().unwrap().len(), 26, "the one with a new address is one node");
-    assert_eq!(node(&found, "moved06:9100")["also_named"][0], "host06");
-    let ratio = |name: &str| node(&found, name)["measures"][0]["ratio"].as_f64().unwrap();
-    for name in ["node03:9100", "node08:9100", "moved06:9100"] {
-        assert!((0.9..1.1).contains(&ratio(name)), "{name}: gaps, restarts and names are no cost: {}", node(&found, name));
+    assert_day(&store.url, out.path().join("fleet.html").to_str().unwrap());
+    // A store with a sample a minute has no rate in a quarter of one, and refuses more than 11,000 points a series.
+    let too_fine = compare(&store.url, &["--until", UNTIL, "--last", "6h", "--windows", "1440"]);
+    assert!(too_fine.code == Some(3) && too_fine.err.contains("must hold two samples"), "{}", too_fine.err);
+    let long = compare(&store.url, &["--until", UNTIL, "--last", "1600h", "--windows", "16000", "--json"]);
+    assert_eq!(named(&document(&long), "dearer").len(), 5, "windows of six minutes in two pieces");
+}
+
+#[test]
+fn the_same_day_is_read_from_victoria_metrics() {
+    if lacks("victoria-metrics", "fleet::victoria_metrics_day") {
+        return;
     }
-    let late = node(&found, "node04:9100");
-    assert!(late["word"] == "cannot_tell" && late["measures"].as_array().unwrap().is_empty(), "{late}");
-    assert!(!found["agent_would_add"].as_array().unwrap().is_empty());
-    // The same in pieces, because a range of more points is refused; and what is called odd stays odd.
-    let fine = document(&ask(&["--json", "--windows", "1440"]));
-    assert!(named(&fine, "dearer").is_empty() || fine["n_windows"] == 1440);
-    let text = ask(&["--all", "-o", &page_at]);
-    assert!(text.out.contains("5 of 25 nodes pay more") && text.out.contains("The agent on each node would add"), "{}", text.out);
-    let html = fs::read_to_string(&page_at).unwrap();
-    assert!(html.contains("<svg") && html.contains("Odd nodes over time") && html.contains("node09:9100"));
-    for forbidden in ["http://", "https://", "<script", "src=", "url(", "NaN"] {
-        assert!(!html.contains(forbidden), "{forbidden}");
-    }
-    let csv = ask(&["--csv"]);
-    let rows: Vec<&str> = csv.out.lines().collect();
-    assert!(rows[0].starts_with("node,class,node_is,measure") && rows.len() > 100, "{}", csv.out);
-    let changed = document(&ask(&["--json", "--changed-at", "2026-09-21T11:20:00Z"]));
-    let ratio = node(&changed, "node01:9100")["change"]["ratio"].as_f64().unwrap();
-    assert!((0.95..1.05).contains(&ratio), "nothing was changed: {ratio}");
+    let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let own = { TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap() };
+    let child = Command::new("victoria-metrics")
+        .arg(format!("-storageDataPath={}", dir.path().join("data").display()))
+        .arg(format!("-httpListenAddr={own}"))
+        .args(["-retentionPeriod=100y", "-search.latencyOffset=1s"])
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let store = Store { child, url: format!("http://{own}"), _dir: dir };
+    let asked = |request: &str, body: &str| -> Option<String> {
+        let mut stream = reached(own).ok()?;
+        let head = format!("{request} HTTP/1.0\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len());
+        stream.write_all(head.as_bytes()).ok()?;
+        stream.write_all(body.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        Some(answer)
+    };
+    let is_ready = || asked("GET /health", "").is_some_and(|said| said.contains(" 200 "));
+    assert!(wait_until(Duration::from_secs(120), is_ready), "VictoriaMetrics is not ready in two minutes");
+    let lines: Vec<String> = history().into_iter().map(|(sample, at_s)| format!("{sample} {at_s}000\n")).collect();
+    assert!(asked("POST /api/v1/import/prometheus", &lines.concat()).is_some_and(|said| said.contains(" 204 ")));
+    let _ = asked("GET /internal/force_flush", "");
+    let last = format!("GET /api/v1/query?query=count%28node_load1%29&time={DAY_S}");
+    let is_there = || asked(&last, "").is_some_and(|said| said.contains("\"26\""));
+    assert!(
+        wait_until(Duration::from_secs(120), is_there),
+        "the history is not there after two minutes: {:?}",
+        asked(&last, "")
+    );
+    assert_day(&store.url, out.path().join("fleet.html").to_str().unwrap());
 }
 
 #[test]
@@ -298,7 +358,11 @@ fn a_question_that_finds_nobody_says_what_to_try() {
         false => matrix(&[("instance=a:9100".into(), vec![1.0; 12])]),
     });
     let said = compare(&store, &[]);
-    assert!(said.code == Some(3) && said.err.contains("none of its 1 series") && said.err.contains("pod"), "{}", said.err);
+    assert!(
+        said.code == Some(3) && said.err.contains("none of its 1 series") && said.err.contains("pod"),
+        "{}",
+        said.err
+    );
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert_eq!(compare(&format!("http://{closed}"), &[]).code, Some(3));
     let said = compare("http://127.0.0.1:1", &["--last", "30s"]);
@@ -348,8 +412,9 @@ fn matrix(series: &[(String, Vec<f64>)]) -> String {
 fn five_thousand_nodes_fit_into_memory() {
     let noise = |node: usize, window: usize| 1.0 + 0.05 * ((node * 31 + window * 17) % 100) as f64 / 100.0;
     let all = move |per_node: &dyn Fn(usize, usize) -> f64, labels: &dyn Fn(usize) -> String| {
-        let series: Vec<(String, Vec<f64>)> =
-            (0..5000).map(|n| (format!("instance=node{n:04}:9100{}", labels(n)), (0..12).map(|w| per_node(n, w)).collect())).collect();
+        let series: Vec<(String, Vec<f64>)> = (0..5000)
+            .map(|n| (format!("instance=node{n:04}:9100{}", labels(n)), (0..12).map(|w| per_node(n, w)).collect()))
+            .collect();
         matrix(&series)
     };
     let store = answering(move |query| {
@@ -363,7 +428,9 @@ fn five_thousand_nodes_fit_into_memory() {
                 let bad = |n: usize| if n.is_multiple_of(250) { 1.5 } else { 1.0 };
                 all(&|n, w| per_s(n, w) * 0.02 * bad(n) * noise(n, w), none)
             }
-            q if q.contains("node_uname_info") => all(&|_, _| 1.0, &|n| format!(";nodename=n{n};release=6.1.{}", n % 3)),
+            q if q.contains("node_uname_info") => {
+                all(&|_, _| 1.0, &|n| format!(";nodename=n{n};release=6.1.{}", n % 3))
+            }
             q if q.contains("MemTotal") => all(&|_, _| 4e11, none),
             q if q.contains("scaling_frequency_hertz") => all(&|n, w| 2.1e9 * noise(n, w), none),
             q if q.contains("rapl") => all(&|n, w| 200.0 * noise(n, w), none),
@@ -387,7 +454,8 @@ fn five_thousand_nodes_fit_into_memory() {
     });
     while child.try_wait().unwrap().is_none() {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let kib = status.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse().ok());
+        let kib =
+            status.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse().ok());
         peak_kib = peak_kib.max(kib.unwrap_or(0));
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -424,7 +492,10 @@ fn hostile_stores_are_survived() {
         let said = compare(&store, &[]);
         assert!(said.code == Some(3) && !said.err.is_empty(), "{body}: {said:?}");
     }
-    let long = format!("{{\"status\":\"success\",\"data\":{{\"result\":[{}]}}}}", "{\"metric\":{\"instance\":\"x\"}},".repeat(1_000_000));
+    let long = format!(
+        "{{\"status\":\"success\",\"data\":{{\"result\":[{}]}}}}",
+        "{\"metric\":{\"instance\":\"x\"}},".repeat(1_000_000)
+    );
     let store = answering(move |_| long.clone());
     let said = compare(&store, &["--timeout", "30s"]);
     assert_eq!(said.code, Some(3), "{}", said.err);

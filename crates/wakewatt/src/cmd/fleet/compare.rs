@@ -1,7 +1,7 @@
 //! `fleet compare`: arguments to a table of the fleet, and what came of it to text, page, JSON or CSV.
 
 use super::files::{Files, machines};
-use super::{csv, store, text};
+use super::{csv, store, text, traced};
 use crate::cli::fleet::CompareArgs;
 use crate::exit::{Code, Failure};
 use crate::output::{self, Colour, Outlet};
@@ -69,7 +69,9 @@ fn of_store(args: &CompareArgs, url: &str) -> Result<Fleet> {
     };
     let mut fleet = compare(&found.table, asked);
     if let Some(folder) = &args.facts {
-        explain(&mut fleet, &Files::of(folder)?);
+        let files = Files::of(folder)?;
+        explain(&mut fleet, &files);
+        traced::explain(&mut fleet, &files);
     }
     Ok(fleet)
 }
@@ -83,6 +85,7 @@ fn of_files(args: &CompareArgs) -> Result<Fleet> {
     let source = path.display().to_string();
     let mut fleet = compare(&table, Asked { source, work: has_work.then_some(work), ..Asked::default() });
     explain(&mut fleet, &files);
+    traced::explain(&mut fleet, &files);
     Ok(fleet)
 }
 

@@ -4,8 +4,21 @@ use crate::view::csv::{Ends, text};
 use wakewatt_fleet::document::{Fleet, NodeMeasure, Word};
 
 const HEADS: [&str; 15] = [
-    "node", "class", "node_is", "measure", "measure_is", "value", "ratio", "ratio_low", "ratio_high", "rank", "n_ranked",
-    "n_windows", "q_value", "why", "differs",
+    "node",
+    "class",
+    "node_is",
+    "measure",
+    "measure_is",
+    "value",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "rank",
+    "n_ranked",
+    "n_windows",
+    "q_value",
+    "why",
+    "differs",
 ];
 
 /// All rows.
@@ -13,7 +26,8 @@ pub(super) fn fleet(fleet: &Fleet) -> String {
     let mut rows: Vec<Vec<String>> = vec![HEADS.map(String::from).to_vec()];
     for node in &fleet.nodes {
         let class = fleet.classes.get(node.class).map_or(String::new(), |c| c.name.clone());
-        let differs: Vec<String> = node.differs.iter().map(|d| format!("{}: {} (peers: {})", d.what, d.here, d.peers)).collect();
+        let differs: Vec<String> =
+            node.differs.iter().map(|d| format!("{}: {} (peers: {})", d.what, d.here, d.peers)).collect();
         let row = |measure: Option<&NodeMeasure>| {
             let m = |f: &dyn Fn(&NodeMeasure) -> String| measure.map_or(String::new(), f);
             vec![

@@ -13,7 +13,12 @@ use wakewatt_fleet::folder::Machine;
 use wakewatt_host::recorded;
 
 /// Files by the name of their node.
-pub(super) struct Files(BTreeMap<String, PathBuf>);
+pub(super) struct Files {
+    /// What hosts say of themselves, and runs.
+    facts: BTreeMap<String, PathBuf>,
+    /// Recordings of idle time.
+    traces: BTreeMap<String, PathBuf>,
+}
 
 impl Files {
     /// Those of a folder; a run file goes before a `.host` file of the same name, because it has both.
@@ -21,34 +26,41 @@ impl Files {
         let read = std::fs::read_dir(folder).with_context(|| format!("{}: cannot be listed", folder.display()))?;
         let mut paths: Vec<PathBuf> = read.filter_map(|entry| Some(entry.ok()?.path())).collect();
         paths.sort();
-        let mut files = BTreeMap::new();
+        let mut files = Files { facts: BTreeMap::new(), traces: BTreeMap::new() };
         for path in paths {
             let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-            if !matches!(ending, "host" | "run") {
-                continue;
-            }
+            let kind = match ending {
+                "host" | "run" => &mut files.facts,
+                "wtrace" => &mut files.traces,
+                _ => continue,
+            };
             if let Some(name) = path.file_stem().map(|s| s.to_string_lossy().into_owned()) {
-                files.insert(name, path);
+                kind.insert(name, path);
             }
         }
-        if files.is_empty() {
+        if files.facts.is_empty() && files.traces.is_empty() {
             let why = "holds no .host and no .run file; make one on each node with: wakewatt capture -o NODE.host";
             return Err(Failure::error(Code::BadFile, format!("{}: {why}", folder.display())));
         }
-        Ok(Files(files))
+        Ok(files)
     }
 
-    /// A node's file by any of its names: with or without port and domain.
-    fn named(&self, node: &str) -> Option<&PathBuf> {
-        let host = node.rsplit_once(':').map_or(node, |(host, _)| host);
-        let first = host.split('.').next().unwrap_or(host);
-        [node, host, first].into_iter().find_map(|name| self.0.get(name))
+    /// A node's recording of idle time.
+    pub(super) fn trace(&self, node: &str) -> Option<&Path> {
+        named(&self.traces, node).map(PathBuf::as_path)
     }
+}
+
+/// A node's file by any of its names: with or without port and domain.
+fn named<'a>(files: &'a BTreeMap<String, PathBuf>, node: &str) -> Option<&'a PathBuf> {
+    let host = node.rsplit_once(':').map_or(node, |(host, _)| host);
+    let first = host.split('.').next().unwrap_or(host);
+    [node, host, first].into_iter().find_map(|name| files.get(name))
 }
 
 impl Facts for Files {
     fn of(&self, node: &str) -> Option<Snapshot> {
-        let path = self.named(node)?;
+        let path = named(&self.facts, node)?;
         match evidence(path) {
             Ok(evidence) => Some(evidence.facts),
             Err(why) => {
@@ -62,7 +74,7 @@ impl Facts for Files {
 /// All of them; a file that cannot be read is told and left out.
 pub(super) fn machines(files: &Files) -> Result<Vec<Machine>> {
     let mut all = Vec::new();
-    for (name, path) in &files.0 {
+    for (name, path) in &files.facts {
         match evidence(path) {
             Ok(evidence) => all.push(Machine { name: name.clone(), evidence }),
             Err(why) => output::remark(&format!("left out: {why:#}")),

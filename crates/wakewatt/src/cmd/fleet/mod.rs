@@ -5,6 +5,7 @@ mod csv;
 mod files;
 mod store;
 mod text;
+mod traced;
 
 use crate::cli::fleet::{FleetArgs, FleetCommand};
 use crate::exit::Code;

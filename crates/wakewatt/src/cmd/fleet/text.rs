@@ -5,7 +5,7 @@ use crate::view::table::Table;
 use std::fmt::Write as _;
 use wakewatt_core::units::three_digits;
 use wakewatt_core::visible;
-use wakewatt_fleet::document::{Fleet, Label, Node, Word};
+use wakewatt_fleet::document::{Change, Fleet, Label, Node, Word};
 use wakewatt_fleet::measure::Measure;
 
 /// Nodes of a class that are shown without `--all`.
@@ -74,14 +74,14 @@ fn rows(out: &mut String, fleet: &Fleet, nodes: &[&Node], is_all: bool, width: u
     let is_changed = nodes.iter().any(|n| n.change.is_some());
     let mut heads = vec!["node".to_string(), "is".into()];
     heads.extend(measures.iter().map(|m| format!("{m} (of peers)")));
-    heads.extend(is_changed.then(|| "after over before, beside peers".to_string()));
+    heads.extend(is_changed.then(|| "before -> after (beside peers)".to_string()));
     let n = if is_all { nodes.len() } else { nodes.len().min(MOST_ROWS) };
     let row = |node: &&Node| {
         let mut row = vec![node.name.clone(), word(node.word).to_string()];
         row.extend(measures.iter().map(|m| {
-            node.measure(*m).map_or("-".into(), |m| format!("{} ×{}", value(m.measure, m.value), three_digits(m.ratio)))
+            node.measure(*m).map_or("-".into(), |m| format!("{} ×{}", m.measure.show(m.value), three_digits(m.ratio)))
         }));
-        row.extend(is_changed.then(|| node.change.as_ref().map_or("-".into(), |c| format!("×{}", three_digits(c.ratio)))));
+        row.extend(is_changed.then(|| node.change.as_ref().map_or("-".into(), change)));
         row
     };
     let rows: Vec<Vec<String>> = nodes[..n].iter().map(row).collect();
@@ -91,16 +91,8 @@ fn rows(out: &mut String, fleet: &Fleet, nodes: &[&Node], is_all: bool, width: u
     }
 }
 
-/// A value in the unit that people say it in.
-fn value(measure: Measure, value: f64) -> String {
-    let time = |s: f64| wakewatt_core::units::rough_ns(s * 1e9);
-    match measure {
-        Measure::CpuPerWork | Measure::P90 | Measure::P99 => time(value),
-        Measure::CyclesPerWork => format!("{} M", three_digits(value / 1e6)),
-        Measure::JoulesPerWork => format!("{} J", three_digits(value)),
-        Measure::LoadPerBusyCpu => three_digits(value),
-        Measure::SystemShare => format!("{:.1} %", value * 100.0),
-    }
+fn change(c: &Change) -> String {
+    format!("{} -> {} ×{}", c.measure.show(c.before), c.measure.show(c.after), three_digits(c.ratio))
 }
 
 fn word(word: Word) -> &'static str {

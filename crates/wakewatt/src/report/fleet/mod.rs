@@ -24,12 +24,7 @@ impl FleetReport {
         let mut then = Vec::new();
         then.extend(fleet.work.as_ref().map(|work| clean(&format!("Work: {work}"))));
         then.push("Nodes are compared with nodes of equal hardware at equal load. What is called odd is so by chance in at most 5 % of fleets, and differs by 5 % at least.".into());
-        FleetReport {
-            title: clean(&fleet.source),
-            sentence: clean(&fleet.sentence),
-            then,
-            sections: sections(fleet),
-        }
+        FleetReport { title: clean(&fleet.source), sentence: clean(&fleet.sentence), then, sections: sections(fleet) }
     }
 
     /// The self-contained page.

@@ -9,7 +9,7 @@ use super::super::trace::clean;
 use super::super::words;
 use super::section::{Section, figure};
 use std::time::{Duration, UNIX_EPOCH};
-use wakewatt_fleet::document::{Fleet, Label, Node, NodeMeasure, Word};
+use wakewatt_fleet::document::{Change, Fleet, Label, Node, NodeMeasure, Word};
 use wakewatt_fleet::measure::Measure;
 
 /// Little lines on one page.
@@ -21,6 +21,7 @@ const MOST_TOLD: usize = 40;
 pub(in crate::report) fn sections(fleet: &Fleet) -> Vec<Section> {
     let mut all: Vec<Section> = Vec::new();
     all.extend(odd(fleet));
+    all.extend(courses(fleet));
     all.extend((0..fleet.classes.len()).filter_map(|at| class(fleet, at)));
     all.push(measures(fleet));
     all.extend(remarks(fleet));
@@ -75,19 +76,21 @@ fn odd(fleet: &Fleet) -> Option<Section> {
             n_text_columns: 6,
         });
     }
-    out.figures.extend(courses(fleet));
     Some(out)
 }
 
-/// Small multiples of the odd nodes' cost over time.
-fn courses(fleet: &Fleet) -> Option<super::super::figure::Figure> {
+/// Small multiples: cost over time, of the odd nodes, and of others where a change was named.
+fn courses(fleet: &Fleet) -> Option<Section> {
     let length_ms = fleet.window_s.filter(|_| fleet.n_windows > 1)? * 1e3;
+    let title = if fleet.changed_at_ms.is_some() { "Before and after" } else { "Odd nodes over time" };
+    let mut out = Section { is_result: true, ..Section::new(title) };
     let drawn = || fleet.nodes.iter().filter(|n| !n.course.is_empty()).take(MOST_PANELS);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // moments of this century
     let begin_ms = |w: usize| fleet.from_ms + (length_ms * w as f64) as u64;
-    let when = |w: usize| humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(begin_ms(w))).to_string();
+    let when =
+        |w: usize| humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(begin_ms(w))).to_string();
     let chart = Multiples {
-        title: "Odd nodes over time".into(),
+        title: "Nodes over time".into(),
         across: "begin of the window".into(),
         y: AxisSpec::new("cost over that of peers at the same load", Show::Times, Scale::Log),
         places: (0..fleet.n_windows).map(when).collect(),
@@ -95,7 +98,8 @@ fn courses(fleet: &Fleet) -> Option<super::super::figure::Figure> {
         changed_before: fleet.changed_at_ms.map(|at| (0..fleet.n_windows).filter(|w| begin_ms(*w) < at).count()),
     };
     let caption = "Each line is a node's cost over that of its peers at the same load, window by window; the dashed line is 1. A gap is a window that does not count, an upright line the moment of the change.";
-    figure("courses", "Odd nodes over time", caption, "measured", &chart)
+    out.figures.extend(figure("courses", "Nodes over time", caption, "measured", &chart));
+    (!out.is_empty()).then_some(out)
 }
 
 /// A class as strips, and its nodes as a table.
@@ -126,16 +130,17 @@ fn class(fleet: &Fleet, at: usize) -> Option<Section> {
         x: AxisSpec::new("over that of peers at the same load", Show::Times, Scale::Log),
         rows: known.iter().map(|m| (m.title().to_string(), dots(*m))).collect(),
     };
-    let caption = "Each mark is a node: the median of its windows over that of its peers at the same load. Odd nodes are named.";
+    let caption =
+        "Each mark is a node: the median of its windows over that of its peers at the same load. Odd nodes are named.";
     out.figures.extend(figure(format!("strip{at}"), "Each node beside its peers", caption, "measured", &chart));
     let mut names = vec!["node", "is"];
     names.extend(known.iter().map(|m| m.title()));
     let has_change = nodes.iter().any(|n| n.change.is_some());
-    names.extend(has_change.then_some("after over before, beside peers"));
+    names.extend(has_change.then_some("before and after"));
     let row = |n: &&Node| {
         let mut row = vec![clean(&n.name), word(n.word).to_string()];
         row.extend(known.iter().map(|m| n.measure(*m).map_or("–".into(), ratio)));
-        row.extend(has_change.then(|| n.change.as_ref().map_or("–".into(), |c| Show::Times.text(c.ratio))));
+        row.extend(has_change.then(|| n.change.as_ref().map_or("–".into(), change)));
         row
     };
     out.folded.push(Table {
@@ -145,6 +150,10 @@ fn class(fleet: &Fleet, at: usize) -> Option<Section> {
         n_text_columns: 2,
     });
     Some(out)
+}
+
+fn change(c: &Change) -> String {
+    format!("{} to {} ({} beside peers)", c.measure.show(c.before), c.measure.show(c.after), Show::Times.text(c.ratio))
 }
 
 /// What was compared, and how.
