@@ -151,10 +151,11 @@ impl Node {
         }
     }
 
-    /// Work per second and CPU where work is known (`has_work`), else busy time per CPU.
+    /// Work per second and CPU where work is known (`has_work`), else busy time per CPU. Where nobody knows how many CPUs there
+    /// are, per node: peers have equally many.
     pub fn load(&self, window: usize, has_work: bool) -> Option<f64> {
         let load = self.get(if has_work { Quantity::Work } else { Quantity::Busy }, window)?;
-        let n_cpus = self.hardware.n_cpus.map(f64::from).or(self.get(Quantity::Cpus, window))?;
+        let n_cpus = self.hardware.n_cpus.map(f64::from).or(self.get(Quantity::Cpus, window)).unwrap_or(1.0);
         (load > 0.0 && n_cpus > 0.0).then(|| load / n_cpus)
     }
 }
@@ -199,7 +200,7 @@ mod tests {
         assert_eq!(node.measured(Measure::CpuPerWork, 1), Some(2.0));
         node.set(Quantity::Clock, 1, 3, 1e9);
         assert_eq!(node.measured(Measure::CyclesPerWork, 1), Some(2e9));
-        assert_eq!(node.load(1, true), None, "how many CPUs is not known");
+        assert_eq!((node.load(1, true), node.load(0, true)), (Some(2.0), None), "how many CPUs is not known");
         node.set(Quantity::Busy, 9, 3, 1.0);
         assert_eq!(node.get(Quantity::Busy, 9), None);
     }

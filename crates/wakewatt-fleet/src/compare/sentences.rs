@@ -100,7 +100,8 @@ pub(super) fn of_fleet(fleet: &Fleet) -> String {
 pub(super) fn remarks(fleet: &Fleet) -> Vec<String> {
     let mut out = Vec::new();
     let has = |m: Measure| fleet.measures.iter().any(|s| s.measure == m && s.label != Label::Unavailable);
-    if !Measure::ALL.iter().any(|m| m.is_cost() && has(*m)) {
+    let is_store = fleet.window_s.is_some();
+    if is_store && !Measure::ALL.iter().any(|m| m.is_cost() && has(*m)) {
         out.push("What work costs is not known: name the work with --work. Only shares and load are compared, and \"dearer\" then means more of these.".into());
     }
     let n_small = fleet.classes.iter().filter(|c| c.is_ranked_only).map(|c| c.n_nodes).sum::<usize>();
@@ -115,11 +116,11 @@ pub(super) fn remarks(fleet: &Fleet) -> Vec<String> {
 pub(super) fn lacking(table: &Table, measure: Measure) -> String {
     let has = |q: Quantity| table.has(q);
     let why = match measure {
-        Measure::P90 | Measure::P99 => "no latency was named (--latency)",
+        Measure::P90 | Measure::P99 => "no latency is known (--latency)",
         Measure::LoadPerBusyCpu | Measure::SystemShare if !has(Quantity::Busy) => "no CPU time is known",
         Measure::LoadPerBusyCpu => "no load average is known",
         Measure::SystemShare => "CPU time is not divided into system and user",
-        _ if !has(Quantity::Work) => "no work was named, or no node of it was found (--work)",
+        _ if !has(Quantity::Work) => "no work is known (--work, or runs of load)",
         Measure::JoulesPerWork => "no energy is known (RAPL counters, or --power)",
         Measure::CyclesPerWork => "no clock and no counted cycles are known",
         Measure::CpuPerWork => "no CPU time is known for the windows in which there is work",

@@ -479,9 +479,32 @@ fn a_folder_of_hosts_is_told_apart_by_settings() {
     let found = assert_valid(&validator("fleet-compare"), "files", &said.out);
     assert_eq!((found["nodes"].as_array().unwrap().len(), found["classes"].as_array().unwrap().len()), (5, 1));
     assert_eq!(said.code, Some(3), "nothing was measured, nothing differs: {}", said.err);
+    let other = text.replace("scaling_governor = powersave", "scaling_governor = performance");
+    assert_ne!(other, text);
+    fs::write(dir.path().join("n4.host"), other).unwrap();
+    let said = run(&["fleet", "compare", "--files", dir.path().to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("frequency governor: performance here, powersave on peers"), "{}", said.out);
     let none = tempfile::tempdir().unwrap();
     let said = run(&["fleet", "compare", "--files", none.path().to_str().unwrap()]);
     assert!(said.code == Some(4) && said.err.contains("wakewatt capture"), "{}", said.err);
+}
+
+/// Ten nodes and the loads that were measured on each (here: simulated), one of them with another governor.
+#[test]
+fn a_folder_of_runs_is_compared_like_a_store() {
+    let dir = tempfile::tempdir().unwrap();
+    for at in 0..10 {
+        let (file, seed) = (dir.path().join(format!("n{at}.run")), at.to_string());
+        let setting = if at == 3 { "powersave" } else { "performance" };
+        let short = ["--duration", "200ms", "--replications", "1", "--save", file.to_str().unwrap()];
+        let said = run(&[&["simulate", "k4-governors", "--setting", setting, "--seed", &seed], &short[..]].concat());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+    }
+    let said = run(&["fleet", "compare", "--files", dir.path().to_str().unwrap(), "--json"]);
+    let found = document(&said);
+    assert_eq!(named(&found, "dearer"), ["n3"], "{}", found["sentence"]);
+    assert!(found["window_s"].is_null() && found["n_windows"].as_u64().unwrap() >= 10);
 }
 
 /// An answer without end, and one that is none.

@@ -42,3 +42,42 @@ impl FleetReport {
         .context("filling the page of a fleet")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_fleet::compare::{Asked, compare};
+    use wakewatt_fleet::measure::Quantity;
+    use wakewatt_fleet::table::{Node, Table, Window};
+
+    #[test]
+    fn a_page_names_the_odd_ones_draws_everybody_and_loads_nothing() {
+        let windows = (0..8).map(|w| Window { from_ms: w * 3_600_000, to_ms: (w + 1) * 3_600_000 }).collect();
+        let mut table = Table { windows, ..Table::default() };
+        for at in 0..12usize {
+            let mut node = Node::named(format!("<script>n{at}"));
+            node.settings.insert("kernel".into(), if at == 7 { "<b>6.1" } else { "6.12" }.into());
+            for window in 0..8usize {
+                let noise = 1.0 + 0.03 * ((at * 5 + window * 3) % 7) as f64 / 7.0;
+                node.set(Quantity::Work, window, 8, 1000.0);
+                let cost = if at == 7 { 0.05 } else { 0.02 };
+                // A gap in the middle of the odd one's line.
+                if at != 7 || window != 4 {
+                    node.set(Quantity::Busy, window, 8, 1000.0 * cost * noise);
+                }
+            }
+            table.nodes.push(node);
+        }
+        let asked = Asked { source: "https://store.example".into(), work: Some("sum(<x>)".into()), ..Asked::default() };
+        let fleet = compare(&table, Asked { changed_at_ms: Some(4 * 3_600_000), ..asked });
+        let html = FleetReport::of(&fleet).to_html("now").unwrap().replace('\u{a0}', " ");
+        assert!(html.contains("1 of 12 nodes pay more") && html.contains("&lt;script&gt;n7"), "{html}");
+        assert!(html.contains("&lt;b&gt;6.1") && html.contains("6.12") && html.contains("Before and after"));
+        assert_eq!(html.matches("<svg").count(), 4, "strips and small multiples, each for two widths");
+        for forbidden in ["http://", "https://", "<script>n", "src=", "url(", "NaN", "<b>6.1", "<x>"] {
+            assert!(!html.contains(forbidden), "{forbidden}");
+        }
+        let nothing = FleetReport::of(&compare(&Table::default(), Asked::default())).to_html("now").unwrap();
+        assert!(nothing.contains("No node was found."));
+    }
+}
