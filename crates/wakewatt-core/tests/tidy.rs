@@ -18,6 +18,7 @@ const BORDERS: &[(&str, &[&str])] = &[
     ("wakewatt-core", &[]),
     ("wakewatt-models", &["wakewatt-core"]),
     ("wakewatt-sim", &["wakewatt-models", "wakewatt-core"]),
+    ("wakewatt-fleet", &["wakewatt-core"]),
     ("wakewatt-host", &["wakewatt-core"]),
     ("wakewatt-probes", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-tune", &["wakewatt-host", "wakewatt-core"]),
@@ -28,6 +29,7 @@ const BORDERS: &[(&str, &[&str])] = &[
         "wakewatt-readers",
         &[
             "wakewatt",
+            "wakewatt-fleet",
             "wakewatt-sim",
             "wakewatt-models",
             "wakewatt-lab",
@@ -42,6 +44,7 @@ const BORDERS: &[(&str, &[&str])] = &[
             "wakewatt-agent",
             "wakewatt-bios",
             "wakewatt-lab",
+            "wakewatt-fleet",
             "wakewatt-sim",
             "wakewatt-models",
             "wakewatt-tune",

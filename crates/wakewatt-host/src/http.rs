@@ -139,7 +139,8 @@ impl Http {
         Http::within(url, trust, PATIENCE)
     }
 
-    fn within(url: &str, trust: &Trust, deadline: Duration) -> Result<Http, String> {
+    /// With a deadline for each request, its answer included.
+    pub(crate) fn within(url: &str, trust: &Trust, deadline: Duration) -> Result<Http, String> {
         let mut tls = TlsConfig::builder()
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .disable_verification(trust.is_insecure);
@@ -161,6 +162,22 @@ impl Http {
     pub(crate) fn get(&self, url: &str, headers: &[(&str, String)]) -> Result<Answer, Refused> {
         let request = headers.iter().fold(self.0.get(url), |r, (name, value)| r.header(*name, value));
         answer(url, request.header("Accept", "application/json").call())
+    }
+
+    /// Asks and gives the answer as it comes, whatever its status; after so many bytes, reading fails. The error says whether it
+    /// was the deadline.
+    pub(crate) fn stream(
+        &self,
+        url: &str,
+        authorization: Option<&str>,
+        max_bytes: u64,
+    ) -> Result<(u16, ureq::BodyReader<'static>), (bool, String)> {
+        let request = authorization.iter().fold(self.0.get(url), |r, value| r.header("Authorization", *value));
+        let request = request.header("Accept", "application/json").config().http_status_as_error(false).build();
+        let late = |error: ureq::Error| (matches!(error, ureq::Error::Timeout(_)), error.to_string());
+        let response = request.call().map_err(late)?;
+        let status = response.status().as_u16();
+        Ok((status, response.into_body().into_with_config().limit(max_bytes).reader()))
     }
 
     pub(crate) fn post(&self, url: &str, body: &str) -> Result<Answer, Refused> {

@@ -52,3 +52,4 @@ pub mod resolve;
 mod http;
 pub mod power;
 pub mod bmc;
+pub mod metrics_store;

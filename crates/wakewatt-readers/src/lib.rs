@@ -33,6 +33,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("server", server),
     ("watch", watch),
     ("meters", meters),
+    ("series", series),
     #[cfg(feature = "whole")]
     ("report", whole::report),
     #[cfg(feature = "whole")]
@@ -66,6 +67,11 @@ pub fn run(bytes: &[u8]) {
     let Ok(run) = RunFile::read(&text) else { return };
     let Ok(evidence) = run.evidence("fuzz") else { return };
     let _ = wakewatt_core::rules::judge(&evidence);
+}
+
+/// What a Prometheus-compatible API answers to a question on ranges.
+pub fn series(bytes: &[u8]) {
+    let _ = wakewatt_fleet::series::read_answer(bytes);
 }
 
 /// `.wtrace`: pairs and their summary.

@@ -24,7 +24,7 @@ pub fn student_point(tail: f64, freedom: f64) -> f64 {
 }
 
 /// P(T > t), by the finite series for whole degrees of freedom (Abramowitz & Stegun 26.7.3 and 26.7.4).
-pub(super) fn student_tail(t: f64, freedom: f64) -> f64 {
+pub fn student_tail(t: f64, freedom: f64) -> f64 {
     let theta = (t / freedom.sqrt()).atan();
     let (sin, cos) = theta.sin_cos();
     let is_odd = freedom % 2.0 == 1.0;

@@ -7,6 +7,7 @@ pub mod load;
 pub mod experiment;
 pub mod explain;
 pub mod fit;
+pub mod fleet;
 pub mod measure;
 pub mod meter;
 pub mod replay;
@@ -126,6 +127,11 @@ pub enum Command {
         before_help = "Example:\n  wakewatt agent                           metrics at http://127.0.0.1:9742/metrics\n  wakewatt agent --once                    one page here\n  sudo wakewatt agent --trace              also wake-up latency by idle state"
     )]
     Agent(agent::AgentArgs),
+    /// Many nodes that do the same work: which of them pay more for it, and what is set otherwise there
+    #[command(
+        before_help = "Example:\n  wakewatt fleet compare --prometheus http://prometheus:9090 --work 'sum by (instance) (rate(http_requests_total[$window]))'"
+    )]
+    Fleet(fleet::FleetArgs),
     /// Change settings as a plan: shown, journaled, read back, undone exactly
     #[command(
         before_help = "Example:\n  wakewatt tune plan --max-latency 50us            what would change, and what it costs\n  sudo wakewatt tune apply --max-latency 50us --confirm-within 60s\n  sudo wakewatt tune confirm\n  sudo wakewatt tune undo"

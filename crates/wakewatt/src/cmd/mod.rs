@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod experiment;
 pub mod explain;
 pub mod fit;
+pub mod fleet;
 pub mod hold;
 pub mod inspect;
 pub mod load;
@@ -42,6 +43,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Compare(args) => compare::run(args, cli.color),
         Command::Replay(args) => replay::run(args),
         Command::Fit(args) => fit::run(args),
+        Command::Fleet(args) => fleet::run(args, cli.color),
         Command::Report(args) => report::run(args, cli.color),
         Command::Simulate(args) => simulate::run(args),
         Command::Respond(args) => respond::run(args),

@@ -17,6 +17,7 @@ pub mod charts;
 mod data;
 pub mod export;
 mod figure;
+pub mod fleet;
 pub mod html;
 pub mod json;
 pub mod markdown;

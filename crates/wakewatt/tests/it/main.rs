@@ -29,6 +29,7 @@ mod payers;
 mod pty;
 mod remedy;
 mod fit;
+mod fleet;
 mod replay;
 mod replicate;
 mod runs;

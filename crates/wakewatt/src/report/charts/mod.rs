@@ -15,9 +15,11 @@ pub(super) mod columns;
 pub(super) mod distribution;
 pub(super) mod forest;
 pub(super) mod grid;
+pub(super) mod multiples;
 pub(super) mod plot;
 pub(super) mod ranges;
 pub(super) mod rounds;
+pub(super) mod strip;
 pub(super) mod legend;
 pub(in crate::report) mod svg;
 

@@ -17,6 +17,7 @@ mod energy;
 mod experiment;
 mod findings;
 pub(crate) mod fitted;
+pub(super) mod fleet;
 mod found;
 mod idle;
 mod load;

@@ -1,0 +1,114 @@
+//! The command line of `fleet`.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use wakewatt_core::units::parse_ns;
+
+/// Arguments of `fleet`.
+#[derive(Debug, Args)]
+pub struct FleetArgs {
+    /// What to do with the nodes.
+    #[command(subcommand)]
+    pub command: FleetCommand,
+}
+
+/// Commands on many nodes.
+#[derive(Debug, Subcommand)]
+pub enum FleetCommand {
+    /// Same work, different cost: which nodes pay more than their peers, and what is set otherwise there
+    #[command(
+        before_help = "Example:\n  wakewatt fleet compare --prometheus http://prometheus:9090 --work 'sum by (instance) (rate(http_requests_total[$window]))'\n  wakewatt fleet compare --prometheus http://prometheus:9090 --last 168h --windows 84 --select 'job=\"node\"' -o fleet.html\n  wakewatt fleet compare --files captures/            .host and run files, one per node",
+        after_help = "Nodes are compared with nodes of equal hardware at equal load. With fewer than eight of a kind there is a rank and no\nverdict. What is called odd is so by chance in at most 5 % of fleets; docs/methods/fleet.md has the method."
+    )]
+    Compare(Box<CompareArgs>),
+}
+
+/// Arguments of `fleet compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// A Prometheus-compatible API: Prometheus, VictoriaMetrics, Thanos, Mimir
+    #[arg(long, value_name = "URL", required_unless_present = "files", conflicts_with = "files")]
+    pub prometheus: Option<String>,
+    /// A folder of .host and run files instead, one per node, each called as its node
+    #[arg(long, value_name = "DIR")]
+    pub files: Option<PathBuf>,
+    /// PromQL: pieces of work per second, by node; $window is the length of a window. Without it only shares and load are compared
+    #[arg(long, value_name = "PROMQL", conflicts_with = "files")]
+    pub work: Option<String>,
+    /// PromQL: latency in seconds by node; holds $quantile, which is asked at 0.9 and 0.99
+    #[arg(long, value_name = "PROMQL", conflicts_with = "files", value_parser = with_quantile)]
+    pub latency: Option<String>,
+    /// PromQL: CPU seconds per second by node, of the work alone; without it all that the node does
+    #[arg(long, value_name = "PROMQL", conflicts_with = "files")]
+    pub cpu: Option<String>,
+    /// PromQL: watts by node; without it the processors' RAPL counters
+    #[arg(long, value_name = "PROMQL", conflicts_with = "files")]
+    pub power: Option<String>,
+    /// Only nodes that match: 'job="node",cluster="a"'
+    #[arg(long, value_name = "MATCHERS", default_value = "", conflicts_with = "files")]
+    pub select: String,
+    /// The label that names a node
+    #[arg(long, value_name = "LABEL", default_value = "instance", value_parser = label)]
+    pub node_label: String,
+    /// So far back from now (or from --until)
+    #[arg(long, value_name = "TIME", default_value = "12h", value_parser = parse_ns)]
+    pub last: u64,
+    /// Until this moment: RFC 3339, or "2026-11-20 10:00:00" in UTC; now when not given
+    #[arg(long, value_name = "WHEN", value_parser = parse_when)]
+    pub until: Option<u64>,
+    /// Windows that the time is divided into; a node's cost is the median of its windows
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(3..=20_000))]
+    pub windows: u32,
+    /// The moment of a change: each node before and after it
+    #[arg(long, value_name = "WHEN", value_parser = parse_when, conflicts_with = "files")]
+    pub changed_at: Option<u64>,
+    /// Peers must have this setting in common, too, as it is named beside odd nodes: kernel; may be repeated
+    #[arg(long, value_name = "SETTING")]
+    pub peers_by: Vec<String>,
+    /// A folder of facts (NODE.host, NODE.run) and recordings (NODE.wtrace): what compare says of an odd node and a usual one
+    /// stands beside it, and what replay says of the peers' limit
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
+    pub facts: Option<PathBuf>,
+    /// A file of your own (mode 600) whose first line is the token to show
+    #[arg(long, value_name = "FILE", requires = "prometheus")]
+    pub token_file: Option<PathBuf>,
+    /// Believe the authorities in this PEM file instead of the distribution's
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Believe any certificate: whoever stands between can read the token
+    #[arg(long, conflicts_with = "ca")]
+    pub insecure: bool,
+    /// Longest that one question may take
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_ns)]
+    pub timeout: u64,
+    /// One HTML page
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// One JSON document
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// One line per node and measure, comma-separated
+    #[arg(long)]
+    pub csv: bool,
+    /// Every node, not only the odd ones and the first of each class
+    #[arg(long)]
+    pub all: bool,
+}
+
+fn with_quantile(text: &str) -> Result<String, String> {
+    if text.contains("$quantile") { Ok(text.into()) } else { Err("it must hold $quantile".into()) }
+}
+
+fn label(text: &str) -> Result<String, String> {
+    let is_label = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !text.is_empty();
+    let is_first = text.bytes().next().is_some_and(|b| !b.is_ascii_digit());
+    if is_label && is_first { Ok(text.into()) } else { Err("a label has letters, digits and _".into()) }
+}
+
+/// Milliseconds since 1970.
+fn parse_when(text: &str) -> Result<u64, String> {
+    let bad = |why: humantime::TimestampError| format!("{why}; give for example 2026-11-20T10:00:00Z");
+    let at = humantime::parse_rfc3339_weak(text).map_err(bad)?;
+    let since = at.duration_since(std::time::UNIX_EPOCH).map_err(|_| "before 1970")?;
+    u64::try_from(since.as_millis()).map_err(|_| "too far away".into())
+}
