@@ -48,5 +48,8 @@ pub mod disk_room;
 pub mod environment;
 pub mod secret;
 pub mod service_manager;
+pub mod confine;
+pub mod door;
+pub mod push;
 pub mod resolve;
 pub mod power;

@@ -21,6 +21,7 @@ use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 /// A BMC over TLS may take seconds.
 const DEADLINE: Duration = Duration::from_secs(5);
 const MAX_BODY: u64 = 4 << 20;
+const MAX_SHORT_BODY: u64 = 64 << 10;
 
 /// Whom to believe.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +33,20 @@ pub struct Trust {
 }
 
 /// The client.
-pub(super) struct Http(ureq::Agent);
+pub(crate) struct Http(ureq::Agent);
 
 /// What a server answered with success.
 pub(super) struct Answer {
     pub(super) text: String,
     pub(super) token: Option<String>,
     pub(super) location: Option<String>,
+}
+
+/// What a server answered to bytes.
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) retry_after_s: Option<u64>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// What went wrong, and the status if it was one.
@@ -49,7 +57,7 @@ pub(super) struct Refused {
 }
 
 /// Is this a URL to send credentials to? `user:password@` in it would end in logs.
-pub(super) fn check_url(url: &str) -> Result<&str, String> {
+pub(crate) fn check_url(url: &str) -> Result<&str, String> {
     let rest = url.strip_prefix("https://").or(url.strip_prefix("http://"));
     let authority = rest.and_then(|r| r.split(['/', '?', '#']).next()).unwrap_or_default();
     if authority.is_empty() {
@@ -72,7 +80,7 @@ pub struct Exposed {
 }
 
 /// May a password be sent to this URL? Over TLS, or to this host itself.
-pub(super) fn check_exposed(url: &str) -> Result<(), Exposed> {
+pub(crate) fn check_exposed(url: &str) -> Result<(), Exposed> {
     let exposed = Err(Exposed { url: url.into() });
     let Some(rest) = url.strip_prefix("http://") else { return Ok(()) };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -108,7 +116,7 @@ impl Resolver for Names {
 
 impl Http {
     /// For this URL and the others of its kind.
-    pub(super) fn new(url: &str, trust: &Trust) -> Result<Http, String> {
+    pub(crate) fn new(url: &str, trust: &Trust) -> Result<Http, String> {
         let mut tls = TlsConfig::builder()
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .disable_verification(trust.is_insecure);
@@ -134,6 +142,18 @@ impl Http {
 
     pub(super) fn post(&self, url: &str, body: &str) -> Result<Answer, Refused> {
         answer(url, self.0.post(url).header("Content-Type", "application/json").send(body))
+    }
+
+    /// Sends bytes, and returns whatever status came back with its `Retry-After` in seconds and the start of its body.
+    pub(crate) fn send(&self, url: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Response, String> {
+        let request = self.0.post(url).config().http_status_as_error(false).build();
+        let request = headers.iter().fold(request, |r, (name, value)| r.header(*name, *value));
+        let mut response = request.send(body).map_err(|why| format!("{url}: {why}"))?;
+        let after = response.headers().get("Retry-After").and_then(|v| v.to_str().ok()?.trim().parse().ok());
+        let status = response.status().as_u16();
+        // What is longer is no answer to a push; the status says enough.
+        let body = response.body_mut().with_config().limit(MAX_SHORT_BODY).read_to_vec().unwrap_or_default();
+        Ok(Response { status, retry_after_s: after, body })
     }
 
     pub(super) fn delete(&self, url: &str, headers: &[(&str, String)]) {

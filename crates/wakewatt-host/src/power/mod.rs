@@ -21,7 +21,7 @@ pub mod prometheus;
 pub mod command;
 pub mod recorder;
 pub mod witnesses;
-mod http;
+pub(crate) mod http;
 mod subprocess;
 
 pub use http::{Exposed, Trust};
