@@ -4,15 +4,18 @@
 //! once a second (a side channel: PLATYPUS, 2021) and nobody can make the agent read more. Between readings the thread sleeps. A source that fails
 //! is named on the page; the rest goes on.
 
+use crate::confined::{self, Beside, Confine, Confined};
 use crate::families::{Described, Known, Latencies, Own, SETTING_TOPICS, page};
 use crate::format::Written;
 use crate::history::{Limits, Ring};
 use crate::metric::Page;
 use crate::node::{Node, OwnCost, Parts};
+use crate::otlp::{self, Outbox, Sender};
 use crate::pulse::Pulse;
 use crate::recent::Recent;
 use crate::totals::Totals;
-use std::path::PathBuf;
+use crate::trouble::Teller;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -44,6 +47,13 @@ pub enum Machine {
 }
 
 impl Machine {
+    fn tree(&self) -> Option<&Path> {
+        match self {
+            Machine::Here => None,
+            Machine::Tree(place) | Machine::Recorded(place) => Some(place),
+        }
+    }
+
     fn watched(&self) -> WatchedMachine<'_> {
         match self {
             Machine::Here => WatchedMachine::Here,
@@ -70,6 +80,33 @@ pub struct Plan {
     pub version: &'static str,
     /// Where the past is kept, and how much of it.
     pub history: Option<(PathBuf, Limits)>,
+    /// What is given up after the start; none for a single page.
+    pub confine: Option<Confine>,
+    /// What is needed then beside the machine.
+    pub beside: Beside,
+    /// Where pages are left to be pushed.
+    pub outbox: Option<Outbox>,
+    /// What else can go wrong, to be told on every page.
+    pub tellers: Vec<Teller>,
+}
+
+impl Plan {
+    /// One of a machine, with nothing else asked for.
+    pub fn of(machine: Machine, sources: Sources, version: &'static str) -> Plan {
+        Plan {
+            machine,
+            sources,
+            interval: Duration::from_secs(10),
+            is_traced: false,
+            is_per_cpu: false,
+            version,
+            history: None,
+            confine: None,
+            beside: Beside::default(),
+            outbox: None,
+            tellers: Vec::new(),
+        }
+    }
 }
 
 /// What the thread is asked.
@@ -102,6 +139,7 @@ pub struct Engine {
     recent: Recent,
     described: Described,
     history: Result<Ring, Option<String>>,
+    confined: Option<Confined>,
     latencies: Latencies,
     n_lost: Option<u64>,
     start_s: f64,
@@ -117,15 +155,25 @@ impl Engine {
     pub fn open(plan: Plan) -> Result<Engine, Refusal> {
         let source = plan.machine.watched().source()?;
         let sampler = Sampler::open(plan.machine.watched(), plan.sources)?;
-        let feed =
+        let mut feed =
             if plan.is_traced { WakeFeed::attach(&*source).map_err(|why| Some(why.to_string())) } else { Err(None) };
         let topology = Snapshot::read(&*source, |topic| topic == "topology").topology;
         let history = match &plan.history {
             None => Err(None),
             Some((folder, limits)) => Ring::open(folder, *limits).map_err(|why| Some(why.to_string())),
         };
+        // Before anything else is read, so that the first page says what all others can.
+        let confined = plan.confine.map(|how| match how {
+            Confine::No => Confined::not(),
+            how => {
+                let (tree, history) = (plan.machine.tree(), plan.history.as_ref().map(|(folder, _)| folder.as_path()));
+                let needs = confined::needs(how, tree, history, &plan.beside);
+                Confined::here(needs, &sampler.layout, feed.as_mut().ok())
+            }
+        });
         let mut engine = Engine {
             history,
+            confined,
             topology,
             plan,
             source,
@@ -156,6 +204,11 @@ impl Engine {
         self.page.page()
     }
 
+    /// What was given up.
+    pub(crate) fn confined(&self) -> Option<&Confined> {
+        self.confined.as_ref()
+    }
+
     /// Why wake-ups are not traced although that was asked for.
     pub fn not_traced_because(&self) -> Option<&str> {
         self.feed.as_ref().err()?.as_deref()
@@ -174,6 +227,7 @@ impl Engine {
                 self.kept_at = Instant::now();
                 self.refresh();
                 self.keep();
+                self.push();
             }
             pulse.beat();
             let due = (self.kept_at + self.plan.interval).saturating_duration_since(Instant::now());
@@ -241,6 +295,7 @@ impl Engine {
             trace_gaps: self.feed.as_ref().map(WakeFeed::gaps).unwrap_or_default(),
             latencies,
             latencies_of_ns,
+            guards: &self.own.guards,
             own: cost,
             wall_ms: self.now.clocks.wall_at_ns / 1_000_000,
             started_ms,
@@ -277,7 +332,10 @@ impl Engine {
         if self.plan.history.is_some() {
             sources.push(("history", self.history.as_ref().err().cloned().flatten()));
         }
+        sources.extend(self.plan.tellers.iter().map(|teller| (teller.source(), teller.now())));
         self.own = Own {
+            guards: self.confined.as_ref().map(|confined| confined.guards.clone()).unwrap_or_default(),
+            pushes: self.plan.outbox.as_ref().map(Outbox::counts),
             version: self.plan.version,
             start_s: self.start_s,
             cpu_ns: clock::own_cpu_ns(),
@@ -303,6 +361,14 @@ impl Engine {
         let mut facts = Snapshot::read(&*self.source, |topic| wanted(topic) && !matches!(topic, "msr" | "topology"));
         facts.topology = self.topology.clone();
         facts
+    }
+
+    /// Leaves the page to be pushed, where that is asked for.
+    fn push(&self) {
+        let Some(outbox) = &self.plan.outbox else { return };
+        let host = self.sampler.layout.hostname.clone();
+        let sender = Sender { host, version: self.plan.version };
+        outbox.put(otlp::request(self.page.page(), &sender, clock::realtime_ns()));
     }
 
     /// Keeps the page; the first failure ends that, and is told on every page.
@@ -343,16 +409,7 @@ mod tests {
 
     /// An engine on a tree.
     fn engine(root: &std::path::Path) -> Engine {
-        let plan = Plan {
-            machine: Machine::Tree(root.into()),
-            sources: Sources::Quiet,
-            interval: Duration::from_secs(10),
-            is_traced: false,
-            is_per_cpu: false,
-            version: "1",
-            history: None,
-        };
-        Engine::open(plan).unwrap()
+        Engine::open(Plan::of(Machine::Tree(root.into()), Sources::Quiet, "1")).unwrap()
     }
 
     fn put(root: &std::path::Path, path: &str, text: &str) {

@@ -1,10 +1,11 @@
 //! The agent: one process that runs for months, reads what costs nothing, and tells it over HTTP.
 //!
 //! Data flows one way: `engine` (the thread that reads) keeps `totals` (counters that never step back) and what `families` makes of everything, a `metric` page; `http` asks for it
-//! and `format` writes it. `node` is the same for people, with what `history` kept. It changes no setting and, unless told to, listens where only this machine can reach it.
+//! and `format` writes it, `otlp` pushes it where that is asked for. `node` is the same for people, with what `history` kept. It changes no setting and, unless told to, listens where only this machine can reach it.
 
 #![warn(missing_docs)]
 
+mod confined;
 mod engine;
 mod families;
 mod format;
@@ -12,15 +13,20 @@ pub mod histogram;
 pub mod history;
 mod http;
 pub mod node;
+mod otlp;
 mod pulse;
 mod recent;
 mod run;
 mod totals;
+mod trouble;
 pub mod metric;
 pub mod reference;
 
+pub use confined::{Beside, Confine, Guarded};
 pub use engine::{Engine, Machine, Plan};
 pub use families::{Found, Latencies};
 pub use format::Format;
-pub use http::{Admission, AdmissionError, PageMaker, is_private};
+pub use http::{Admission, AdmissionError, Door, Files, PageMaker, TlsError, is_private};
+pub use otlp::{Outbox, PATH as OTLP_PATH};
 pub use run::{Lent, Started, Trouble, listen, run};
+pub use trouble::{Say, Teller};

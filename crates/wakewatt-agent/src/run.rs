@@ -3,15 +3,19 @@
 //! Neither thread is of use without the other: whichever ends by itself wakes who waits, and the process ends with an error, so that whoever keeps it running
 //! starts a new one. An agent that goes on and answers "not now" for ever would look alive.
 
+use crate::confined::{Confined, Guarded};
 use crate::engine::{Ask, Engine, Plan};
-use crate::http::{self, Admission, PageMaker, Shared};
+use crate::http::{self, Admission, Door, PageMaker, Shared};
+use crate::otlp::{self, Outbox};
 use crate::pulse::Pulse;
+use crate::trouble::Teller;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread;
 use thiserror::Error;
+use wakewatt_host::push::Push;
 use wakewatt_host::service_manager::ServiceManager;
 use wakewatt_lab::refusal::Refusal;
 
@@ -35,6 +39,11 @@ pub enum Trouble {
     /// The machine could not be read at all.
     #[error("{0}")]
     Read(Refusal),
+    /// Nothing that strangers talk to runs with more than it was to keep.
+    #[error(
+        "the thread that answers could not give up what the one that reads gave up: {0}; --confine none runs without"
+    )]
+    Unconfined(String),
     /// A thread ended by itself.
     #[error("the thread that {0} ended, and the agent with it; this is a fault of the agent, please report it")]
     Ended(&'static str),
@@ -42,9 +51,7 @@ pub enum Trouble {
 
 /// Takes an address; before anything is read, so that a wrong one is told at once.
 pub fn listen(address: SocketAddr) -> Result<TcpListener, Trouble> {
-    let listener = TcpListener::bind(address).map_err(|source| Trouble::Listen { address, source })?;
-    listener.set_nonblocking(true).map_err(Trouble::Start)?;
-    Ok(listener)
+    TcpListener::bind(address).map_err(|source| Trouble::Listen { address, source })
 }
 
 /// What an agent that has started cannot do although it was asked to.
@@ -56,6 +63,8 @@ pub struct Started {
     pub trace_gaps: Vec<String>,
     /// Why the past is not kept.
     pub no_history_because: Option<String>,
+    /// What was given up.
+    pub guards: Vec<Guarded>,
 }
 
 /// What the caller lends to a running agent.
@@ -64,6 +73,8 @@ pub struct Lent<W> {
     pub page: PageMaker,
     /// What is asked of those who ask.
     pub admission: Admission,
+    /// Where pages are pushed to, and who hears what goes wrong.
+    pub push: Option<(Push, Teller)>,
     /// Returns when the agent shall end.
     pub wait: W,
     /// Makes that return; called from another thread.
@@ -71,14 +82,9 @@ pub struct Lent<W> {
 }
 
 /// Reads and answers until `wait` returns; `told` hears first how the start went.
-pub fn run(
-    plan: Plan,
-    listener: TcpListener,
-    told: impl FnOnce(&Started),
-    lent: Lent<impl FnOnce()>,
-) -> Result<(), Trouble> {
-    let answering =
-        Answering { version: plan.version, history: plan.history.as_ref().map(|(folder, _)| folder.clone()), listener };
+pub fn run(plan: Plan, door: Door, told: impl FnOnce(&Started), lent: Lent<impl FnOnce()>) -> Result<(), Trouble> {
+    let history = plan.history.as_ref().map(|(folder, _)| folder.clone());
+    let answering = Answering { version: plan.version, history, door, outbox: plan.outbox.clone() };
     // Opened where it is used: what it keeps open belongs to one thread.
     let open = move || {
         let engine = Engine::open(plan)?;
@@ -86,26 +92,29 @@ pub fn run(
             not_traced_because: engine.not_traced_because().map(str::to_string),
             trace_gaps: engine.trace_gaps().to_vec(),
             no_history_because: engine.no_history_because().map(str::to_string),
+            guards: engine.confined().map(|confined| confined.guards.clone()).unwrap_or_default(),
         };
+        let confined = engine.confined().cloned();
         let mut pulse = Pulse::of(ServiceManager::find());
-        Ok((started, move |asked: &Receiver<Ask>| engine.serve(asked, &mut pulse)))
+        Ok((started, confined, move |asked: &Receiver<Ask>| engine.serve(asked, &mut pulse)))
     };
     let manager = ServiceManager::find();
-    let Lent { page, admission, wait, wake } = lent;
+    let Lent { page, admission, push, wait, wake } = lent;
     let wait = || {
         // Both threads run by now. A manager that does not hear it kills us, and says so.
         let _ = manager.as_ref().map(ServiceManager::ready);
         wait();
         let _ = manager.as_ref().map(ServiceManager::stopping);
     };
-    live(open, answering, told, Lent { page, admission, wait, wake })
+    live(open, answering, told, Lent { page, admission, push, wait, wake })
 }
 
 /// What answers.
 struct Answering {
     version: &'static str,
     history: Option<PathBuf>,
-    listener: TcpListener,
+    door: Door,
+    outbox: Option<Outbox>,
 }
 
 /// Wakes the waiter when a thread ends, however it does.
@@ -119,7 +128,7 @@ impl Drop for AtEnd {
 
 /// The same with anything that answers.
 fn live<R: FnOnce(&Receiver<Ask>)>(
-    open: impl FnOnce() -> Result<(Started, R), Refusal> + Send + 'static,
+    open: impl FnOnce() -> Result<(Started, Option<Confined>, R), Refusal> + Send + 'static,
     answering: Answering,
     told: impl FnOnce(&Started),
     lent: Lent<impl FnOnce()>,
@@ -133,7 +142,7 @@ fn live<R: FnOnce(&Receiver<Ask>)>(
         let _at_end = at_end;
         let asked = asked;
         let (said, serve) = match open() {
-            Ok((started, serve)) => (Ok(started), Some(serve)),
+            Ok((started, confined, serve)) => (Ok((started, confined)), Some(serve)),
             Err(refusal) => (Err(refusal), None),
         };
         if ready.send(said).is_ok()
@@ -143,23 +152,30 @@ fn live<R: FnOnce(&Receiver<Ask>)>(
         }
     });
     let reading = reading.map_err(Trouble::Start)?;
-    told(&started.recv().map_err(|_| Trouble::Ended("reads"))?.map_err(Trouble::Read)?);
+    let (started, confined) = started.recv().map_err(|_| Trouble::Ended("reads"))?.map_err(Trouble::Read)?;
+    // Threads are made with what their maker holds: the ones that answer and push come after this.
+    confined.as_ref().map_or(Ok(()), Confined::here_too).map_err(Trouble::Unconfined)?;
+    told(&started);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let at_end = AtEnd(Arc::clone(&lent.wake));
     let shared = Shared::new(asks.clone(), lent.page, lent.admission, answering.version, answering.history);
-    let listener = answering.listener;
+    let outbox = answering.outbox.unwrap_or_default();
+    let pushing = lent.push.map(|push| pushed(push, outbox.clone(), Arc::clone(&lent.wake))).transpose()?;
+    let door = answering.door;
     let answering = thread::Builder::new().name("http".into()).spawn(move || {
         let _at_end = at_end;
         runtime.block_on(async move {
             let ended = async {
                 let _ = stopped.await;
             };
-            http::serve(tokio::net::TcpListener::from_std(listener)?, shared, ended).await;
-            Ok(())
+            http::serve(door, shared, ended).await
         })
     });
     let answering = answering.map_err(Trouble::Start)?;
     (lent.wait)();
+    // One that still waits for a server is not waited for: the process ends.
+    let is_pushing = pushing.is_none_or(|pushing| !pushing.is_finished());
+    outbox.close();
     // Nobody may ask any more before the end is asked for, so that there is room for that.
     let _ = stop.send(());
     let answered: std::thread::Result<std::io::Result<()>> = answering.join();
@@ -168,8 +184,23 @@ fn live<R: FnOnce(&Receiver<Ask>)>(
     match (is_reading && read.is_ok(), answered) {
         (false, _) => Err(Trouble::Ended("reads")),
         (true, Err(_)) => Err(Trouble::Ended("answers")),
+        (true, Ok(_)) if !is_pushing => Err(Trouble::Ended("pushes")),
         (true, Ok(answered)) => answered.map_err(Trouble::Start),
     }
+}
+
+/// The thread that pushes; it wakes the waiter should it end by itself.
+fn pushed(
+    (push, teller): (Push, Teller),
+    outbox: Outbox,
+    wake: Arc<dyn Fn() + Send + Sync>,
+) -> Result<thread::JoinHandle<()>, Trouble> {
+    let at_end = AtEnd(wake);
+    let pushing = thread::Builder::new().name("push".into()).spawn(move || {
+        let _at_end = at_end;
+        otlp::send_all(&push, &outbox, &teller);
+    });
+    pushing.map_err(Trouble::Start)
 }
 
 #[cfg(test)]
@@ -195,6 +226,7 @@ mod tests {
         let lent = Lent {
             page: Arc::new(|_, _| Ok(String::new())),
             admission: Admission::default(),
+            push: None,
             wait: move || woken.recv_timeout(Duration::from_secs(60)).expect("a dead thread wakes who waits"),
             wake: Arc::new(move || {
                 if let Ok(wake) = wake.lock() {
@@ -202,8 +234,8 @@ mod tests {
                 }
             }),
         };
-        let answering = Answering { version: "1", history: None, listener };
-        let ended = live(move || Ok((Started::default(), read)), answering, |_| {}, lent);
+        let answering = Answering { version: "1", history: None, door: Door::Tcp(listener), outbox: None };
+        let ended = live(move || Ok((Started::default(), None, read)), answering, |_| {}, lent);
         let answer = asking.join().unwrap();
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.0 503"), "{answer}");
         ended

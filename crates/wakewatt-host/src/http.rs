@@ -24,6 +24,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 const MAX_BODY: u64 = 4 << 20;
 /// The same for one that is asked for a registry of a megabyte, or to change something.
 const PATIENCE: Duration = Duration::from_secs(30);
+const MAX_SHORT_BODY: u64 = 64 << 10;
 
 /// Whom to believe.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +43,13 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     pub(crate) token: Option<String>,
     pub(crate) location: Option<String>,
+}
+
+/// What a server answered to bytes.
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) retry_after_s: Option<u64>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// What went wrong, and the status if it was one.
@@ -217,6 +225,18 @@ impl Http {
             return Err(NoReply::TooLong);
         }
         Ok(Reply { status, etag, location, token, retry_after_s, bytes })
+    }
+
+    /// Sends bytes, and returns whatever status came back with its `Retry-After` in seconds and the start of its body.
+    pub(crate) fn send(&self, url: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Response, String> {
+        let request = self.0.post(url).config().http_status_as_error(false).build();
+        let request = headers.iter().fold(request, |r, (name, value)| r.header(*name, *value));
+        let mut response = request.send(body).map_err(|why| format!("{url}: {why}"))?;
+        let after = response.headers().get("Retry-After").and_then(|v| v.to_str().ok()?.trim().parse().ok());
+        let status = response.status().as_u16();
+        // What is longer is no answer to a push; the status says enough.
+        let body = response.body_mut().with_config().limit(MAX_SHORT_BODY).read_to_vec().unwrap_or_default();
+        Ok(Response { status, retry_after_s: after, body })
     }
 
     pub(crate) fn delete(&self, url: &str, headers: &[(&str, String)]) {

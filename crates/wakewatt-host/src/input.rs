@@ -65,6 +65,12 @@ pub const CHAIN: Kind =
 /// The key of such a certificate.
 pub const KEY: Kind =
     Kind { what: "key", max_bytes: 1 << 20, hint: "name the certificate's key in PEM with --tls-key" };
+/// Authorities whose clients are let in.
+pub const CLIENTS: Kind = Kind {
+    what: "file of authorities",
+    max_bytes: 1 << 20,
+    hint: "name authorities of clients in PEM with --client-ca",
+};
 /// What wakewatt keeps for itself: journals, and a run folder, whose blocks grow for hours.
 pub const KEPT: Kind = Kind { what: "file of wakewatt's own", max_bytes: 1 << 30, hint: "look who wrote it" };
 /// A power model.

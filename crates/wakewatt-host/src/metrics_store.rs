@@ -5,8 +5,8 @@
 //! load too many samples or takes too long, VictoriaMetrics 422 and 429, proxies 413, 502 and 504; all of them mean that a
 //! smaller question may do, and so does a deadline that passed.
 
-use crate::power::Trust;
 use crate::http::{Exposed, Http, check_exposed, check_url};
+use crate::power::Trust;
 use crate::secret::Secret;
 use std::io::Read;
 use std::time::Duration;

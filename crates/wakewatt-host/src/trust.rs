@@ -7,7 +7,7 @@
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, RawMode};
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// Not to be believed.
@@ -123,6 +123,12 @@ pub struct TrustedFolder {
     fd: OwnedFd,
     path: PathBuf,
     caller: Caller,
+}
+
+impl AsFd for TrustedFolder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
 }
 
 impl TrustedFolder {

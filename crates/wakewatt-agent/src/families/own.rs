@@ -1,6 +1,7 @@
 //! The agent itself: what it costs, what it could not read, since when it counts.
 
 use super::Known;
+use crate::confined::Guarded;
 use crate::metric::{Page, names};
 
 /// What the agent knows of itself.
@@ -18,6 +19,10 @@ pub(crate) struct Own {
     pub n_wakeups: Option<u64>,
     /// Source and, where it does not answer, why.
     pub sources: Vec<(&'static str, Option<String>)>,
+    /// What was given up.
+    pub guards: Vec<Guarded>,
+    /// Pages sent and dropped; none without a push.
+    pub pushes: Option<(u64, u64)>,
     /// Wake-ups that could not be counted; none without a trace.
     pub n_events_lost: Option<u64>,
 }
@@ -30,6 +35,15 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
         let mut labels = vec![("source", (*source).to_string())];
         labels.extend(trouble.clone().map(|why| ("why", why)));
         page.number(&names::SOURCE_UP, labels, if trouble.is_none() { 1.0 } else { 0.0 });
+    }
+    for one in &own.guards {
+        let mut labels = vec![("guard", one.guard.to_string())];
+        labels.extend(one.not_because.clone().map(|why| ("why", why)));
+        page.number(&names::CONFINED, labels, if one.kept.is_some() { 1.0 } else { 0.0 });
+    }
+    if let Some((n_sent, n_dropped)) = own.pushes {
+        page.number(&names::PUSHES, vec![("outcome", "sent".into())], n_sent as f64);
+        page.number(&names::PUSHES, vec![("outcome", "dropped".into())], n_dropped as f64);
     }
     page.number(&names::STEPS_BACK, Vec::new(), known.totals.n_resets as f64);
     page.number(&names::OWN_CPU, Vec::new(), own.cpu_ns as f64 / 1e9);

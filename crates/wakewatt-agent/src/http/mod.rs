@@ -4,15 +4,20 @@
 //! thread; what is slow is the reading, which has its own.
 
 mod admission;
+mod door;
 mod hosts;
 mod page;
 mod routes;
+mod tls;
 
 pub use admission::{Admission, AdmissionError};
+pub use door::Door;
 pub use page::PageMaker;
 pub(crate) use page::Shared;
+pub use tls::{Files, TlsError};
 
 use axum::Router;
+use door::Came;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -21,7 +26,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 /// Connections at once; more wait to be accepted.
@@ -36,31 +40,41 @@ const CONNECTION_TIME: Duration = Duration::from_secs(30);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Serves until `stop` is done.
-pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, stop: impl Future<Output = ()>) {
+pub(crate) async fn serve(door: Door, shared: Arc<Shared>, stop: impl Future<Output = ()>) -> std::io::Result<()> {
     let admission = shared.admission.clone();
-    let router = routes::router(shared);
+    let routers = Routers::new(&shared);
+    let door = door.open()?;
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     tokio::pin!(stop);
     loop {
         let permit = tokio::select! {
             permit = Arc::clone(&room).acquire_owned() => permit,
-            () = &mut stop => return,
+            () = &mut stop => return Ok(()),
         };
-        let Ok(permit) = permit else { return };
+        let Ok(permit) = permit else { return Ok(()) };
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = &mut stop => return,
+            accepted = door.accept() => accepted,
+            () = &mut stop => return Ok(()),
         };
         match accepted {
-            Ok((stream, _)) => {
-                let (router, acceptor) = (router.clone(), admission.acceptor());
+            Ok(Came::Near(stream)) => {
+                let router = routers.stranger.clone();
+                tokio::spawn(async move {
+                    connection(stream, router).await;
+                    drop(permit);
+                });
+            }
+            Ok(Came::Far(stream)) => {
+                let (routers, acceptor) = (routers.clone(), admission.acceptor());
                 tokio::spawn(async move {
                     match acceptor {
-                        None => connection(stream, router).await,
+                        None => connection(stream, routers.stranger).await,
                         // Whoever does not speak TLS, or takes too long over it, is not answered.
                         Some(acceptor) => {
                             if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_TIME, acceptor.accept(stream)).await {
-                                connection(stream, router).await;
+                                // A certificate that was shown has been looked at.
+                                let is_known = stream.get_ref().1.peer_certificates().is_some();
+                                connection(stream, if is_known { routers.known } else { routers.stranger }).await;
                             }
                         }
                     }
@@ -69,6 +83,21 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, stop: impl
             }
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }
+    }
+}
+
+/// What is answered to whom.
+#[derive(Clone)]
+struct Routers {
+    /// Who showed a certificate.
+    known: Router,
+    /// Everybody else.
+    stranger: Router,
+}
+
+impl Routers {
+    fn new(shared: &Arc<Shared>) -> Routers {
+        Routers { known: routes::known(Arc::clone(shared)), stranger: routes::stranger(Arc::clone(shared)) }
     }
 }
 

@@ -16,23 +16,32 @@ use tokio::sync::oneshot;
 /// A reading takes milliseconds; a machine that hangs shall not hang its asker.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 
-pub(super) fn router(shared: Arc<Shared>) -> Router {
+/// For whom a certificate has let in: that no page elsewhere has.
+pub(super) fn known(shared: Arc<Shared>) -> Router {
+    pages().with_state(shared)
+}
+
+/// For everybody else.
+pub(super) fn stranger(shared: Arc<Shared>) -> Router {
     let admission = shared.admission.clone();
-    let pages = Router::new()
+    // A page elsewhere does not know the token, whatever name it asks by.
+    let guarded = if admission.has_token() {
+        pages().layer(axum::middleware::from_fn_with_state(admission, super::admission::look))
+    } else {
+        pages().layer(axum::middleware::from_fn(super::hosts::look))
+    };
+    guarded.with_state(shared)
+}
+
+fn pages() -> Router<Arc<Shared>> {
+    Router::new()
         .route("/", get(page))
         .route("/metrics", get(metrics))
         .route("/healthz", get(health))
         .route("/api/v1/node", get(node))
         .route("/api/v1/past", get(past))
         .route("/api/v1/now", get(now))
-        .fallback(|| async { StatusCode::NOT_FOUND });
-    // A page elsewhere does not know the token, whatever name it asks by.
-    let guarded = if admission.has_token() {
-        pages.layer(axum::middleware::from_fn_with_state(admission, super::admission::look))
-    } else {
-        pages.layer(axum::middleware::from_fn(super::hosts::look))
-    };
-    guarded.with_state(shared)
+        .fallback(|| async { StatusCode::NOT_FOUND })
 }
 
 /// The engine's answer, or why there is none.

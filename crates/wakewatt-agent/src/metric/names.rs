@@ -73,6 +73,10 @@ metrics! {
         "When the agent started, since 1970: counters began at 0 then.";
     SOURCE_UP = "wakewatt_agent_source_up" Gauge None, ["source", "why"],
         "Does a source answer? 0 with the reason where it does not.";
+    CONFINED = "wakewatt_agent_confined" Gauge None, ["guard", "why"],
+        "Did the agent give up what it needs no more (capabilities, files, ports, system calls)? 0 with the reason where it did not.";
+    PUSHES = "wakewatt_agent_pushes" Counter None, ["outcome"],
+        "Pages that were pushed, and pages that never will be because there was no room or the server refused them; with --otlp only.";
     STEPS_BACK = "wakewatt_agent_steps_back" Counter None, [],
         "Kernel counters that ran backwards; what they lost is not counted.";
     OWN_CPU = "wakewatt_agent_cpu_seconds" Counter Some("seconds"), [],

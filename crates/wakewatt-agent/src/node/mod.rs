@@ -5,6 +5,7 @@
 pub mod past;
 mod verdict;
 
+use crate::confined::Guarded;
 use crate::families::{Described, Found, Latencies};
 use serde::Serialize;
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
@@ -58,6 +59,8 @@ pub struct Node {
     pub settings: Vec<Setting>,
     /// What is read, and what could not be.
     pub sources: Vec<Answering>,
+    /// What the agent gave up after its start; empty where it does not run on.
+    pub confined: Vec<Guarded>,
     /// What the agent itself costs.
     pub own: OwnCost,
 }
@@ -170,6 +173,8 @@ pub(crate) struct Parts<'a> {
     pub latencies: Latencies,
     /// How long ago that began.
     pub latencies_of_ns: u64,
+    /// What the agent gave up.
+    pub guards: &'a [Guarded],
     /// What is known of the agent.
     pub own: OwnCost,
     /// When it was read, in milliseconds since 1970.
@@ -205,6 +210,7 @@ impl Node {
                         .map(|gap| Answering { source: "trace, in part".into(), trouble: Some(gap.clone()) }),
                 )
                 .collect(),
+            confined: parts.guards.to_vec(),
             own: parts.own.clone(),
             busy_ratio: Reading::Missing(Why::First),
             power_uw: Reading::Missing(Why::First),

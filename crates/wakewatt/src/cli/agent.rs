@@ -12,15 +12,21 @@ pub struct AgentArgs {
     /// What to do with a history instead of making one.
     #[command(subcommand)]
     pub past: Option<AgentPast>,
-    /// Where to answer; an address that others can reach needs --tls-cert, --tls-key and --token-file
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9742")]
-    pub listen: SocketAddr,
+    /// Where to answer: ADDRESS:PORT, or unix:/PATH for a socket in a folder that only root or you write to; an address that others can reach needs --tls-cert, --tls-key, and --token-file or --client-ca
+    #[arg(long, value_name = "WHERE", default_value = "127.0.0.1:9742", value_parser = parse_listen)]
+    pub listen: Listen,
+    /// Who may ask at a socket, as octal permissions of its file
+    #[arg(long, value_name = "MODE", default_value = "600", value_parser = parse_mode)]
+    pub socket_mode: u32,
     /// Certificate chain in PEM: answers are encrypted; looked at again when it changes
     #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with = "once")]
     pub tls_cert: Option<PathBuf>,
     /// The certificate's key in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
+    /// Authorities in PEM: a client that shows a certificate of theirs is let in (where there is a token too, one of both)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub client_ca: Option<PathBuf>,
     /// A file that only its owner may read; its first line is the token that who asks must show
     #[arg(long, value_name = "FILE", conflicts_with = "once")]
     pub token_file: Option<PathBuf>,
@@ -45,6 +51,18 @@ pub struct AgentArgs {
     /// Percent of the file system that the history leaves free
     #[arg(long, value_name = "PERCENT", default_value_t = 5, requires = "history", value_parser = clap::value_parser!(u8).range(0..=99))]
     pub history_free: u8,
+    /// Push every interval to a collector by OTLP over HTTP; /v1/metrics is added where the URL has no path
+    #[arg(long, value_name = "URL", conflicts_with = "once")]
+    pub otlp: Option<String>,
+    /// Authorities in PEM that the collector's certificate is checked by, in place of the distribution's
+    #[arg(long, value_name = "FILE", requires = "otlp")]
+    pub otlp_ca: Option<PathBuf>,
+    /// A file that only its owner may read; its first line is a header for the collector, such as Authorization: Bearer TOKEN
+    #[arg(long, value_name = "FILE", requires = "otlp")]
+    pub otlp_header_file: Option<PathBuf>,
+    /// What the agent gives up once it has started: full is all it can, holders keeps what naming the holders of the latency limit takes, none is nothing
+    #[arg(long, value_name = "HOW", default_value = "full", value_parser = ["full", "holders", "none"], conflicts_with = "once")]
+    pub confine: String,
     /// Print one page of metrics and end
     #[arg(long)]
     pub once: bool,
@@ -54,6 +72,30 @@ pub struct AgentArgs {
     /// A recorded host, whose counters stand still
     #[arg(long, value_name = "FILE", requires = "once", conflicts_with = "trace")]
     pub host: Option<PathBuf>,
+}
+
+/// Where to answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// An address and a port.
+    Tcp(SocketAddr),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+fn parse_listen(text: &str) -> Result<Listen, String> {
+    match text.strip_prefix("unix:") {
+        Some(path) if path.starts_with('/') => Ok(Listen::Unix(path.into())),
+        Some(_) => Err("give the whole path, such as unix:/run/wakewatt/agent.sock".into()),
+        None => {
+            text.parse().map(Listen::Tcp).map_err(|_| "give ADDRESS:PORT, such as 127.0.0.1:9742, or unix:/PATH".into())
+        }
+    }
+}
+
+fn parse_mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+    mode.ok_or("give octal permissions, such as 660".into())
 }
 
 fn parse_interval(text: &str) -> Result<u64, String> {

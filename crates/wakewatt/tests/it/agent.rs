@@ -11,18 +11,18 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use wakewatt_testing::{Lacks, skipped};
 
-fn reached(address: SocketAddr) -> std::io::Result<TcpStream> {
+pub(crate) fn reached(address: SocketAddr) -> std::io::Result<TcpStream> {
     TcpStream::connect_timeout(&address, Duration::from_secs(60))
 }
 
 /// A running agent; killed when it is dropped.
-struct Agent {
+pub(crate) struct Agent {
     child: Child,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Agent {
-    fn start(args: &[&str]) -> Agent {
+    pub(crate) fn start(args: &[&str]) -> Agent {
         Agent::start_with(args, &[])
     }
 
@@ -30,7 +30,7 @@ impl Agent {
         Agent::start_at("127.0.0.1:0", args, variables)
     }
 
-    fn start_at(listen: &str, args: &[&str], variables: &[(&str, &str)]) -> Agent {
+    pub(crate) fn start_at(listen: &str, args: &[&str], variables: &[(&str, &str)]) -> Agent {
         let mut command = wakewatt(&["agent", "--listen", listen]);
         let mut child = command
             .args(args)
@@ -49,7 +49,7 @@ impl Agent {
     }
 
     /// Status line and headers, body.
-    fn ask(&self, request: &str) -> (String, Vec<u8>) {
+    pub(crate) fn ask(&self, request: &str) -> (String, Vec<u8>) {
         let mut stream = reached(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
@@ -61,20 +61,32 @@ impl Agent {
         (String::from_utf8_lossy(&answer[..end]).into_owned(), body)
     }
 
-    fn get(&self, path: &str, accept: &str) -> (String, Vec<u8>) {
+    pub(crate) fn get(&self, path: &str, accept: &str) -> (String, Vec<u8>) {
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: {accept}\r\nConnection: close\r\n\r\n");
         self.ask(&request)
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let (head, body) = self.get("/metrics", "");
         assert!(head.starts_with("HTTP/1.1 200") && head.contains("text/plain; version=0.0.4"), "{head}");
         String::from_utf8(body).unwrap()
     }
 
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sockets that it has open.
+    pub(crate) fn n_sockets(&self) -> usize {
+        let files = fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().flatten();
+        let is_socket = |link: &Path| link.to_str().is_some_and(|text| text.starts_with("socket:"));
+        files.filter(|file| fs::read_link(file.path()).is_ok_and(|link| is_socket(&link))).count()
+    }
+
     /// SIGTERM; its exit code.
-    fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(mut self) -> Option<i32> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         self.child.wait().unwrap().code()
@@ -88,14 +100,14 @@ impl Drop for Agent {
     }
 }
 
-fn write(root: &Path, path: &str, text: &str) {
+pub(crate) fn write(root: &Path, path: &str, text: &str) {
     let file = root.join(path);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(file, format!("{text}\n")).unwrap();
 }
 
 /// A tree of CPUs with two idle states, on two nodes.
-fn tree(root: &Path, n_cpus: usize, usage: u64) {
+pub(crate) fn tree(root: &Path, n_cpus: usize, usage: u64) {
     const CPU: &str = "sys/devices/system/cpu";
     write(root, &format!("{CPU}/present"), &format!("0-{}", n_cpus - 1));
     write(root, &format!("{CPU}/online"), &format!("0-{}", n_cpus - 1));
@@ -118,11 +130,11 @@ fn tree(root: &Path, n_cpus: usize, usage: u64) {
 }
 
 /// On a machine that has no time for us, too.
-fn soon(what: &str, is_so: impl FnMut() -> bool) {
+pub(crate) fn soon(what: &str, is_so: impl FnMut() -> bool) {
     assert!(wait_until(Duration::from_secs(120), is_so), "not seen in two minutes: {what}");
 }
 
-fn value(page: &str, sample: &str) -> Option<f64> {
+pub(crate) fn value(page: &str, sample: &str) -> Option<f64> {
     let line = page.lines().find(|line| line.strip_prefix(sample).is_some_and(|rest| rest.starts_with(' ')))?;
     line.rsplit(' ').next()?.parse().ok()
 }
@@ -419,7 +431,7 @@ fn others_need_a_token_and_get_an_encrypted_answer() {
         return;
     };
     let open = run(&["agent", "--listen", "0.0.0.0:0", "--tls-cert", &chain, "--tls-key", &key]);
-    assert!(open.code == Some(7) && open.err.contains("give --token-file"), "{}", open.err);
+    assert!(open.code == Some(7) && open.err.contains("give --token-file or --client-ca"), "{}", open.err);
     let wrong = run(&["agent", "--tls-cert", &chain, "--tls-key", &next_key, "--token-file", token]);
     assert!(wrong.code == Some(4) && wrong.err.contains("cannot be used with"), "{}", wrong.err);
     // What is in force, and may be replaced.
@@ -441,7 +453,11 @@ fn others_need_a_token_and_get_an_encrypted_answer() {
     assert!(!plain.contains("200"), "in the clear: {plain}");
     // Half of the pair is there first: what was in force stays so.
     fs::copy(&next_chain, own_chain).unwrap();
-    assert!(sealed(everywhere.address, &chain, &known).starts_with("HTTP/1.1 200"));
+    soon("it is told that they do not fit", || {
+        let answer = sealed(everywhere.address, &chain, &known);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer.contains("wakewatt_agent_source_up{source=\"certificate\",why=\"not renewed")
+    });
     fs::copy(&next_key, own_key).unwrap();
     soon("the new certificate is shown", || {
         sealed(everywhere.address, &next_chain, &known).starts_with("HTTP/1.1 200")

@@ -129,6 +129,40 @@ fn alerts_speak_when_they_should() {
     }
 }
 
+/// Whoever opens a shipped file first reads what it is for, how it is used, and what it leaves out.
+#[test]
+fn every_shipped_file_opens_with_an_essay() {
+    let (mut wrong, mut folders, mut n_seen) = (Vec::new(), vec![top().join("packaging")], 0);
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            n_seen += 1;
+            let text = fs::read_to_string(&path).unwrap();
+            // This format has no comments, but a place for what a person should know.
+            let is_json = path.extension().is_some_and(|end| end == "json");
+            let essay = if is_json {
+                let document: Value = serde_json::from_str(&text).unwrap();
+                document["description"].as_str().unwrap_or_default().to_string()
+            } else {
+                let lines = text.lines().skip_while(|line| line.starts_with("#!"));
+                let lines: Vec<&str> = lines.map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
+                // A first sentence, a line of its own, and more after it.
+                let is_parted = lines.get(1).is_some_and(|line| line.is_empty()) && lines.len() > 2;
+                if is_parted { lines.join(" ") } else { String::new() }
+            };
+            let n_words = essay.split_whitespace().count();
+            if n_words < if is_json { 10 } else { 20 } {
+                wrong.push(format!("{}: {n_words} words", path.display()));
+            }
+        }
+    }
+    assert!(n_seen >= 6, "the shipped files were not found");
+    assert!(wrong.is_empty(), "say first what it is for:\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn the_service_is_as_closed_as_it_says() {
     let unit = top().join("packaging/wakewatt-agent.service");

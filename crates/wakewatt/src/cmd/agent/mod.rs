@@ -5,9 +5,13 @@ use crate::exit::Code;
 use anyhow::Result;
 
 #[cfg(feature = "agent")]
+mod admit;
+#[cfg(feature = "agent")]
 mod query;
 #[cfg(feature = "agent")]
 pub use query::Document;
+#[cfg(feature = "agent")]
+mod told;
 
 /// Twice and a half of it is what a query takes for no gap.
 #[cfg(feature = "agent")]
@@ -25,83 +29,72 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
     use crate::interrupt::Interrupt;
     use crate::output;
     use std::sync::Arc;
-    use std::time::Duration;
-    use wakewatt_agent::history::Limits;
-    use wakewatt_agent::{Admission, Engine, Format, Lent, Machine, Plan, Started, is_private, listen};
-    use wakewatt_core::watch::Sources;
+    use wakewatt_agent::{Engine, Format, Lent, Say, Started, Teller};
 
     if let Some(AgentPast::Query(args)) = &args.past {
         return query::run(args);
     }
-    let pair = args.tls_cert.as_deref().zip(args.tls_key.as_deref());
-    let admission = Admission::open(pair, args.token_file.as_deref())?;
-    if let Some(why) = lacking(&admission).filter(|_| !is_private(&args.listen)) {
-        let why = format!("{}: others could ask there, and {why}; or listen on 127.0.0.1 or ::1", args.listen);
-        return Err(Failure::error(Code::Refused, why));
-    }
+    // The past's fault and the agent's own go to the same log.
+    let say: Say = Arc::new(|line| output::remark(line));
+    let certificate = Teller::new("certificate", Arc::clone(&say));
+    let admission = admit::admission(args, &certificate)?;
     if args.history.is_some() && args.interval > MOST_KEPT_INTERVAL_NS {
         let why =
             "--interval: with --history at most 60s; a longer pause could not be told from a time without an agent";
         return Err(Failure::error(Code::Usage, why));
     }
+    let push = admit::push(args)?;
     let interrupt = Interrupt::listen()?;
-    let plan = Plan {
-        machine: match (&args.host, &args.sysroot) {
-            (Some(file), _) => Machine::Recorded(file.clone()),
-            (_, Some(folder)) => Machine::Tree(folder.clone()),
-            _ => Machine::Here,
-        },
-        sources: match args.sources.as_str() {
-            "package" => Sources::Package,
-            "all" => Sources::All,
-            _ => Sources::Quiet,
-        },
-        interval: Duration::from_nanos(args.interval),
-        is_traced: args.trace,
-        is_per_cpu: args.per_cpu,
-        version: env!("CARGO_PKG_VERSION"),
-        history: args.history.clone().map(|folder| {
-            let free_share = f64::from(args.history_free) / 100.0;
-            (folder, Limits { most_bytes: args.history_limit, free_share })
-        }),
-    };
+    let mut plan = plan(args);
     if args.once {
         let engine = Engine::open(plan)?;
-        remark(engine.not_traced_because());
+        told::not_traced(engine.not_traced_because());
         output::print(&String::from_utf8_lossy(&Format::Text.write(engine.page())))?;
         return Ok(Code::Fine);
     }
-    let listener = listen(args.listen).map_err(failed)?;
-    let address = listener.local_addr().unwrap_or(args.listen);
-    let scheme = if admission.is_encrypted() { "https" } else { "http" };
-    let told = |started: &Started| {
-        remark(started.not_traced_because.as_deref());
-        started.trace_gaps.iter().for_each(|gap| output::remark(&format!("not traced: {gap}")));
-        // A history that cannot be kept is no reason to answer nothing; every page says so, too.
-        if let Some(why) = &started.no_history_because {
-            output::remark(&format!("the past is not kept: {why}"));
-        }
-        output::remark(&format!(
-            "this node at {scheme}://{address}/, metrics at {scheme}://{address}/metrics; Ctrl-C ends it"
-        ));
-    };
+    plan.confine = Some(admit::confine(args));
+    plan.beside = admit::beside(args, push.as_ref());
+    plan.tellers.extend(admission.is_encrypted().then_some(certificate));
+    let push = push.map(|push| (push, Teller::new("push", say)));
+    if let Some((_, teller)) = &push {
+        plan.outbox = Some(wakewatt_agent::Outbox::default());
+        plan.tellers.push(teller.clone());
+    }
+    let (door, place) = admit::door(args, admission.is_encrypted())?;
+    let told = |started: &Started| told::started(started, &place);
     let other = interrupt.clone();
     let page = crate::report::node::maker()?;
-    let lent = Lent { page, admission, wait: || interrupt.wait(), wake: Arc::new(move || other.set()) };
-    wakewatt_agent::run(plan, listener, told, lent).map_err(failed)?;
+    let lent = Lent { page, admission, push, wait: || interrupt.wait(), wake: Arc::new(move || other.set()) };
+    wakewatt_agent::run(plan, door, told, lent).map_err(failed)?;
     Ok(Code::Interrupted)
 }
 
-/// What is missing before others may ask, and what to do.
 #[cfg(feature = "agent")]
-fn lacking(admission: &wakewatt_agent::Admission) -> Option<&'static str> {
-    match (admission.is_encrypted(), admission.has_token()) {
-        (true, true) => None,
-        (false, false) => {
-            Some("answers are neither encrypted nor behind a password: give --tls-cert, --tls-key and --token-file")
-        }
-        (false, true) => Some("the token would be sent for all to read: give --tls-cert and --tls-key"),
-        (true, false) => Some("everybody would be answered: give --token-file"),
+fn plan(args: &AgentArgs) -> wakewatt_agent::Plan {
+    use wakewatt_agent::history::Limits;
+    use wakewatt_agent::{Machine, Plan};
+    use wakewatt_core::watch::Sources;
+
+    let machine = match (&args.host, &args.sysroot) {
+        (Some(file), _) => Machine::Recorded(file.clone()),
+        (_, Some(folder)) => Machine::Tree(folder.clone()),
+        _ => Machine::Here,
+    };
+    let sources = match args.sources.as_str() {
+        "package" => Sources::Package,
+        "all" => Sources::All,
+        _ => Sources::Quiet,
+    };
+    let history = args.history.clone().map(|folder| {
+        let free_share = f64::from(args.history_free) / 100.0;
+        (folder, Limits { most_bytes: args.history_limit, free_share })
+    });
+    Plan {
+        interval: std::time::Duration::from_nanos(args.interval),
+        is_traced: args.trace,
+        is_per_cpu: args.per_cpu,
+        history,
+        ..Plan::of(machine, sources, env!("CARGO_PKG_VERSION"))
     }
 }
 
@@ -112,15 +105,10 @@ fn failed(trouble: wakewatt_agent::Trouble) -> anyhow::Error {
     use wakewatt_agent::Trouble;
     match trouble {
         Trouble::Read(refusal) => refusal.into(),
-        Trouble::Start(_) | Trouble::Ended(_) => Failure::error(Code::CouldNotMeasure, trouble.to_string()),
+        Trouble::Start(_) | Trouble::Ended(_) | Trouble::Unconfined(_) => {
+            Failure::error(Code::CouldNotMeasure, trouble.to_string())
+        }
         Trouble::Listen { .. } => trouble.into(),
-    }
-}
-
-#[cfg(feature = "agent")]
-fn remark(not_traced_because: Option<&str>) {
-    if let Some(why) = not_traced_because {
-        crate::output::remark(&format!("wake-ups are not traced: {why}"));
     }
 }
 

@@ -1,0 +1,219 @@
+//! The encrypted way in: our certificate, and whose certificates we believe.
+//!
+//! The files are looked at again every half minute, because certificates are renewed while the agent runs. What cannot be used, a pair half replaced perhaps, leaves
+//! the one before in force, and is told: once in the log, and on every page until it is mended.
+
+use crate::trouble::Teller;
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+use tokio_rustls::TlsAcceptor;
+use wakewatt_host::input::{self, InputError};
+
+/// The files are looked at again after this.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
+/// Why the way cannot be encrypted.
+#[derive(Debug, Error)]
+pub enum TlsError {
+    /// A file with certificates or the key.
+    #[error(transparent)]
+    File(#[from] InputError),
+    /// What is in it.
+    #[error("{}: {why}", path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// Where certificates lie.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// Our chain, PEM.
+    pub chain: PathBuf,
+    /// Its key, PEM.
+    pub key: PathBuf,
+    /// Authorities whose clients are let in, PEM.
+    pub clients: Option<PathBuf>,
+}
+
+/// As files and as last read.
+#[derive(Debug)]
+pub(super) struct Tls {
+    files: Files,
+    teller: Teller,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    configs: Configs,
+    bytes: Bytes,
+    looked_at: Instant,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Bytes {
+    chain: Vec<u8>,
+    key: Vec<u8>,
+    clients: Option<Vec<u8>>,
+}
+
+/// For those who must show a certificate, and for those who may.
+#[derive(Debug)]
+struct Configs {
+    must: Arc<rustls::ServerConfig>,
+    may: Arc<rustls::ServerConfig>,
+}
+
+impl Tls {
+    pub(super) fn open(files: Files, teller: Teller) -> Result<Tls, TlsError> {
+        let bytes = read(&files)?;
+        let held = Held { configs: configs(&files, &bytes)?, bytes, looked_at: Instant::now() };
+        Ok(Tls { files, teller, held: Mutex::new(held) })
+    }
+
+    pub(super) fn has_clients(&self) -> bool {
+        self.files.clients.is_some()
+    }
+
+    pub(super) fn acceptor(&self, must_show: bool) -> TlsAcceptor {
+        // Whoever panicked while it held this left one that was in force.
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.looked_at.elapsed() >= LOOK_AGAIN {
+            held.looked_at = Instant::now();
+            self.renew(&mut held);
+        }
+        TlsAcceptor::from(Arc::clone(if must_show { &held.configs.must } else { &held.configs.may }))
+    }
+
+    /// Takes what is in the files now, where that is something else and can be used.
+    fn renew(&self, held: &mut Held) {
+        let renewed = read(&self.files).and_then(|bytes| {
+            if bytes != held.bytes {
+                (held.configs, held.bytes) = (configs(&self.files, &bytes)?, bytes);
+            }
+            Ok(())
+        });
+        self.teller.tell(renewed.err().map(|why| format!("not renewed, the one before stays in force: {why}")));
+    }
+}
+
+fn read(files: &Files) -> Result<Bytes, TlsError> {
+    let clients = files.clients.as_deref().map(|file| input::read(file, input::CLIENTS)).transpose()?;
+    Ok(Bytes { chain: input::read(&files.chain, input::CHAIN)?, key: input::read(&files.key, input::KEY)?, clients })
+}
+
+fn configs(files: &Files, bytes: &Bytes) -> Result<Configs, TlsError> {
+    let wrong = |path: &Path, why: String| TlsError::Certificate { path: path.into(), why };
+    let chain = certificates(&files.chain, &bytes.chain)?;
+    let key =
+        || PrivateKeyDer::from_pem_slice(&bytes.key).map_err(|why| wrong(&files.key, format!("no key in PEM: {why}")));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        || rustls::ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+    let unfit = |why: rustls::Error| wrong(&files.chain, format!("cannot be used with {}: {why}", files.key.display()));
+    let finish = |made: Result<rustls::ServerConfig, rustls::Error>| {
+        let mut made = made.map_err(unfit)?;
+        made.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok::<_, TlsError>(Arc::new(made))
+    };
+    let (Some(file), Some(clients)) = (&files.clients, &bytes.clients) else {
+        let key = key()?;
+        let made = builder().and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key));
+        let all = finish(made)?;
+        return Ok(Configs { must: Arc::clone(&all), may: all });
+    };
+    let mut roots = RootCertStore::empty();
+    for authority in certificates(file, clients)? {
+        roots.add(authority).map_err(|why| wrong(file, format!("holds no authority: {why}")))?;
+    }
+    let roots = Arc::new(roots);
+    let with = |is_optional: bool| {
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider));
+        let verifier = if is_optional { verifier.allow_unauthenticated() } else { verifier };
+        let verifier = verifier.build().map_err(|why| wrong(file, why.to_string()))?;
+        let (chain, key) = (chain.clone(), key()?);
+        finish(builder().and_then(|builder| builder.with_client_cert_verifier(verifier).with_single_cert(chain, key)))
+    };
+    Ok(Configs { must: with(false)?, may: with(true)? })
+}
+
+fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let wrong = |why: String| TlsError::Certificate { path: path.into(), why };
+    let found: Result<Vec<CertificateDer<'static>>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let found = found.map_err(|why| wrong(format!("no certificate in PEM: {why}")))?;
+    if found.is_empty() { Err(wrong("holds no certificate in PEM".into())) } else { Ok(found) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::process::Command;
+    use wakewatt_testing::{Lacks, skipped};
+
+    /// Certificate and key, PEM; none where nobody can make one.
+    fn pair(folder: &Path) -> Option<(Vec<u8>, Vec<u8>)> {
+        let (chain, key) = (folder.join("made.crt"), folder.join("made.key"));
+        let args =
+            ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+        let mut command = Command::new("openssl");
+        command.args(args).args(["-subj", "/CN=localhost", "-keyout"]).arg(&key).arg("-out").arg(&chain);
+        let made = command.output();
+        made.is_ok_and(|made| made.status.success()).then(|| (fs::read(chain).unwrap(), fs::read(key).unwrap()))
+    }
+
+    #[test]
+    fn a_pair_that_does_not_fit_is_told_and_the_one_before_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let (Some(first), Some(next)) = (pair(dir.path()), pair(dir.path())) else {
+            skipped("agent::renewal", Lacks::Program("openssl"), "no certificate to be had");
+            return;
+        };
+        let files = Files { chain: dir.path().join("crt"), key: dir.path().join("key"), clients: None };
+        fs::write(&files.chain, &first.0).unwrap();
+        fs::write(&files.key, &first.1).unwrap();
+        let said: Arc<Mutex<Vec<String>>> = Arc::default();
+        let lines = Arc::clone(&said);
+        let say = Arc::new(move |line: &str| lines.lock().unwrap().push(line.to_string()));
+        let teller = Teller::new("certificate", say);
+        let tls = Tls::open(files.clone(), teller.clone()).unwrap();
+        let look = || tls.renew(&mut tls.held.lock().unwrap());
+        let in_force = || Arc::as_ptr(&tls.held.lock().unwrap().configs.may);
+        let before = in_force();
+        look();
+        assert!(said.lock().unwrap().is_empty() && in_force() == before, "nothing is new");
+        fs::write(&files.chain, &next.0).unwrap();
+        look();
+        look();
+        let why = teller.now().unwrap();
+        assert!(why.contains("the one before stays in force") && why.contains("cannot be used with"), "{why}");
+        assert_eq!((said.lock().unwrap().len(), in_force()), (1, before));
+        fs::remove_file(&files.key).unwrap();
+        look();
+        assert!(teller.now().unwrap().contains("cannot be read"), "{teller:?}");
+        fs::write(&files.key, &next.1).unwrap();
+        look();
+        assert_eq!(teller.now(), None);
+        assert!(in_force() != before && said.lock().unwrap().last().unwrap() == "certificate: mended");
+    }
+
+    #[test]
+    fn rubbish_is_no_certificate() {
+        let dir = tempfile::tempdir().unwrap();
+        let rubbish = dir.path().join("rubbish");
+        fs::write(&rubbish, "rubbish").unwrap();
+        let files = Files { chain: rubbish.clone(), key: rubbish, clients: None };
+        let why = Tls::open(files, Teller::new("certificate", Arc::new(|_| {}))).unwrap_err().to_string();
+        assert!(why.contains("no certificate"), "{why}");
+    }
+}
