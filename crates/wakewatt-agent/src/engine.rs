@@ -258,7 +258,13 @@ impl Engine {
         self.read_at = Instant::now();
         if let Some(now) = self.sampler.latest() {
             self.totals.advance(&self.sampler.layout, now);
+            let is_limit_new = self.rates.is_some() && now.global_limit != self.now.global_limit;
             self.now = now.clone();
+            if is_limit_new {
+                // Who holds it is looked for at once, not in a minute, when they may have left.
+                let facts = self.facts(|topic| topic == "holders");
+                self.described.hold(&facts);
+            }
         }
         let mut trouble = self.feed.as_ref().err().cloned().flatten();
         if let Ok(feed) = &mut self.feed {

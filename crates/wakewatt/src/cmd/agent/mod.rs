@@ -5,9 +5,13 @@ use crate::exit::Code;
 use anyhow::Result;
 
 #[cfg(feature = "agent")]
+mod document;
+#[cfg(feature = "agent")]
 mod query;
 #[cfg(feature = "agent")]
-pub use query::Document;
+mod table;
+#[cfg(feature = "agent")]
+pub use document::Document;
 
 /// Twice and a half of it is what a query takes for no gap.
 #[cfg(feature = "agent")]

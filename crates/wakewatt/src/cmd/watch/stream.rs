@@ -6,7 +6,7 @@ use crate::exit::Code;
 use crate::gone;
 use crate::interrupt::{Interrupt, Wait, Woken};
 use crate::output;
-use crate::tui::{filter::Filter, next_due_ns, rows};
+use crate::tui::{filter::Filter, next_due_ns, rows, words};
 use anyhow::Result;
 use std::io::{ErrorKind, IsTerminal};
 use wakewatt_core::watch::Rates;
@@ -118,6 +118,9 @@ impl Printer<'_> {
         if self.args.csv {
             let head = if self.n_printed == 1 { csv::header(&rates, self.args.trace) } else { String::new() };
             return output::print(&(head + &csv::rows(&rates, self.args.trace)));
+        }
+        if self.args.play.is_some() {
+            output::print(&format!("up to {}\n", words::moment(rates.wall_at_ns)))?;
         }
         let group = rows::GroupBy::start(self.args.group.as_deref(), rates.cpus.len());
         let sort = rows::Sort::parse(self.args.sort.as_deref());
