@@ -21,10 +21,7 @@ pub const SCHEMAS: &[Published] = &[
     #[cfg(feature = "agent")]
     Published { name: "agent-past", schema: || schemars::schema_for!(wakewatt_agent::node::past::Past) },
     #[cfg(feature = "agent")]
-    Published {
-        name: "compare-past",
-        schema: || schemars::schema_for!(wakewatt_agent::history::beside::Beside),
-    },
+    Published { name: "compare-past", schema: || schemars::schema_for!(wakewatt_agent::history::beside::Beside) },
     Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
     Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
     #[cfg(feature = "shop")]

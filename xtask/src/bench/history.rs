@@ -30,7 +30,10 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let (push_us, n_series) = fill(&week, DEFAULT_LIMIT_BYTES)?;
     fill(&small, SMALL_LIMIT_BYTES)?;
     let (bytes, small_bytes) = (size(&week)?, size(&small)?);
-    let _ = writeln!(all.csv, "a week,0,{bytes},bytes\na limit of 16 MiB,0,{small_bytes},bytes\nkeeping an interval,0,{push_us:.1},us");
+    let _ = writeln!(
+        all.csv,
+        "a week,0,{bytes},bytes\na limit of 16 MiB,0,{small_bytes},bytes\nkeeping an interval,0,{push_us:.1},us"
+    );
     let n_kept = asked(binary, &week, RANGE, 0, &mut all)?.1;
     all.rows.push(Row {
         what: "history: a week at 10 s of 128 CPUs, traced",

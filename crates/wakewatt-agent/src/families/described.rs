@@ -170,8 +170,20 @@ fn preference(freq: &Freq) -> Option<String> {
 /// Boot arguments that captures keep, because what they set is looked at; words of the loader and of the console are left out, and whatever may be a secret.
 fn arguments(cmdline: &Cmdline) -> String {
     const NO_SETTING: [&str; 14] = [
-        "ro", "rw", "quiet", "splash", "rhgb", "console", "earlyprintk", "earlycon", "loglevel", "debug", "panic", "reboot",
-        "crashkernel", "nofb",
+        "ro",
+        "rw",
+        "quiet",
+        "splash",
+        "rhgb",
+        "console",
+        "earlyprintk",
+        "earlycon",
+        "loglevel",
+        "debug",
+        "panic",
+        "reboot",
+        "crashkernel",
+        "nofb",
     ];
     let is_setting = |key: &str| {
         let is_in = |list: &[&str]| list.iter().any(|own| is_same_name(own, key));

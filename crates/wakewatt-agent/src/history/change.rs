@@ -121,7 +121,10 @@ impl Settings {
         if let Some(change) = found.iter_mut().find(|c| c.what == LIMIT) {
             let is_lifted = change.to == LatencyLimit::None.to_string();
             change.held_by.clone_from(if is_lifted { &then.holders } else { &self.holders });
-        } else if self.holders != then.holders {
+        } else if self.holders != then.holders
+            && (is_same_agent || !(self.holders.is_empty() || then.holders.is_empty()))
+        {
+            // Another agent may have been allowed to see less.
             let told = |side: &Settings| match side.holders.is_empty() {
                 true => "nobody who could be seen".to_string(),
                 false => side.holders.join(", "),
@@ -168,7 +171,12 @@ mod tests {
     fn settings(wall_ms: u64, governor: &str, limit_s: f64, holder: Option<&str>, n_off: f64) -> Settings {
         let info = format!("wakewatt_settings_info{{frequency_governor=\"{governor}\"}}");
         let daemon = |name: &str| (format!("wakewatt_daemon_info{{daemon=\"{name}\"}}"), 1.0);
-        let mut series = vec![(info, 1.0), daemon("TuneD"), daemon("irqbalance"), ("wakewatt_latency_limit_seconds".to_string(), limit_s)];
+        let mut series = vec![
+            (info, 1.0),
+            daemon("TuneD"),
+            daemon("irqbalance"),
+            ("wakewatt_latency_limit_seconds".to_string(), limit_s),
+        ];
         series.extend(holder.map(|name| (format!("wakewatt_latency_limit_holder_info{{holder=\"{name}\"}}"), 1.0)));
         if n_off > 0.0 {
             series.push(("wakewatt_cpuidle_disabled_cpus{state=\"C6\",index=\"3\"}".into(), n_off));
@@ -192,7 +200,10 @@ mod tests {
             ]
         );
         assert_eq!((found[0].was_ms, found[0].wall_ms), (Some(10), 20));
-        assert_eq!((found[0].may_be_by.as_slice(), found[2].held_by.as_slice()), (&["TuneD".into()][..], &["db".into()][..]));
+        assert_eq!(
+            (found[0].may_be_by.as_slice(), found[2].held_by.as_slice()),
+            (&["TuneD".into()][..], &["db".into()][..])
+        );
         let lifted = then.since(&now, true);
         assert_eq!(lifted[2].held_by, ["db"], "who had held it");
         assert!(now.since(&now, true).is_empty());

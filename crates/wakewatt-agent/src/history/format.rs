@@ -350,7 +350,13 @@ mod tests {
 
     #[test]
     fn changes_stand_beside() {
-        let plain = Change { wall_ms: 70, what: "idle_governor".into(), from: "menu".into(), to: "teo".into(), ..Change::default() };
+        let plain = Change {
+            wall_ms: 70,
+            what: "idle_governor".into(),
+            from: "menu".into(),
+            to: "teo".into(),
+            ..Change::default()
+        };
         let told = Change { was_ms: Some(60), held_by: vec!["db".into(), "x y".into()], ..plain.clone() };
         let bytes = [MAGIC, &Writer::change(&plain), &Writer::change(&told)].concat();
         let mut reader = Reader::new(&bytes).unwrap();

@@ -249,7 +249,11 @@ mod tests {
         assert!(rates.wake_latency.as_ref().is_some_and(|rows| rows.iter().any(|row| row.n > 0)));
         assert_eq!((rates.window.length_ns(), rates.notes.len()), (10_000_000_000, 0));
         let gap = player.rates(19).unwrap();
-        assert!(gap.notes[0].contains("nothing was kept for 56min") || gap.notes[0].contains("nothing was kept"), "{:?}", gap.notes);
+        assert!(
+            gap.notes[0].contains("nothing was kept for 56min") || gap.notes[0].contains("nothing was kept"),
+            "{:?}",
+            gap.notes
+        );
         assert!(gap.machine.summary.busy_ratio.get().is_none());
         assert_eq!(player.told(19), None);
         let told = player.told(21).unwrap();

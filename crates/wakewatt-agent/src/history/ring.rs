@@ -202,9 +202,11 @@ fn last_settings(folder: &Path) -> Option<Settings> {
             last = Some(moment.clone());
         }
         let last = last?;
-        let known = last.values.iter().enumerate().filter_map(|(id, number)| {
-            Some((reader.names[id].as_str(), value((*number)?, reader.tens[id])))
-        });
+        let known = last
+            .values
+            .iter()
+            .enumerate()
+            .filter_map(|(id, number)| Some((reader.names[id].as_str(), value((*number)?, reader.tens[id]))));
         Some(Settings::of(last.wall_ms, known))
     })
 }

@@ -5,8 +5,8 @@ use crate::context::Tell;
 use crate::refusal::Refusal;
 use std::path::Path;
 use wakewatt_core::cpuset::MAX_CPUS;
-use wakewatt_core::watch::{Layout, Rates};
 use wakewatt_core::watch::recording::{self, Recording};
+use wakewatt_core::watch::{Layout, Rates};
 use wakewatt_host::input;
 
 /// A recording, whole.

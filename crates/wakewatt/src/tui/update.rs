@@ -83,7 +83,11 @@ pub fn update(state: &mut State, event: Event) -> Option<Effect> {
             }
         }
         // It stays until the next, or until a key is pressed.
-        Event::Told(what) => state.message = Some(what),
+        Event::Told(what) => {
+            if state.editing.is_none() {
+                state.message = Some(what);
+            }
+        }
         Event::Wheel(lines) => move_by(state, lines),
         Event::Key(key) => return on_key(state, key),
     }

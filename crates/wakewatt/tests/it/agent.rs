@@ -16,13 +16,13 @@ fn reached(address: SocketAddr) -> std::io::Result<TcpStream> {
 }
 
 /// A running agent; killed when it is dropped.
-struct Agent {
-    child: Child,
+pub struct Agent {
+    pub child: Child,
     address: SocketAddr,
 }
 
 impl Agent {
-    fn start(args: &[&str]) -> Agent {
+    pub fn start(args: &[&str]) -> Agent {
         Agent::start_with(args, &[])
     }
 
@@ -32,13 +32,12 @@ impl Agent {
 
     fn start_at(listen: &str, args: &[&str], variables: &[(&str, &str)]) -> Agent {
         let mut command = wakewatt(&["agent", "--listen", listen]);
-        let mut child = command
-            .args(args)
-            .envs(variables.iter().copied())
-            .stderr(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        Agent::of(command.args(args).envs(variables.iter().copied()))
+    }
+
+    /// A command that becomes an agent.
+    pub fn of(command: &mut Command) -> Agent {
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let told = lines.by_ref().map_while(Result::ok).find(|line| line.contains("/metrics"));
         let told = told.expect("the agent says where it listens");
@@ -67,14 +66,14 @@ impl Agent {
         self.ask(&request)
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let (head, body) = self.get("/metrics", "");
         assert!(head.starts_with("HTTP/1.1 200") && head.contains("text/plain; version=0.0.4"), "{head}");
         String::from_utf8(body).unwrap()
     }
 
     /// SIGTERM; its exit code.
-    fn end(mut self) -> Option<i32> {
+    pub fn end(mut self) -> Option<i32> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         self.child.wait().unwrap().code()
@@ -88,14 +87,14 @@ impl Drop for Agent {
     }
 }
 
-fn write(root: &Path, path: &str, text: &str) {
+pub fn write(root: &Path, path: &str, text: &str) {
     let file = root.join(path);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(file, format!("{text}\n")).unwrap();
 }
 
 /// A tree of CPUs with two idle states, on two nodes.
-fn tree(root: &Path, n_cpus: usize, usage: u64) {
+pub fn tree(root: &Path, n_cpus: usize, usage: u64) {
     const CPU: &str = "sys/devices/system/cpu";
     write(root, &format!("{CPU}/present"), &format!("0-{}", n_cpus - 1));
     write(root, &format!("{CPU}/online"), &format!("0-{}", n_cpus - 1));
@@ -118,7 +117,7 @@ fn tree(root: &Path, n_cpus: usize, usage: u64) {
 }
 
 /// On a machine that has no time for us, too.
-fn soon(what: &str, is_so: impl FnMut() -> bool) {
+pub fn soon(what: &str, is_so: impl FnMut() -> bool) {
     assert!(wait_until(Duration::from_secs(120), is_so), "not seen in two minutes: {what}");
 }
 

@@ -23,6 +23,7 @@ mod matrix;
 mod measure;
 mod outputs;
 mod packaging;
+mod past;
 mod recording;
 mod payers;
 mod pty;

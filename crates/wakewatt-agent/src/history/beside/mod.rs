@@ -5,13 +5,13 @@
 
 mod numbers;
 
+use super::MOST_GAP_MS;
 use super::change::{Change, Settings};
 use super::format::Reader;
 use super::interval::{self, Between, Known};
 use super::ring::{began_ms, segments, segments_since};
-use super::MOST_GAP_MS;
-pub use numbers::{Number, Spread, Unit};
 use numbers::Sums;
+pub use numbers::{Number, Spread, Unit};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -183,7 +183,9 @@ fn gather(reader: &mut Reader<'_>, mut sides: [&mut Gathered; 2]) {
             if wall_ms <= side.side.at_ms && side.side.at_ms - wall_ms <= MOST_GAP_MS {
                 side.settings = Some(interval::settings(reader, &now));
             }
-            let before = then.as_ref().filter(|then: &&super::Moment| wall_ms > then.wall_ms && wall_ms - then.wall_ms <= MOST_GAP_MS);
+            let before = then
+                .as_ref()
+                .filter(|then: &&super::Moment| wall_ms > then.wall_ms && wall_ms - then.wall_ms <= MOST_GAP_MS);
             if let Some(then) = before.filter(|_| side.is_within(wall_ms)) {
                 side.interval(&Between { known: &known, then, now: &now });
             }
@@ -223,7 +225,8 @@ fn told(folder: &Path, asked: Asked, mut a: Gathered, mut b: Gathered, changes: 
 
 fn differing(a: &Settings, b: &Settings, changes: &[Change]) -> (Vec<Differing>, usize) {
     let all: BTreeSet<&String> = a.is.keys().chain(b.is.keys()).collect();
-    let (same, other): (Vec<&String>, Vec<&String>) = all.into_iter().partition(|what| a.is.get(*what) == b.is.get(*what));
+    let (same, other): (Vec<&String>, Vec<&String>) =
+        all.into_iter().partition(|what| a.is.get(*what) == b.is.get(*what));
     let differing = other.into_iter().map(|what| Differing {
         what: what.clone(),
         a: a.is.get(what).cloned(),
@@ -238,7 +241,9 @@ fn not_held(a: &Gathered, b: &Gathered, numbers: &[Number]) -> Vec<String> {
     for (name, side) in [("A", a), ("B", b)] {
         let (seen_s, window_s) = (side.side.seen_ms / 1000, (side.side.to_ms - side.side.from_ms) / 1000);
         if side.side.n_intervals == 0 {
-            out.push(format!("{name}: nothing was kept in its window; the agent did not run, or it is older than the history"));
+            out.push(format!(
+                "{name}: nothing was kept in its window; the agent did not run, or it is older than the history"
+            ));
         } else if side.side.seen_ms * 10 < (side.side.to_ms - side.side.from_ms) * 9 {
             out.push(format!("{name}: {seen_s} of the {window_s} s of its window were kept"));
         }
@@ -260,9 +265,9 @@ fn not_held(a: &Gathered, b: &Gathered, numbers: &[Number]) -> Vec<String> {
         }
     }
     let one_sided = numbers.iter().filter(|number| number.a.is_none() != number.b.is_none());
-    out.extend(one_sided.map(|number| {
-        format!("{}: only of {}", number.name, if number.a.is_some() { "A" } else { "B" })
-    }));
+    out.extend(
+        one_sided.map(|number| format!("{}: only of {}", number.name, if number.a.is_some() { "A" } else { "B" })),
+    );
     out.push("CPUs one by one, what else ran, and what was asked of the machine: the history holds sums".into());
     out
 }
@@ -286,7 +291,9 @@ fn cannot_conclude(a: &Gathered, b: &Gathered, n_settings: usize, numbers: &[Num
     }
     let busy = numbers.iter().find(|number| number.id == "cpu.busy");
     if busy.is_some_and(|number| number.is_apart) {
-        out.push("What a setting did to shares, wake-ups or watts: the load was another, and it moves them too.".into());
+        out.push(
+            "What a setting did to shares, wake-ups or watts: the load was another, and it moves them too.".into(),
+        );
     }
     out
 }
@@ -326,7 +333,8 @@ mod tests {
         assert_eq!(found.settings[0].changes[0].wall_ms, START_MS + 720_000);
         assert_eq!((found.a.n_intervals, found.a.seen_ms, found.a.changes.len()), (24, 240_000, 0));
         assert_eq!((found.a.from_ms, found.a.to_ms), (START_MS + 180_000, START_MS + 420_000));
-        let number = |id: &str| found.numbers.iter().find(|n| n.id == id).unwrap_or_else(|| panic!("{id}: {:?}", found.numbers));
+        let number =
+            |id: &str| found.numbers.iter().find(|n| n.id == id).unwrap_or_else(|| panic!("{id}: {:?}", found.numbers));
         let share = number("idle.C6.share").a.unwrap();
         assert!(share.least <= share.mean && share.mean <= share.most && (0.3..0.7).contains(&share.mean), "{share:?}");
         assert!(number("power.package-0").a.is_some_and(|w| (60.0..180.0).contains(&w.mean)));

@@ -89,7 +89,7 @@ impl Sums {
         if let Some(woken) = at_most_s(between) {
             for (rank, q, id) in [(60, 0.5, "p50"), (61, 0.99, "p99")] {
                 if let Some(value) = woken.quantile_s(q) {
-                    let name = format!("wake-up latency, {id} (bucket's end)");
+                    let name = format!("{id} wake-up, at most");
                     self.put((rank, format!("wakeup.{id}")), name, Unit::Seconds, value, seconds);
                 }
             }
@@ -182,7 +182,9 @@ fn told(rates: &Rates) -> Vec<Told> {
         let (id, name) = (format!("{} {}", sensor.chip, sensor.label), format!("{} {}", sensor.chip, sensor.label));
         let value = sensor.value.map(|value| value as f64);
         match sensor.kind {
-            SensorKind::Power => put(71, format!("power.{id}"), format!("power, {name}"), Unit::Watts, value.map(|uw| uw / 1e6)),
+            SensorKind::Power => {
+                put(71, format!("power.{id}"), format!("power, {name}"), Unit::Watts, value.map(|uw| uw / 1e6))
+            }
             SensorKind::Temperature => put(80, format!("heat.{id}"), name, Unit::Celsius, value.map(|mc| mc / 1e3)),
             SensorKind::Fan => {}
         }

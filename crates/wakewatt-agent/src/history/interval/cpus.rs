@@ -52,7 +52,8 @@ pub(super) fn summary(between: &Between<'_>, states: &[StateInfo], wanted: &dyn 
     let online = || between.of(&names::CPUS_ONLINE).filter(|(series, _)| wanted(series));
     let n_cpus = n_online(between, wanted);
     let idle = idle(between, states, n_cpus as f64, wanted);
-    let mode = |mode: &str| between.growth(&names::CPU_TIME, |series| series.label("mode") == Some(mode) && wanted(series));
+    let mode =
+        |mode: &str| between.growth(&names::CPU_TIME, |series| series.label("mode") == Some(mode) && wanted(series));
     let (busy, steal, at_rest) = (mode("busy"), mode("steal"), mode("idle"));
     let share = |part: Reading<f64>| match sum([busy, steal, at_rest]) {
         Reading::Known(total) if total > 0.0 => part.map(|seconds| seconds / total),
@@ -86,15 +87,12 @@ pub(super) fn summary(between: &Between<'_>, states: &[StateInfo], wanted: &dyn 
     }
 }
 
-fn idle(
-    between: &Between<'_>,
-    states: &[StateInfo],
-    n_cpus: f64,
-    wanted: &dyn Fn(&Series) -> bool,
-) -> Vec<StateRate> {
+fn idle(between: &Between<'_>, states: &[StateInfo], n_cpus: f64, wanted: &dyn Fn(&Series) -> bool) -> Vec<StateRate> {
     let rate = |info: &StateInfo| {
         let is_it = |series: &Series| {
-            series.number("index") == Some(info.index) && series.label("state") == Some(info.name.as_str()) && wanted(series)
+            series.number("index") == Some(info.index)
+                && series.label("state") == Some(info.name.as_str())
+                && wanted(series)
         };
         let per_s = |metric| between.per_s(metric, is_it);
         StateRate {

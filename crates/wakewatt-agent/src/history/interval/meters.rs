@@ -59,7 +59,8 @@ pub(super) fn hottest(between: &Between<'_>, wanted: &dyn Fn(&Series) -> bool) -
 
 /// Packages that anything was kept of.
 pub(super) fn packages(between: &Between<'_>, zones: &[ZoneRate]) -> Vec<PackageRate> {
-    let found: BTreeSet<u32> = between.of(&names::CPUS_ONLINE).filter_map(|(series, _)| series.number("package")).collect();
+    let found: BTreeSet<u32> =
+        between.of(&names::CPUS_ONLINE).filter_map(|(series, _)| series.number("package")).collect();
     let package = |package: u32| {
         let is_here = |series: &Series| series.number("package") == Some(package);
         let zone = |is_it: &dyn Fn(&str) -> bool| {
@@ -76,7 +77,8 @@ pub(super) fn packages(between: &Between<'_>, zones: &[ZoneRate]) -> Vec<Package
                 .per_s(&names::THROTTLES, |series| series.label("scope") == Some("package") && is_here(series)),
             // A clock.
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            uncore_khz: uncore.map_or(Reading::Missing(Why::NotRecorded), |(_, hertz)| Reading::Known((hertz / 1e3) as u64)),
+            uncore_khz: uncore
+                .map_or(Reading::Missing(Why::NotRecorded), |(_, hertz)| Reading::Known((hertz / 1e3) as u64)),
             ..PackageRate::default()
         }
     };
@@ -86,7 +88,8 @@ pub(super) fn packages(between: &Between<'_>, zones: &[ZoneRate]) -> Vec<Package
 /// Packages and their memory, or what a power meter read; a zone within another is not counted twice.
 pub(super) fn power(zones: &[ZoneRate], sensors: &[SensorRate]) -> (Reading<f64>, Option<String>) {
     let whole = || zones.iter().filter(|zone| zone.name.starts_with("package-") || zone.name == "dram");
-    let known: Vec<&str> = whole().filter(|zone| zone.power_uw.get().is_some()).map(|zone| zone.name.as_str()).collect();
+    let known: Vec<&str> =
+        whole().filter(|zone| zone.power_uw.get().is_some()).map(|zone| zone.name.as_str()).collect();
     if !known.is_empty() {
         return (sum(whole().map(|zone| zone.power_uw)), Some(format!("RAPL: {}", known.join(", "))));
     }

@@ -71,7 +71,11 @@ impl<'a> Between<'a> {
     }
 
     /// How far each series of a counter went; none where it was not known before, or began anew.
-    fn grown(&self, metric: &'static Metric, part: &'static str) -> impl Iterator<Item = (&'a Series, Option<f64>)> + use<'a> {
+    fn grown(
+        &self,
+        metric: &'static Metric,
+        part: &'static str,
+    ) -> impl Iterator<Item = (&'a Series, Option<f64>)> + use<'a> {
         self.part(metric, part).map(|(known, then, now)| {
             let grown = then.filter(|then| *then <= now).map(|then| value(now.saturating_sub(then), known.tens));
             (&known.series, grown)

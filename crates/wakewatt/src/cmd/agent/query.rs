@@ -1,7 +1,7 @@
 //! `wakewatt agent query`: what the history of an agent says.
 
-use crate::cli::agent::QueryArgs;
 use super::{Document, table};
+use crate::cli::agent::QueryArgs;
 use crate::exit::{Code, Failure};
 use crate::features::Feature;
 use crate::output::{self, Outlet};

@@ -134,7 +134,12 @@ mod columns {
             let point = |wall_ms, range| Point { wall_ms, value: f64::INFINITY, seen_ms: 10_000, range };
             let answer = Answer {
                 series: [("m{state=\"C6\"}".to_string(), vec![point(5, Some((1.0, 3.0))), point(15, None)])].into(),
-                changes: vec![Change { wall_ms: 7, what: "idle_governor".into(), to: "teo".into(), ..Change::default() }],
+                changes: vec![Change {
+                    wall_ms: 7,
+                    what: "idle_governor".into(),
+                    to: "teo".into(),
+                    ..Change::default()
+                }],
                 ..Answer::default()
             };
             let mut file = tempfile::tempfile().unwrap();

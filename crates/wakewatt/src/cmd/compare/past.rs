@@ -3,7 +3,7 @@
 use crate::cli::CompareArgs;
 use crate::exit::{Code, Failure};
 use crate::output;
-use crate::tui::words::{moment, percent};
+use crate::tui::words::{count, moment, percent};
 use crate::view::Style;
 use crate::view::table::Table;
 use anyhow::Result;
@@ -120,7 +120,7 @@ fn numbers(out: &mut String, numbers: &[Number], is_all: bool) {
 fn shown(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Ratio => percent(value),
-        Unit::PerSecond => format!("{}/s", three_digits(value)),
+        Unit::PerSecond => format!("{}/s", count(value)),
         Unit::Watts => format!("{} W", three_digits(value)),
         Unit::Celsius => format!("{value:.0} °C"),
         // A clock, which fits.

@@ -134,8 +134,7 @@ fn states(out: &mut String, rates: &Rates, width: usize) {
 /// A row per CPU, core, node or package; its idle states are the last columns.
 fn groups(out: &mut String, rates: &Rates, group: GroupBy, sort: Sort, width: usize) {
     let what = if rates.cpus.is_empty() { "CPUs" } else { group.word() };
-    let mut heads =
-        vec![what, "busy", "asleep", "GHz", "wakes/s", "above/s", "below/s", "watts", "heat", "limit"];
+    let mut heads = vec![what, "busy", "asleep", "GHz", "wakes/s", "above/s", "below/s", "watts", "heat", "limit"];
     let rows = rows(rates, group, sort, &Filter::default(), &BTreeSet::new());
     // Kinds of cores may name one index differently.
     let mut states: Vec<&str> = Vec::new();
