@@ -1,8 +1,7 @@
 //! A week of an agent's history: its size on the disk at one reading every 10 s of 128 CPUs, and how long the whole of it takes to be asked.
 //!
 //! The node is made up (`wakewatt_agent::history::week`): counters drawn per CPU, summed and kept as an agent keeps them, wake-ups traced, so the sizes are of
-//! such noise. Asked is the real binary: a range, a rate and a percentile over the whole week, each the median of some rounds, from the page cache. With
-//! it the writer's cost of an interval, and what of a limit of 16 MiB is kept.
+//! such noise. Asked is the real binary: a range, a rate and a percentile over the whole week, each the median of some rounds, from the page cache.
 
 use super::{Measured, Row, median};
 use anyhow::{Context, Result, ensure};
@@ -17,42 +16,27 @@ const N_CPUS: u32 = 128;
 const ROUNDS: usize = 5;
 const START_MS: u64 = 1_760_000_000_000;
 /// As the agent has it where nothing else is asked for.
-const DEFAULT_LIMIT_BYTES: u64 = 64 << 20;
-const SMALL_LIMIT_BYTES: u64 = 16 << 20;
+const LIMIT_BYTES: u64 = 64 << 20;
 const GOAL_MS: f64 = 1000.0;
-/// What a week may take: "a few tens of megabytes".
-const GOAL_BYTES: u64 = DEFAULT_LIMIT_BYTES;
 
 pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     let mut all = Measured { rows: Vec::new(), csv: "what,round,value,unit\n".into() };
     let folder = tempfile::tempdir()?;
-    let (week, small) = (folder.path().join("week"), folder.path().join("small"));
-    let (push_us, n_series) = fill(&week, DEFAULT_LIMIT_BYTES)?;
-    fill(&small, SMALL_LIMIT_BYTES)?;
-    let (bytes, small_bytes) = (size(&week)?, size(&small)?);
-    let _ = writeln!(
-        all.csv,
-        "a week,0,{bytes},bytes\na limit of 16 MiB,0,{small_bytes},bytes\nkeeping an interval,0,{push_us:.1},us"
-    );
-    let n_kept = asked(binary, &week, RANGE, 0, &mut all)?.1;
+    let week = folder.path();
+    let n_series = fill(week)?;
+    let bytes = size(week)?;
+    let _ = writeln!(all.csv, "a week,0,{bytes},bytes");
+    let n_kept = asked(binary, week, RANGE, 0, &mut all)?.1;
     all.rows.push(Row {
         what: "history: a week at 10 s of 128 CPUs, traced",
         ours: format!(
-            "{:.1} MB for {n_kept} of {N_READINGS} intervals, {:.0} bytes each, {n_series} series; {push_us:.0} us to keep one",
+            "{:.1} MB for {n_kept} of {N_READINGS} intervals, {:.0} bytes each, {n_series} series, a histogram counted as one",
             bytes as f64 / 1e6,
             bytes as f64 / n_kept as f64
         ),
         peer: "-".into(),
         goal: "all of it within 64 MiB",
-        is_met: Some(bytes <= GOAL_BYTES && n_kept == N_READINGS),
-    });
-    let small_kept = asked(binary, &small, RANGE, 0, &mut all)?.1;
-    all.rows.push(Row {
-        what: "history: a limit of 16 MiB, after that week",
-        ours: format!("{:.1} MB: the newest {:.1} days", small_bytes as f64 / 1e6, small_kept as f64 * 10.0 / 86_400.0),
-        peer: "-".into(),
-        goal: "no byte above the limit",
-        is_met: Some(small_bytes <= SMALL_LIMIT_BYTES),
+        is_met: Some(bytes <= LIMIT_BYTES && n_kept == N_READINGS),
     });
     for (what, query) in [
         ("history: a range over the week (limit, hourly)", RANGE),
@@ -61,7 +45,7 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
     ] {
         let mut times = Vec::new();
         for round in 0..ROUNDS {
-            times.push(asked(binary, &week, query, round, &mut all)?.0);
+            times.push(asked(binary, week, query, round, &mut all)?.0);
         }
         let ms = median(&times);
         all.rows.push(Row {
@@ -81,20 +65,18 @@ const RANGE: &Asked = &["wakewatt_latency_limit_seconds", "--step=1h"];
 const RATE: &Asked = &["wakewatt_cpuidle_time_seconds_total", "--label=state=C6", "--rate", "--step=1h"];
 const PERCENTILE: &Asked = &["wakewatt_wakeup_latency_seconds", "--percentile=99", "--step=1h"];
 
-/// Keeps a week; what keeping an interval took, and how many series there are.
-fn fill(folder: &Path, most_bytes: u64) -> Result<(f64, usize)> {
-    let mut ring = Ring::open(folder, Limits { most_bytes, free_share: 0.0 })?;
+/// Keeps a week; how many series there are.
+fn fill(folder: &Path) -> Result<usize> {
+    let mut ring = Ring::open(folder, Limits { most_bytes: LIMIT_BYTES, free_share: 0.0 })?;
     let mut week = Week::of(N_CPUS);
-    let (mut kept_s, mut n_series) = (0.0, 0);
+    let mut n_series = 0;
     for n in 0..N_READINGS {
         let page = week.next_page();
         n_series = page.n_series();
-        let begun = Instant::now();
         ring.push(START_MS + n * INTERVAL_MS, &page)?;
-        kept_s += begun.elapsed().as_secs_f64();
     }
     ring.finish()?;
-    Ok((kept_s / N_READINGS as f64 * 1e6, n_series))
+    Ok(n_series)
 }
 
 fn size(folder: &Path) -> Result<u64> {

@@ -113,7 +113,7 @@ pub(super) fn overview(state: &State, frame: &mut Frame<'_>, area: Rect) {
     heat.push(Span::styled(per_s(s.throttles_per_s), if is_hot { alarm(state) } else { Style::new() }));
     let (slept, asleep) = match rates.cpus.is_empty() {
         false => (s.n_asleep_throughout.to_string(), format!("of {} throughout", m.n_online)),
-        true => ("–".into(), "not known of each CPU".into()),
+        true => ("–".into(), "not kept".into()),
     };
     let lines = vec![
         pair(

@@ -149,9 +149,7 @@ fn a_history_without_single_cpus_is_shown_by_place() {
     update(&mut state, Event::Rates(Box::new(rates)));
     update(&mut state, Event::Told("idle_governor: menu -> teo".into()));
     let text = picture(&state);
-    for part in
-        ["2026-11-20 10:00:00 UTC", "x100", "pkg 0 node 1", "not known of each CPU", "idle_governor: menu -> teo"]
-    {
+    for part in ["2026-11-20 10:00:00 UTC", "x100", "pkg 0 node 1", "– not kept", "idle_governor: menu -> teo"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains(" 0 of 4 throughout"), "{text}");
