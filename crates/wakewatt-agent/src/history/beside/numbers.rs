@@ -3,7 +3,6 @@
 use crate::history::interval::{Between, Buckets, at_most_s};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use wakewatt_core::units::LatencyLimit;
 use wakewatt_core::watch::layout::SensorKind;
 use wakewatt_core::watch::{Rates, Reading};
 
@@ -156,14 +155,6 @@ fn told(rates: &Rates) -> Vec<Told> {
     plain(43, "interrupts", "interrupts", Unit::PerSecond, machine.interrupts_per_s);
     plain(44, "switches", "context switches", Unit::PerSecond, machine.context_switches_per_s);
     plain(45, "throttles", "throttling of cores", Unit::PerSecond, summary.throttles_per_s);
-    let limit_s = match machine.global_limit {
-        Reading::Known(LatencyLimit::AtMostNs(ns)) => Reading::Known(ns as f64 / 1e9),
-        Reading::Known(LatencyLimit::Poll) => Reading::Known(0.0),
-        // No limit has no number; it stands among the settings.
-        Reading::Known(LatencyLimit::None) => Reading::default(),
-        Reading::Missing(why) => Reading::Missing(why),
-    };
-    plain(50, "limit", "latency limit", Unit::Seconds, limit_s);
     for state in &summary.idle {
         let (rank, id) = (10 + state.index.min(20), format!("idle.{}.share", state.name));
         put(rank, id, format!("share of {}", state.name), Unit::Ratio, state.share_ratio);
