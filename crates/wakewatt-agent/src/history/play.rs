@@ -130,6 +130,7 @@ impl HistoryPlayer {
         let mut known = Vec::new();
         interval::meet(&mut known, reader);
         let between = Between { known: &known, then: reader.latest(), now: reader.latest() };
+        self.layout.states = between.states();
         let n_cpus = u32::try_from(between.n_online()).unwrap_or(0);
         self.layout.cpus = (0..n_cpus).map(|cpu| CpuInfo { cpu, ..CpuInfo::default() }).collect();
     }
@@ -189,7 +190,9 @@ impl Played for HistoryPlayer {
                 let long = Duration::from_millis(item.end_ms - item.begin_ms).as_nanos();
                 let long = show_ns(u64::try_from(long).unwrap_or(u64::MAX));
                 let why = format!("nothing was kept for {long}: the agent did not run, or could not write");
-                interval::gap(&origin, item.begin_ms, item.end_ms, why)
+                // A table of intervals keeps its columns.
+                let states = self.layout.states.clone();
+                Rates { states, ..interval::gap(&origin, item.begin_ms, item.end_ms, why) }
             }
         };
         rates.notes.extend(self.changes(item).map(Change::sentence));
@@ -246,7 +249,12 @@ mod tests {
         assert!(rates.machine.n_online == 4 && (0.9..1.1).contains(&(shares + busy)), "{shares} {busy}");
         assert!(rates.places.len() == 2 && rates.cpus.is_empty() && rates.packages.len() == 2);
         assert!(rates.machine.power_uw.get().is_some_and(|uw| uw > 1e6), "{:?}", rates.machine.power_uw);
-        assert!(rates.wake_latency.as_ref().is_some_and(|rows| rows.iter().any(|row| row.n > 0)));
+        assert!(
+            rates
+                .wake_latency
+                .as_ref()
+                .is_some_and(|rows| rows.iter().any(|row| row.class == "another CPU" && row.n > 0))
+        );
         assert_eq!((rates.window.length_ns(), rates.notes.len()), (10_000_000_000, 0));
         let gap = player.rates(19).unwrap();
         assert!(

@@ -55,6 +55,9 @@ fn a_history_plays_like_a_recording() {
     assert_eq!(intervals[119]["machine"]["busy_ratio"], "not_recorded");
     let part = play(&["--json", "--since", "2026-11-20 10:05", "--until", "2026-11-20T11:06:00+01:00"]);
     assert_eq!(documents(&part).len(), 6);
+    let csv = play(&["--csv"]).out;
+    let n_columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert!(n_columns.len() == 1 + intervals.len() && n_columns.iter().all(|n| *n == n_columns[0]), "{n_columns:?}");
     let text = play(&["--once"]).out;
     for part in ["up to 2026-11-20 11:39:50 UTC", "pkg 0 node 0", "not known of each CPU", "RAPL: ", "C6"] {
         assert!(text.contains(part), "{part}: {text}");

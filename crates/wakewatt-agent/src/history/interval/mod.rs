@@ -18,6 +18,7 @@ use crate::metric::names::{self, METRICS};
 use crate::metric::{Kind, Metric};
 use wakewatt_core::samples::Window;
 use wakewatt_core::watch::document::{Cost, Machine, Summary};
+use wakewatt_core::watch::layout::StateInfo;
 use wakewatt_core::watch::{Rates, Reading, Sources, Why};
 
 /// A series of a segment, taken apart once.
@@ -126,6 +127,11 @@ impl<'a> Between<'a> {
     /// CPUs that ran at the end.
     pub(crate) fn n_online(&self) -> usize {
         cpus::n_online(self, &|_| true)
+    }
+
+    /// The idle states that were kept.
+    pub(crate) fn states(&self) -> Vec<StateInfo> {
+        cpus::states(self)
     }
 
     /// What `watch` says of it.

@@ -1,8 +1,10 @@
 //! Wake-ups of an interval, from the classic buckets that a history keeps: a percentile is the upper bound of its bucket.
 
 use super::Between;
+use crate::families::class_word;
 use crate::metric::names;
 use std::collections::BTreeMap;
+use wakewatt_core::samples::wakes::WakeClass;
 use wakewatt_core::watch::LatencyRow;
 
 /// A percentile needs so many beyond it.
@@ -55,6 +57,12 @@ pub(crate) fn at_most_s(between: &Between<'_>) -> Option<Buckets> {
     found
 }
 
+/// Who woke the CPU, as `watch` says it.
+fn words(label: &str) -> String {
+    let class = WakeClass::ALL.into_iter().find(|class| class_word(*class) == label);
+    class.map_or(label, |class| class.words()).into()
+}
+
 /// By state and by who woke the CPU.
 pub(super) fn rows(between: &Between<'_>) -> Option<Vec<LatencyRow>> {
     let mut found: BTreeMap<(u32, String, String), (Buckets, f64)> = BTreeMap::new();
@@ -63,7 +71,7 @@ pub(super) fn rows(between: &Between<'_>) -> Option<Vec<LatencyRow>> {
             let (Some(state), Some(class), Some(grown)) = (series.label("state"), series.label("class"), grown) else {
                 continue;
             };
-            let key = (series.number("index").unwrap_or(u32::MAX), state.to_string(), class.replace('_', " "));
+            let key = (series.number("index").unwrap_or(u32::MAX), state.to_string(), words(class));
             let (buckets, sum_s) = found.entry(key).or_default();
             match series.label("le").and_then(|le| le.parse().ok()) {
                 Some(bound_s) => buckets.add(bound_s, grown),

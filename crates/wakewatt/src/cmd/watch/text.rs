@@ -97,7 +97,7 @@ fn holders(rates: &Rates) -> String {
 }
 
 fn states(out: &mut String, rates: &Rates, width: usize) {
-    if rates.states.is_empty() {
+    if rates.states.is_empty() || rates.machine.summary.idle.is_empty() {
         return;
     }
     let claim = |ns: Option<u64>| ns.map_or("–".to_string(), show_ns);
