@@ -146,6 +146,8 @@ pub struct Engine {
     read_at: Instant,
     /// When the interval last ended.
     kept_at: Instant,
+    /// The reading that was kept then.
+    kept_read_at: Option<Instant>,
     settings_at: Option<Instant>,
     findings_at: Option<Instant>,
 }
@@ -192,6 +194,7 @@ impl Engine {
             start_s: clock::realtime_ns() as f64 / 1e9,
             read_at: Instant::now(),
             kept_at: Instant::now(),
+            kept_read_at: None,
             settings_at: None,
             findings_at: None,
         };
@@ -223,14 +226,14 @@ impl Engine {
     pub(crate) fn serve(mut self, asks: &Receiver<Ask>, pulse: &mut Pulse) {
         loop {
             // Before anybody is answered: who asks all the time keeps no interval from being kept.
-            if self.kept_at.elapsed() >= self.plan.interval {
+            if self.due().is_zero() {
                 self.kept_at = Instant::now();
                 self.refresh();
                 self.keep();
                 self.push();
             }
             pulse.beat();
-            let due = (self.kept_at + self.plan.interval).saturating_duration_since(Instant::now());
+            let due = self.due();
             match asks.recv_timeout(pulse.at_most(due)) {
                 Ok(Ask::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     if let Ok(history) = &mut self.history {
@@ -243,6 +246,14 @@ impl Engine {
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
+    }
+
+    /// How long until the interval is over, and there is a reading that was not kept or one may be taken: the same one twice would be an interval in which
+    /// nothing moved.
+    fn due(&self) -> Duration {
+        let over = self.kept_at + self.plan.interval;
+        let at = if self.kept_read_at == Some(self.read_at) { over.max(self.read_at + FRESH) } else { over };
+        at.saturating_duration_since(Instant::now())
     }
 
     /// Who asked and went away is not read for.
@@ -313,7 +324,13 @@ impl Engine {
         self.read_at = Instant::now();
         if let Some(now) = self.sampler.latest() {
             self.totals.advance(&self.sampler.layout, now);
+            let is_limit_new = self.rates.is_some() && now.global_limit != self.now.global_limit;
             self.now = now.clone();
+            if is_limit_new {
+                // Who holds it is looked for at once, not in a minute, when they may have left.
+                let facts = self.facts(|topic| topic == "holders");
+                self.described.hold(&facts);
+            }
         }
         let mut trouble = self.feed.as_ref().err().cloned().flatten();
         if let Ok(feed) = &mut self.feed {
@@ -371,10 +388,11 @@ impl Engine {
         outbox.put(otlp::request(self.page.page(), &sender, clock::realtime_ns()));
     }
 
-    /// Keeps the page; the first failure ends that, and is told on every page.
+    /// Keeps the page under the time at which it was read; the first failure ends that, and is told on every page.
     fn keep(&mut self) {
+        self.kept_read_at = Some(self.read_at);
         let Ok(history) = &mut self.history else { return };
-        if let Err(why) = history.push(clock::realtime_ns() / 1_000_000, self.page.page()) {
+        if let Err(why) = history.push(self.now.clocks.wall_at_ns / 1_000_000, self.page.page()) {
             self.history = Err(Some(why.to_string()));
         }
     }
@@ -421,6 +439,27 @@ mod tests {
     fn setting(page: &Page, name: &str) -> Option<String> {
         let settings = page.families.iter().find(|family| std::ptr::eq(family.metric, &names::SETTINGS))?;
         settings.samples[0].labels.iter().find(|(label, _)| *label == name).map(|(_, value)| value.clone())
+    }
+
+    #[test]
+    fn no_reading_is_kept_twice() {
+        let (dir, history) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        put(dir.path(), "proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900\n");
+        let mut engine = engine(dir.path());
+        (engine.plan.interval, engine.history) =
+            (FRESH, Ring::open(history.path(), Limits { most_bytes: 1 << 20, free_share: 0.0 }).map_err(|_| None));
+        assert!(engine.due() <= FRESH);
+        // Read by whoever asked, half a second before the interval ends: that one is kept, and the next not before there can be another.
+        engine.kept_at = Instant::now().checked_sub(FRESH).unwrap();
+        assert!(engine.due().is_zero());
+        // Fresh for as long as this test takes.
+        engine.read_at = Instant::now() + 60 * FRESH;
+        engine.keep();
+        assert!(!engine.due().is_zero(), "the same again");
+        let wall_ms = engine.now.clocks.wall_at_ns / 1_000_000;
+        let bytes = fs::read(crate::history::segments(history.path()).remove(0)).unwrap();
+        let mut reader = crate::history::Reader::new(&bytes).unwrap();
+        assert_eq!(reader.next_moment().map(|moment| moment.wall_ms), Some(wall_ms), "when it was read");
     }
 
     #[test]

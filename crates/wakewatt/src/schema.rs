@@ -20,6 +20,8 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "agent-node", schema: || schemars::schema_for!(wakewatt_agent::node::Node) },
     #[cfg(feature = "agent")]
     Published { name: "agent-past", schema: || schemars::schema_for!(wakewatt_agent::node::past::Past) },
+    #[cfg(feature = "agent")]
+    Published { name: "compare-past", schema: || schemars::schema_for!(wakewatt_agent::history::beside::Beside) },
     Published { name: "compare", schema: || schemars::schema_for!(wakewatt_core::compare::Comparison) },
     Published { name: "measure", schema: || schemars::schema_for!(crate::cmd::measure::Measured) },
     #[cfg(feature = "shop")]

@@ -8,6 +8,7 @@ mod blocks;
 mod compare_aa;
 mod disk;
 mod cores;
+mod history;
 mod icmp;
 mod inspect;
 mod load;
@@ -31,7 +32,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, record, memory, disk, cores, network, pipe, load, profiles, simulate;
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, record, memory, disk, cores, network, pipe, load, profiles, simulate, history;
     /// and only when named: compare-aa, half an hour of runs of the same, compared; blocks, shipped experiments with their
     /// blocks kept (--save); and recompute, alone: published figures again from raw values
     what: Vec<String>,
@@ -96,6 +97,7 @@ const ALL: &[(&str, Measure)] = &[
     ("pipe", pipe::measure),
     ("profiles", profiles::measure),
     ("simulate", simulate::measure),
+    ("history", history::measure),
 ];
 
 pub(crate) fn run(args: &Args) -> Result<bool> {

@@ -9,8 +9,11 @@ use std::fmt::Write as _;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::fact::{Fact, PerCpu};
 use wakewatt_core::facts::Snapshot;
+use wakewatt_core::facts::boot::{Cmdline, is_same_name};
 use wakewatt_core::facts::freq::Freq;
+use wakewatt_core::facts::holders::Holders;
 use wakewatt_core::facts::load::Pressure;
+use wakewatt_core::record::mask::KEPT_ARGUMENTS;
 use wakewatt_core::rules::{self, Answer, Weight};
 use wakewatt_core::samples::Samples;
 use wakewatt_core::watch::Reading;
@@ -29,6 +32,8 @@ pub(crate) struct Described {
     pub judged_ms: Option<u64>,
     /// Programs that hold the latency limit.
     pub holders: Vec<String>,
+    /// Known daemons that run, or `none`; empty where that is not known.
+    pub daemons: Vec<String>,
     /// Name and index of each state that is switched off somewhere, and on how many CPUs.
     pub disabled: Vec<(String, u32, u32)>,
     /// Resource, share (some, full) and time waited.
@@ -43,11 +48,8 @@ impl Described {
     /// Looks at facts again; what is counted goes on.
     pub(crate) fn look(&mut self, facts: &Snapshot) {
         self.settings = settings(facts);
-        let holders = facts.holders.of_latency_limit().unwrap_or_default();
-        self.holders = holders.iter().filter_map(|holder| holder.comm.clone()).collect();
-        self.holders.sort();
-        self.holders.dedup();
-        self.holders.truncate(MOST_HOLDERS);
+        self.daemons = daemons(&facts.holders);
+        self.hold(facts);
         let states = facts.idle.states.iter();
         self.disabled = states
             .filter_map(|state| {
@@ -60,6 +62,15 @@ impl Described {
         for (resource, pressure) in all {
             self.pressed(resource, pressure);
         }
+    }
+
+    /// Looks for the holders of the latency limit only.
+    pub(crate) fn hold(&mut self, facts: &Snapshot) {
+        let holders = facts.holders.of_latency_limit().unwrap_or_default();
+        self.holders = holders.iter().filter_map(|holder| holder.comm.clone()).collect();
+        self.holders.sort();
+        self.holders.dedup();
+        self.holders.truncate(MOST_HOLDERS);
     }
 
     fn pressed(&mut self, resource: &'static str, pressure: &Fact<Pressure>) {
@@ -106,6 +117,9 @@ pub(super) fn add(page: &mut Page, described: &Described) {
     if !described.settings.is_empty() {
         page.number(&names::SETTINGS, described.settings.clone(), 1.0);
     }
+    for daemon in &described.daemons {
+        page.number(&names::DAEMON, vec![("daemon", daemon.clone())], 1.0);
+    }
     let mut found: Vec<(&str, &'static str)> =
         described.findings.iter().map(|found| (found.rule.as_str(), weight(found.weight))).collect();
     found.sort_unstable();
@@ -133,14 +147,65 @@ fn settings(facts: &Snapshot) -> Labels {
         ("idle_table", table_hash(facts)),
         ("frequency_driver", all(&freq.policies.by_cpu(&freq.policies.driver))),
         ("frequency_governor", all(&freq.governors())),
+        ("energy_preference", preference(freq)),
         ("turbo", freq.is_turbo_allowed().map(on_off)),
         ("smt", facts.topology.is_smt_active.get().copied().map(on_off)),
         ("kernel", word(&facts.kernel.release)),
+        ("cmdline", facts.boot.cmdline.get().map(arguments)),
         ("microcode", processor.as_ref().and_then(|p| p.microcode).map(|m| format!("{m:#x}"))),
         ("bios", word(&facts.dimms.bios_version)),
         ("processor", processor.and_then(|p| p.name)),
     ];
     values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+fn preference(freq: &Freq) -> Option<String> {
+    let per_cpu = freq.policies.by_cpu(&freq.policies.energy_preference);
+    let mut known: Vec<String> = per_cpu.known().map(|(_, preference)| preference.to_string()).collect();
+    known.sort();
+    known.dedup();
+    (!known.is_empty()).then(|| known.join("+"))
+}
+
+/// Boot arguments that captures keep, because what they set is looked at; words of the loader and of the console are left out, and whatever may be a secret.
+fn arguments(cmdline: &Cmdline) -> String {
+    const NO_SETTING: [&str; 14] = [
+        "ro",
+        "rw",
+        "quiet",
+        "splash",
+        "rhgb",
+        "console",
+        "earlyprintk",
+        "earlycon",
+        "loglevel",
+        "debug",
+        "panic",
+        "reboot",
+        "crashkernel",
+        "nofb",
+    ];
+    let is_setting = |key: &str| {
+        let is_in = |list: &[&str]| list.iter().any(|own| is_same_name(own, key));
+        is_in(KEPT_ARGUMENTS) && !is_in(&NO_SETTING)
+    };
+    let words = cmdline.tokens.iter().filter(|token| is_setting(&token.key)).map(|token| match &token.value {
+        Some(value) => format!("{}={value}", token.key),
+        None => token.key.clone(),
+    });
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { "no such argument".into() } else { words.join(" ") }
+}
+
+/// Daemons that run and turn what is looked at; empty where /proc could not be read.
+fn daemons(holders: &Holders) -> Vec<String> {
+    if holders.n_processes.get().is_none_or(|n| *n == 0) {
+        return Vec::new();
+    }
+    let mut names: Vec<String> = holders.daemons.iter().map(|daemon| daemon.name.clone()).collect();
+    names.sort();
+    names.dedup();
+    if names.is_empty() { vec!["none".into()] } else { names }
 }
 
 /// Eight digits that change when a name, an exit latency or a target residency of the idle table does.

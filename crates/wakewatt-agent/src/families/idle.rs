@@ -17,7 +17,7 @@ static COUNTED: [(&Metric, f64); 5] = [
 ];
 
 /// Who woke the CPU, as a label.
-fn word(class: WakeClass) -> &'static str {
+pub(crate) fn word(class: WakeClass) -> &'static str {
     match class {
         WakeClass::Remote => "remote",
         WakeClass::InterruptBeforeExit => "interrupt_before_exit",

@@ -11,6 +11,7 @@ mod own;
 
 pub(crate) use described::{Described, SETTING_TOPICS};
 pub use found::Found;
+pub(crate) use idle::word as class_word;
 pub(crate) use own::Own;
 
 use crate::metric::{Labels, Page};

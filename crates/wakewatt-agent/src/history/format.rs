@@ -6,11 +6,12 @@
 //! - 2, a moment: milliseconds since the moment before (the first: since 1970), then pairs of "so many series as before" and a token: 0 turns a known
 //!   series unknown, or an unknown one known, and then its whole number follows; n > 0 is a difference, zigzag of it plus 1. Behind the last pair
 //!   nothing changed. The first moment of a segment begins with every series unknown, so a segment can be read alone.
-//! - 3, a change of a setting: milliseconds since 1970, what, from, to (texts with their length).
+//! - 3, a change of a setting: milliseconds since 1970, what, from, to (texts with their length); then, from newer agents, milliseconds since it was last seen as it
+//!   had been, who held it and which daemons may have changed it (texts, names apart by a line break).
 //!
 //! A frame that is cut, or whose checksum is wrong, ends the segment: what was before it is whole.
 
-use serde::Serialize;
+use super::change::Change;
 use std::collections::HashMap;
 use thiserror::Error;
 use wakewatt_core::record::varint::{put, take, unzigzag, zigzag};
@@ -24,20 +25,6 @@ const CHANGE: u8 = 3;
 const MOST_FRAME_BYTES: u64 = 1 << 20;
 /// Series of a segment; a page has hundreds.
 const MOST_SERIES: usize = 20_000;
-
-/// One setting that changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Change {
-    /// When it was seen, in milliseconds since 1970.
-    pub wall_ms: u64,
-    /// Which setting, as the labels of `wakewatt_settings_info` call it.
-    pub what: String,
-    /// What it was; empty where it was not known.
-    pub from: String,
-    /// What it is; empty where it is no longer known.
-    pub to: String,
-}
 
 /// The numbers of one time, parallel to the series of the reader so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,9 +112,14 @@ impl Writer {
     pub(super) fn change(change: &Change) -> Vec<u8> {
         let mut payload = Vec::new();
         put(&mut payload, change.wall_ms);
-        for text in [&change.what, &change.from, &change.to] {
-            put(&mut payload, text.len() as u64);
+        let text = |text: &str, payload: &mut Vec<u8>| {
+            put(payload, text.len() as u64);
             payload.extend_from_slice(text.as_bytes());
+        };
+        [&change.what, &change.from, &change.to].into_iter().for_each(|t| text(t, &mut payload));
+        if let Some(was_ms) = change.was_ms {
+            put(&mut payload, change.wall_ms.saturating_sub(was_ms));
+            [&change.held_by, &change.may_be_by].into_iter().for_each(|names| text(&names.join("\n"), &mut payload));
         }
         let mut out = Vec::new();
         frame(&mut out, CHANGE, &payload);
@@ -170,6 +162,11 @@ impl<'a> Reader<'a> {
             }
         }
         None
+    }
+
+    /// The moment that was read last.
+    pub fn latest(&self) -> &Moment {
+        &self.last
     }
 
     /// Takes a frame; was it a moment?
@@ -231,17 +228,30 @@ impl<'a> Reader<'a> {
 
     fn change(&mut self, mut payload: &[u8]) -> Result<(), Trouble> {
         let wall_ms = take(&mut payload).ok_or(Trouble::Damaged)?;
-        let mut text = || -> Option<String> {
-            let length = usize::try_from(take(&mut payload)?).ok()?;
-            let (text, rest) = payload.split_at_checked(length)?;
-            payload = rest;
-            Some(std::str::from_utf8(text).ok()?.to_string())
-        };
-        let mut word = || text().ok_or(Trouble::Damaged);
-        let change = Change { wall_ms, what: word()?, from: word()?, to: word()? };
+        let mut change = Change { wall_ms, ..Change::default() };
+        for part in [&mut change.what, &mut change.from, &mut change.to] {
+            *part = text(&mut payload).ok_or(Trouble::Damaged)?;
+        }
+        // Earlier versions told no more.
+        if !payload.is_empty() {
+            let ago_ms = take(&mut payload).ok_or(Trouble::Damaged)?;
+            change.was_ms = Some(wall_ms.saturating_sub(ago_ms));
+            for part in [&mut change.held_by, &mut change.may_be_by] {
+                let names = text(&mut payload).ok_or(Trouble::Damaged)?;
+                *part = names.split('\n').filter(|name| !name.is_empty()).map(str::to_string).collect();
+            }
+        }
         self.changes.push(change);
         Ok(())
     }
+}
+
+/// A text with its length.
+fn text(bytes: &mut &[u8]) -> Option<String> {
+    let length = usize::try_from(take(bytes)?).ok()?;
+    let (text, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(std::str::from_utf8(text).ok()?.to_string())
 }
 
 /// The token of a difference. Zigzag of the extreme difference plus 1 would be 2^64; it stays below, off by one, which nobody can see in a number of
@@ -340,10 +350,17 @@ mod tests {
 
     #[test]
     fn changes_stand_beside() {
-        let change = Change { wall_ms: 7, what: "idle_governor".into(), from: "menu".into(), to: "teo".into() };
-        let bytes = [MAGIC, &Writer::change(&change)].concat();
+        let plain = Change {
+            wall_ms: 70,
+            what: "idle_governor".into(),
+            from: "menu".into(),
+            to: "teo".into(),
+            ..Change::default()
+        };
+        let told = Change { was_ms: Some(60), held_by: vec!["db".into(), "x y".into()], ..plain.clone() };
+        let bytes = [MAGIC, &Writer::change(&plain), &Writer::change(&told)].concat();
         let mut reader = Reader::new(&bytes).unwrap();
         assert!(reader.next_moment().is_none());
-        assert_eq!((reader.changes.as_slice(), reader.trouble), ([change].as_slice(), None));
+        assert_eq!((reader.changes.as_slice(), reader.trouble), ([plain, told].as_slice(), None));
     }
 }

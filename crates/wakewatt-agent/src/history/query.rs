@@ -3,8 +3,10 @@
 //! A step gathers moments: of a gauge its mean, of a counter how much it grew over the step divided by the time in which it was seen. Growth is never counted over a gap
 //! (the agent did not run, the series was not known) nor over a start of the agent, where counters begin at 0 again.
 
+use super::change::Change;
 use super::flat::value;
-use super::format::{Change, Reader, Trouble};
+use super::format::{Reader, Trouble};
+use super::series::pairs;
 use serde::Serialize;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -35,6 +37,8 @@ pub struct Point {
     pub value: f64,
     /// Milliseconds of the step in which it was seen.
     pub seen_ms: u64,
+    /// The least and the largest of its intervals, or moments; none of a percentile.
+    pub range: Option<(f64, f64)>,
 }
 
 /// The answer.
@@ -53,11 +57,36 @@ pub struct Answer {
 }
 
 /// Sums within a step.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Step {
     sum: f64,
     seen_ms: u64,
     n: u64,
+    least: f64,
+    most: f64,
+}
+
+impl Step {
+    const NONE: Step = Step { sum: 0.0, seen_ms: 0, n: 0, least: f64::INFINITY, most: f64::NEG_INFINITY };
+
+    /// One more moment or interval: what it adds to the sum, and what it was.
+    fn add(&mut self, sum: f64, seen_ms: u64, value: f64) {
+        (self.sum, self.seen_ms, self.n) = (self.sum + sum, self.seen_ms + seen_ms, self.n + 1);
+        (self.least, self.most) = (self.least.min(value), self.most.max(value));
+    }
+
+    fn join(&mut self, other: Step) {
+        (self.sum, self.seen_ms, self.n) = (self.sum + other.sum, self.seen_ms + other.seen_ms, self.n + other.n);
+        (self.least, self.most) = (self.least.min(other.least), self.most.max(other.most));
+    }
+}
+
+/// A series of a segment that is asked for: its last number, and the step it is in.
+struct Wanted {
+    id: usize,
+    then: Option<i64>,
+    begin_ms: u64,
+    step: Step,
 }
 
 /// Asks segments, oldest first, taken one after the other, so that a large history need not fit into memory; `at_most_gap_ms` is the longest
@@ -74,41 +103,51 @@ pub fn ask(query: &Query, segments: impl IntoIterator<Item: Borrow<Vec<u8>>>, at
                 continue;
             }
         };
-        let mut wanted: Vec<usize> = Vec::new();
+        let mut wanted: Vec<Wanted> = Vec::new();
         let mut n_looked = 0;
-        let mut before: Option<(u64, Vec<Option<i64>>)> = None;
-        while let Some(moment) = reader.next_moment() {
-            let (wall_ms, values) = (moment.wall_ms, moment.values.clone());
-            answer.n_moments += 1;
+        let mut before_ms: Option<u64> = None;
+        let mut keep = |name: &String, begin_ms: u64, step: Step| {
+            if step.n > 0 {
+                steps.entry((name.clone(), begin_ms)).or_insert(Step::NONE).join(step);
+            }
+        };
+        while reader.next_moment().is_some() {
             for (id, name) in reader.names.iter().enumerate().skip(n_looked) {
                 if query.is_about(name) {
-                    wanted.push(id);
+                    wanted.push(Wanted { id, then: None, begin_ms: 0, step: Step::NONE });
                 }
             }
             n_looked = reader.names.len();
-            if (query.from_ms..query.to_ms).contains(&wall_ms) {
-                let begin = wall_ms - (wall_ms - query.from_ms) % query.step_ms.max(1);
-                for &id in &wanted {
-                    let Some(now) = values[id] else { continue };
-                    let then = before.as_ref().and_then(|(at, values)| Some((*at, (*values.get(id)?)?)));
-                    // A clock that was set back gives moments no length.
-                    let then = then.filter(|(at, _)| *at < wall_ms && wall_ms - at <= at_most_gap_ms);
-                    let step = || (reader.names[id].clone(), begin);
-                    let tens = reader.tens[id];
-                    if query.is_rate {
-                        let Some((at, then)) = then.filter(|(_, then)| *then <= now) else { continue };
-                        let step = steps.entry(step()).or_default();
-                        step.sum += value(now.saturating_sub(then), tens);
-                        step.seen_ms += wall_ms - at;
-                    } else {
-                        let step = steps.entry(step()).or_default();
-                        step.sum += value(now, tens);
-                        step.n += 1;
-                        step.seen_ms += then.map_or(0, |(at, _)| wall_ms - at);
-                    }
+            answer.n_moments += 1;
+            let moment = reader.latest();
+            let wall_ms = moment.wall_ms;
+            let is_within = (query.from_ms..query.to_ms).contains(&wall_ms);
+            // A clock that was set back gives moments no length.
+            let interval_ms =
+                before_ms.and_then(|at| wall_ms.checked_sub(at)).filter(|ms| *ms > 0 && *ms <= at_most_gap_ms);
+            for series in &mut wanted {
+                let now = moment.values[series.id];
+                let then = std::mem::replace(&mut series.then, now);
+                let Some(now) = now.filter(|_| is_within) else { continue };
+                let begin_ms = wall_ms - (wall_ms - query.from_ms) % query.step_ms.max(1);
+                if begin_ms != series.begin_ms {
+                    keep(&reader.names[series.id], series.begin_ms, std::mem::replace(&mut series.step, Step::NONE));
+                    series.begin_ms = begin_ms;
+                }
+                let tens = reader.tens[series.id];
+                let interval_ms = then.and(interval_ms);
+                if !query.is_rate {
+                    let now = value(now, tens);
+                    series.step.add(now, interval_ms.unwrap_or(0), now);
+                } else if let (Some(then), Some(ms)) = (then.filter(|then| *then <= now), interval_ms) {
+                    let grown = value(now.saturating_sub(then), tens);
+                    series.step.add(grown, ms, grown * 1e3 / ms as f64);
                 }
             }
-            before = Some((wall_ms, values));
+            before_ms = Some(wall_ms);
+        }
+        for series in wanted {
+            keep(&reader.names[series.id], series.begin_ms, series.step);
         }
         answer.troubles.extend(reader.trouble.map(|trouble| (number, trouble)));
         let within = |change: &Change| (query.from_ms..query.to_ms).contains(&change.wall_ms);
@@ -120,7 +159,12 @@ pub fn ask(query: &Query, segments: impl IntoIterator<Item: Borrow<Vec<u8>>>, at
             true => step.sum / (step.seen_ms as f64 / 1e3),
             false => step.sum / step.n as f64,
         };
-        answer.series.entry(name).or_default().push(Point { wall_ms, value, seen_ms: step.seen_ms });
+        answer.series.entry(name).or_default().push(Point {
+            wall_ms,
+            value,
+            seen_ms: step.seen_ms,
+            range: Some((step.least, step.most)),
+        });
     }
     answer
 }
@@ -135,20 +179,6 @@ impl Query {
         };
         self.names.iter().any(|own| own == name) && self.labels.iter().all(has)
     }
-}
-
-/// The `name="value"` of a series; a comma inside quotes belongs to the value.
-pub(crate) fn pairs(labels: &str) -> impl Iterator<Item = &str> {
-    let mut is_quoted = false;
-    let mut is_escaped = false;
-    labels.split(move |c| {
-        let is_end = c == ',' && !is_quoted;
-        if c == '"' && !is_escaped {
-            is_quoted = !is_quoted;
-        }
-        is_escaped = c == '\\' && !is_escaped;
-        is_end
-    })
 }
 
 /// A percentile of each step from the growth of a histogram's buckets (`NAME_in{…,le=…}`): upper bound of the bucket it falls into, by labels without
@@ -184,7 +214,7 @@ pub fn percentile(answer: &Answer, q: f64) -> BTreeMap<String, Vec<Point>> {
             below >= q * total
         });
         if let Some((bound, _)) = at.or(buckets.last()) {
-            found.entry(series).or_default().push(Point { wall_ms, value: bound.min(last), seen_ms });
+            found.entry(series).or_default().push(Point { wall_ms, value: bound.min(last), seen_ms, range: None });
         }
     }
     found
@@ -226,6 +256,7 @@ mod tests {
         let points = &answer.series[&format!("{NAME}{{state=\"C6\",node=\"0\"}}")];
         assert_eq!(points.len(), 1);
         assert_eq!((points[0].seen_ms, points[0].value), (30_000, 500.0 / 30.0));
+        assert_eq!(points[0].range, Some((10.0, 30.0)), "the least and the largest interval");
         assert_eq!((answer.series.len(), answer.n_moments), (1, 5), "C1 was not asked for");
         let gap = ask(&query(true), &[segment(&[(0, 0), (100_000, 1_000)])], 30_000);
         assert!(gap.series.is_empty(), "growth over a gap is no rate");
@@ -247,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_percentile_is_the_bound_of_its_bucket() {
-        let point = |value: f64| vec![Point { wall_ms: 0, value, seen_ms: 10_000 }];
+        let point = |value: f64| vec![Point { wall_ms: 0, value, seen_ms: 10_000, range: None }];
         let series = [
             ("x_in{state=\"C6\",le=\"0.001\"}", 90.0),
             ("x_in{state=\"C6\",le=\"0.002\"}", 9.0),

@@ -5,13 +5,15 @@
 //! What cannot be written ends the keeping, not the agent: a full disk, a folder that went. It also ends while there is still room for others:
 //! the file system must keep a share free.
 
-use super::flat::numbers;
-use super::format::{Change, MAGIC, Writer};
+use super::change::{Change, Settings};
+use super::flat::{numbers, value};
+use super::format::{MAGIC, Reader, Writer};
 use crate::metric::Page;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+use wakewatt_host::input;
 use wakewatt_host::place::{Folder, PlaceError};
 
 /// What a segment's name ends with; before it stands when it began, in milliseconds since 1970.
@@ -74,7 +76,10 @@ pub struct Ring {
     open: Option<Open>,
     /// Name and size of each finished segment, oldest first.
     finished: Vec<(String, u64)>,
-    settings: Vec<(&'static str, String)>,
+    /// As last kept.
+    settings: Option<Settings>,
+    /// Was that kept by this agent?
+    is_own: bool,
 }
 
 /// The segment that is written to.
@@ -98,7 +103,8 @@ impl Ring {
             Some((path.file_name()?.to_str()?.to_string(), n_bytes))
         });
         let finished = finished.collect();
-        Ok(Ring { folder, limits, open: None, finished, settings: Vec::new() })
+        let settings = last_settings(folder.path());
+        Ok(Ring { folder, limits, open: None, finished, settings, is_own: false })
     }
 
     /// Keeps a page. After an error nothing more should be asked of it.
@@ -117,7 +123,7 @@ impl Ring {
         let owned = numbers(page);
         let borrowed: Vec<(&str, i8, i64)> =
             owned.iter().map(|(name, tens, number)| (name.as_str(), *tens, *number)).collect();
-        let changes = self.changes(wall_ms, page);
+        let changes = self.changes(wall_ms, &borrowed);
         let Some(open) = &mut self.open else { return Ok(()) };
         let mut bytes: Vec<u8> = changes.iter().flat_map(Writer::change).collect();
         bytes.extend(open.writer.moment(wall_ms, &borrowed));
@@ -177,26 +183,32 @@ impl Ring {
         Ok(())
     }
 
-    /// Settings that are not what they were at the moment before.
-    fn changes(&mut self, wall_ms: u64, page: &Page) -> Vec<Change> {
-        let settings = page.families.iter().find(|family| std::ptr::eq(family.metric, &crate::metric::names::SETTINGS));
-        let now = settings.and_then(|family| family.samples.first()).map(|s| s.labels.clone()).unwrap_or_default();
-        let then = std::mem::replace(&mut self.settings, now.clone());
-        if then.is_empty() {
-            return Vec::new();
-        }
-        let of = |list: &[(&'static str, String)], what: &str| {
-            list.iter().find(|(name, _)| *name == what).map(|(_, v)| v.clone()).unwrap_or_default()
-        };
-        let mut whats: Vec<&str> = then.iter().chain(&now).map(|(name, _)| *name).collect();
-        whats.sort_unstable();
-        whats.dedup();
-        let changed = whats.into_iter().filter_map(|what| {
-            let (from, to) = (of(&then, what), of(&now, what));
-            (from != to).then(|| Change { wall_ms, what: what.into(), from, to })
-        });
-        changed.collect()
+    /// Settings that are not what they were at the moment before, be that another agent's.
+    fn changes(&mut self, wall_ms: u64, numbers: &[(&str, i8, i64)]) -> Vec<Change> {
+        let now = Settings::of(wall_ms, numbers.iter().map(|(name, tens, number)| (*name, value(*number, *tens))));
+        let is_own = std::mem::replace(&mut self.is_own, true);
+        let then = self.settings.replace(now);
+        self.settings.iter().zip(then).flat_map(|(now, then)| now.since(&then, is_own)).collect()
     }
+}
+
+/// What was set at the last moment that a folder holds.
+fn last_settings(folder: &Path) -> Option<Settings> {
+    let newest = segments(folder).into_iter().rev();
+    newest.filter_map(|path| input::read(&path, input::HISTORY).ok()).find_map(|bytes| {
+        let mut reader = Reader::new(&bytes).ok()?;
+        let mut last = None;
+        while let Some(moment) = reader.next_moment() {
+            last = Some(moment.clone());
+        }
+        let last = last?;
+        let known = last
+            .values
+            .iter()
+            .enumerate()
+            .filter_map(|(id, number)| Some((reader.names[id].as_str(), value((*number)?, reader.tens[id]))));
+        Some(Settings::of(last.wall_ms, known))
+    })
 }
 
 /// When a segment began, from its name.
@@ -267,7 +279,9 @@ mod tests {
         }
         let (n, changes) = kept(dir.path());
         assert_eq!(n, 10);
-        assert_eq!(changes.len(), 2);
+        // The second agent found what the first one had left changed back, in between.
+        assert_eq!(changes.len(), 3);
+        assert_eq!((changes[1].was_ms, changes[1].wall_ms, changes[1].to.as_str()), (Some(1_040), 2_000, "menu"));
         assert_eq!(
             (changes[0].what.as_str(), changes[0].from.as_str(), changes[0].to.as_str()),
             ("idle_governor", "menu", "teo")
@@ -329,7 +343,8 @@ mod tests {
             folder: Folder::open(Path::new("/dev")).unwrap(),
             limits: ROOMY,
             finished: Vec::new(),
-            settings: Vec::new(),
+            settings: None,
+            is_own: true,
             open: Some(Open {
                 name: "full".into(),
                 file: File::options().write(true).open("/dev/full").unwrap(),

@@ -63,8 +63,10 @@ metrics! {
     SWITCHES = "wakewatt_context_switches" Counter None, [],
         "Context switches of the machine.";
     SETTINGS = "wakewatt_settings" Info None,
-        ["idle_driver", "idle_governor", "idle_table", "frequency_driver", "frequency_governor", "turbo", "smt", "kernel", "microcode", "bios", "processor"],
+        ["idle_driver", "idle_governor", "idle_table", "frequency_driver", "frequency_governor", "energy_preference", "turbo", "smt", "kernel", "cmdline", "microcode", "bios", "processor"],
         "What is set on this machine: a change of any of these begins a new series.";
+    DAEMON = "wakewatt_daemon" Info None, ["daemon"],
+        "A known daemon that runs and turns what is looked at here; `none` where none does.";
     FINDING = "wakewatt_finding" Gauge None, ["rule", "weight"],
         "A finding of `wakewatt doctor --read-only` that rests on facts alone; judged every ten minutes.";
     BUILD = "wakewatt_build" Info None, ["version"],

@@ -3,8 +3,8 @@
 //! Two questions to [`query`](crate::history::query), one for what grows and one for what stands; steps are wide enough that a phone can show them. A step in
 //! which nothing was seen has no value: the agent did not run, or the series was not known.
 
-use crate::history::query::{Answer, Query, ask, pairs, percentile};
-use crate::history::{Change, segments, segments_since};
+use crate::history::query::{Answer, Query, ask, percentile};
+use crate::history::{Change, MOST_GAP_MS, Series, segments, segments_since};
 use crate::metric::names;
 use serde::Serialize;
 use std::borrow::Borrow;
@@ -17,10 +17,10 @@ use wakewatt_host::input;
 const LONG_MS: u64 = 6 * 3_600_000;
 /// Of one that has just begun.
 const SHORT_MS: u64 = 3_600_000;
+/// Changes that are told; a drawing with more lines shows nothing else.
+const MOST_CHANGES: usize = 40;
 /// Steps of either.
 const N_STEPS: usize = 60;
-/// Longer than this between two moments, and the agent did not run.
-const MOST_GAP_MS: u64 = 150_000;
 
 /// What a node has been.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -42,8 +42,10 @@ pub struct Past {
     pub p99_s: Line,
     /// Wake-ups from idle states by latency.
     pub latency: Heat,
-    /// Settings that changed, in order of time.
+    /// Settings that changed, in order of time: the newest forty.
     pub changes: Vec<Change>,
+    /// How many changed before these.
+    pub n_older_changes: u64,
 }
 
 /// A number over time, one for each step.
@@ -134,18 +136,21 @@ impl Past {
         let stood = asked(&[&power, &online], false);
         let n_online = sums(&stood, &online, steps, |_| Some(String::new())).remove("").unwrap_or_default();
         let share = |sums: Sums| sums.into_iter().map(|(name, values)| (name, over(&values, &n_online)));
-        let busy = sums(&grown, &cpu, steps, |labels| (label(labels, "mode")? == "busy").then(|| "busy".to_string()));
-        let by_state = sums(&grown, &idle, steps, |labels| {
-            let index: u32 = label(labels, "index")?.parse().ok()?;
-            Some(format!("{index:04} {}", label(labels, "state")?))
+        let busy = sums(&grown, &cpu, steps, |series| (series.label("mode")? == "busy").then(|| "busy".to_string()));
+        let by_state = sums(&grown, &idle, steps, |series| {
+            let index = series.number("index")?;
+            Some(format!("{index:04} {}", series.label("state")?))
         });
         // The index has ordered them and is not needed any more.
         let states = share(by_state).map(|(name, values)| (name.get(5..).unwrap_or_default().to_string(), values));
         let line = |(name, values): (String, Vec<Option<f64>>)| Line { name, values };
-        let mut watts = sums(&grown, &joules, steps, |labels| label(labels, "meter"));
-        watts.extend(sums(&stood, &power, steps, |labels| {
-            Some(format!("{} {}", label(labels, "meter")?, label(labels, "sensor")?))
+        let mut watts = sums(&grown, &joules, steps, |series| series.label("meter").map(str::to_string));
+        watts.extend(sums(&stood, &power, steps, |series| {
+            Some(format!("{} {}", series.label("meter")?, series.label("sensor")?))
         }));
+        let mut changes = stood.changes;
+        let n_older = changes.len().saturating_sub(MOST_CHANGES);
+        changes.drain(..n_older);
         let mut from_idle = grown;
         from_idle.series.retain(|name, _| name.starts_with(&latency_in) && !name.contains("class=\"busy\""));
         Past {
@@ -157,23 +162,18 @@ impl Past {
             watts: watts.into_iter().map(line).collect(),
             latency: heat(&from_idle, &latency_in, steps),
             p99_s: p99(&from_idle, &latency_in, steps),
-            changes: stood.changes,
+            changes,
+            n_older_changes: n_older as u64,
         }
     }
 }
 
-/// The labels of a series by name and value; none for what is no series of ours.
-fn label(labels: &str, name: &str) -> Option<String> {
-    let quoted = pairs(labels).find_map(|pair| pair.strip_prefix(name)?.strip_prefix("=\""))?;
-    Some(quoted.strip_suffix('"')?.replace("\\\"", "\"").replace("\\n", " ").replace("\\\\", "\\"))
-}
-
 /// Adds up the series of a metric that belong together.
-fn sums(answer: &Answer, metric: &str, steps: Steps, group: impl Fn(&str) -> Option<String>) -> Sums {
+fn sums(answer: &Answer, metric: &str, steps: Steps, group: impl Fn(&Series) -> Option<String>) -> Sums {
     let mut found = Sums::new();
     for (series, points) in &answer.series {
-        let (name, labels) = series.split_once('{').unwrap_or((series, ""));
-        let Some(group) = group(labels.trim_end_matches('}')).filter(|_| name == metric) else { continue };
+        let series = Series::parse(series);
+        let Some(group) = group(&series).filter(|_| series.name == metric) else { continue };
         let values = found.entry(group).or_insert_with(|| vec![None; N_STEPS]);
         for point in points {
             if let Some(value) = steps.at(point.wall_ms).and_then(|at| values.get_mut(at)) {
@@ -191,7 +191,7 @@ fn over(values: &[Option<f64>], by: &[Option<f64>]) -> Vec<Option<f64>> {
 }
 
 fn heat(answer: &Answer, metric: &str, steps: Steps) -> Heat {
-    let by_bound = sums(answer, metric, steps, |labels| label(labels, "le"));
+    let by_bound = sums(answer, metric, steps, |series| series.label("le").map(str::to_string));
     let mut rows: Vec<(f64, Vec<Option<f64>>)> =
         by_bound.into_iter().filter_map(|(bound, values)| Some((bound.parse().ok()?, values))).collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -209,10 +209,10 @@ fn heat(answer: &Answer, metric: &str, steps: Steps) -> Heat {
 /// Over all states and classes together.
 fn p99(answer: &Answer, metric: &str, steps: Steps) -> Line {
     let mut joined = Answer::default();
-    for (bound, values) in sums(answer, metric, steps, |labels| label(labels, "le")) {
+    for (bound, values) in sums(answer, metric, steps, |series| series.label("le").map(str::to_string)) {
         let point = |(at, value): (usize, &Option<f64>)| {
             let wall_ms = steps.from_ms + at as u64 * steps.step_ms;
-            Some(crate::history::query::Point { wall_ms, value: (*value)?, seen_ms: steps.step_ms })
+            Some(crate::history::query::Point { wall_ms, value: (*value)?, seen_ms: steps.step_ms, range: None })
         };
         let points = values.iter().enumerate().filter_map(point).collect();
         joined.series.insert(format!("{metric}{{le=\"{bound}\"}}"), points);

@@ -205,6 +205,18 @@ pub struct Machine {
     pub limit_holders: Vec<String>,
 }
 
+/// The CPUs of one node and package together, where they are not known one by one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlaceRate {
+    /// Number of the memory node; none where it is not known.
+    pub node: Option<u32>,
+    /// Number of the package (socket); none where it is not known.
+    pub package: Option<u32>,
+    /// Over the CPUs there.
+    pub summary: Summary,
+}
+
 /// Everything that happened in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -231,6 +243,8 @@ pub struct Rates {
     pub sensors: Vec<SensorRate>,
     /// The CPUs one by one.
     pub cpus: Vec<CpuRate>,
+    /// Sums over CPUs, where the CPUs are not known one by one: the history of an agent.
+    pub places: Vec<PlaceRate>,
     /// The machine's idle states with the driver's claims.
     pub states: Vec<StateInfo>,
     /// Wake-ups of the window by idle state; only with `--trace`.

@@ -1,12 +1,14 @@
 //! The machine as it runs: moments one after the other, as they happen or as they were recorded, and what they say.
 //!
-//! `sampler` reads a machine, a tree or a recorded host, `recorder` writes what it read along, `player` reads that again.
+//! `sampler` reads a machine, a tree or a recorded host, `recorder` writes what it read along, `player` reads that again, one of those that can be `played`.
 //! Wake-up latency comes from whatever traces, which is told here only by what it must answer.
 
+mod played;
 mod player;
 mod recorder;
 mod sampler;
 
+pub use played::{Part, Played};
 pub use player::Player;
 pub use recorder::Recorder;
 pub use sampler::{Sampler, WatchedMachine};
@@ -25,7 +27,7 @@ pub enum Feed {
     /// As they happen.
     Live(Box<Sampler>),
     /// As they happened.
-    Play(Box<Player>),
+    Play(Box<dyn Played>),
 }
 
 impl Feed {
@@ -33,7 +35,7 @@ impl Feed {
     pub fn layout(&self) -> &Layout {
         match self {
             Feed::Live(sampler) => &sampler.layout,
-            Feed::Play(player) => &player.recording.layout,
+            Feed::Play(player) => player.layout(),
         }
     }
 

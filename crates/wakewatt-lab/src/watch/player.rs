@@ -1,11 +1,12 @@
 //! Plays a recording of `--record`: the same rates as when it was made, interval by interval.
 
+use super::Played;
 use crate::context::Tell;
 use crate::refusal::Refusal;
 use std::path::Path;
 use wakewatt_core::cpuset::MAX_CPUS;
-use wakewatt_core::watch::Rates;
 use wakewatt_core::watch::recording::{self, Recording};
+use wakewatt_core::watch::{Layout, Rates};
 use wakewatt_host::input;
 
 /// A recording, whole.
@@ -41,15 +42,35 @@ impl Player {
         }
         Ok(Player { recording })
     }
+}
 
-    /// Intervals in it.
-    pub fn n_intervals(&self) -> usize {
+impl Played for Player {
+    fn layout(&self) -> &Layout {
+        &self.recording.layout
+    }
+
+    fn n_intervals(&self) -> usize {
         self.recording.moments.len() - 1
     }
 
-    /// One interval.
-    pub fn rates(&self, at: usize) -> Option<Rates> {
+    fn end_ms(&self, at: usize) -> Option<u64> {
+        Some(self.recording.moments.get(at + 1)?.clocks.wall_at_ns / 1_000_000)
+    }
+
+    fn rates(&mut self, at: usize) -> Option<Rates> {
         let (then, now) = (self.recording.moments.get(at)?, self.recording.moments.get(at + 1)?);
         Some(Rates::between(&self.recording.layout, then, now))
+    }
+
+    fn end(&self) -> String {
+        match (&self.recording.end, &self.recording.trouble) {
+            (_, Some(trouble)) => trouble.to_string(),
+            (Some(why), None) => format!("recording: {why}"),
+            (None, None) => "recording: cut off, no end was written".into(),
+        }
+    }
+
+    fn told(&self, _: usize) -> Option<String> {
+        None
     }
 }

@@ -1,5 +1,6 @@
 //! The command line of `agent`.
 
+use super::moment;
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -135,8 +136,8 @@ pub struct QueryArgs {
     /// So far back from now (or from --until)
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_ns)]
     pub last: u64,
-    /// Until this moment: RFC 3339, or "2026-11-20 10:00:00" in UTC; now when not given
-    #[arg(long, value_name = "WHEN", value_parser = parse_when)]
+    /// Until this moment: "2026-11-20 10:00" in UTC, RFC 3339, -2h; now when not given
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true, value_parser = moment::parse)]
     pub until: Option<u64>,
     /// Moments are gathered in steps of this
     #[arg(long, value_name = "TIME", default_value = "1min", value_parser = parse_ns)]
@@ -153,6 +154,9 @@ pub struct QueryArgs {
     /// One line for each series and step
     #[arg(long)]
     pub csv: bool,
+    /// The same as a table for analysis programs, in a file that ends in .parquet
+    #[arg(short, long, value_name = "FILE.parquet", conflicts_with_all = ["json", "csv"])]
+    pub output: Option<PathBuf>,
 }
 
 fn parse_label(text: &str) -> Result<(String, String), String> {
@@ -163,12 +167,4 @@ fn parse_label(text: &str) -> Result<(String, String), String> {
 fn parse_percentile(text: &str) -> Result<f64, String> {
     let percent: f64 = text.parse().map_err(|_| "give a number such as 99 or 99.9")?;
     if percent > 0.0 && percent < 100.0 { Ok(percent) } else { Err("give more than 0 and less than 100".into()) }
-}
-
-/// Milliseconds since 1970.
-fn parse_when(text: &str) -> Result<u64, String> {
-    let bad = |why: humantime::TimestampError| format!("{why}; give for example 2026-11-20T10:00:00Z");
-    let at = humantime::parse_rfc3339_weak(text).map_err(bad)?;
-    let since = at.duration_since(std::time::UNIX_EPOCH).map_err(|_| "before 1970")?;
-    u64::try_from(since.as_millis()).map_err(|_| "too far away".into())
 }

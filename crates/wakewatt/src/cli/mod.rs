@@ -10,6 +10,7 @@ pub mod fit;
 pub mod fleet;
 pub mod measure;
 pub mod meter;
+pub mod moment;
 pub mod replay;
 pub mod run;
 pub mod shop;
@@ -73,7 +74,7 @@ pub enum Command {
     Report(ReportArgs),
     /// Rank the differences between hosts by predicted effect; of two runs also what was measured
     #[command(
-        before_help = "Example:\n  wakewatt compare fast.host slow.host\n  wakewatt compare before.run after.run      runs of doctor, measure or load with --save\n  wakewatt compare a1.run a2.run a3.run --against b1.run b2.run b3.run   three of each: how they vary is known"
+        before_help = "Example:\n  wakewatt compare fast.host slow.host\n  wakewatt compare before.run after.run      runs of doctor, measure or load with --save\n  wakewatt compare a1.run a2.run a3.run --against b1.run b2.run b3.run   three of each: how they vary is known\n  wakewatt compare --at '2026-11-20 10:00' --and now   two moments of an agent's history"
     )]
     Compare(CompareArgs),
     /// Measure one thing, with its uncertainty
@@ -216,11 +217,23 @@ pub struct CaptureArgs {
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// Hosts: .host files, run files or unpacked trees; `live` for this machine
-    #[arg(value_name = "HOST", num_args = 1.., required = true)]
+    #[arg(value_name = "HOST", num_args = 1.., required_unless_present = "at")]
     pub hosts: Vec<PathBuf>,
     /// The second side: run files, to be compared with those before it. Several runs of one side show how it varies
     #[arg(long, value_name = "RUN", num_args = 1..)]
     pub against: Vec<PathBuf>,
+    /// A moment of this node's history, to be compared with that of --and: "2026-11-20 10:00" in UTC, RFC 3339, -2h, now
+    #[arg(long, value_name = "WHEN", conflicts_with_all = ["hosts", "against"], allow_hyphen_values = true, value_parser = moment::parse)]
+    pub at: Option<u64>,
+    /// The other moment
+    #[arg(long, value_name = "WHEN", default_value = "now", requires = "at", allow_hyphen_values = true, value_parser = moment::parse)]
+    pub and: u64,
+    /// Where the agent keeps its history
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/wakewatt/history", requires = "at")]
+    pub history: PathBuf,
+    /// How much time around each moment its rates are of
+    #[arg(long, value_name = "TIME", default_value = "10min", requires = "at", value_parser = parse_ns)]
+    pub window: u64,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
@@ -391,9 +404,18 @@ pub struct WatchArgs {
     /// Largest recording; there it ends, whole, and watching goes on
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
     pub record_limit: u64,
-    /// Travel through a recording
+    /// Travel through a recording, or through the history of an agent
     #[arg(long, value_name = "DIR", conflicts_with_all = ["host", "sysroot"])]
     pub play: Option<PathBuf>,
+    /// Play from this moment on: "2026-11-20 10:00" in UTC, RFC 3339, -2h
+    #[arg(long, value_name = "WHEN", requires = "play", allow_hyphen_values = true, value_parser = moment::parse)]
+    pub since: Option<u64>,
+    /// Play up to this moment
+    #[arg(long, value_name = "WHEN", requires = "play", allow_hyphen_values = true, value_parser = moment::parse)]
+    pub until: Option<u64>,
+    /// How much faster than it happened the screen plays at first, 1 to 500
+    #[arg(long, value_name = "TIMES", default_value_t = 1, requires = "play", value_parser = clap::value_parser!(u32).range(1..=500))]
+    pub speed: u32,
     /// Rows to start with: package, node, core, cpu
     #[arg(long, value_name = "BY", value_parser = ["package", "node", "core", "cpu"])]
     pub group: Option<String>,

@@ -28,8 +28,9 @@ use rows::{GroupBy, Sort};
 use state::{Look, Play, State};
 use terminal::{Heard, Screen, size};
 use update::{Effect, Event, update};
+use wakewatt_core::watch::LatencyRow;
 use wakewatt_host::clock;
-use wakewatt_lab::watch::{Feed, LatencyFeed, Player};
+use wakewatt_lab::watch::{Feed, LatencyFeed, Played};
 
 /// Length of the first interval.
 const FIRST_NS: u64 = 300_000_000;
@@ -57,7 +58,8 @@ pub fn run(
             if let Some(event) = tick(&mut state, feed) {
                 effects.extend(update(&mut state, event));
             }
-            effects.extend(update(&mut state, Event::Latency(latency.rows())));
+            let rows = latency_now(&state, latency);
+            effects.extend(update(&mut state, Event::Latency(rows)));
             // A machine that was stopped or suspended is late: what was missed is not made up for. The first interval is
             // short, so that there is something to see.
             let pace_ns = if state.rates.is_none() { state.interval_ns.min(FIRST_NS) } else { pace_ns(&state) };
@@ -139,7 +141,11 @@ fn tick(state: &mut State, feed: &mut Feed) -> Option<Event> {
                 return None;
             }
             play.at += 1;
-            player.rates(play.at).map(|rates| Event::Rates(Box::new(rates)))
+            let at = play.at;
+            if let Some(told) = player.told(at) {
+                update(state, Event::Told(told));
+            }
+            player.rates(at).map(|rates| Event::Rates(Box::new(rates)))
         }
     }
 }
@@ -153,6 +159,11 @@ fn show(state: &mut State, feed: &mut Feed, at: usize) {
             update(state, Event::Rates(Box::new(rates)));
         }
     }
+    if let Some(told) = player.told(at) {
+        update(state, Event::Told(told));
+    }
+    let rows = played_latency(state);
+    update(state, Event::Latency(rows));
 }
 
 fn start(args: &WatchArgs, colour: Colour, feed: &mut Feed) -> Result<State> {
@@ -171,17 +182,22 @@ fn start(args: &WatchArgs, colour: Colour, feed: &mut Feed) -> Result<State> {
     state.filter =
         Filter::parse(args.filter.as_deref().unwrap_or_default()).map_err(|why| Failure::error(Code::Usage, why))?;
     if let Feed::Play(player) = feed {
-        state.play = Some(play(player));
+        state.play = Some(play(&**player, args.speed));
         show(&mut state, feed, 0);
     }
     Ok(state)
 }
 
-fn play(player: &Player) -> Play {
-    let end = match (&player.recording.end, &player.recording.trouble) {
-        (_, Some(trouble)) => trouble.to_string(),
-        (Some(why), None) => format!("recording: {why}"),
-        (None, None) => "recording: cut off, no end was written".into(),
-    };
-    Play { at: 0, n: player.n_intervals(), is_running: true, speed: 1, end }
+fn play(player: &dyn Played, speed: u32) -> Play {
+    Play { at: 0, n: player.n_intervals(), is_running: true, speed, end: player.end() }
+}
+
+/// Whoever traces now, or whoever traced then.
+fn latency_now(state: &State, latency: &mut dyn LatencyFeed) -> Result<Vec<LatencyRow>, String> {
+    if state.play.is_some() { played_latency(state) } else { latency.rows() }
+}
+
+fn played_latency(state: &State) -> Result<Vec<LatencyRow>, String> {
+    let kept = state.rates.as_ref().and_then(|rates| rates.wake_latency.clone());
+    kept.ok_or_else(|| "none was kept in this interval".into())
 }

@@ -3,8 +3,7 @@
 use super::filter::Filter;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use wakewatt_core::watch::document::CpuRate;
-use wakewatt_core::watch::document::Summary;
+use wakewatt_core::watch::document::{CpuRate, PlaceRate, Summary};
 use wakewatt_core::watch::{Rates, Reading};
 
 /// Machines with more CPUs start grouped and folded.
@@ -162,6 +161,9 @@ pub struct Row {
 
 /// All rows, in order.
 pub fn rows(rates: &Rates, group: GroupBy, sort: Sort, filter: &Filter, unfolded: &BTreeSet<Key>) -> Vec<Row> {
+    if rates.cpus.is_empty() {
+        return of_places(rates, sort);
+    }
     let mut groups: BTreeMap<Key, Vec<&CpuRate>> = BTreeMap::new();
     for cpu in rates.cpus.iter().filter(|c| filter.matches(c)) {
         groups.entry(group.key(cpu)).or_default().push(cpu);
@@ -215,6 +217,34 @@ fn row(rates: &Rates, group: GroupBy, key: Key, cpus: &[&CpuRate]) -> Row {
         power_uw: package.map_or(Reading::default(), |p| p.power_uw),
         temperature_mc: package.map_or(Reading::default(), |p| p.temperature_mc),
     }
+}
+
+/// What a history holds of CPUs: sums by node and package. However rows are grouped, there are no others.
+fn of_places(rates: &Rates, sort: Sort) -> Vec<Row> {
+    let row = |(at, place): (u32, &PlaceRate)| {
+        let label = match (place.package, place.node) {
+            (Some(package), Some(node)) => format!("pkg {package} node {node}"),
+            (Some(package), None) => format!("package {package}"),
+            (None, Some(node)) => format!("node {node}"),
+            (None, None) => "all CPUs".into(),
+        };
+        // Watts are the package's: with two nodes in it, of neither.
+        let is_whole = rates.places.iter().filter(|other| other.package == place.package).count() == 1;
+        let package = rates.packages.iter().find(|p| Some(p.package) == place.package && is_whole);
+        Row {
+            key: Key::Group(at),
+            label,
+            is_child: false,
+            is_unfolded: None,
+            cpus: Vec::new(),
+            summary: place.summary.clone(),
+            power_uw: package.map_or(Reading::default(), |p| p.power_uw),
+            temperature_mc: package.map_or(Reading::default(), |p| p.temperature_mc),
+        }
+    };
+    let mut rows: Vec<Row> = (0..).zip(&rates.places).map(row).collect();
+    order(&mut rows, sort);
+    rows
 }
 
 /// Highest first; what is not known last; equals by number.

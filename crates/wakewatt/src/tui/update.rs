@@ -19,7 +19,7 @@ const INTERVALS_NS: [u64; 9] = [
     60_000_000_000,
 ];
 /// Speeds of playing.
-const SPEEDS: [u32; 7] = [1, 2, 5, 10, 20, 50, 100];
+const SPEEDS: [u32; 9] = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,8 @@ pub enum Event {
     Rates(Box<Rates>),
     /// The recording got this far, or stopped.
     Recorded(u64, Option<String>),
+    /// What changed in the interval that is played.
+    Told(String),
     /// What tracing knows.
     Latency(Result<Vec<LatencyRow>, String>),
 }
@@ -78,6 +80,12 @@ pub fn update(state: &mut State, event: Event) -> Option<Effect> {
         Event::Latency(rows) => {
             if !state.is_paused {
                 state.latency = rows;
+            }
+        }
+        // It stays until the next, or until a key is pressed.
+        Event::Told(what) => {
+            if state.editing.is_none() {
+                state.message = Some(what);
             }
         }
         Event::Wheel(lines) => move_by(state, lines),
@@ -223,9 +231,11 @@ fn play_key(state: &mut State, key: KeyCode) -> Option<Option<Effect>> {
             Some(if play.is_running && is_at_end { show(play, 0) } else { None })
         }
         KeyCode::Char(sign @ ('+' | '=' | '-')) => {
-            let at = SPEEDS.iter().position(|s| *s == play.speed).unwrap_or(0);
-            let next = if sign == '-' { at.saturating_sub(1) } else { (at + 1).min(SPEEDS.len() - 1) };
-            play.speed = SPEEDS[next];
+            let next = match sign {
+                '-' => SPEEDS.iter().rev().find(|speed| **speed < play.speed),
+                _ => SPEEDS.iter().find(|speed| **speed > play.speed),
+            };
+            play.speed = next.copied().unwrap_or(play.speed);
             Some(None)
         }
         _ => None,

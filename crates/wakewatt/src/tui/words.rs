@@ -1,6 +1,7 @@
 //! Numbers as a person reads them on a screen: short, aligned, and a word where there is none.
 
 use ratatui::buffer::Buffer;
+use std::time::{Duration, UNIX_EPOCH};
 use wakewatt_core::units::{LatencyLimit, three_digits};
 use wakewatt_core::visible::is_hidden;
 use wakewatt_core::watch::document::{PackageRate, PackageStateRate};
@@ -77,6 +78,17 @@ pub fn limit(limit: LatencyLimit) -> String {
 pub fn clock(wall_at_ns: u64) -> String {
     let s = wall_at_ns / 1_000_000_000 % 86_400;
     format!("{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
+}
+
+/// `2026-11-20` UTC.
+pub fn date(wall_at_ns: u64) -> String {
+    let at = UNIX_EPOCH + Duration::from_nanos(wall_at_ns);
+    humantime::format_rfc3339_seconds(at).to_string().chars().take(10).collect()
+}
+
+/// `2026-11-20 14:03:27 UTC`.
+pub fn moment(wall_at_ns: u64) -> String {
+    format!("{} {} UTC", date(wall_at_ns), clock(wall_at_ns))
 }
 
 /// What a sensor says, in its kind's unit.

@@ -17,7 +17,7 @@ pub(crate) fn reached(address: SocketAddr) -> std::io::Result<TcpStream> {
 
 /// A running agent; killed when it is dropped.
 pub(crate) struct Agent {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) address: SocketAddr,
 }
 
@@ -32,13 +32,12 @@ impl Agent {
 
     pub(crate) fn start_at(listen: &str, args: &[&str], variables: &[(&str, &str)]) -> Agent {
         let mut command = wakewatt(&["agent", "--listen", listen]);
-        let mut child = command
-            .args(args)
-            .envs(variables.iter().copied())
-            .stderr(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        Agent::of(command.args(args).envs(variables.iter().copied()))
+    }
+
+    /// A command that becomes an agent.
+    pub(crate) fn of(command: &mut Command) -> Agent {
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let told = lines.by_ref().map_while(Result::ok).find(|line| line.contains("/metrics"));
         let told = told.expect("the agent says where it listens");

@@ -26,6 +26,7 @@ mod matrix;
 mod measure;
 mod outputs;
 mod packaging;
+mod past;
 mod recording;
 mod payers;
 mod pty;

@@ -127,6 +127,7 @@ impl Rates {
             sensors,
             notes: notes(layout, &cpus, suspended_ns),
             cpus,
+            places: Vec::new(),
             states: layout.states.clone(),
         }
     }

@@ -7,9 +7,13 @@ use anyhow::Result;
 #[cfg(feature = "agent")]
 mod admit;
 #[cfg(feature = "agent")]
+mod document;
+#[cfg(feature = "agent")]
 mod query;
 #[cfg(feature = "agent")]
-pub use query::Document;
+mod table;
+#[cfg(feature = "agent")]
+pub use document::Document;
 #[cfg(feature = "agent")]
 mod told;
 

@@ -1,19 +1,23 @@
 //! `wakewatt agent query`: what the history of an agent says.
 
+use super::{Document, table};
 use crate::cli::agent::QueryArgs;
 use crate::exit::{Code, Failure};
-use crate::output;
+use crate::features::Feature;
+use crate::output::{self, Outlet};
 use anyhow::Result;
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use wakewatt_agent::history::query::{Answer, Point, Query, ask, percentile};
-use wakewatt_agent::history::{Change, segments, segments_since};
+use wakewatt_agent::history::query::{Answer, Query, ask, percentile};
+use wakewatt_agent::history::{MOST_GAP_MS, segments, segments_since};
 use wakewatt_host::input;
 
-/// Longer than this between two moments, and the agent did not run.
-const MOST_GAP_MS: u64 = 150_000;
-
 pub(super) fn run(args: &QueryArgs) -> Result<Code> {
+    let outlet = args.output.as_deref().map(|file| {
+        Feature::Parquet.need("agent query --output")?;
+        Outlet::open(file, "-o")
+    });
+    let outlet = outlet.transpose()?;
     if segments(&args.history).is_empty() {
         let why = format!("{}: holds no history; make one with: wakewatt agent --history DIR", args.history.display());
         return Err(Failure::error(Code::BadFile, why));
@@ -51,7 +55,9 @@ pub(super) fn run(args: &QueryArgs) -> Result<Code> {
     if let Some(percent) = args.percentile {
         answer.series = percentile(&answer, percent / 100.0);
     }
-    if args.json {
+    if let Some(outlet) = &outlet {
+        table::write(outlet, &answer)?;
+    } else if args.json {
         output::print(&output::json("agent-query", &Document::of(&answer))?)?;
     } else if args.csv {
         output::print(&csv(&answer)?)?;
@@ -61,87 +67,15 @@ pub(super) fn run(args: &QueryArgs) -> Result<Code> {
     Ok(Code::Fine)
 }
 
-/// What `--json` prints.
-#[derive(Debug, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Document {
-    /// Each series with its points.
-    pub series: Vec<Series>,
-    /// Settings that changed within the time.
-    pub changes: Vec<Change>,
-    /// Moments that were read.
-    pub n_moments: u64,
-}
-
-/// A series of the history with what it was in each step.
-#[derive(Debug, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Series {
-    /// Name with labels.
-    pub name: String,
-    /// Its steps in order of time; a step in which it was not seen is left out.
-    pub points: Vec<Told>,
-}
-
-/// What a series was in one step of time.
-#[derive(Debug, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Told {
-    /// Begin of the step, in milliseconds since 1970.
-    pub wall_ms: u64,
-    /// Mean, growth per second, or percentile, in the metric's base unit; `+Inf` for a limit that nobody set.
-    pub value: Amount,
-    /// Milliseconds of the step in which the series was seen.
-    pub seen_ms: u64,
-}
-
-/// A number, or that it has no end, for which JSON has no number.
-#[derive(Debug, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum Amount {
-    /// In the metric's base unit.
-    Number(f64),
-    /// A number without end.
-    Endless(Endless),
-}
-
-/// The word for what has no end, as the texts of Prometheus write it.
-#[derive(Debug, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Endless {
-    /// Infinity, with its sign.
-    #[serde(rename = "+Inf")]
-    Positive,
-}
-
-impl Amount {
-    fn of(value: f64) -> Amount {
-        if value == f64::INFINITY { Amount::Endless(Endless::Positive) } else { Amount::Number(value) }
-    }
-}
-
-impl Document {
-    fn of(answer: &Answer) -> Document {
-        let told = |p: &Point| Told { wall_ms: p.wall_ms, value: Amount::of(p.value), seen_ms: p.seen_ms };
-        let series = answer.series.iter();
-        Document {
-            series: series
-                .map(|(n, points)| Series { name: n.clone(), points: points.iter().map(told).collect() })
-                .collect(),
-            changes: answer.changes.clone(),
-            n_moments: answer.n_moments,
-        }
-    }
-}
-
 fn csv(answer: &Answer) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(["time", "series", "value", "seen_s"])?;
+    writer.write_record(["time", "series", "value", "seen_s", "least", "most"])?;
     for (name, points) in &answer.series {
         for p in points {
             let seen_s = (p.seen_ms as f64 / 1e3).to_string();
-            writer.write_record([when(p.wall_ms), name.clone(), p.value.to_string(), seen_s])?;
+            let [least, most] = [p.range.map(|r| r.0), p.range.map(|r| r.1)];
+            let [least, most] = [least, most].map(|value| value.map_or(String::new(), |value| value.to_string()));
+            writer.write_record([when(p.wall_ms), name.clone(), p.value.to_string(), seen_s, least, most])?;
         }
     }
     Ok(String::from_utf8(writer.into_inner()?)?)
@@ -150,7 +84,7 @@ fn csv(answer: &Answer) -> Result<String> {
 fn text(answer: &Answer, query: &Query) -> String {
     let mut out = String::new();
     for (name, points) in &answer.series {
-        let _ = writeln!(out, "{name}");
+        let _ = writeln!(out, "{}", clean(name));
         for p in points {
             let whole = if p.seen_ms + p.seen_ms / 10 < query.step_ms {
                 format!("   ({} s of the step were seen)", p.seen_ms / 1000)
@@ -164,10 +98,14 @@ fn text(answer: &Answer, query: &Query) -> String {
         let _ = writeln!(out, "No such series in that time; {} moments were read.", answer.n_moments);
     }
     for change in &answer.changes {
-        let from = if change.from.is_empty() { "not known" } else { &change.from };
-        let _ = writeln!(out, "{}  {} changed: {from} -> {}", when(change.wall_ms), change.what, change.to);
+        let _ = writeln!(out, "{}  changed: {}", when(change.wall_ms), clean(&change.sentence()));
     }
     out
+}
+
+/// What a machine, or a file from anywhere, calls itself.
+fn clean(text: &str) -> String {
+    crate::report::trace::clean(text)
 }
 
 /// Four digits that matter.

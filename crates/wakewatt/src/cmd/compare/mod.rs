@@ -1,5 +1,8 @@
-//! `wakewatt compare`: the differences between hosts, ranked by predicted effect; between two runs also what was measured.
+//! `wakewatt compare`: the differences between hosts, ranked by predicted effect; between two runs also what was measured; between two moments of an agent's
+//! history what was set and what was measured around each.
 
+#[cfg(feature = "agent")]
+mod past;
 mod runs;
 
 use crate::cli::CompareArgs;
@@ -17,6 +20,9 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
 
 pub fn run(args: &CompareArgs, colour: Colour) -> Result<Code> {
+    if let Some(at_ms) = args.at {
+        return of_moments(args, at_ms, colour);
+    }
     let comparison = if args.against.is_empty() { of_hosts(&args.hosts)? } else { of_sides(args)? };
     if args.json {
         output::print(&output::json("compare", &comparison)?)?;
@@ -24,6 +30,16 @@ pub fn run(args: &CompareArgs, colour: Colour) -> Result<Code> {
         output::print(&text(&comparison, args.all, Style { is_on: colour.is_on() }))?;
     }
     Ok(Code::Fine)
+}
+
+#[cfg(feature = "agent")]
+fn of_moments(args: &CompareArgs, at_ms: u64, colour: Colour) -> Result<Code> {
+    past::run(args, at_ms, Style { is_on: colour.is_on() })
+}
+
+#[cfg(not(feature = "agent"))]
+fn of_moments(_: &CompareArgs, _: u64, _: Colour) -> Result<Code> {
+    Err(crate::features::Feature::Agent.lacking("compare --at"))
 }
 
 /// Each by itself: facts of all, and what was measured where there are two run files.

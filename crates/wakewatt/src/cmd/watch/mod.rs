@@ -1,6 +1,6 @@
 //! `wakewatt watch`: the machine as it runs, on a screen, as text, or as a stream for scripts.
 //!
-//! Three sources of moments (this machine, a tree or recorded host, a recording of `--record`) and three ways to show
+//! Four sources of moments (this machine, a tree or recorded host, a recording of `--record`, the history of an agent) and three ways to show
 //! them (screen, text, JSON or CSV). The default reads only what lies in memory, through files kept open, and wakes no
 //! other CPU; see `wakewatt_core::watch::layout`.
 
@@ -18,9 +18,12 @@ use crate::progress::Progress;
 use crate::tui;
 use anyhow::Result;
 use std::io::IsTerminal;
+use std::path::Path;
+#[cfg(feature = "agent")]
+use wakewatt_agent::history::HistoryPlayer;
 use wakewatt_core::watch::{LatencyRow, Sources};
 use wakewatt_lab::trace::WakeFeed;
-use wakewatt_lab::watch::{Feed, LatencyFeed, Player, Sampler, WatchedMachine};
+use wakewatt_lab::watch::{Feed, LatencyFeed, Part, Played, Player, Sampler, WatchedMachine};
 
 /// Nothing traces.
 #[derive(Debug)]
@@ -63,7 +66,8 @@ pub fn run(args: &WatchArgs, colour: Colour) -> Result<Code> {
 /// The moments the user named.
 fn open(args: &WatchArgs) -> Result<Feed> {
     if let Some(folder) = &args.play {
-        return Ok(Feed::Play(Box::new(Player::open(folder, &Progress::start("watch"))?)));
+        let whole = played(folder, args.since)?;
+        return Ok(Feed::Play(Box::new(Part::of(whole, args.since, args.until)?)));
     }
     let sources = match args.sources.as_str() {
         "package" => Sources::Package,
@@ -84,6 +88,17 @@ fn open(args: &WatchArgs) -> Result<Feed> {
         sampler.record(folder, args.record_limit)?;
     }
     Ok(Feed::Live(Box::new(sampler)))
+}
+
+/// A recording of this command, or what an agent kept.
+fn played(folder: &Path, since_ms: Option<u64>) -> Result<Box<dyn Played>> {
+    #[cfg(feature = "agent")]
+    if HistoryPlayer::is_history(folder) {
+        let mut remark = |line: &str| crate::output::remark(line);
+        return Ok(Box::new(HistoryPlayer::open(folder, since_ms.unwrap_or(0), &mut remark)?));
+    }
+    let _ = since_ms;
+    Ok(Box::new(Player::open(folder, &Progress::start("watch"))?))
 }
 
 /// A screen needs a terminal that can move its cursor.

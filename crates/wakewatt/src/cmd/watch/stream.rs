@@ -6,7 +6,7 @@ use crate::exit::Code;
 use crate::gone;
 use crate::interrupt::{Interrupt, Wait, Woken};
 use crate::output;
-use crate::tui::{filter::Filter, next_due_ns, rows};
+use crate::tui::{filter::Filter, next_due_ns, rows, words};
 use anyhow::Result;
 use std::io::{ErrorKind, IsTerminal};
 use wakewatt_core::watch::Rates;
@@ -23,7 +23,7 @@ pub(super) fn run(
     let filter = Filter::parse(args.filter.as_deref().unwrap_or_default())
         .map_err(|why| crate::exit::Failure::error(Code::Usage, why))?;
     let limit = if args.once { Some(1) } else { args.count };
-    let mut out = Printer { args, filter, n_printed: 0 };
+    let mut out = Printer { args, filter, n_printed: 0, head: None };
     let ended = match &mut feed {
         Feed::Play(player) => {
             let n = player.n_intervals();
@@ -104,6 +104,8 @@ struct Printer<'a> {
     args: &'a WatchArgs,
     filter: Filter,
     n_printed: u64,
+    /// The columns of the rows above.
+    head: Option<String>,
 }
 
 impl Printer<'_> {
@@ -116,8 +118,16 @@ impl Printer<'_> {
             return output::print(&output::json("watch", &rates)?);
         }
         if self.args.csv {
-            let head = if self.n_printed == 1 { csv::header(&rates, self.args.trace) } else { String::new() };
-            return output::print(&(head + &csv::rows(&rates, self.args.trace)));
+            // A history may hold another driver's states further on: other columns, under a head of their own.
+            let head = csv::header(&rates, self.args.trace);
+            let is_new = self.head.as_ref() != Some(&head);
+            let rows = csv::rows(&rates, self.args.trace);
+            let text = if is_new { format!("{head}{rows}") } else { rows };
+            self.head = Some(head);
+            return output::print(&text);
+        }
+        if self.args.play.is_some() {
+            output::print(&format!("up to {}\n", words::moment(rates.wall_at_ns)))?;
         }
         let group = rows::GroupBy::start(self.args.group.as_deref(), rates.cpus.len());
         let sort = rows::Sort::parse(self.args.sort.as_deref());

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use wakewatt_core::units::show_ns;
 use wakewatt_core::watch::document::SensorRate;
 use wakewatt_core::watch::layout::StateInfo;
-use wakewatt_core::watch::{LatencyRow, Rates};
+use wakewatt_core::watch::{LatencyRow, Rates, Why};
 
 /// The page.
 pub fn page(rates: &Rates, group: GroupBy, sort: Sort, width: usize) -> String {
@@ -65,7 +65,13 @@ fn head(out: &mut String, rates: &Rates) {
         ("busy", spelled(s.busy_ratio, percent)),
         ("stolen", spelled(s.steal_ratio, percent)),
         ("still asleep", spelled(s.asleep_ratio, percent)),
-        ("asleep throughout", format!("{} CPUs", s.n_asleep_throughout)),
+        (
+            "asleep throughout",
+            match rates.cpus.is_empty() {
+                true => "not known of each CPU".into(),
+                false => format!("{} CPUs", s.n_asleep_throughout),
+            },
+        ),
         (
             "frequency",
             spelled(s.freq_khz, |f| {
@@ -91,7 +97,7 @@ fn holders(rates: &Rates) -> String {
 }
 
 fn states(out: &mut String, rates: &Rates, width: usize) {
-    if rates.states.is_empty() {
+    if rates.states.is_empty() || rates.machine.summary.idle.is_empty() {
         return;
     }
     let claim = |ns: Option<u64>| ns.map_or("–".to_string(), show_ns);
@@ -115,18 +121,20 @@ fn states(out: &mut String, rates: &Rates, width: usize) {
         heads.insert(1, "lets package");
     }
     table(out, &heads, &rows, if is_known { 2 } else { 1 }, width);
-    if rates.packages.is_empty() {
+    if !rates.places.is_empty() {
+        let _ = writeln!(out, "package states: {}", Why::NotRecorded.explain());
+    } else if rates.packages.is_empty() {
         let _ = writeln!(out, "package states: unavailable (which CPUs share a package is not known)");
     }
-    for package in &rates.packages {
+    for package in rates.packages.iter().filter(|_| rates.places.is_empty()) {
         let _ = writeln!(out, "package {:<6} {}", package.package, words::package_states(package));
     }
 }
 
 /// A row per CPU, core, node or package; its idle states are the last columns.
 fn groups(out: &mut String, rates: &Rates, group: GroupBy, sort: Sort, width: usize) {
-    let mut heads =
-        vec![group.word(), "busy", "asleep", "GHz", "wakes/s", "above/s", "below/s", "watts", "heat", "limit"];
+    let what = if rates.cpus.is_empty() { "CPUs" } else { group.word() };
+    let mut heads = vec![what, "busy", "asleep", "GHz", "wakes/s", "above/s", "below/s", "watts", "heat", "limit"];
     let rows = rows(rates, group, sort, &Filter::default(), &BTreeSet::new());
     // Kinds of cores may name one index differently.
     let mut states: Vec<&str> = Vec::new();

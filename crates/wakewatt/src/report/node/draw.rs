@@ -88,12 +88,18 @@ impl Frame<'_> {
         }
     }
 
-    /// A line for each change, with its number in the list where there is room.
+    /// A line for each change, with its number in the list and since when it holds, as far as there is room; the newest first, because it holds now.
     fn marks(&self, svg: &mut Svg) {
-        for (number, change) in self.past.changes.iter().enumerate() {
+        for (number, change) in self.past.changes.iter().enumerate().rev() {
             let x = self.x(change.wall_ms);
             svg.line("change", (x, self.top - 3.0), (x, self.bottom));
-            svg.text_if_free("strong", Anchor::Middle, (x, self.top - 5.0), &(number + 1).to_string());
+            let (number, since) = ((number + 1).to_string(), since(change.wall_ms));
+            let at = (x, self.top - 5.0);
+            let is_told = svg.text_if_free("strong", Anchor::Start, at, &format!("{number} {since}"))
+                || svg.text_if_free("strong", Anchor::End, at, &format!("{number} {since}"));
+            if !is_told {
+                svg.text_if_free("strong", Anchor::Middle, at, &number);
+            }
         }
     }
 
@@ -193,6 +199,11 @@ fn shade(value: f64, all: f64) -> usize {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let shade = ((value / all).sqrt() * N_SHADES as f64).ceil() as usize;
     shade.clamp(1, N_SHADES)
+}
+
+/// As the drawings and the list of settings say it.
+pub(super) fn since(wall_ms: u64) -> String {
+    format!("since {}", clock(wall_ms))
 }
 
 /// Hours and minutes of the day, UTC.

@@ -25,7 +25,7 @@ pub(crate) fn maker() -> Result<PageMaker> {
         let page = || {
             let template = env.get_template("node_page.html")?;
             template.render(context! {
-                n => view::of(node),
+                n => view::of(node, &|what| past::since(before, what)),
                 past => past::of(before),
                 title => node.hostname.as_deref().unwrap_or("this node"),
                 refresh_s => REFRESH_S,

@@ -5,8 +5,9 @@ use super::view::when;
 use crate::report::charts::svg::Svg;
 use crate::report::words::{ns_rough, percent};
 use serde::Serialize;
+use wakewatt_agent::history::MOST_GAP_MS;
 use wakewatt_agent::node::past::{Line, Past};
-use wakewatt_core::units::three_digits;
+use wakewatt_core::units::{LatencyLimit, three_digits};
 
 /// What the template fills in.
 #[derive(Debug, Serialize)]
@@ -16,6 +17,7 @@ pub(super) struct View {
     latency: Option<Drawing>,
     watts: Option<Drawing>,
     changes: Vec<Change>,
+    n_older_changes: u64,
     span: String,
 }
 
@@ -33,6 +35,8 @@ struct Change {
     what: String,
     from: String,
     to: String,
+    /// Who held it, who may have changed it, and between which moments it must lie.
+    more: String,
 }
 
 pub(super) fn of(past: &Past) -> View {
@@ -44,6 +48,7 @@ pub(super) fn of(past: &Past) -> View {
         what: c.what.replace('_', " "),
         from: if c.from.is_empty() { "not known".into() } else { c.from.clone() },
         to: if c.to.is_empty() { "not known".into() } else { c.to.clone() },
+        more: more(c),
     };
     let hours = past.n_steps * past.step_ms / 3_600_000;
     View {
@@ -52,12 +57,33 @@ pub(super) fn of(past: &Past) -> View {
         latency: (!past.latency.per_s.is_empty()).then(|| of_latency(past)),
         watts: (!watts.is_empty()).then(|| of_watts(past, &watts)),
         changes: past.changes.iter().map(change).collect(),
+        n_older_changes: past.n_older_changes,
         span: format!(
             "The last {}, in steps of {} min; times are UTC.",
             if hours == 1 { "hour".into() } else { format!("{hours} hours") },
             past.step_ms / 60_000
         ),
     }
+}
+
+fn more(change: &wakewatt_agent::history::Change) -> String {
+    let mut parts = Vec::new();
+    if !change.held_by.is_empty() {
+        let is_lifted = change.to == LatencyLimit::None.to_string();
+        parts.push(format!("{} {}", if is_lifted { "had been held by" } else { "held by" }, change.held_by.join(", ")));
+    }
+    if !change.may_be_by.is_empty() {
+        parts.push(format!("{} ran and may have changed it", change.may_be_by.join(", ")));
+    }
+    if let Some(was_ms) = change.was_ms.filter(|was_ms| change.wall_ms.saturating_sub(*was_ms) > MOST_GAP_MS) {
+        parts.push(format!("last seen as before at {}", when(was_ms)));
+    }
+    parts.join("; ")
+}
+
+/// Since when each setting is what it is, where that was seen: "since 10:42".
+pub(super) fn since(past: &Past, what: &str) -> Option<String> {
+    past.changes.iter().rev().find(|change| change.what == what).map(|change| draw::since(change.wall_ms))
 }
 
 /// The newest value and the range, for those who do not see the drawing.

@@ -78,7 +78,16 @@ fn past(name: &str) -> Past {
         watts: vec![line(name, 250.0)],
         p99_s: Line { name: "p99".into(), values: vec![Some(65.536e-6); 60] },
         latency: Heat { bounds_s: vec![32.768e-6, 65.536e-6], per_s: vec![vec![Some(1.0); 60]; 3] },
-        changes: vec![Change { wall_ms: 1_699_990_000_000, what: name.into(), from: name.into(), to: name.into() }],
+        changes: vec![Change {
+            wall_ms: 1_699_990_000_000,
+            was_ms: Some(1_699_980_000_000),
+            what: if name == "C6" { "idle_governor".into() } else { name.into() },
+            from: name.into(),
+            to: name.into(),
+            held_by: vec![name.into()],
+            may_be_by: vec![name.into()],
+        }],
+        n_older_changes: 0,
     }
 }
 
@@ -102,6 +111,9 @@ fn a_page_says_everything_and_calls_nobody() {
         "http-equiv=\"refresh\"",
         "<svg",
         "2.4 GHz",
+        ", since 19:26</dd>",
+        ">1 since 19:26</text>",
+        "held by C6; C6 ran and may have changed it; last seen as before at 2023-11-14 16:40:00 UTC",
     ] {
         assert!(page.contains(part), "{part}");
     }

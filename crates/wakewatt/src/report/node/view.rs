@@ -22,7 +22,7 @@ pub(super) struct View {
     no_woken: Option<String>,
     findings: Vec<Finding>,
     judged: String,
-    settings: Vec<(String, String)>,
+    settings: Vec<(String, String, String)>,
     troubles: Vec<String>,
     own: String,
 }
@@ -42,7 +42,8 @@ pub(super) fn when(wall_ms: u64) -> String {
     text.replace('T', " ").replace('Z', " UTC")
 }
 
-pub(super) fn of(node: &Node) -> View {
+/// `since` says when a setting was last seen to change.
+pub(super) fn of(node: &Node, since: &dyn Fn(&str) -> Option<String>) -> View {
     let troubles = node.sources.iter();
     View {
         now: when(node.wall_ms),
@@ -56,7 +57,11 @@ pub(super) fn of(node: &Node) -> View {
         no_woken: node.latency.rows.is_empty().then(|| no_woken(node)),
         findings: findings(node),
         judged: node.judged_ms.map_or(String::new(), when),
-        settings: node.settings.iter().map(|s| (s.what.replace('_', " "), s.is.clone())).collect(),
+        settings: node
+            .settings
+            .iter()
+            .map(|s| (s.what.replace('_', " "), s.is.clone(), since(&s.what).unwrap_or_default()))
+            .collect(),
         troubles: troubles.filter_map(|s| Some(format!("{}: {}", s.source, s.trouble.as_ref()?))).collect(),
         own: own(node),
     }

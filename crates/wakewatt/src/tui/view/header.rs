@@ -15,7 +15,10 @@ use wakewatt_core::watch::{Rates, Reading, Sources, Why};
 pub(super) fn draw(state: &State, frame: &mut Frame<'_>, area: Rect) {
     let t = &state.title;
     let width = usize::from(area.width);
-    let clock = state.rates.as_ref().map_or(String::new(), |r| words::clock(r.wall_at_ns) + " UTC");
+    // What is played may be of any day.
+    let date = |wall_at_ns: u64| if state.play.is_some() { words::date(wall_at_ns) + " " } else { String::new() };
+    let clock =
+        state.rates.as_ref().map_or(String::new(), |r| date(r.wall_at_ns) + &words::clock(r.wall_at_ns) + " UTC");
     let mode = match (&state.play, state.is_paused) {
         (Some(play), _) => {
             format!("{} {}/{} x{}", if play.is_running { "PLAY" } else { "STOP" }, play.at + 1, play.n, play.speed)
@@ -108,7 +111,10 @@ pub(super) fn overview(state: &State, frame: &mut Frame<'_>, area: Rect) {
     heat.push(Span::styled("throttled ", dim(state)));
     let is_hot = s.throttles_per_s.get().is_some_and(|n| n > 0.0);
     heat.push(Span::styled(per_s(s.throttles_per_s), if is_hot { alarm(state) } else { Style::new() }));
-    let asleep = format!("of {} throughout", m.n_online);
+    let (slept, asleep) = match rates.cpus.is_empty() {
+        false => (s.n_asleep_throughout.to_string(), format!("of {} throughout", m.n_online)),
+        true => ("–".into(), "not kept".into()),
+    };
     let lines = vec![
         pair(
             with(named("busy", spelled(s.busy_ratio, percent)), graph(&state.history.busy, Some(1.0))),
@@ -116,7 +122,7 @@ pub(super) fn overview(state: &State, frame: &mut Frame<'_>, area: Rect) {
         ),
         pair(
             with(named("frequency", freq), Span::styled(freq_note, dim(state))),
-            with(named("slept", s.n_asleep_throughout.to_string()), Span::styled(asleep, dim(state))),
+            with(named("slept", slept), Span::styled(asleep, dim(state))),
         ),
         pair(with(named("power", spelled(m.power_uw, words::watts)), clip(power, half.saturating_sub(23))), heat),
         limits(state, rates, width),

@@ -6,8 +6,8 @@ use crate::tui::state::State;
 use crate::tui::words::{self, cell, count, percent};
 use ratatui::text::{Line, Span};
 use wakewatt_core::units::show_ns;
-use wakewatt_core::watch::LatencyRow;
 use wakewatt_core::watch::document::StateRate;
+use wakewatt_core::watch::{LatencyRow, Why};
 
 /// Lines of the panel.
 pub(super) fn lines(state: &State, width: u16) -> Vec<Line<'static>> {
@@ -53,7 +53,11 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line<'static>> {
         }
         lines.push(Line::styled(" above: woke before the target residency; below: could have gone deeper", dim(state)));
     }
-    lines.push(Line::styled(format!(" {}", words::all_package_states(&rates.packages)), dim(state)));
+    let package_states = match rates.places.is_empty() {
+        true => words::all_package_states(&rates.packages),
+        false => format!("package states: {}", Why::NotRecorded.explain()),
+    };
+    lines.push(Line::styled(format!(" {package_states}"), dim(state)));
     lines.extend(latency(state));
     lines
 }

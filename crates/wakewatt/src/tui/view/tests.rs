@@ -11,6 +11,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyCode;
 use wakewatt_core::watch::LatencyRow;
+use wakewatt_core::watch::document::PlaceRate;
 
 fn picture(state: &State) -> String {
     let mut terminal = Terminal::new(TestBackend::new(state.size.0, state.size.1)).unwrap();
@@ -135,6 +136,25 @@ fn time_travel() {
     assert_eq!(press(&mut state, "p+"), [Effect::Show(0)], "from the end it starts again");
     let text = picture(&state);
     assert!(text.contains("PLAY 1/3 x2") && text.contains("recording: done"), "{text}");
+}
+
+#[test]
+fn a_history_without_single_cpus_is_shown_by_place() {
+    let mut state = small(SMALL);
+    state.play = Some(Play { at: 1, n: 60_480, is_running: true, speed: 100, end: "history of an agent".into() });
+    let mut rates = state.rates.clone().unwrap();
+    let place = |node| PlaceRate { node: Some(node), package: Some(0), summary: rates.machine.summary.clone() };
+    (rates.places, rates.wall_at_ns) = (vec![place(0), place(1)], 1_795_168_800_000_000_000);
+    rates.cpus.clear();
+    update(&mut state, Event::Rates(Box::new(rates)));
+    update(&mut state, Event::Told("idle_governor: menu -> teo".into()));
+    let text = picture(&state);
+    for part in ["2026-11-20 10:00:00 UTC", "x100", "pkg 0 node 1", "– not kept", "idle_governor: menu -> teo"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains(" 0 of 4 throughout"), "{text}");
+    press(&mut state, "s");
+    assert!(!picture(&state).contains("menu -> teo"), "a key takes it away");
 }
 
 #[test]

@@ -1,0 +1,245 @@
+//! The memory of an agent: played, asked for as tables, compared; what a kill and a full disk leave of it, and who held a limit that changed.
+
+use crate::agent::{Agent, soon, tree, write};
+use crate::tool::{Said, run, wakewatt};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use wakewatt_agent::history::week::{INTERVAL_MS, Week};
+use wakewatt_agent::history::{Limits, Ring, segments};
+use wakewatt_testing::{Lacks, skipped};
+
+/// 2026-11-20 10:00 UTC.
+const TEN_MS: u64 = 1_795_168_800_000;
+
+/// From ten o'clock on, twenty minutes of one agent and, an hour later, twenty of another, under another governor.
+fn kept(folder: &Path) {
+    let mut week = Week::of(8);
+    for (begin_ms, governor) in [(TEN_MS, "menu"), (TEN_MS + 4_800_000, "teo")] {
+        let mut ring = Ring::open(folder, Limits { most_bytes: 16 << 20, free_share: 0.0 }).unwrap();
+        week.governor = governor;
+        for n in 0..120 {
+            ring.push(begin_ms + n * INTERVAL_MS, &week.next_page()).unwrap();
+        }
+    }
+}
+
+fn fine(args: &[&str]) -> Said {
+    let said = run(args);
+    assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+    said
+}
+
+fn documents(said: &Said) -> Vec<Value> {
+    said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_history_plays_like_a_recording() {
+    let dir = tempfile::tempdir().unwrap();
+    kept(dir.path());
+    let folder = dir.path().to_str().unwrap();
+    let play = |more: &[&str]| fine(&[&["watch", "--play", folder], more].concat());
+    let all = play(&["--json"]);
+    let validator = crate::schemas::validator("watch");
+    let first = all.out.lines().next().unwrap();
+    crate::schemas::assert_valid(&validator, "watch --play", first);
+    let intervals = documents(&all);
+    assert_eq!(intervals.len(), 119 + 1 + 119);
+    assert_eq!(intervals[0]["machine"]["n_online"], 8);
+    assert_eq!(intervals[0]["places"].as_array().map(Vec::len), Some(2));
+    assert_eq!(intervals[0]["machine"]["asleep_ratio"], "not_recorded");
+    let notes = |at: usize| intervals[at]["notes"].to_string();
+    assert!(notes(119).contains("nothing was kept for") && notes(119).contains("menu -> teo"), "{}", notes(119));
+    assert_eq!(intervals[119]["machine"]["busy_ratio"], "not_recorded");
+    let part = play(&["--json", "--since", "2026-11-20 10:05", "--until", "2026-11-20T11:06:00+01:00"]);
+    assert_eq!(documents(&part).len(), 6);
+    let csv = play(&["--csv"]).out;
+    let n_columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert!(n_columns.len() == 1 + intervals.len() && n_columns.iter().all(|n| *n == n_columns[0]), "{n_columns:?}");
+    let text = play(&["--once"]).out;
+    for part in ["up to 2026-11-20 11:39:50 UTC", "pkg 0 node 0", "not known of each CPU", "RAPL: ", "C6"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let none = run(&["watch", "--json", "--play", folder, "--since", "2026-11-21"]);
+    assert!(none.code != Some(0) && none.err.contains("--since"), "{}", none.err);
+
+    // Damage in the first segment: what is before it, and the other segment.
+    let damaged = segments(dir.path()).remove(0);
+    let mut bytes = fs::read(&damaged).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&damaged, bytes).unwrap();
+    let rest = play(&["--json"]);
+    let n = documents(&rest).len();
+    assert!(rest.err.contains("damaged") && (121..238).contains(&n), "{n}: {}", rest.err);
+}
+
+#[test]
+fn two_moments_are_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    kept(dir.path());
+    let folder = dir.path().to_str().unwrap();
+    let asked = ["compare", "--at", "2026-11-20 10:10", "--and", "2026-11-20T11:30:00Z", "--history", folder];
+    let text = fine(&asked).out;
+    for part in [
+        "A 2026-11-20 10:10:00 UTC: 60 intervals, 600s, of 2026-11-20 10:05:00 UTC to 2026-11-20 10:15:00 UTC",
+        "idle governor",
+        "A menu",
+        "B teo",
+        "between 2026-11-20 10:19:50 UTC and 2026-11-20 11:20:00 UTC: idle_governor: menu -> teo",
+        "share of C6",
+        "power, package-0",
+        "p99 wake-up, at most",
+        "What cannot be concluded",
+        "`wakewatt experiment`",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let document = fine(&[&asked[..], &["--json", "--window", "2min"]].concat());
+    let validator = crate::schemas::validator("compare-past");
+    let document = crate::schemas::assert_valid(&validator, "compare --at", &document.out);
+    assert_eq!((&document["window_ms"], &document["a"]["n_intervals"]), (&120_000.into(), &12.into()));
+    assert_eq!(document["settings"][0]["what"], "idle_governor");
+    // Of now the history holds nothing, and says so.
+    let now = fine(&["compare", "--at", "2026-11-20 10:10", "--history", folder]).out;
+    assert!(now.contains("B: nothing was kept in its window"), "{now}");
+    let without = run(&["compare", "--at", "2026-11-20", "--history", "/proc/nothing"]);
+    assert!(without.code == Some(4) && without.err.contains("holds no history"), "{}", without.err);
+    assert_eq!(run(&["compare"]).code, Some(2));
+    assert_eq!(run(&["compare", "--at", "yesterday"]).code, Some(2));
+    assert_eq!(run(&["compare", "--at", "-1h", "some.host"]).code, Some(2));
+}
+
+#[test]
+fn an_answer_is_a_table_for_other_programs() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = dir.path().join("history");
+    kept(&history);
+    let table = dir.path().join("c6.parquet");
+    let ask = |more: &[&str]| {
+        let until = ["--until", "2026-11-20 12:00", "--last", "3h", "--history", history.to_str().unwrap()];
+        run(&[
+            &["agent", "query", "wakewatt_cpuidle_time_seconds_total", "--label", "state=C6", "--rate"],
+            &until[..],
+            more,
+        ]
+        .concat())
+    };
+    let said = ask(&["--output", table.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let bytes = fs::read(&table).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1") && said.err.contains("rows"), "{}", said.err);
+    let csv = ask(&["--csv"]).out;
+    assert!(csv.starts_with("time,series,value,seen_s,least,most") && csv.lines().count() > 40, "{csv}");
+    assert_eq!(ask(&["--json", "--output", "x.parquet"]).code, Some(2));
+}
+
+/// However it ends, at most the interval that was being written is missing.
+#[test]
+fn kill_9_loses_at_most_one_interval() {
+    let dir = tempfile::tempdir().unwrap();
+    let (tree_at, history) = (dir.path().join("tree"), dir.path().join("history"));
+    tree(&tree_at, 4, 1000);
+    let history = history.to_str().unwrap();
+    let n_kept = || {
+        let said = run(&["agent", "query", "x", "--last", "1h", "--history", history, "--json"]);
+        serde_json::from_str::<Value>(&said.out).ok().and_then(|document| document["n_moments"].as_u64()).unwrap_or(0)
+    };
+    for round in 0..3 {
+        let before = n_kept();
+        let mut agent =
+            Agent::start(&["--sysroot", tree_at.to_str().unwrap(), "--interval", "1s", "--history", history]);
+        soon("two moments more", || n_kept() >= before + 2);
+        let seen = n_kept();
+        agent.child.kill().unwrap();
+        agent.child.wait().unwrap();
+        assert!(n_kept() >= seen, "round {round}: what was kept stays");
+        let said = run(&["agent", "query", "x", "--history", history]);
+        assert!(said.code == Some(0) && said.err.is_empty(), "{}", said.err);
+    }
+}
+
+/// A file system of its own, filled by somebody else: the history ends and says why, the agent goes on, what was kept can be read.
+#[test]
+fn a_full_disk_ends_the_history_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let (tree_at, mount, copy) = (dir.path().join("tree"), dir.path().join("mount"), dir.path().join("copy"));
+    [&mount, &copy].into_iter().for_each(|folder| fs::create_dir(folder).unwrap());
+    let can = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "none"]).arg(&mount).output();
+    if !can.is_ok_and(|out| out.status.success()) {
+        skipped("past::full_disk", Lacks::Here, "no mount of one's own to be filled");
+        return;
+    }
+    const N_CPUS: usize = 16;
+    tree(&tree_at, N_CPUS, 1000);
+    // Gone with its process.
+    let script = "mount -t tmpfs -o size=256k none \"$1\" && shift && exec \"$@\"";
+    let own = wakewatt(&[]);
+    let mut command = Command::new("unshare");
+    command.args(["-rm", "sh", "-c", script, "sh"]).arg(&mount).arg(own.get_program());
+    command.args(["agent", "--listen", "127.0.0.1:0", "--interval", "1s", "--per-cpu", "--history-free", "0"]);
+    command.args(["--history-limit", "1MiB", "--sysroot"]).arg(&tree_at).arg("--history").arg(mount.join("history"));
+    let agent = Agent::of(&mut command);
+    let inside =
+        Path::new("/proc").join(agent.child.id().to_string()).join("root").join(mount.strip_prefix("/").unwrap());
+    let n_bytes = || segments(&inside.join("history")).iter().map(|p| fs::metadata(p).unwrap().len()).sum::<u64>();
+    soon("something is kept", || n_bytes() > 0);
+    let filled = fs::write(inside.join("filler"), vec![1; 1 << 20]);
+    assert!(filled.is_err(), "the disk is full");
+    let mut usage = 1000;
+    soon("the history ends", || {
+        usage += 12_345;
+        tree(&tree_at, N_CPUS, usage);
+        agent.text().contains("wakewatt_agent_source_up{source=\"history\"")
+            && agent.text().lines().any(|line| line.contains("source=\"history\",why=") && line.ends_with(" 0"))
+    });
+    let page = agent.text();
+    let why = page.lines().find(|line| line.contains("source=\"history\"")).unwrap();
+    assert!(why.contains("No space left") && why.contains("the agent goes on"), "{why}");
+    for path in segments(&inside.join("history")) {
+        fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
+    }
+    let said = fine(&["agent", "query", "wakewatt_cpus_online", "--history", copy.to_str().unwrap(), "--json"]);
+    assert!(documents_moments(&said) >= 1 && said.err.is_empty(), "whole as far as it goes: {}", said.err);
+    assert_eq!(agent.end(), Some(130));
+}
+
+fn documents_moments(said: &Said) -> u64 {
+    serde_json::from_str::<Value>(&said.out).unwrap()["n_moments"].as_u64().unwrap()
+}
+
+/// The limit of a tree is a file; who holds it, a link of a process.
+#[test]
+fn a_limit_that_changed_says_who_held_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (tree_at, history) = (dir.path().join("tree"), dir.path().join("history"));
+    tree(&tree_at, 2, 1000);
+    fs::create_dir_all(tree_at.join("dev")).unwrap();
+    let limit = |us: i32| fs::write(tree_at.join("dev/cpu_dma_latency"), us.to_ne_bytes()).unwrap();
+    limit(2_000_000_000);
+    write(&tree_at, "proc/900/comm", "tuned");
+    fs::create_dir_all(tree_at.join("proc/900/fd")).unwrap();
+    write(&tree_at, "proc/42/comm", "db");
+    fs::create_dir_all(tree_at.join("proc/42/fd")).unwrap();
+    let (at, history) = (tree_at.to_str().unwrap(), history.to_str().unwrap());
+    let agent = Agent::start(&["--sysroot", at, "--interval", "1s", "--history", history]);
+    let ask = || run(&["agent", "query", "wakewatt_latency_limit_seconds", "--history", history, "--json"]);
+    soon("a moment without a limit", || ask().out.contains("+Inf"));
+    std::os::unix::fs::symlink("/dev/cpu_dma_latency", tree_at.join("proc/42/fd/3")).unwrap();
+    limit(50);
+    let mut change = Value::Null;
+    soon("the change is kept", || {
+        let document: Value = serde_json::from_str(&ask().out).unwrap();
+        let changes = document["changes"].as_array().cloned().unwrap_or_default();
+        let found = changes.into_iter().find(|change| change["what"] == "latency_limit");
+        change = found.unwrap_or_default();
+        !change.is_null()
+    });
+    assert_eq!((&change["from"], &change["to"]), (&"none".into(), &"50us".into()), "{change}");
+    assert_eq!((&change["held_by"][0], &change["may_be_by"][0]), (&"db".into(), &"TuneD".into()), "{change}");
+    let text = run(&["agent", "query", "wakewatt_latency_limit_seconds", "--history", history]).out;
+    assert!(text.contains("latency_limit: none -> 50us, held by db"), "{text}");
+    assert_eq!(agent.end(), Some(130));
+}
