@@ -12,6 +12,7 @@ pub mod histogram;
 pub mod history;
 mod http;
 pub mod node;
+mod paying;
 mod pulse;
 mod recent;
 mod run;
@@ -19,7 +20,7 @@ mod totals;
 pub mod metric;
 pub mod reference;
 
-pub use engine::{Engine, Machine, Plan};
+pub use engine::{Engine, Machine, NamedPayers, Plan};
 pub use families::{Found, Latencies};
 pub use format::Format;
 pub use http::{Admission, AdmissionError, PageMaker, is_private};

@@ -8,12 +8,14 @@ mod found;
 mod idle;
 mod meters;
 mod own;
+mod payers;
 
 pub(crate) use described::{Described, SETTING_TOPICS};
 pub use found::Found;
 pub(crate) use own::Own;
 
 use crate::metric::{Labels, Page};
+use crate::paying::Payers;
 use crate::totals::Totals;
 use std::collections::BTreeMap;
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
@@ -37,6 +39,8 @@ pub(crate) struct Known<'a> {
     pub described: &'a Described,
     /// Wake-up latency, with `--trace`.
     pub latencies: &'a Latencies,
+    /// Who pays, with `--by`.
+    pub payers: Option<&'a Payers>,
     /// The agent itself.
     pub own: &'a Own,
     /// Each CPU by itself?
@@ -47,6 +51,9 @@ pub(crate) struct Known<'a> {
 pub(crate) fn page(known: &Known<'_>) -> Page {
     let mut page = Page { start_s: known.own.start_s, ..Page::default() };
     idle::add(&mut page, known);
+    if let Some(payers) = known.payers {
+        payers::add(&mut page, payers);
+    }
     cpus::add(&mut page, known);
     meters::add(&mut page, known);
     described::add(&mut page, known.described);

@@ -16,13 +16,13 @@ fn reached(address: SocketAddr) -> std::io::Result<TcpStream> {
 }
 
 /// A running agent; killed when it is dropped.
-struct Agent {
+pub struct Agent {
     child: Child,
     address: SocketAddr,
 }
 
 impl Agent {
-    fn start(args: &[&str]) -> Agent {
+    pub fn start(args: &[&str]) -> Agent {
         Agent::start_with(args, &[])
     }
 
@@ -61,20 +61,20 @@ impl Agent {
         (String::from_utf8_lossy(&answer[..end]).into_owned(), body)
     }
 
-    fn get(&self, path: &str, accept: &str) -> (String, Vec<u8>) {
+    pub fn get(&self, path: &str, accept: &str) -> (String, Vec<u8>) {
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: {accept}\r\nConnection: close\r\n\r\n");
         self.ask(&request)
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let (head, body) = self.get("/metrics", "");
         assert!(head.starts_with("HTTP/1.1 200") && head.contains("text/plain; version=0.0.4"), "{head}");
         String::from_utf8(body).unwrap()
     }
 
     /// SIGTERM; its exit code.
-    fn end(mut self) -> Option<i32> {
+    pub fn end(mut self) -> Option<i32> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         self.child.wait().unwrap().code()

@@ -27,7 +27,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
     use std::sync::Arc;
     use std::time::Duration;
     use wakewatt_agent::history::Limits;
-    use wakewatt_agent::{Admission, Engine, Format, Lent, Machine, Plan, Started, is_private, listen};
+    use wakewatt_agent::{Admission, Engine, Format, Lent, Machine, NamedPayers, Plan, Started, is_private, listen};
     use wakewatt_core::watch::Sources;
 
     if let Some(AgentPast::Query(args)) = &args.past {
@@ -58,6 +58,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
         },
         interval: Duration::from_nanos(args.interval),
         is_traced: args.trace,
+        payers: args.by.map(|by| NamedPayers { by: by.into(), n_places: args.top }),
         is_per_cpu: args.per_cpu,
         version: env!("CARGO_PKG_VERSION"),
         history: args.history.clone().map(|folder| {
@@ -68,6 +69,9 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
     if args.once {
         let engine = Engine::open(plan)?;
         remark(engine.not_traced_because());
+        if let Some(why) = engine.no_payers_because() {
+            output::remark(&format!("who pays is not told: {why}"));
+        }
         output::print(&String::from_utf8_lossy(&Format::Text.write(engine.page())))?;
         return Ok(Code::Fine);
     }
@@ -76,6 +80,9 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
     let scheme = if admission.is_encrypted() { "https" } else { "http" };
     let told = |started: &Started| {
         remark(started.not_traced_because.as_deref());
+        if let Some(why) = &started.no_payers_because {
+            output::remark(&format!("who pays is not told: {why}"));
+        }
         started.trace_gaps.iter().for_each(|gap| output::remark(&format!("not traced: {gap}")));
         // A history that cannot be kept is no reason to answer nothing; every page says so, too.
         if let Some(why) = &started.no_history_because {
