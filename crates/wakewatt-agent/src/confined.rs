@@ -5,12 +5,13 @@
 
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use wakewatt_core::source::Source;
 use wakewatt_core::watch::Layout;
 use wakewatt_host::confine::{self, Capability, Guard, Held, Needs};
 use wakewatt_lab::trace::WakeFeed;
 
 /// What is read of this machine, now or later. What is not there need not be.
-const MACHINE: [&str; 7] = [
+const MACHINE: [&str; 10] = [
     "/sys",
     "/proc",
     "/dev/cpu_dma_latency",
@@ -18,6 +19,10 @@ const MACHINE: [&str; 7] = [
     "/run/systemd/container",
     "/run/.containerenv",
     "/.dockerenv",
+    // Names of those who pay.
+    "/var/log/pods",
+    "/var/log/containers",
+    "/var/lib/docker/containers",
 ];
 /// Where registers of CPUs are.
 const REGISTERS: &str = "/dev/cpu";
@@ -123,7 +128,7 @@ impl Confined {
     }
 
     /// Confines the thread that reads, for what it still has to read.
-    pub(crate) fn here(mut needs: Needs, layout: &Layout, feed: Option<&mut WakeFeed>) -> Confined {
+    pub(crate) fn here(mut needs: Needs, layout: &Layout, feed: Option<&mut WakeFeed>, src: &dyn Source) -> Confined {
         // Root owns what only its owner may read.
         if !confine::is_root() {
             needs.keep.push(Capability::DacReadSearch);
@@ -137,7 +142,7 @@ impl Confined {
         }
         // Before Linux 6.0 every call of an unprivileged process is refused where loading is.
         if let Some(feed) = feed
-            && !confine::works_without(Capability::Bpf, || feed.counted().is_ok())
+            && !confine::works_without(Capability::Bpf, || feed.counted(src).is_ok())
         {
             needs.keep.push(Capability::Bpf);
         }

@@ -11,6 +11,7 @@ use crate::history::{Limits, Ring};
 use crate::metric::Page;
 use crate::node::{Node, OwnCost, Parts};
 use crate::otlp::{self, Outbox, Sender};
+use crate::paying::Payers;
 use crate::pulse::Pulse;
 use crate::recent::Recent;
 use crate::totals::Totals;
@@ -21,6 +22,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::topology::Topology;
+use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::source::Source;
 use wakewatt_core::watch::{Counters, Rates, Sources};
 use wakewatt_host::{clock, own_usage};
@@ -63,6 +65,15 @@ impl Machine {
     }
 }
 
+/// Who pays, and how many of them have series of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedPayers {
+    /// Cgroups, pods or containers.
+    pub by: PayerKind,
+    /// As many as have a name; all others are one.
+    pub n_places: usize,
+}
+
 /// What is read, and how often.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -74,6 +85,8 @@ pub struct Plan {
     pub interval: Duration,
     /// Wake-up latency by eBPF?
     pub is_traced: bool,
+    /// Who pays for wake-ups, by name?
+    pub payers: Option<NamedPayers>,
     /// A series for each CPU?
     pub is_per_cpu: bool,
     /// The version that the page names.
@@ -98,6 +111,7 @@ impl Plan {
             sources,
             interval: Duration::from_secs(10),
             is_traced: false,
+            payers: None,
             is_per_cpu: false,
             version,
             history: None,
@@ -141,6 +155,8 @@ pub struct Engine {
     history: Result<Ring, Option<String>>,
     confined: Option<Confined>,
     latencies: Latencies,
+    /// None until the probe has told of any.
+    payers: Option<Payers>,
     n_lost: Option<u64>,
     start_s: f64,
     read_at: Instant,
@@ -157,8 +173,8 @@ impl Engine {
     pub fn open(plan: Plan) -> Result<Engine, Refusal> {
         let source = plan.machine.watched().source()?;
         let sampler = Sampler::open(plan.machine.watched(), plan.sources)?;
-        let mut feed =
-            if plan.is_traced { WakeFeed::attach(&*source).map_err(|why| Some(why.to_string())) } else { Err(None) };
+        let attach = || WakeFeed::attach_by(&*source, plan.payers.map(|payers| payers.by));
+        let mut feed = if plan.is_traced { attach().map_err(|why| Some(why.to_string())) } else { Err(None) };
         let topology = Snapshot::read(&*source, |topic| topic == "topology").topology;
         let history = match &plan.history {
             None => Err(None),
@@ -170,7 +186,7 @@ impl Engine {
             how => {
                 let (tree, history) = (plan.machine.tree(), plan.history.as_ref().map(|(folder, _)| folder.as_path()));
                 let needs = confined::needs(how, tree, history, &plan.beside);
-                Confined::here(needs, &sampler.layout, feed.as_mut().ok())
+                Confined::here(needs, &sampler.layout, feed.as_mut().ok(), &*source)
             }
         });
         let mut engine = Engine {
@@ -190,6 +206,7 @@ impl Engine {
             recent: Recent::from(Instant::now()),
             described: Described::default(),
             latencies: Latencies::new(),
+            payers: None,
             n_lost: None,
             start_s: clock::realtime_ns() as f64 / 1e9,
             read_at: Instant::now(),
@@ -220,6 +237,11 @@ impl Engine {
     /// What the probe could not attach.
     pub fn trace_gaps(&self) -> &[String] {
         self.feed.as_ref().map(WakeFeed::gaps).unwrap_or_default()
+    }
+
+    /// Why it cannot be told who pays although that was asked for.
+    pub fn no_payers_because(&self) -> Option<&str> {
+        self.feed.as_ref().ok()?.no_payers_because()
     }
 
     /// Answers until told to stop, or until nobody is left to ask.
@@ -307,6 +329,9 @@ impl Engine {
             latencies,
             latencies_of_ns,
             guards: &self.own.guards,
+            payers: self.payers.as_ref(),
+            is_by_payer: self.plan.payers.is_some(),
+            read_at: self.read_at,
             own: cost,
             wall_ms: self.now.clocks.wall_at_ns / 1_000_000,
             started_ms,
@@ -334,8 +359,12 @@ impl Engine {
         }
         let mut trouble = self.feed.as_ref().err().cloned().flatten();
         if let Ok(feed) = &mut self.feed {
-            match feed.counted() {
+            match feed.counted(&*self.source) {
                 Ok(counted) => {
+                    if let (Some(paid), Some(NamedPayers { by, n_places })) = (&counted.paid, self.plan.payers) {
+                        let new = || Payers::new(by, n_places, self.read_at);
+                        self.payers.get_or_insert_with(new).advance(self.read_at, paid);
+                    }
                     (self.latencies, self.n_lost) = (counted.latencies, Some(counted.n_unclassed));
                     self.recent.look(self.read_at, &self.latencies);
                 }
@@ -345,6 +374,9 @@ impl Engine {
         let mut sources = vec![("counters", self.now.cpus.is_empty().then(|| "no CPU could be read".to_string()))];
         if self.plan.is_traced {
             sources.push(("trace", trouble));
+        }
+        if self.plan.payers.is_some() {
+            sources.push(("payers", self.no_payers_because().map(str::to_string)));
         }
         if self.plan.history.is_some() {
             sources.push(("history", self.history.as_ref().err().cloned().flatten()));
@@ -367,6 +399,7 @@ impl Engine {
             totals: &self.totals,
             described: &self.described,
             latencies: &self.latencies,
+            payers: self.payers.as_ref(),
             own: &self.own,
             is_per_cpu: self.plan.is_per_cpu,
         })));

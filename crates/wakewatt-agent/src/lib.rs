@@ -14,6 +14,7 @@ pub mod history;
 mod http;
 pub mod node;
 mod otlp;
+mod paying;
 mod pulse;
 mod recent;
 mod run;
@@ -23,7 +24,7 @@ pub mod metric;
 pub mod reference;
 
 pub use confined::{Beside, Confine, Guarded};
-pub use engine::{Engine, Machine, Plan};
+pub use engine::{Engine, Machine, NamedPayers, Plan};
 pub use families::{Found, Latencies};
 pub use format::Format;
 pub use http::{Admission, AdmissionError, Door, Files, PageMaker, TlsError, is_private};

@@ -61,6 +61,8 @@ pub struct Started {
     pub not_traced_because: Option<String>,
     /// What the probe could not attach.
     pub trace_gaps: Vec<String>,
+    /// Why it cannot be told who pays.
+    pub no_payers_because: Option<String>,
     /// Why the past is not kept.
     pub no_history_because: Option<String>,
     /// What was given up.
@@ -91,6 +93,7 @@ pub fn run(plan: Plan, door: Door, told: impl FnOnce(&Started), lent: Lent<impl 
         let started = Started {
             not_traced_because: engine.not_traced_because().map(str::to_string),
             trace_gaps: engine.trace_gaps().to_vec(),
+            no_payers_because: engine.no_payers_because().map(str::to_string),
             no_history_because: engine.no_history_because().map(str::to_string),
             guards: engine.confined().map(|confined| confined.guards.clone()).unwrap_or_default(),
         };

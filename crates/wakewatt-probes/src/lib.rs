@@ -20,6 +20,7 @@ mod symbols;
 
 pub use error::ProbeError;
 pub use load::check;
+pub use symbols::names_of;
 
 /// A probe: its name and its programs, which are empty where there was no clang.
 #[derive(Clone, Copy, Debug)]

@@ -8,6 +8,7 @@ mod found;
 mod idle;
 mod meters;
 mod own;
+mod payers;
 
 pub(crate) use described::{Described, SETTING_TOPICS};
 pub use found::Found;
@@ -15,6 +16,7 @@ pub(crate) use idle::word as class_word;
 pub(crate) use own::Own;
 
 use crate::metric::{Labels, Page};
+use crate::paying::Payers;
 use crate::totals::Totals;
 use std::collections::BTreeMap;
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
@@ -38,6 +40,8 @@ pub(crate) struct Known<'a> {
     pub described: &'a Described,
     /// Wake-up latency, with `--trace`.
     pub latencies: &'a Latencies,
+    /// Who pays, with `--by`.
+    pub payers: Option<&'a Payers>,
     /// The agent itself.
     pub own: &'a Own,
     /// Each CPU by itself?
@@ -48,6 +52,9 @@ pub(crate) struct Known<'a> {
 pub(crate) fn page(known: &Known<'_>) -> Page {
     let mut page = Page { start_s: known.own.start_s, ..Page::default() };
     idle::add(&mut page, known);
+    if let Some(payers) = known.payers {
+        payers::add(&mut page, payers);
+    }
     cpus::add(&mut page, known);
     meters::add(&mut page, known);
     described::add(&mut page, known.described);

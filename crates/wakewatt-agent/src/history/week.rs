@@ -80,6 +80,7 @@ impl Week {
             totals: &self.totals,
             described: &described,
             latencies: &self.latencies,
+            payers: None,
             own: &self.own,
             is_per_cpu: false,
         })

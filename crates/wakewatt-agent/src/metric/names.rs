@@ -34,6 +34,16 @@ metrics! {
         "CPUs on which an idle state is switched off.";
     WAKEUP_LATENCY = "wakewatt_wakeup_latency_seconds" Histogram Some("seconds"), ["state", "index", "class"],
         "From made runnable to running, by the idle state the CPU was leaving and by who woke it; with --trace only.";
+    PAYER_WAKEUPS = "wakewatt_payer_wakeups" Counter None, ["by", "payer", "state", "index"],
+        "Wake-ups out of an idle state by who was woken, of those that contain the exit; with --by only. At most --top payers, all others are `(other)`.";
+    PAYER_LOST = "wakewatt_payer_lost_seconds" Counter Some("seconds"), ["by", "payer", "state", "index"],
+        "Time from made runnable to running that these wake-ups took, added up; with --by only.";
+    PAYER_RETIRED_WAKEUPS = "wakewatt_payer_retired_wakeups" Counter None, ["by", "state", "index"],
+        "Wake-ups that payers counted before they gave up their place; with all payers' wake-ups these are all there were.";
+    PAYER_RETIRED_LOST = "wakewatt_payer_retired_lost_seconds" Counter Some("seconds"), ["by", "state", "index"],
+        "Time lost that payers counted before they gave up their place; a step of it is no growth.";
+    PAYER_UNTOLD = "wakewatt_payer_untold_wakeups" Counter None, ["by"],
+        "Wake-ups in `(other)` whose payer cannot be told: its cgroup was new or gone, or fell out of the kernel's table between two readings.";
     LATENCY_LIMIT = "wakewatt_latency_limit_seconds" Gauge Some("seconds"), [],
         "Wake-up latency that idle states may cost on all CPUs (/dev/cpu_dma_latency); +Inf where nobody limits it.";
     LIMIT_HOLDER = "wakewatt_latency_limit_holder" Info None, ["holder"],

@@ -3,11 +3,15 @@
 //! Made from the last reading when somebody asks, at most once a reading. What it has been over the last hours is [`past`].
 
 pub mod past;
+mod paying;
 mod verdict;
 
 use crate::confined::Guarded;
 use crate::families::{Described, Found, Latencies};
+use crate::paying::Payers;
+pub use paying::{Paying, PayingRow};
 use serde::Serialize;
+use std::time::Instant;
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
 use wakewatt_core::samples::wakes::WakeClass;
 use wakewatt_core::units::LatencyLimit;
@@ -55,6 +59,8 @@ pub struct Node {
     pub limit_holders: Vec<String>,
     /// Wake-up latency of the last one to two minutes.
     pub latency: Latency,
+    /// Who paid for wake-ups in the last one to two minutes.
+    pub payers: Paying,
     /// What is set.
     pub settings: Vec<Setting>,
     /// What is read, and what could not be.
@@ -175,6 +181,12 @@ pub(crate) struct Parts<'a> {
     pub latencies_of_ns: u64,
     /// What the agent gave up.
     pub guards: &'a [Guarded],
+    /// Who pays; none where nobody asked or it cannot be told.
+    pub payers: Option<&'a Payers>,
+    /// Did anybody ask who pays?
+    pub is_by_payer: bool,
+    /// When the numbers were read.
+    pub read_at: Instant,
     /// What is known of the agent.
     pub own: OwnCost,
     /// When it was read, in milliseconds since 1970.
@@ -194,6 +206,7 @@ impl Node {
             judged_ms: described.judged_ms,
             limit: parts.limit,
             latency: latency(parts),
+            payers: paying::of(parts),
             settings: described
                 .settings
                 .iter()
@@ -256,12 +269,21 @@ impl Node {
     }
 }
 
+/// Why wake-ups are not traced; none where they are.
+fn not_traced(parts: &Parts<'_>) -> Option<String> {
+    if !parts.is_traced {
+        return Some("the agent runs without --trace".into());
+    }
+    trouble(parts, "trace")
+}
+
+/// Why a source does not answer.
+fn trouble(parts: &Parts<'_>, source: &str) -> Option<String> {
+    parts.sources.iter().find(|(name, _)| *name == source).and_then(|(_, trouble)| trouble.clone())
+}
+
 fn latency(parts: &Parts<'_>) -> Latency {
-    let trouble = parts.sources.iter().find(|(source, _)| *source == "trace").and_then(|(_, trouble)| trouble.clone());
-    let none_because = match (parts.is_traced, trouble) {
-        (true, trouble) => trouble,
-        (false, _) => Some("the agent runs without --trace".into()),
-    };
+    let none_because = not_traced(parts);
     let of = |(key, counted): (&(String, u32, WakeClass), &KernelHistogram)| {
         let found = counted.distribution();
         Woken {

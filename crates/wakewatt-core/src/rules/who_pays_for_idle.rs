@@ -6,11 +6,13 @@
 //! a network or a disk would not hurt more; few wake-ups (under 50) say nothing. The total is small on a quiet machine and
 //! that is an answer too: idle states cost a share of the requests, so what counts is each wake-up and who waits for it.
 //! Named is only who was there over the whole window: a job that passed (a backup, a package manager) does not come back
-//! because a limit is set for it.
+//! because a limit is set for it. Where the machine has pods, or else containers, these are who pays, with what each loses a second: all that
+//! were there over the whole window, but the one wakewatt runs in, and only those that carry a hundredth of the state's time lost.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::budget;
 use crate::evidence::Evidence;
+use crate::samples::payers::{PayerKind, PayerRow, Payers};
 use crate::samples::traced::{Presence, Traced, WakeRow};
 use crate::units::{LatencyLimit, show_ns};
 
@@ -52,6 +54,7 @@ impl Rule for WhoPaysForIdle {
 
 fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRow) -> Finding {
     let state = worst.state.as_deref().unwrap_or("idle");
+    let window = show_ns(traced.window.length_ns());
     let p50 = worst.latency.quantile(0.5);
     let median =
         p50.map_or("-".into(), |q| format!("{} [{}, {}]", show_ns(q.value_ns), show_ns(q.low_ns), show_ns(q.high_ns)));
@@ -73,6 +76,9 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
         None if n_passing > 0 => "only passing jobs waited".to_string(),
         None => "who waits cannot be told".to_string(),
     };
+    let groups = traced.payers.as_ref().map(|payers| (payers, paying(payers, state)));
+    let grouped = groups.as_ref().and_then(|(payers, rows)| sentence(payers, rows, traced.window.length_ns()));
+    let who = grouped.unwrap_or(who);
     let title = format!(
         "{} of wake-ups found their CPU in {state} and waited {} at the median; {who}",
         percent(worst.share_ratio),
@@ -83,9 +89,8 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
         format!("; {} of each is the state's, modelled against {}", show_ns(c.each_ns), c.against)
     });
     let text = format!(
-        "{} wake-ups in {} took {median} at the median, {} in all{against}",
+        "{} wake-ups in {window} took {median} at the median, {} in all{against}",
         worst.latency.n,
-        show_ns(traced.window.length_ns()),
         show_ns(worst.total_ns.unwrap_or(0))
     );
     let latency_ns = each_ns.or(p50.map(|q| q.value_ns)).unwrap_or(0) as f64;
@@ -93,6 +98,13 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
         .on("trace: sched_waking to sched_switch, by idle state", format!("{state}, woken by {}", worst.class.words()));
     for payer in payers {
         finding = finding.on("trace: processes woken out of idle", payer);
+    }
+    for (payers, rows) in groups.iter() {
+        for row in rows {
+            let text = format!("{} {} over {} wake-ups", row.name, a_second(row.total_ns, traced), row.n);
+            finding =
+                finding.on(format!("trace: {}s woken out of {state} in {window}, measured", payers.by.word()), text);
+        }
     }
     if n_passing > 0 {
         let text = format!("passing jobs {} over {n_passing} wake-ups", show_ns(passing_ns));
@@ -124,10 +136,36 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
     )
 }
 
+/// The heaviest three that pay for a state and carry a hundredth of it.
+fn paying<'a>(payers: &'a Payers, state: &'a str) -> Vec<&'a PayerRow> {
+    let all_ns: u64 = payers.rows.iter().filter(|row| row.state == state).map(|row| row.total_ns).sum();
+    payers.named(state).filter(|row| row.total_ns > 0 && row.total_ns >= all_ns / 100).take(3).collect()
+}
+
+/// Pods and containers are whose services they are; a cgroup may be anything.
+fn sentence(payers: &Payers, rows: &[&PayerRow], window_ns: u64) -> Option<String> {
+    let first = rows.first().filter(|_| payers.by != PayerKind::Cgroup)?;
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    let total_ns = rows.iter().map(|row| row.total_ns).sum();
+    let (what, verb) = if rows.len() > 1 { ("s", "pay") } else { ("", "pays") };
+    let (kind, each) = (payers.by.word(), per_s(total_ns, window_ns));
+    Some(format!("your {kind}{what} {} {verb} {each} a second for {}", names.join(", "), first.state))
+}
+
+fn per_s(total_ns: u64, window_ns: u64) -> String {
+    let each = u128::from(total_ns) * 1_000_000_000 / u128::from(window_ns.max(1));
+    show_ns(u64::try_from(each).unwrap_or(u64::MAX))
+}
+
+fn a_second(total_ns: u64, traced: &Traced) -> String {
+    format!("{} a second", per_s(total_ns, traced.window.length_ns()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::line;
     use super::*;
+    use crate::samples::Label;
     use crate::samples::Samples;
     use crate::samples::Window;
     use crate::samples::kernel_histogram::KernelHistogram;
@@ -182,6 +220,46 @@ mod tests {
         assert!(line(&WhoPaysForIdle, &evidence).ends_with("only passing jobs waited"));
         set(&mut evidence, &[("tar", 1, Presence::Unknown)]);
         assert!(line(&WhoPaysForIdle, &evidence).ends_with("who waits cannot be told"));
+    }
+
+    #[test]
+    fn pods_are_who_pays_where_there_are_any_and_ours_is_none() {
+        let mut evidence = traced(100, 40_000);
+        let row = |name: &str, total_ns: u64| PayerRow {
+            name: name.into(),
+            cgroup: Some(format!("/kubepods/{name}")),
+            state: "C6".into(),
+            n: 50,
+            total_ns,
+            label: Label::Measured,
+            presence: Presence::Throughout,
+            is_own: false,
+        };
+        let mut said = |by: PayerKind, rows: Vec<PayerRow>| {
+            let payers = Payers { by, rows, n_more: 0, n_more_wakes: 0, more_total_ns: 0 };
+            evidence.samples.trace.as_mut().unwrap().payers = Some(payers);
+            let Answer::Yes(finding) = WhoPaysForIdle.check(&evidence) else { panic!("a finding") };
+            let paths: Vec<String> = finding.evidence.iter().map(|b| format!("{}: {}", b.path, b.says)).collect();
+            (finding.title, paths.join("\n"))
+        };
+        let ours = PayerRow { is_own: true, ..row("kube-system/wakewatt-x", 9_000_000) };
+        let job = PayerRow { presence: Presence::Passing, ..row("batch/job-1", 3_000_000) };
+        let light = row("shop/cron", 1);
+        let rows = vec![ours.clone(), job, row("shop/web-0", 2_500_000), row("shop/db-0", 1_500_000), light];
+        let (title, evidence) = said(PayerKind::Pod, rows.clone());
+        assert!(title.ends_with("; your pods shop/web-0, shop/db-0 pay 800us a second for C6"), "{title}");
+        assert!(
+            evidence
+                .contains("trace: pods woken out of C6 in 5s, measured: shop/web-0 500us a second over 50 wake-ups"),
+            "{evidence}"
+        );
+        assert!(!evidence.contains("wakewatt-x") && !evidence.contains("job-1"), "{evidence}");
+        let one = said(PayerKind::Container, vec![row("web", 5_000_000)]).0;
+        assert!(one.ends_with("; your container web pays 1ms a second for C6"), "{one}");
+        let (title, evidence) = said(PayerKind::Cgroup, rows);
+        assert!(title.ends_with("; db waited most") && evidence.contains("trace: cgroups woken"), "{title} {evidence}");
+        let (title, evidence) = said(PayerKind::Pod, vec![ours]);
+        assert!(title.ends_with("; db waited most") && !evidence.contains("trace: pods"), "{title} {evidence}");
     }
 
     #[test]

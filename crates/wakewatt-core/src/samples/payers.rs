@@ -6,6 +6,7 @@
 //! Docker's own file. Where those may not be read the number stays. What is in no pod, or no container, is one row for each state.
 
 use super::Label;
+use super::presence::Presence;
 use super::wakes::GroupCounters;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -53,6 +54,23 @@ pub struct PayerRow {
     pub total_ns: u64,
     /// What the numbers are worth.
     pub label: Label,
+    /// Was one of its cgroups there over the whole trace?
+    #[serde(default)]
+    pub presence: Presence,
+    /// Does wakewatt itself run in it?
+    #[serde(default)]
+    pub is_own: bool,
+}
+
+/// What is known of a cgroup.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PayerFolder {
+    /// Its path below the root of version 2.
+    pub path: String,
+    /// Was it there over the whole trace?
+    pub presence: Presence,
+    /// Does wakewatt itself run in it?
+    pub is_own: bool,
 }
 
 /// Wake-ups out of idle added up by whoever was woken: cgroups, pods or containers.
@@ -133,27 +151,43 @@ pub fn container_of(path: &str) -> Option<&str> {
 }
 
 impl Payers {
-    /// Adds up. `path_of` knows the folders of cgroups that are there, or were.
+    /// Who pays for this state and can be named: one thing, there over the whole trace, and not ourselves; most time lost first.
+    pub fn named<'a>(&'a self, state: &'a str) -> impl Iterator<Item = &'a PayerRow> {
+        let is_one = |row: &&PayerRow| row.cgroup.as_ref().is_some_and(|path| path != "/");
+        let stays = |row: &&PayerRow| row.presence == Presence::Throughout && !row.is_own;
+        self.rows.iter().filter(move |row| row.state == state).filter(is_one).filter(stays)
+    }
+
+    /// Adds up. `folder_of` knows the folders of cgroups that are there, or were.
     pub fn of(
         by: PayerKind,
         groups: &[GroupCounters],
         state_of: &dyn Fn(u32) -> String,
-        path_of: &dyn Fn(u64) -> Option<String>,
+        folder_of: &dyn Fn(u64) -> Option<PayerFolder>,
         names: &PodNames,
     ) -> Payers {
         let mut sums: BTreeMap<(String, String), PayerRow> = BTreeMap::new();
         for group in groups {
-            let path = path_of(group.cgroup);
-            let (name, is_one) = name(by, group.cgroup, path.as_deref(), names);
+            let folder = folder_of(group.cgroup);
+            let named = folder.as_ref().map(|folder| name(by, &folder.path, names));
+            let (name, is_one) =
+                named.unwrap_or_else(|| (format!("gone, or never seen (cgroup {})", group.cgroup), true));
+            let PayerFolder { path, presence, is_own } = folder.clone().unwrap_or_default();
             let state = group.state.map_or("?".to_string(), state_of);
             let row = sums.entry((name.clone(), state.clone())).or_insert_with(|| PayerRow {
                 name,
-                cgroup: path.filter(|_| is_one),
+                cgroup: folder.filter(|_| is_one).map(|_| path),
                 state,
                 n: 0,
                 total_ns: 0,
                 label: Label::Measured,
+                presence,
+                is_own,
             });
+            if presence == Presence::Throughout {
+                row.presence = presence;
+            }
+            row.is_own |= is_own;
             row.n += group.n;
             row.total_ns += group.sum_ns;
         }
@@ -170,9 +204,8 @@ impl Payers {
     }
 }
 
-/// What to call it, and whether it is one thing.
-fn name(by: PayerKind, id: u64, path: Option<&str>, names: &PodNames) -> (String, bool) {
-    let Some(path) = path else { return (format!("gone, or never seen (cgroup {id})"), true) };
+/// What to call whoever has this cgroup, and whether it is one thing.
+pub fn name(by: PayerKind, path: &str, names: &PodNames) -> (String, bool) {
     match by {
         PayerKind::Cgroup => (path.into(), true),
         PayerKind::Pod => match pod_of(path) {
@@ -230,9 +263,10 @@ mod tests {
         let path = format!("/kubepods/pod{UID}/{ID}");
         let group = |cgroup, state, sum_ns| GroupCounters { cgroup, state: Some(state), n: 2, sum_ns };
         let groups = [group(7, 1, 500), group(8, 1, 100), group(9, 1, 50), group(9, 2, 900), group(10, 1, 1)];
+        let folder = |path: String| PayerFolder { path, ..PayerFolder::default() };
         let path_of = |id| match id {
-            7 | 8 => Some(path.clone() + if id == 8 { "/init" } else { "" }),
-            9 => Some("/system.slice/sshd.service".into()),
+            7 | 8 => Some(folder(path.clone() + if id == 8 { "/init" } else { "" })),
+            9 => Some(folder("/system.slice/sshd.service".into())),
             _ => None,
         };
         let told = |by| {
@@ -248,6 +282,32 @@ mod tests {
     }
 
     #[test]
+    fn named_is_who_stays_is_one_thing_and_not_ourselves() {
+        let group = |cgroup, sum_ns| GroupCounters { cgroup, state: Some(1), n: 2, sum_ns };
+        let groups = [group(1, 50), group(2, 40), group(3, 30), group(4, 20), group(5, 10)];
+        let (stays, passes) = (Presence::Throughout, Presence::Passing);
+        let folder = |path: &str, presence, is_own| Some(PayerFolder { path: path.into(), presence, is_own });
+        let folder_of = |id| match id {
+            1 => folder("/", stays, false),
+            2 => folder("/job", passes, false),
+            3 => folder("/ours", stays, true),
+            4 => folder("/web", stays, false),
+            _ => None,
+        };
+        let payers = Payers::of(PayerKind::Cgroup, &groups, &|_| "C1".into(), &folder_of, &PodNames::default());
+        assert_eq!(payers.named("C1").map(|row| row.name.as_str()).collect::<Vec<_>>(), ["/web"]);
+        assert_eq!(payers.named("C6").count(), 0);
+        // A pod of several cgroups, of which one came later.
+        let (path, uid) = (|at: u32| format!("/kubepods/pod{UID}/{at}"), UID);
+        let folder_of =
+            |id: u64| folder(&path(u32::try_from(id).unwrap()), if id == 2 { stays } else { passes }, id == 3);
+        let pods = Payers::of(PayerKind::Pod, &groups[..2], &|_| "C1".into(), &folder_of, &PodNames::default());
+        assert_eq!(pods.named("C1").map(|row| row.name.clone()).collect::<Vec<_>>(), [format!("pod {uid}")]);
+        let ours = Payers::of(PayerKind::Pod, &groups[..3], &|_| "C1".into(), &folder_of, &PodNames::default());
+        assert_eq!(ours.named("C1").count(), 0);
+    }
+
+    #[test]
     fn many_payers_end_in_a_sum_that_loses_none() {
         let groups: Vec<GroupCounters> =
             (0..1000u64).map(|cgroup| GroupCounters { cgroup, state: Some(1), n: 1, sum_ns: cgroup }).collect();
@@ -255,7 +315,7 @@ mod tests {
             PayerKind::Cgroup,
             &groups,
             &|_| "C1".into(),
-            &|id| Some(format!("/g{id}")),
+            &|id| Some(PayerFolder { path: format!("/g{id}"), ..PayerFolder::default() }),
             &PodNames::default(),
         );
         assert_eq!((payers.rows.len(), payers.n_more, payers.n_more_wakes), (MOST_ROWS, 800, 800));

@@ -8,6 +8,7 @@
 //! against a CPU that need not leave one, so the part above the polling (or, without it, the lightest) wake-up of this
 //! same trace is given as *modelled*.
 
+use super::chains::Chains;
 use super::kernel_histogram::KernelHistogram;
 use super::traced_whose::TracedWhose;
 use super::wakes::{Counted, WakeClass, WakeCounters};
@@ -15,6 +16,8 @@ use super::{Label, Window};
 use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+pub use super::presence::Presence;
 
 /// Wake-ups out of one idle state by one class of waker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,20 +137,6 @@ pub struct ProcessRow {
     pub presence: Presence,
 }
 
-/// Was a process there over a whole trace? Who pays for idle states is who stays; a job that passes is gone tomorrow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Presence {
-    /// It had started before the trace and ran when it ended.
-    Throughout,
-    /// It came or went meanwhile.
-    Passing,
-    /// Nobody looked whether there is one.
-    #[default]
-    Unknown,
-}
-
 /// One window of a longer trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -211,6 +200,9 @@ pub struct Traced {
     /// Who pays, by cgroup, pod or container; none where that was not asked.
     #[serde(default)]
     pub payers: Option<super::payers::Payers>,
+    /// Who woke whom; none where that was not asked.
+    #[serde(default)]
+    pub chains: Option<Chains>,
     /// Windows, when there were several.
     pub windows: Vec<TraceWindow>,
     /// Why it was shorter than asked for; none when it was not.
@@ -386,6 +378,7 @@ impl Traced {
             states: states(counters, name_of),
             processes: processes(counters, name_of),
             payers: None,
+            chains: None,
             windows: Vec::new(),
             ended_early: None,
             own: OwnWakes { n: sum(|c| c.n_own), n_from_idle: sum(|c| c.n_own_from_idle), ..OwnWakes::default() },
@@ -451,7 +444,7 @@ mod tests {
                 ProcessCounters { tgid: 7, name: "db".into(), state: Some(2), n: 20, sum_ns: 840_000 },
                 ProcessCounters { tgid: 9, name: "web".into(), state: Some(2), n: 15, sum_ns: 1_200_000 },
             ],
-            groups: Vec::new(),
+            ..WakeCounters::default()
         }
     }
 

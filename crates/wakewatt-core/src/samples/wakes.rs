@@ -128,6 +128,54 @@ pub struct GroupCounters {
     pub sum_ns: u64,
 }
 
+/// In whose name somebody was woken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WakerKind {
+    /// A process, running.
+    Task,
+    /// A high resolution timer.
+    Timer,
+    /// A device's interrupt.
+    Interrupt,
+    /// A soft interrupt: network, block device, timers of the kernel.
+    Softirq,
+    /// Something in the idle task that no tracepoint tells, as an interrupt between CPUs.
+    #[default]
+    Unknown,
+}
+
+/// Who woke whom, where, out of which state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChainKey {
+    /// What kind of waker.
+    pub kind: WakerKind,
+    /// Thread group, address of the timer's function, number of the interrupt.
+    pub waker: u64,
+    /// The cgroup of the woken.
+    pub cgroup: u64,
+    /// Thread group of the woken.
+    pub tgid: u32,
+    /// The idle state.
+    pub state: Option<u32>,
+}
+
+/// Wake-ups of one chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChainCounters {
+    /// Whose.
+    pub key: ChainKey,
+    /// What the waker is called; empty where that is not known, and for timers and soft interrupts.
+    pub waker_name: String,
+    /// What the woken process is called.
+    pub name: String,
+    /// Wake-ups.
+    pub n: u64,
+    /// Latency, summed.
+    pub sum_ns: u64,
+}
+
 /// One reading of everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WakeCounters {
@@ -139,6 +187,8 @@ pub struct WakeCounters {
     pub processes: Vec<ProcessCounters>,
     /// Cgroups (version 2) woken out of idle with the exit inside, by cgroup and state ascending; empty where that was not asked.
     pub groups: Vec<GroupCounters>,
+    /// Who woke whom, of the same wake-ups, by key ascending; empty where that was not asked.
+    pub chains: Vec<ChainCounters>,
 }
 
 impl WakeCounters {
@@ -178,11 +228,18 @@ impl WakeCounters {
             let (n, sum_ns) = (now.n - before.n, now.sum_ns.saturating_sub(before.sum_ns));
             (n > 0).then_some(GroupCounters { n, sum_ns, ..*now })
         });
+        let chains = self.chains.iter().filter_map(|now| {
+            let found = earlier.chains.binary_search_by_key(&now.key, |chain| chain.key);
+            let (n, sum_ns) = found.map_or((0, 0), |at| (earlier.chains[at].n, earlier.chains[at].sum_ns));
+            let (n, sum_ns) = (now.n.saturating_sub(n), now.sum_ns.saturating_sub(sum_ns));
+            (n > 0).then(|| ChainCounters { n, sum_ns, ..now.clone() })
+        });
         WakeCounters {
             at_ns: self.at_ns,
             cpus: cpus.collect(),
             processes: processes.collect(),
             groups: groups.collect(),
+            chains: chains.collect(),
         }
     }
 }

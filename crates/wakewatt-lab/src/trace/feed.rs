@@ -1,12 +1,14 @@
 //! Wake-up latency for `watch --trace`: what the probe counted since it was last asked.
 
 use super::names::{Names, settings};
+use super::paying::{Paid, Paying};
 use super::refused;
 use crate::refusal::Refusal;
 use crate::watch::LatencyFeed;
 use std::collections::BTreeMap;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
+use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::samples::traced::rows;
 use wakewatt_core::samples::wakes::{self, WakeClass, WakeCounters};
 use wakewatt_core::source::Source;
@@ -20,11 +22,19 @@ pub struct WakeFeed {
     probe: WakeProbe,
     names: Names,
     last: WakeCounters,
+    /// None where nobody asked; else, or why it cannot be told.
+    paying: Option<Result<Paying, String>>,
 }
 
 impl WakeFeed {
     /// Attaches.
     pub fn attach(src: &dyn Source) -> Result<WakeFeed, Refusal> {
+        WakeFeed::attach_by(src, None)
+    }
+
+    /// Attaches, and adds up who pays in this way where that can be told here.
+    pub fn attach_by(src: &dyn Source, by: Option<PayerKind>) -> Result<WakeFeed, Refusal> {
+        let paying = by.map(|by| Paying::start(by, src, monotonic_ns()));
         let facts: Snapshot = settings(src);
         let names = Names::of(&facts);
         let (n_states, polling_state) = (names.n_states(), names.polling());
@@ -34,17 +44,23 @@ impl WakeFeed {
             polling_state,
             record_bytes: None,
             is_exact: false,
-            is_by_cgroup: false,
+            is_by_cgroup: matches!(paying, Some(Ok(_))),
+            is_by_waker: false,
             is_empty: false,
         };
         let mut probe = WakeProbe::attach(&spec).map_err(refused)?;
         let last = probe.read(monotonic_ns()).map_err(refused)?;
-        Ok(WakeFeed { probe, names, last })
+        Ok(WakeFeed { probe, names, last, paying })
     }
 
     /// What the probe could not attach, and what is missing for it.
     pub fn gaps(&self) -> &[String] {
         self.probe.gaps()
+    }
+
+    /// Why it cannot be told who pays although that was asked.
+    pub fn no_payers_because(&self) -> Option<&str> {
+        self.paying.as_ref()?.as_ref().err().map(String::as_str)
     }
 }
 
@@ -55,13 +71,17 @@ pub struct Counted {
     pub latencies: BTreeMap<(String, u32, WakeClass), KernelHistogram>,
     /// Wake-ups that could not be counted.
     pub n_unclassed: u64,
+    /// Who pays; none where that was not asked for, or cannot be told here.
+    pub paid: Option<Paid>,
 }
 
 impl WakeFeed {
     /// Everything since it was attached.
-    pub fn counted(&mut self) -> Result<Counted, Refusal> {
+    pub fn counted(&mut self, src: &dyn Source) -> Result<Counted, Refusal> {
         let now = self.probe.read(monotonic_ns()).map_err(refused)?;
-        let mut counted = Counted::default();
+        let paying = self.paying.as_mut().and_then(|paying| paying.as_mut().ok());
+        let paid = paying.map(|paying| paying.paid(&now, &self.names, src));
+        let mut counted = Counted { paid, ..Counted::default() };
         for cpu in &now.cpus {
             counted.n_unclassed += cpu.n_unclassed;
             for ((state, kind), histogram) in &cpu.cells {

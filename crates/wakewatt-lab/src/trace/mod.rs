@@ -5,11 +5,14 @@
 //! second while recording), and says how often. When the process ends, however it ends, the kernel detaches the probe;
 //! there is nothing to put back. `session` is the probe and what was read of it, `record` what goes to a file.
 
+mod chains;
 mod feed;
+mod folders;
 mod hardware;
 mod header;
 mod names;
 mod payers;
+mod paying;
 mod presence;
 mod record;
 mod remarks;
@@ -18,6 +21,7 @@ mod session;
 mod watched;
 
 pub use feed::{Counted, WakeFeed};
+pub use paying::{Lost, Paid, StateKey};
 pub use record::MAX_READ;
 
 use crate::context::Lab;
@@ -59,6 +63,8 @@ pub struct TracePlan {
     pub for_ns: Option<u64>,
     /// Who pays, added up in this way besides by process.
     pub by: Option<PayerKind>,
+    /// Who woke whom, too.
+    pub has_chains: bool,
     /// Length of a window.
     pub window_ns: u64,
     /// Programs that return at once, to measure what being attached costs.
@@ -108,6 +114,7 @@ pub fn trace(lab: Lab<'_>, plan: &TracePlan) -> Result<Trace, Refusal> {
         is_exact: plan.record.as_ref().is_some_and(|record| record.is_exact),
         is_empty: plan.is_empty,
         is_hardware: plan.has_hardware,
+        is_by_waker: plan.has_chains,
     };
     let window_ns = plan.window_ns.max(SHORTEST_WINDOW_NS);
     let groups = plan.by.map(Groups::start).transpose()?;
@@ -134,9 +141,10 @@ pub fn trace(lab: Lab<'_>, plan: &TracePlan) -> Result<Trace, Refusal> {
     Ok(Trace { traced: session.finish(whose)?, command, exit_code, is_record_refused })
 }
 
-/// The whole machine for so long, as it is: the probe, the counters, one window.
+/// The whole machine for so long, as it is: the probe, the counters, one window; who pays by what this machine runs, where that can be told.
 pub fn of_machine(lab: Lab<'_>, for_ns: u64) -> Result<Traced, Refusal> {
-    let session = TraceSession::start(lab, Scope::Machine, TraceWants::default(), for_ns, None)?;
+    let groups = Groups::of_this_machine();
+    let session = TraceSession::start(lab, Scope::Machine, TraceWants::default(), for_ns, groups)?;
     lab.wait_until(session.start_at_ns + for_ns);
     session.finish(TracedWhose::Machine)
 }

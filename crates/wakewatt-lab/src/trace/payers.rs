@@ -1,83 +1,49 @@
-//! From the numbers of cgroups that the probe counted by to paths, pods and containers.
+//! From the numbers of cgroups that the probe counted by to pods and containers.
 //!
-//! A cgroup's number is the inode number of its folder in the version 2 hierarchy. Folders are looked for at every window's end, and only
-//! where a number is not known yet: a pod that ends within a window stays a number. Names of pods and containers are read once, at the end.
-//! Nothing is asked of a kubelet or a runtime: its folders and Docker's own file are read, where that is allowed.
+//! Names of pods and containers are read once, at the end. Nothing is asked of a kubelet or a runtime: its folders and Docker's own file are
+//! read, where that is allowed. Who stays is told from who passes by folders that were there when the trace began and are when it ends; the
+//! one that wakewatt itself runs in is marked, because nobody shall be told to mend it.
 
-use super::scope;
+use super::folders::Folders;
 use crate::refusal::Refusal;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::DirEntryExt;
-use std::path::{Path, PathBuf};
-use wakewatt_core::samples::payers::{PayerKind, Payers, PodNames, container_of};
+use wakewatt_core::samples::payers::{PayerFolder, PayerKind, Payers, PodNames, container_of, pod_of};
+use wakewatt_core::samples::traced::Presence;
 use wakewatt_core::samples::wakes::WakeCounters;
 use wakewatt_core::source::Source;
-use wakewatt_probes::namespace;
-
-/// No machine has more; a walk ends there.
-const MOST_FOLDERS: usize = 200_000;
-/// Deeper is nothing that a runtime makes.
-const MOST_LEVELS: usize = 32;
 
 /// What is known of the cgroups of a trace.
 #[derive(Debug)]
 pub(super) struct Groups {
     by: PayerKind,
-    root: PathBuf,
-    paths: BTreeMap<u64, String>,
-    /// Looked for in vain: gone before anybody looked.
-    gone: BTreeSet<u64>,
+    folders: Folders,
+    /// There when it began.
+    first: BTreeSet<u64>,
 }
 
 impl Groups {
     /// Refuses where paths mean something else here.
     pub(super) fn start(by: PayerKind) -> Result<Groups, Refusal> {
-        let asked = format!("--by {}", by.word());
-        let root = scope::cgroup_root().ok_or_else(|| {
-            Refusal::Unavailable(format!("{asked}: no cgroup version 2 hierarchy is mounted under {}", scope::CGROUPS))
-        })?;
-        if !namespace::has_kernel_cgroup_paths() {
-            return Err(Refusal::Unavailable(format!(
-                "{asked}: /proc/self/ns/cgroup: inside a cgroup namespace other containers have no paths; run with the host's"
-            )));
-        }
-        let mut groups = Groups { by, root, paths: BTreeMap::new(), gone: BTreeSet::new() };
-        groups.walk();
-        Ok(groups)
+        let folders = Folders::start().map_err(|why| Refusal::Unavailable(format!("--by {}: {why}", by.word())))?;
+        Ok(Groups::with(by, folders))
+    }
+
+    /// By what this machine runs: pods, else containers, else cgroups. None where paths mean something else here.
+    pub(super) fn of_this_machine() -> Option<Groups> {
+        let folders = Folders::start().ok()?;
+        let by = kind_of(folders.paths().map(|(_, path)| path));
+        Some(Groups::with(by, folders))
+    }
+
+    fn with(by: PayerKind, folders: Folders) -> Groups {
+        let first = folders.paths().map(|(id, _)| id).collect();
+        Groups { by, folders, first }
     }
 
     /// Looks for folders of numbers that came up.
     pub(super) fn learn(&mut self, counters: &WakeCounters) {
-        let is_new = |id: &u64| !self.paths.contains_key(id) && !self.gone.contains(id);
-        let new: Vec<u64> = counters.groups.iter().map(|g| g.cgroup).filter(is_new).collect();
-        if !new.is_empty() {
-            self.walk();
-            self.gone.extend(new.into_iter().filter(|id| !self.paths.contains_key(id)));
-        }
-    }
-
-    fn walk(&mut self) {
-        if let Ok(ino) = std::fs::metadata(&self.root).map(|m| std::os::unix::fs::MetadataExt::ino(&m)) {
-            self.paths.insert(ino, "/".into());
-        }
-        let mut left = vec![(self.root.clone(), 0)];
-        let mut n_seen = 0;
-        while let Some((folder, level)) = left.pop() {
-            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-                if !entry.file_type().is_ok_and(|t| t.is_dir()) {
-                    continue;
-                }
-                n_seen += 1;
-                if n_seen > MOST_FOLDERS {
-                    return;
-                }
-                self.paths.insert(entry.ino(), below(&self.root, &entry.path()));
-                if level < MOST_LEVELS {
-                    left.push((entry.path(), level + 1));
-                }
-            }
-        }
+        self.folders.learn(counters.groups.iter().map(|group| group.cgroup));
     }
 
     /// Who pays, and what a reader must know of it.
@@ -88,19 +54,29 @@ impl Groups {
         src: &dyn Source,
     ) -> (Payers, Vec<String>) {
         let names = RefCell::new(names(src));
-        let path_of = |id: u64| {
-            let path = self.paths.get(&id).cloned()?;
-            if let (PayerKind::Container, Some(id)) = (self.by, container_of(&path)) {
-                docker_name(id, &mut names.borrow_mut(), src);
+        let own = own_path(src);
+        let folder_of = |id: u64| {
+            let path = self.folders.path(id)?;
+            if let (PayerKind::Container, Some(id)) = (self.by, container_of(path)) {
+                let mut names = names.borrow_mut();
+                if let Some(name) = (!names.has_container(id)).then(|| docker_name(id, src)).flatten() {
+                    names.container(id, &name);
+                }
             }
-            Some(path)
+            let stays = self.first.contains(&id) && self.folders.is_there(id);
+            let presence = if stays { Presence::Throughout } else { Presence::Passing };
+            Some(PayerFolder {
+                path: path.into(),
+                presence,
+                is_own: own.as_deref().is_some_and(|own| is_same(self.by, own, path)),
+            })
         };
-        let found: BTreeMap<u64, Option<String>> =
-            counters.groups.iter().map(|g| (g.cgroup, path_of(g.cgroup))).collect();
+        let found: BTreeMap<u64, Option<PayerFolder>> =
+            counters.groups.iter().map(|g| (g.cgroup, folder_of(g.cgroup))).collect();
         let names = names.into_inner();
         let payers = Payers::of(self.by, &counters.groups, state_of, &|id| found.get(&id).cloned().flatten(), &names);
         let mut remarks = Vec::new();
-        let paths: BTreeSet<&str> = found.values().flatten().map(String::as_str).collect();
+        let paths: BTreeSet<&str> = found.values().flatten().map(|folder| folder.path.as_str()).collect();
         if paths.len() == 1 && paths.contains("/") {
             remarks.push(
                 "who pays: everything counted is in the root of the cgroup version 2 hierarchy; where a machine sorts its \
@@ -122,25 +98,47 @@ impl Groups {
     }
 }
 
-fn below(root: &Path, folder: &Path) -> String {
-    format!("/{}", folder.strip_prefix(root).unwrap_or(folder).display())
+/// The same payer?
+fn is_same(by: PayerKind, a: &str, b: &str) -> bool {
+    let same = |one: Option<String>, other: Option<String>| one.is_some() && one == other;
+    match by {
+        PayerKind::Cgroup => a == b,
+        PayerKind::Pod => same(pod_of(a), pod_of(b)),
+        PayerKind::Container => same(container_of(a).map(String::from), container_of(b).map(String::from)),
+    }
 }
 
-fn names(src: &dyn Source) -> PodNames {
+/// What people look for on a machine with such cgroups.
+fn kind_of<'a>(paths: impl Iterator<Item = &'a str>) -> PayerKind {
+    let mut kind = PayerKind::Cgroup;
+    for path in paths {
+        if pod_of(path).is_some() {
+            return PayerKind::Pod;
+        }
+        if container_of(path).is_some() {
+            kind = PayerKind::Container;
+        }
+    }
+    kind
+}
+
+/// Of the cgroup that this process is in (cgroups(7): the line of version 2 begins with `0::`).
+fn own_path(src: &dyn Source) -> Option<String> {
+    let bytes = src.read("/proc/self/cgroup").ok()?;
+    String::from_utf8_lossy(&bytes).lines().find_map(|line| Some(line.strip_prefix("0::")?.to_string()))
+}
+
+/// Names from kubelet's log folders.
+pub(super) fn names(src: &dyn Source) -> PodNames {
     let list = |path: &str| src.list(path).unwrap_or_default();
     PodNames::of(&list("/var/log/pods"), &list("/var/log/containers"))
 }
 
 /// Docker keeps a container's name in a file of its own.
-fn docker_name(id: &str, names: &mut PodNames, src: &dyn Source) {
-    if names.has_container(id) {
-        return;
-    }
-    let Ok(bytes) = src.read(&format!("/var/lib/docker/containers/{id}/config.v2.json")) else { return };
-    let Ok(config) = serde_json::from_slice::<serde_json::Value>(&bytes) else { return };
-    if let Some(name) = config["Name"].as_str().map(|n| n.trim_start_matches('/')).filter(|n| !n.is_empty()) {
-        names.container(id, name);
-    }
+pub(super) fn docker_name(id: &str, src: &dyn Source) -> Option<String> {
+    let bytes = src.read(&format!("/var/lib/docker/containers/{id}/config.v2.json")).ok()?;
+    let config = serde_json::from_slice::<serde_json::Value>(&bytes).ok()?;
+    config["Name"].as_str().map(|n| n.trim_start_matches('/').to_string()).filter(|n| !n.is_empty())
 }
 
 #[cfg(test)]
@@ -156,13 +154,7 @@ mod tests {
     #[test]
     fn a_group_that_comes_later_is_found_and_one_that_is_gone_stays_a_number() {
         let root = tempfile::tempdir().unwrap();
-        let mut groups = Groups {
-            by: PayerKind::Container,
-            root: root.path().into(),
-            paths: BTreeMap::new(),
-            gone: BTreeSet::new(),
-        };
-        groups.walk();
+        let mut groups = Groups::with(PayerKind::Container, Folders::below(root.path().into()));
         let folder = root.path().join(format!("system.slice/docker-{ID}.scope"));
         std::fs::create_dir_all(&folder).unwrap();
         let group = |cgroup| GroupCounters { cgroup, state: Some(1), n: 3, sum_ns: 9 };
@@ -177,5 +169,36 @@ mod tests {
         let (payers, remarks) = groups.payers(&counters, &|_| "C1".into(), &Tree::from_text(""));
         assert!(payers.rows.iter().any(|r| r.name == "container 0123456789ab"), "{payers:?}");
         assert_eq!(remarks.len(), 1, "{remarks:?}");
+    }
+
+    #[test]
+    fn who_came_later_passes_and_ours_is_marked() {
+        let root = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let folder = root.path().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::metadata(folder).unwrap().ino()
+        };
+        let (early, ours, left) = (make("early"), make("ours"), make("left"));
+        let mut groups = Groups::with(PayerKind::Cgroup, Folders::below(root.path().into()));
+        let late = make("late");
+        std::fs::remove_dir(root.path().join("left")).unwrap();
+        let group = |cgroup| GroupCounters { cgroup, state: Some(1), n: 3, sum_ns: 9 };
+        let counters =
+            WakeCounters { groups: [early, ours, left, late].map(group).to_vec(), ..WakeCounters::default() };
+        groups.learn(&counters);
+        let src = Tree::from_text("//- /proc/self/cgroup\n12:cpu:/x\n0::/ours\n");
+        let (payers, _) = groups.payers(&counters, &|_| "C1".into(), &src);
+        assert_eq!(payers.named("C1").map(|row| row.name.as_str()).collect::<Vec<_>>(), ["/early"]);
+        assert_eq!((payers.rows.len(), payers.rows.iter().filter(|row| row.is_own).count()), (4, 1));
+    }
+
+    #[test]
+    fn what_is_looked_for_is_what_the_machine_runs() {
+        let (docker, pod) = (format!("/system.slice/docker-{ID}.scope"), format!("/kubepods/pod{ID}/x"));
+        assert_eq!(kind_of(["/", "/user.slice"].into_iter()), PayerKind::Cgroup);
+        assert_eq!(kind_of(["/", &docker].into_iter()), PayerKind::Container);
+        assert_eq!(kind_of([docker.as_str(), &pod].into_iter()), PayerKind::Pod);
+        assert!(is_same(PayerKind::Pod, &pod, &format!("/kubepods/pod{ID}/y")) && !is_same(PayerKind::Pod, "/a", "/a"));
     }
 }

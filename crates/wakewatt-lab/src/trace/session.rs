@@ -1,5 +1,6 @@
 //! The probe, what was read when it started, and the waiting window by window.
 
+use super::chains::Wakers;
 use super::hardware;
 use super::names::{Names, settings};
 use super::payers::Groups;
@@ -33,6 +34,8 @@ pub(super) struct TraceWants {
     pub(super) is_empty: bool,
     /// Residency registers are read.
     pub(super) is_hardware: bool,
+    /// Who woke whom.
+    pub(super) is_by_waker: bool,
 }
 
 /// The probe and what was read when it started.
@@ -55,6 +58,7 @@ pub(super) struct TraceSession<'a> {
     last: WakeCounters,
     facts: Snapshot,
     groups: Option<Groups>,
+    wakers: Option<Wakers>,
     pub(super) recorder: Option<Recorder<'a>>,
     online: Vec<u32>,
     remarks: Vec<String>,
@@ -84,10 +88,12 @@ impl<'a> TraceSession<'a> {
             n_states: names.n_states(),
             polling_state: names.polling(),
             is_by_cgroup: groups.is_some(),
+            is_by_waker: wanted.is_by_waker,
             is_empty: wanted.is_empty,
             record_bytes: wanted.is_recording.then(|| record::ring_bytes(n_cpus)),
             is_exact: wanted.is_recording && wanted.is_exact,
         };
+        let wakers = wanted.is_by_waker.then(Wakers::start);
         let hardware =
             if wanted.is_hardware { hardware::Baseline::read(src, &cpus) } else { hardware::Baseline::none() };
         let mut probe = WakeProbe::attach(&spec).map_err(refused)?;
@@ -112,6 +118,7 @@ impl<'a> TraceSession<'a> {
             last,
             facts,
             groups,
+            wakers,
             recorder: None,
             online: cpus,
             has_more_windows: false,
@@ -222,6 +229,9 @@ impl<'a> TraceSession<'a> {
         if let Some(groups) = &mut self.groups {
             groups.learn(&now);
         }
+        if let Some(wakers) = &mut self.wakers {
+            wakers.learn(&now);
+        }
         self.last = now;
         Ok(())
     }
@@ -258,6 +268,12 @@ impl<'a> TraceSession<'a> {
             let first = counted.cpus.first().map_or(0, |c| c.cpu);
             let (payers, remarks) = groups.payers(&counted, &|state| name_of(first, state), src);
             traced.payers = Some(payers);
+            traced.remarks.extend(remarks);
+        }
+        if let Some(wakers) = &self.wakers {
+            let first = counted.cpus.first().map_or(0, |c| c.cpu);
+            let (chains, remarks) = wakers.chains(&counted, &|state| name_of(first, state));
+            traced.chains = Some(chains);
             traced.remarks.extend(remarks);
         }
         traced.remarks.extend(self.remarks);

@@ -46,6 +46,7 @@ static long (*const map_delete)(void *map, const void *key) = (void *)3;
 static u64 (*const now_ns)(void) = (void *)5;
 static u32 (*const this_cpu)(void) = (void *)8;
 static u64 (*const current_pid_tgid)(void) = (void *)14;
+static u64 (*const current_task)(void) = (void *)35;
 static long (*const probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
 static long (*const probe_read_kernel_str)(void *to, u32 size, const void *from) = (void *)115;
 static void *(*const ringbuf_reserve)(void *ringbuf, u64 size, u64 flags) = (void *)131;

@@ -50,6 +50,10 @@ struct task_struct {
 	struct sched_entity se;
 } CORE;
 
+struct irqaction {
+	const char *name;
+} CORE;
+
 struct rb_node {
 	unsigned long __rb_parent_color;
 	struct rb_node *rb_right;

@@ -3,6 +3,7 @@
 //! The structures below are the C ones, byte for byte: the kernel refuses to read a map into another size. Counters only grow while the probe
 //! lives, so a window is the difference of two readings. Reading them is a map lookup: no other CPU is interrupted.
 
+mod chains;
 mod choices;
 mod exact;
 mod pairs;
@@ -70,6 +71,8 @@ pub struct Spec {
     pub polling_state: Option<u32>,
     /// Wake-ups out of idle are also summed by cgroup.
     pub is_by_cgroup: bool,
+    /// They are also summed by who woke whom.
+    pub is_by_waker: bool,
     /// Programs that return at once, to measure what being attached costs.
     pub is_empty: bool,
     /// Size of the buffer for idle records, a power of two of pages; none for no recording.
@@ -170,6 +173,8 @@ pub struct WakeProbe {
     exact: Option<String>,
     /// Is room for a task's waking made before it is woken?
     is_ahead: bool,
+    /// Is it added up who woke whom?
+    has_chains: bool,
     /// Until the last reading, on all CPUs.
     n_unclassed: u64,
 }
@@ -207,6 +212,7 @@ impl WakeProbe {
             Global::U8("is_empty", u8::from(spec.is_empty)),
             Global::U8("is_exact", u8::from(spec.is_exact)),
             Global::U8("is_by_cgroup", u8::from(spec.is_by_cgroup)),
+            Global::U8("is_by_waker", u8::from(spec.is_by_waker)),
             Global::U8("is_making_room", u8::from(!is_ahead)),
             Global::U32("n_slots", n_slots),
             Global::U32("polling_state", spec.polling_state.unwrap_or(0xffff)),
@@ -217,6 +223,8 @@ impl WakeProbe {
             ("pairs", spec.record_bytes.unwrap_or_else(page_bytes)),
             ("groups", if spec.is_by_cgroup { most_entries() } else { 64 }),
             ("processes", most_entries()),
+            ("names", if spec.is_by_waker { chains::MOST_NAMES } else { 64 }),
+            ("chains", if spec.is_by_waker { chains::MOST_CHAINS } else { 64 }),
         ];
         let mut loaded = Loaded::new(&PROBE, &globals, &sizes)?;
         let mut gaps = Vec::new();
@@ -236,6 +244,9 @@ impl WakeProbe {
                     gaps.push(format!("processes that end, whose ids may be used again: {why}"));
                 }
             }
+        }
+        if spec.is_by_waker {
+            gaps.extend(chains::attach(&mut loaded));
         }
         if is_ahead {
             // Who is born from now on, then who is there already: nobody falls between.
@@ -278,7 +289,8 @@ impl WakeProbe {
             let map = loaded.ebpf.take_map("pairs").ok_or(ProbeError::NotBuilt)?;
             records = Some(RingBuf::try_from(map).map_err(|e| refused("ring buffer", &e))?);
         }
-        Ok(WakeProbe { loaded, records, n_slots, gaps, exact, is_ahead, n_unclassed: 0 })
+        let has_chains = spec.is_by_waker;
+        Ok(WakeProbe { loaded, records, n_slots, gaps, exact, is_ahead, has_chains, n_unclassed: 0 })
     }
 
     /// What could not be attached, and what is missing for it.
@@ -316,6 +328,9 @@ impl WakeProbe {
     }
 
     fn counters(&self, at_ns: u64) -> Result<WakeCounters, ProbeError> {
+        // What is summed by somebody before the sums over everybody, so that these are never less.
+        let (processes, groups) = (self.processes()?, self.groups()?);
+        let chains = if self.has_chains { chains::read(&self.loaded)? } else { Vec::new() };
         let map = |name: &str| self.loaded.ebpf.map(name).ok_or(ProbeError::NotBuilt);
         let state = cpus(&self.loaded)?;
         let mut cpus: Vec<CpuCounters> = Vec::with_capacity(state.len());
@@ -342,7 +357,7 @@ impl WakeProbe {
                 }
             }
         }
-        Ok(WakeCounters { at_ns, cpus, processes: self.processes()?, groups: self.groups()? })
+        Ok(WakeCounters { at_ns, cpus, processes, groups, chains })
     }
 
     fn groups(&self) -> Result<Vec<GroupCounters>, ProbeError> {

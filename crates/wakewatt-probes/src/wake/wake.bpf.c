@@ -10,6 +10,7 @@
 //  sched_process_fork   makes room for the new task's waking (before 6.4); follows the children of a traced command
 //  sched_process_free   forgets them
 //  iter/task            makes that room for the tasks that are already there (before 6.4)
+//  interrupts, timers   only for who woke whom (waker.h): in whose name a waking happens
 //
 // Four wake classes, because the exit latency is not always inside waking -> switch:
 //  remote      woken from another CPU while this one was in the state: the exit is inside
@@ -51,6 +52,7 @@ const volatile u64 filter_cgroup = 0;
 const volatile u32 filter_cgroup_level = 0;
 const volatile bool is_recording = 0;
 const volatile bool is_by_cgroup = 0;
+const volatile bool is_by_waker = 0;
 const volatile bool is_making_room = 0;	    // while waking: from 6.4 on, or without the iterator
 const volatile bool is_empty = 0;	    // only to measure what being attached costs
 const volatile u32 polling_state = 0xffff;  // index of the state that spins
@@ -81,8 +83,10 @@ struct cpu_state {
 
 struct wake {
 	u64 at_ns;
+	u64 waker; // waker.h
 	u32 by_cpu;
-	u32 is_moved; // it waited in the queue of a CPU and was moved to another's
+	u16 is_moved; // it waited in the queue of a CPU and was moved to another's
+	u16 waker_kind;
 };
 
 struct process_key {
@@ -180,9 +184,17 @@ INLINE void add(u32 slot, u32 class, u64 ns)
 	cell_add(slot, class, N_CLASSES, ns);
 }
 
+INLINE u64 cgroup_of(struct task_struct *task)
+{
+	struct cgroup *cgroup = task->cgroups->dfl_cgrp;
+	struct kernfs_node *kn = READ(cgroup, kn);
+	return kn ? READ(kn, id) : 0;
+}
+
 #include "pair.h"
 #include "exact.h"
 #include "filter.h"
+#include "waker.h"
 
 SEC("tp_btf/cpu_idle")
 int on_cpu_idle(u64 *ctx)
@@ -239,6 +251,8 @@ INLINE void woken(struct task_struct *task)
 	}
 	wake->by_cpu = this_cpu();
 	wake->is_moved = 0;
+	if (is_by_waker)
+		note_waker(wake);
 	wake->at_ns = now_ns();
 }
 
@@ -313,11 +327,8 @@ INLINE void charge(struct task_struct *task, u32 slot, u64 ns)
 // Of the task that was woken: its cgroup pays, whoever woke it.
 INLINE void charge_group(struct task_struct *task, u32 slot, u64 ns)
 {
-	struct group_key key = {.slot = slot};
-	struct cgroup *cgroup = task->cgroups->dfl_cgrp;
-	struct kernfs_node *kn = READ(cgroup, kn);
+	struct group_key key = {.cgroup = cgroup_of(task), .slot = slot};
 	struct group *g;
-	key.cgroup = kn ? READ(kn, id) : 0;
 	g = map_lookup(&groups, &key);
 	if (!g) {
 		struct group fresh = {};
@@ -412,6 +423,8 @@ int on_switch(u64 *ctx)
 		charge(next, slot, latency);
 		if (is_by_cgroup)
 			charge_group(next, slot, latency);
+		if (is_by_waker)
+			charge_chain(next, wake, slot, latency);
 	}
 	return 0;
 }

@@ -4,6 +4,7 @@ use super::moment;
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::units::{parse_bytes, parse_ns};
 
 /// Arguments of `agent`.
@@ -40,6 +41,12 @@ pub struct AgentArgs {
     /// Also wake-up latency by idle state; loads the eBPF probe of `trace`
     #[arg(long, conflicts_with = "sysroot")]
     pub trace: bool,
+    /// Also who pays for wake-ups out of idle: a series for the heaviest, one for all others
+    #[arg(long, value_name = "WHAT", value_enum, requires = "trace")]
+    pub by: Option<PaidBy>,
+    /// Payers with a series of their own, 1 to 100
+    #[arg(long, value_name = "NUMBER", default_value_t = 10, requires = "by", value_parser = parse_top)]
+    pub top: usize,
     /// A series for each CPU, not for each node and package
     #[arg(long)]
     pub per_cpu: bool,
@@ -94,9 +101,34 @@ fn parse_listen(text: &str) -> Result<Listen, String> {
     }
 }
 
+/// Who pays for wake-ups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum PaidBy {
+    /// Cgroups (version 2)
+    Cgroup,
+    /// Kubernetes pods
+    Pod,
+    /// Containers
+    Container,
+}
+
+impl From<PaidBy> for PayerKind {
+    fn from(by: PaidBy) -> PayerKind {
+        match by {
+            PaidBy::Cgroup => PayerKind::Cgroup,
+            PaidBy::Pod => PayerKind::Pod,
+            PaidBy::Container => PayerKind::Container,
+        }
+    }
+}
+
 fn parse_mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
     mode.ok_or("give octal permissions, such as 660".into())
+}
+
+fn parse_top(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| (1..=100).contains(n)).ok_or_else(|| "give 1 to 100".into())
 }
 
 fn parse_interval(text: &str) -> Result<u64, String> {

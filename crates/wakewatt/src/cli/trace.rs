@@ -24,6 +24,9 @@ pub struct TraceArgs {
     /// Add up who pays also by this
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = By::Process)]
     pub by: By,
+    /// Also write who woke whom to this file: folded stacks for flame graphs, in nanoseconds lost
+    #[arg(long, value_name = "FILE")]
+    pub stacks: Option<PathBuf>,
     /// Length of a window: a longer trace is shown window by window
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_ns)]
     pub window: u64,

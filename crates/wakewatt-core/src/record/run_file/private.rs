@@ -13,6 +13,7 @@ use crate::samples::energy::EnergySample;
 use crate::samples::load;
 use crate::samples::not_done::NotDone;
 use crate::samples::traced_whose::TracedWhose;
+use crate::samples::wakes::WakerKind;
 use serde_json::Value;
 
 /// Masks the run.
@@ -83,6 +84,12 @@ fn members(samples: &mut Samples, names: &mut Names) {
                 *path = names.cgroup(path);
                 row.name = names.cgroup(&row.name);
             }
+        }
+        for chain in trace.chains.iter_mut().flat_map(|chains| &mut chains.rows) {
+            // Timers and interrupts are the kernel's names, but a driver may put a device's into one.
+            let waker = chain.waker.iter_mut().filter(|_| chain.kind != WakerKind::Softirq);
+            waker.chain(&mut chain.process).for_each(|name| *name = names.process(name));
+            chain.cgroup.iter_mut().for_each(|path| *path = names.cgroup(path));
         }
         whose(&mut trace.scope, names);
     }

@@ -53,6 +53,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
     if args.once {
         let engine = Engine::open(plan)?;
         told::not_traced(engine.not_traced_because());
+        told::no_payers(engine.no_payers_because());
         output::print(&String::from_utf8_lossy(&Format::Text.write(engine.page())))?;
         return Ok(Code::Fine);
     }
@@ -96,6 +97,7 @@ fn plan(args: &AgentArgs) -> wakewatt_agent::Plan {
     Plan {
         interval: std::time::Duration::from_nanos(args.interval),
         is_traced: args.trace,
+        payers: args.by.map(|by| wakewatt_agent::NamedPayers { by: by.into(), n_places: args.top }),
         is_per_cpu: args.per_cpu,
         history,
         ..Plan::of(machine, sources, env!("CARGO_PKG_VERSION"))

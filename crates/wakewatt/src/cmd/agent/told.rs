@@ -5,6 +5,7 @@ use wakewatt_agent::Started;
 
 pub(super) fn started(started: &Started, place: &str) {
     not_traced(started.not_traced_because.as_deref());
+    no_payers(started.no_payers_because.as_deref());
     started.trace_gaps.iter().for_each(|gap| output::remark(&format!("not traced: {gap}")));
     // A history that cannot be kept is no reason to answer nothing; every page says so, too.
     if let Some(why) = &started.no_history_because {
@@ -24,5 +25,11 @@ pub(super) fn started(started: &Started, place: &str) {
 pub(super) fn not_traced(because: Option<&str>) {
     if let Some(why) = because {
         output::remark(&format!("wake-ups are not traced: {why}"));
+    }
+}
+
+pub(super) fn no_payers(because: Option<&str>) {
+    if let Some(why) = because {
+        output::remark(&format!("who pays is not told: {why}"));
     }
 }

@@ -33,12 +33,13 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
     let interrupt = Interrupt::listen()?;
     let src = Live::this_machine();
     let page = args.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
+    let stacks = args.stacks.as_deref().map(|file| Outlet::open(file, "--stacks")).transpose()?;
     let done = {
         let progress = Progress::start("trace");
         trace::trace(interrupt.lab(&src, &progress), &plan(args))?
     };
     let Trace { traced, command, exit_code, is_record_refused } = done;
-    let shown = show(args, page.as_ref(), &traced, command.is_some(), colour);
+    let shown = show(args, page.as_ref(), &traced, command.is_some(), colour).and_then(|()| folded(stacks, &traced));
     if let Some(mut command) = command {
         // The command's code is what was promised; ours would hide it.
         output::settled(shown, Code::Fine);
@@ -88,7 +89,16 @@ fn plan(args: &TraceArgs) -> TracePlan {
         By::Pod => Some(PayerKind::Pod),
         By::Container => Some(PayerKind::Container),
     };
-    TracePlan { whose, for_ns, by, window_ns, is_empty: args.empty, has_hardware: args.hardware, record }
+    let has_chains = args.stacks.is_some();
+    TracePlan { whose, for_ns, by, has_chains, window_ns, is_empty: args.empty, has_hardware: args.hardware, record }
+}
+
+/// The folded stacks, where they were asked for.
+fn folded(stacks: Option<Outlet>, traced: &Traced) -> Result<()> {
+    let (Some(stacks), Some(chains)) = (stacks, &traced.chains) else { return Ok(()) };
+    stacks.write(&chains.folded())?;
+    output::remark(&format!("Stacks, in nanoseconds lost: {}", stacks.path().display()));
+    Ok(())
 }
 
 fn show(args: &TraceArgs, page: Option<&Outlet>, traced: &Traced, has_command: bool, colour: Colour) -> Result<()> {

@@ -4,8 +4,9 @@ use super::maker;
 use wakewatt_agent::Found;
 use wakewatt_agent::history::Change;
 use wakewatt_agent::node::past::{Heat, Line, Past};
-use wakewatt_agent::node::{Node, Setting, State, Woken};
+use wakewatt_agent::node::{Node, PayingRow, Setting, State, Woken};
 use wakewatt_core::rules::Weight;
+use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::samples::wakes::WakeClass;
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_core::watch::{Reading, Why};
@@ -53,6 +54,16 @@ fn node(name: &str) -> Node {
     };
     node.latency.window_ns = 90_000_000_000;
     node.latency.rows = vec![row(WakeClass::Remote, 210_000), row(WakeClass::InterruptAfterExit, 900_000)];
+    let pays = |payer: Option<&str>, total_ns| PayingRow {
+        payer: payer.map(String::from),
+        state: name.into(),
+        index: 2,
+        n: 4_500,
+        total_ns,
+    };
+    node.payers.by = Some(PayerKind::Pod);
+    node.payers.window_ns = 90_000_000_000;
+    node.payers.rows = vec![pays(Some(name), 180_000_000), pays(None, 90_000_000)];
     node.findings = vec![Found {
         rule: "rule.x".into(),
         title: name.into(),
@@ -114,6 +125,9 @@ fn a_page_says_everything_and_calls_nobody() {
         ", since 19:26</dd>",
         ">1 since 19:26</text>",
         "held by C6; C6 ran and may have changed it; last seen as before at 2023-11-14 16:40:00 UTC",
+        "by pod, of what was woken",
+        "2.0 ms",
+        "all others",
     ] {
         assert!(page.contains(part), "{part}");
     }
@@ -130,12 +144,14 @@ fn foreign_text_never_becomes_markup() {
 fn a_node_of_which_nothing_is_known_says_why() {
     let mut bare = Node::default();
     bare.latency.none_because = Some("the agent runs without --trace".into());
+    bare.payers.none_because = Some("the agent runs without --by".into());
     let page = maker().unwrap()(&bare, &Past::none("the agent runs without --history")).unwrap().replace('\u{a0}', " ");
     for part in [
         "not measured: the agent runs without --trace",
         "no watts: this kernel or machine has no such file",
         "Nothing is known of the time before: the agent runs without --history",
         "tells no idle states",
+        "Not measured: the agent runs without --by",
     ] {
         assert!(page.contains(part), "{part}");
     }

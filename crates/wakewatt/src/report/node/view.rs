@@ -7,6 +7,7 @@ use serde::Serialize;
 use std::time::{Duration, UNIX_EPOCH};
 use wakewatt_agent::node::{Node, State};
 use wakewatt_core::rules::Weight;
+use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::units::{show_bytes, three_digits};
 use wakewatt_core::watch::Reading;
 
@@ -20,6 +21,8 @@ pub(super) struct View {
     states: Option<Table>,
     woken: Option<Table>,
     no_woken: Option<String>,
+    paying: Option<Table>,
+    no_paying: String,
     findings: Vec<Finding>,
     judged: String,
     settings: Vec<(String, String, String)>,
@@ -55,6 +58,8 @@ pub(super) fn of(node: &Node, since: &dyn Fn(&str) -> Option<String>) -> View {
         states: (!node.states.is_empty()).then(|| states(node)),
         woken: (!node.latency.rows.is_empty()).then(|| woken(node)),
         no_woken: node.latency.rows.is_empty().then(|| no_woken(node)),
+        paying: (!node.payers.rows.is_empty()).then(|| paying(node)),
+        no_paying: no_paying(node),
         findings: findings(node),
         judged: node.judged_ms.map_or(String::new(), when),
         settings: node
@@ -127,6 +132,38 @@ fn woken(node: &Node) -> Table {
     Table {
         caption: format!("From made runnable to running, in the last {}", ns_rough(node.latency.window_ns as f64)),
         heads: heads(&["woken from", "by", "wake-ups", "median", "p99"]),
+        rows: rows.collect(),
+        n_text_columns: 2,
+    }
+}
+
+fn no_paying(node: &Node) -> String {
+    match &node.payers.none_because {
+        Some(why) => format!("Not measured: {why}."),
+        None => "Nobody was woken out of an idle state in the last minutes.".into(),
+    }
+}
+
+/// Who paid, the heaviest first.
+fn paying(node: &Node) -> Table {
+    let payers = &node.payers;
+    let per_s = 1e9 / payers.window_ns.max(1) as f64;
+    let rows = payers.rows.iter().map(|row| {
+        vec![
+            row.payer.clone().unwrap_or_else(|| "all others".into()),
+            row.state.clone(),
+            three_digits(row.n as f64 * per_s),
+            ns_rough(row.total_ns as f64 / row.n.max(1) as f64),
+            ns_rough(row.total_ns as f64 * per_s),
+        ]
+    });
+    let by = payers.by.map_or("payer", PayerKind::word);
+    Table {
+        caption: format!(
+            "Wake-ups out of idle by {by}, of what was woken, in the last {}: measured",
+            ns_rough(payers.window_ns as f64)
+        ),
+        heads: heads(&[by, "out of", "n/s", "mean", "lost/s"]),
         rows: rows.collect(),
         n_text_columns: 2,
     }

@@ -4,6 +4,7 @@
 
 mod heat;
 mod page;
+mod stacks;
 mod text;
 pub(super) mod view;
 

@@ -4,13 +4,14 @@ use super::super::figure::Figure;
 use super::super::table::{Table, heads};
 use super::super::words;
 use super::heat::HeatMap;
+use super::stacks;
 use serde::Serialize;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::payers::Payers;
 use wakewatt_core::samples::traced::{Presence, Traced, WakeRow};
 
-const N_PROCESSES: usize = 15;
+pub(super) const N_PROCESSES: usize = 15;
 
 /// A trace in words.
 #[derive(Debug, Serialize)]
@@ -21,6 +22,8 @@ pub(in crate::report) struct TraceView {
     pub(in crate::report) scope: String,
     pub(in crate::report) tables: Vec<Table>,
     pub(in crate::report) heat: Option<Figure>,
+    /// Who woke whom.
+    pub(in crate::report) stacks: Option<Figure>,
     pub(in crate::report) remarks: Vec<String>,
     pub(in crate::report) observer: String,
     #[serde(skip)]
@@ -38,6 +41,7 @@ pub(in crate::report) fn of(traced: &Traced, is_by_cpu: bool) -> TraceView {
     tables.push(states(traced));
     tables.extend(traced.payers.as_ref().map(|payers| who_pays(payers, traced.window.length_ns())));
     tables.push(processes(traced));
+    tables.extend(traced.chains.as_ref().map(stacks::table));
     if is_by_cpu {
         tables.push(wakes("Wake-ups by CPU: measured", traced.by_cpu.iter()));
     }
@@ -66,6 +70,7 @@ pub(in crate::report) fn of(traced: &Traced, is_by_cpu: bool) -> TraceView {
         ),
         tables,
         heat,
+        stacks: traced.chains.as_ref().and_then(stacks::figure),
         remarks: early.chain(traced.remarks.iter().map(|r| clean(r))).collect(),
         observer: observer(traced),
         map,

@@ -1,0 +1,243 @@
+//! Who woke whom, drawn: time lost by waker, then by whom it woke, down to the idle state that was left.
+//!
+//! An icicle: each frame is as long as the time lost under it, its parts stand beside it. On a wide page time goes from left to right and the chain
+//! downwards; on a phone time goes downwards, because a label needs the width. Frames of a chain have the colour of the kind of waker. What is too
+//! small for a label is drawn without one, what is smaller than a pixel not at all; the table beside has words for the heaviest.
+
+use super::super::charts::WIDTHS;
+use super::super::charts::svg::{Anchor, Svg, text_width};
+use super::super::data::{Cell, Data, Show};
+use super::super::figure::Figure;
+use super::super::table::{Table, heads};
+use super::super::words;
+use super::view::{N_PROCESSES, clean};
+use wakewatt_core::samples::chains::{Chain, Chains};
+use wakewatt_core::samples::wakes::WakerKind;
+
+/// One level of a chain on the wide page, and on a phone from top to bottom.
+const ROW: f64 = 30.0;
+const TALL: f64 = 560.0;
+/// Of labels.
+const SIZE: f64 = 12.0;
+/// Smaller is not seen.
+const LEAST: f64 = 1.0;
+
+/// What was lost under one name; parts with the heaviest first.
+#[derive(Debug, Default)]
+struct Frame {
+    name: String,
+    style: usize,
+    total_ns: u64,
+    parts: Vec<Frame>,
+}
+
+impl Frame {
+    fn of(chains: &Chains) -> Frame {
+        let mut all = Frame::default();
+        for row in &chains.rows {
+            all.add(&row.frames(), style(row), row.total_ns);
+        }
+        all.sort();
+        all
+    }
+
+    fn add(&mut self, names: &[String], style: usize, ns: u64) {
+        self.total_ns += ns;
+        let Some((name, rest)) = names.split_first() else { return };
+        let at = self.parts.iter().position(|part| part.name == *name && part.style == style);
+        let at = at.unwrap_or_else(|| {
+            self.parts.push(Frame { name: name.clone(), style, ..Frame::default() });
+            self.parts.len() - 1
+        });
+        self.parts[at].add(rest, style, ns);
+    }
+
+    fn sort(&mut self) {
+        self.parts.sort_by_key(|part| std::cmp::Reverse(part.total_ns));
+        self.parts.iter_mut().for_each(Frame::sort);
+    }
+}
+
+fn style(row: &Chain) -> usize {
+    match row.kind {
+        _ if row.is_rest => 0,
+        WakerKind::Task => 1,
+        WakerKind::Softirq => 2,
+        WakerKind::Interrupt => 3,
+        WakerKind::Timer => 4,
+        WakerKind::Unknown => 5,
+    }
+}
+
+/// The picture; none where nothing was lost.
+pub(super) fn figure(chains: &Chains) -> Option<Figure> {
+    let all = Frame::of(chains);
+    if all.total_ns == 0 {
+        return None;
+    }
+    let title = "Who woke whom out of idle";
+    let one = |(class, width): &(&str, f64)| {
+        let is_wide = *class == "wide";
+        let mut svg = Svg::new(*width, if is_wide { 4.0 * ROW } else { TALL });
+        let along = if is_wide { *width } else { TALL };
+        draw(&mut svg, &all, (0.0, along), 0, &Way { is_wide, thickness: if is_wide { ROW } else { width / 4.0 } });
+        let heaviest =
+            all.parts.iter().take(3).map(|part| format!("{}: {}", part.name, words::ns(part.total_ns as f64)));
+        svg.finish(&format!("trace-stacks-{class}"), class, title, &heaviest.collect::<Vec<_>>().join("; "))
+    };
+    Some(Figure {
+        id: "trace-stacks".into(),
+        title: title.into(),
+        table: None,
+        csv: data(chains).csv(),
+        svg: WIDTHS.iter().map(one).collect(),
+        caption: format!(
+            "{} of wake-up latency with the exit inside, from waker to woken: in whose name the waking happened (a process, a timer, an interrupt), the \
+             cgroup and the process that was woken, the idle state its CPU was leaving. Length is time lost; a colour is a kind of waker.",
+            words::ns(all.total_ns as f64)
+        ),
+        label: "measured",
+    })
+}
+
+/// Where a chain goes.
+struct Way {
+    is_wide: bool,
+    thickness: f64,
+}
+
+/// Everything below a frame, from `at.0` to `at.1`.
+fn draw(svg: &mut Svg, frame: &Frame, at: (f64, f64), level: usize, way: &Way) {
+    let mut from = at.0;
+    for part in &frame.parts {
+        let to = from + (at.1 - at.0) * part.total_ns as f64 / frame.total_ns.max(1) as f64;
+        if to - from < LEAST {
+            break; // the rest is no heavier
+        }
+        let across = level as f64 * way.thickness;
+        let (corner, size) = match way.is_wide {
+            true => ((from, across), (to - from, way.thickness)),
+            false => ((across, from), (way.thickness, to - from)),
+        };
+        svg.rect(&format!("fill a{}", part.style), corner, (size.0 - 1.0, size.1 - 1.0));
+        if let Some(label) = fitted(&part.name, size.0 - 8.0).filter(|_| size.1 >= SIZE + 3.0) {
+            let middle = corner.1 + if way.is_wide { size.1 / 2.0 } else { (size.1 / 2.0).min(12.0) };
+            svg.text("cell", Anchor::Start, (corner.0 + 4.0, middle + 4.0), &label);
+        }
+        draw(svg, part, (from, to), level + 1, way);
+        from = to;
+    }
+}
+
+/// As much of a name as there is room for; of a path its end. None where that would tell nothing.
+fn fitted(name: &str, width: f64) -> Option<String> {
+    let name = clean(name);
+    if text_width(&name, SIZE) <= width {
+        return Some(name);
+    }
+    // A few hundred at most.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let room = (width / text_width("x", SIZE)).max(0.0) as usize;
+    if room < 4 {
+        return None;
+    }
+    let n_cut = name.chars().count() - (room - 1);
+    Some(match name.starts_with('/') {
+        true => format!("…{}", name.chars().skip(n_cut).collect::<String>()),
+        false => format!("{}…", name.chars().take(room - 1).collect::<String>()),
+    })
+}
+
+/// The heaviest in words.
+pub(super) fn table(chains: &Chains) -> Table {
+    let rows = chains.rows.iter().take(N_PROCESSES).map(|row| {
+        let mut cells: Vec<String> = row.frames().iter().map(|frame| clean(frame)).collect();
+        cells.extend([words::count(row.n), words::ns(row.total_ns as f64)]);
+        cells
+    });
+    let more = chains.rows.len().saturating_sub(N_PROCESSES);
+    let more = if more > 0 { format!(" ({more} more in --json and in the file of --stacks)") } else { String::new() };
+    Table {
+        caption: format!("Who woke whom out of idle: measured{more}"),
+        heads: heads(&["waker", "cgroup woken", "process woken", "out of", "n", "time lost"]),
+        rows: rows.collect(),
+        n_text_columns: 4,
+    }
+}
+
+/// The drawn numbers.
+fn data(chains: &Chains) -> Data {
+    let text = |head: &'static str| (head, Show::Text);
+    let mut data = Data::with(&[
+        text("waker"),
+        text("cgroup"),
+        text("process"),
+        text("idle state"),
+        ("wake-ups", Show::Count),
+        ("time lost", Show::Ns),
+    ]);
+    for row in &chains.rows {
+        let mut cells: Vec<Cell> = row.frames().map(Cell::from).into();
+        cells.extend([Cell::from(row.n as f64), Cell::from(row.total_ns as f64)]);
+        data.rows.push(cells);
+    }
+    data
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::samples::Label;
+
+    const EVIL: &str = "</text><script>alert(1)</script>\u{1b}[31m;x";
+
+    fn chain(kind: WakerKind, waker: &str, process: &str, total_ns: u64) -> Chain {
+        let (waker, process) = (Some(waker.to_string()), Some(process.to_string()));
+        let cgroup = Some("/system.slice/a-service-with-a-long-name.service".to_string());
+        Chain { kind, waker, cgroup, process, state: "C6".into(), n: 3, total_ns, is_rest: false }
+    }
+
+    fn chains(rows: Vec<Chain>) -> Chains {
+        Chains { rows, label: Label::Measured }
+    }
+
+    #[test]
+    fn the_picture_fits_and_holds_no_foreign_markup() {
+        let mut rows = vec![
+            chain(WakerKind::Task, "nginx", "php-fpm", 900_000),
+            chain(WakerKind::Timer, EVIL, EVIL, 300_000),
+            chain(WakerKind::Softirq, "net_rx", "nginx", 200_000),
+        ];
+        rows.extend((0..3_000).map(|at| chain(WakerKind::Task, &format!("w{at}"), "x", 10)));
+        let figure = figure(&chains(rows)).unwrap();
+        let svg = &figure.svg;
+        assert!(!svg.contains("<script") && !svg.contains('\u{1b}') && !svg.contains("href") && !svg.contains("NaN"));
+        assert!(
+            svg.contains(">nginx</text>") && svg.contains("…a-service") || svg.contains("-name.service</text>"),
+            "{svg}"
+        );
+        // Frames below a pixel are left out: the file stays small.
+        assert!(svg.matches("<rect").count() < 100, "{}", svg.matches("<rect").count());
+        let narrow = svg.split("class=\"chart narrow\"").nth(1).unwrap();
+        for rect in narrow.split("<rect ").skip(1) {
+            let number = |name: &str| -> f64 {
+                let from = rect.split(&format!(" {name}=\"")).nth(1).unwrap();
+                from.split('"').next().unwrap().parse().unwrap()
+            };
+            assert!(number("x") + number("width") <= 350.0 && number("y") + number("height") <= TALL + 0.1, "{rect}");
+        }
+        for text in narrow.split("<text ").skip(1) {
+            let label = text.split('>').nth(1).unwrap().split('<').next().unwrap();
+            assert!(text_width(label, SIZE) <= 350.0 / 4.0 + 40.0, "{label}");
+        }
+        assert!(super::figure(&chains(Vec::new())).is_none());
+    }
+
+    #[test]
+    fn a_label_is_cut_where_it_tells_least() {
+        assert_eq!(fitted("nginx", 100.0).as_deref(), Some("nginx"));
+        assert_eq!(fitted("/system.slice/nginx.service", 100.0).as_deref(), Some("…nginx.service"));
+        assert_eq!(fitted("timer hrtimer_wakeup", 70.0).as_deref(), Some("timer hrt…"));
+        assert_eq!(fitted("nginx", 20.0), None);
+    }
+}
