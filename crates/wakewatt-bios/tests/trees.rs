@@ -92,6 +92,7 @@ fn the_tree_of_a_supermicro_x13() {
         ("profile", "custom"),
         ("c-states", "auto"),
         ("turbo", "on"),
+        ("package-c-states", "auto"),
         ("numa", "auto"),
         ("aspm", "off"),
         ("memory-frequency", "max"),

@@ -61,7 +61,7 @@ pub const CONCEPTS: &[Concept] = &[
     ] },
     Concept { id: "package-c-states", title: "deepest idle state of a package", hints: &["packagec", "pkgstate", "pkgc"], forms: &[
         one(&[Part("MinProcIdlePkgState", &[("on", "C6Retention"), ("off", "NoState")])]),
-        one(&[Part("PackageCState", &[("on", "No Limit"), ("on", "Auto"), ("off", "C0/C1 state"), ("c2", "C2 state"), ("c6", "C6(Retention) state"), ("auto", "Auto")])]),
+        one(&[Part("PackageCState", &[("auto", "Auto"), ("on", "No Limit"), ("on", "Auto"), ("off", "C0/C1 state"), ("c2", "C2 state"), ("c6", "C6(Retention) state")])]),
         one(&[Part("PMS007", &[("on", "No Limit"), ("on", "Auto"), ("off", "C0/C1 state")])]),
         one(&[Part("PackageCStates", ON_OFF)]),
         one(&[Part("=Package C State", &[("on", "No Limit"), ("on", "Auto"), ("off", "C0/C1 state")])]),

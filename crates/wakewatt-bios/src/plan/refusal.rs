@@ -74,12 +74,14 @@ pub enum Refusal {
         how: &'static str,
     },
     /// A rule locks it, and nothing tells which value would free it.
-    #[error("{attribute} is locked while {by}; set that otherwise first")]
+    #[error("{attribute} is locked while {by}; set that otherwise first{}", if takes.is_empty() { String::new() } else { format!(" ({takes})") })]
     Locked {
         /// The attribute.
         attribute: String,
         /// What locks it.
         by: String,
+        /// What that takes.
+        takes: String,
     },
     /// What would free it is wanted otherwise.
     #[error("{attribute} needs {gate}={needs}, but {gate}={wanted} is wanted too")]

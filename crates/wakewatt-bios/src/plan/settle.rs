@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 
 /// More than any BIOS has profiles.
 const MAX_ROUNDS: usize = 64;
+/// Attributes that an error shows the values of.
+const SHOWN: usize = 3;
 
 /// What to do about one want.
 enum Next {
@@ -160,7 +162,13 @@ fn by_rule(draft: &Draft<'_>, want: &Want, rule: &Rule) -> Next {
             needs: value.to_string(),
             wanted: gate.value.to_string(),
         },
-        None => Refusal::Locked { attribute, by: words },
+        None => {
+            let others = rule.conditions.iter().filter_map(|condition| draft.registry.get(&condition.attribute));
+            let mut takes: Vec<String> = others.map(|a| format!("{} takes {}", a.name, a.takes())).collect();
+            takes.dedup();
+            takes.truncate(SHOWN);
+            Refusal::Locked { attribute, by: words, takes: takes.join("; ") }
+        }
     })
 }
 
