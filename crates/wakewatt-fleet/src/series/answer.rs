@@ -115,10 +115,7 @@ impl<'de> Visitor<'de> for Result_<'_, '_> {
     fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<usize, S::Error> {
         let mut n = 0;
         while let Some(series) = seq.next_element::<Series>()? {
-            if series.metric.len() > MOST_LABELS {
-                return Err(de::Error::custom(format!("a series with more than {MOST_LABELS} labels")));
-            }
-            (self.0)(&series.metric, &series.values.0);
+            (self.0)(&series.metric.0, &series.values.0);
             n += 1;
         }
         Ok(n)
@@ -128,10 +125,37 @@ impl<'de> Visitor<'de> for Result_<'_, '_> {
 #[derive(Deserialize)]
 struct Series {
     #[serde(default)]
-    metric: Labels,
+    metric: Few,
     /// Of a range.
     #[serde(default)]
     values: Points,
+}
+
+/// Labels, and not without end.
+#[derive(Default)]
+struct Few(Labels);
+
+impl<'de> Deserialize<'de> for Few {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Few, D::Error> {
+        struct Map;
+        impl<'de> Visitor<'de> for Map {
+            type Value = Few;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("labels")
+            }
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Few, M::Error> {
+                let mut labels = Labels::new();
+                while let Some((key, value)) = map.next_entry()? {
+                    if labels.len() >= MOST_LABELS {
+                        return Err(de::Error::custom(format!("a series with more than {MOST_LABELS} labels")));
+                    }
+                    labels.insert(key, value);
+                }
+                Ok(Few(labels))
+            }
+        }
+        d.deserialize_map(Map)
+    }
 }
 
 /// Points without those that are no number.
@@ -189,7 +213,9 @@ impl<'de> Deserialize<'de> for Points {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Result<(Answer, Vec<(Labels, Vec<(f64, f64)>)>), String> {
+    type Told = Vec<(Labels, Vec<(f64, f64)>)>;
+
+    fn told(text: &str) -> Result<(Answer, Told), String> {
         let mut all = Vec::new();
         let answer = read(text.as_bytes(), &mut |labels, points| all.push((labels.clone(), points.to_vec())));
         answer.map(|a| (a, all)).map_err(|e| e.to_string())
@@ -224,6 +250,13 @@ mod tests {
         ] {
             assert!(told(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn labels_end() {
+        let labels: Vec<String> = (0..300).map(|n| format!("\"l{n}\":\"x\"")).collect();
+        let text = format!("{{\"data\":{{\"result\":[{{\"metric\":{{{}}}}}]}}}}", labels.join(","));
+        assert!(told(&text).unwrap_err().contains("more than 256 labels"));
     }
 
     proptest::proptest! {

@@ -130,7 +130,8 @@ mod tests {
             if (end - start) / step + 1 > self.most {
                 return Err(Refusal::TooMuch("exceeded maximum".into()));
             }
-            let points: Vec<String> = (start..=end).step_by(step as usize).map(|t| format!("[{t},\"{t}\"]")).collect();
+            let points: Vec<String> =
+                (start..=end).step_by(usize::try_from(step).unwrap()).map(|t| format!("[{t},\"{t}\"]")).collect();
             let text = format!(
                 r#"{{"status":"success","data":{{"result":[{{"metric":{{"instance":"a"}},"values":[{}]}}]}}}}"#,
                 points.join(",")

@@ -73,6 +73,9 @@ impl From<Refusal> for Nothing {
     }
 }
 
+/// More nodes, or series of one question, are left out: a store may have, or invent, any number.
+const MOST_SERIES: usize = 100_000;
+
 /// Asks a store for all of it.
 pub fn gather(door: &dyn Door, wanted: &Wanted) -> Result<Gathered, Nothing> {
     let window_s = wanted.windows.first().map_or(1, |w| (w.to_ms - w.from_ms) / 1000).max(1);
@@ -127,6 +130,9 @@ impl Gathering<'_> {
             let mut whose = |labels: &Labels| {
                 let name = labels.get(&self.wanted.label).filter(|name| !name.is_empty())?;
                 let next = places.len();
+                if next >= MOST_SERIES && !places.contains_key(name) {
+                    return None;
+                }
                 Some(*places.entry(name.clone()).or_insert(next))
             };
             let mut taker = Taker { whose: &mut whose, take: &mut |n, w, value| found.push((n, w, value)) };
@@ -171,6 +177,9 @@ impl Gathering<'_> {
                 };
                 let node = keys.iter().find_map(|key| names.find(labels.get(*key)?))?;
                 let next = kept.len();
+                if next >= MOST_SERIES && !places.contains_key(labels) {
+                    return None;
+                }
                 let place = *places.entry(labels.clone()).or_insert(next);
                 if place == next {
                     kept.push((node, labels.clone()));
@@ -298,6 +307,9 @@ impl Gathering<'_> {
         let mut found: Vec<(usize, usize, f64)> = Vec::new();
         let mut whose = |labels: &Labels| {
             let next = all.len();
+            if next >= MOST_SERIES && !places.contains_key(labels) {
+                return None;
+            }
             let place = *places.entry(labels.clone()).or_insert(next);
             if place == next {
                 all.push(labels.clone());
@@ -306,6 +318,9 @@ impl Gathering<'_> {
         };
         let mut taker = Taker { whose: &mut whose, take: &mut |p, w, value| found.push((p, w, value)) };
         ask(self.door, &self.words.of_user(promql), &self.table.windows, n_nodes, &mut taker)?;
+        if all.len() >= MOST_SERIES {
+            self.remarks.push(format!("{promql}: only its first {MOST_SERIES} series count; sum them by node."));
+        }
         let label = names.best_label(&all, &self.wanted.label).ok_or_else(|| Nothing::Unmatched {
             query: promql.into(),
             n_series: all.len(),

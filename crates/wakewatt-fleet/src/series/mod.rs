@@ -21,3 +21,6 @@ pub use answer::{MOST_BYTES, read_answer};
 pub use ask::{Door, Refusal};
 pub use gather::{Gathered, Nothing, Wanted, gather};
 pub(crate) use hardware::rounded_gib;
+
+#[cfg(test)]
+mod tests;

@@ -65,8 +65,8 @@ impl Chart for Multiples {
             for (place, value) in course.iter().map(|v| v.filter(|v| self.y.scale.has(*v))).chain([None]).enumerate() {
                 match value {
                     Some(value) => line.push((left + place as f64 * step, y.at(value))),
-                    None if line.len() > 1 => svg.path("line a1", &std::mem::take(&mut line), false),
-                    None => std::mem::take(&mut line).iter().for_each(|at| svg.mark("mark a1", 1, *at, 2.4)),
+                    None if line.len() > 1 => svg.path("line a0", &std::mem::take(&mut line), false),
+                    None => std::mem::take(&mut line).iter().for_each(|at| svg.mark("mark a0", 0, *at, 2.4)),
                 }
             }
         }

@@ -76,15 +76,15 @@ impl Chart for Strip {
             let usual: Vec<&Dot> = dots.iter().filter(drawn).filter(|d| !d.is_odd).collect();
             let step = usual.len().div_ceil(MOST_DRAWN).max(1);
             for dot in usual.iter().step_by(step) {
-                svg.mark("mark a0", 0, (x.at(dot.value), middle), 3.6);
+                svg.mark("mark a1", 0, (x.at(dot.value), middle), 3.6);
             }
             for (at, dot) in dots.iter().filter(drawn).filter(|d| d.is_odd).enumerate() {
                 let px = x.at(dot.value);
-                svg.mark("mark a1", 1, (px, middle), 5.0);
+                svg.mark("mark a0", 1, (px, middle), 5.0);
                 let anchor = if px > (left + right) / 2.0 { Anchor::End } else { Anchor::Start };
                 let name = legend::short_to(&dot.name, 24);
                 let places = if at % 2 == 0 { [18.0, -10.0] } else { [-10.0, 18.0] };
-                let _ = places.iter().any(|dy| svg.text_if_free("value a1", anchor, (px, middle + dy), &name));
+                let _ = places.iter().any(|dy| svg.text_if_free("value a0", anchor, (px, middle + dy), &name));
             }
             y += ROW;
         }
