@@ -168,7 +168,7 @@ impl Engine {
             how => {
                 let (tree, history) = (plan.machine.tree(), plan.history.as_ref().map(|(folder, _)| folder.as_path()));
                 let needs = confined::needs(how, tree, history, &plan.beside);
-                Confined::here(needs, &sampler.layout, feed.as_mut().ok())
+                Confined::here(needs, tree.is_none(), &sampler.layout, feed.as_mut().ok())
             }
         });
         let mut engine = Engine {
