@@ -97,8 +97,10 @@ pub(crate) fn needs(how: Confine, tree: Option<&Path>, history: Option<&Path>, b
 
 /// A new file of that name, and what a link of that name leads to.
 fn add_folders_of(read: &mut Vec<PathBuf>, file: &Path) {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    add(read, folder.into());
+    let file = &std::path::absolute(file).unwrap_or_else(|_| file.into());
+    if let Some(folder) = file.parent() {
+        add(read, folder.into());
+    }
     add_folder_behind(read, file);
 }
 
@@ -127,13 +129,21 @@ impl Confined {
         Confined { needs: None, guards: guards.into() }
     }
 
-    /// Confines the thread that reads, for what it still has to read.
-    pub(crate) fn here(mut needs: Needs, layout: &Layout, feed: Option<&mut WakeFeed>, src: &dyn Source) -> Confined {
+    /// Confines the thread that reads, for what it still has to read of this machine or of a tree.
+    pub(crate) fn here(
+        mut needs: Needs,
+        is_here: bool,
+        layout: &Layout,
+        feed: Option<&mut WakeFeed>,
+        src: &dyn Source,
+    ) -> Confined {
         // Root owns what only its owner may read.
         if !confine::is_root() {
             needs.keep.push(Capability::DacReadSearch);
         }
-        if layout.files.iter().any(|file| file.path.starts_with(REGISTERS)) {
+        // Where there are none now (the module is not loaded), reading them fails as it would anyway.
+        let is_register = |path: &str| path.starts_with(REGISTERS) && Path::new(path).exists();
+        if is_here && layout.files.iter().any(|file| is_register(&file.path)) {
             needs.keep.push(Capability::SysRawio);
             needs.read.push(REGISTERS.into());
         }
@@ -169,4 +179,32 @@ fn told(held: Held) -> Guarded {
         Err(why) => (None, Some(why)),
     };
     Guarded { guard: held.guard.word(), kept, not_because }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_renewed_file_may_be_a_new_one_behind_a_new_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = std::fs::canonicalize(dir.path()).unwrap();
+        let at = |name: &str| folder.join(name);
+        for name in ["live", "archive", "tree"] {
+            std::fs::create_dir(at(name)).unwrap();
+        }
+        std::fs::write(at("archive/key1.pem"), "x").unwrap();
+        std::os::unix::fs::symlink("../archive/key1.pem", at("live/key.pem")).unwrap();
+        let beside = Beside { renewed: vec![at("live/key.pem"), at("live/none.pem")], port: None };
+        let needs = needs(Confine::Full, Some(&at("tree")), Some(&at("history")), &beside);
+        assert_eq!(needs.read, [at("tree"), "/proc".into(), at("live"), at("archive")]);
+        assert_eq!((needs.write, needs.connect), (vec![at("history")], Vec::new()));
+        let pushing = Beside { renewed: vec!["own.crt".into()], port: Some(4318) };
+        let needs = super::needs(Confine::Holders, None, None, &pushing);
+        assert!(
+            needs.read.contains(&"/etc/hosts".into()) && needs.read.contains(&std::env::current_dir().unwrap()),
+            "{needs:?}"
+        );
+        assert_eq!((needs.connect, needs.looks_into_processes), (vec![4318, 53], true));
+    }
 }

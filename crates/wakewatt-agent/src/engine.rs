@@ -186,7 +186,7 @@ impl Engine {
             how => {
                 let (tree, history) = (plan.machine.tree(), plan.history.as_ref().map(|(folder, _)| folder.as_path()));
                 let needs = confined::needs(how, tree, history, &plan.beside);
-                Confined::here(needs, &sampler.layout, feed.as_mut().ok(), &*source)
+                Confined::here(needs, tree.is_none(), &sampler.layout, feed.as_mut().ok(), &*source)
             }
         });
         let mut engine = Engine {

@@ -4,6 +4,7 @@
 //! the oldest first, again after a growing pause where the server wants that, and gives up what the server refuses. Nobody waits for a network
 //! but that thread. What goes wrong is told on every page (`source_up`) and once in the log.
 
+mod attribute;
 mod message;
 mod names;
 mod outbox;

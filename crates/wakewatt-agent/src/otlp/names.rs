@@ -5,7 +5,7 @@
 //! a package's energy (summing `hw.energy` would count it twice), least and largest clocks. A store that makes names of Prometheus of `wakewatt.cpuidle.time` and `s`
 //! gets `wakewatt_cpuidle_time_seconds_total` again, as on the page.
 
-use super::message::{Attribute, number, text};
+use super::attribute::{Attribute, number, text};
 use crate::metric::{Metric, Sample, names};
 
 /// Name, unit (UCUM) and attributes of a sample.

@@ -38,8 +38,6 @@ const PLAIN: &[libc::c_long] = &[
     libc::SYS_fsync,
     libc::SYS_fdatasync,
     libc::SYS_unlinkat,
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
     libc::SYS_fcntl,
     libc::SYS_flock,
     libc::SYS_dup,
@@ -127,7 +125,6 @@ const OLD: &[libc::c_long] = &[
     libc::SYS_dup2,
     libc::SYS_pipe,
     libc::SYS_time,
-    libc::SYS_rename,
     libc::SYS_arch_prctl,
 ];
 #[cfg(not(target_arch = "x86_64"))]

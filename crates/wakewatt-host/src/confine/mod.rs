@@ -75,7 +75,7 @@ pub fn this_thread(needs: &Needs) -> Vec<Held> {
     // Last: the others make calls that it forbids.
     let calls = calls::keep_only(!needs.connect.is_empty());
     let words = |result: rustix::io::Result<()>| {
-        result.map(|()| "no program that is started gains any".to_string()).map_err(|why| why.to_string())
+        result.map(|()| "none, whatever program is started".to_string()).map_err(|why| why.to_string())
     };
     vec![
         Held { guard: Guard::Capabilities, kept: capabilities },

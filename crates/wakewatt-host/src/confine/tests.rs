@@ -88,9 +88,9 @@ fn no_program_is_started_no_memory_made_code_and_no_mode_changed() {
     let (held, said) = confined(needs, move || {
         let program = std::process::Command::new("/bin/true").status().is_ok();
         let mode = fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o777)).is_ok();
-        let rename = fs::rename(&file, file.with_extension("new")).is_ok();
+        let append = fs::write(file.with_extension("new"), "y").is_ok();
         let thread = std::thread::Builder::new().spawn(|| 7).is_ok_and(|thread| thread.join().is_ok());
-        (program, mode, rename, thread, super::n_unconfined())
+        (program, mode, append, thread, super::n_unconfined())
     });
     if holds(&held, Guard::Calls, "confine::calls") {
         assert_eq!((said.0, said.1, said.2, said.3), (false, false, true, true), "{held:?}");
