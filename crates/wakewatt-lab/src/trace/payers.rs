@@ -1,7 +1,7 @@
 //! From the numbers of cgroups that the probe counted by to pods and containers.
 //!
-//! Names of pods and containers are read once, at the end. Nothing is asked of a kubelet or a runtime: its folders and Docker's own file are
-//! read, where that is allowed. Who stays is told from who passes by folders that were there when the trace began and are when it ends; the
+//! Names of pods and containers are read once, at the end. Nothing is asked of a kubelet or a runtime: its folders and the files of Docker
+//! and Podman are read, where that is allowed. Who stays is told from who passes by folders that were there when the trace began and are when it ends; the
 //! one that wakewatt itself runs in is marked, because nobody shall be told to mend it.
 
 use super::folders::Folders;
@@ -20,13 +20,15 @@ pub(super) struct Groups {
     folders: Folders,
     /// There when it began.
     first: BTreeSet<u64>,
+    /// Did a person ask? Else nothing is said where nothing can be told apart.
+    is_asked: bool,
 }
 
 impl Groups {
     /// Refuses where paths mean something else here.
     pub(super) fn start(by: PayerKind) -> Result<Groups, Refusal> {
         let folders = Folders::start().map_err(|why| Refusal::Unavailable(format!("--by {}: {why}", by.word())))?;
-        Ok(Groups::with(by, folders))
+        Ok(Groups { is_asked: true, ..Groups::with(by, folders) })
     }
 
     /// By what this machine runs: pods, else containers, else cgroups. None where paths mean something else here.
@@ -38,7 +40,7 @@ impl Groups {
 
     fn with(by: PayerKind, folders: Folders) -> Groups {
         let first = folders.paths().map(|(id, _)| id).collect();
-        Groups { by, folders, first }
+        Groups { by, folders, first, is_asked: false }
     }
 
     /// Looks for folders of numbers that came up.
@@ -46,13 +48,13 @@ impl Groups {
         self.folders.learn(counters.groups.iter().map(|group| group.cgroup));
     }
 
-    /// Who pays, and what a reader must know of it.
+    /// Who pays, and what a reader must know of it; none where nobody asked and all are in one cgroup.
     pub(super) fn payers(
         &self,
         counters: &WakeCounters,
         state_of: &dyn Fn(u32) -> String,
         src: &dyn Source,
-    ) -> (Payers, Vec<String>) {
+    ) -> Option<(Payers, Vec<String>)> {
         let names = RefCell::new(names(src));
         let own = own_path(src);
         let folder_of = |id: u64| {
@@ -77,24 +79,32 @@ impl Groups {
         let payers = Payers::of(self.by, &counters.groups, state_of, &|id| found.get(&id).cloned().flatten(), &names);
         let mut remarks = Vec::new();
         let paths: BTreeSet<&str> = found.values().flatten().map(|folder| folder.path.as_str()).collect();
+        if paths.is_empty() && !self.is_asked {
+            return None;
+        }
         if paths.len() == 1 && paths.contains("/") {
+            if !self.is_asked {
+                return None;
+            }
             remarks.push(
                 "who pays: everything counted is in the root of the cgroup version 2 hierarchy; where a machine sorts its \
                  processes by version 1, that is not looked at"
                     .into(),
             );
         }
-        if self.by != PayerKind::Cgroup
+        // Unasked the numbers speak for themselves.
+        if self.is_asked
+            && self.by != PayerKind::Cgroup
             && names == PodNames::default()
             && payers.rows.iter().any(|r| r.cgroup.is_some())
         {
             remarks.push(
                 "who pays: no names of pods or containers can be read (/var/log/pods, /var/log/containers, \
-                 /var/lib/docker/containers), so numbers stand instead"
+                 /var/lib/docker/containers, /var/lib/containers/storage), so numbers stand instead"
                     .into(),
             );
         }
-        (payers, remarks)
+        Some((payers, remarks))
     }
 }
 
@@ -131,7 +141,21 @@ fn own_path(src: &dyn Source) -> Option<String> {
 /// Names from kubelet's log folders.
 pub(super) fn names(src: &dyn Source) -> PodNames {
     let list = |path: &str| src.list(path).unwrap_or_default();
-    PodNames::of(&list("/var/log/pods"), &list("/var/log/containers"))
+    let mut names = PodNames::of(&list("/var/log/pods"), &list("/var/log/containers"));
+    for (id, name) in podman_names(src) {
+        if !names.has_container(&id) {
+            names.container(&id, &name);
+        }
+    }
+    names
+}
+
+/// Podman (and CRI-O, whose pods kubelet has told already) keeps one file for all of root's containers.
+fn podman_names(src: &dyn Source) -> Vec<(String, String)> {
+    let bytes = src.read("/var/lib/containers/storage/overlay-containers/containers.json").unwrap_or_default();
+    let all = serde_json::from_slice::<serde_json::Value>(&bytes).unwrap_or_default();
+    let one = |c: &serde_json::Value| Some((c["id"].as_str()?.to_string(), c["names"][0].as_str()?.to_string()));
+    all.as_array().into_iter().flatten().filter_map(one).collect()
 }
 
 /// Docker keeps a container's name in a file of its own.
@@ -154,7 +178,8 @@ mod tests {
     #[test]
     fn a_group_that_comes_later_is_found_and_one_that_is_gone_stays_a_number() {
         let root = tempfile::tempdir().unwrap();
-        let mut groups = Groups::with(PayerKind::Container, Folders::below(root.path().into()));
+        let folders = Folders::below(root.path().into());
+        let mut groups = Groups { is_asked: true, ..Groups::with(PayerKind::Container, folders) };
         let folder = root.path().join(format!("system.slice/docker-{ID}.scope"));
         std::fs::create_dir_all(&folder).unwrap();
         let group = |cgroup| GroupCounters { cgroup, state: Some(1), n: 3, sum_ns: 9 };
@@ -162,12 +187,16 @@ mod tests {
         let counters = WakeCounters { groups: vec![group(1), group(there)], ..WakeCounters::default() };
         groups.learn(&counters);
         let docker = format!("//- /var/lib/docker/containers/{ID}/config.v2.json\n{{\"Name\":\"/web\"}}\n");
-        let (payers, remarks) = groups.payers(&counters, &|_| "C1".into(), &Tree::from_text(&docker));
+        let (payers, remarks) = groups.payers(&counters, &|_| "C1".into(), &Tree::from_text(&docker)).unwrap();
         let mut names: Vec<&str> = payers.rows.iter().map(|r| r.name.as_str()).collect();
         names.sort_unstable();
         assert_eq!((names, remarks.len()), (vec!["gone, or never seen (cgroup 1)", "web"], 0));
-        let (payers, remarks) = groups.payers(&counters, &|_| "C1".into(), &Tree::from_text(""));
+        let (payers, remarks) = groups.payers(&counters, &|_| "C1".into(), &Tree::from_text("")).unwrap();
         assert!(payers.rows.iter().any(|r| r.name == "container 0123456789ab"), "{payers:?}");
+        let file = "/var/lib/containers/storage/overlay-containers/containers.json";
+        let podman = format!("//- {file}\n[{{\"id\":\"{ID}\",\"names\":[\"shop\"]}},{{\"id\":7}},8]\n");
+        let named = groups.payers(&counters, &|_| "C1".into(), &Tree::from_text(&podman)).unwrap().0;
+        assert!(named.rows.iter().any(|r| r.name == "shop"), "{named:?}");
         assert_eq!(remarks.len(), 1, "{remarks:?}");
     }
 
@@ -188,9 +217,22 @@ mod tests {
             WakeCounters { groups: [early, ours, left, late].map(group).to_vec(), ..WakeCounters::default() };
         groups.learn(&counters);
         let src = Tree::from_text("//- /proc/self/cgroup\n12:cpu:/x\n0::/ours\n");
-        let (payers, _) = groups.payers(&counters, &|_| "C1".into(), &src);
+        let (payers, _) = groups.payers(&counters, &|_| "C1".into(), &src).unwrap();
         assert_eq!(payers.named("C1").map(|row| row.name.as_str()).collect::<Vec<_>>(), ["/early"]);
         assert_eq!((payers.rows.len(), payers.rows.iter().filter(|row| row.is_own).count()), (4, 1));
+    }
+
+    #[test]
+    fn where_nothing_can_be_told_apart_nobody_hears_of_it_unasked() {
+        let root = tempfile::tempdir().unwrap();
+        let ino = std::fs::metadata(root.path()).unwrap().ino();
+        let group = GroupCounters { cgroup: ino, state: Some(1), n: 3, sum_ns: 9 };
+        let counters = WakeCounters { groups: vec![group], ..WakeCounters::default() };
+        let groups = Groups::with(PayerKind::Cgroup, Folders::below(root.path().into()));
+        let src = Tree::from_text("");
+        assert_eq!(groups.payers(&counters, &|_| "C1".into(), &src), None);
+        let asked = Groups { is_asked: true, ..groups };
+        assert!(asked.payers(&counters, &|_| "C1".into(), &src).is_some_and(|(_, remarks)| remarks.len() == 1));
     }
 
     #[test]

@@ -266,9 +266,10 @@ impl<'a> TraceSession<'a> {
         if let Some(groups) = &self.groups {
             // Where tables differ between CPUs a cgroup does not say which one it ran on: the first CPU's names.
             let first = counted.cpus.first().map_or(0, |c| c.cpu);
-            let (payers, remarks) = groups.payers(&counted, &|state| name_of(first, state), src);
-            traced.payers = Some(payers);
-            traced.remarks.extend(remarks);
+            if let Some((payers, remarks)) = groups.payers(&counted, &|state| name_of(first, state), src) {
+                traced.payers = Some(payers);
+                traced.remarks.extend(remarks);
+            }
         }
         if let Some(wakers) = &self.wakers {
             let first = counted.cpus.first().map_or(0, |c| c.cpu);

@@ -2,7 +2,7 @@
 //!
 //! An icicle: each frame is as long as the time lost under it, its parts stand beside it. On a wide page time goes from left to right and the chain
 //! downwards; on a phone time goes downwards, because a label needs the width. Frames of a chain have the colour of the kind of waker. What is too
-//! small for a label is drawn without one, what is smaller than a pixel not at all; the table beside has words for the heaviest.
+//! small for a label is drawn without one, what is smaller than a pixel is one frame with its like; the table beside has words for the heaviest.
 
 use super::super::charts::WIDTHS;
 use super::super::charts::svg::{Anchor, Svg, text_width};
@@ -17,8 +17,10 @@ use wakewatt_core::samples::wakes::WakerKind;
 /// One level of a chain on the wide page, and on a phone from top to bottom.
 const ROW: f64 = 30.0;
 const TALL: f64 = 560.0;
-/// Of labels.
+/// Of labels, their lines, and how many of these a frame has on a phone.
 const SIZE: f64 = 12.0;
+const LINE: f64 = 14.0;
+const MOST_LINES: f64 = 3.0;
 /// Smaller is not seen.
 const LEAST: f64 = 1.0;
 
@@ -109,43 +111,53 @@ struct Way {
 /// Everything below a frame, from `at.0` to `at.1`.
 fn draw(svg: &mut Svg, frame: &Frame, at: (f64, f64), level: usize, way: &Way) {
     let mut from = at.0;
-    for part in &frame.parts {
+    for (n_drawn, part) in frame.parts.iter().enumerate() {
         let to = from + (at.1 - at.0) * part.total_ns as f64 / frame.total_ns.max(1) as f64;
         if to - from < LEAST {
-            break; // the rest is no heavier
+            // What is left is no heavier: one frame for all of it.
+            let more = format!("{} more", words::count((frame.parts.len() - n_drawn) as u64));
+            return block(svg, "band", &more, (from, at.1), level, way);
         }
-        let across = level as f64 * way.thickness;
-        let (corner, size) = match way.is_wide {
-            true => ((from, across), (to - from, way.thickness)),
-            false => ((across, from), (way.thickness, to - from)),
-        };
-        svg.rect(&format!("fill a{}", part.style), corner, (size.0 - 1.0, size.1 - 1.0));
-        if let Some(label) = fitted(&part.name, size.0 - 8.0).filter(|_| size.1 >= SIZE + 3.0) {
-            let middle = corner.1 + if way.is_wide { size.1 / 2.0 } else { (size.1 / 2.0).min(12.0) };
-            svg.text("cell", Anchor::Start, (corner.0 + 4.0, middle + 4.0), &label);
-        }
+        block(svg, &format!("fill a{}", part.style), &part.name, (from, to), level, way);
         draw(svg, part, (from, to), level + 1, way);
         from = to;
     }
 }
 
-/// As much of a name as there is room for; of a path its end. None where that would tell nothing.
-fn fitted(name: &str, width: f64) -> Option<String> {
-    let name = clean(name);
-    if text_width(&name, SIZE) <= width {
-        return Some(name);
+/// A frame with as much of its name as there is room for.
+fn block(svg: &mut Svg, class: &str, name: &str, (from, to): (f64, f64), level: usize, way: &Way) {
+    let across = level as f64 * way.thickness;
+    let (corner, size) = match way.is_wide {
+        true => ((from, across), (to - from, way.thickness)),
+        false => ((across, from), (way.thickness, to - from)),
+    };
+    svg.rect(class, corner, (size.0 - 1.0, size.1 - 1.0));
+    // A few at most.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let n_lines = ((size.1 - 2.0) / LINE).clamp(0.0, if way.is_wide { 1.0 } else { MOST_LINES }) as usize;
+    let lines = fitted(name, size.0 - 8.0, n_lines);
+    let first = if way.is_wide { size.1 / 2.0 + 4.0 } else { LINE.min(size.1 / 2.0 + 4.0) };
+    for (at, line) in lines.iter().enumerate() {
+        svg.text("cell", Anchor::Start, (corner.0 + 4.0, corner.1 + first + LINE * at as f64), line);
     }
+}
+
+/// As much of a name as so many lines have room for; of a path its end. Nothing where that would tell nothing.
+fn fitted(name: &str, width: f64, n_lines: usize) -> Vec<String> {
+    let name: Vec<char> = clean(name).chars().collect();
     // A few hundred at most.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let room = (width / text_width("x", SIZE)).max(0.0) as usize;
-    if room < 4 {
-        return None;
+    let all = room * n_lines;
+    if all == 0 || (name.len() > all && room < 4) {
+        return Vec::new();
     }
-    let n_cut = name.chars().count() - (room - 1);
-    Some(match name.starts_with('/') {
-        true => format!("…{}", name.chars().skip(n_cut).collect::<String>()),
-        false => format!("{}…", name.chars().take(room - 1).collect::<String>()),
-    })
+    let shown: Vec<char> = match name.len() > all {
+        false => name,
+        true if name.first() == Some(&'/') => ['…'].into_iter().chain(name[name.len() + 1 - all..].to_vec()).collect(),
+        true => name[..all - 1].iter().copied().chain(['…']).collect(),
+    };
+    shown.chunks(room).map(|line| line.iter().collect()).collect()
 }
 
 /// The heaviest in words.
@@ -228,16 +240,19 @@ mod tests {
         }
         for text in narrow.split("<text ").skip(1) {
             let label = text.split('>').nth(1).unwrap().split('<').next().unwrap();
-            assert!(text_width(label, SIZE) <= 350.0 / 4.0 + 40.0, "{label}");
+            let label = label.replace("&lt;", "<").replace("&gt;", ">");
+            assert!(text_width(&label, SIZE) <= 350.0 / 4.0, "{label}");
         }
         assert!(super::figure(&chains(Vec::new())).is_none());
     }
 
     #[test]
     fn a_label_is_cut_where_it_tells_least() {
-        assert_eq!(fitted("nginx", 100.0).as_deref(), Some("nginx"));
-        assert_eq!(fitted("/system.slice/nginx.service", 100.0).as_deref(), Some("…nginx.service"));
-        assert_eq!(fitted("timer hrtimer_wakeup", 70.0).as_deref(), Some("timer hrt…"));
-        assert_eq!(fitted("nginx", 20.0), None);
+        assert_eq!(fitted("nginx", 100.0, 1), ["nginx"]);
+        assert_eq!(fitted("/system.slice/nginx.service", 95.0, 1), ["…nginx.service"]);
+        assert_eq!(fitted("timer hrtimer_wakeup", 70.0, 1), ["timer hrt…"]);
+        assert_eq!(fitted("timer hrtimer_wakeup", 70.0, 3), ["timer hrti", "mer_wakeup"]);
+        assert_eq!(fitted("x", 8.0, 1), ["x"]);
+        assert!(fitted("nginx", 20.0, 1).is_empty() && fitted("nginx", 100.0, 0).is_empty());
     }
 }
