@@ -11,7 +11,7 @@ use wakewatt_host::confine::{self, Capability, Guard, Held, Needs};
 use wakewatt_lab::trace::WakeFeed;
 
 /// What is read of this machine, now or later. What is not there need not be.
-const MACHINE: [&str; 10] = [
+const MACHINE: [&str; 11] = [
     "/sys",
     "/proc",
     "/dev/cpu_dma_latency",
@@ -23,6 +23,7 @@ const MACHINE: [&str; 10] = [
     "/var/log/pods",
     "/var/log/containers",
     "/var/lib/docker/containers",
+    "/var/lib/containers/storage/overlay-containers",
 ];
 /// Where registers of CPUs are.
 const REGISTERS: &str = "/dev/cpu";
