@@ -3,6 +3,7 @@
 //! Always a ratio in one run, alternating, so that a slow or busy machine slows both sides. One file per measurement;
 //! to add one: write the file, add a line to `ALL`. `--save` keeps table and raw numbers under bench/runs.
 
+mod agent;
 mod binary_file;
 mod blocks;
 mod compare_aa;
@@ -32,7 +33,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, record, memory, disk, cores, network, pipe, load, profiles, simulate, history;
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, record, memory, disk, cores, network, pipe, load, profiles, simulate, agent, history;
     /// and only when named: compare-aa, half an hour of runs of the same, compared; blocks, shipped experiments with their
     /// blocks kept (--save); and recompute, alone: published figures again from raw values
     what: Vec<String>,
@@ -97,6 +98,7 @@ const ALL: &[(&str, Measure)] = &[
     ("pipe", pipe::measure),
     ("profiles", profiles::measure),
     ("simulate", simulate::measure),
+    ("agent", agent::measure),
     ("history", history::measure),
 ];
 

@@ -111,13 +111,13 @@ fn only_spinning() -> Result<File> {
 }
 
 /// Threads that sleep again and again; dropping it ends them.
-struct Load {
+pub(super) struct Load {
     stop: Arc<AtomicBool>,
     threads: Vec<std::thread::JoinHandle<()>>,
 }
 
 impl Load {
-    fn start(n_threads: usize) -> Load {
+    pub(super) fn start(n_threads: usize) -> Load {
         let stop = Arc::new(AtomicBool::new(false));
         let one = |_| {
             let stop = Arc::clone(&stop);

@@ -1,0 +1,236 @@
+//! The agent beside node_exporter: CPU time per scrape and memory, on this machine and on a made-up tree of 512 CPUs; and what it takes with
+//! wake-ups attributed.
+//!
+//! Both run at once and are asked in turn, each once in a little more than a second, because the agent reads at most once a second and node_exporter at each question: a faster
+//! pace would flatter us. node_exporter (Debian's) has the collectors that answer the same questions: cpu, cpufreq, hwmon, rapl, pressure. CPU time is that of
+//! all threads since the first question (schedstat, in nanoseconds), what they do between questions included. With wake-ups attributed the process's time and that of its
+//! programs in the kernel are added; the kernel counts the latter while kernel.bpf_stats_enabled is set, which it is for the time of the measurement.
+
+use super::record::Load;
+use super::{Measured, Row, median};
+use crate::gen_host;
+use anyhow::{Context, Result};
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PEER: &str = "prometheus-node-exporter";
+const ROUNDS: usize = 40;
+const PAUSE: Duration = Duration::from_millis(550);
+const N_CPUS: u32 = 512;
+const TRACED: Duration = Duration::from_secs(20);
+/// Debian's own ceiling for ours.
+const MOST_BYTES: f64 = 30e6;
+const STATS: &str = "/proc/sys/kernel/bpf_stats_enabled";
+
+/// A server, ended when it is dropped.
+struct Server {
+    child: Child,
+    address: SocketAddr,
+    /// Kept open, so that it never writes into a closed pipe.
+    _told: Option<BufReader<std::process::ChildStderr>>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn measure(binary: &Path) -> Result<Measured> {
+    let mut all = Measured { rows: Vec::new(), csv: "where,who,value,unit\n".into() };
+    let scratch = tempfile::tempdir()?;
+    let tree = scratch.path().join("host");
+    gen_host::write(&tree, N_CPUS)?;
+    for (place, tree) in [("here", None), ("512 CPUs", Some(tree.as_path()))] {
+        beside(binary, place, tree, &mut all)?;
+    }
+    if rustix::process::geteuid().is_root() {
+        all.rows.push(traced(binary, &mut all.csv)?);
+    }
+    Ok(all)
+}
+
+fn beside(binary: &Path, place: &'static str, tree: Option<&Path>, all: &mut Measured) -> Result<()> {
+    let ours =
+        agent(binary, tree.map(|tree| ("--sysroot", tree)).into_iter().flat_map(|(k, v)| [k.as_ref(), v.as_os_str()]))?;
+    let peer = match node_exporter(tree) {
+        Ok(peer) => peer,
+        Err(why) => {
+            eprintln!("agent: skipped beside node_exporter: {why:#}");
+            return Ok(());
+        }
+    };
+    // The first questions fill caches on both sides.
+    (ask(&ours)?, ask(&peer)?);
+    let before = (cpu_ns(&ours)?, cpu_ns(&peer)?);
+    let mut bytes = (0, 0);
+    for _ in 0..ROUNDS {
+        bytes.0 = ask(&ours)?;
+        std::thread::sleep(PAUSE);
+        bytes.1 = ask(&peer)?;
+        std::thread::sleep(PAUSE);
+    }
+    let per = |now: u64, then: u64| (now - then) as f64 / 1e3 / ROUNDS as f64;
+    let cpu_us = (per(cpu_ns(&ours)?, before.0), per(cpu_ns(&peer)?, before.1));
+    let memory = (resident(&ours)?, resident(&peer)?);
+    for (who, cpu_us, memory, page) in [("wakewatt", cpu_us.0, memory.0, bytes.0), (PEER, cpu_us.1, memory.1, bytes.1)]
+    {
+        let _ = writeln!(
+            all.csv,
+            "{place},{who},{cpu_us:.1},us per scrape\n{place},{who},{memory:.0},bytes resident\n{place},{who},{page},bytes of page"
+        );
+    }
+    let is_here = place == "here";
+    all.rows.push(Row {
+        what: if is_here { "agent: CPU time per scrape, here" } else { "agent: CPU time per scrape, 512 CPUs" },
+        ours: format!("{:.0} us, {} bytes", cpu_us.0, bytes.0),
+        peer: format!("{PEER}: {:.0} us, {} bytes; ratio {:.2}", cpu_us.1, bytes.1, cpu_us.0 / cpu_us.1),
+        goal: "a quarter",
+        is_met: Some(cpu_us.0 <= cpu_us.1 / 4.0),
+    });
+    all.rows.push(Row {
+        what: if is_here { "agent: memory, here" } else { "agent: memory, 512 CPUs" },
+        ours: format!("{:.1} MB", memory.0 / 1e6),
+        peer: format!("{PEER}: {:.1} MB; ratio {:.2}", memory.1 / 1e6, memory.0 / memory.1),
+        goal: "half, below 30 MB",
+        is_met: Some(memory.0 <= memory.1 / 2.0 && memory.0 < MOST_BYTES),
+    });
+    Ok(())
+}
+
+/// With the probe, under some ten thousand wake-ups a second.
+fn traced(binary: &Path, csv: &mut String) -> Result<Row> {
+    let kept = std::fs::read_to_string(STATS).context(STATS)?;
+    std::fs::write(STATS, "1").context(STATS)?;
+    let found = under_wakeups(binary);
+    std::fs::write(STATS, kept.trim()).context(STATS)?;
+    let (n_wakes_per_s, own_share, kernel_share) = found?;
+    let _ = writeln!(
+        csv,
+        "traced,wakewatt,{n_wakes_per_s:.0},wake-ups per second\ntraced,wakewatt,{own_share:.6},CPUs of the process\ntraced,wakewatt,{kernel_share:.6},CPUs of its programs"
+    );
+    let at_ten_thousand = own_share + kernel_share * 10_000.0 / n_wakes_per_s.max(1.0);
+    Ok(Row {
+        what: "agent --trace at 10,000 wake-ups a second",
+        ours: format!(
+            "{:.2} % of one CPU: {:.2} % the process, {:.2} % its programs at {n_wakes_per_s:.0} wake-ups/s",
+            at_ten_thousand * 100.0,
+            own_share * 100.0,
+            kernel_share * 100.0
+        ),
+        peer: "-".into(),
+        goal: "below 0.5 %, programs scaled to 10,000/s",
+        is_met: (n_wakes_per_s >= 5_000.0).then_some(at_ten_thousand < 0.005),
+    })
+}
+
+/// Wake-ups a second, CPUs that the process takes, CPUs that its programs take.
+fn under_wakeups(binary: &Path) -> Result<(f64, f64, f64)> {
+    let ours = agent(binary, ["--trace".as_ref()])?;
+    ask(&ours)?;
+    let load = Load::start(std::thread::available_parallelism()?.get());
+    std::thread::sleep(Duration::from_secs(1));
+    let (cpu, ran, began) = (cpu_ns(&ours)?, programs()?, Instant::now());
+    std::thread::sleep(TRACED);
+    let took = began.elapsed().as_secs_f64();
+    let (cpu, ran_now) = (cpu_ns(&ours)? - cpu, programs()?);
+    drop(load);
+    let wakes = ran_now.runs_of_wake.saturating_sub(ran.runs_of_wake) as f64 / took;
+    Ok((wakes, cpu as f64 / 1e9 / took, ran_now.run_ns.saturating_sub(ran.run_ns) as f64 / 1e9 / took))
+}
+
+/// What all programs of tracing have taken, and how often the busiest of them ran.
+struct Programs {
+    run_ns: u64,
+    runs_of_wake: u64,
+}
+
+fn programs() -> Result<Programs> {
+    let out = Command::new("bpftool").args(["prog", "show", "--json"]).output().context("bpftool")?;
+    let all: serde_json::Value = serde_json::from_slice(&out.stdout).context("bpftool prog show")?;
+    let tracing =
+        all.as_array().into_iter().flatten().filter(|p| p["type"] == "tracing" || p["type"] == "raw_tracepoint");
+    let mut sum = Programs { run_ns: 0, runs_of_wake: 0 };
+    for program in tracing {
+        sum.run_ns += program["run_time_ns"].as_u64().unwrap_or(0);
+        if program["name"].as_str().is_some_and(|name| name.contains("wak")) {
+            sum.runs_of_wake += program["run_cnt"].as_u64().unwrap_or(0);
+        }
+    }
+    Ok(sum)
+}
+
+fn agent<'a>(binary: &Path, words: impl IntoIterator<Item = &'a std::ffi::OsStr>) -> Result<Server> {
+    let mut command = Command::new(binary);
+    command.args(["agent", "--listen", "127.0.0.1:0"]).args(words).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| binary.display().to_string())?;
+    let mut told = BufReader::new(child.stderr.take().context("no standard error")?);
+    let mut line = String::new();
+    let address = loop {
+        line.clear();
+        anyhow::ensure!(told.read_line(&mut line)? > 0, "the agent ended before it answered");
+        let place = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
+        if let Some(address) = place.and_then(|text| text.parse().ok()) {
+            break address;
+        }
+    };
+    Ok(Server { child, address, _told: Some(told) })
+}
+
+fn node_exporter(tree: Option<&Path>) -> Result<Server> {
+    // Free a moment ago.
+    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let mut command = Command::new(PEER);
+    command.arg("--collector.disable-defaults").arg(format!("--web.listen-address={address}"));
+    command.args(["cpu", "cpufreq", "hwmon", "rapl", "pressure"].map(|name| format!("--collector.{name}")));
+    if let Some(tree) = tree {
+        let below = |folder: &str| tree.join(folder).display().to_string();
+        command.arg(format!("--path.sysfs={}", below("sys"))).arg(format!("--path.procfs={}", below("proc")));
+    }
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context(PEER)?;
+    let server = Server { child, address, _told: None };
+    let until = Instant::now() + Duration::from_secs(20);
+    while ask(&server).is_err() {
+        anyhow::ensure!(Instant::now() < until, "{PEER} does not answer");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(server)
+}
+
+/// Bytes of the page.
+fn ask(server: &Server) -> Result<usize> {
+    let mut stream = TcpStream::connect_timeout(&server.address, Duration::from_secs(10))?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
+    let mut page = Vec::new();
+    stream.read_to_end(&mut page)?;
+    anyhow::ensure!(page.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&page[..page.len().min(80)]));
+    Ok(page.len())
+}
+
+/// Of all threads there are; none of them ends while it is measured.
+fn cpu_ns(server: &Server) -> Result<u64> {
+    let mut sum = 0;
+    for task in std::fs::read_dir(format!("/proc/{}/task", server.child.id()))? {
+        let text = std::fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
+        sum += text.split_whitespace().next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(sum)
+}
+
+/// Resident memory in bytes: the median of a few looks.
+fn resident(server: &Server) -> Result<f64> {
+    let path = format!("/proc/{}/status", server.child.id());
+    let look = || -> Result<f64> {
+        let text = std::fs::read_to_string(&path).context(path.clone())?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        let kib: f64 = line.split_whitespace().next().context("no VmRSS")?.parse()?;
+        Ok(kib * 1024.0)
+    };
+    Ok(median(&(0..3).map(|_| look()).collect::<Result<Vec<_>>>()?))
+}
