@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fmt;
 use wakewatt_core::visible;
 
-/// One value.
+/// One value of an attribute, as the BMC writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]

@@ -176,12 +176,12 @@ pub struct Change {
     pub measure: Measure,
     /// Median before, in the unit of the measure.
     pub before: f64,
-    /// Median after.
+    /// Median after, in the unit of the measure.
     pub after: f64,
     /// After over before, of what the node lies above its peers: what all nodes did together is out of it.
     pub ratio: f64,
-    /// Windows before.
+    /// Windows before that count.
     pub n_before: usize,
-    /// Windows after.
+    /// Windows after that count.
     pub n_after: usize,
 }

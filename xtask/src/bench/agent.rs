@@ -66,7 +66,8 @@ fn beside(binary: &Path, place: &'static str, tree: Option<&Path>, all: &mut Mea
         }
     };
     // The first questions fill caches on both sides.
-    (ask(&ours)?, ask(&peer)?);
+    ask(&ours)?;
+    ask(&peer)?;
     let before = (cpu_ns(&ours)?, cpu_ns(&peer)?);
     let mut bytes = (0, 0);
     for _ in 0..ROUNDS {

@@ -48,7 +48,7 @@ pub struct Held {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// They do.
+    /// They do, as far as both can be read.
     Agrees,
     /// They do not.
     Differs,

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// Rows that are kept.
 pub const MOST_ROWS: usize = 2_000;
 
-/// One chain.
+/// One chain: who woke whom out of which state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Chain {

@@ -9,6 +9,7 @@
 //! "Controlling the False Discovery Rate" (1995); the efficiency of the median deviation (37 %) from Rousseeuw & Croux (1993).
 
 mod huber;
+mod median;
 mod score;
 mod discovery;
 mod judge;

@@ -1,13 +1,11 @@
-//! What of a run a model is made from: idle states, what leaving them costs, and loads by setting (`of_run`).
+//! What of a run a model is made from: idle states, what leaving them costs, and loads by setting (`loads`).
 
-use super::{Took, of_run};
+use super::loads::{self, Loads};
 use crate::server::{IdleGovernor, IdleState};
 use crate::span::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use wakewatt_core::distribution::Distribution;
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::samples::load::Kind;
 use wakewatt_core::samples::state_cost::StateCosts;
 
 /// Usual exit as a part of what is claimed, where nobody measured it.
@@ -59,36 +57,6 @@ pub struct ExitAfter {
     pub asleep_ns: u64,
     /// What leaving then cost, in nanoseconds.
     pub ns: u64,
-}
-
-/// A level that ran.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Loaded {
-    /// What was asked, in words.
-    pub name: String,
-    /// Requests per second that came.
-    pub per_s: f64,
-    /// What they took.
-    pub took: Took,
-    /// CPUs that served them.
-    pub n_cpus: u32,
-    /// From a request's real start to its end, where that was measured.
-    pub service: Option<Distribution>,
-    /// The first rule that it broke, in words; none of a level that counts.
-    pub broken: Option<String>,
-}
-
-/// Loads of one kind under one setting.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Loads {
-    /// What made them.
-    pub kind: Kind,
-    /// Id of the arm, where it was an experiment's.
-    pub arm: Option<String>,
-    /// Title of the run.
-    pub title: String,
-    /// Its levels.
-    pub levels: Vec<Loaded>,
 }
 
 /// Everything that goes into a model.
@@ -152,7 +120,7 @@ impl Inputs {
         if kernel.is_none() {
             remarks.push("The facts do not name the kernel: the usual rules are assumed.".into());
         }
-        let loads: Vec<Loads> = runs.iter().flat_map(of_run::all).collect();
+        let loads: Vec<Loads> = runs.iter().flat_map(loads::all).collect();
         let levels = || loads.iter().flat_map(|l| &l.levels);
         let broken: Vec<&String> = levels().filter_map(|l| l.broken.as_ref()).collect();
         if let Some(first) = broken.first() {

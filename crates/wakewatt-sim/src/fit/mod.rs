@@ -9,12 +9,13 @@
 
 mod inputs;
 mod least_squares;
+mod loads;
 mod model;
-mod of_run;
 #[cfg(test)]
 mod tests;
 
-pub use inputs::{Exit, ExitAfter, FitError, Inputs, Loaded, Loads, MODELLED_GOVERNORS};
+pub use inputs::{Exit, ExitAfter, FitError, Inputs, MODELLED_GOVERNORS};
+pub use loads::{Loaded, Loads};
 pub use model::Numbers;
 
 use crate::server::Server;

@@ -4,7 +4,8 @@
 //! part of what they see. Their own work is in the time elsewhere. Every CPU also wakes for itself now and then, which at few requests is much of its time.
 
 use super::Took;
-use super::inputs::{FitError, Inputs, Loaded, Loads};
+use super::inputs::{FitError, Inputs};
+use super::loads::{Loaded, Loads};
 use crate::law::{Family, Law, LawBucket};
 use crate::server::{After, Arrivals, Hop, Idle, Machine, Placement, Server, Timers, Workload};
 use crate::span::Span;

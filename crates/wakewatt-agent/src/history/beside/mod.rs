@@ -29,7 +29,7 @@ pub struct Asked {
     pub window_ms: u64,
 }
 
-/// The comparison.
+/// Two moments of one node, compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Beside {

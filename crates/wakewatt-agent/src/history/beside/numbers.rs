@@ -16,13 +16,13 @@ pub enum Unit {
     Ratio,
     /// Times per second, all CPUs together.
     PerSecond,
-    /// Watts.
+    /// Power in watts.
     Watts,
-    /// Degrees Celsius.
+    /// Temperature in degrees Celsius.
     Celsius,
-    /// Hertz.
+    /// A clock in hertz.
     Hertz,
-    /// Seconds.
+    /// A time in seconds.
     Seconds,
 }
 

@@ -3,12 +3,13 @@
 //! `view` turns the numbers into words once; text and page only lay out, so they cannot disagree.
 
 mod heat;
+mod names;
 mod page;
 mod stacks;
 mod text;
 pub(super) mod view;
 
-pub use view::clean;
+pub use names::clean;
 use wakewatt_core::samples::traced::Traced;
 
 /// What is shown.

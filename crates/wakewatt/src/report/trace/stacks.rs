@@ -10,7 +10,7 @@ use super::super::data::{Cell, Data, Show};
 use super::super::figure::Figure;
 use super::super::table::{Table, heads};
 use super::super::words;
-use super::view::{N_PROCESSES, clean};
+use super::names::{N_PROCESSES, clean};
 use wakewatt_core::samples::chains::{Chain, Chains};
 use wakewatt_core::samples::wakes::WakerKind;
 

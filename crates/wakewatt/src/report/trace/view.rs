@@ -4,14 +4,13 @@ use super::super::figure::Figure;
 use super::super::table::{Table, heads};
 use super::super::words;
 use super::heat::HeatMap;
+use super::names::{N_PROCESSES, clean};
 use super::stacks;
 use serde::Serialize;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::payers::Payers;
 use wakewatt_core::samples::traced::{Presence, Traced, WakeRow};
-
-pub(super) const N_PROCESSES: usize = 15;
 
 /// A trace in words.
 #[derive(Debug, Serialize)]
@@ -276,11 +275,6 @@ fn who_pays(payers: &Payers, window_ns: u64) -> Table {
         rows: rows.collect(),
         n_text_columns: 2,
     }
-}
-
-/// Foreign words on one line without control characters: a process, a cgroup or a file may call itself anything.
-pub fn clean(text: &str) -> String {
-    wakewatt_core::visible::line(text).into_owned()
 }
 
 fn observer(traced: &Traced) -> String {

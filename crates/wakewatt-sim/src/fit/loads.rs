@@ -4,7 +4,7 @@
 //! counters of the server's CPUs leave of the window, where they are there: they count microseconds, and everything that ran (interrupts too),
 //! while process accounting of many kernels counts ticks, of which a second at fifty requests has one or two.
 
-use super::{Loaded, Loads, Took};
+use super::Took;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::IdleDelta;
@@ -14,6 +14,36 @@ use wakewatt_core::stats::middle::median;
 
 /// More levels than any run has.
 const MOST_LEVELS: usize = 64;
+
+/// A level that ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// What was asked, in words.
+    pub name: String,
+    /// Requests per second that came.
+    pub per_s: f64,
+    /// What they took.
+    pub took: Took,
+    /// CPUs that served them.
+    pub n_cpus: u32,
+    /// From a request's real start to its end, where that was measured.
+    pub service: Option<Distribution>,
+    /// The first rule that it broke, in words; none of a level that counts.
+    pub broken: Option<String>,
+}
+
+/// Loads of one kind under one setting.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loads {
+    /// What made them.
+    pub kind: Kind,
+    /// Id of the arm, where it was an experiment's.
+    pub arm: Option<String>,
+    /// Title of the run.
+    pub title: String,
+    /// Its levels.
+    pub levels: Vec<Loaded>,
+}
 
 /// Loads of a run; those of an experiment know their arm by its title.
 pub(super) fn all(run: &Evidence) -> Vec<Loads> {
