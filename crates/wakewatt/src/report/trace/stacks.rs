@@ -10,9 +10,9 @@ use super::super::data::{Cell, Data, Show};
 use super::super::figure::Figure;
 use super::super::table::{Table, heads};
 use super::super::words;
-use super::view::{N_PROCESSES, clean};
 use wakewatt_core::samples::chains::{Chain, Chains};
 use wakewatt_core::samples::wakes::WakerKind;
+use wakewatt_core::visible;
 
 /// One level of a chain on the wide page, and on a phone from top to bottom.
 const ROW: f64 = 30.0;
@@ -144,7 +144,7 @@ fn block(svg: &mut Svg, class: &str, name: &str, (from, to): (f64, f64), level: 
 
 /// As much of a name as so many lines have room for; of a path its end. Nothing where that would tell nothing.
 fn fitted(name: &str, width: f64, n_lines: usize) -> Vec<String> {
-    let name: Vec<char> = clean(name).chars().collect();
+    let name: Vec<char> = visible::line(name).chars().collect();
     // A few hundred at most.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let room = (width / text_width("x", SIZE)).max(0.0) as usize;
@@ -160,14 +160,14 @@ fn fitted(name: &str, width: f64, n_lines: usize) -> Vec<String> {
     shown.chunks(room).map(|line| line.iter().collect()).collect()
 }
 
-/// The heaviest in words.
-pub(super) fn table(chains: &Chains) -> Table {
-    let rows = chains.rows.iter().take(N_PROCESSES).map(|row| {
-        let mut cells: Vec<String> = row.frames().iter().map(|frame| clean(frame)).collect();
+/// The heaviest in words, so many.
+pub(super) fn table(chains: &Chains, n_rows: usize) -> Table {
+    let rows = chains.rows.iter().take(n_rows).map(|row| {
+        let mut cells: Vec<String> = row.frames().iter().map(|frame| visible::line(frame).into_owned()).collect();
         cells.extend([words::count(row.n), words::ns(row.total_ns as f64)]);
         cells
     });
-    let more = chains.rows.len().saturating_sub(N_PROCESSES);
+    let more = chains.rows.len().saturating_sub(n_rows);
     let more = if more > 0 { format!(" ({more} more in --json and in the file of --stacks)") } else { String::new() };
     Table {
         caption: format!("Who woke whom out of idle: measured{more}"),

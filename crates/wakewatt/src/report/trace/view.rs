@@ -11,7 +11,7 @@ use wakewatt_core::samples::Label;
 use wakewatt_core::samples::payers::Payers;
 use wakewatt_core::samples::traced::{Presence, Traced, WakeRow};
 
-pub(super) const N_PROCESSES: usize = 15;
+const N_PROCESSES: usize = 15;
 
 /// A trace in words.
 #[derive(Debug, Serialize)]
@@ -41,7 +41,7 @@ pub(in crate::report) fn of(traced: &Traced, is_by_cpu: bool) -> TraceView {
     tables.push(states(traced));
     tables.extend(traced.payers.as_ref().map(|payers| who_pays(payers, traced.window.length_ns())));
     tables.push(processes(traced));
-    tables.extend(traced.chains.as_ref().map(stacks::table));
+    tables.extend(traced.chains.as_ref().map(|chains| stacks::table(chains, N_PROCESSES)));
     if is_by_cpu {
         tables.push(wakes("Wake-ups by CPU: measured", traced.by_cpu.iter()));
     }
