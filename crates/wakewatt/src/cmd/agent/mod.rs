@@ -34,8 +34,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
     if let Some(AgentPast::Query(args)) = &args.past {
         return query::run(args);
     }
-    // The past's fault and the agent's own go to the same log.
-    let say: Say = Arc::new(|line| output::remark(line));
+    let say: Say = Arc::new(output::remark);
     let certificate = Teller::new("certificate", Arc::clone(&say));
     let admission = admit::admission(args, &certificate)?;
     if args.history.is_some() && args.interval > MOST_KEPT_INTERVAL_NS {
