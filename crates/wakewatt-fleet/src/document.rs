@@ -176,12 +176,12 @@ pub struct Change {
     pub measure: Measure,
     /// Median before, in the unit of the measure.
     pub before: f64,
-    /// Median after.
+    /// Median after the moment, in the same unit.
     pub after: f64,
     /// After over before, of what the node lies above its peers: what all nodes did together is out of it.
     pub ratio: f64,
-    /// Windows before.
+    /// Windows before the moment that count.
     pub n_before: usize,
-    /// Windows after.
+    /// Windows after the moment that count.
     pub n_after: usize,
 }
