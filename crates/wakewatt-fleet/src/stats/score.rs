@@ -10,6 +10,7 @@
 //! added to its scale.
 
 use super::huber::{Fit, Observation, fit};
+use super::median::median_of;
 use wakewatt_core::stats::middle::{Middle, middle};
 
 /// With fewer nodes of a class there is a rank and no verdict.
@@ -63,21 +64,6 @@ pub fn settled(all: &[Observation], n_classes: usize, n_nodes: usize) -> (Fit, S
     let second = Fit { slope: fit(&near, n_classes).slope, ..first };
     let found = scores(all, &second, n_nodes);
     (second, found)
-}
-
-/// The median; the order of the values is lost.
-pub(super) fn median_of(values: &mut [f64]) -> Option<f64> {
-    let n = values.len();
-    if n == 0 {
-        return None;
-    }
-    let (_, upper, _) = values.select_nth_unstable_by(n / 2, f64::total_cmp);
-    let upper = *upper;
-    if n % 2 == 1 {
-        return Some(upper);
-    }
-    let lower = values[..n / 2].iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    Some(f64::midpoint(lower, upper))
 }
 
 /// Scores of so many nodes.
