@@ -39,19 +39,22 @@ pub(crate) enum Profile {
 
 /// Builds the binary in the given profile and says where it lies.
 pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
-    if profile == Profile::Dist && packs_relocations() {
-        let mut cargo = begun("rustc", profile);
-        cargo.args(["--", "-C", PACKED]);
-        return built(cargo);
+    let smaller: Vec<&str> =
+        SMALLER.into_iter().filter(|flag| profile == Profile::Dist && is_understood(flag)).collect();
+    if smaller.is_empty() {
+        return built(cargo(profile));
     }
-    built(cargo(profile))
+    let mut cargo = begun("rustc", profile);
+    cargo.arg("--").args(smaller.iter().flat_map(|flag| ["-C", flag]));
+    built(cargo)
 }
 
-/// Half a megabyte of a static binary that may lie anywhere are addresses to be corrected at its start; packed they take a tenth (DT_RELR).
-const PACKED: &str = "link-arg=-Wl,-z,pack-relative-relocs";
+/// Half a megabyte of a static binary that may lie anywhere are addresses to be corrected at its start; packed they take a tenth (DT_RELR). Functions that came out alike are
+/// kept once.
+const SMALLER: [&str; 2] = ["link-arg=-Wl,-z,pack-relative-relocs", "link-arg=-Wl,--icf=all"];
 
-/// Do linker and C library here understand that? Older ones pass over the flag or make a program that dies at its start, so one is run.
-fn packs_relocations() -> bool {
+/// Do linker and C library here understand this? Older ones pass over the flag or make a program that dies at its start, so one is run.
+fn is_understood(flag: &str) -> bool {
     let Ok(folder) = tempfile::tempdir() else { return false };
     let (source, program) = (folder.path().join("probe.rs"), folder.path().join("probe"));
     if std::fs::write(&source, "fn main() { println!(\"{:?}\", std::env::args().count()); }").is_err() {
@@ -59,7 +62,7 @@ fn packs_relocations() -> bool {
     }
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut compiled = Command::new(rustc);
-    compiled.args(["-C", "target-feature=+crt-static", "-C", PACKED, "-o"]).arg(&program).arg(&source);
+    compiled.args(["-C", "target-feature=+crt-static", "-C", flag, "-o"]).arg(&program).arg(&source);
     let quiet = |command: &mut Command| {
         let output = command.stdin(Stdio::null()).output();
         output.is_ok_and(|o| o.status.success() && o.stderr.is_empty())

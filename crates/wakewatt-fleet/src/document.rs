@@ -176,12 +176,12 @@ pub struct Change {
     pub measure: Measure,
     /// Median before, in the unit of the measure.
     pub before: f64,
-    /// Median after, in the unit of the measure.
+    /// Median after the moment, in the same unit.
     pub after: f64,
     /// After over before, of what the node lies above its peers: what all nodes did together is out of it.
     pub ratio: f64,
-    /// Windows before that count.
+    /// Windows before the moment that count.
     pub n_before: usize,
-    /// Windows after that count.
+    /// Windows after the moment that count.
     pub n_after: usize,
 }

@@ -5,6 +5,8 @@
 //! round is one pass, and a million observations are no matrix. The first round takes classes' medians for heights: from
 //! there a class of which a third is odd still finds its many.
 
+use super::median::median_of;
+
 /// Beyond this many scales an observation pulls no harder (Huber's k for 95 % efficiency).
 const BEND: f64 = 1.345;
 const MOST_ROUNDS: usize = 30;
@@ -59,7 +61,7 @@ pub(super) fn fit(all: &[Observation], n_classes: usize) -> Fit {
     for _ in 0..MOST_ROUNDS {
         left.clear();
         left.extend(all.iter().map(|o| fit.residual(o).abs()));
-        let Some(scale) = super::median::median_of(&mut left.clone()).map(|m| (m * 1.4826).max(1e-9)) else { break };
+        let Some(scale) = median_of(&mut left.clone()).map(|m| (m * 1.4826).max(1e-9)) else { break };
         for (weight, off) in weights.iter_mut().zip(&left) {
             *weight = if *off <= BEND * scale { 1.0 } else { BEND * scale / off };
         }
@@ -81,7 +83,7 @@ fn medians(all: &[Observation], n_classes: usize) -> Vec<f64> {
             class.push(o.cost);
         }
     }
-    by_class.iter_mut().map(|costs| super::median::median_of(costs).unwrap_or(0.0)).collect()
+    by_class.iter_mut().map(|costs| median_of(costs).unwrap_or(0.0)).collect()
 }
 
 /// Weighted means of every class.
