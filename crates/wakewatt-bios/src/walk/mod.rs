@@ -268,7 +268,8 @@ pub fn values(json: &Value, is_flat: bool) -> BTreeMap<String, Setting> {
             name,
             "Id" | "Name" | "Type" | "Description" | "AttributeRegistry" | "Modified" | "AttributeRegistryVersion"
         );
-        !name.contains('@') && !(is_flat && is_of_resource)
+        let is_no_value = name.contains('@') || (is_flat && is_of_resource);
+        !is_no_value
     };
     let all = object.as_object().into_iter().flatten().take(MAX_ATTRIBUTES);
     all.filter(|(name, _)| is_value(name)).filter_map(|(name, v)| Some((name.clone(), Setting::of(v)?))).collect()
