@@ -8,7 +8,6 @@
 //! Sources: Huber, "Robust Estimation of a Location Parameter" (1964), with his k = 1.345; Benjamini & Hochberg,
 //! "Controlling the False Discovery Rate" (1995); the efficiency of the median deviation (37 %) from Rousseeuw & Croux (1993).
 
-mod median;
 mod huber;
 mod median;
 mod score;
