@@ -418,7 +418,7 @@ impl Engine {
         let Some(outbox) = &self.plan.outbox else { return };
         let host = self.sampler.layout.hostname.clone();
         let sender = Sender { host, version: self.plan.version };
-        outbox.put(otlp::request(self.page.page(), &sender, clock::realtime_ns()));
+        outbox.put(otlp::request(self.page.page(), &sender, self.now.clocks.wall_at_ns));
     }
 
     /// Keeps the page under the time at which it was read; the first failure ends that, and is told on every page.

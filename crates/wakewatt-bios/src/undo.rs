@@ -81,6 +81,9 @@ pub enum UndoError {
     /// Nowhere to stage.
     #[error("nothing is undone: this BIOS names no settings object")]
     NoSettings,
+    /// Nobody knows what to take back, or whose it is.
+    #[error("no old values are staged: what waits for the next boot could not be read: {0}")]
+    WaitingUnknown(String),
     /// The BMC refused, or did not answer.
     #[error(transparent)]
     Stage(#[from] StageError),
@@ -143,6 +146,9 @@ fn restage(
     out: &mut Undone,
 ) -> Result<(), UndoError> {
     let settings = bios.settings_path.as_deref().ok_or(UndoError::NoSettings)?;
+    if let Some(why) = &bios.pending_unknown {
+        return Err(UndoError::WaitingUnknown(why.clone()));
+    }
     let changes = changes(machine, bios, journal, out);
     if !changes.is_empty() {
         let staging = Staging { settings, bios, pause, expected: Some(&bios.pending) };
@@ -205,16 +211,18 @@ fn is_same(bios: &Bios, name: &str, a: &Setting, b: &Setting) -> bool {
     attribute.map_or_else(|| a.is_same(b), |attribute| attribute.is_same(a, b))
 }
 
-/// Everything holds its old value, and nothing of it waits.
+/// Everything holds its old value, and nothing of it waits, as far as is known for certain.
 pub fn is_as_before(bios: &Bios, journal: &Journal) -> bool {
-    journal.entries.iter().all(|entry| {
-        let now = bios.current.get(&entry.attribute);
-        let is_old = match (&entry.before, now) {
-            (Some(before), Some(now)) => is_same(bios, &entry.attribute, before, now),
-            (before, now) => before.is_none() && now.is_none(),
-        };
-        is_old && !bios.pending.contains_key(&entry.attribute)
-    })
+    bios.pending_unknown.is_none()
+        && journal.entries.iter().all(|entry| {
+            let now = bios.current.get(&entry.attribute);
+            let is_old = match (&entry.before, now) {
+                (Some(before), Some(now)) => is_same(bios, &entry.attribute, before, now),
+                // What was never known cannot be said to be back.
+                _ => false,
+            };
+            is_old && !bios.pending.contains_key(&entry.attribute)
+        })
 }
 
 fn foreign(bios: &Bios, entry: &Entry) -> Option<Foreign> {
@@ -231,11 +239,13 @@ fn foreign(bios: &Bios, entry: &Entry) -> Option<Foreign> {
     })
 }
 
-/// Deletes the job of this application if it still waits, and clears what waits where the BMC has an action for that and all
-/// that waits is ours. Was anything done?
+/// Deletes the job of this application if it still waits with something of ours, and clears what waits where the BMC has an
+/// action for that and all that waits is ours. Was anything done?
 fn cancel(service: &mut dyn Change, journal: &Journal, bios: &Bios, out: &mut Undone) -> bool {
     let mut is_done = false;
+    let is_waiting = journal.entries.iter().any(|entry| bios.pending.contains_key(&entry.attribute));
     if let Some(path) = &journal.job
+        && is_waiting
         && job::look(service, path).is_some_and(|job| job.is_waiting())
     {
         match service.delete(path) {

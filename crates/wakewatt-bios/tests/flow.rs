@@ -8,6 +8,7 @@ use wakewatt_bios::apply::{Applied, ApplyError, Order, apply};
 use wakewatt_bios::journal::{Journal, Phase};
 use wakewatt_bios::live::LiveService;
 use wakewatt_bios::plan::{Plan, plan};
+use wakewatt_bios::service::{Answer, Change, Document, NoDocument, Service};
 use wakewatt_bios::setting::Setting;
 use wakewatt_bios::undo::{UndoError, Undone, undo};
 use wakewatt_bios::verify::{Hold, verify};
@@ -186,6 +187,48 @@ fn what_never_came_into_force_is_taken_back_at_once() {
         bmc.boot();
         assert_eq!(bmc.current(), before, "{vendor:?}");
     }
+}
+
+/// A BMC that fails when asked what waits.
+struct Failing(LiveService);
+
+impl Service for Failing {
+    fn get(&mut self, path: &str) -> Result<Document, NoDocument> {
+        match path.trim_end_matches('/').ends_with("/bios/settings") {
+            true => Err(NoDocument::Status { path: path.into(), status: 500, said: String::new() }),
+            false => self.0.get(path),
+        }
+    }
+    fn origin(&self) -> String {
+        self.0.origin()
+    }
+}
+
+impl Change for Failing {
+    fn patch(&mut self, path: &str, body: &str, if_match: Option<&str>) -> Result<Answer, BmcError> {
+        self.0.patch(path, body, if_match)
+    }
+    fn post(&mut self, path: &str, body: &str) -> Result<Answer, BmcError> {
+        self.0.post(path, body)
+    }
+    fn delete(&mut self, path: &str) -> Result<Answer, BmcError> {
+        self.0.delete(path)
+    }
+}
+
+#[test]
+fn what_waits_unread_is_neither_undone_nor_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let bmc = Emulator::start(Vendor::Hpe).unwrap();
+    applied(&bmc, &["bios.smt=off"], order(folder.path())).unwrap();
+    let mut service = Failing(enter(&bmc));
+    let refused = undo(&mut service, &mut only_journal(folder.path()), false, PAUSE);
+    assert!(matches!(refused, Err(UndoError::WaitingUnknown(_))), "{refused:?}");
+    let journal = only_journal(folder.path());
+    let machine = machine(&mut service, None).unwrap();
+    let verified = verify(&machine, machine.bios.as_ref().unwrap(), Some(&journal), None);
+    assert!(verified.held.iter().all(|held| held.hold == Hold::Waits) && !verified.has_drift(), "{verified:?}");
+    assert!(verified.notes.iter().any(|note| note.contains("is not known")), "{verified:?}");
 }
 
 #[test]

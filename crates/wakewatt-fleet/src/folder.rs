@@ -1,11 +1,13 @@
 //! A fleet out of files: what hosts say of themselves (`.host`), and what runs measured on them (`load … --save`).
 //!
-//! A level of a load is a window here: the same level on all nodes is compared like the same hour. What a command of the
-//! user's printed is no work per second and is left to `compare`.
+//! A level of a load is a window here: the same level on all nodes is compared like the same hour. So only machines that ran the same levels, in the same
+//! order, are compared; whoever ran others has no numbers. Where a transaction was made to fit the machine (`load steps`), work is counted in its
+//! units. What a command of the user's printed is no work per second and is left to `compare`.
 
 use crate::measure::Quantity;
 use crate::series::rounded_gib;
 use crate::table::{DEEPEST_IDLE, Node, Table, Window};
+use std::collections::BTreeMap;
 use wakewatt_core::compare::predict::deepest_state;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::fact::{Fact, PerCpu};
@@ -26,7 +28,8 @@ pub struct Machine {
 pub fn table(machines: &[Machine], peers_by: &[String]) -> Table {
     let n_windows = machines.iter().map(|m| levels(m).count()).max().unwrap_or(0);
     let none = Window { from_ms: 0, to_ms: 0 };
-    let mut nodes: Vec<Node> = machines.iter().map(|m| node(m, n_windows, peers_by)).collect();
+    let usual = usual_levels(machines);
+    let mut nodes: Vec<Node> = machines.iter().map(|m| node(m, n_windows, peers_by, level_names(m) == usual)).collect();
     nodes.sort_by(|a, b| a.name.cmp(&b.name));
     Table { windows: vec![none; n_windows], nodes, has_counted_cycles: false }
 }
@@ -37,7 +40,22 @@ fn levels(machine: &Machine) -> impl Iterator<Item = (&LoadRun, &Level)> {
     runs.flat_map(|run| run.levels.iter().map(move |level| (run, level)))
 }
 
-fn node(machine: &Machine, n_windows: usize, peers_by: &[String]) -> Node {
+/// What a machine was asked, level by level.
+fn level_names(machine: &Machine) -> Vec<String> {
+    levels(machine).map(|(run, level)| format!("{} {:?} {}", run.kind.word(), run.service_ns, level.ask)).collect()
+}
+
+/// What most machines were asked; of several equally many the first by name.
+fn usual_levels(machines: &[Machine]) -> Vec<String> {
+    let mut n_of: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    machines.iter().map(level_names).filter(|names| !names.is_empty()).for_each(|names| {
+        *n_of.entry(names).or_default() += 1;
+    });
+    let most = n_of.values().copied().max().unwrap_or(0);
+    n_of.into_iter().find(|(_, n)| *n == most).map(|(names, _)| names).unwrap_or_default()
+}
+
+fn node(machine: &Machine, n_windows: usize, peers_by: &[String], is_usual: bool) -> Node {
     let mut node = Node::named(&machine.name);
     let facts = &machine.evidence.facts;
     node.settings.extend(settings(facts).into_iter().map(|(what, value)| (what.to_string(), value)));
@@ -49,14 +67,15 @@ fn node(machine: &Machine, n_windows: usize, peers_by: &[String]) -> Node {
     node.hardware.memory_gib = rounded_gib(bytes as f64).filter(|_| bytes > 0);
     let also = peers_by.iter().filter_map(|what| Some(format!("{what} {}", node.settings.get(what)?)));
     node.hardware.also = also.collect();
-    for (window, (_, level)) in levels(machine).enumerate() {
-        // A level that broke a rule, or did nothing, costs nothing per piece.
-        if !level.broken_rules.is_empty() || level.n_done == 0 {
+    for (window, (run, level)) in levels(machine).enumerate() {
+        // A level that broke a rule, or did nothing, costs nothing per piece; another load than the others' is no window of theirs.
+        if !is_usual || !level.broken_rules.is_empty() || level.n_done == 0 {
             continue;
         }
+        let units = run.work_units.map_or(1.0, |n| n as f64);
         let quantile = |q: f64| Some(level.latency.as_ref()?.quantile(q)?.value_ns as f64 / 1e9);
         let numbers = [
-            (Quantity::Work, Some(level.per_s)),
+            (Quantity::Work, Some(level.per_s * units)),
             (Quantity::Busy, level.cpu_ns_per_op().map(|ns| ns / 1e9 * level.per_s)),
             (Quantity::System, level.system_ns_per_op().map(|ns| ns / 1e9 * level.per_s)),
             (Quantity::Watts, level.mean_uw().map(|uw| uw as f64 / 1e6)),

@@ -1,6 +1,6 @@
 //! The door to a Prometheus-compatible store: questions over HTTP(S), answers as they come, a limit on each and on time.
 //!
-//! The agent, its trust and its resolver are those of the meters (`power/http.rs`). A token goes over TLS or to this host, as
+//! The agent, its trust and its resolver are those of the meters (`http.rs`). A token goes over TLS or to this host, as
 //! a password does. What is too much for the store has several words: Prometheus answers 422 or 503 to a query that would
 //! load too many samples or takes too long, VictoriaMetrics 422 and 429, proxies 413, 502 and 504; all of them mean that a
 //! smaller question may do, and so does a deadline that passed.

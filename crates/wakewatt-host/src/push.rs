@@ -1,6 +1,6 @@
 //! Sending documents to a server that a person named, again and again: what became of each?
 //!
-//! The one HTTP client of the house ([`power`](crate::power)): certificates checked, no redirects, no proxies, five seconds. Credentials are a header out of a file
+//! The one HTTP client of the house (`http.rs`): certificates checked, no redirects, no proxies, five seconds. Credentials are a header out of a file
 //! that only its owner may read, and go over TLS or to this host, nowhere else.
 
 use crate::http::{Http, check_exposed, check_url};

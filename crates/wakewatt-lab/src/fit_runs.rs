@@ -66,9 +66,18 @@ fn costs(lab: Lab<'_>, seed: u64, not_done: &mut Vec<NotDone>) -> Result<Vec<Sta
         meters: None,
     };
     let mut all = vec![idle_cost::measure(&plan(None), &facts, lab, not_done)?];
-    for gap_ns in OTHER_GAPS_NS.into_iter().filter(|gap_ns| *gap_ns != all[0].gap_ns).collect::<Vec<_>>() {
-        if !lab.is_stopped() {
-            all.push(idle_cost::measure(&plan(Some(gap_ns)), &facts, lab, not_done)?);
+    let usual_ns = all[0].gap_ns;
+    for gap_ns in OTHER_GAPS_NS.into_iter().filter(|gap_ns| *gap_ns != usual_ns) {
+        if lab.is_stopped() {
+            break;
+        }
+        match idle_cost::measure(&plan(Some(gap_ns)), &facts, lab, not_done) {
+            Ok(costs) => all.push(costs),
+            // What was measured until then stands.
+            Err(why) => {
+                not_done.push(NotDone::named("measure idle, other lengths of sleep", why.to_string()));
+                break;
+            }
         }
     }
     Ok(all)

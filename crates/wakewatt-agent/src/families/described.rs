@@ -205,7 +205,9 @@ fn daemons(holders: &Holders) -> Vec<String> {
     let mut names: Vec<String> = holders.daemons.iter().map(|daemon| daemon.name.clone()).collect();
     names.sort();
     names.dedup();
-    if names.is_empty() { vec!["none".into()] } else { names }
+    // Who sees only itself (hidepid, a PID namespace) knows nothing of the others.
+    let sees_others = holders.n_processes.get().is_some_and(|n| *n > 1);
+    if names.is_empty() && sees_others { vec!["none".into()] } else { names }
 }
 
 /// Eight digits that change when a name, an exit latency or a target residency of the idle table does.

@@ -10,6 +10,7 @@ use super::interval::{self, Between, Known};
 use super::ring::{segments, segments_since};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use wakewatt_core::cpuset::MAX_CPUS;
 use wakewatt_core::units::show_ns;
 use wakewatt_core::watch::layout::CpuInfo;
 use wakewatt_core::watch::{Layout, Rates};
@@ -131,7 +132,7 @@ impl HistoryPlayer {
         interval::meet(&mut known, reader);
         let between = Between { known: &known, then: reader.latest(), now: reader.latest() };
         self.layout.states = between.states();
-        let n_cpus = u32::try_from(between.n_online()).unwrap_or(0);
+        let n_cpus = u32::try_from(between.n_online()).unwrap_or(0).min(MAX_CPUS);
         self.layout.cpus = (0..n_cpus).map(|cpu| CpuInfo { cpu, ..CpuInfo::default() }).collect();
     }
 

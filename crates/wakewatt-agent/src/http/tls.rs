@@ -1,6 +1,6 @@
 //! The encrypted way in: our certificate, and whose certificates we believe.
 //!
-//! The files are looked at again every half minute, because certificates are renewed while the agent runs. What cannot be used, a pair half replaced perhaps, leaves
+//! The files are looked at again when somebody comes, at most every half minute, because certificates are renewed while the agent runs. What cannot be used, a pair half replaced perhaps, leaves
 //! the one before in force, and is told: once in the log, and on every page until it is mended.
 
 use crate::trouble::Teller;

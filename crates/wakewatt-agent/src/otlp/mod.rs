@@ -57,7 +57,7 @@ pub(crate) fn send_all(push: &Push, outbox: &Outbox, teller: &Teller) {
                 teller.tell(Some(why));
                 // Whoever pushes a thousand nodes shall not meet them all at once.
                 let spread = pause.mul_f64(f64::from(std::process::id() % 256) / 1024.0);
-                outbox.pause(after.unwrap_or(pause + spread).min(LONGEST_PAUSE));
+                outbox.pause(after.map_or(pause + spread, |after| after.max(pause + spread)).min(LONGEST_PAUSE));
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
         }

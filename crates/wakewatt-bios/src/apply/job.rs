@@ -52,15 +52,24 @@ pub fn look(service: &mut dyn Change, path: &str) -> Option<Job> {
     Some(Job { path: path.into(), state, said })
 }
 
-/// The job of what was just staged.
+/// This BMC applies nothing without a job, and would make none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no job could be made, so nothing may happen at the next boot: {0}")]
+pub(super) struct NotMade(String);
+
+/// The job of what was just staged; none where none is named or needed.
 pub(super) fn of(
     service: &mut dyn Change,
     settings: &str,
     pause: Duration,
     answer: &Answer,
     notes: &mut Vec<String>,
-) -> Option<Job> {
-    let path = answer.location.clone().or_else(|| make(service, settings, notes))?;
+) -> Result<Option<Job>, NotMade> {
+    let path = match answer.location.clone() {
+        Some(path) => Some(path),
+        None => make(service, settings)?,
+    };
+    let Some(path) = path else { return Ok(None) };
     let mut job = None;
     for n_looks in 0..LOOKS {
         if n_looks > 0 {
@@ -75,26 +84,17 @@ pub(super) fn of(
     if job.is_failed() {
         notes.push(format!("its job failed: {}", job.said));
     }
-    Some(job)
+    Ok(Some(job))
 }
 
 /// Where the settings object names a list of jobs, nothing is applied without one.
-fn make(service: &mut dyn Change, settings: &str, notes: &mut Vec<String>) -> Option<String> {
-    let json = service.get(settings).ok()?.json;
-    let jobs = link(&json["Oem"]["Dell"]["Jobs"])?;
+fn make(service: &mut dyn Change, settings: &str) -> Result<Option<String>, NotMade> {
+    let jobs = service.get(settings).ok().and_then(|document| link(&document.json["Oem"]["Dell"]["Jobs"]));
+    let Some(jobs) = jobs else { return Ok(None) };
     let body = json!({ "TargetSettingsURI": settings }).to_string();
-    match service.post(&jobs, &body) {
-        Ok(answer) if answer.is_yes() => answer.location,
-        Ok(answer) => {
-            notes.push(format!(
-                "no job could be made, so nothing may happen at the next boot: {jobs}: HTTP status {} {}",
-                answer.status, answer.said
-            ));
-            None
-        }
-        Err(why) => {
-            notes.push(format!("no job could be made, so nothing may happen at the next boot: {why}"));
-            None
-        }
+    let answer = service.post(&jobs, &body).map_err(|why| NotMade(why.to_string()))?;
+    match answer.is_yes() {
+        true => Ok(answer.location),
+        false => Err(NotMade(format!("{jobs}: HTTP status {} {}", answer.status, answer.said))),
     }
 }

@@ -139,7 +139,7 @@ pub fn apply(
         out.notes.push("nothing has to be staged".into());
         // What waits already may be wanted in force now; a machine that is as wished is left running.
         if plan.needs_reboot {
-            restart(service, machine, order, &mut out);
+            restart(service, machine, order, false, &mut out);
         }
         return Ok(out);
     }
@@ -157,7 +157,10 @@ pub fn apply(
     };
     journal.phase = Phase::Staged;
     journal.job = staged.job.as_ref().map(|job| job.path.clone());
-    journal.save()?;
+    // The BMC has it: what it came to must be told, and the journal as it was before is enough for an undo.
+    if let Err(why) = journal.save() {
+        out.notes.push(format!("staged, but its journal could not be brought up to date: {why}"));
+    }
     out.id = Some(journal.id());
     out.status = Some(staged.answer.status);
     out.said = staged.answer.said;
@@ -168,7 +171,7 @@ pub fn apply(
         let read_back = staged.read_back.get(&attribute).cloned();
         out.staged.push(StagedSetting { attribute, before, requested, read_back });
     }
-    restart(service, machine, order, &mut out);
+    restart(service, machine, order, staged.is_job_missing, &mut out);
     Ok(out)
 }
 
@@ -211,10 +214,15 @@ fn draft(machine: &Machine, plan: &Plan, order: Order<'_>) -> Journal {
     draft
 }
 
-fn restart(service: &mut dyn Change, machine: &Machine, order: Order<'_>, out: &mut Applied) {
+fn restart(service: &mut dyn Change, machine: &Machine, order: Order<'_>, is_job_missing: bool, out: &mut Applied) {
     let Some(kind) = order.reboot else { return };
     if out.job.as_ref().is_some_and(Job::is_failed) {
         out.not_restarted = Some("the job that would apply the changes has failed".into());
+        return;
+    }
+    // A boot without a job would change nothing.
+    if is_job_missing {
+        out.not_restarted = Some("no job could be made that would apply the changes".into());
         return;
     }
     match reboot::restart(service, machine, kind) {

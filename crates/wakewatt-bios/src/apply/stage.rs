@@ -39,6 +39,8 @@ pub struct Staged {
     pub read_back: BTreeMap<String, Setting>,
     /// Who applies it.
     pub job: Option<Job>,
+    /// Nobody does: it takes a job, and none could be made.
+    pub is_job_missing: bool,
     /// What to know.
     pub notes: Vec<String>,
 }
@@ -136,7 +138,13 @@ pub fn stage(
         return Err(refusal(path, &answer));
     }
     let mut notes = Vec::new();
-    let job = job::of(service, path, staging.pause, &answer, &mut notes);
+    let (job, is_job_missing) = match job::of(service, path, staging.pause, &answer, &mut notes) {
+        Ok(job) => (job, false),
+        Err(why) => {
+            notes.push(why.to_string());
+            (None, true)
+        }
+    };
     let read_back = match look(service, staging) {
         Ok((now, _)) => now,
         Err(why) => {
@@ -144,7 +152,7 @@ pub fn stage(
             BTreeMap::new()
         }
     };
-    Ok(Staged { answer, read_back, job, notes })
+    Ok(Staged { answer, read_back, job, is_job_missing, notes })
 }
 
 fn look(

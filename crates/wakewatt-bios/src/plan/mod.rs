@@ -194,6 +194,9 @@ pub fn settled(machine: &Machine, bios: &Bios, exact: Vec<Exact>, purpose: Purpo
     if let Err(why) = &bios.registry {
         notes.push(format!("not validated: {why}; names and values are compared with the current ones only"));
     }
+    if let Some(why) = &bios.pending_unknown {
+        notes.push(format!("what waits for the next boot is not known: {why}"));
+    }
     if machine.power_state.eq_ignore_ascii_case("off") {
         notes.push("the machine is off: what is staged takes effect when it is switched on".into());
     }

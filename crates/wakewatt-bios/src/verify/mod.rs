@@ -128,6 +128,9 @@ pub fn verify(machine: &Machine, bios: &Bios, journal: Option<&Journal>, host: O
             ),
         });
     }
+    if let Some(why) = &bios.pending_unknown {
+        out.notes.push(format!("what waits for the next boot is not known: {why}"));
+    }
     if let Some(facts) = host {
         out.notes.extend(other_machine(machine, facts));
         out.seen = seen(bios, facts);
@@ -147,8 +150,8 @@ fn held(bios: &Bios, journal: &Journal) -> Vec<Held> {
         let hold = match (pending, current) {
             (Some(waits), _) if is_it(waits) => Hold::Waits,
             (None, Some(now)) if is_it(now) => Hold::Holds,
-            // A preset that moves it along is not staged itself: until the boot nothing shows it.
-            _ if entry.is_moved && !bios.pending.is_empty() => Hold::Waits,
+            // What cannot be read may wait; a preset that moves it along is not staged itself: until the boot nothing shows it.
+            _ if bios.pending_unknown.is_some() || (entry.is_moved && !bios.pending.is_empty()) => Hold::Waits,
             _ => Hold::Dropped,
         };
         let name = entry.attribute.clone();

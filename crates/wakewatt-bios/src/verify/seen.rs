@@ -34,7 +34,8 @@ pub(super) fn compare(id: &str, word: Option<&str>, facts: &Snapshot) -> Option<
         ("c1e", "off") => c1e(facts),
         ("monitor-mwait", word @ ("on" | "off")) => mwait(word == "on", facts),
         ("turbo", word @ ("on" | "off")) => turbo(word == "on", facts),
-        ("epb", word) => bias(word, facts),
+        // The other words have no number that every maker means.
+        ("epb", "performance") => bias(facts),
         ("uncore", word @ ("max" | "dynamic")) => uncore(word == "max", facts),
         ("smt", word @ ("on" | "off")) => smt(word == "on", facts),
         ("numa", word) => nodes(word, facts),
@@ -130,21 +131,16 @@ fn turbo(is_on: bool, facts: &Snapshot) -> Option<Comparison> {
     told(is_on == allowed, if allowed { "turbo is allowed" } else { "turbo is off" }, says)
 }
 
-fn bias(word: &str, facts: &Snapshot) -> Option<Comparison> {
-    let expected = match word {
-        "performance" => 0,
-        "balanced" => 6,
-        _ => return None,
-    };
+fn bias(facts: &Snapshot) -> Option<Comparison> {
     let Some(now) = facts.freq.energy_perf_bias.uniform() else { return unknown("no single energy bias is known") };
-    let says = match (word, *now) {
-        (_, now) if now == expected => "both say the same".to_string(),
-        ("performance", 6) => {
-            "BIOS says performance (0), Linux has 6: the kernel turns a firmware's 0 into 6 at boot".into()
+    let says = match *now {
+        0 => "both say the same".to_string(),
+        6 => "BIOS says performance (0), Linux has 6: the kernel turns a firmware's 0 into 6 at boot".into(),
+        now => {
+            format!("BIOS says performance (0), Linux has {now}: set since the boot, or not the BIOS's to set")
         }
-        (word, now) => format!("BIOS says {word} ({expected}), Linux has {now}: somebody set it since the boot"),
     };
-    told(*now == expected, format!("energy_perf_bias {now}"), says)
+    told(*now == 0, format!("energy_perf_bias {now}"), says)
 }
 
 fn uncore(is_max: bool, facts: &Snapshot) -> Option<Comparison> {
@@ -210,6 +206,7 @@ fn memory(facts: &Snapshot) -> Option<Comparison> {
             "BIOS says maximum, and memory runs below its rating: what the processor and two modules per channel allow"
         }
     };
-    let verdict = if n_below == 0 { Verdict::Agrees } else { Verdict::Differs };
+    // Maximum means what processor and channel allow, and nobody tells how much that is.
+    let verdict = if n_below == 0 { Verdict::Agrees } else { Verdict::CannotTell };
     Some(Comparison { tables, linux: None, verdict, says: says.into() })
 }

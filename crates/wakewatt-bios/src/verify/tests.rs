@@ -53,8 +53,13 @@ fn intel_idle_ignores_a_bios_without_c_states_and_that_is_said() {
 
 #[test]
 fn a_word_that_leaves_the_choice_says_nothing() {
-    for (id, word) in [("c-states", Some("auto")), ("numa", Some("auto")), ("c-states", None), ("cooling", Some("max"))]
-    {
+    for (id, word) in [
+        ("c-states", Some("auto")),
+        ("numa", Some("auto")),
+        ("c-states", None),
+        ("epb", Some("balanced")),
+        ("cooling", Some("max")),
+    ] {
         assert_eq!(compare(id, word, &Snapshot::default()), None, "{id} {word:?}");
     }
 }

@@ -2,13 +2,17 @@
 
 use super::measured::Measured;
 use crate::document::Change;
-use crate::stats::LEAST_WINDOWS;
+use crate::stats::{LEAST_NODES, LEAST_WINDOWS};
 use crate::table::Table;
 use wakewatt_core::stats::middle::median;
 
 /// None with fewer than three windows on a side; the window in which the moment lies is on neither.
 pub(super) fn of(table: &Table, measured: &Measured, node: usize, at_ms: u64) -> Option<Change> {
     let of = table.nodes.get(node)?;
+    // What all did together cannot be taken out of fewer.
+    if measured.scores.by_node.iter().flatten().count() < LEAST_NODES {
+        return None;
+    }
     let is_before = |w: usize| table.windows.get(w).is_some_and(|w| w.to_ms <= at_ms);
     let is_after = |w: usize| table.windows.get(w).is_some_and(|w| w.from_ms >= at_ms);
     let above: Vec<(usize, f64)> = measured.above(node).collect();

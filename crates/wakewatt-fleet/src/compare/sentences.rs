@@ -78,17 +78,22 @@ pub(super) fn of_fleet(fleet: &Fleet) -> String {
             _ => format!("{} ranked, none called odd: no class has eight of them.", nodes(n_ranked)),
         };
     }
+    // A larger share of system time, say, is no price of work.
+    let is_cost = |word: Word| {
+        let mut odd = fleet.nodes.iter().filter(|n| n.word == word);
+        odd.all(|n| leading(n).is_some_and(|m| m.measure.is_cost()))
+    };
     let mut parts = Vec::new();
     if n(Word::Dearer) > 0 {
-        parts.push(format!(
-            "{} of {} pay more for the same work than their peers: {}",
-            n(Word::Dearer),
-            nodes(n_judged),
-            names(Word::Dearer)
-        ));
+        let pay = match is_cost(Word::Dearer) {
+            true => "pay more for the same work than their peers",
+            false => "have more of what was compared than their peers",
+        };
+        parts.push(format!("{} of {} {pay}: {}", n(Word::Dearer), nodes(n_judged), names(Word::Dearer)));
     }
     if n(Word::Cheaper) > 0 {
-        parts.push(format!("{} of {} pay less: {}", n(Word::Cheaper), nodes(n_judged), names(Word::Cheaper)));
+        let pay = if is_cost(Word::Cheaper) { "pay less" } else { "have less of it" };
+        parts.push(format!("{} of {} {pay}: {}", n(Word::Cheaper), nodes(n_judged), names(Word::Cheaper)));
     }
     if parts.is_empty() {
         return format!("No node of {n_judged} is shown to differ from its peers by 5 % or more.");

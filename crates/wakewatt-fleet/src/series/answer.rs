@@ -14,6 +14,8 @@ use std::io::Read;
 pub const MOST_BYTES: u64 = 16 << 20;
 /// More labels, or longer ones, are no series of a node.
 const MOST_LABELS: usize = 256;
+/// Of all labels of a series.
+const MOST_LABEL_BYTES: usize = 64 << 10;
 
 /// Labels of a series.
 pub(super) type Labels = BTreeMap<String, String>;
@@ -144,8 +146,12 @@ impl<'de> Deserialize<'de> for Few {
                 f.write_str("labels")
             }
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Few, M::Error> {
-                let mut labels = Labels::new();
-                while let Some((key, value)) = map.next_entry()? {
+                let (mut labels, mut n_bytes) = (Labels::new(), 0);
+                while let Some((key, value)) = map.next_entry::<String, String>()? {
+                    n_bytes += key.len() + value.len();
+                    if n_bytes > MOST_LABEL_BYTES {
+                        return Err(de::Error::custom(format!("labels of more than {MOST_LABEL_BYTES} bytes")));
+                    }
                     if labels.len() >= MOST_LABELS {
                         return Err(de::Error::custom(format!("a series with more than {MOST_LABELS} labels")));
                     }

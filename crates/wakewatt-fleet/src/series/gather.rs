@@ -88,7 +88,6 @@ pub fn gather(door: &dyn Door, wanted: &Wanted) -> Result<Gathered, Nothing> {
     for quantity in Quantity::ALL {
         gathering.numbers(quantity, &names)?;
     }
-    gathering.table.has_counted_cycles = gathering.table.has(Quantity::Cycles);
     let user = [(&wanted.work, Quantity::Work), (&wanted.cpu, Quantity::Busy), (&wanted.power, Quantity::Watts)];
     for (promql, quantity) in user {
         if let Some(promql) = promql {
@@ -98,6 +97,11 @@ pub fn gather(door: &dyn Door, wanted: &Wanted) -> Result<Gathered, Nothing> {
             gone.for_each(|q| gathering.table.nodes.iter_mut().for_each(|n| n.forget(q)));
             gathering.of_user(promql, quantity, &names)?;
         }
+    }
+    // Counted cycles and those of a clock that the kernel wishes for are not compared with each other.
+    gathering.table.has_counted_cycles = gathering.table.has(Quantity::Cycles);
+    if gathering.table.has_counted_cycles {
+        gathering.table.nodes.iter_mut().for_each(|n| n.forget(Quantity::Clock));
     }
     if let Some(promql) = &wanted.latency {
         for (share, quantity) in [("0.9", Quantity::P90), ("0.99", Quantity::P99)] {
@@ -242,13 +246,14 @@ impl Gathering<'_> {
         let n_windows = self.table.windows.len();
         let mut n_cpus: Vec<Option<u32>> = vec![None; self.table.nodes.len()];
         let names = Names::of(&self.table.nodes);
+        let n_nodes = self.table.nodes.len();
         // How many CPUs there are makes cores into threads, and is asked again with the other numbers.
         for promql in self.words.of_quantity(Quantity::Cpus) {
             let mut whose = |labels: &Labels| names.find(labels.get(&self.wanted.label)?);
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturating, and negative becomes 0
             let mut take = |node: usize, _: usize, value: f64| n_cpus[node] = Some(value as u32);
             let mut taker = Taker { whose: &mut whose, take: &mut take };
-            if ask(self.door, &promql, &self.table.windows, n_windows, &mut taker).is_ok_and(|n| n > 0) {
+            if ask(self.door, &promql, &self.table.windows, n_nodes, &mut taker).is_ok_and(|n| n > 0) {
                 break;
             }
         }
@@ -256,7 +261,9 @@ impl Gathering<'_> {
             let mut states = IdleStates::default();
             let mut host_name = None;
             let mut hardware = crate::table::Hardware { n_cpus: *n_cpus, ..Default::default() };
-            for (about, labels, _, value) in described {
+            // Two values at one time are two ways to say it, not a change.
+            let mut told_at: BTreeMap<&str, (About, usize)> = BTreeMap::new();
+            for (about, labels, window, value) in described {
                 hardware::learn(&mut hardware, *about, labels, *value, *n_cpus);
                 states.learn(*about, labels, *value);
                 if *about == About::Uname {
@@ -264,7 +271,9 @@ impl Gathering<'_> {
                 }
                 for (what, value) in told(*about, labels, *value) {
                     let before = node.settings.insert(what.into(), value.clone());
-                    if before.is_some_and(|b| b != value) && !node.changed.iter().any(|c| c == what) {
+                    let is_later =
+                        told_at.insert(what, (*about, *window)).is_some_and(|(a, w)| a == *about && w < *window);
+                    if is_later && before.is_some_and(|b| b != value) && !node.changed.iter().any(|c| c == what) {
                         node.changed.push(what.into());
                     }
                 }

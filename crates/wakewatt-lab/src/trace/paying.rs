@@ -107,7 +107,13 @@ impl Paying {
     /// Looks at folders and names, where that is due.
     fn look(&mut self, now: &WakeCounters, src: &dyn Source) {
         let since_ns = now.at_ns.saturating_sub(self.looked_at_ns);
-        let has_new = || now.groups.iter().any(|group| self.folders.is_new(group.cgroup));
+        let is_unnamed = |id: u64| {
+            let container = self.folders.path(id).and_then(container_of);
+            self.by == PayerKind::Container
+                && container.is_some_and(|c| !self.names.has_container(c) && !self.docker.contains_key(c))
+        };
+        let is_due = |id: u64| self.folders.is_new(id) || is_unnamed(id);
+        let has_new = || now.groups.iter().any(|group| is_due(group.cgroup));
         if since_ns < NEW_EVERY_NS || (since_ns < ALL_EVERY_NS && !has_new()) {
             return;
         }

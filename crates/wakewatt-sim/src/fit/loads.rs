@@ -121,7 +121,7 @@ impl<'a> Rounds<'a> {
             }
         }
         // Blocks that were put together otherwise say nothing level by level.
-        if experiment.blocks.iter().any(|b| b.arm == arm.id && b.idle.len() != next) {
+        if experiment.blocks.iter().any(|b| b.arm == arm.id && b.rejected.is_none() && b.idle.len() != next) {
             places.clear();
         }
         Rounds { experiment, arm: &arm.id, places }

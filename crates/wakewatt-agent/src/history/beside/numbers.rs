@@ -170,7 +170,11 @@ fn told(rates: &Rates) -> Vec<Told> {
         put(70, id, name, Unit::Watts, zone.power_uw.map(|uw| uw / 1e6));
     }
     for sensor in &rates.sensors {
-        let (id, name) = (format!("{} {}", sensor.chip, sensor.label), format!("{} {}", sensor.chip, sensor.label));
+        // Sensors of two packages may have one name; some labels say the package themselves.
+        let package = sensor.package.filter(|_| !sensor.label.starts_with("Package"));
+        let place = package.map(|package| format!(" of package {package}")).unwrap_or_default();
+        let name = format!("{} {}{place}", sensor.chip, sensor.label);
+        let id = name.clone();
         let value = sensor.value.map(|value| value as f64);
         match sensor.kind {
             SensorKind::Power => {

@@ -44,7 +44,8 @@ fn entry<'a>(found: &'a mut BTreeMap<(u32, String), StateInfo>, series: &Series)
 // A count of CPUs.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(super) fn n_online(between: &Between<'_>, wanted: &dyn Fn(&Series) -> bool) -> usize {
-    between.of(&names::CPUS_ONLINE).filter(|(series, _)| wanted(series)).map(|(_, n)| n as usize).sum()
+    let all = between.of(&names::CPUS_ONLINE).filter(|(series, _)| wanted(series));
+    all.fold(0, |sum: usize, (_, n)| sum.saturating_add(n as usize))
 }
 
 /// The CPUs whose series `wanted` takes, as one row.

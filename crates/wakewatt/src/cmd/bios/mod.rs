@@ -85,10 +85,11 @@ fn journals(args: &JournalArgs) -> PathBuf {
     args.journals.clone().unwrap_or_else(|| STATE_DIR.into())
 }
 
-/// The journal that is named, or the last one of this BMC.
-fn journal(args: &JournalArgs, id: Option<&str>, bmc: &str) -> Result<Option<Journal>> {
+/// The journal that is named, or the last one of this BMC; of one system only where that is said.
+fn journal(args: &JournalArgs, id: Option<&str>, bmc: &str, system: Option<&str>) -> Result<Option<Journal>> {
     let folder = journals(args);
     let (mut all, bad) = Journal::all(&folder);
+    all.retain(|journal| system.is_none_or(|system| journal.system == system));
     bad.iter().for_each(|why| crate::output::complain(&why.to_string()));
     match id {
         None => {
@@ -100,7 +101,9 @@ fn journal(args: &JournalArgs, id: Option<&str>, bmc: &str) -> Result<Option<Jou
             let found = all.into_iter().find(|journal| journal.id() == id);
             let no = || {
                 let there = if names.is_empty() { "none".to_string() } else { names.join(", ") };
-                Failure::error(Code::Usage, format!("no journal {id:?} in {}; there are {there}", folder.display()))
+                let of = system.map_or_else(String::new, |system| format!(" of system {system}"));
+                let folder = folder.display();
+                Failure::error(Code::Usage, format!("no journal {id:?}{of} in {folder}; there are {there}"))
             };
             found.map(Some).ok_or_else(no)
         }

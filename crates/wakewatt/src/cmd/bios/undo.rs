@@ -20,7 +20,8 @@ const PAUSE: Duration = Duration::from_secs(2);
 pub(super) fn run(args: &BiosUndoArgs) -> Result<Code> {
     let _lock = lock(&journals(&args.journal))?;
     let mut service = live(&args.bmc)?;
-    let Some(mut journal) = journal(&args.journal, args.id.as_deref(), &service.origin())? else {
+    let Some(mut journal) = journal(&args.journal, args.id.as_deref(), &service.origin(), args.bmc.system.as_deref())?
+    else {
         drop(service);
         output::print("Nothing to undo: no BIOS settings of wakewatt are staged or applied on this BMC.\n")?;
         return Ok(Code::Fine);
@@ -40,7 +41,7 @@ pub(super) fn run(args: &BiosUndoArgs) -> Result<Code> {
 fn not_undone(error: UndoError) -> anyhow::Error {
     let code = match &error {
         UndoError::Journal(_) => Code::BadFile,
-        UndoError::Machine(_) | UndoError::Bios(_) => Code::CouldNotMeasure,
+        UndoError::Machine(_) | UndoError::Bios(_) | UndoError::WaitingUnknown(_) => Code::CouldNotMeasure,
         UndoError::OtherBmc { .. } => Code::Usage,
         UndoError::Foreign { .. } | UndoError::NoSettings | UndoError::Stage(_) => Code::NotRestored,
     };

@@ -26,7 +26,7 @@ pub(super) fn run(args: &BiosVerifyArgs, colour: Colour) -> Result<Code> {
     let mut service = service(&args.service)?;
     let machine = machine(&mut *service, args.service.bmc.system.as_deref())?;
     drop(service);
-    let journal = journal(&args.journal, args.id.as_deref(), &machine.origin)?;
+    let journal = journal(&args.journal, args.id.as_deref(), &machine.origin, Some(&machine.id))?;
     // No registers: reading them would wake CPUs, and nothing here asks for one.
     let facts = host.map(|source| Snapshot::read(&*source, |topic| topic != "msr"));
     let verified = verify(&machine, bios(&machine)?, journal.as_ref(), facts.as_ref());
