@@ -167,7 +167,8 @@ impl Gathering<'_> {
         let mut names = Names::of(&self.table.nodes);
         let mut found = Found::default();
         for (about, promql) in self.words.described() {
-            if about == About::KubeNode {
+            // The next ones speak by names that those before have told.
+            if matches!(about, About::KubeNode | About::KubeLabels) {
                 self.name(&described);
                 names = Names::of(&self.table.nodes);
             }
