@@ -2,9 +2,9 @@
 //!
 //! Source: DMTF DSP0266 (sessions: a POST answers with `X-Auth-Token` and the session's place, which is deleted at the
 //! end; basic authentication where the service has no sessions). TLS is checked, a password crosses no network in the clear
-//! unless the user says so, redirects are not followed ([`http`](crate::http)). BMCs are slow and easily overrun: there is
-//! [`PAUSE`] between two requests, and a BMC that asks for time (429, or 503 with `Retry-After`) gets it, up to
-//! [`LONGEST_WAIT_S`], a few times. A request that changes something is sent again after 429 only, which says that it was not
+//! unless the user says so, redirects are not followed (`http.rs`). BMCs are slow and easily overrun: there is
+//! `PAUSE` between two requests, and a BMC that asks for time (429, or 503 with `Retry-After`) gets it, up to
+//! `LONGEST_WAIT_S`, a few times. A request that changes something is sent again after 429 only, which says that it was not
 //! looked at. Answers may come compressed though nobody asked for that (HPE's registries), so they are unpacked here, within
 //! the same limit.
 

@@ -1,7 +1,7 @@
 //! One word per thing: `bios.c-states=off` is `ProcCStates=Disabled` here, `MinProcIdlePower=NoCStates` there.
 //!
 //! A concept is a list of forms, tried in order; a form is an attribute name with the values that words stand for, and further
-//! attributes that belong to it. The list ([`table`]) only says what to look for: an attribute counts when this machine's own
+//! attributes that belong to it. The list (`table.rs`) only says what to look for: an attribute counts when this machine's own
 //! registry has it, a value when the registry lists it. Names are compared exactly, then without a maker's suffix
 //! (`PackageCState_3D25`, `PackageCState#0843`) by letters and digits; `=Turbo Mode` compares the label, which is all that
 //! firmware with code names has (`EagleStream0041`). If several remain, those that are shown and selectable count; if there is

@@ -2,7 +2,7 @@
 //!
 //! Rules of the registry are asked against the values *as planned*, not as they are: an attribute that is read-only now is
 //! free as soon as the same plan sets the profile to Custom. What unlocks is added as a step of its own, before the step that
-//! needs it ([`settle`]); if two steps would need each other, or a wish contradicts what another one needs, that is refused and said.
+//! needs it (`settle.rs`); if two steps would need each other, or a wish contradicts what another one needs, that is refused and said.
 //! What profiles set besides is worked out from the same rules and shown. Nothing here talks to a BMC.
 
 mod draft;

@@ -1,7 +1,7 @@
 //! After the boot: does the BIOS hold what was staged, and does Linux see what the BIOS says?
 //!
 //! Two questions that are often taken for one. The first compares a journal with the BIOS, and tells what still waits from what was
-//! dropped at boot (HPE and Lenovo judge then only), with the BMC's messages about it. The second ([`seen`]) compares the BIOS's word
+//! dropped at boot (HPE and Lenovo judge then only), with the BMC's messages about it. The second (`seen.rs`) compares the BIOS's word
 //! with firmware tables and the kernel of a host: intel_idle has a table of its own and ignores that C-states are off, the
 //! kernel turns a bias of 0 into 6 at boot, a kernel parameter may undo what the setup offers. Nothing is changed here.
 
