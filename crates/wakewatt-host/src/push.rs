@@ -129,9 +129,9 @@ mod tests {
             let push = push.unwrap_or_else(|why| panic!("{url}: {why}"));
             assert_eq!((push.url(), push.port()), (whole, port));
         }
-        assert!(
-            matches!(Push::open("http://me:secret@h", "/", None, None), Err(PushError::Url(why)) if !why.contains("secret"))
-        );
+        let refused = Push::open("http://me:secret@h", "/", None, None).err();
+        assert!(matches!(refused, Some(PushError::Url(_))));
+        assert!(!format!("{refused:?}").contains("secret"));
     }
 
     #[test]

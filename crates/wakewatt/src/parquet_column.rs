@@ -17,3 +17,14 @@ pub(crate) fn column<T: DataType, W: Write + Send>(
     column.typed::<T>().write_batch(values, levels, None)?;
     column.close()
 }
+
+/// A column in which a row may have nothing.
+pub(crate) fn values<R, T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    rows: &[R],
+    value: impl Fn(&R) -> Option<T::T>,
+) -> Result<()> {
+    let all: Vec<Option<T::T>> = rows.iter().map(value).collect();
+    let levels: Vec<i16> = all.iter().map(|v| i16::from(v.is_some())).collect();
+    column::<T, W>(group, &all.into_iter().flatten().collect::<Vec<_>>(), Some(&levels))
+}

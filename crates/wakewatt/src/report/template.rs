@@ -10,6 +10,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("head.html", include_str!("templates/head.html")),
     ("experiment.html", include_str!("templates/experiment.html")),
     ("findings.html", include_str!("templates/findings.html")),
+    ("sentence_page.html", include_str!("templates/sentence_page.html")),
     ("fleet_page.html", include_str!("templates/fleet_page.html")),
     ("node_page.html", include_str!("templates/node_page.html")),
     ("parts.html", include_str!("templates/parts.html")),

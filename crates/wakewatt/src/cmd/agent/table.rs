@@ -26,9 +26,9 @@ pub(super) fn write(outlet: &Outlet, answer: &Answer) -> Result<()> {
 
 #[cfg(feature = "parquet")]
 mod columns {
-    use crate::parquet_column::column;
+    use crate::parquet_column::{column, values};
     use parquet::basic::Compression;
-    use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+    use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
     use parquet::errors::Result;
     use parquet::file::properties::WriterProperties;
     use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -91,10 +91,10 @@ mod columns {
         let times: Vec<i64> = rows.iter().map(|row| whole(row.wall_ms)).collect();
         column::<Int64Type, _>(&mut group, &times, None)?;
         texts(&mut group, rows, |row| row.series)?;
-        values::<DoubleType, _>(&mut group, rows, |row| row.value)?;
-        values::<DoubleType, _>(&mut group, rows, |row| row.range.map(|range| range.0))?;
-        values::<DoubleType, _>(&mut group, rows, |row| row.range.map(|range| range.1))?;
-        values::<Int64Type, _>(&mut group, rows, |row| row.seen_ms.map(whole))?;
+        values::<_, DoubleType, _>(&mut group, rows, |row| row.value)?;
+        values::<_, DoubleType, _>(&mut group, rows, |row| row.range.map(|range| range.0))?;
+        values::<_, DoubleType, _>(&mut group, rows, |row| row.range.map(|range| range.1))?;
+        values::<_, Int64Type, _>(&mut group, rows, |row| row.seen_ms.map(whole))?;
         for part in 0..3 {
             texts(&mut group, rows, |row| row.changed.map(|changed| changed[part]))?;
         }
@@ -108,17 +108,9 @@ mod columns {
         rows: &[Row<'_>],
         text: impl for<'a> Fn(&'a Row<'a>) -> Option<&'a str>,
     ) -> Result<()> {
-        values::<ByteArrayType, _>(group, rows, |row| text(row).map(|text| ByteArray::from(text.as_bytes().to_vec())))
-    }
-
-    fn values<T: DataType, W: Write + Send>(
-        group: &mut SerializedRowGroupWriter<'_, W>,
-        rows: &[Row<'_>],
-        value: impl Fn(&Row<'_>) -> Option<T::T>,
-    ) -> Result<()> {
-        let all: Vec<Option<T::T>> = rows.iter().map(value).collect();
-        let levels: Vec<i16> = all.iter().map(|v| i16::from(v.is_some())).collect();
-        column::<T, W>(group, &all.into_iter().flatten().collect::<Vec<_>>(), Some(&levels))
+        values::<_, ByteArrayType, _>(group, rows, |row| {
+            text(row).map(|text| ByteArray::from(text.as_bytes().to_vec()))
+        })
     }
 
     #[cfg(test)]

@@ -3,15 +3,14 @@
 //!
 //! The columns are those of the models crate (`replay/rows.rs`); the schema is made from them. All may be null.
 
-use crate::parquet_column::column;
+use crate::parquet_column::values;
 use parquet::basic::Compression;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::Result;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use std::fmt::Write as _;
-use std::io::Write;
 use std::sync::Arc;
 use wakewatt_core::samples::replayed::Replayed;
 use wakewatt_models::replay::rows::{COLUMNS, Row, Type, Value, rows};
@@ -40,19 +39,19 @@ pub(super) fn bytes(name: &str, replays: &[Replayed]) -> Result<Vec<u8>> {
     for c in COLUMNS {
         let g = &mut group;
         match c.of {
-            Type::Text => values::<ByteArrayType, _>(g, &all, |row| match (c.value)(row) {
+            Type::Text => values::<_, ByteArrayType, _>(g, &all, |row| match (c.value)(row) {
                 Value::Text(text) => text.map(|t| ByteArray::from(t.into_bytes())),
                 _ => None,
             })?,
-            Type::Whole => values::<Int64Type, _>(g, &all, |row| match (c.value)(row) {
+            Type::Whole => values::<_, Int64Type, _>(g, &all, |row| match (c.value)(row) {
                 Value::Whole(n) => n.map(|n| i64::try_from(n).unwrap_or(i64::MAX)),
                 _ => None,
             })?,
-            Type::Number => values::<DoubleType, _>(g, &all, |row| match (c.value)(row) {
+            Type::Number => values::<_, DoubleType, _>(g, &all, |row| match (c.value)(row) {
                 Value::Number(n) => n,
                 _ => None,
             })?,
-            Type::Flag => values::<BoolType, _>(g, &all, |row| match (c.value)(row) {
+            Type::Flag => values::<_, BoolType, _>(g, &all, |row| match (c.value)(row) {
                 Value::Flag(is) => is,
                 _ => None,
             })?,
@@ -63,21 +62,12 @@ pub(super) fn bytes(name: &str, replays: &[Replayed]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-fn values<T: DataType, W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    rows: &[Row<'_>],
-    value: impl Fn(&Row<'_>) -> Option<T::T>,
-) -> Result<()> {
-    let all: Vec<Option<T::T>> = rows.iter().map(value).collect();
-    let levels: Vec<i16> = all.iter().map(|v| i16::from(v.is_some())).collect();
-    column::<T, W>(group, &all.into_iter().flatten().collect::<Vec<_>>(), Some(&levels))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
+    use std::io::Write as _;
     use wakewatt_core::samples::replayed::{CpuReplay, ExitBasis, Side, StateTold};
 
     #[test]
