@@ -12,10 +12,13 @@ use wakewatt_core::units::three_digits;
 pub enum Word {
     /// It holds.
     Passed,
-    /// It does not hold, or could not be asked.
+    /// It does not hold.
     Failed,
     /// There is too little to say.
     CannotTell,
+    /// Nobody could be asked: a store that is down, a connection that broke. It is asked again for as long as it holds, and never
+    /// passes.
+    NoAnswer,
 }
 
 /// With its reason.
@@ -38,9 +41,9 @@ impl Verdict {
     pub fn settled(&self, rule: CannotTell, has_time: bool) -> Option<bool> {
         match (self.word, rule) {
             (Word::Passed, _) | (Word::CannotTell, CannotTell::Pass) => Some(true),
-            (Word::Failed, _) | (Word::CannotTell, CannotTell::Fail) => Some(false),
-            (Word::CannotTell, CannotTell::Hold) if has_time => None,
-            (Word::CannotTell, CannotTell::Hold) => Some(false),
+            (Word::Failed, _) | (Word::CannotTell | Word::NoAnswer, CannotTell::Fail) => Some(false),
+            (Word::CannotTell | Word::NoAnswer, _) if has_time => None,
+            (Word::CannotTell | Word::NoAnswer, _) => Some(false),
         }
     }
 }
@@ -118,6 +121,8 @@ mod tests {
         let unsure = Verdict::new(Word::CannotTell, "");
         assert_eq!(unsure.settled(CannotTell::Hold, true), None);
         assert_eq!(unsure.settled(CannotTell::Hold, false), Some(false));
+        let silent = Verdict::new(Word::NoAnswer, "");
+        assert_eq!((silent.settled(CannotTell::Pass, true), silent.settled(CannotTell::Pass, false)), (None, Some(false)));
         assert_eq!((unsure.settled(CannotTell::Pass, true), unsure.settled(CannotTell::Fail, true)), (Some(true), Some(false)));
     }
 }
