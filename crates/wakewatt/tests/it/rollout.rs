@@ -158,8 +158,7 @@ impl Nodes {
     fn status(&self) -> Value {
         let said = self.rollout(&["--status", "--json"]);
         assert_eq!(said.code, Some(0), "{}", said.err);
-        let told: Value = serde_json::from_str(&said.out).unwrap();
-        assert_valid(&validator("fleet-rollout"), "fleet rollout", &told);
+        let told = assert_valid(&validator("fleet-rollout"), "fleet rollout", &said.out);
         told
     }
 
@@ -201,11 +200,12 @@ fn three_nodes_by_ssh_are_changed_kept_and_put_back() {
     let dry = nodes.rollout(&[&plan, "--dry-run"]);
     assert_eq!(dry.code, Some(0), "{}{}", dry.out, dry.err);
     assert!(dry.out.contains("node-c") && dry.out.contains("qos.global"), "{}", dry.out);
+    let dry = nodes.rollout(&[&plan, "--dry-run", "--json"]);
+    assert_valid(&validator("fleet-rollout-plan"), "fleet rollout --dry-run", &dry.out);
     assert!((0..3).all(|n| nodes.has(n).is_empty()), "a dry run changes nothing");
     let done = nodes.rollout(&[&plan, "--json", "-o", &nodes.path("page.html").display().to_string()]);
     assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
-    let told: Value = serde_json::from_str(&done.out).unwrap();
-    assert_valid(&validator("fleet-rollout"), "fleet rollout", &told);
+    let told = assert_valid(&validator("fleet-rollout"), "fleet rollout", &done.out);
     assert_eq!(told["end"], "done");
     for node in 0..3 {
         let has = nodes.has(node);
