@@ -23,6 +23,9 @@ pub(super) fn moment(ms: u64) -> String {
 /// All of it.
 pub(super) fn text(r: &Rollout, style: Style, width: usize) -> String {
     let mut out = format!("{}\n", style.bold(&visible::line(&r.sentence())));
+    if let Some(why) = &r.why {
+        let _ = writeln!(out, "Why: {}", visible::line(why));
+    }
     let _ = writeln!(out, "{}, begun {} by {}, over {}.", r.id, moment(r.began_ms), visible::line(&r.by), r.carrier);
     out.push('\n');
     let row = |(at, stage): (usize, &wakewatt_fleet::rollout::state::StageState)| {
