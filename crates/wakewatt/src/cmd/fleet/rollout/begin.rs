@@ -1,6 +1,6 @@
 //! What is to be conducted: a new rollout of a plan, or the one in the book, gone on with or undone.
 
-use super::{now_ms, read, show};
+use super::{dry, now_ms, read};
 use crate::cli::rollout::RolloutArgs;
 use crate::exit::{Code, Failure};
 use crate::output;
@@ -143,9 +143,9 @@ pub(super) fn dry_run(args: &RolloutArgs, carrier: &dyn Carrier, style: Style) -
     let n_left_out = looked.iter().filter(|l| l.left_out.is_some()).count();
     let is_canary_out = looked.first().is_some_and(|l| l.left_out.is_some());
     output::print(&if args.json {
-        output::json("fleet-rollout-plan", &show::DryRun::of(&plan, looked))?
+        output::json("fleet-rollout-plan", &dry::DryRun::of(&plan, looked))?
     } else {
-        show::dry(&plan, &looked, style)
+        dry::text(&plan, &looked, style)
     })?;
     Ok(if n_left_out > plan.max_left_out || is_canary_out { Code::Refused } else { Code::Fine })
 }

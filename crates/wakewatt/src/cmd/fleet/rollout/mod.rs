@@ -1,11 +1,12 @@
 //! `fleet rollout`: a plan begun, gone on with, undone or looked at. What runs is wakewatt-carry's conductor.
 
 mod begin;
+mod dry;
 mod gates;
 mod page;
 mod show;
 
-pub use show::DryRun;
+pub use dry::DryRun;
 
 use super::{reach, store};
 use crate::cli::rollout::RolloutArgs;
