@@ -92,7 +92,8 @@ pub fn of_ratio(what: &str, (ratio, low, high): (f64, f64, f64), at_most_ratio: 
 
 /// A difference in differences likewise.
 pub fn of_difference(what: &str, d: &Difference, at_most_ratio: f64) -> Verdict {
-    let what = format!("{what} of {} changed nodes beside {} unchanged ones", d.n_changed, d.n_unchanged);
+    let plural = if d.n_changed == 1 { "" } else { "s" };
+    let what = format!("{what} of {} changed node{plural} beside {} unchanged ones", d.n_changed, d.n_unchanged);
     of_ratio(&what, (d.ratio, d.low_ratio, d.high_ratio), at_most_ratio)
 }
 

@@ -16,7 +16,7 @@ impl Rollout {
             Some(End::Stopped) => "Stopped; what is not confirmed undoes itself.".into(),
             Some(End::NotUndone) => {
                 let left = self.nodes.iter().filter(|n| n.may_be_changed() && n.is != Is::Confirmed).count();
-                format!("{left} nodes could NOT be put back, or nobody knows.")
+                format!("{} could NOT be put back, or nobody knows.", nodes(left))
             }
             None => {
                 let stage = self.stages.get(self.stage).map_or("", |s| s.name.as_str());
@@ -34,4 +34,8 @@ impl Rollout {
             }
         }
     }
+}
+
+fn nodes(n: usize) -> String {
+    if n == 1 { "1 node".into() } else { format!("{n} nodes") }
 }
