@@ -10,9 +10,9 @@ use wakewatt_core::units::three_digits;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
-    /// It holds.
+    /// What was asked for holds.
     Passed,
-    /// It does not hold.
+    /// It is known not to hold.
     Failed,
     /// There is too little to say.
     CannotTell,
@@ -21,13 +21,13 @@ pub enum Word {
     NoAnswer,
 }
 
-/// With its reason.
+/// A word with its reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// What the gate says.
     pub word: Word,
-    /// Why, with the numbers.
+    /// Why it says so, with the numbers.
     pub why: String,
 }
 

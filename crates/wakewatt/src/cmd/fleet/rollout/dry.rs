@@ -73,7 +73,7 @@ fn steps(plan: &Value) -> Vec<String> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DryRun {
-    /// The plan's name.
+    /// The name of the plan.
     pub name: String,
     /// What is changed, in words of `tune plan`.
     pub change: Vec<String>,
@@ -81,11 +81,11 @@ pub struct DryRun {
     pub nodes: Vec<DryNode>,
 }
 
-/// A node of it.
+/// A node of a dry run.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DryNode {
-    /// Its name.
+    /// The node's name as its carrier has it.
     pub name: String,
     /// Its stage, by place; none where no stage reaches it.
     pub stage: Option<usize>,
