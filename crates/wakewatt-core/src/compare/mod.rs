@@ -16,6 +16,7 @@ pub mod residency;
 pub mod runs;
 pub mod suspects;
 
+use crate::arrange::Arrange as _;
 use crate::fact::GapKind;
 use crate::facts::Snapshot;
 use crate::sheet::{Row, Sheet};
@@ -114,7 +115,7 @@ pub fn compare(hosts: &[Snapshot]) -> Comparison {
         let topic = BY_FREQUENCY.iter().position(|t| *t == d.topic).unwrap_or(BY_FREQUENCY.len());
         (!is_cause, topic)
     };
-    differences.sort_by(|a, b| size(b).total_cmp(&size(a)).then(place(a).cmp(&place(b))));
+    differences.arrange_by(|a, b| size(b).total_cmp(&size(a)).then(place(a).cmp(&place(b))));
     Comparison { hosts: hosts.iter().map(|h| h.origin.clone()).collect(), differences, n_equal, n_unknown, runs: None }
 }
 

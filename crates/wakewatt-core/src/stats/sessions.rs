@@ -14,6 +14,7 @@
 
 use super::normal::{student_point, student_tail};
 use super::paired::hodges_lehmann;
+use crate::arrange::Arrange as _;
 use crate::covers::Covers;
 use serde::{Deserialize, Serialize};
 
@@ -121,7 +122,7 @@ fn places(sessions: &[&Session]) -> Vec<f64> {
     let times: Option<Vec<u64>> = sessions.iter().map(|s| s.at_ns).collect();
     let Some(times) = times else { return (0..sessions.len()).map(|at| at as f64).collect() };
     let mut order: Vec<usize> = (0..times.len()).collect();
-    order.sort_by_key(|at| times[*at]);
+    order.arrange_by_key(|at| times[*at]);
     let (mut places, mut place) = (vec![0.0; times.len()], 0.0);
     for pair in order.windows(2) {
         place += if times[pair[1]] - times[pair[0]] < APART_NS { 1.0 } else { FAR };

@@ -11,6 +11,7 @@ pub mod network;
 
 use crate::experiment::{Calibrated, Sliced, Workload, Yield, loads};
 use std::sync::atomic::AtomicBool;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::nearest::nearest;
 use wakewatt_core::samples::experiment::Metric;
@@ -133,7 +134,7 @@ impl<'a> Composite<'a> {
 impl Workload for Composite<'_> {
     fn metrics(&self) -> Vec<Metric> {
         let mut placed: Vec<(usize, Metric)> = self.places.iter().copied().zip(self.in_part_order()).collect();
-        placed.sort_by_key(|(place, _)| *place);
+        placed.arrange_by_key(|(place, _)| *place);
         placed.into_iter().map(|(_, metric)| metric).collect()
     }
 

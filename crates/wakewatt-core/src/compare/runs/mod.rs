@@ -24,6 +24,7 @@ use super::ratio;
 use super::residency::{self, Residency};
 use super::suspects::{self, Suspect};
 use super::{Comparison, compare};
+use crate::arrange::Arrange as _;
 use crate::covers::Covers;
 use crate::evidence::Evidence;
 use crate::samples::experiment::{Better, Verdict};
@@ -276,7 +277,7 @@ fn summary(
     let is_moved = |verdict| matches!(verdict, Verdict::Higher | Verdict::Lower);
     let mut moved: Vec<&SampleDifference> =
         samples.iter().filter(|d| is_moved(d.verdict) && !d.id.ends_with(".p99")).collect();
-    moved.sort_by(|x, y| y.ratio.ln().abs().total_cmp(&x.ratio.ln().abs()));
+    moved.arrange_by(|x, y| y.ratio.ln().abs().total_cmp(&x.ratio.ln().abs()));
     let is_few = |d: &SampleDifference| d.undecided_because == Some(Undecided::FewWindows);
     let mut lines: Vec<String> = moved.iter().take(5).map(|d| d.sentence.clone()).collect();
     lines.extend(effects.iter().filter(|e| is_moved(e.verdict)).take(3).map(|e| e.sentence.clone()));
