@@ -109,4 +109,9 @@ pub trait Carrier: Sync {
     fn put_back(&self, _node: &NodeName) -> Result<(), CarryError> {
         Ok(())
     }
+
+    /// Nothing of ours is needed on the node any more: a copied binary goes. Nothing where nothing is left behind.
+    fn leave(&self, _node: &NodeName) -> Result<(), CarryError> {
+        Ok(())
+    }
 }

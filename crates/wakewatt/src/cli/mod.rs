@@ -12,9 +12,12 @@ pub mod measure;
 pub mod meter;
 pub mod moment;
 pub mod replay;
+pub mod rollout;
 pub mod run;
 pub mod shop;
 pub mod simulate;
+pub mod ssh;
+pub mod store;
 pub mod trace;
 pub mod tune;
 
