@@ -9,6 +9,7 @@
 //! waited for without a limit; a node that cannot be reached is an error with a type, never silence.
 
 pub mod book;
+pub mod collect;
 mod carrier;
 mod node;
 
