@@ -21,6 +21,23 @@ pub enum FleetCommand {
         after_help = "Nodes are compared with nodes of equal hardware at equal load. With fewer than eight of a kind there is a rank and no\nverdict. What is called odd is so by chance in at most 5 % of fleets; docs/methods/fleet.md has the method."
     )]
     Compare(Box<CompareArgs>),
+    /// A folder of captures, runs and recordings as two Parquet tables, for DuckDB, Spark, Polars: facts and measures by host
+    #[command(
+        before_help = "Example:\n  wakewatt fleet tables captures/                    captures/facts.parquet and captures/measures.parquet\n  duckdb -c \"select host, value from 'captures/facts.parquet' where id = 'kernel.release'\"",
+        after_help = "docs/fleet-queries.md has a query for each of the usual questions."
+    )]
+    Tables(TablesArgs),
+}
+
+/// Arguments of `fleet tables`.
+#[derive(Debug, Args)]
+pub struct TablesArgs {
+    /// NODE.host, NODE.run and NODE.wtrace files, as `fleet collect` and `capture` make them
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Where facts.parquet and measures.parquet go; the same folder when not given
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub output: Option<PathBuf>,
 }
 
 /// Arguments of `fleet compare`.

@@ -4,6 +4,7 @@ mod compare;
 mod csv;
 mod files;
 mod store;
+mod tables;
 mod text;
 mod traced;
 
@@ -16,5 +17,6 @@ use anyhow::Result;
 pub fn run(args: &FleetArgs, colour: Colour) -> Result<Code> {
     match &args.command {
         FleetCommand::Compare(args) => compare::run(args, colour),
+        FleetCommand::Tables(args) => tables::run(args),
     }
 }
