@@ -41,6 +41,7 @@ mod simulate;
 mod secrets;
 mod shop;
 mod tmux;
+mod tables;
 mod tool;
 mod trace;
 mod tune;

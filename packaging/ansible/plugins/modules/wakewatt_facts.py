@@ -12,7 +12,8 @@ short_description: Facts about idle states, frequency, latency limits and the re
 version_added: "0.1.0"
 description:
   - Runs C(wakewatt inspect --json) on the host and gives its document back as C(ansible_facts.wakewatt).
-  - Changes nothing and needs no root; what this user may not read is named in the document as a gap, with the reason.
+  - Changes nothing and needs no root; a fact is a C(value), or a C(gap) with the reason why this user or this
+      kernel has none.
 options:
   topics:
     description:
@@ -44,7 +45,7 @@ EXAMPLES = r"""
 
 - name: Say which idle governor decides
   ansible.builtin.debug:
-    msg: "{{ ansible_facts.wakewatt.idle.governor }}"
+    msg: "{{ ansible_facts.wakewatt.idle.governor.value | default('not known') }}"
 """
 
 RETURN = r"""
@@ -52,7 +53,7 @@ ansible_facts:
   description: The document of C(wakewatt inspect --json), schema C(wakewatt/inspect/v1), under the key C(wakewatt).
   returned: success
   type: dict
-  sample: {"wakewatt": {"schema": "wakewatt/inspect/v1", "topics": ["idle"], "idle": {"governor": "menu"}}}
+  sample: {"wakewatt": {"schema": "wakewatt/inspect/v1", "topics": ["idle"], "idle": {"governor": {"value": "menu"}}}}
 """
 
 from ansible.module_utils.basic import AnsibleModule

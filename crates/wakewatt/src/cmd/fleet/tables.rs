@@ -1,24 +1,28 @@
 //! `fleet tables`: a folder of what many nodes said, as two Parquet tables.
 //!
 //! `facts.parquet` has a row for each host and fact, `measures.parquet` one for each host, quantity and window. A file that
-//! cannot be read is told and left out, as everywhere; a host is a group of rows, so that memory does not grow with the fleet.
+//! cannot be read is told and left out, as everywhere; a host is a group of rows, whose columns are all that is held twice.
 
 use crate::cli::fleet::TablesArgs;
 use crate::exit::Code;
 use anyhow::Result;
-
-/// Writes them.
 #[cfg(not(feature = "parquet"))]
-pub(super) fn run(_: &TablesArgs) -> Result<Code> {
+use std::path::Path;
+
+/// Runs `fleet tables`.
+pub(super) fn run(args: &TablesArgs) -> Result<Code> {
+    write(&args.folder, args.output.as_deref().unwrap_or(&args.folder))?;
+    Ok(Code::Fine)
+}
+
+/// Writes both tables of a folder.
+#[cfg(not(feature = "parquet"))]
+pub(super) fn write(_: &Path, _: &Path) -> Result<()> {
     Err(crate::features::Feature::Parquet.lacking("fleet tables"))
 }
 
-/// Writes them.
 #[cfg(feature = "parquet")]
-pub(super) fn run(args: &TablesArgs) -> Result<Code> {
-    written::run(&args.folder, args.output.as_deref().unwrap_or(&args.folder))?;
-    Ok(Code::Fine)
-}
+pub(super) use written::write;
 
 #[cfg(feature = "parquet")]
 mod written {
@@ -60,7 +64,8 @@ mod written {
         optional double high;
     }";
 
-    pub(super) fn run(folder: &Path, to: &Path) -> Result<()> {
+    /// Writes both tables of a folder.
+    pub(in crate::cmd::fleet) fn write(folder: &Path, to: &Path) -> Result<()> {
         let outlet = |name: &str| Outlet::open(&to.join(name), "-o");
         let (facts_to, measures_to) = (outlet("facts.parquet")?, outlet("measures.parquet")?);
         let files = Files::of(folder)?;
