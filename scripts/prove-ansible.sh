@@ -239,7 +239,7 @@ play 0 -e "wakewatt_path=$wakewatt" wakewatt.wakewatt.back; untouched h1
 if [ "$is_short" != short ]; then
   t=$EPOCHREALTIME
   staged 2 20s "grep -q menu /sys/devices/system/cpu/cpuidle/current_governor || ip link set eth0 down"
-  recap h2 "failed=1"; told "h2: The host answered up to here failed"; told "does so by itself 20s after it was changed"
+  recap h2 "failed=1"; told "h2: it cannot be reached any more and undoes by itself what was not confirmed within 20s"
   holds h1 $governor performance; untouched h3
   grep -q '^h3 ' "$work/last" && wrong "h3 was played on although h2 had gone dark"
   say "serial 1, h2 goes dark behind its gate: the batch stops, h3 is never asked" "$t"
