@@ -6,6 +6,7 @@
 //! a database), `compare/` judges the table, and
 //! `document.rs` is what is told. It accuses nobody on less than the method allows: below eight nodes of a kind there is a
 //! rank, outside the load that others had there is "cannot tell".
+//! `rollout/` is the other half: a change on many nodes, stage by stage, and what may be done next.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -17,3 +18,4 @@ pub mod series;
 pub mod folder;
 pub mod rows;
 pub mod compare;
+pub mod rollout;

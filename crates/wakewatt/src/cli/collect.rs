@@ -1,4 +1,4 @@
-//! The command line of `fleet collect`.
+//! The command line of `fleet collect` and `fleet tables`.
 
 use super::ssh::SshArgs;
 use clap::Args;
@@ -44,6 +44,17 @@ pub struct CollectArgs {
     /// The index as one JSON document instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `fleet tables`.
+#[derive(Debug, Args)]
+pub struct TablesArgs {
+    /// NODE.host, NODE.run and NODE.wtrace files, as `fleet collect` and `capture` make them
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Where facts.parquet and measures.parquet go; the same folder when not given
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub output: Option<PathBuf>,
 }
 
 fn parse_run(text: &str) -> Result<What, String> {

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod bios;
+pub mod collect;
 pub mod disk;
 pub mod load;
 pub mod experiment;
@@ -12,9 +13,12 @@ pub mod measure;
 pub mod meter;
 pub mod moment;
 pub mod replay;
+pub mod rollout;
 pub mod run;
 pub mod shop;
 pub mod simulate;
+pub mod ssh;
+pub mod store;
 pub mod trace;
 pub mod tune;
 

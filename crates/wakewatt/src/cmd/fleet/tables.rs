@@ -3,7 +3,7 @@
 //! `facts.parquet` has a row for each host and fact, `measures.parquet` one for each host, quantity and window. A file that
 //! cannot be read is told and left out, as everywhere; a host is a group of rows, whose columns are all that is held twice.
 
-use crate::cli::fleet::TablesArgs;
+use crate::cli::collect::TablesArgs;
 use crate::exit::Code;
 use anyhow::Result;
 #[cfg(not(feature = "parquet"))]
