@@ -183,6 +183,13 @@ untouched() { diff <(values "$work/$1/before") <(values "$work/$1/cpu") >>"$work
 governor=cpufreq/policy1/scaling_governor
 c6=cpu0/cpuidle/state3/disable
 
+t=$EPOCHREALTIME
+for page in wakewatt_facts wakewatt_profile wakewatt_verify; do
+  "$venv/bin/ansible-doc" "wakewatt.wakewatt.$page" >"$work/last" 2>&1 || wrong "ansible-doc $page"
+  told "$page"
+done
+say "ansible-doc shows every module" "$t"
+
 for n in 1 2 3; do
   for _ in $(seq 100); do grep -q 'Server listening' "$work/h$n/sshd.log" && break; sleep 0.1; done
 done
@@ -250,5 +257,27 @@ if [ "$is_short" != short ]; then
   ip -n "$name"2 link set eth0 up
   play 0 -e "wakewatt_path=$wakewatt" wakewatt.wakewatt.status; told "0 transactions"; told "1 transactions"
   play 0 -e "wakewatt_path=$wakewatt" wakewatt.wakewatt.back; for h in h1 h2 h3; do untouched $h; done
+fi
+# The makers' own tests of the collection, in virtual environments of theirs. pip in these comes from Python itself (ensurepip):
+# what ansible-test would load instead is no package of a registry.
+if [ "$is_short" != short ]; then
+  t=$EPOCHREALTIME
+  mkdir -p "$work/sanity/ansible_collections/wakewatt"
+  cp -r packaging/ansible "$work/sanity/ansible_collections/wakewatt/wakewatt"
+  find "$work/sanity" -name __pycache__ -prune -exec rm -rf {} +
+  sanity() {
+    (cd "$work/sanity/ansible_collections/wakewatt/wakewatt" && PATH=$venv/bin:$PATH timeout 900 "$venv/bin/ansible-test" sanity --local \
+      --python "$("$venv/bin/python3" -c 'import sys; print("%d.%d" % sys.version_info[:2])')" --skip-test pylint --skip-test shellcheck "$@") >"$work/last" 2>&1 </dev/null
+  }
+  export HOME=$target/ansible-home
+  mkdir -p "$HOME"
+  if ! sanity; then
+    script=$(sed -n 's/.*manually downloaded and saved to: //p' "$work/last" | head -1)
+    [ -n "$script" ] || wrong "ansible-test sanity"
+    mkdir -p "$(dirname "$script")"
+    printf 'import ensurepip\nensurepip.bootstrap(default_pip=True)\n' >"$script"
+    sanity || wrong "ansible-test sanity"
+  fi
+  say "ansible-test sanity, but for pylint and shellcheck" "$t"
 fi
 echo "ansible: $passed passed, with $("$venv/bin/ansible-playbook" --version | head -1)"
