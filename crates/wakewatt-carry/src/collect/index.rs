@@ -8,7 +8,7 @@ use crate::carrier::CarryError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The document.
+/// The index of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Index {
@@ -70,7 +70,7 @@ pub enum Outcome {
     Missing {
         /// Of which sort the reason is.
         reason: Reason,
-        /// In words.
+        /// The reason in words.
         why: String,
     },
 }

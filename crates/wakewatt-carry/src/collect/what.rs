@@ -22,7 +22,7 @@ pub const SLACK: Duration = Duration::from_secs(60);
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// Facts: `capture`.
+    /// Facts of the host: `capture`.
     Capture,
     /// A run of `measure wakeup`.
     Wakeup,

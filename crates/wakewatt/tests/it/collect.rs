@@ -148,6 +148,10 @@ fn a_masked_collection_can_be_handed_on() {
     let list = hosts.dir.path().join("shared.names.json");
     assert_eq!(fs::metadata(&list).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(fs::read_to_string(&list).unwrap().contains("\"alpha\": \"node-0001\""));
+    // Numbered anew, a node would be given what another said.
+    fs::rename(&list, hosts.dir.path().join("away")).unwrap();
+    let lost = hosts.collect("shared", &["--resume", "--mask"]);
+    assert!(lost.code == Some(4) && lost.err.contains("who is who"), "{lost:?}");
     // Going on without --mask would mix names into it.
     let mixed = hosts.collect("shared", &["--resume"]);
     assert!(mixed.code == Some(4) && mixed.err.contains("--mask"), "{mixed:?}");

@@ -33,7 +33,7 @@ pub(super) fn run(args: &CollectArgs) -> Result<Code> {
     let folder = Folder::make(&args.output)?;
     let mut index = begun(args, &*carrier)?;
     let asked = asked(args, &index);
-    let mut known = names(args)?;
+    let mut known = names(args, &index)?;
     let nodes = carrier.nodes().map_err(|why| reach::failure(&why))?;
     let nodes = called(nodes, args.mask, &mut known);
     if args.mask {
@@ -119,10 +119,15 @@ fn names_file(args: &CollectArgs) -> PathBuf {
 }
 
 /// What nodes are called in a masked collection so far.
-fn names(args: &CollectArgs) -> Result<BTreeMap<NodeName, String>> {
+fn names(args: &CollectArgs, index: &Index) -> Result<BTreeMap<NodeName, String>> {
     let path = names_file(args);
-    if !args.mask || !args.resume || !path.exists() {
+    if !args.mask || index.nodes.is_empty() {
         return Ok(BTreeMap::new());
+    }
+    if !path.exists() {
+        // Numbered anew, a node would be given what another said.
+        let why = format!("{}: is gone, and with it who is who; collect into another folder", path.display());
+        return Err(Failure::error(Code::BadFile, why));
     }
     let text = input::read_text(&path, input::KEPT)?;
     serde_json::from_str(&text).with_context(|| format!("{}: is no list of names", path.display()))

@@ -26,7 +26,7 @@ pub(super) use written::write;
 
 #[cfg(feature = "parquet")]
 mod written {
-    use crate::cmd::fleet::files::{Files, machines};
+    use super::super::files::{Files, machines};
     use crate::exit::{Code, Failure};
     use crate::output::{self, Outlet};
     use crate::parquet_column::{Column, Table};
@@ -65,7 +65,7 @@ mod written {
     }";
 
     /// Writes both tables of a folder.
-    pub(in crate::cmd::fleet) fn write(folder: &Path, to: &Path) -> Result<()> {
+    pub(in super::super) fn write(folder: &Path, to: &Path) -> Result<()> {
         let outlet = |name: &str| Outlet::open(&to.join(name), "-o");
         let (facts_to, measures_to) = (outlet("facts.parquet")?, outlet("measures.parquet")?);
         let files = Files::of(folder)?;
