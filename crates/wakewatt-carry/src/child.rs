@@ -164,9 +164,6 @@ mod tests {
         assert!(matches!(late, Err(Trouble::TimedOut(_))), "{late:?}");
         let much = shell("exec yes", b"", MINUTE, 1000);
         assert!(matches!(much, Err(Trouble::TooLong(1000))), "{much:?}");
-        assert!(matches!(
-            run(Command::new("/no/such"), Input::Bytes(vec![]), MINUTE, 1),
-            Err(Trouble::NotStarted(_))
-        ));
+        assert!(matches!(run(Command::new("/no/such"), Input::Bytes(vec![]), MINUTE, 1), Err(Trouble::NotStarted(_))));
     }
 }

@@ -55,8 +55,13 @@ pub fn parse(text: &str) -> Result<Vec<Node>, String> {
 }
 
 fn group(text: &str) -> Result<String, String> {
-    let is_good = !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
-    if is_good { Ok(text.into()) } else { Err(format!("{text:?} is no name of a group: letters, digits, '.', '-', '_'")) }
+    let is_good =
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    if is_good {
+        Ok(text.into())
+    } else {
+        Err(format!("{text:?} is no name of a group: letters, digits, '.', '-', '_'"))
+    }
 }
 
 #[cfg(test)]

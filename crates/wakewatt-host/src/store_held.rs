@@ -33,7 +33,9 @@ pub enum HeldError {
         holder: String,
     },
     /// Others could write into it.
-    #[error("{0}: belongs to somebody else, or others may write into it; what lies there would be acted by. Name a folder of your own")]
+    #[error(
+        "{0}: belongs to somebody else, or others may write into it; what lies there would be acted by. Name a folder of your own"
+    )]
     Foreign(String),
     /// The operating system's words.
     #[error(transparent)]
@@ -51,7 +53,8 @@ impl HeldFolder {
             return Err(HeldError::Foreign(folder.display().to_string()));
         }
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(folder.join("lock"), flags, Mode::from_raw_mode(0o600)).map_err(|e| fail("open", e))?;
+        let fd =
+            rustix::fs::open(folder.join("lock"), flags, Mode::from_raw_mode(0o600)).map_err(|e| fail("open", e))?;
         let mut lock = File::from(fd);
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
@@ -64,7 +67,8 @@ impl HeldFolder {
             }
             Err(e) => return Err(fail("lock", e).into()),
         }
-        let said = rustix::fs::ftruncate(&lock, 0).map_err(std::io::Error::from).and_then(|()| writeln!(lock, "{holder}"));
+        let said =
+            rustix::fs::ftruncate(&lock, 0).map_err(std::io::Error::from).and_then(|()| writeln!(lock, "{holder}"));
         said.map_err(|e| StoreError::new(folder.join("lock"), format!("cannot write: {e}")))?;
         Ok(HeldFolder { folder: folder.into(), _lock: lock })
     }
@@ -94,7 +98,8 @@ impl HeldFolder {
     pub fn append(&self, name: &str, line: &str) -> Result<(), StoreError> {
         let path = self.folder.join(name);
         let fail = |what: &str, e: std::io::Error| StoreError::new(&path, format!("cannot {what}: {e}"));
-        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o644)).map_err(|e| fail("open", e.into()))?;
         let mut file = File::from(fd);
         let stat = rustix::fs::fstat(&file).map_err(|e| fail("look at it", e.into()))?;

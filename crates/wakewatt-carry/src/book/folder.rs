@@ -86,7 +86,9 @@ mod tests {
             assert_eq!(book.read().unwrap(), None);
             book.write(b"{}").unwrap();
             book.audit(r#"{"what":"apply"}"#).unwrap();
-            assert!(matches!(Folder::open(dir.path(), "bob", None), Err(BookError::Held { holder, .. }) if holder == "ann"));
+            assert!(
+                matches!(Folder::open(dir.path(), "bob", None), Err(BookError::Held { holder, .. }) if holder == "ann")
+            );
         }
         // Another test may be starting a program that still has the file.
         let again = || Folder::open(dir.path(), "ann", key());

@@ -170,9 +170,16 @@ impl Conductor<'_> {
     }
 
     /// A line of the audit log.
-    pub fn log(&mut self, r: &Rollout, what: &str, node: Option<&str>, more: &serde_json::Value) -> Result<(), BookError> {
+    pub fn log(
+        &mut self,
+        r: &Rollout,
+        what: &str,
+        node: Option<&str>,
+        more: &serde_json::Value,
+    ) -> Result<(), BookError> {
         let now_ms = self.world.now_ms();
-        let mut line = json!({ "at_ms": now_ms, "who": self.by, "rollout": r.id, "stage": r.stage, "what": what, "node": node });
+        let mut line =
+            json!({ "at_ms": now_ms, "who": self.by, "rollout": r.id, "stage": r.stage, "what": what, "node": node });
         if let (Some(line), Some(more)) = (line.as_object_mut(), more.as_object()) {
             line.extend(more.clone());
         }
@@ -187,9 +194,10 @@ impl Conductor<'_> {
             .filter(|n| !n.may_be_changed() || n.is == wakewatt_fleet::rollout::state::Is::Confirmed)
             .filter_map(|n| NodeName::new(n.name.clone()).ok())
             .collect();
+        let carrier = self.carrier;
         for part in names.chunks(self.plan.parallel.max(1)) {
             std::thread::scope(|scope| {
-                let leave = |node| scope.spawn(move || self.carrier.leave(node).err());
+                let leave = |node| scope.spawn(move || carrier.leave(node).err());
                 let all: Vec<_> = part.iter().map(leave).collect();
                 for why in all.into_iter().filter_map(|h| h.join().ok().flatten()) {
                     self.world.tell(r, &format!("left behind: {why}"));

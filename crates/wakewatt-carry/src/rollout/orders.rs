@@ -96,10 +96,12 @@ impl Orders<'_> {
                 Some(_) => Outcome::Unsure("the transaction has no name that could be one".into()),
                 None => Outcome::WasSo,
             },
-            (REFUSED, Ok(told)) => match told.get("not_restored").and_then(Value::as_array).is_some_and(Vec::is_empty) {
-                true => Outcome::Refused(shown(text(&told, "failed"))),
-                false => Outcome::Unsure(shown(text(&told, "failed"))),
-            },
+            (REFUSED, Ok(told)) => {
+                match told.get("not_restored").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+                    true => Outcome::Refused(shown(text(&told, "failed"))),
+                    false => Outcome::Unsure(shown(text(&told, "failed"))),
+                }
+            }
             // Refused before anything began.
             (REFUSED | BUSY | USAGE, Err(_)) => Outcome::Refused(said(&reply)),
             (_, _) => Outcome::Unsure(said(&reply)),

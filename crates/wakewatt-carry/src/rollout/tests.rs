@@ -276,7 +276,8 @@ fn a_connection_that_is_lost_while_the_change_waits_is_a_failed_gate() {
     let world = Cuts(&fleet, Now::default());
     let mut book = Memory::default();
     let judge = Says(Word::Passed);
-    let mut conductor = Conductor { plan: &plan, carrier: &fleet, book: &mut book, judge: &judge, world: &world, by: "a" };
+    let mut conductor =
+        Conductor { plan: &plan, carrier: &fleet, book: &mut book, judge: &judge, world: &world, by: "a" };
     conductor.conduct(&mut r).unwrap();
     assert_eq!((r.end, r.nodes[0].is), (Some(End::NotUndone), Is::Lost));
     assert!(r.nodes[0].undone_by_ms.is_some() && !r.nodes[0].is_confirmed, "it undoes itself");

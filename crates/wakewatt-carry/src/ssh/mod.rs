@@ -83,14 +83,14 @@ impl Ssh {
     }
 
     fn ssh(&self, node: &NodeName, script: &str) -> Result<Command, CarryError> {
-        let mut command = environment::foreign(WORD)
-            .map_err(|e| CarryError::Carrier { carrier: WORD, why: e.to_string() })?;
+        let mut command =
+            environment::foreign(WORD).map_err(|e| CarryError::Carrier { carrier: WORD, why: e.to_string() })?;
         // The agent that holds the user's keys; a path, no secret.
         command.envs(std::env::var_os("SSH_AUTH_SOCK").map(|path| ("SSH_AUTH_SOCK", path)));
         if let Some(config) = &self.options.config {
             command.arg("-F").arg(config);
         }
-        command.args(OPTIONS.iter().flat_map(|o| ["-o", o])).args(["-T", "--", node.as_str(), script]);
+        command.args(OPTIONS.iter().flat_map(|o| ["-o", *o])).args(["-T", "--", node.as_str(), script]);
         Ok(command)
     }
 
@@ -111,7 +111,9 @@ impl Ssh {
         match ended.code {
             Some(OF_SSH) => Err(unreachable(if ended.said.is_empty() { "no connection".into() } else { ended.said })),
             None => Err(unreachable("ssh was ended by a signal".into())),
-            Some(script::NO_SUDO) => Err(refused("sudo asks for a password there, or does not let this user; sudo -n must work")),
+            Some(script::NO_SUDO) => {
+                Err(refused("sudo asks for a password there, or does not let this user; sudo -n must work"))
+            }
             Some(script::FOREIGN) => {
                 Err(refused("the folder for the copy belongs to somebody else there, or could not be made"))
             }

@@ -87,7 +87,9 @@ impl Copy {
     /// Takes it away, and what a cut-short copy has left.
     pub(super) fn remove(&self) -> String {
         let folder = self.folder();
-        for_sh(&format!("{folder}; [ -O \"$d\" ] && [ ! -L \"$d\" ] || exit 0; rm -f \"$d/wakewatt\" \"$d\"/new.*; rmdir \"$d\""))
+        for_sh(&format!(
+            "{folder}; [ -O \"$d\" ] && [ ! -L \"$d\" ] || exit 0; rm -f \"$d/wakewatt\" \"$d\"/new.*; rmdir \"$d\""
+        ))
     }
 }
 
@@ -136,7 +138,8 @@ mod tests {
         assert_eq!(shell(&copy.take(), b"something else"), Some(OTHER));
         assert_eq!(shell(&copy.take(), bytes), Some(0));
         assert_eq!(shell(&copy.is_there(), b""), Some(0));
-        let said = through("sh", &Program::Copied(Copy::new(&crate::audit::sha256(bytes))).run(&["it's".into()], false));
+        let said =
+            through("sh", &Program::Copied(Copy::new(&crate::audit::sha256(bytes))).run(&["it's".into()], false));
         assert_eq!(said, b"it's\n");
         assert_eq!(shell(&copy.remove(), b""), Some(0));
         assert_ne!(shell(&copy.is_there(), b""), Some(0));

@@ -93,7 +93,13 @@ fn between(changed: &[Vec<f64>], unchanged: &[Vec<f64>]) -> Result<Difference, S
         ));
     }
     let freedom = (n_unchanged - classes.len()) as f64;
-    let squares: f64 = classes.iter().flat_map(|(_, u)| { let m = mean(u); u.iter().map(move |d| (d - m).powi(2)) }).sum();
+    let squares: f64 = classes
+        .iter()
+        .flat_map(|(_, u)| {
+            let m = mean(u);
+            u.iter().map(move |d| (d - m).powi(2))
+        })
+        .sum();
     let variance = squares / freedom;
     let (mut shift, mut error) = (0.0, 0.0);
     for (c, u) in classes {

@@ -122,7 +122,13 @@ mod tests {
         assert_eq!(unsure.settled(CannotTell::Hold, true), None);
         assert_eq!(unsure.settled(CannotTell::Hold, false), Some(false));
         let silent = Verdict::new(Word::NoAnswer, "");
-        assert_eq!((silent.settled(CannotTell::Pass, true), silent.settled(CannotTell::Pass, false)), (None, Some(false)));
-        assert_eq!((unsure.settled(CannotTell::Pass, true), unsure.settled(CannotTell::Fail, true)), (Some(true), Some(false)));
+        assert_eq!(
+            (silent.settled(CannotTell::Pass, true), silent.settled(CannotTell::Pass, false)),
+            (None, Some(false))
+        );
+        assert_eq!(
+            (unsure.settled(CannotTell::Pass, true), unsure.settled(CannotTell::Fail, true)),
+            (Some(true), Some(false))
+        );
     }
 }

@@ -279,7 +279,9 @@ impl Rollout {
         match self.end {
             Some(End::Done) => format!("Done: {n_changed} of {n_all} nodes have the change."),
             Some(End::AllUndone) => format!("All nodes are as before{why}."),
-            Some(End::StageUndone) => format!("The stage's nodes are as before, {n_changed} of earlier ones keep it{why}."),
+            Some(End::StageUndone) => {
+                format!("The stage's nodes are as before, {n_changed} of earlier ones keep it{why}.")
+            }
             Some(End::Stopped) => format!("Stopped; what is not confirmed undoes itself{why}."),
             Some(End::NotUndone) => {
                 let left = self.nodes.iter().filter(|n| n.may_be_changed() && n.is != Is::Confirmed).count();

@@ -20,9 +20,9 @@ mod plain;
 
 pub use answer::{MOST_BYTES, read_answer};
 pub use ask::{Door, Refusal};
-pub use plain::{courses, places, values_at};
 pub use gather::{Gathered, Nothing, Wanted, gather};
 pub(crate) use hardware::rounded_gib;
+pub use plain::{courses, places, values_at};
 
 #[cfg(test)]
 mod tests;

@@ -71,7 +71,8 @@ mod tests {
         }
         let at_ms: Vec<u64> = (0..40).map(|n| n * 60_000).collect();
         let line = at_ms.iter().map(|at| (*at != 600_000).then_some(*at as f64 / 1e6)).collect();
-        let courses = [Course { name: "errors".into(), limits: [Some(0.01), None], at_ms, lines: vec![("a".into(), line)] }];
+        let courses =
+            [Course { name: "errors".into(), limits: [Some(0.01), None], at_ms, lines: vec![("a".into(), line)] }];
         let html = RolloutReport::of(&r, &courses, vec!["no chart".into()], &|_| "waiting").to_html("now").unwrap();
         let html = html.replace('\u{a0}', " ");
         for wanted in ["Under way, stage canary", "a quarter", "the rest", "errors", "&lt;b&gt;ann", "no chart"] {

@@ -35,6 +35,7 @@ mod remedy;
 mod fit;
 mod fleet;
 mod replay;
+mod rollout;
 mod replicate;
 mod runs;
 mod schemas;

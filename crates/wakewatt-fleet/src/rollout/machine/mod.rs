@@ -240,7 +240,13 @@ fn undoing(plan: &Plan, r: &mut Rollout, is_all: bool, now_ms: u64) -> Option<Ne
         .collect();
     if todo.is_empty() {
         let is_left = r.nodes.iter().any(is_meant);
-        let how = if is_left { End::NotUndone } else if is_all { End::AllUndone } else { End::StageUndone };
+        let how = if is_left {
+            End::NotUndone
+        } else if is_all {
+            End::AllUndone
+        } else {
+            End::StageUndone
+        };
         end(r, how, now_ms);
         return None;
     }

@@ -133,12 +133,7 @@ fn still_open(plan: &Plan, node: &mut super::super::state::NodeState, now_ms: u6
 }
 
 /// It has nothing of ours.
-fn has_none(
-    plan: &Plan,
-    node: &mut super::super::state::NodeState,
-    is_undoing: bool,
-    now_ms: u64,
-) -> Option<String> {
+fn has_none(plan: &Plan, node: &mut super::super::state::NodeState, is_undoing: bool, now_ms: u64) -> Option<String> {
     // An order that was on its way may still arrive.
     let arrived_ms = node.at_ms + plan.order_ms;
     if node.is == Is::Applying && now_ms < arrived_ms {
@@ -163,12 +158,7 @@ fn has_none(
     Some(why.into())
 }
 
-fn no_answer(
-    node: &mut super::super::state::NodeState,
-    why: String,
-    is_undoing: bool,
-    now_ms: u64,
-) -> Option<String> {
+fn no_answer(node: &mut super::super::state::NodeState, why: String, is_undoing: bool, now_ms: u64) -> Option<String> {
     // While the change is watched, a lost connection is a failed gate at once.
     node.n_tries += 1;
     let is_watched = node.is == Is::Applied && !is_undoing;

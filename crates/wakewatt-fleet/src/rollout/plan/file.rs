@@ -83,10 +83,7 @@ pub(super) struct GateFile {
 /// Which keys belong to which kind of gate, beside those that all have.
 pub(super) const OF_KIND: &[(&str, &[&str])] = &[
     ("promql", &["below", "above"]),
-    (
-        "compare",
-        &["at_most_ratio", "before", "window", "work", "latency", "cpu", "power", "select", "node_label"],
-    ),
+    ("compare", &["at_most_ratio", "before", "window", "work", "latency", "cpu", "power", "select", "node_label"]),
     ("command", &[]),
     ("experiment", &["arm", "metric", "at_most_ratio"]),
 ];

@@ -92,7 +92,11 @@ fn short(key: &str, text: &str) -> Result<String, String> {
     let is_good = (1..=64).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
         && text.as_bytes()[0].is_ascii_alphanumeric();
-    if is_good { Ok(text.into()) } else { Err(format!("{key} = {text:?}: letters, digits, '.', '-' and '_', at most 64")) }
+    if is_good {
+        Ok(text.into())
+    } else {
+        Err(format!("{key} = {text:?}: letters, digits, '.', '-' and '_', at most 64"))
+    }
 }
 
 fn change(file: ChangeFile) -> Result<Change, String> {
@@ -118,13 +122,7 @@ fn targets(file: TargetsFile) -> Result<Targets, String> {
     if !is_said {
         return Err("targets: say which nodes: groups, labels, hosts, or all = true".into());
     }
-    Ok(Targets {
-        is_all: file.all,
-        hosts: file.hosts,
-        groups: file.groups,
-        labels: file.labels,
-        except: file.except,
-    })
+    Ok(Targets { is_all: file.all, hosts: file.hosts, groups: file.groups, labels: file.labels, except: file.except })
 }
 
 fn stage(at: usize, file: &StageFile, gates: &[Gate], on_failure: OnFailure) -> Result<Stage, String> {
@@ -132,7 +130,9 @@ fn stage(at: usize, file: &StageFile, gates: &[Gate], on_failure: OnFailure) -> 
     let in_stage = |why: String| format!("stage {name}: {why}");
     let size = match (file.canary, file.count, file.percent) {
         (Some(n), None, None) if at == 0 => Size::Count(within("canary", n, 1, 1000).map_err(in_stage)?),
-        (Some(_), None, None) => return Err(in_stage("only the first stage is the canary; give count or percent".into())),
+        (Some(_), None, None) => {
+            return Err(in_stage("only the first stage is the canary; give count or percent".into()));
+        }
         _ if at == 0 => return Err(in_stage("the first stage is the canary: canary = 1".into())),
         (None, Some(n), None) => Size::Count(within("count", n, 1, 1_000_000).map_err(in_stage)?),
         (None, None, Some(p)) => Size::Percent(within("percent", p, 0.01, 100.0).map_err(in_stage)?),
@@ -141,7 +141,10 @@ fn stage(at: usize, file: &StageFile, gates: &[Gate], on_failure: OnFailure) -> 
     let named = |name: &String| {
         let near = || nearest(name, gates.iter().map(|g| g.name.as_str()));
         let hint = || near().map_or(String::new(), |near| format!("; did you mean {near}?"));
-        gates.iter().position(|g| g.name == *name).ok_or_else(|| in_stage(format!("gate {name}: there is none{}", hint())))
+        gates
+            .iter()
+            .position(|g| g.name == *name)
+            .ok_or_else(|| in_stage(format!("gate {name}: there is none{}", hint())))
     };
     let gates = match &file.gates {
         None => (0..gates.len()).collect(),
@@ -199,10 +202,13 @@ fn kind(file: &GateFile) -> Result<GateKind, String> {
     let id = file.compare.as_deref().unwrap_or_default();
     let ids = || Measure::ALL.into_iter().map(Measure::id);
     let measure = Measure::ALL.into_iter().find(|m| m.id() == id).ok_or_else(|| {
-        let hint = nearest(id, ids()).map_or_else(|| ids().collect::<Vec<_>>().join(", "), |n| format!("did you mean {n}?"));
+        let hint =
+            nearest(id, ids()).map_or_else(|| ids().collect::<Vec<_>>().join(", "), |n| format!("did you mean {n}?"));
         format!("compare = {id:?}: no such measure; {hint}")
     })?;
-    if matches!(measure, Measure::P90 | Measure::P99) && !file.latency.as_deref().is_some_and(|l| l.contains("$quantile")) {
+    if matches!(measure, Measure::P90 | Measure::P99)
+        && !file.latency.as_deref().is_some_and(|l| l.contains("$quantile"))
+    {
         return Err(format!("compare = {id:?} needs latency, a query that holds $quantile"));
     }
     if measure.is_cost() && file.work.is_none() {

@@ -18,7 +18,8 @@ fn the_example_is_a_plan_and_says_what_its_comments_say() {
     let mut uncommented = String::new();
     for line in EXAMPLE.lines() {
         let bare = line.strip_prefix("# ").unwrap_or(line);
-        let is_key = bare.split_once(" = ").is_some_and(|(k, _)| k.bytes().all(|b| b == b'_' || b.is_ascii_lowercase()));
+        let is_key =
+            bare.split_once(" = ").is_some_and(|(k, _)| k.bytes().all(|b| b == b'_' || b.is_ascii_lowercase()));
         uncommented += if is_key || bare.starts_with("[[") { bare } else { line };
         uncommented.push('\n');
     }
@@ -58,7 +59,11 @@ fn a_wrong_key_is_answered_with_the_nearest() {
 #[test]
 fn nodes_are_meant_by_group_label_or_name() {
     let labels = |words: &[&str]| {
-        words.iter().map(|w| w.split_once('=').unwrap_or((w, ""))).map(|(k, v)| (k.to_string(), v.to_string())).collect()
+        words
+            .iter()
+            .map(|w| w.split_once('=').unwrap_or((w, "")))
+            .map(|(k, v)| (k.to_string(), v.to_string()))
+            .collect()
     };
     let targets = |f: fn(&mut Targets)| {
         let mut t = Targets { except: vec!["n9".into()], ..Targets::default() };

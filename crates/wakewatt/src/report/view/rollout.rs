@@ -29,7 +29,10 @@ pub(in crate::report) fn sections(
 
 /// A moment, to the second.
 fn moment(ms: Option<u64>) -> String {
-    ms.map_or_else(|| "-".into(), |ms| humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(ms)).to_string())
+    ms.map_or_else(
+        || "-".into(),
+        |ms| humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(ms)).to_string(),
+    )
 }
 
 fn chart(r: &Rollout, at: usize, course: &Course) -> Option<super::Figure> {
@@ -48,9 +51,10 @@ fn chart(r: &Rollout, at: usize, course: &Course) -> Option<super::Figure> {
     );
     for (line, (name, values)) in course.lines.iter().enumerate() {
         let name = if name.is_empty() { "the query".into() } else { clean(name) };
-        let points = course.at_ms.iter().zip(values).filter_map(|(at_ms, value)| {
-            Some(Point { x: since_s(*at_ms) / unit_s, y: (*value)?, ..Point::default() })
-        });
+        let points =
+            course.at_ms.iter().zip(values).filter_map(|(at_ms, value)| {
+                Some(Point { x: since_s(*at_ms) / unit_s, y: (*value)?, ..Point::default() })
+            });
         plot.add(name, Style::Arm(line), points);
     }
     for (word, limit) in ["below", "above"].iter().zip(course.limits) {
@@ -101,7 +105,14 @@ fn nodes(r: &Rollout, is: &dyn Fn(Is) -> &'static str) -> Section {
     let stage = |at: Option<usize>| at.and_then(|at| r.stages.get(at)).map_or("none", |s| s.name.as_str());
     let row = |n: &wakewatt_fleet::rollout::state::NodeState| {
         let id = n.id.clone().unwrap_or_else(|| "-".into());
-        vec![clean(&n.name), clean(stage(n.stage)), is(n.is).into(), moment(Some(n.at_ms)), clean(&id), clean(n.why.as_deref().unwrap_or(""))]
+        vec![
+            clean(&n.name),
+            clean(stage(n.stage)),
+            is(n.is).into(),
+            moment(Some(n.at_ms)),
+            clean(&id),
+            clean(n.why.as_deref().unwrap_or("")),
+        ]
     };
     out.tables.push(Table {
         caption: "Each node, and its transaction as tune status there names it".into(),

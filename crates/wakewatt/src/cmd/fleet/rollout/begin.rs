@@ -39,7 +39,10 @@ pub(super) fn begun(args: &RolloutArgs, carrier: &dyn Carrier, book: &mut Folder
     may_be_asked(args, &plan)?;
     if let Some(old) = found {
         if old.phase != Phase::Ended {
-            let why = format!("{} is not at its end; go on with --resume, put it back with --undo, or use another --book", old.id);
+            let why = format!(
+                "{} is not at its end; go on with --resume, put it back with --undo, or use another --book",
+                old.id
+            );
             return Err(Failure::error(Code::Busy, why));
         }
         book.put_aside(&old.id).map_err(|why| super::not_kept(&why))?;
@@ -53,9 +56,12 @@ pub(super) fn begun(args: &RolloutArgs, carrier: &dyn Carrier, book: &mut Folder
 
 fn again(args: &RolloutArgs, carrier: &dyn Carrier, mut rollout: Rollout, by: &str) -> Result<Begun> {
     let usage = |why: String| Failure::error(Code::Usage, why);
-    let plan = parse(&rollout.plan).map_err(|why| Failure::error(Code::BadFile, format!("the plan in the book: {why}")))?;
+    let plan =
+        parse(&rollout.plan).map_err(|why| Failure::error(Code::BadFile, format!("the plan in the book: {why}")))?;
     if args.plan.is_some() && plan_of(args, Use::Looking)?.0 != rollout.plan {
-        return Err(usage("the plan is not the one that the rollout began with; leave it out to go on with that one".into()));
+        return Err(usage(
+            "the plan is not the one that the rollout began with; leave it out to go on with that one".into(),
+        ));
     }
     if rollout.carrier != carrier.word() {
         return Err(usage(format!("this rollout reaches its nodes by {}", rollout.carrier)));
@@ -86,7 +92,10 @@ fn plan_of(args: &RolloutArgs, used: Use) -> Result<(String, Plan)> {
         if knobs::find(&request.name).is_none() {
             let near = nearest(&request.name, knobs::KNOBS.iter().map(|k| k.about().id));
             let hint = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
-            return Err(bad(format!("change.set: {}: no such setting{hint} (wakewatt tune knobs lists them)", request.name)));
+            return Err(bad(format!(
+                "change.set: {}: no such setting{hint} (wakewatt tune knobs lists them)",
+                request.name
+            )));
         }
     }
     Ok((text, plan))
@@ -96,9 +105,10 @@ fn plan_of(args: &RolloutArgs, used: Use) -> Result<(String, Plan)> {
 fn may_be_asked(args: &RolloutArgs, plan: &Plan) -> Result<()> {
     let asks = |kind: &GateKind| matches!(kind, GateKind::Promql { .. } | GateKind::Compare(_));
     match plan.gates.iter().find(|g| asks(&g.kind)) {
-        Some(gate) if args.prometheus.is_none() => {
-            Err(Failure::error(Code::Usage, format!("gate {} asks Prometheus: name it with --prometheus URL", gate.name)))
-        }
+        Some(gate) if args.prometheus.is_none() => Err(Failure::error(
+            Code::Usage,
+            format!("gate {} asks Prometheus: name it with --prometheus URL", gate.name),
+        )),
         _ => Ok(()),
     }
 }
@@ -108,7 +118,8 @@ fn targets(plan: &Plan, carrier: &dyn Carrier) -> Result<Vec<NodeName>> {
     let all = carrier.nodes().map_err(|why| super::reach::failure(&why))?;
     for host in plan.targets.hosts.iter().chain(&plan.targets.except) {
         if !all.iter().any(|n| n.name.as_str() == host) {
-            let hint = nearest(host, all.iter().map(|n| n.name.as_str())).map_or(String::new(), |n| format!("; did you mean {n}?"));
+            let hint = nearest(host, all.iter().map(|n| n.name.as_str()))
+                .map_or(String::new(), |n| format!("; did you mean {n}?"));
             return Err(Failure::error(Code::Usage, format!("targets: {host}: no such node{hint}")));
         }
     }

@@ -84,7 +84,8 @@ impl Gates<'_> {
         r: &Rollout,
     ) -> Result<Verdict, Verdict> {
         let changed = r.of_stage(r.stage).find(|(_, n)| n.is == Is::Applied).map(|(_, n)| n.name.clone());
-        let node = changed.and_then(|name| NodeName::new(name).ok()).ok_or_else(|| cannot_tell("no node was changed"))?;
+        let node =
+            changed.and_then(|name| NodeName::new(name).ok()).ok_or_else(|| cannot_tell("no node was changed"))?;
         let order = Order {
             arguments: ["experiment", plan, "--json"].map(String::from).to_vec(),
             input: Vec::new(),
@@ -112,7 +113,8 @@ impl Gates<'_> {
 
 /// Names of changed and of unchanged nodes.
 fn names(r: &Rollout) -> (Vec<&str>, Vec<&str>) {
-    let of = |is_wanted: &dyn Fn(Is) -> bool| r.nodes.iter().filter(|n| is_wanted(n.is)).map(|n| n.name.as_str()).collect();
+    let of =
+        |is_wanted: &dyn Fn(Is) -> bool| r.nodes.iter().filter(|n| is_wanted(n.is)).map(|n| n.name.as_str()).collect();
     (of(&|is| matches!(is, Is::Applied | Is::Confirming | Is::Confirmed)), of(&|is| is == Is::Waiting))
 }
 

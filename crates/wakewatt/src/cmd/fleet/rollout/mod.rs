@@ -10,7 +10,6 @@ use crate::cli::rollout::RolloutArgs;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour, Outlet};
-use crate::telling::Telling;
 use crate::view::Style;
 use anyhow::Result;
 use begin::{Begun, begun};
@@ -57,8 +56,16 @@ pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
     let world = Here { interrupt: &interrupt };
     let mut conductor =
         Conductor { plan: &plan, carrier: &*carrier, book: &mut book, judge: &gates, world: &world, by: &by };
-    let what = if args.undo { "undo all" } else if args.resume { "resume" } else { "begin" };
-    conductor.log(&rollout, what, None, &serde_json::json!({ "nodes": rollout.nodes.len() })).map_err(|e| not_kept(&e))?;
+    let what = if args.undo {
+        "undo all"
+    } else if args.resume {
+        "resume"
+    } else {
+        "begin"
+    };
+    conductor
+        .log(&rollout, what, None, &serde_json::json!({ "nodes": rollout.nodes.len() }))
+        .map_err(|e| not_kept(&e))?;
     let halt = conductor.conduct(&mut rollout).map_err(|why| {
         let advice = "what is under way undoes itself on its node unless somebody goes on: --resume, or --undo";
         output::complain(advice);
@@ -72,7 +79,6 @@ pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
             let line = format!(
                 "stopped between two steps; go on with --resume, or put everything back with --undo. What is not confirmed undoes itself{by_when}"
             );
-            Telling::default().end(Code::Interrupted, &line);
             output::complain(&line);
             Code::Interrupted
         }
@@ -88,11 +94,7 @@ fn show(args: &RolloutArgs, r: &Rollout, page: Option<&Outlet>, style: Style) ->
         page.write(&page::html(args, r)?)?;
         output::remark(&format!("Report: {}", page.path().display()));
     }
-    output::print(&if args.json {
-        output::json("fleet-rollout", r)?
-    } else {
-        show::text(r, style, output::width())
-    })
+    output::print(&if args.json { output::json("fleet-rollout", r)? } else { show::text(r, style, output::width()) })
 }
 
 /// The clock, the signals, and standard error.

@@ -30,7 +30,9 @@ pub(super) fn text(r: &Rollout, style: Style, width: usize) -> String {
         let gates: Vec<String> = stage.gates.iter().map(|g| format!("{} {}", g.name, word(g.verdict.word))).collect();
         vec![
             stage.name.clone(),
-            stage.passed_ms.map_or_else(|| if at == r.stage && r.end.is_none() { "now".into() } else { "-".into() }, moment),
+            stage
+                .passed_ms
+                .map_or_else(|| if at == r.stage && r.end.is_none() { "now".into() } else { "-".into() }, moment),
             gates.join(", "),
             n(&|_| true),
             n(&|is| matches!(is, Is::Applied | Is::Confirming | Is::Confirmed)),
@@ -40,10 +42,12 @@ pub(super) fn text(r: &Rollout, style: Style, width: usize) -> String {
         ]
     };
     let rows: Vec<Vec<String>> = r.stages.iter().enumerate().map(row).collect();
-    let heads = ["stage", "passed", "gates", "nodes", "changed", "was so", "undone", "left out or lost"].map(String::from);
+    let heads =
+        ["stage", "passed", "gates", "nodes", "changed", "was so", "undone", "left out or lost"].map(String::from);
     out.push_str(&Table { heads: &heads, rows: &rows, n_text_columns: 3 }.text(width));
     for gate in r.stages.iter().flat_map(|s| s.gates.iter().map(move |g| (s, g))) {
-        let line = format!("{}, gate {}: {}: {}", gate.0.name, gate.1.name, word(gate.1.verdict.word), gate.1.verdict.why);
+        let line =
+            format!("{}, gate {}: {}: {}", gate.0.name, gate.1.name, word(gate.1.verdict.word), gate.1.verdict.why);
         let _ = writeln!(out, "  - {}", visible::line(&line));
     }
     let told: Vec<_> = r.nodes.iter().filter(|n| n.why.is_some() || n.is == Is::Lost).collect();
@@ -136,7 +140,8 @@ fn steps(plan: &Value) -> Vec<String> {
             }
         }
         let name = text(&step["request"], "name");
-        let all: Vec<String> = lines.into_iter().map(|(l, n)| if n > 1 { format!("{l} ({n} places)") } else { l }).collect();
+        let all: Vec<String> =
+            lines.into_iter().map(|(l, n)| if n > 1 { format!("{l} ({n} places)") } else { l }).collect();
         let later = text(&step, "later");
         let what = if all.is_empty() && later.is_empty() { "left out here".into() } else { all.join(", ") + &later };
         out.push(format!("{name}: {what}"));
