@@ -84,9 +84,10 @@ fn inspected(folder: &Path) -> BTreeMap<String, Value> {
 
 /// States of a host with the groups of CPUs that agree: name, then (CPUs, value).
 fn states<'a>(facts: &'a Value, member: &str) -> Vec<(String, Vec<(&'a str, &'a Value)>)> {
-    let none = Vec::new();
-    let states = facts["idle"]["states"].as_array().unwrap_or(&none).iter();
-    states
+    facts["idle"]["states"]
+        .as_array()
+        .into_iter()
+        .flatten()
         .map(|state| {
             let groups = state[member].as_array().unwrap().iter().filter(|g| g.get("value").is_some());
             let name = state["name"][0]["value"].as_str().unwrap_or_default().to_string();
