@@ -13,6 +13,7 @@ mod carrier;
 pub mod audit;
 pub mod book;
 pub mod child;
+pub mod collect;
 pub mod hosts;
 pub mod ssh;
 pub mod rollout;

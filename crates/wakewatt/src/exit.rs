@@ -24,7 +24,7 @@ pub enum Code {
     Refused = 7,
     /// Another wakewatt is changing settings.
     Busy = 8,
-    /// Some settings were refused and left out, as `--keep-going` asks.
+    /// Some settings were refused and left out, as `--keep-going` asks; or some nodes of a collection did not answer.
     Partial = 9,
     /// Interrupted, or the terminal closed; settings were put back and what was known was printed.
     Interrupted = 130,
@@ -66,7 +66,7 @@ Exit codes:
   6    a setting does not hold (`tune status`, `tune verify`, `bios verify`)
   7    a setting is not possible here or was refused; nothing stays changed, unless --keep-going
   8    another wakewatt is changing settings
-  9    some settings were refused and left out (`tune apply --keep-going`)
+  9    some settings were refused and left out (`tune apply --keep-going`), or some nodes did not answer (`fleet collect`)
   130  interrupted, or the terminal closed; settings were put back
   With a command of yours (`trace -- CMD`, `run -- CMD`): the command's own code";
 

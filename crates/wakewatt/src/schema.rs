@@ -35,6 +35,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "replay-upgrade", schema: || schemars::schema_for!(wakewatt_models::replay::Upgrade) },
     Published { name: "simulate", schema: || schemars::schema_for!(wakewatt_sim::study::Study) },
     Published { name: "fit", schema: || schemars::schema_for!(crate::cmd::fit::Fits) },
+    Published { name: "fleet-collect", schema: || schemars::schema_for!(wakewatt_carry::collect::Index) },
     Published { name: "fleet-compare", schema: || schemars::schema_for!(wakewatt_fleet::document::Fleet) },
     Published { name: "fleet-rollout", schema: || schemars::schema_for!(wakewatt_fleet::rollout::state::Rollout) },
     Published { name: "fleet-rollout-plan", schema: || schemars::schema_for!(crate::cmd::fleet::DryRun) },

@@ -51,6 +51,18 @@ impl From<Unit> for Measure {
 }
 
 impl Measure {
+    /// What the raw numbers are in.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Measure::Nanoseconds => "ns",
+            Measure::PerSecond => "1/s",
+            Measure::BytesPerSecond => "bytes/s",
+            Measure::Microwatts => "uW",
+            Measure::PerJoule => "1/J",
+            Measure::Number => "",
+        }
+    }
+
     /// As people read it.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded, not negative, and `as` saturates
     pub fn show(self, value: f64) -> String {

@@ -11,11 +11,29 @@ use crate::exit::{Code, Failure};
 use anyhow::Result;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::visible;
 use wakewatt_host::place::{FilePlace, PlaceError};
 
+/// Set where standard output is for a file (`--save -`, `--record -`).
+static IS_LEFT: AtomicBool = AtomicBool::new(false);
+
+/// From now on standard output is left to a file, and results go to standard error.
+pub fn leave_standard_output() {
+    IS_LEFT.store(true, Ordering::Relaxed);
+}
+
+/// Is it left to a file?
+pub fn is_standard_output_left() -> bool {
+    IS_LEFT.load(Ordering::Relaxed)
+}
+
 /// Prints a result.
 pub fn print(text: &str) -> Result<()> {
+    if is_standard_output_left() {
+        remark(text.trim_end_matches('\n'));
+        return Ok(());
+    }
     pass_on(guard::text(text).as_bytes())
 }
 

@@ -39,6 +39,7 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     let interrupt = Interrupt::listen()?;
     let report_file = report_file(args)?;
     let src = super::open(&args.from)?;
+    saved::may_stream(args.save.as_deref());
     let saving = saved::start(args.save.as_deref(), "doctor", &*src)?;
     // Read once: what the file says of the machine the page says too.
     let facts = saving.as_ref().map_or_else(|| Snapshot::read(&*src, |_| true), saved::Saving::facts);

@@ -69,6 +69,9 @@ pub struct Measured {
 pub fn run(args: &MeasureArgs) -> Result<End> {
     let interrupt = Interrupt::listen()?;
     let src = Live::this_machine();
+    if !matches!(&args.what, Measure::Power(power) if !power.command.is_empty()) {
+        saved::may_stream(args.save.as_deref());
+    }
     let saving = saved::start(args.save.as_deref(), &format!("measure {}", args.what.word()), &src)?;
     let (measured, is_json) = {
         let progress = Progress::start(&format!("measure {}", args.what.word()));
