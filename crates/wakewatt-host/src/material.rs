@@ -40,7 +40,9 @@ fn unpacked(mut file: File) -> io::Result<Box<dyn BufRead>> {
     let whole = io::Cursor::new(front[..n].to_vec()).chain(file);
     Ok(match front {
         [0x1f, 0x8b, ..] => buffered(flate2::read::MultiGzDecoder::new(BufReader::new(whole)).take(MAX_UNPACKED)),
-        [0xfd, b'7', b'z', b'X', b'Z', 0] => buffered(lzma_rust2::XzReader::new(BufReader::new(whole), true).take(MAX_UNPACKED)),
+        [0xfd, b'7', b'z', b'X', b'Z', 0] => {
+            buffered(lzma_rust2::XzReader::new(BufReader::new(whole), true).take(MAX_UNPACKED))
+        }
         _ => buffered(whole),
     })
 }
@@ -57,7 +59,9 @@ pub fn below(folder: &Path) -> Result<Vec<String>, InputError> {
     while let Some((name, depth)) = open.pop() {
         for entry in std::fs::read_dir(folder.join(&name)).map_err(refused)? {
             let entry = entry.map_err(refused)?;
-            let (Ok(kind), Some(own)) = (entry.file_type(), entry.file_name().to_str().map(str::to_string)) else { continue };
+            let (Ok(kind), Some(own)) = (entry.file_type(), entry.file_name().to_str().map(str::to_string)) else {
+                continue;
+            };
             let inner = if name.is_empty() { own } else { format!("{name}/{own}") };
             if kind.is_dir() && depth < MAX_DEPTH {
                 open.push((inner, depth + 1));
@@ -65,7 +69,10 @@ pub fn below(folder: &Path) -> Result<Vec<String>, InputError> {
                 found.push(inner);
             }
             if found.len() > MAX_FILES {
-                return Err(refused(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {MAX_FILES} files"))));
+                return Err(refused(io::Error::new(
+                    io::ErrorKind::FileTooLarge,
+                    format!("more than {MAX_FILES} files"),
+                )));
             }
         }
     }

@@ -20,15 +20,50 @@ pub struct Wanted {
 
 /// The kernel's files that facts are made of.
 const KERNEL: &[&str] = &[
-    "/sys/devices/system/", "/sys/module/", "/sys/class/dmi/id/", "/sys/devices/virtual/dmi/id/", "/sys/firmware/dmi/tables/", "/sys/class/powercap/",
-    "/sys/devices/virtual/powercap/", "/sys/kernel/mm/transparent_hugepage/", "/sys/class/hwmon/", "/proc/cpuinfo", "/proc/cmdline", "/proc/version",
-    "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/interrupts", "/proc/sys/kernel/", "/proc/sys/vm/zone_reclaim_mode", "/proc/sys/net/core/",
-    "/proc/irq/", "/proc/pressure/",
+    "/sys/devices/system/",
+    "/sys/module/",
+    "/sys/class/dmi/id/",
+    "/sys/devices/virtual/dmi/id/",
+    "/sys/firmware/dmi/tables/",
+    "/sys/class/powercap/",
+    "/sys/devices/virtual/powercap/",
+    "/sys/kernel/mm/transparent_hugepage/",
+    "/sys/class/hwmon/",
+    "/proc/cpuinfo",
+    "/proc/cmdline",
+    "/proc/version",
+    "/proc/stat",
+    "/proc/loadavg",
+    "/proc/uptime",
+    "/proc/interrupts",
+    "/proc/sys/kernel/",
+    "/proc/sys/vm/zone_reclaim_mode",
+    "/proc/sys/net/core/",
+    "/proc/irq/",
+    "/proc/pressure/",
 ];
 /// What the names of outputs hold.
 const TOOLS: &[&str] = &[
-    "cpupower", "turbostat", "dmidecode", "lscpu", "numactl", "numastat", "dmesg", "journalctl", "corefreq", "perf_script", "perf-script", "perf_sched",
-    "trace-cmd", "trace_cmd", "tuned-adm", "x86_energy_perf_policy", "pepc", "proc_cmdline", "cpuinfo", "metrics",
+    "cpupower",
+    "turbostat",
+    "dmidecode",
+    "lscpu",
+    "numactl",
+    "numastat",
+    "dmesg",
+    "journalctl",
+    "corefreq",
+    "perf_script",
+    "perf-script",
+    "perf_sched",
+    "trace-cmd",
+    "trace_cmd",
+    "tuned-adm",
+    "x86_energy_perf_policy",
+    "pepc",
+    "proc_cmdline",
+    "cpuinfo",
+    "metrics",
 ];
 const ENDINGS: &[&str] = &[".txt", ".log", ".yaml", ".yml", ".prom", ".out"];
 
@@ -49,7 +84,8 @@ pub fn wanted(name: &str) -> Option<Wanted> {
         }
     }
     let last = parts.last()?.to_ascii_lowercase();
-    let is_text = TOOLS.iter().any(|tool| last.contains(tool)) || (parts.len() <= 3 && is_output.is_none() && ENDINGS.iter().any(|end| last.ends_with(end)));
+    let is_text = TOOLS.iter().any(|tool| last.contains(tool))
+        || (parts.len() <= 3 && is_output.is_none() && ENDINGS.iter().any(|end| last.ends_with(end)));
     let is_packed = [".gz", ".xz", ".tgz", ".html", ".json", ".zip"].iter().any(|end| last.ends_with(end));
     (is_text && !is_packed).then(|| Wanted { path: None, root: is_output.and_then(root_of), max_bytes: 64 << 20 })
 }
@@ -57,7 +93,10 @@ pub fn wanted(name: &str) -> Option<Wanted> {
 /// Is it an archive of another host inside (must-gather)?
 pub fn is_inner(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
-    (last.starts_with("sosreport") || last.starts_with("sysinfo") || last.starts_with("scc_") || last.starts_with("nts_"))
+    (last.starts_with("sosreport")
+        || last.starts_with("sysinfo")
+        || last.starts_with("scc_")
+        || last.starts_with("nts_"))
         && [".tar.xz", ".tar.gz", ".tgz", ".txz", ".tar"].iter().any(|end| last.ends_with(end))
 }
 
@@ -90,11 +129,17 @@ pub fn walk_tar(
         if head.iter().all(|b| *b == 0) {
             return Ok(());
         }
-        let sum: u64 = head.iter().enumerate().map(|(at, b)| if (148..156).contains(&at) { 32 } else { u64::from(*b) }).sum();
+        let sum: u64 =
+            head.iter().enumerate().map(|(at, b)| if (148..156).contains(&at) { 32 } else { u64::from(*b) }).sum();
         if octal(&head[148..156]) != Some(sum) {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the archive is damaged: a header's checksum is wrong"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the archive is damaged: a header's checksum is wrong",
+            ));
         }
-        let size = octal(&head[124..136]).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the archive is damaged: a length is no number"))?;
+        let size = octal(&head[124..136]).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, "the archive is damaged: a length is no number")
+        })?;
         let padded = size.checked_next_multiple_of(512).ok_or_else(cut)?;
         match head[156] {
             // A long name, GNU's way or pax'.
@@ -180,7 +225,8 @@ mod tests {
         head[124..135].copy_from_slice(format!("{:011o}", body.len()).as_bytes());
         head[156] = kind;
         head[257..262].copy_from_slice(b"ustar");
-        let sum: u64 = head.iter().enumerate().map(|(at, b)| if (148..156).contains(&at) { 32 } else { u64::from(*b) }).sum();
+        let sum: u64 =
+            head.iter().enumerate().map(|(at, b)| if (148..156).contains(&at) { 32 } else { u64::from(*b) }).sum();
         head[148..154].copy_from_slice(format!("{sum:06o}").as_bytes());
         let mut out = head.to_vec();
         out.extend(body);
@@ -191,11 +237,19 @@ mod tests {
     #[test]
     fn files_are_taken_links_are_not_and_cuts_are_said() {
         let long = format!("{}/proc/cmdline", "x".repeat(120));
-        let tar = [entry("a/proc/version", b'0', b"Linux"), entry("a/sys/devices/system/x", b'2', b""), entry("L", b'L', long.as_bytes()), entry("short", b'0', b"quiet")].concat();
+        let tar = [
+            entry("a/proc/version", b'0', b"Linux"),
+            entry("a/sys/devices/system/x", b'2', b""),
+            entry("L", b'L', long.as_bytes()),
+            entry("short", b'0', b"quiet"),
+        ]
+        .concat();
         let read = |bytes: &[u8]| {
             let mut found = Vec::new();
             let mut bytes = bytes;
-            let ended = walk_tar(&mut bytes, &mut |name| wanted(name).map(|w| w.max_bytes), &mut |name, body| found.push((name.to_string(), body.len())));
+            let ended = walk_tar(&mut bytes, &mut |name| wanted(name).map(|w| w.max_bytes), &mut |name, body| {
+                found.push((name.to_string(), body.len()))
+            });
             (found, ended.map_err(|e| e.to_string()))
         };
         assert_eq!(read(&tar), (vec![("a/proc/version".into(), 5), (long, 5)], Ok(())));
@@ -209,8 +263,14 @@ mod tests {
     #[test]
     fn which_files_of_a_report() {
         let want = |name: &str| wanted(name).map(|w| (w.path, w.root));
-        assert_eq!(want("sosreport-db7/proc/cpuinfo"), Some((Some("/proc/cpuinfo".into()), Some("sosreport-db7".into()))));
-        assert_eq!(want("sosreport-db7/sos_commands/processor/cpupower_idle-info"), Some((None, Some("sosreport-db7".into()))));
+        assert_eq!(
+            want("sosreport-db7/proc/cpuinfo"),
+            Some((Some("/proc/cpuinfo".into()), Some("sosreport-db7".into())))
+        );
+        assert_eq!(
+            want("sosreport-db7/sos_commands/processor/cpupower_idle-info"),
+            Some((None, Some("sosreport-db7".into())))
+        );
         assert_eq!(want("sosreport-db7/sos_commands/processor/turbostat_--debug_sleep_10").map(|w| w.0), Some(None));
         assert_eq!(want("sosreport-db7/etc/shadow"), None);
         assert_eq!(want("sosreport-db7/proc/1234/environ"), None);

@@ -50,6 +50,7 @@ pub struct Facts {
     /// Lines within one file that hold a table: a word that evidence names, and its line.
     hints: Vec<(String, String, u32)>,
     n_entries: usize,
+    n_puts: usize,
     n_bytes: usize,
 }
 
@@ -60,14 +61,28 @@ impl Facts {
         Facts { tree, ..Facts::default() }
     }
 
+    /// Of a machine that needs no reading of text.
+    pub fn of(tree: Tree) -> Facts {
+        Facts { tree, ..Facts::default() }
+    }
+
     /// So many bytes of text were read: they may claim so much more.
     pub fn grow(&mut self, n_bytes: usize) {
         self.n_bytes = self.n_bytes.saturating_add(n_bytes);
     }
 
+    /// Is more said than the text's bytes can say? One line may speak of thousands of CPUs, but not line after line.
+    pub fn is_full(&self) -> bool {
+        self.n_puts > FREE_ENTRIES + self.n_bytes
+    }
+
     fn has_room(&mut self) -> bool {
         let is_room = self.n_entries < (FREE_ENTRIES + self.n_bytes / 8).min(MAX_ENTRIES);
-        if is_room { self.n_entries += 1 } else { self.n_refused += 1 }
+        if is_room {
+            self.n_entries += 1
+        } else {
+            self.n_refused += 1
+        }
         is_room
     }
 
@@ -85,6 +100,11 @@ impl Facts {
 
     /// The same of bytes as they are.
     pub fn put_bytes(&mut self, at: Place, line: &str, path: &str, value: Vec<u8>) -> bool {
+        self.n_puts += 1;
+        if self.is_full() {
+            self.n_refused += 1;
+            return false;
+        }
         if let Some(Ok(known)) = self.tree.files.get(path) {
             if !is_same(known, &value) && !moves(path) && self.conflicts.len() < MAX_CONFLICTS {
                 let kept = self.from.get(path).and_then(|i| self.said.get(*i as usize)).cloned();
@@ -164,7 +184,12 @@ impl Facts {
             if is_it {
                 let text = self.said.get(*said as usize).map_or("", |(_, text)| text);
                 // Of many CPUs' lines, one that has what the rule says of it.
-                let has_it = says.split([' ', ',', ';', '(']).any(|word| word.len() > 1 && text.contains(word));
+                let tokens = || text.split(|c: char| !c.is_ascii_alphanumeric());
+                let is_said = |word: &str| {
+                    let bare = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+                    tokens().any(|token| token == word || (!bare.is_empty() && token == bare))
+                };
+                let has_it = says.split([' ', ',', ';', '(', ')']).filter(|word| !word.is_empty()).any(is_said);
                 if has_it {
                     return self.place(*said);
                 }
@@ -213,8 +238,24 @@ fn shown(bytes: &[u8]) -> String {
 /// Files that say something else each time they are read; and the table of firmware, which every tool prints a part of.
 fn moves(path: &str) -> bool {
     const MOVING: &[&str] = &[
-        "usage", "time", "above", "below", "rejected", "scaling_cur_freq", "cpuinfo_cur_freq", "cpuinfo_avg_freq", "numastat",
-        "meminfo", "loadavg", "uptime", "interrupts", "stat", "cpuinfo", "DMI", "energy_uj", "softirqs",
+        "usage",
+        "time",
+        "above",
+        "below",
+        "rejected",
+        "scaling_cur_freq",
+        "cpuinfo_cur_freq",
+        "cpuinfo_avg_freq",
+        "numastat",
+        "meminfo",
+        "loadavg",
+        "uptime",
+        "interrupts",
+        "stat",
+        "cpuinfo",
+        "DMI",
+        "energy_uj",
+        "softirqs",
     ];
     path.starts_with("/proc/pressure") || path.rsplit('/').next().is_some_and(|name| MOVING.contains(&name))
 }
@@ -235,7 +276,9 @@ fn fits_name(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((front, back)) => {
-            name.len() >= front.len() + back.len() && name.starts_with(front) && name.ends_with(back.trim_start_matches('*'))
+            name.len() >= front.len() + back.len()
+                && name.starts_with(front)
+                && name.ends_with(back.trim_start_matches('*'))
         }
     }
 }
@@ -269,7 +312,10 @@ mod tests {
         facts.put(at(7), "Latency: 85", "/sys/cpu0/cpuidle/state3/latency", "85");
         facts.put(at(3), "Latency: 2", "/sys/cpu0/cpuidle/state1/latency", "2");
         facts.hint(at(9), "Speed 2933", "/sys/DMI", "A1");
-        assert_eq!(facts.source_of("/sys/cpu*/cpuidle/state*/latency", "C6 85us").as_deref(), Some("a.txt line 7: Latency: 85"));
+        assert_eq!(
+            facts.source_of("/sys/cpu*/cpuidle/state*/latency", "C6 85us").as_deref(),
+            Some("a.txt line 7: Latency: 85")
+        );
         assert_eq!(facts.source_of("/sys/DMI type 17, A1", "x").as_deref(), Some("a.txt line 9: Speed 2933"));
         assert_eq!(facts.source_of("/sys/cpu0/cpuidle", "x").as_deref(), Some("a.txt line 3: Latency: 2"));
         assert_eq!(facts.source_of("/sys/none", "x"), None);

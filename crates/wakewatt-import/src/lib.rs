@@ -29,6 +29,7 @@ use std::io::BufRead;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::Samples;
 use wakewatt_core::samples::not_done::NotDone;
+use wakewatt_core::source::Tree;
 
 /// From here on a text is read as a format.
 const ENOUGH: u32 = 10;
@@ -69,6 +70,11 @@ pub struct Imported {
 }
 
 impl Imported {
+    /// Of a `.host` file, which needs no reading of text.
+    pub fn of_host(tree: Tree) -> Imported {
+        Imported { facts: Facts::of(tree), ..Imported::default() }
+    }
+
     /// Was anything understood?
     pub fn is_empty(&self) -> bool {
         self.document.files.iter().all(|file| file.formats.iter().all(|found| found.n_taken == 0))
@@ -79,11 +85,17 @@ impl Imported {
         let mut all = Vec::new();
         for file in self.document.files.iter().filter(|file| file.n_not_understood > 0).take(20) {
             let (n, of) = (file.n_not_understood, file.n_lines);
-            all.push(NotDone::named(&file.file, format!("{n} of {of} lines were not understood; wakewatt import names them")));
+            all.push(NotDone::named(
+                &file.file,
+                format!("{n} of {of} lines were not understood; wakewatt import names them"),
+            ));
         }
         for conflict in self.document.conflicts.iter().take(20) {
             let (kept, other) = (&conflict.kept, &conflict.other);
-            let said = format!("{} line {} says {}, {} line {} says {}; the first is kept", kept.file, kept.line, kept.says, other.file, other.line, other.says);
+            let said = format!(
+                "{} line {} says {}, {} line {} says {}; the first is kept",
+                kept.file, kept.line, kept.says, other.file, other.line, other.says
+            );
             all.push(NotDone::named(format!("contradiction on {}", conflict.path), said));
         }
         all.extend(self.document.remarks.iter().take(20).map(|remark| NotDone::named("imported text", remark.clone())));
@@ -103,7 +115,9 @@ pub fn import(inputs: Vec<Input>) -> Imported {
                 taken.facts.names.push(name.clone());
                 taken.facts.grow(bytes.len());
                 let (read, events) = read_text(name, path, &bytes, file, &mut taken);
-                texts.extend(events.into_iter().map(|(first_line, bytes)| EventText::of(document.files.len(), first_line, Box::new(std::io::Cursor::new(bytes))).in_part()));
+                texts.extend(events.into_iter().map(|(first_line, bytes)| {
+                    EventText::of(document.files.len(), first_line, Box::new(std::io::Cursor::new(bytes))).in_part()
+                }));
                 document.files.push(read);
             }
             Input::Events { name, lines } => {
@@ -117,7 +131,8 @@ pub fn import(inputs: Vec<Input>) -> Imported {
     let mut recorded = Recorded::default();
     if !texts.is_empty() {
         name_machine(&mut taken.facts);
-        let snapshot = Snapshot::read(&taken.facts.tree, |topic| matches!(topic, "idle" | "kernel" | "qos" | "topology"));
+        let snapshot =
+            Snapshot::read(&taken.facts.tree, |topic| matches!(topic, "idle" | "kernel" | "qos" | "topology"));
         let came = events::read(texts, &snapshot, &mut document);
         (samples.trace, recorded) = (came.traced, came.recorded);
         document.wakeups = came.wakeups;
@@ -159,7 +174,11 @@ fn read_text(name: String, path: Option<String>, bytes: &[u8], file: u32, taken:
         None => sections(&text),
     };
     if n_left_out > 0 {
-        taken.remark(format!("{}: {n_left_out} lines beyond the first {} were not looked at", read.file, section::MAX_LINES));
+        taken.remark(format!(
+            "{}: {n_left_out} lines beyond the first {} were not looked at",
+            read.file,
+            section::MAX_LINES
+        ));
     }
     for section in &mut all {
         if section.path.is_none() && events::are_events(&mut section.lines.iter().map(|line| &*line.text)) {
@@ -177,13 +196,15 @@ fn read_text(name: String, path: Option<String>, bytes: &[u8], file: u32, taken:
 fn read_section(section: &Section<'_>, file: u32, read: &mut FileRead, taken: &mut Taken) {
     let mut marks = vec![Mark::Open; section.lines.len()];
     let mut left: Vec<Left> = Vec::new();
-    let mut likely: Vec<(u32, &Format)> =
-        formats::FORMATS.iter().map(|format| ((format.detect)(section), *format)).filter(|(score, _)| *score >= ENOUGH).collect();
+    let mut likely: Vec<(u32, &Format)> = formats::FORMATS
+        .iter()
+        .map(|format| ((format.detect)(section), *format))
+        .filter(|(score, _)| *score >= ENOUGH)
+        .collect();
     likely.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     for (_, format) in likely {
         let before = marks.clone();
-        let mut reading =
-            Reading { section, marks: &mut marks, left: &mut left, taken: &mut *taken, file, n_taken: 0 };
+        let mut reading = Reading { section, marks: &mut marks, left: &mut left, taken: &mut *taken, file, n_taken: 0 };
         (format.read)(&mut reading);
         let n_taken = reading.n_taken;
         let own: Vec<usize> = (0..marks.len()).filter(|at| marks[*at] != before[*at]).collect();

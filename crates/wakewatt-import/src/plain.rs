@@ -42,7 +42,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
             // A terminal's colours: ESC [ … letter.
             '\u{1b}' => {
                 if chars.next_if_eq(&'[').is_some() {
-                    while chars.next_if(|c| matches!(c, '0'..='9' | ';' | '?')).is_some() {}
+                    while chars.next_if(|c| matches!(*c, '0'..='9' | ';' | '?')).is_some() {}
                     chars.next_if(char::is_ascii_alphabetic);
                 }
             }
@@ -59,7 +59,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A number as a person or a locale writes it: `2100`, `1.25`, `1,25`, `2100,0000`, `1 234`, `1,234,567`.
+/// A number as a person or a locale writes it: `2100`, `1.25`, `1,25`, `2100,0000`, `1,234,567`.
 pub fn number(text: &str) -> Option<f64> {
     let text = text.trim();
     let is_digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
@@ -69,9 +69,8 @@ pub fn number(text: &str) -> Option<f64> {
         body.parse().ok()?
     } else {
         let groups: Vec<&str> = body.split([',', ' ', '\'']).collect();
-        let is_grouped = groups.len() > 2
-            && groups.iter().all(|g| is_digits(g))
-            && groups[1..].iter().all(|group| group.len() == 3);
+        let is_grouped =
+            groups.len() > 2 && groups.iter().all(|g| is_digits(g)) && groups[1..].iter().all(|group| group.len() == 3);
         let (whole, fraction) = body.rsplit_once(',').unwrap_or((body, "0"));
         if is_grouped {
             groups.concat().parse().ok()?

@@ -7,6 +7,7 @@
 use crate::document::{Derived, Left};
 use crate::facts::{Facts, Place};
 use crate::section::{Line, Section};
+use std::collections::HashMap;
 use wakewatt_core::samples::timeline::Timeline;
 
 /// What became of a line.
@@ -44,10 +45,14 @@ pub struct Taken {
     pub timelines: Vec<Timeline>,
     /// What must be known.
     pub remarks: Vec<String>,
+    /// Of each figure its place, by file, word and part.
+    known: HashMap<(u32, String, String), usize>,
 }
 
-/// Most remarks, figures, and lines that are named.
+/// Most remarks, and lines that are named.
 pub(crate) const MAX_NAMED: usize = 1000;
+/// Most figures: a large server has some ten of each CPU.
+const MAX_FIGURES: usize = 50_000;
 
 impl Taken {
     pub(crate) fn remark(&mut self, text: String) {
@@ -138,7 +143,11 @@ impl<'a> Reading<'a> {
     pub fn refuse(&mut self, at: usize, why: &str) {
         let line = &self.section.lines[at];
         if self.left.len() < MAX_NAMED && self.left.iter().all(|left| left.line != line.number) {
-            self.left.push(Left { line: line.number, text: line.text.trim().chars().take(160).collect(), why: why.into() });
+            self.left.push(Left {
+                line: line.number,
+                text: line.text.trim().chars().take(160).collect(),
+                why: why.into(),
+            });
         }
     }
 
@@ -153,17 +162,19 @@ impl<'a> Reading<'a> {
         if !value.is_finite() {
             return;
         }
-        let file = self.taken.facts.names.get(self.file as usize).cloned().unwrap_or_default();
         self.n_taken += 1;
-        let same = |d: &&mut Derived| d.what == what && d.of == of && d.file == file;
-        if let Some(known) = self.taken.derived.iter_mut().rev().find(same) {
+        let taken = &mut *self.taken;
+        let key = (self.file, what.to_string(), of.to_string());
+        if let Some(known) = taken.known.get(&key).and_then(|index| taken.derived.get_mut(*index)) {
             known.n += 1;
             known.mean += (value - known.mean) / known.n as f64;
             (known.min, known.max) = (known.min.min(value), known.max.max(value));
-        } else if self.taken.derived.len() < 4 * MAX_NAMED {
+        } else if taken.derived.len() < MAX_FIGURES {
+            let file = taken.facts.names.get(self.file as usize).cloned().unwrap_or_default();
             let (what, of, unit) = (what.into(), of.into(), unit.into());
             let line = self.section.lines[at].number;
-            self.taken.derived.push(Derived { what, of, unit, n: 1, mean: value, min: value, max: value, file, line });
+            taken.known.insert(key, taken.derived.len());
+            taken.derived.push(Derived { what, of, unit, n: 1, mean: value, min: value, max: value, file, line });
         }
     }
 }

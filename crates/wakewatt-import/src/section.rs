@@ -43,9 +43,34 @@ impl Section<'_> {
 
 /// Programs whose name behind a prompt begins a section.
 const PROGRAMS: &[&str] = &[
-    "cpupower", "turbostat", "dmidecode", "lscpu", "numactl", "numastat", "dmesg", "journalctl", "corefreq-cli", "perf",
-    "trace-cmd", "tuned-adm", "x86_energy_perf_policy", "pepc", "curl", "cat", "head", "grep", "uname", "wakewatt", "zcat", "ls",
-    "echo", "watch", "uptime", "ping", "rdmsr", "sysctl",
+    "cpupower",
+    "turbostat",
+    "dmidecode",
+    "lscpu",
+    "numactl",
+    "numastat",
+    "dmesg",
+    "journalctl",
+    "corefreq-cli",
+    "perf",
+    "trace-cmd",
+    "tuned-adm",
+    "x86_energy_perf_policy",
+    "pepc",
+    "curl",
+    "cat",
+    "head",
+    "grep",
+    "uname",
+    "wakewatt",
+    "zcat",
+    "ls",
+    "echo",
+    "watch",
+    "uptime",
+    "ping",
+    "rdmsr",
+    "sysctl",
 ];
 
 /// The command behind a prompt, if the line is one.
@@ -61,7 +86,9 @@ pub fn prompted(line: &str) -> Option<&str> {
             continue;
         }
         let mut words = rest.split_whitespace().peekable();
-        while words.next_if(|w| matches!(*w, "sudo" | "time" | "LANG=C" | "LC_ALL=C") || w.starts_with("-n")).is_some() {}
+        while words.next_if(|w| matches!(*w, "sudo" | "time" | "LANG=C" | "LC_ALL=C") || w.starts_with("-n")).is_some()
+        {
+        }
         let Some(word) = words.next() else { continue };
         let name = word.rsplit('/').next().unwrap_or(word);
         if PROGRAMS.contains(&name) {

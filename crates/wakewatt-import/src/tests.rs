@@ -17,7 +17,9 @@ const EVENTS: &str = "swapper 0 [003] 10.000000: power:cpu_idle: state=1 cpu_id=
 
 #[test]
 fn a_terminal_with_several_tools_in_it() {
-    let paste = format!("$ cpupower idle-info\n{IDLE}$ numactl -H\navailable: 1 nodes (0)\nnode 0 cpus: 0 1\nnode 0 size: 100 MB\n$ tuned-adm active\nCurrent active profile: balanced\n");
+    let paste = format!(
+        "$ cpupower idle-info\n{IDLE}$ numactl -H\navailable: 1 nodes (0)\nnode 0 cpus: 0 1\nnode 0 size: 100 MB\n$ tuned-adm active\nCurrent active profile: balanced\n"
+    );
     let found = read(&paste);
     assert_eq!(formats(&found), ["cpupower-idle", "numactl", "tuned-adm"]);
     assert_eq!(found.document.files[0].n_not_understood, 0);
@@ -57,7 +59,13 @@ fn findings_name_the_imported_line() {
 #[test]
 fn wake_ups_by_state_and_a_recording() {
     let found = import(vec![text("idle.txt", IDLE), text("events.txt", EVENTS)]);
-    let rows: Vec<(&str, Option<&str>, f64)> = found.document.wakeups.iter().filter(|r| r.task.is_none()).map(|r| (r.until, r.state.as_deref(), r.median_ns)).collect();
+    let rows: Vec<(&str, Option<&str>, f64)> = found
+        .document
+        .wakeups
+        .iter()
+        .filter(|r| r.task.is_none())
+        .map(|r| (r.until, r.state.as_deref(), r.median_ns))
+        .collect();
     assert_eq!(rows, [("exit", Some("C6"), 40_000.0), ("running", Some("C6"), 45_000.0)]);
     let traced = found.samples.trace.as_ref().unwrap();
     assert_eq!((traced.rows.len(), traced.rows[0].latency.n, traced.processes[0].name.as_str()), (1, 1, "db"));
@@ -66,7 +74,17 @@ fn wake_ups_by_state_and_a_recording() {
     let mut reader = wakewatt_core::record::wtrace::Reader::new(&bytes).unwrap();
     assert!(reader.header.gaps.iter().any(|gap| gap.starts_with("next event")));
     assert_eq!(reader.header.tables[0].states[1].exit_latency_ns, Some(133_000));
-    let pairs: usize = reader.by_ref().map(|item| if let wakewatt_core::record::wtrace::Item::Pairs(p) = item { assert_eq!((p[0].duration_ns, p[0].state), (140_000, 1)); p.len() } else { 0 }).sum();
+    let pairs: usize = reader
+        .by_ref()
+        .map(|item| {
+            if let wakewatt_core::record::wtrace::Item::Pairs(p) = item {
+                assert_eq!((p[0].duration_ns, p[0].state), (140_000, 1));
+                p.len()
+            } else {
+                0
+            }
+        })
+        .sum();
     assert_eq!((pairs, reader.ending()), (1, &wakewatt_core::record::wtrace::Ending::Whole));
 }
 
@@ -91,7 +109,8 @@ fn everything() -> String {
     let log = "[    0.000000] Linux version 6.1.0 (x)\n[    1.0] intel_idle: max_cstate 1 reached\n";
     let dmi = "Handle 0x1100, DMI type 17, 84 bytes\nMemory Device\n\tSize: 16 GB\n\tLocator: A1\n\tSpeed: 2933 MT/s\n\tConfigured Memory Speed: 2100 MT/s\n";
     let cpu = "CPU(s): 2\nOn-line CPU(s) list: 0,1\nVendor ID: GenuineIntel\nModel name: X\nThread(s) per core: 1\nSocket(s): 1\n";
-    let turbo = "Core\tCPU\tBusy%\tBzy_MHz\tPkgWatt\n-\t-\t4.06\t1562\t17.66\ncpu0: MSR_IA32_POWER_CTL: 0x29240059 (x)\n";
+    let turbo =
+        "Core\tCPU\tBusy%\tBzy_MHz\tPkgWatt\n-\t-\t4.06\t1562\t17.66\ncpu0: MSR_IA32_POWER_CTL: 0x29240059 (x)\n";
     let rest = "cpu0: EPB 6\nnode_cpu_frequency_max_hertz{cpu=\"0\"} 3.8e+09\n/sys/devices/system/cpu/smt/active:1\ngovernor:\n- value: x\n  cpus: 0-1\n";
     [IDLE, log, dmi, cpu, turbo, rest, EVENTS].concat()
 }

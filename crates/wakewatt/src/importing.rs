@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use wakewatt_host::{material, recorded};
 use wakewatt_import::archive::{is_inner, is_tar, walk_tar, wanted};
 use wakewatt_import::events::are_events;
-use wakewatt_import::facts::Facts;
 use wakewatt_import::plain::decoded;
 use wakewatt_import::{Imported, Input, import};
 
@@ -38,22 +37,32 @@ pub fn read(files: &[PathBuf]) -> Result<Imported> {
         // What `import -o` and `capture` wrote is read as what it is.
         if is_host_file(file) {
             let tree = recorded::open(file)?;
-            return Ok(Imported { facts: Facts { tree, ..Facts::default() }, ..Imported::default() });
+            return Ok(Imported::of_host(tree));
         }
     }
     let mut all = Gathered::default();
     for file in files {
         let before = all.inputs.len();
-        if file.is_dir() { all.folder(file)? } else { all.file(file, &file.display().to_string(), "")? }
+        if file.is_dir() {
+            all.folder(file)?
+        } else {
+            all.file(file, &file.display().to_string(), "")?
+        }
         if all.inputs.len() == before {
             let name = file.display();
-            return Err(Failure::error(Code::BadFile, format!("{name}: no file in it is one that is read here; docs/import.md lists them")));
+            return Err(Failure::error(
+                Code::BadFile,
+                format!("{name}: no file in it is one that is read here; docs/import.md lists them"),
+            ));
         }
     }
     if all.roots.len() > 1 {
         let names: Vec<&str> = all.roots.iter().take(10).map(String::as_str).collect();
         let (n, names) = (all.roots.len(), names.join(", "));
-        return Err(Failure::error(Code::Usage, format!("these are reports of {n} hosts ({names}): give those of one, as a folder or an archive")));
+        return Err(Failure::error(
+            Code::Usage,
+            format!("these are reports of {n} hosts ({names}): give those of one, as a folder or an archive"),
+        ));
     }
     let mut imported = import(all.inputs);
     imported.document.remarks.extend(all.remarks);
@@ -61,7 +70,8 @@ pub fn read(files: &[PathBuf]) -> Result<Imported> {
 }
 
 fn is_host_file(path: &Path) -> bool {
-    path.is_file() && material::open(path).is_ok_and(|mut text| text.fill_buf().is_ok_and(|b| b.starts_with(b"wakewatt-host ")))
+    path.is_file()
+        && material::open(path).is_ok_and(|mut text| text.fill_buf().is_ok_and(|b| b.starts_with(b"wakewatt-host ")))
 }
 
 impl Gathered {
@@ -77,9 +87,14 @@ impl Gathered {
             self.inputs.push(Input::Events { name: name.into(), lines });
             return Ok(());
         }
-        text.take(MAX_WHOLE + 1 - front.len() as u64).read_to_end(&mut front).with_context(|| format!("{name}: cannot be read"))?;
+        text.take(MAX_WHOLE + 1 - front.len() as u64)
+            .read_to_end(&mut front)
+            .with_context(|| format!("{name}: cannot be read"))?;
         if front.len() as u64 > MAX_WHOLE {
-            return Err(Failure::error(Code::BadFile, format!("{name}: longer than {} MiB, and no text of events", MAX_WHOLE >> 20)));
+            return Err(Failure::error(
+                Code::BadFile,
+                format!("{name}: longer than {} MiB, and no text of events", MAX_WHOLE >> 20),
+            ));
         }
         self.inputs.push(Input::Text { name: name.into(), path: None, bytes: front });
         Ok(())
@@ -113,10 +128,15 @@ impl Gathered {
             self.remarks.push(format!("{name}: {error}; what stood before it was read"));
         }
         if n_inner > 0 {
-            self.remarks.push(format!("{name}: {n_inner} archives inside it were not opened; unpack it and give the folder of one host"));
+            self.remarks.push(format!(
+                "{name}: {n_inner} archives inside it were not opened; unpack it and give the folder of one host"
+            ));
         }
         if n_over > 0 {
-            self.remarks.push(format!("{name}: {n_over} files were left out, because there was more than {} MiB", MAX_TAKEN >> 20));
+            self.remarks.push(format!(
+                "{name}: {n_over} files were left out, because there was more than {} MiB",
+                MAX_TAKEN >> 20
+            ));
         }
         Ok(())
     }
@@ -134,7 +154,7 @@ impl Gathered {
             // A file that cannot be read is one fact less, not the end.
             let read = match want.path {
                 None => self.file(&path, &name, ""),
-                Some(kernel) => material::open(&path).map_err(Into::into).and_then(|text| {
+                Some(kernel) => material::open(&path).map_err(anyhow::Error::from).and_then(|text| {
                     let mut bytes = Vec::new();
                     text.take(want.max_bytes).read_to_end(&mut bytes)?;
                     self.n_bytes = self.n_bytes.saturating_add(bytes.len());
@@ -146,7 +166,10 @@ impl Gathered {
                 self.remarks.push(format!("{error:#}").replace('\n', " "));
             }
             if self.n_bytes > MAX_TAKEN {
-                self.remarks.push(format!("{shown}: the rest was left out, because there was more than {} MiB", MAX_TAKEN >> 20));
+                self.remarks.push(format!(
+                    "{shown}: the rest was left out, because there was more than {} MiB",
+                    MAX_TAKEN >> 20
+                ));
                 break;
             }
         }

@@ -67,7 +67,13 @@ impl Cells {
         all
     }
 
-    fn row(keys: &[(&Key, &Cell)], state: Option<String>, by: &str, task: Option<String>, cpu: Option<u32>) -> Option<Wakeups> {
+    fn row(
+        keys: &[(&Key, &Cell)],
+        state: Option<String>,
+        by: &str,
+        task: Option<String>,
+        cpu: Option<u32>,
+    ) -> Option<Wakeups> {
         let mut hist = KernelHistogram::default();
         let mut values: Vec<u64> = Vec::new();
         for (_, cell) in keys {

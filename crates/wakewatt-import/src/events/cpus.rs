@@ -93,8 +93,7 @@ impl Cpu {
 
     /// The state it was in then; and the stay that it had left then and not yet worked since.
     fn state_at(&self, at_ns: u64) -> (Option<u8>, Option<u8>) {
-        if let Some((state, enter)) = self.idle.filter(|(_, enter)| *enter <= at_ns) {
-            let _ = enter;
+        if let Some((state, _)) = self.idle.filter(|(_, enter)| *enter <= at_ns) {
             return (Some(state), None);
         }
         let stays = || self.past.iter().flatten();
@@ -303,7 +302,10 @@ impl Machine {
             all.push("no text has the idle table: states are numbers; import cpupower idle-info as well".into());
         }
         if self.n_without_exit > 0 {
-            all.push(format!("{} stays have an entry and no exit, and are left out: events were lost", self.n_without_exit));
+            all.push(format!(
+                "{} stays have an entry and no exit, and are left out: events were lost",
+                self.n_without_exit
+            ));
         }
         if self.n_dropped > 0 {
             all.push(format!("{} wake-ups were not followed: too many at once", self.n_dropped));

@@ -26,7 +26,11 @@ impl Names {
         if let Some(number) = self.known.get(name) {
             return *number;
         }
-        let name: Box<str> = if self.list.len() < MAX_NAMES { name.chars().take(64).collect::<String>().into() } else { "(others)".into() };
+        let name: Box<str> = if self.list.len() < MAX_NAMES {
+            name.chars().take(64).collect::<String>().into()
+        } else {
+            "(others)".into()
+        };
         if let Some(number) = self.known.get(&name) {
             return *number;
         }
@@ -37,7 +41,7 @@ impl Names {
     }
 
     pub(crate) fn name(&self, number: u32) -> &str {
-        self.list.get(number as usize).map_or("?", |name| name)
+        self.list.get(number as usize).map_or("?", |name| &**name)
     }
 }
 
@@ -152,9 +156,13 @@ pub(crate) fn event(text: &str, names: &mut Names) -> Option<Result<Event, &'sta
     let (cpu, at_ns, name, fields) = parts(text)?;
     let what = match name {
         "cpu_idle" => idle(cpu, fields).ok_or("cpu_idle without a state"),
-        "sched_waking" | "sched_wakeup" | "sched_wakeup_new" => waking(fields, name != "sched_waking", names).ok_or("a wake-up without task and CPU"),
+        "sched_waking" | "sched_wakeup" | "sched_wakeup_new" => {
+            waking(fields, name != "sched_waking", names).ok_or("a wake-up without task and CPU")
+        }
         "sched_switch" => switch(fields, names).ok_or("a switch without the next task"),
-        "hrtimer_expire_entry" => Ok(What::Timer { is_tick: fields.contains("tick_sched") || fields.contains("tick_nohz") }),
+        "hrtimer_expire_entry" => {
+            Ok(What::Timer { is_tick: fields.contains("tick_sched") || fields.contains("tick_nohz") })
+        }
         "timer_expire_entry" | "local_timer_entry" => Ok(What::Timer { is_tick: false }),
         "reschedule_entry" | "call_function_entry" | "call_function_single_entry" | "ipi_entry" => Ok(What::Reschedule),
         "irq_handler_entry" => Ok(What::Interrupt),
@@ -205,14 +213,39 @@ mod tests {
         let mut names = Names::default();
         let mut read = |text: &str| event(text, &mut names).map(|e| e.map(|e| (e.cpu, e.at_ns, e.what)));
         let idle = |cpu, state| What::Idle { cpu, state };
-        assert_eq!(read("         swapper     0 [009] 328583.185774630: power:cpu_idle: state=1 cpu_id=9"), Some(Ok((9, 328_583_185_774_630, idle(9, Some(1))))));
-        assert_eq!(read("<idle>-0     [001] d..2.  12.000345: cpu_idle: state=4294967295 cpu_id=1"), Some(Ok((1, 12_000_345_000, idle(1, None)))));
-        assert_eq!(read(" Web [x] Content 12/13 [001] 12.000345:          1 sched:sched_waking: comm=a b pid=7 prio=120 target_cpu=003"), Some(Ok((1, 12_000_345_000, What::Waking { pid: 7, name: 0, target: 3, is_placed: false }))));
-        assert_eq!(read("x-1 [000] 1.5: sched_wakeup: bash:77 [120] success=1 CPU:002"), Some(Ok((0, 1_500_000_000, What::Waking { pid: 77, name: 1, target: 2, is_placed: true }))));
+        assert_eq!(
+            read("         swapper     0 [009] 328583.185774630: power:cpu_idle: state=1 cpu_id=9"),
+            Some(Ok((9, 328_583_185_774_630, idle(9, Some(1)))))
+        );
+        assert_eq!(
+            read("<idle>-0     [001] d..2.  12.000345: cpu_idle: state=4294967295 cpu_id=1"),
+            Some(Ok((1, 12_000_345_000, idle(1, None))))
+        );
+        assert_eq!(
+            read(
+                " Web [x] Content 12/13 [001] 12.000345:          1 sched:sched_waking: comm=a b pid=7 prio=120 target_cpu=003"
+            ),
+            Some(Ok((1, 12_000_345_000, What::Waking { pid: 7, name: 0, target: 3, is_placed: false })))
+        );
+        assert_eq!(
+            read("x-1 [000] 1.5: sched_wakeup: bash:77 [120] success=1 CPU:002"),
+            Some(Ok((0, 1_500_000_000, What::Waking { pid: 77, name: 1, target: 2, is_placed: true })))
+        );
         let switch = What::Switch { pid: 7, name: 0 };
-        assert_eq!(read("swapper 0 [003] 12.5: sched:sched_switch: prev_comm=swapper/3 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a b next_pid=7 next_prio=120"), Some(Ok((3, 12_500_000_000, switch))));
-        assert_eq!(read("swapper 0 [003] 12.5: sched:sched_switch: swapper/3:0 [120] R ==> a b:7 [120]"), Some(Ok((3, 12_500_000_000, switch))));
-        assert_eq!(read("swapper 0 [003] 12.5: timer:hrtimer_expire_entry: hrtimer=0x1 function=tick_sched_timer now=1"), Some(Ok((3, 12_500_000_000, What::Timer { is_tick: true }))));
+        assert_eq!(
+            read(
+                "swapper 0 [003] 12.5: sched:sched_switch: prev_comm=swapper/3 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a b next_pid=7 next_prio=120"
+            ),
+            Some(Ok((3, 12_500_000_000, switch)))
+        );
+        assert_eq!(
+            read("swapper 0 [003] 12.5: sched:sched_switch: swapper/3:0 [120] R ==> a b:7 [120]"),
+            Some(Ok((3, 12_500_000_000, switch)))
+        );
+        assert_eq!(
+            read("swapper 0 [003] 12.5: timer:hrtimer_expire_entry: hrtimer=0x1 function=tick_sched_timer now=1"),
+            Some(Ok((3, 12_500_000_000, What::Timer { is_tick: true })))
+        );
         assert!(matches!(read("swapper 0 [003] 12.5: power:cpu_idle: st"), Some(Err(_))));
         assert_eq!(read("no event [003] at all"), None);
         assert_eq!(read("x 1 [99999] 12.5: power:cpu_idle: state=1"), None);

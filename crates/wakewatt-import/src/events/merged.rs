@@ -114,7 +114,9 @@ impl EventText {
             match read {
                 Some(Ok(Event { what: What::Other, .. })) => self.n_other += 1,
                 Some(Ok(event)) => {
-                    if self.n_events == 0 && !["power:", "sched:", "irq", "timer:"].iter().any(|family| text.contains(family)) {
+                    if self.n_events == 0
+                        && !["power:", "sched:", "irq", "timer:"].iter().any(|family| text.contains(family))
+                    {
                         self.kind = Kind::TraceCmd;
                     }
                     self.n_events += 1;
@@ -125,7 +127,9 @@ impl EventText {
                 }
                 Some(Err(why)) => self.leave(&text, why),
                 // Comments and the heads of ftrace's file, trace-cmd's first lines.
-                None if text.starts_with('#') || text.starts_with("cpus=") || text.starts_with("version =") => self.n_other += 1,
+                None if text.starts_with('#') || text.starts_with("cpus=") || text.starts_with("version =") => {
+                    self.n_other += 1
+                }
                 None => self.leave(&text, "no event with CPU, time and name"),
             }
         }

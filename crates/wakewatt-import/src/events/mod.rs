@@ -77,11 +77,20 @@ pub(crate) fn read(texts: Vec<EventText>, facts: &Snapshot, document: &mut Docum
         file.not_understood.extend(text.left);
         if text.n_events + text.n_other > 0 {
             let (format, title) = (text.kind.id().into(), text.kind.title().into());
-            file.formats.push(Found { format, title, from_line: text.first_line, to_line: text.last_line, n_understood: text.n_events, n_taken: text.n_events });
+            file.formats.push(Found {
+                format,
+                title,
+                from_line: text.first_line,
+                to_line: text.last_line,
+                n_understood: text.n_events,
+                n_taken: text.n_events,
+            });
         }
     }
     if n_backwards > 0 {
-        came.remarks.push(format!("{n_backwards} events stood before earlier ones in their text and were read where they stood: sort by time"));
+        came.remarks.push(format!(
+            "{n_backwards} events stood before earlier ones in their text and were read where they stood: sort by time"
+        ));
     }
     let name_of = |cpu: u32, state: u32| state_name(facts, cpu, state);
     came.wakeups = machine.wakeups(&names, &name_of);

@@ -83,7 +83,9 @@ impl Recorded {
         let mut covered = CpuSet::new();
         for (cpus, rows) in &known {
             // A table that lacks a state that was entered is of another kind of CPU.
-            let has_all = |cpu: &u32| self.states.get(cpu).is_none_or(|s| s.iter().all(|i| rows.iter().any(|r| r.index == u32::from(*i))));
+            let has_all = |cpu: &u32| {
+                self.states.get(cpu).is_none_or(|s| s.iter().all(|i| rows.iter().any(|r| r.index == u32::from(*i))))
+            };
             let own: CpuSet = match known.len() {
                 1 => recorded.iter().filter(has_all).collect(),
                 _ => cpus.iter().filter(has_all).collect(),

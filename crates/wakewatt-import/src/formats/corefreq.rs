@@ -15,7 +15,13 @@ pub const FORMAT: Format = Format { id: "corefreq", title: "corefreq-cli", detec
 /// `|- Name … [ value ]` or `< value >`: name, value.
 fn field(line: &str) -> Option<(&str, &str)> {
     let line = line.trim().trim_start_matches(['|', '-']).trim();
-    let (open, close) = if line.ends_with(']') { ('[', ']') } else if line.ends_with('>') { ('<', '>') } else { return None };
+    let (open, close) = if line.ends_with(']') {
+        ('[', ']')
+    } else if line.ends_with('>') {
+        ('<', '>')
+    } else {
+        return None;
+    };
     let at = line.rfind(open)?;
     let value = line[at + 1..].trim_end_matches(close).trim();
     // A short word (`SMT`, `C1E`) may stand between.
@@ -27,7 +33,16 @@ fn field(line: &str) -> Option<(&str, &str)> {
     (!name.is_empty() && name.len() < 60).then_some((name, value))
 }
 
-const OWN: &[&str] = &["CPU-Freq driver", "CPU-Idle driver", "Governor driver", "Idle Limit", "Clock Source", "Architecture", "Online CPU", "Microcode"];
+const OWN: &[&str] = &[
+    "CPU-Freq driver",
+    "CPU-Idle driver",
+    "Governor driver",
+    "Idle Limit",
+    "Clock Source",
+    "Architecture",
+    "Online CPU",
+    "Microcode",
+];
 
 fn is_counters(line: &str) -> bool {
     line.contains("C0(%)") && line.contains("Freq(MHz)")
@@ -57,7 +72,12 @@ fn read(reading: &mut Reading<'_>) {
         let words: Vec<&str> = bare.split_whitespace().collect();
         match words.first().copied() {
             Some("State") if words.len() > 1 => {
-                states = words[1..].iter().take(16).map(|w| w.trim_matches('|').to_string()).filter(|w| !w.is_empty()).collect();
+                states = words[1..]
+                    .iter()
+                    .take(16)
+                    .map(|w| w.trim_matches('|').to_string())
+                    .filter(|w| !w.is_empty())
+                    .collect();
                 for (index, name) in states.iter().enumerate() {
                     reading.put(at, &format!("{CPU}/cpu0/cpuidle/state{index}/name"), name);
                 }
@@ -90,7 +110,9 @@ fn read(reading: &mut Reading<'_>) {
         match name {
             "Release" => reading.put(at, "/proc/sys/kernel/osrelease", value),
             "Version" if value.starts_with('#') => reading.put(at, "/proc/sys/kernel/version", value),
-            "Clock Source" => reading.put(at, "/sys/devices/system/clocksource/clocksource0/current_clocksource", value),
+            "Clock Source" => {
+                reading.put(at, "/sys/devices/system/clocksource/clocksource0/current_clocksource", value)
+            }
             "CPU-Idle driver" => reading.put(at, &format!("{CPU}/cpuidle/current_driver"), value),
             "CPU-Freq driver" => reading.put(at, &format!("{CPU}/cpufreq/policy0/scaling_driver"), value),
             "Governor driver" => {
@@ -98,9 +120,17 @@ fn read(reading: &mut Reading<'_>) {
                 reading.put(at, &format!("{CPU}/cpufreq/policy0/scaling_governor"), value);
             }
             "Idle Limit" => reading.remark(format!("corefreq: the kernel's idle limit is {value}")),
-            "Simultaneous Multithreading" => reading.put(at, &format!("{CPU}/smt/active"), if is_on(value) { "1" } else { "0" }),
+            "Simultaneous Multithreading" => {
+                reading.put(at, &format!("{CPU}/smt/active"), if is_on(value) { "1" } else { "0" })
+            }
             "Turbo Boost" | "Core Performance Boost" => n_on = Some(u64::from(is_on(value))),
-            "Enhanced Halt State" | "C1 Auto Demotion" | "C3 Auto Demotion" | "C1 UnDemotion" | "C3 UnDemotion" | "Lowest C-State" | "Package C-States" => {
+            "Enhanced Halt State"
+            | "C1 Auto Demotion"
+            | "C3 Auto Demotion"
+            | "C1 UnDemotion"
+            | "C3 UnDemotion"
+            | "Lowest C-State"
+            | "Package C-States" => {
                 reading.remark(format!("corefreq: {name} is {value}"));
             }
             "Online CPU" => {
@@ -127,7 +157,8 @@ fn counters(reading: &mut Reading<'_>, at: usize, first: &str, words: &[&str], c
         _ => return false,
     };
     // `( 0.14)` is the ratio; brackets are no column of their own in the names.
-    let cells: Vec<&str> = words[1..].iter().copied().filter(|w| *w != "(" && *w != "/").map(|w| w.trim_matches(['(', ')'])).collect();
+    let cells: Vec<&str> =
+        words[1..].iter().copied().filter(|w| *w != "(" && *w != "/").map(|w| w.trim_matches(['(', ')'])).collect();
     let names: Vec<&str> = columns.iter().map(String::as_str).filter(|c| *c != "CPU").collect();
     for (name, cell) in names.iter().zip(&cells) {
         if let (Some(share), Some(value)) = (name.strip_suffix("(%)"), number(cell)) {
@@ -154,7 +185,10 @@ mod tests {
         let found = read(text);
         assert_eq!(formats(&found), ["corefreq"]);
         assert_eq!(says(&found, "/sys/devices/system/cpu/cpu0/cpuidle/state3/latency").as_deref(), Some("133"));
-        assert_eq!(says(&found, "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor").as_deref(), Some("powersave"));
+        assert_eq!(
+            says(&found, "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor").as_deref(),
+            Some("powersave")
+        );
         assert_eq!(found.document.derived.iter().find(|d| d.what == "C6%").map(|d| d.mean), Some(97.98));
         assert_eq!(found.document.files[0].n_not_understood, 1, "{:?}", found.document.files[0].not_understood);
     }

@@ -23,17 +23,31 @@ const COORDINATED: &[&str] = &[
     "CPUs which need to have their frequency coordinated by software",
     "Die Taktfrequenz folgender CPUs werden per Software koordiniert",
 ];
-const LIMITS: &[&str] = &["hardware limits", "Hardwarebedingte Grenzen der Taktfrequenz", "limites matérielles", "limiti hardware"];
-const GOVERNORS: &[&str] = &["available cpufreq governors", "mögliche Regler", "Régulateurs disponibles", "gestori disponibili"];
-const STEPS: &[&str] = &["available frequency steps", "mögliche Taktfrequenzen", "plage de fréquence", "frequenze disponibili"];
+const LIMITS: &[&str] =
+    &["hardware limits", "Hardwarebedingte Grenzen der Taktfrequenz", "limites matérielles", "limiti hardware"];
+const GOVERNORS: &[&str] =
+    &["available cpufreq governors", "mögliche Regler", "Régulateurs disponibles", "gestori disponibili"];
+const STEPS: &[&str] =
+    &["available frequency steps", "mögliche Taktfrequenzen", "plage de fréquence", "frequenze disponibili"];
 const POLICY: &[&str] = &["current policy", "momentane Taktik", "tactique actuelle", "gestore attuale"];
 const NOW: &[&str] = &["current CPU frequency", "momentane Taktfrequenz", "la fréquence actuelle de ce CPU est"];
 const SUPPORTED: &[&str] = &["Supported", "Unterstützt"];
 const ACTIVE: &[&str] = &["Active", "Aktiv"];
 const UNUSED: &[&str] = &[
-    "maximum transition latency", "maximale Dauer eines Taktfrequenzwechsels", "boost state support", "AMD PSTATE Highest Performance",
-    "perf_ctrl", "Highest Performance", "Nominal Performance", "Lowest Non-linear Performance", "Lowest Performance",
-    "Preferred Core Support", "Preferred Core Ranking", "Boost States", "Total States", "energy performance preference",
+    "maximum transition latency",
+    "maximale Dauer eines Taktfrequenzwechsels",
+    "boost state support",
+    "AMD PSTATE Highest Performance",
+    "perf_ctrl",
+    "Highest Performance",
+    "Nominal Performance",
+    "Lowest Non-linear Performance",
+    "Lowest Performance",
+    "Preferred Core Support",
+    "Preferred Core Ranking",
+    "Boost States",
+    "Total States",
+    "energy performance preference",
 ];
 
 fn has(words: &[&str], key: &str) -> bool {
@@ -202,14 +216,25 @@ mod tests {
         let at = |file: &str| says(&found, &format!("/sys/devices/system/cpu/cpufreq/{file}"));
         assert_eq!(at("policy0/affected_cpus").as_deref(), Some("0 1"));
         assert_eq!(at("policy0/scaling_governor").as_deref(), Some("ondemand"));
-        assert_eq!((at("policy0/cpuinfo_max_freq").as_deref(), at("policy0/scaling_max_freq").as_deref()), (Some("2400000"), Some("1800000")));
-        assert_eq!((at("boost").as_deref(), at("policy0/scaling_driver").as_deref()), (Some("0"), Some("acpi-cpufreq")));
+        assert_eq!(
+            (at("policy0/cpuinfo_max_freq").as_deref(), at("policy0/scaling_max_freq").as_deref()),
+            (Some("2400000"), Some("1800000"))
+        );
+        assert_eq!(
+            (at("boost").as_deref(), at("policy0/scaling_driver").as_deref()),
+            (Some("0"), Some("acpi-cpufreq"))
+        );
         assert_eq!(found.document.files[0].n_not_understood, 0, "{:?}", found.document.files[0].not_understood);
     }
 
     #[test]
     fn not_available_is_no_policy_of_nobody() {
-        let found = read(&SAMPLE.replace("0 1", "Not Available").replace("CPU 0:", "CPU 5:").replace("software: 0", "software: Not Available"));
+        let found = read(
+            &SAMPLE
+                .replace("0 1", "Not Available")
+                .replace("CPU 0:", "CPU 5:")
+                .replace("software: 0", "software: Not Available"),
+        );
         assert_eq!(says(&found, "/sys/devices/system/cpu/cpufreq/policy5/affected_cpus").as_deref(), Some("5"));
     }
 }

@@ -20,9 +20,12 @@ use crate::reading::{Format, Reading, likely};
 pub const FORMAT: Format = Format { id: "cpupower-idle", title: "cpupower idle-info", detect, read };
 
 const DRIVER: &[&str] = &["CPUidle driver", "CPUidle-Treiber", "CPUidle Treiber", "Pilote CPUidle", "Driver CPUidle"];
-const GOVERNOR: &[&str] = &["CPUidle governor", "CPUidle-Regler", "CPUidle Regler", "Régulateur CPUidle", "Governor CPUidle"];
-const STATES: &[&str] = &["Available idle states", "Verfügbare Ruhezustände", "Verfügbare Idle-Zustände", "Stati di idle disponibili"];
-const COUNT: &[&str] = &["Number of idle states", "Anzahl Idle-Zustände", "Anzahl der Idle-Zustände", "Numero di stati di idle"];
+const GOVERNOR: &[&str] =
+    &["CPUidle governor", "CPUidle-Regler", "CPUidle Regler", "Régulateur CPUidle", "Governor CPUidle"];
+const STATES: &[&str] =
+    &["Available idle states", "Verfügbare Ruhezustände", "Verfügbare Idle-Zustände", "Stati di idle disponibili"];
+const COUNT: &[&str] =
+    &["Number of idle states", "Anzahl Idle-Zustände", "Anzahl der Idle-Zustände", "Numero di stati di idle"];
 const ANALYSING: &[&str] = &["analyzing CPU", "analysing CPU", "analysiere CPU", "analisi della CPU", "analyse du CPU"];
 const FIELDS: &[(&str, &[&str])] = &[
     ("desc", &["Flags/Description", "Flags/Beschreibung"]),
@@ -34,7 +37,9 @@ const FIELDS: &[(&str, &[&str])] = &[
 
 fn detect(section: &crate::section::Section<'_>) -> u32 {
     likely(section, "cpupower", |line| {
-        pair(line).is_some_and(|(key, _)| [DRIVER, GOVERNOR, STATES, COUNT].iter().any(|words| has(words, key)) || key == "Flags/Description")
+        pair(line).is_some_and(|(key, _)| {
+            [DRIVER, GOVERNOR, STATES, COUNT].iter().any(|words| has(words, key)) || key == "Flags/Description"
+        })
     })
 }
 
@@ -91,7 +96,9 @@ fn read(reading: &mut Reading<'_>) {
             let path = format!("{CPU}/cpu{cpu}/cpuidle/state{index}/{file}");
             match (*file, whole(value)) {
                 ("desc", _) => reading.put(at, &path, value),
-                ("latency", Some(0)) if index > 0 => reading.refuse(at, "cpupower prints 0 for a latency it cannot read"),
+                ("latency", Some(0)) if index > 0 => {
+                    reading.refuse(at, "cpupower prints 0 for a latency it cannot read")
+                }
                 (_, Some(n)) => reading.put(at, &path, &n.to_string()),
                 (_, None) => reading.refuse(at, "no number"),
             }
@@ -142,7 +149,10 @@ mod tests {
         let text = SAMPLE.replace("Latency: 2\n", "Latency: 0\n").replace("Usage: 99", "Usage: 9x9") + "Usage: ";
         let found = read(&text);
         let at = |file: &str| says(&found, &format!("/sys/devices/system/cpu/cpu0/cpuidle/{file}"));
-        assert_eq!((at("state1/latency"), at("state1/usage"), at("state2/latency").as_deref()), (None, None, Some("133")));
+        assert_eq!(
+            (at("state1/latency"), at("state1/usage"), at("state2/latency").as_deref()),
+            (None, None, Some("133"))
+        );
         assert_eq!(found.document.files[0].n_not_understood, 3);
     }
 

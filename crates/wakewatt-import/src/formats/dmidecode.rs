@@ -16,7 +16,9 @@ const TABLE: &str = "/sys/firmware/dmi/tables/DMI";
 const ID: &str = "/sys/class/dmi/id";
 
 fn detect(section: &Section<'_>) -> u32 {
-    likely(section, "dmidecode", |line| handle(line).is_some() || line == "Memory Device" || line.starts_with("# dmidecode"))
+    likely(section, "dmidecode", |line| {
+        handle(line).is_some() || line == "Memory Device" || line.starts_with("# dmidecode")
+    })
 }
 
 /// `Handle 0x0011, DMI type 17, 84 bytes`.
@@ -27,7 +29,12 @@ fn handle(line: &str) -> Option<u8> {
 
 /// Titles say the type where the line with the handle is missing.
 fn title(line: &str) -> Option<u8> {
-    let known = [("BIOS Information", 0), ("System Information", 1), ("Base Board Information", 2), ("Processor Information", 4)];
+    let known = [
+        ("BIOS Information", 0),
+        ("System Information", 1),
+        ("Base Board Information", 2),
+        ("Processor Information", 4),
+    ];
     let memory = [("Physical Memory Array", 16), ("Memory Device", 17)];
     known.iter().chain(&memory).find(|(name, _)| *name == line.trim()).map(|(_, kind)| *kind)
 }
@@ -55,19 +62,15 @@ fn read(reading: &mut Reading<'_>) {
     let mut n: u16 = 0;
     let mut first_memory = None;
     let mut open: Option<Open> = None;
-    let close = |reading: &mut Reading<'_>, open: Option<Open>, table: &mut Vec<u8>, n: &mut u16| {
-        let Some(Open { made: Some(made), slot, speed_at, first, kind }) = open else { return None };
-        made.append_to(table, *n);
-        *n = n.wrapping_add(1);
-        if let Some(slot) = slot {
-            reading.hint(speed_at.unwrap_or(first), TABLE, &slot);
-        }
-        (kind == 17).then_some(first)
-    };
     for (at, line) in reading.open_lines() {
         let text = line.text.trim();
-        if text.starts_with("# dmidecode") || text.starts_with("SMBIOS ") || text.starts_with("Getting SMBIOS") || text.starts_with("Scanning /dev/mem")
-            || text.contains("structures occupying") || text.starts_with("Table at ") || text.starts_with("Reading SMBIOS")
+        if text.starts_with("# dmidecode")
+            || text.starts_with("SMBIOS ")
+            || text.starts_with("Getting SMBIOS")
+            || text.starts_with("Scanning /dev/mem")
+            || text.contains("structures occupying")
+            || text.starts_with("Table at ")
+            || text.starts_with("Reading SMBIOS")
         {
             reading.unused(at);
         } else if let Some(kind) = handle(text) {
@@ -111,6 +114,17 @@ fn read(reading: &mut Reading<'_>) {
     Structure::new(127, 4).append_to(&mut table, n);
     let at = first_memory.or(memory).or_else(|| reading.marks.iter().position(|m| *m == Mark::Taken)).unwrap_or(0);
     reading.put_bytes(at, TABLE, table);
+}
+
+/// Ends a structure; of a module its first line.
+fn close(reading: &mut Reading<'_>, open: Option<Open>, table: &mut Vec<u8>, n: &mut u16) -> Option<usize> {
+    let Open { made: Some(made), slot, speed_at, first, kind } = open? else { return None };
+    made.append_to(table, *n);
+    *n = n.wrapping_add(1);
+    if let Some(slot) = slot {
+        reading.hint(speed_at.unwrap_or(first), TABLE, &slot);
+    }
+    (kind == 17).then_some(first)
 }
 
 /// One field; false where nothing here needs it.
@@ -160,19 +174,34 @@ fn field(open: &mut Open, key: &str, value: &str, at: usize) -> Result<bool, &'s
         (17, "Bank Locator") => made.text(0x11, value),
         (17, "Manufacturer") if !is_unknown => made.text(0x17, value),
         (17, "Part Number") if !is_unknown => made.text(0x1a, value),
-        (17, "Rank") if !is_unknown => made.set(0x1b, &[first().and_then(|n| u8::try_from(n).ok()).filter(|n| *n < 16).ok_or(NO_NUMBER)?]),
-        (17, "Form Factor") => made.set(0x0e, &[code(value, &[("SIMM", 3), ("DIMM", 9), ("SODIMM", 0x0d), ("Die", 0x10), ("CAMM", 0x11)])]),
+        (17, "Rank") if !is_unknown => {
+            made.set(0x1b, &[first().and_then(|n| u8::try_from(n).ok()).filter(|n| *n < 16).ok_or(NO_NUMBER)?])
+        }
+        (17, "Form Factor") => {
+            made.set(0x0e, &[code(value, &[("SIMM", 3), ("DIMM", 9), ("SODIMM", 0x0d), ("Die", 0x10), ("CAMM", 0x11)])])
+        }
         (17, "Type") => made.set(0x12, &[code(value, TYPES)]),
         (17, "Type Detail") => {
-            let known = [("Synchronous", 1u16 << 7), ("Non-Volatile", 1 << 12), ("Registered", 1 << 13), ("Unbuffered", 1 << 14), ("LRDIMM", 1 << 15)];
+            let known = [
+                ("Synchronous", 1u16 << 7),
+                ("Non-Volatile", 1 << 12),
+                ("Registered", 1 << 13),
+                ("Unbuffered", 1 << 14),
+                ("LRDIMM", 1 << 15),
+            ];
             let bits = known.iter().filter(|(name, _)| value.contains(name)).fold(0, |all, (_, bit)| all | bit);
             made.set(0x13, &bits.to_le_bytes());
         }
         (16, "Use") => made.set(5, &[if value == "System Memory" { 3 } else { 1 }]),
         (16, "Error Correction Type") => {
-            made.set(6, &[code(value, &[("None", 3), ("Parity", 4), ("Single-bit ECC", 5), ("Multi-bit ECC", 6), ("CRC", 7)])]);
+            made.set(
+                6,
+                &[code(value, &[("None", 3), ("Parity", 4), ("Single-bit ECC", 5), ("Multi-bit ECC", 6), ("CRC", 7)])],
+            );
         }
-        (16, "Number Of Devices") => made.set(0x0d, &first().and_then(|n| u16::try_from(n).ok()).ok_or(NO_NUMBER)?.to_le_bytes()),
+        (16, "Number Of Devices") => {
+            made.set(0x0d, &first().and_then(|n| u16::try_from(n).ok()).ok_or(NO_NUMBER)?.to_le_bytes())
+        }
         (4, "Socket Designation") => made.text(0x04, value),
         (4, "Version") if !is_unknown => made.text(0x10, value),
         (4, "Max Speed" | "Current Speed") if !is_unknown => {
@@ -186,8 +215,21 @@ fn field(open: &mut Open, key: &str, value: &str, at: usize) -> Result<bool, &'s
 }
 
 const TYPES: &[(&str, u8)] = &[
-    ("SDRAM", 0x0f), ("DDR", 0x12), ("DDR2", 0x13), ("DDR3", 0x18), ("DDR4", 0x1a), ("LPDDR", 0x1b), ("LPDDR2", 0x1c), ("LPDDR3", 0x1d),
-    ("LPDDR4", 0x1e), ("Logical non-volatile device", 0x1f), ("HBM", 0x20), ("HBM2", 0x21), ("DDR5", 0x22), ("LPDDR5", 0x23), ("HBM3", 0x24),
+    ("SDRAM", 0x0f),
+    ("DDR", 0x12),
+    ("DDR2", 0x13),
+    ("DDR3", 0x18),
+    ("DDR4", 0x1a),
+    ("LPDDR", 0x1b),
+    ("LPDDR2", 0x1c),
+    ("LPDDR3", 0x1d),
+    ("LPDDR4", 0x1e),
+    ("Logical non-volatile device", 0x1f),
+    ("HBM", 0x20),
+    ("HBM2", 0x21),
+    ("DDR5", 0x22),
+    ("LPDDR5", 0x23),
+    ("HBM3", 0x24),
 ];
 
 /// The standard's number of a word; 2 is its "unknown".
@@ -213,7 +255,10 @@ mod tests {
         let facts = Snapshot::read(&found.facts.tree, |_| true);
         let dimms = facts.dimms.dimms.get().unwrap();
         assert_eq!((dimms.len(), dimms[0].rated_mts, dimms[0].configured_mts), (2, Some(2933), Some(2100)));
-        assert_eq!((dimms[0].size_bytes, dimms[0].memory_type.as_deref(), dimms[1].is_populated()), (Some(16 << 30), Some("DDR4"), Some(false)));
+        assert_eq!(
+            (dimms[0].size_bytes, dimms[0].memory_type.as_deref(), dimms[1].is_populated()),
+            (Some(16 << 30), Some("DDR4"), Some(false))
+        );
         assert!(facts.dimms.damage.is_none() && facts.dimms.arrays.len() == 1);
         let table = found.facts.tree.files["/sys/firmware/dmi/tables/DMI"].clone().unwrap();
         assert!(!String::from_utf8_lossy(&table).contains("0011AAFF"), "serial numbers are not kept");

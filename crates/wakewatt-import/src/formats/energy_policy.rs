@@ -40,12 +40,17 @@ fn read(reading: &mut Reading<'_>) {
             continue;
         };
         let byte = |word: &str| behind(rest, word).filter(|n| *n < 256);
-        if let Some(bias) = rest.strip_prefix("EPB ").or_else(|| rest.strip_prefix("EPB: ")).and_then(|r| whole(r.split_whitespace().next()?)) {
+        if let Some(bias) = rest
+            .strip_prefix("EPB ")
+            .or_else(|| rest.strip_prefix("EPB: "))
+            .and_then(|r| whole(r.split_whitespace().next()?))
+        {
             reading.put(at, &format!("{CPU}/cpu{cpu}/power/energy_perf_bias"), &bias.to_string());
         } else if rest.starts_with("HWP_REQ:") {
             match (byte("min"), byte("max"), byte("des"), byte("epp")) {
                 (Some(min), Some(max), Some(desired), Some(preference)) => {
-                    let window = behind(rest, "(window").or_else(|| behind(rest, "window")).filter(|w| *w < 1024).unwrap_or(0);
+                    let window =
+                        behind(rest, "(window").or_else(|| behind(rest, "window")).filter(|w| *w < 1024).unwrap_or(0);
                     let of_package = behind(rest, "use_pkg").unwrap_or(0) & 1;
                     let bits = min | max << 8 | desired << 16 | preference << 24 | window << 32 | of_package << 42;
                     reading.put_msr(at, 0x774, cpu, bits);

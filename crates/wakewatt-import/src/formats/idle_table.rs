@@ -15,7 +15,9 @@ fn begins(line: &str) -> Option<&str> {
     let at = line.find("exit latency/target residency")?;
     let rest = &line[at..];
     let (head, body) = rest.split_once(':')?;
-    head.split_whitespace().any(|word| matches!(word.trim_matches(['(', ')', ',']), "us" | "\u{b5}s" | "\u{3bc}s")).then_some(body)
+    head.split_whitespace()
+        .any(|word| matches!(word.trim_matches(['(', ')', ',']), "us" | "\u{b5}s" | "\u{3bc}s"))
+        .then_some(body)
 }
 
 fn detect(section: &Section<'_>) -> u32 {
@@ -25,9 +27,10 @@ fn detect(section: &Section<'_>) -> u32 {
 /// `C1E 10/20`: name, latency, residency.
 fn state(text: &str) -> Option<(&str, u64, u64)> {
     let (name, numbers) = text.trim().split_once(' ')?;
-    let numbers = numbers.trim().split_whitespace().next()?.trim_end_matches('.');
+    let numbers = numbers.split_whitespace().next()?.trim_end_matches('.');
     let (latency, residency) = numbers.split_once('/')?;
-    let is_name = name == "POLL" || (name.starts_with('C') && name.len() <= 8 && name.bytes().all(|b| b.is_ascii_alphanumeric()));
+    let is_name =
+        name == "POLL" || (name.starts_with('C') && name.len() <= 8 && name.bytes().all(|b| b.is_ascii_alphanumeric()));
     is_name.then_some((name, latency.parse().ok()?, residency.parse().ok()?))
 }
 
@@ -40,7 +43,7 @@ fn read(reading: &mut Reading<'_>) {
                 is_on = states.is_empty();
                 body
             }
-            None => &line.text,
+            None => &*line.text,
         };
         if !is_on {
             continue;
@@ -72,10 +75,15 @@ mod tests {
 
     #[test]
     fn a_table_over_two_lines() {
-        let found = read("Reference idle table (some laptop), exit latency/target residency us: C1 2/2, C1E 10/20, C3 70/100,\nC6 85/200, C7s 124/800 (C10 limit).\n\nC8 9/9, later\n");
+        let found = read(
+            "Reference idle table (some laptop), exit latency/target residency us: C1 2/2, C1E 10/20, C3 70/100,\nC6 85/200, C7s 124/800 (C10 limit).\n\nC8 9/9, later\n",
+        );
         assert_eq!(formats(&found), ["idle-table"]);
         let at = |file: &str| says(&found, &format!("/sys/devices/system/cpu/cpu0/cpuidle/{file}"));
-        assert_eq!((at("state4/name").as_deref(), at("state4/residency").as_deref(), at("state5/name")), (Some("C7s"), Some("800"), None));
+        assert_eq!(
+            (at("state4/name").as_deref(), at("state4/residency").as_deref(), at("state5/name")),
+            (Some("C7s"), Some("800"), None)
+        );
         assert!(formats(&read("exit latency/target residency: C1 2/2")).is_empty(), "no unit, no table");
     }
 }

@@ -13,7 +13,13 @@ fn detect(section: &Section<'_>) -> u32 {
     if section.path.is_some() {
         return 1000;
     }
-    let n = section.lines.iter().take(20_000).filter(|l| headed(&l.text).is_some() || named(&l.text).is_some()).take(4).count();
+    let n = section
+        .lines
+        .iter()
+        .take(20_000)
+        .filter(|l| headed(&l.text).is_some() || named(&l.text).is_some())
+        .take(4)
+        .count();
     u32::try_from(n).unwrap_or(4) * 20
 }
 
@@ -55,7 +61,8 @@ fn read(reading: &mut Reading<'_>) {
         text.push('\n');
         text.into_bytes()
     };
-    if let (Some(path), Some((first, line))) = (&reading.section.path, lines.first()) {
+    let section = reading.section;
+    if let (Some(path), Some((first, line))) = (&section.path, lines.first()) {
         if is_refusal(&line.text) {
             reading.refuse(*first, "the file could not be read where the text was made");
             return;

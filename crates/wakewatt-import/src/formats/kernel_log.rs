@@ -15,7 +15,11 @@ pub const FORMAT: Format = Format { id: "kernel-log", title: "kernel log", detec
 /// What follows the time stamp: `[    0.000000] Linux…`, `Nov 20 10:00:00 db7 kernel: Linux…`, `<6>[ 1.0] …`.
 fn message(line: &str) -> Option<&str> {
     let line = line.trim();
-    let line = line.strip_prefix('<').and_then(|rest| rest.split_once('>')).filter(|(level, _)| level.len() < 4).map_or(line, |(_, rest)| rest);
+    let line = line
+        .strip_prefix('<')
+        .and_then(|rest| rest.split_once('>'))
+        .filter(|(level, _)| level.len() < 4)
+        .map_or(line, |(_, rest)| rest);
     if let Some(rest) = line.strip_prefix('[') {
         let (stamp, rest) = rest.split_once(']')?;
         let is_stamp = stamp.trim_start().starts_with(|c: char| c.is_ascii_digit()) || stamp.contains(':');
@@ -26,7 +30,10 @@ fn message(line: &str) -> Option<&str> {
     }
     line.split_once(" kernel: ").filter(|(front, _)| front.len() < 80).map(|(_, rest)| {
         let rest = rest.trim();
-        rest.strip_prefix('[').and_then(|r| r.split_once(']')).filter(|(s, _)| s.contains('.')).map_or(rest, |(_, r)| r.trim())
+        rest.strip_prefix('[')
+            .and_then(|r| r.split_once(']'))
+            .filter(|(s, _)| s.contains('.'))
+            .map_or(rest, |(_, r)| r.trim())
     })
 }
 
@@ -46,7 +53,9 @@ fn read(reading: &mut Reading<'_>) {
             if let Some(release) = rest.split_whitespace().next() {
                 reading.put(at, "/proc/sys/kernel/osrelease", release);
             }
-        } else if let Some(rest) = said.strip_prefix("Command line: ").or_else(|| said.strip_prefix("Kernel command line: ")) {
+        } else if let Some(rest) =
+            said.strip_prefix("Command line: ").or_else(|| said.strip_prefix("Kernel command line: "))
+        {
             reading.put(at, "/proc/cmdline", rest);
         } else if let Some(rest) = said.strip_prefix("DMI: ") {
             let (machine, bios) = rest.split_once(", BIOS ").unwrap_or((rest, ""));
@@ -59,7 +68,8 @@ fn read(reading: &mut Reading<'_>) {
                 reading.put_unless_known(at, "/sys/class/dmi/id/bios_version", version);
                 reading.put_unless_known(at, "/sys/class/dmi/id/bios_date", date);
             }
-        } else if let Some(rest) = said.strip_prefix("intel_idle: ").or_else(|| said.strip_prefix("ACPI: intel_idle: ")) {
+        } else if let Some(rest) = said.strip_prefix("intel_idle: ").or_else(|| said.strip_prefix("ACPI: intel_idle: "))
+        {
             intel_idle(reading, at, rest, &mut idle_driver);
         } else if let Some(governor) = said.strip_prefix("cpuidle: using governor ") {
             // Each announces itself; the last one that was registered with the highest rating wins, which the log does not say.
@@ -67,10 +77,14 @@ fn read(reading: &mut Reading<'_>) {
             reading.take(at);
         } else if let Some(rest) = said.strip_prefix("clocksource: Switched to clocksource ") {
             clock = Some((at, rest.split_whitespace().next().unwrap_or(rest).to_string()));
-        } else if said.contains("Marking TSC unstable") || (said.starts_with("clocksource: ") && said.contains("unstable")) {
+        } else if said.contains("Marking TSC unstable")
+            || (said.starts_with("clocksource: ") && said.contains("unstable"))
+        {
             reading.remark(format!("kernel log: {said}"));
             reading.take(at);
-        } else if said.starts_with("ACPI: processor limited to max C-state") || said.starts_with("processor: limited to max C-state") {
+        } else if said.starts_with("ACPI: processor limited to max C-state")
+            || said.starts_with("processor: limited to max C-state")
+        {
             if let Some(n) = said.rsplit(' ').next().filter(|n| n.parse::<u8>().is_ok()) {
                 reading.put(at, "/sys/module/processor/parameters/max_cstate", n);
             }
@@ -86,7 +100,10 @@ fn read(reading: &mut Reading<'_>) {
         } else if let Some(name) = said.strip_prefix("Hypervisor detected: ") {
             reading.remark(format!("kernel log: this is a guest of {name}"));
             reading.take(at);
-        } else if said.contains("intel_pstate: HWP enabled") || said.starts_with("ENERGY_PERF_BIAS:") || said.contains("intel_pstate: ") {
+        } else if said.contains("intel_pstate: HWP enabled")
+            || said.starts_with("ENERGY_PERF_BIAS:")
+            || said.contains("intel_pstate: ")
+        {
             reading.remark(format!("kernel log: {said}"));
             reading.take(at);
         } else if said.starts_with("mce: ") && said.contains("temperature") || said.contains("CPU clock throttled") {
@@ -130,9 +147,17 @@ fn processor(reading: &mut Reading<'_>, at: usize, said: &str) {
     let Some((name, ids)) = said.split_once(" (") else { return };
     let of = |key: &str| ids.split(key).nth(1).and_then(hex);
     let (Some(family), Some(model)) = (of("family: "), of("model: ")) else { return };
-    let vendor = if name.contains("Intel") { "GenuineIntel" } else if name.contains("AMD") { "AuthenticAMD" } else { return };
+    let vendor = if name.contains("Intel") {
+        "GenuineIntel"
+    } else if name.contains("AMD") {
+        "AuthenticAMD"
+    } else {
+        return;
+    };
     let stepping = of("stepping: ").map_or(String::new(), |n| format!("\nstepping\t: {n}"));
-    let block = format!("processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t: {model}\nmodel name\t: {name}{stepping}");
+    let block = format!(
+        "processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t: {model}\nmodel name\t: {name}{stepping}"
+    );
     reading.put_unless_known(at, "/proc/cpuinfo", &block);
 }
 
@@ -150,10 +175,14 @@ mod tests {
         assert_eq!(formats(&found), ["kernel-log"]);
         assert_eq!(says(&found, "/sys/module/intel_idle/parameters/max_cstate").as_deref(), Some("1"));
         assert_eq!(says(&found, "/proc/sys/kernel/osrelease").as_deref(), Some("5.15.0-91-generic"));
-        assert_eq!(says(&found, "/sys/devices/system/clocksource/clocksource0/current_clocksource").as_deref(), Some("tsc"));
+        assert_eq!(
+            says(&found, "/sys/devices/system/clocksource/clocksource0/current_clocksource").as_deref(),
+            Some("tsc")
+        );
         assert_eq!(says(&found, "/sys/class/dmi/id/bios_version").as_deref(), Some("2.10.2"));
         assert_eq!(found.document.files[0].n_not_understood, 0);
-        let journal = read("Nov 20 10:00:00 db7 kernel: intel_idle: max_cstate 1 reached\nNov 20 10:00:00 db7 sshd[1]: hello\n");
+        let journal =
+            read("Nov 20 10:00:00 db7 kernel: intel_idle: max_cstate 1 reached\nNov 20 10:00:00 db7 sshd[1]: hello\n");
         assert_eq!(says(&journal, "/sys/module/intel_idle/parameters/max_cstate").as_deref(), Some("1"));
         assert_eq!(journal.document.files[0].n_not_understood, 1);
     }

@@ -80,7 +80,8 @@ fn read(reading: &mut Reading<'_>) {
     let mut models: BTreeMap<u32, (usize, String)> = BTreeMap::new();
     for (at, line) in reading.open_lines() {
         let text = line.text.trim();
-        if text.starts_with("# HELP ") || text.starts_with("# TYPE ") || text.starts_with("# UNIT ") || text == "# EOF" {
+        if text.starts_with("# HELP ") || text.starts_with("# TYPE ") || text.starts_with("# UNIT ") || text == "# EOF"
+        {
             reading.unused(at);
             continue;
         }
@@ -117,7 +118,13 @@ fn read(reading: &mut Reading<'_>) {
                 }
             }
             "node_dmi_info" => {
-                for (label, file) in [("system_vendor", "sys_vendor"), ("product_name", "product_name"), ("board_name", "board_name"), ("bios_version", "bios_version"), ("bios_date", "bios_date")] {
+                for (label, file) in [
+                    ("system_vendor", "sys_vendor"),
+                    ("product_name", "product_name"),
+                    ("board_name", "board_name"),
+                    ("bios_version", "bios_version"),
+                    ("bios_date", "bios_date"),
+                ] {
                     if let Some(said) = sample.label(label).filter(|said| !said.is_empty()) {
                         reading.put(at, &format!("/sys/class/dmi/id/{file}"), said);
                     }
@@ -131,7 +138,16 @@ fn read(reading: &mut Reading<'_>) {
             "node_cpu_info" => {
                 if let Some(cpu) = cpu {
                     let mut block = format!("processor\t: {cpu}\n");
-                    for (label, key) in [("vendor", "vendor_id"), ("family", "cpu family"), ("model", "model"), ("model_name", "model name"), ("stepping", "stepping"), ("microcode", "microcode"), ("package", "physical id"), ("core", "core id")] {
+                    for (label, key) in [
+                        ("vendor", "vendor_id"),
+                        ("family", "cpu family"),
+                        ("model", "model"),
+                        ("model_name", "model name"),
+                        ("stepping", "stepping"),
+                        ("microcode", "microcode"),
+                        ("package", "physical id"),
+                        ("core", "core id"),
+                    ] {
                         if let Some(said) = sample.label(label).filter(|said| !said.is_empty()) {
                             block.push_str(&format!("{key}\t: {said}\n"));
                         }
@@ -146,7 +162,9 @@ fn read(reading: &mut Reading<'_>) {
             name if name.starts_with("node_memory_numa_") => {
                 let known = ["numa_hit", "numa_miss", "numa_foreign", "interleave_hit", "local_node", "other_node"];
                 let counter = name["node_memory_numa_".len()..].trim_end_matches("_total");
-                if let (Some(counter), Some(node)) = (known.iter().find(|c| **c == counter), sample.label("node").and_then(cpu_number)) {
+                if let (Some(counter), Some(node)) =
+                    (known.iter().find(|c| **c == counter), sample.label("node").and_then(cpu_number))
+                {
                     let entry = numa.entry(node).or_insert((at, String::new()));
                     entry.1.push_str(&format!("{counter} {}\n", rounded(value)));
                     if counter == "other_node" {
@@ -170,7 +188,9 @@ fn read(reading: &mut Reading<'_>) {
         let text: Vec<&str> = models.values().map(|(_, block)| block.as_str()).collect();
         reading.put_unless_known(*at, "/proc/cpuinfo", text.join("\n").trim_end());
     }
-    if let (Some((at, one)), Some((_, five)), Some((_, fifteen))) = (load.get("node_load1"), load.get("node_load5"), load.get("node_load15")) {
+    if let (Some((at, one)), Some((_, five)), Some((_, fifteen))) =
+        (load.get("node_load1"), load.get("node_load5"), load.get("node_load15"))
+    {
         // What the kernel adds (running/all last-pid) no metric tells.
         reading.figure(*at, "load average", "1 min", "count", *one);
         reading.figure(*at, "load average", "5 min", "count", *five);
@@ -196,7 +216,10 @@ mod tests {
         let found = read(text);
         assert_eq!(formats(&found), ["metrics"]);
         let at = |file: &str| says(&found, &format!("/sys/devices/system/cpu/cpufreq/policy0/{file}"));
-        assert_eq!((at("scaling_governor").as_deref(), at("cpuinfo_max_freq").as_deref()), (Some("powersave"), Some("3800000")));
+        assert_eq!(
+            (at("scaling_governor").as_deref(), at("cpuinfo_max_freq").as_deref()),
+            (Some("powersave"), Some("3800000"))
+        );
         assert_eq!(says(&found, "/sys/devices/system/node/node1/numastat").as_deref(), Some("other_node 1500000"));
         assert!(says(&found, "/proc/cpuinfo").unwrap().contains("model name\t: Xeon \"x\""));
         assert_eq!(found.document.derived[0].mean, 35.5);

@@ -21,10 +21,10 @@ fn detect(section: &Section<'_>) -> u32 {
 }
 
 enum Said<'a> {
-    Available(&'a str),
+    Available,
     Cpus(u32, &'a str),
     Size(u32, u64),
-    Free(u32, u64),
+    Free,
     Title,
     Columns,
     Row(u32, Vec<u64>),
@@ -33,7 +33,7 @@ enum Said<'a> {
 fn parse(line: &str) -> Option<Said<'_>> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("available:") {
-        return rest.contains("node").then_some(Said::Available(rest));
+        return rest.contains("node").then_some(Said::Available);
     }
     if line.starts_with("node distances") {
         return Some(Said::Title);
@@ -49,14 +49,15 @@ fn parse(line: &str) -> Option<Said<'_>> {
         return match words.next()? {
             "cpus" => Some(Said::Cpus(node, value.trim())),
             "size" => Some(Said::Size(node, mb()?)),
-            "free" => Some(Said::Free(node, mb()?)),
+            "free" => mb().map(|_| Said::Free),
             _ => None,
         };
     }
     let (head, rest) = line.split_once(':')?;
     let node = head.trim().parse().ok().filter(|n| *n < 1024)?;
     let row: Option<Vec<u64>> = rest.split_whitespace().map(whole).collect();
-    row.filter(|row| !row.is_empty() && row.len() <= 1024 && row.iter().all(|d| *d < 256)).map(|row| Said::Row(node, row))
+    row.filter(|row| !row.is_empty() && row.len() <= 1024 && row.iter().all(|d| *d < 256))
+        .map(|row| Said::Row(node, row))
 }
 
 fn read(reading: &mut Reading<'_>) {
@@ -67,7 +68,7 @@ fn read(reading: &mut Reading<'_>) {
             continue;
         }
         match parse(&line.text) {
-            Some(Said::Available(_)) => {
+            Some(Said::Available) => {
                 first = Some(at);
                 reading.take(at);
             }
@@ -84,9 +85,13 @@ fn read(reading: &mut Reading<'_>) {
                 if mb > 0 {
                     with_memory.push(node);
                 }
-                reading.put(at, &format!("{NODE}/node{node}/meminfo"), &format!("Node {node} MemTotal: {} kB", mb.saturating_mul(1024)));
+                reading.put(
+                    at,
+                    &format!("{NODE}/node{node}/meminfo"),
+                    &format!("Node {node} MemTotal: {} kB", mb.saturating_mul(1024)),
+                );
             }
-            Some(Said::Free(..)) => reading.unused(at),
+            Some(Said::Free) => reading.unused(at),
             Some(Said::Title) => {
                 is_distances = true;
                 reading.take(at);
@@ -117,7 +122,9 @@ fn read_counts(reading: &mut Reading<'_>) {
     let mut rows: Vec<(usize, &str, Vec<u64>)> = Vec::new();
     for (at, line) in reading.open_lines() {
         let words: Vec<&str> = line.text.split_whitespace().collect();
-        if !words.is_empty() && words.iter().all(|w| w.strip_prefix("node").is_some_and(|n| n.parse::<u32>().is_ok_and(|n| n < 1024))) {
+        if !words.is_empty()
+            && words.iter().all(|w| w.strip_prefix("node").is_some_and(|n| n.parse::<u32>().is_ok_and(|n| n < 1024)))
+        {
             nodes = words.iter().filter_map(|w| w.strip_prefix("node")?.parse().ok()).collect();
             reading.take(at);
         } else if let Some(name) = words.first().and_then(|w| COUNTERS.iter().find(|c| *c == w)) {

@@ -39,7 +39,10 @@ const PROPERTIES: &[(&str, &str)] = &[
 /// A key alone on its line, without a dash.
 fn key(line: &str) -> Option<&str> {
     let key = line.trim().strip_suffix(':')?.trim().trim_matches(['\'', '"']);
-    (!key.is_empty() && !key.starts_with('-') && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b' '))).then_some(key)
+    (!key.is_empty()
+        && !key.starts_with('-')
+        && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b' ')))
+    .then_some(key)
 }
 
 fn item(line: &str) -> Option<(&str, &str)> {
@@ -52,7 +55,13 @@ fn is_cpus(name: &str) -> bool {
 }
 
 fn detect(section: &Section<'_>) -> u32 {
-    let has = |word: &str| section.lines.iter().take(2000).any(|line| item(&line.text).is_some_and(|(name, _)| name == word || (word == "cpus" && is_cpus(name))));
+    let has = |word: &str| {
+        section
+            .lines
+            .iter()
+            .take(2000)
+            .any(|line| item(&line.text).is_some_and(|(name, _)| name == word || (word == "cpus" && is_cpus(name))))
+    };
     if has("value") && has("cpus") { likely(section, "pepc", |line| key(line).is_some()) + 10 } else { 0 }
 }
 
@@ -89,7 +98,14 @@ fn read(reading: &mut Reading<'_>) {
 }
 
 /// Is anything of it used?
-fn apply(reading: &mut Reading<'_>, at: usize, name: &str, value: &str, cpus: &CpuSet, states: &mut Vec<String>) -> bool {
+fn apply(
+    reading: &mut Reading<'_>,
+    at: usize,
+    name: &str,
+    value: &str,
+    cpus: &CpuSet,
+    states: &mut Vec<String>,
+) -> bool {
     let is_on = || match value {
         "on" | "True" | "true" | "1" => Some(true),
         "off" | "False" | "false" | "0" => Some(false),
@@ -97,13 +113,17 @@ fn apply(reading: &mut Reading<'_>, at: usize, name: &str, value: &str, cpus: &C
     };
     let Some((_, file)) = PROPERTIES.iter().find(|(property, _)| *property == name) else {
         // C-states: POLL, C1, C1E, C6P …
-        let is_state = name == "POLL" || (name.len() <= 8 && name.starts_with('C') && name[1..].starts_with(|c: char| c.is_ascii_digit()));
+        let is_state = name == "POLL"
+            || (name.len() <= 8 && name.starts_with('C') && name[1..].starts_with(|c: char| c.is_ascii_digit()));
         let (true, Some(on)) = (is_state, is_on()) else { return false };
         let index = states.iter().position(|known| known == name).unwrap_or_else(|| {
             states.push(name.into());
             states.len() - 1
         });
         for cpu in cpus.iter() {
+            if reading.taken.facts.is_full() {
+                break;
+            }
             let state = format!("{CPU}/cpu{cpu}/cpuidle/state{index}");
             reading.put(at, &format!("{state}/name"), name);
             reading.put(at, &format!("{state}/disable"), if on { "0" } else { "1" });
@@ -130,6 +150,9 @@ fn apply(reading: &mut Reading<'_>, at: usize, name: &str, value: &str, cpus: &C
         reading.put(at, &format!("{CPU}/intel_pstate/no_turbo"), if on { "0" } else { "1" });
     } else {
         for cpu in cpus.iter() {
+            if reading.taken.facts.is_full() {
+                break;
+            }
             if let Some(file) = file.strip_prefix("policy/") {
                 // pepc does not say which CPUs share a policy; each is shown as one of its own.
                 reading.put_unless_known(at, &format!("{CPU}/cpufreq/policy{cpu}/affected_cpus"), &cpu.to_string());
@@ -152,8 +175,14 @@ mod tests {
         let found = read(text);
         assert_eq!(formats(&found), ["pepc"]);
         let at = |file: &str| says(&found, &format!("/sys/devices/system/cpu/{file}"));
-        assert_eq!((at("cpufreq/policy1/scaling_max_freq").as_deref(), at("cpufreq/policy3/scaling_max_freq").as_deref()), (Some("3800000"), Some("2100000")));
-        assert_eq!((at("cpu2/cpuidle/state0/disable").as_deref(), at("cpuidle/current_driver").as_deref()), (Some("1"), Some("intel_idle")));
+        assert_eq!(
+            (at("cpufreq/policy1/scaling_max_freq").as_deref(), at("cpufreq/policy3/scaling_max_freq").as_deref()),
+            (Some("3800000"), Some("2100000"))
+        );
+        assert_eq!(
+            (at("cpu2/cpuidle/state0/disable").as_deref(), at("cpuidle/current_driver").as_deref()),
+            (Some("1"), Some("intel_idle"))
+        );
         assert_eq!(found.document.files[0].n_not_understood, 0, "{:?}", found.document.files[0].not_understood);
     }
 }

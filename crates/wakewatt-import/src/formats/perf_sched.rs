@@ -23,7 +23,10 @@ fn detect(section: &Section<'_>) -> u32 {
 /// `avg:   0.012 ms` or `0.012 ms`.
 fn ms(text: &str) -> Option<f64> {
     let text = text.trim();
-    let text = text.split_once(':').filter(|(word, _)| word.trim().bytes().all(|b| b.is_ascii_alphabetic())).map_or(text, |(_, rest)| rest);
+    let text = text
+        .split_once(':')
+        .filter(|(word, _)| word.trim().bytes().all(|b| b.is_ascii_alphabetic()))
+        .map_or(text, |(_, rest)| rest);
     number(text.trim().trim_end_matches("ms").trim_end_matches('s').trim())
 }
 
@@ -34,7 +37,10 @@ fn read(reading: &mut Reading<'_>) {
         if is_head(text) {
             (is_latency, is_hist) = (text.contains("Switches"), text.contains("sch delay"));
             reading.take(at);
-        } else if (is_latency || is_hist) && !text.is_empty() && text.bytes().all(|b| matches!(b, b'-' | b'=' | b' ' | b'|' | b'+')) {
+        } else if (is_latency || is_hist)
+            && !text.is_empty()
+            && text.bytes().all(|b| matches!(b, b'-' | b'=' | b' ' | b'|' | b'+'))
+        {
             reading.unused(at);
         } else if is_latency && text.contains('|') {
             let cells: Vec<&str> = text.split('|').map(str::trim).collect();
@@ -74,7 +80,8 @@ mod tests {
             12.345678 [0003]  db[12/12]                            0.500      0.045      0.100\n";
         let found = read(text);
         assert_eq!(formats(&found), ["perf-sched"]);
-        let figures: Vec<(String, f64)> = found.document.derived.iter().map(|d| (format!("{} {}", d.what, d.of), d.mean)).collect();
+        let figures: Vec<(String, f64)> =
+            found.document.derived.iter().map(|d| (format!("{} {}", d.what, d.of), d.mean)).collect();
         assert_eq!(figures[0], ("mean scheduling delay db:(12)".into(), 0.045));
         assert_eq!(figures[2], ("scheduling delay CPU 3".into(), 0.045));
         assert_eq!(found.document.files[0].n_not_understood, 0, "{:?}", found.document.files[0].not_understood);

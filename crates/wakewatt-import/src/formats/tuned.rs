@@ -13,7 +13,12 @@ const ACTIVE: &str = "Current active profile";
 const NONE: &str = "No current active profile";
 
 fn detect(section: &Section<'_>) -> u32 {
-    likely(section, "tuned-adm", |line| line.starts_with(ACTIVE) || line.starts_with(NONE) || line.starts_with("Available profiles") || line.starts_with("Verif"))
+    likely(section, "tuned-adm", |line| {
+        line.starts_with(ACTIVE)
+            || line.starts_with(NONE)
+            || line.starts_with("Available profiles")
+            || line.starts_with("Verif")
+    })
 }
 
 fn read(reading: &mut Reading<'_>) {
@@ -36,7 +41,11 @@ fn read(reading: &mut Reading<'_>) {
         } else if text.starts_with("Available profiles") {
             is_list = true;
             reading.unused(at);
-        } else if (is_list && text.starts_with("- ")) || text.starts_with("Preset profile") || text.starts_with("Profile selection mode") || text.starts_with("See tuned log") {
+        } else if (is_list && text.starts_with("- "))
+            || text.starts_with("Preset profile")
+            || text.starts_with("Profile selection mode")
+            || text.starts_with("See tuned log")
+        {
             reading.unused(at);
         }
     }
@@ -48,9 +57,15 @@ mod tests {
 
     #[test]
     fn the_profile_is_a_remark() {
-        let found = read("Available profiles:\n- balanced                    - General non-specialized tuned profile\n- latency-performance\nCurrent active profile: latency-performance\n");
+        let found = read(
+            "Available profiles:\n- balanced                    - General non-specialized tuned profile\n- latency-performance\nCurrent active profile: latency-performance\n",
+        );
         assert_eq!(formats(&found), ["tuned-adm"]);
-        assert!(found.document.remarks.iter().any(|r| r.ends_with("profile is latency-performance")), "{:?}", found.document.remarks);
+        assert!(
+            found.document.remarks.iter().any(|r| r.ends_with("profile is latency-performance")),
+            "{:?}",
+            found.document.remarks
+        );
         assert_eq!(found.document.files[0].n_not_understood, 0);
     }
 }

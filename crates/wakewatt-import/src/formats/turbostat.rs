@@ -30,7 +30,11 @@ fn is_names(line: &str) -> bool {
         && !words.is_empty()
         && words.iter().all(|word| number(word).is_none())
         && (words.iter().filter(|word| OWN.contains(word)).count() > 0
-            || words.iter().filter(|word| word.starts_with("CPU%c") || word.starts_with("Pkg%pc") || word.starts_with("Pk%pc")).count() > 0)
+            || words
+                .iter()
+                .filter(|word| word.starts_with("CPU%c") || word.starts_with("Pkg%pc") || word.starts_with("Pk%pc"))
+                .count()
+                > 0)
 }
 
 fn detect(section: &Section<'_>) -> u32 {
@@ -59,7 +63,10 @@ struct Rounds {
 impl Rounds {
     /// The value of the whole machine in one interval.
     fn add(&mut self, column: &str, value: f64, length_ns: Option<u64>) {
-        if !matches!(column, "Busy%" | "Bzy_MHz" | "PkgWatt" | "RAMWatt" | "CPU%c1" | "CPU%c6" | "Pkg%pc6" | "C1%" | "C1E%" | "C6%") {
+        if !matches!(
+            column,
+            "Busy%" | "Bzy_MHz" | "PkgWatt" | "RAMWatt" | "CPU%c1" | "CPU%c6" | "Pkg%pc6" | "C1%" | "C1E%" | "C6%"
+        ) {
             return;
         }
         let Some(end_at_ns) = self.at_ns else { return };
@@ -104,7 +111,8 @@ fn read(reading: &mut Reading<'_>) {
             continue;
         }
         let cells: Vec<&str> = text.split_whitespace().collect();
-        let is_row = cells.iter().all(|cell| *cell == "-" || number(cell).is_some() || crate::plain::hex(cell).is_some());
+        let is_row =
+            cells.iter().all(|cell| *cell == "-" || number(cell).is_some() || crate::plain::hex(cell).is_some());
         if !is_row {
             continue;
         }
@@ -139,9 +147,13 @@ fn read(reading: &mut Reading<'_>) {
             }
         }
     }
-    reading.taken.timelines.extend(rounds.lines.into_iter().map(|(_, line)| line).filter(|line| line.moments.len() > 1));
+    reading
+        .taken
+        .timelines
+        .extend(rounds.lines.into_iter().map(|(_, line)| line).filter(|line| line.moments.len() > 1));
     if rounds.n > 1 && rounds.at_ns.is_none() {
-        reading.remark("turbostat's table has no times (--enable usec), so its intervals are not drawn over time".into());
+        reading
+            .remark("turbostat's table has no times (--enable usec), so its intervals are not drawn over time".into());
     }
 }
 
@@ -163,7 +175,9 @@ mod tests {
             usec\tTime_Of_Day_Seconds\tCore\tCPU\tAvg_MHz\tBusy%\tBzy_MHz\tC6%\tCPU%c6\tPkg%pc6\tPkgWatt\n5000000\t1700000010.0\t-\t-\t88\t6.06\t2168\t91.20\t88.10\t40.00\t36.50\n";
         let found = read(text);
         assert_eq!(formats(&found), ["turbostat"]);
-        let of = |what: &str, of: &str| found.document.derived.iter().find(|d| d.what == what && d.of == of).unwrap().clone();
+        let of = |what: &str, of: &str| {
+            found.document.derived.iter().find(|d| d.what == what && d.of == of).unwrap().clone()
+        };
         assert_eq!((of("PkgWatt", "all CPUs").mean, of("PkgWatt", "all CPUs").n), (36.0, 2));
         assert_eq!(of("C6%", "CPU 1").mean, 92.4);
         let watts = found.samples.timelines.iter().find(|t| t.title.contains("PkgWatt")).unwrap();

@@ -46,7 +46,9 @@ fn register(name: &str) -> Option<u32> {
 
 fn detect(section: &Section<'_>) -> u32 {
     likely(section, "turbostat", |line| {
-        line.starts_with("turbostat version") || line.starts_with("CPUID(") || of_cpu(line).is_some_and(|(_, name, _)| name.starts_with("MSR_"))
+        line.starts_with("turbostat version")
+            || line.starts_with("CPUID(")
+            || of_cpu(line).is_some_and(|(_, name, _)| name.starts_with("MSR_"))
     })
 }
 
@@ -89,14 +91,19 @@ fn read(reading: &mut Reading<'_>) {
             continue;
         }
         let Some((key, value)) = text.split_once(':').map(|(k, v)| (k.trim(), v.trim())) else {
-            if text.starts_with("turbostat version") || text.contains(" = ") && text.contains(" MHz ") || text.starts_with("NSFOD") {
+            if text.starts_with("turbostat version")
+                || text.contains(" = ") && text.contains(" MHz ")
+                || text.starts_with("NSFOD")
+            {
                 reading.unused(at);
             }
             continue;
         };
         match key {
             "current_driver" => reading.put(at, &format!("{CPU}/cpuidle/current_driver"), value),
-            "current_governor" | "current_governor_ro" => reading.put(at, &format!("{CPU}/cpuidle/current_governor"), value),
+            "current_governor" | "current_governor_ro" => {
+                reading.put(at, &format!("{CPU}/cpuidle/current_governor"), value)
+            }
             "cpufreq boost" => reading.put(at, &format!("{CPU}/cpufreq/boost"), value),
             "cpufreq intel_pstate no_turbo" => reading.put(at, &format!("{CPU}/intel_pstate/no_turbo"), value),
             "/dev/cpu_dma_latency" => match value.split_whitespace().next().and_then(|v| v.parse::<i32>().ok()) {
@@ -122,7 +129,9 @@ fn read(reading: &mut Reading<'_>) {
         }
     }
     if let Some((at, vendor, (family, model, stepping))) = processor.filter(|(_, _, ids)| ids.0 > 0) {
-        let block = format!("processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t: {model}\nstepping\t: {stepping}");
+        let block = format!(
+            "processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t: {model}\nstepping\t: {stepping}"
+        );
         reading.put_unless_known(at, "/proc/cpuinfo", &block);
     }
 }
@@ -149,7 +158,10 @@ mod tests {
         assert_eq!(formats(&found), ["turbostat-header"]);
         assert_eq!(found.facts.tree.msrs[&(0xe2, 0)], Ok(0x1e00_8403));
         let at = |file: &str| says(&found, &format!("/sys/devices/system/cpu/{file}"));
-        assert_eq!((at("cpu0/cpuidle/state2/name").as_deref(), at("cpuidle/current_driver").as_deref()), (Some("C6"), Some("intel_idle")));
+        assert_eq!(
+            (at("cpu0/cpuidle/state2/name").as_deref(), at("cpuidle/current_driver").as_deref()),
+            (Some("C6"), Some("intel_idle"))
+        );
         assert_eq!(at("cpufreq/policy0/scaling_governor").as_deref(), Some("powersave"));
         assert!(says(&found, "/proc/cpuinfo").unwrap().contains("model\t: 85"));
         assert_eq!(found.document.files[0].n_not_understood, 0, "{:?}", found.document.files[0].not_understood);

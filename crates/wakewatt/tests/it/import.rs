@@ -27,10 +27,20 @@ fn study(dir: &Path) -> (String, String, f64) {
         let at_ns = 1_000_000_000_000 + n * 10_000_000;
         let took_ns = 20_000 + (n * 7919) % 200 * 11;
         let time = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
-        callee += &format!("         swapper     0 [009] {}: power:cpu_idle: state=2 cpu_id=9\n", time(at_ns - 4_000_000));
-        caller += &format!("       cond_wait 10177 [008] {}: sched:sched_waking: comm=cond_wait pid=10181 prio=120 target_cpu=009\n", time(at_ns));
-        caller += &format!("       cond_wait 10177 [008] {}: sched:sched_waking: comm=kworker/8:1 pid=875 prio=120 target_cpu=008\n", time(at_ns + 5_000));
-        callee += &format!("         swapper     0 [009] {}: power:cpu_idle: state=4294967295 cpu_id=9\n", time(at_ns + took_ns));
+        callee +=
+            &format!("         swapper     0 [009] {}: power:cpu_idle: state=2 cpu_id=9\n", time(at_ns - 4_000_000));
+        caller += &format!(
+            "       cond_wait 10177 [008] {}: sched:sched_waking: comm=cond_wait pid=10181 prio=120 target_cpu=009\n",
+            time(at_ns)
+        );
+        caller += &format!(
+            "       cond_wait 10177 [008] {}: sched:sched_waking: comm=kworker/8:1 pid=875 prio=120 target_cpu=008\n",
+            time(at_ns + 5_000)
+        );
+        callee += &format!(
+            "         swapper     0 [009] {}: power:cpu_idle: state=4294967295 cpu_id=9\n",
+            time(at_ns + took_ns)
+        );
         all.push(took_ns);
     }
     all.sort_unstable();
@@ -43,17 +53,35 @@ fn a_terminal_becomes_a_host_and_findings_name_its_lines() {
     let (terminal, dmi) = (file(dir.path(), "terminal.txt", TERMINAL), file(dir.path(), "dimms.txt", DMI));
     let said = run(&["import", &terminal, &dmi]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("cpupower idle-info (lines ") && said.out.contains("kernel log (lines 2-3)"), "{}", said.out);
+    assert!(
+        said.out.contains("cpupower idle-info (lines ") && said.out.contains("kernel log (lines 2-3)"),
+        "{}",
+        said.out
+    );
     let doctor = run(&["doctor", "--from", &terminal, &dmi, "--no-report", "--json"]);
     assert_eq!(doctor.code, Some(0), "{}", doctor.err);
     let document: serde_json::Value = serde_json::from_str(&doctor.out).unwrap();
-    let findings = document["rulings"].as_array().unwrap().iter().filter(|r| r["answer"] == "yes").map(|r| r.to_string()).collect::<Vec<_>>();
-    let of = |rule: &str| findings.iter().find(|f| f.contains(rule)).unwrap_or_else(|| panic!("no {rule} in {findings:?}"));
-    assert!(of("rule.dimm-below-rated").contains("dimms.txt line 10: Configured Memory Speed: 2100 MT/s"), "{}", of("rule.dimm-below-rated"));
+    let findings = document["rulings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|r| r["answer"] == "yes")
+        .map(|r| r.to_string())
+        .collect::<Vec<_>>();
+    let of =
+        |rule: &str| findings.iter().find(|f| f.contains(rule)).unwrap_or_else(|| panic!("no {rule} in {findings:?}"));
+    assert!(
+        of("rule.dimm-below-rated").contains("dimms.txt line 10: Configured Memory Speed: 2100 MT/s"),
+        "{}",
+        of("rule.dimm-below-rated")
+    );
     assert!(of("rule.processor-max-cstate-ignored").contains("terminal.txt line 5: BOOT_IMAGE"), "{findings:?}");
     assert!(of("rule.deep-idle-vs-latency").contains("terminal.txt line"), "{findings:?}");
     // What nobody said is not held against the machine.
-    assert!(!findings.iter().any(|f| f.contains("rule.no-idle-driver") || f.contains("rule.container-masked")), "{findings:?}");
+    assert!(
+        !findings.iter().any(|f| f.contains("rule.no-idle-driver") || f.contains("rule.container-masked")),
+        "{findings:?}"
+    );
 }
 
 #[test]
@@ -81,7 +109,10 @@ fn medians_of_a_study_are_exact_and_replay_reads_the_recording() {
     let document = assert_valid(&validator("import"), "import", &said.out);
     let rows = document["wakeups"].as_array().unwrap();
     let own = rows.iter().find(|r| r["task"] == "cond_wait" && r["cpu"] == 9).unwrap();
-    assert_eq!((own["n"].as_u64(), own["median_ns"].as_f64(), own["state"].as_str()), (Some(200), Some(median_ns), Some("state2")));
+    assert_eq!(
+        (own["n"].as_u64(), own["median_ns"].as_f64(), own["state"].as_str()),
+        (Some(200), Some(median_ns), Some("state2"))
+    );
     assert!(document["remarks"].to_string().contains("no sched_switch events"));
     let info = run(&["trace", "info", &trace]);
     assert!(info.code == Some(0) && info.out.contains("200"), "{} {}", info.out, info.err);
@@ -96,12 +127,18 @@ fn the_medians_of_the_zen_2_study() {
         return;
     };
     for (who, cpu, want_ns) in [("local", 9, 21_440.0), ("remote_active", 40, 22_395.0)] {
-        let mut files: Vec<String> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path().to_str().unwrap().to_string()).collect();
+        let mut files: Vec<String> =
+            std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path().to_str().unwrap().to_string()).collect();
         files.retain(|name| name.contains(&format!(".{who}_call")));
         files.sort();
         let said = run(&["import", &files[0], &files[1], "--json"]);
         let document: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-        let own = document["wakeups"].as_array().unwrap().iter().find(|r| r["task"] == "cond_wait" && r["cpu"] == cpu).unwrap();
+        let own = document["wakeups"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|r| r["task"] == "cond_wait" && r["cpu"] == cpu)
+            .unwrap();
         assert_eq!((own["n"].as_u64(), own["median_ns"].as_f64()), (Some(200), Some(want_ns)), "{who}");
     }
 }
@@ -112,7 +149,12 @@ fn nothing_understood_and_two_hosts_end_with_their_codes() {
     let letter = file(dir.path(), "letter.txt", "Dear all,\nit is slow again.\n");
     let said = run(&["import", &letter]);
     assert_eq!(said.code, Some(4));
-    assert!(said.out.contains("it is slow again") && said.err.contains("nothing was understood"), "{} {}", said.out, said.err);
+    assert!(
+        said.out.contains("it is slow again") && said.err.contains("nothing was understood"),
+        "{} {}",
+        said.out,
+        said.err
+    );
     assert_eq!(run(&["doctor", "--from", &letter, "--no-report"]).code, Some(4));
     for host in ["a", "b"] {
         std::fs::create_dir_all(dir.path().join(format!("two/sosreport-{host}/proc"))).unwrap();
@@ -144,9 +186,19 @@ fn a_sosreport_as_a_folder_and_as_an_archive() {
     };
     check(root.to_str().unwrap());
     let archive = dir.path().join("sosreport-db7.tar.gz");
-    let packed = std::process::Command::new("tar").arg("-C").arg(dir.path()).arg("-czf").arg(&archive).arg("sosreport-db7").status();
+    let packed = std::process::Command::new("tar")
+        .arg("-C")
+        .arg(dir.path())
+        .arg("-czf")
+        .arg(&archive)
+        .arg("sosreport-db7")
+        .status();
     match packed {
         Ok(status) if status.success() => check(archive.to_str().unwrap()),
-        _ => skipped("import::a_sosreport_as_a_folder_and_as_an_archive", Lacks::Program("tar"), "archives cannot be made"),
+        _ => skipped(
+            "import::a_sosreport_as_a_folder_and_as_an_archive",
+            Lacks::Program("tar"),
+            "archives cannot be made",
+        ),
     }
 }

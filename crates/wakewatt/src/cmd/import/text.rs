@@ -16,8 +16,11 @@ pub fn text(imported: &Imported, is_all: bool, style: Style) -> String {
     let mut out = String::new();
     let n_empty = document.files.iter().filter(|f| f.formats.is_empty() && f.n_lines == 0).count();
     // The files of an archive are many, and each says one thing.
-    let (copies, texts): (Vec<&FileRead>, Vec<&FileRead>) =
-        document.files.iter().filter(|f| f.n_lines > 0).partition(|f| f.formats.iter().all(|x| x.format == "kernel-files") && f.n_not_understood == 0);
+    let (copies, texts): (Vec<&FileRead>, Vec<&FileRead>) = document
+        .files
+        .iter()
+        .filter(|f| f.n_lines > 0)
+        .partition(|f| f.formats.iter().all(|x| x.format == "kernel-files") && f.n_not_understood == 0);
     for file in &texts {
         heading(&mut out, file, style);
     }
@@ -38,7 +41,13 @@ pub fn text(imported: &Imported, is_all: bool, style: Style) -> String {
             let (kept, other) = (&conflict.kept, &conflict.other);
             let _ = writeln!(out, "  {}", visible::line(&conflict.path));
             for said in [kept, other] {
-                let _ = writeln!(out, "    {} line {}: {}", visible::line(&said.file), said.line, visible::line(&said.text));
+                let _ = writeln!(
+                    out,
+                    "    {} line {}: {}",
+                    visible::line(&said.file),
+                    said.line,
+                    visible::line(&said.text)
+                );
             }
         }
         more(&mut out, document.conflicts.len(), if is_all { usize::MAX } else { FEW });
@@ -54,7 +63,13 @@ pub fn text(imported: &Imported, is_all: bool, style: Style) -> String {
         let _ = writeln!(out, "\n{}", style.bold(&format!("Not understood in {}", visible::line(&file.file))));
         let shown = if is_all { usize::MAX } else { FEW };
         for left in file.not_understood.iter().take(shown) {
-            let _ = writeln!(out, "  {:>6}  {}\n          {}", left.line, visible::line(&left.text), visible::line(&left.why));
+            let _ = writeln!(
+                out,
+                "  {:>6}  {}\n          {}",
+                left.line,
+                visible::line(&left.text),
+                visible::line(&left.why)
+            );
         }
         more(&mut out, file.n_not_understood, shown.min(file.not_understood.len()));
     }
@@ -70,10 +85,20 @@ fn more(out: &mut String, n: usize, shown: usize) {
 fn heading(out: &mut String, file: &FileRead, style: Style) {
     let (used, unused, left) = (file.n_understood, file.n_unused, file.n_not_understood);
     let name = style.bold(&visible::line(&file.file));
-    let _ = writeln!(out, "{name}: {} lines: {used} understood, {unused} known and not needed, {left} not understood", file.n_lines);
+    let _ = writeln!(
+        out,
+        "{name}: {} lines: {used} understood, {unused} known and not needed, {left} not understood",
+        file.n_lines
+    );
     for found in &file.formats {
         let (from, to) = (found.from_line, found.to_line);
-        let _ = writeln!(out, "  {} (lines {from}-{to}): {} of {} understood lines give something", found.title, found.n_taken.min(found.n_understood), found.n_understood);
+        let _ = writeln!(
+            out,
+            "  {} (lines {from}-{to}): {} of {} understood lines give something",
+            found.title,
+            found.n_taken.min(found.n_understood),
+            found.n_understood
+        );
     }
 }
 
@@ -81,8 +106,16 @@ fn wakeups(out: &mut String, rows: &[Wakeups], is_all: bool, style: Style) {
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n{}", style.bold("Wake-ups by the idle state the CPU was in (measured where the events were recorded)"));
-    let _ = writeln!(out, "  {:<10} {:<26} {:<22} {:>7} {:>12} {:>12} {:>12}  until", "state", "woken by", "task", "n", "median", "p99", "greatest");
+    let _ = writeln!(
+        out,
+        "\n{}",
+        style.bold("Wake-ups by the idle state the CPU was in (measured where the events were recorded)")
+    );
+    let _ = writeln!(
+        out,
+        "  {:<10} {:<26} {:<22} {:>7} {:>12} {:>12} {:>12}  until",
+        "state", "woken by", "task", "n", "median", "p99", "greatest"
+    );
     for row in rows.iter().take(if is_all { usize::MAX } else { SOME }) {
         let task = match (&row.task, row.cpu) {
             (Some(task), Some(cpu)) => format!("{} on CPU {cpu}", visible::line(task)),
@@ -119,7 +152,11 @@ fn figures(out: &mut String, figures: &[Derived], is_all: bool, style: Style) {
     let _ = writeln!(out, "\n{}", style.bold("Figures the tools had made"));
     let shown = if is_all { usize::MAX } else { SOME };
     for figure in figures.iter().take(shown) {
-        let spread = if figure.n > 1 { format!(" (n {}, {} to {})", figure.n, three_digits(figure.min), three_digits(figure.max)) } else { String::new() };
+        let spread = if figure.n > 1 {
+            format!(" (n {}, {} to {})", figure.n, three_digits(figure.min), three_digits(figure.max))
+        } else {
+            String::new()
+        };
         let (what, of) = (visible::line(&figure.what), visible::line(&figure.of));
         let _ = writeln!(out, "  {what:<24} {of:<28} {} {}{spread}", three_digits(figure.mean), figure.unit);
     }
