@@ -8,7 +8,8 @@
 //! A hundred bytes can claim a machine of thousands of CPUs, so room is taken for what a text claims before it is made.
 
 use crate::document::{Conflict, Said};
-use std::collections::BTreeMap;
+use crate::paths::{fits, is_same, moves};
+use std::collections::{BTreeMap, BTreeSet};
 use wakewatt_core::cpuset::{CpuSet, MAX_CPUS};
 use wakewatt_core::rules::{Answer, Ruling};
 use wakewatt_core::source::Tree;
@@ -49,6 +50,8 @@ pub struct Facts {
     from: BTreeMap<String, u32>,
     /// Lines within one file that hold a table: a word that evidence names, and its line.
     hints: Vec<(String, String, u32)>,
+    /// What was concluded and not read: gives way to what is read.
+    concluded: BTreeSet<String>,
     n_entries: usize,
     n_puts: usize,
     n_bytes: usize,
@@ -98,12 +101,27 @@ impl Facts {
         self.put_bytes(at, line, path, format!("{value}\n").into_bytes())
     }
 
-    /// The same of bytes as they are.
+    /// Concluded from that line; nothing, where something is known.
+    pub fn conclude(&mut self, at: Place, line: &str, path: &str, value: &str) -> bool {
+        if self.tree.files.contains_key(path) {
+            return false;
+        }
+        let is_new = self.put(at, line, path, value);
+        if is_new {
+            self.concluded.insert(path.to_string());
+        }
+        is_new
+    }
+
+    /// The same as [`Facts::put`] of bytes as they are.
     pub fn put_bytes(&mut self, at: Place, line: &str, path: &str, value: Vec<u8>) -> bool {
         self.n_puts += 1;
         if self.is_full() {
             self.n_refused += 1;
             return false;
+        }
+        if self.concluded.remove(path) {
+            self.tree.files.remove(path);
         }
         if let Some(Ok(known)) = self.tree.files.get(path) {
             if !is_same(known, &value) && !moves(path) && self.conflicts.len() < MAX_CONFLICTS {
@@ -224,63 +242,8 @@ pub fn cpu_number(text: &str) -> Option<u32> {
     text.trim().parse().ok().filter(|cpu| *cpu < MAX_CPUS)
 }
 
-fn is_same(a: &[u8], b: &[u8]) -> bool {
-    let fold = |bytes: &[u8]| -> Vec<String> {
-        String::from_utf8_lossy(bytes).split_whitespace().map(str::to_string).collect()
-    };
-    a == b || (a.len() < 4096 && b.len() < 4096 && fold(a) == fold(b))
-}
-
 fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim().chars().take(SHOWN).collect()
-}
-
-/// Files that say something else each time they are read; and the table of firmware, which every tool prints a part of.
-fn moves(path: &str) -> bool {
-    const MOVING: &[&str] = &[
-        "usage",
-        "time",
-        "above",
-        "below",
-        "rejected",
-        "scaling_cur_freq",
-        "cpuinfo_cur_freq",
-        "cpuinfo_avg_freq",
-        "numastat",
-        "meminfo",
-        "loadavg",
-        "uptime",
-        "interrupts",
-        "stat",
-        "cpuinfo",
-        "DMI",
-        "energy_uj",
-        "softirqs",
-    ];
-    path.starts_with("/proc/pressure") || path.rsplit('/').next().is_some_and(|name| MOVING.contains(&name))
-}
-
-/// Does a path fit a pattern whose `*` stand for anything but a slash?
-fn fits(pattern: &str, path: &str) -> bool {
-    let (mut want, mut have) = (pattern.split('/'), path.split('/'));
-    loop {
-        match (want.next(), have.next()) {
-            (None, None) => return true,
-            (Some(w), Some(h)) if fits_name(w, h) => {}
-            _ => return false,
-        }
-    }
-}
-
-fn fits_name(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((front, back)) => {
-            name.len() >= front.len() + back.len()
-                && name.starts_with(front)
-                && name.ends_with(back.trim_start_matches('*'))
-        }
-    }
 }
 
 #[cfg(test)]

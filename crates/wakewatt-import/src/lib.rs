@@ -16,6 +16,7 @@ pub mod document;
 pub mod events;
 pub mod facts;
 pub mod formats;
+mod paths;
 pub mod plain;
 pub mod reading;
 pub mod section;
@@ -104,7 +105,9 @@ impl Imported {
 }
 
 /// Reads the texts as one machine.
-pub fn import(inputs: Vec<Input>) -> Imported {
+pub fn import(mut inputs: Vec<Input>) -> Imported {
+    // The kernel's own files say most, so they come first.
+    inputs.sort_by_key(|input| !matches!(input, Input::Text { path: Some(_), .. }));
     let mut taken = Taken { facts: Facts::new(), ..Taken::default() };
     let mut document = Document::default();
     let mut texts: Vec<EventText> = Vec::new();

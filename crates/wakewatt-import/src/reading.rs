@@ -97,12 +97,11 @@ impl<'a> Reading<'a> {
         self.marks[at] = Mark::Taken;
     }
 
-    /// The same, where what another text says comes first and is no contradiction: what was concluded, not read.
-    pub fn put_unless_known(&mut self, at: usize, path: &str, value: &str) {
+    /// The same, concluded and not read: whatever any text says outright comes first, and is no contradiction.
+    pub fn conclude(&mut self, at: usize, path: &str, value: &str) {
+        let (place, section) = (self.place(at), self.section);
+        self.n_taken += usize::from(self.taken.facts.conclude(place, &section.lines[at].text, path, value));
         self.marks[at] = Mark::Taken;
-        if self.taken.facts.value(path).is_none() {
-            self.put(at, path, value);
-        }
     }
 
     /// Bytes as they are.

@@ -5,13 +5,13 @@
 //! after its exit (states that are entered with interrupts off), or while the CPU was busy.
 
 use super::cells::{Cells, Key};
+use super::cpu::{Cpu, Stay, Wake};
 use super::line::{Event, Names, What};
 use super::recording::Recorded;
 use crate::document::Wakeups;
 use std::collections::{BTreeMap, HashMap};
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::idle_pair::{IdlePair, WakeCause};
-use wakewatt_core::samples::kernel_histogram::KernelHistogram;
 use wakewatt_core::samples::wakes::{Counted, CpuCounters, ProcessCounters, WakeClass, WakeCounters};
 
 /// Wake-ups that wait for their task to run.
@@ -20,35 +20,6 @@ const MAX_PENDING: usize = 1 << 16;
 const MAX_WAITING: usize = 1 << 12;
 /// Tasks that are told apart among those that pay.
 const MAX_TASKS: usize = 1 << 14;
-
-#[derive(Clone, Copy, Debug)]
-struct Stay {
-    state: u8,
-    enter_at_ns: u64,
-    exit_at_ns: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Wake {
-    at_ns: u64,
-    waker: u32,
-    task: u32,
-    state: Option<u8>,
-    class: WakeClass,
-}
-
-#[derive(Debug, Default)]
-struct Cpu {
-    idle: Option<(u8, u64)>,
-    past: [Option<Stay>; 4],
-    waiting: Vec<Wake>,
-    pair: Option<IdlePair>,
-    cause: WakeCause,
-    is_tick_fired: bool,
-    last_task_at_ns: u64,
-    has_run: bool,
-    lengths: BTreeMap<u8, KernelHistogram>,
-}
 
 /// All of them.
 #[derive(Debug, Default)]
@@ -68,51 +39,6 @@ pub(super) struct Machine {
     n_without_exit: u64,
     has_waking: bool,
     has_table: bool,
-}
-
-/// Which cause says more.
-fn weight(cause: WakeCause) -> u8 {
-    match cause {
-        WakeCause::Unknown => 0,
-        WakeCause::Interrupt => 1,
-        WakeCause::RemoteWake | WakeCause::PolledWake => 2,
-        WakeCause::Timer => 3,
-        WakeCause::Tick => 4,
-    }
-}
-
-impl Cpu {
-    fn because(&mut self, cause: WakeCause) {
-        if self.idle.is_some() || self.pair.is_some() {
-            if weight(cause) > weight(self.cause) {
-                self.cause = cause;
-            }
-            self.is_tick_fired |= cause == WakeCause::Tick;
-        }
-    }
-
-    /// The state it was in then; and the stay that it had left then and not yet worked since.
-    fn state_at(&self, at_ns: u64) -> (Option<u8>, Option<u8>) {
-        if let Some((state, _)) = self.idle.filter(|(_, enter)| *enter <= at_ns) {
-            return (Some(state), None);
-        }
-        let stays = || self.past.iter().flatten();
-        if let Some(stay) = stays().find(|s| s.enter_at_ns <= at_ns && at_ns < s.exit_at_ns) {
-            return (Some(stay.state), None);
-        }
-        let before = stays().filter(|s| s.exit_at_ns <= at_ns).max_by_key(|s| s.exit_at_ns);
-        (None, before.filter(|s| self.last_task_at_ns < s.exit_at_ns).map(|s| s.state))
-    }
-
-    fn class_at(&self, at_ns: u64, is_remote: bool, has_switches: bool) -> (Option<u8>, WakeClass) {
-        match (self.state_at(at_ns), is_remote) {
-            ((Some(state), _), true) => (Some(state), WakeClass::Remote),
-            ((Some(state), _), false) => (Some(state), WakeClass::InterruptBeforeExit),
-            // Without switches nobody knows whether a task ran in between.
-            ((None, Some(state)), false) if has_switches => (Some(state), WakeClass::InterruptAfterExit),
-            _ => (None, WakeClass::Busy),
-        }
-    }
 }
 
 impl Machine {

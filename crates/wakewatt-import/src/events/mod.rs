@@ -12,6 +12,7 @@
 //! States have numbers in events. Their names come from the other texts, where one has the machine's idle table.
 
 mod cells;
+mod cpu;
 mod cpus;
 mod line;
 mod merged;

@@ -116,7 +116,7 @@ fn read(reading: &mut Reading<'_>) {
             "CPU-Idle driver" => reading.put(at, &format!("{CPU}/cpuidle/current_driver"), value),
             "CPU-Freq driver" => reading.put(at, &format!("{CPU}/cpufreq/policy0/scaling_driver"), value),
             "Governor driver" => {
-                reading.put_unless_known(at, &format!("{CPU}/cpufreq/policy0/affected_cpus"), "0");
+                reading.conclude(at, &format!("{CPU}/cpufreq/policy0/affected_cpus"), "0");
                 reading.put(at, &format!("{CPU}/cpufreq/policy0/scaling_governor"), value);
             }
             "Idle Limit" => reading.remark(format!("corefreq: the kernel's idle limit is {value}")),
@@ -135,13 +135,13 @@ fn read(reading: &mut Reading<'_>) {
             }
             "Online CPU" => {
                 if let Some(n) = value.split('/').next().and_then(whole).filter(|n| (1..8192).contains(n)) {
-                    reading.put_unless_known(at, &format!("{CPU}/present"), &format!("0-{}", n - 1));
+                    reading.conclude(at, &format!("{CPU}/present"), &format!("0-{}", n - 1));
                 }
             }
             _ => {}
         }
         if let Some(on) = n_on.take() {
-            reading.put_unless_known(at, &format!("{CPU}/cpufreq/boost"), &on.to_string());
+            reading.conclude(at, &format!("{CPU}/cpufreq/boost"), &on.to_string());
         }
     }
 }

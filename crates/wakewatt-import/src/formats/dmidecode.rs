@@ -15,10 +15,11 @@ pub const FORMAT: Format = Format { id: "dmidecode", title: "dmidecode", detect,
 const TABLE: &str = "/sys/firmware/dmi/tables/DMI";
 const ID: &str = "/sys/class/dmi/id";
 
+/// Without a prompt it comes last: an open structure takes every field behind it, and another tool's lines must be gone by then.
 fn detect(section: &Section<'_>) -> u32 {
-    likely(section, "dmidecode", |line| {
-        handle(line).is_some() || line == "Memory Device" || line.starts_with("# dmidecode")
-    })
+    let is_own = |line: &str| handle(line).is_some() || line == "Memory Device" || line.starts_with("# dmidecode");
+    let score = likely(section, "dmidecode", is_own);
+    if section.is_by("dmidecode") { score } else { score.min(10) }
 }
 
 /// `Handle 0x0011, DMI type 17, 84 bytes`.

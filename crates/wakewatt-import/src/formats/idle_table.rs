@@ -55,9 +55,9 @@ fn read(reading: &mut Reading<'_>) {
                 continue;
             }
             let path = |file: &str| format!("{CPU}/cpu0/cpuidle/state{}/{file}", states.len());
-            reading.put_unless_known(at, &path("name"), name);
-            reading.put_unless_known(at, &path("latency"), &latency.to_string());
-            reading.put_unless_known(at, &path("residency"), &residency.to_string());
+            reading.conclude(at, &path("name"), name);
+            reading.conclude(at, &path("latency"), &latency.to_string());
+            reading.conclude(at, &path("residency"), &residency.to_string());
             states.push(name.into());
             n += 1;
         }

@@ -60,13 +60,13 @@ fn read(reading: &mut Reading<'_>) {
         } else if let Some(rest) = said.strip_prefix("DMI: ") {
             let (machine, bios) = rest.split_once(", BIOS ").unwrap_or((rest, ""));
             let (machine, board) = machine.rsplit_once('/').unwrap_or((machine, ""));
-            reading.put_unless_known(at, "/sys/class/dmi/id/product_name", machine);
+            reading.conclude(at, "/sys/class/dmi/id/product_name", machine);
             if !board.is_empty() {
-                reading.put_unless_known(at, "/sys/class/dmi/id/board_name", board);
+                reading.conclude(at, "/sys/class/dmi/id/board_name", board);
             }
             if let Some((version, date)) = bios.split_once(' ') {
-                reading.put_unless_known(at, "/sys/class/dmi/id/bios_version", version);
-                reading.put_unless_known(at, "/sys/class/dmi/id/bios_date", date);
+                reading.conclude(at, "/sys/class/dmi/id/bios_version", version);
+                reading.conclude(at, "/sys/class/dmi/id/bios_date", date);
             }
         } else if let Some(rest) = said.strip_prefix("intel_idle: ").or_else(|| said.strip_prefix("ACPI: intel_idle: "))
         {
@@ -92,7 +92,7 @@ fn read(reading: &mut Reading<'_>) {
             let words = ["revision=", "Current revision: ", "to revision ", "revision: "];
             let found = words.iter().find_map(|w| said.split(w).nth(1)).and_then(hex);
             if let Some(revision) = found {
-                reading.put_unless_known(at, &format!("{CPU}/cpu0/microcode/version"), &format!("0x{revision:x}"));
+                reading.conclude(at, &format!("{CPU}/cpu0/microcode/version"), &format!("0x{revision:x}"));
                 reading.take(at);
             }
         } else if let Some(rest) = said.strip_prefix("smpboot: CPU0: ").or_else(|| said.strip_prefix("CPU0: ")) {
@@ -115,7 +115,7 @@ fn read(reading: &mut Reading<'_>) {
         reading.put(at, "/sys/devices/system/clocksource/clocksource0/current_clocksource", &clock);
     }
     if let Some((at, driver)) = idle_driver {
-        reading.put_unless_known(at, &format!("{CPU}/cpuidle/current_driver"), driver);
+        reading.conclude(at, &format!("{CPU}/cpuidle/current_driver"), driver);
     }
 }
 
@@ -158,7 +158,7 @@ fn processor(reading: &mut Reading<'_>, at: usize, said: &str) {
     let block = format!(
         "processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t: {model}\nmodel name\t: {name}{stepping}"
     );
-    reading.put_unless_known(at, "/proc/cpuinfo", &block);
+    reading.conclude(at, "/proc/cpuinfo", &block);
 }
 
 #[cfg(test)]

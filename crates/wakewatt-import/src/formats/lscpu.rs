@@ -161,7 +161,7 @@ fn read(reading: &mut Reading<'_>) {
         let Some((key, value)) = pair(text) else { continue };
         if let Some(node) = node_of(key) {
             nodes.insert(node, (at, value.into()));
-        } else if let Some(id) = key_of(key) {
+        } else if let Some(id) = key_of(key).filter(|_| !value.is_empty()) {
             // A hybrid machine or an emulated one says things twice; the first is the processor.
             said.entry(id).or_insert((at, value.into()));
             reading.unused(at);
@@ -176,7 +176,7 @@ fn read(reading: &mut Reading<'_>) {
     if !nodes.is_empty() {
         let list: Vec<String> = nodes.keys().map(u32::to_string).collect();
         let first = nodes.values().next().map_or(0, |(at, _)| *at);
-        reading.put_unless_known(first, "/sys/devices/system/node/online", &list.join(","));
+        reading.conclude(first, "/sys/devices/system/node/online", &list.join(","));
     }
     for (node, (at, list)) in &nodes {
         match Facts::cpus(list) {
@@ -194,7 +194,7 @@ fn read(reading: &mut Reading<'_>) {
     };
     reading.put(at, &format!("{CPU}/online"), &set.to_string());
     if let Some((at, n)) = said.get("threads").and_then(|(at, n)| Some((*at, whole(n)?))) {
-        reading.put_unless_known(at, &format!("{CPU}/smt/active"), if n > 1 { "1" } else { "0" });
+        reading.conclude(at, &format!("{CPU}/smt/active"), if n > 1 { "1" } else { "0" });
     }
     cpuinfo(reading, &said, &set);
 }

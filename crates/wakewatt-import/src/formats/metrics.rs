@@ -85,7 +85,11 @@ fn read(reading: &mut Reading<'_>) {
             reading.unused(at);
             continue;
         }
-        let Some(sample) = sample(text) else { continue };
+        // `numa_hit 100 200` of numastat looks like one with a time.
+        let is_one = |s: &Sample<'_>| {
+            is_own(s.name) || !s.labels.is_empty() || s.name.starts_with("go_") || s.name.starts_with("process_")
+        };
+        let Some(sample) = sample(text).filter(is_one) else { continue };
         reading.unused(at);
         let (value, cpu) = (sample.value, sample.cpu());
         let policy = |cpu: u32, file: &str| format!("{CPU}/cpufreq/policy{cpu}/{file}");
@@ -98,14 +102,14 @@ fn read(reading: &mut Reading<'_>) {
             _ => None,
         };
         if let (Some(file), Some(cpu)) = (frequency(sample.name), cpu) {
-            reading.put_unless_known(at, &policy(cpu, "affected_cpus"), &cpu.to_string());
+            reading.conclude(at, &policy(cpu, "affected_cpus"), &cpu.to_string());
             reading.put(at, &policy(cpu, file), &rounded(value / 1000.0));
             continue;
         }
         match sample.name {
             "node_cpu_scaling_governor" => {
                 if let (Some(cpu), Some(governor), true) = (cpu, sample.label("governor"), value == 1.0) {
-                    reading.put_unless_known(at, &policy(cpu, "affected_cpus"), &cpu.to_string());
+                    reading.conclude(at, &policy(cpu, "affected_cpus"), &cpu.to_string());
                     reading.put(at, &policy(cpu, "scaling_governor"), governor);
                 }
             }
@@ -186,7 +190,7 @@ fn read(reading: &mut Reading<'_>) {
     }
     if let Some((at, _)) = models.values().next() {
         let text: Vec<&str> = models.values().map(|(_, block)| block.as_str()).collect();
-        reading.put_unless_known(*at, "/proc/cpuinfo", text.join("\n").trim_end());
+        reading.conclude(*at, "/proc/cpuinfo", text.join("\n").trim_end());
     }
     if let (Some((at, one)), Some((_, five)), Some((_, fifteen))) =
         (load.get("node_load1"), load.get("node_load5"), load.get("node_load15"))

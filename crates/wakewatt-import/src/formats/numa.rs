@@ -106,9 +106,9 @@ fn read(reading: &mut Reading<'_>) {
     }
     let list = |nodes: &[u32]| nodes.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     if let (Some(at), false) = (first, nodes.is_empty()) {
-        reading.put_unless_known(at, &format!("{NODE}/online"), &list(&nodes));
+        reading.conclude(at, &format!("{NODE}/online"), &list(&nodes));
         if !with_memory.is_empty() {
-            reading.put_unless_known(at, &format!("{NODE}/has_memory"), &list(&with_memory));
+            reading.conclude(at, &format!("{NODE}/has_memory"), &list(&with_memory));
         }
     }
 }

@@ -155,7 +155,7 @@ fn apply(
             }
             if let Some(file) = file.strip_prefix("policy/") {
                 // pepc does not say which CPUs share a policy; each is shown as one of its own.
-                reading.put_unless_known(at, &format!("{CPU}/cpufreq/policy{cpu}/affected_cpus"), &cpu.to_string());
+                reading.conclude(at, &format!("{CPU}/cpufreq/policy{cpu}/affected_cpus"), &cpu.to_string());
                 reading.put(at, &format!("{CPU}/cpufreq/policy{cpu}/{file}"), &said);
             } else if let Some(file) = file.strip_prefix("cpu/") {
                 reading.put(at, &format!("{CPU}/cpu{cpu}/{file}"), &said);

@@ -41,7 +41,7 @@ fn read(reading: &mut Reading<'_>) {
         } else if text.starts_with("Available profiles") {
             is_list = true;
             reading.unused(at);
-        } else if (is_list && text.starts_with("- "))
+        } else if (is_list && text.starts_with("- ") && !text.contains(": "))
             || text.starts_with("Preset profile")
             || text.starts_with("Profile selection mode")
             || text.starts_with("See tuned log")

@@ -74,7 +74,7 @@ fn read(reading: &mut Reading<'_>) {
                 }
                 "cpufreq driver" => reading.put(at, &format!("{policy}/scaling_driver"), value),
                 "cpufreq governor" => {
-                    reading.put_unless_known(at, &format!("{policy}/affected_cpus"), &cpu.to_string());
+                    reading.conclude(at, &format!("{policy}/affected_cpus"), &cpu.to_string());
                     reading.put(at, &format!("{policy}/scaling_governor"), value);
                 }
                 "EPB" => match value.split_whitespace().next().and_then(whole) {
@@ -132,7 +132,7 @@ fn read(reading: &mut Reading<'_>) {
         let block = format!(
             "processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t: {model}\nstepping\t: {stepping}"
         );
-        reading.put_unless_known(at, "/proc/cpuinfo", &block);
+        reading.conclude(at, "/proc/cpuinfo", &block);
     }
 }
 
