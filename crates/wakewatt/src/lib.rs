@@ -7,6 +7,7 @@ pub mod exit;
 pub mod features;
 pub mod gone;
 mod icmp_text;
+mod importing;
 pub mod interrupt;
 mod meters;
 pub mod output;

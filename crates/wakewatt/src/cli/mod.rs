@@ -9,6 +9,7 @@ pub mod experiment;
 pub mod explain;
 pub mod fit;
 pub mod fleet;
+pub mod import;
 pub mod measure;
 pub mod meter;
 pub mod moment;
@@ -55,7 +56,7 @@ pub struct Cli {
 pub enum Command {
     /// Look, measure, experiment (reversibly), explain, and write an HTML report
     #[command(
-        before_help = "Example:\n  sudo wakewatt doctor --quick               under a minute\n  wakewatt doctor --read-only                changes nothing, needs no root\n  wakewatt doctor --host db7.host            judges a recorded host"
+        before_help = "Example:\n  sudo wakewatt doctor --quick               under a minute\n  wakewatt doctor --read-only                changes nothing, needs no root\n  wakewatt doctor --host db7.host            judges a recorded host\n  wakewatt doctor --from idle.txt dmesg.txt  judges what other tools printed there"
     )]
     Doctor(DoctorArgs),
     /// Show what the host says about itself
@@ -76,6 +77,11 @@ pub enum Command {
         before_help = "Example:\n  wakewatt report db7.run                    summary here, page in wakewatt-report.html\n  wakewatt report db7.run --markdown > ticket.md\n  wakewatt report db7.run --csv tables/      one file per kind of sample"
     )]
     Report(ReportArgs),
+    /// Read what other tools printed, for machines where nothing may be run; say line by line what was understood
+    #[command(
+        before_help = "Example:\n  wakewatt import idle.txt dmidecode.txt dmesg.txt           one host from three outputs\n  wakewatt import terminal.txt -o db7.host                   a pasted terminal, kept for inspect and compare\n  wakewatt import caller.txt callee.txt --wtrace db7.wtrace  perf script: wake-ups by idle state, input for replay\n  wakewatt doctor --from sosreport-db7.tar.xz                the verdict of such texts"
+    )]
+    Import(import::ImportArgs),
     /// Rank the differences between hosts by predicted effect; of two runs also what was measured
     #[command(
         before_help = "Example:\n  wakewatt compare fast.host slow.host\n  wakewatt compare before.run after.run      runs of doctor, measure or load with --save\n  wakewatt compare a1.run a2.run a3.run --against b1.run b2.run b3.run   three of each: how they vary is known\n  wakewatt compare --at '2026-11-20 10:00' --and now   two moments of an agent's history"
@@ -176,11 +182,14 @@ pub enum Command {
 #[derive(Clone, Debug, Default, Args)]
 pub struct From {
     /// Read a recorded host (.host file) instead of this machine
-    #[arg(long, value_name = "FILE", alias = "from", conflicts_with = "sysroot")]
+    #[arg(long, value_name = "FILE", conflicts_with = "sysroot")]
     pub host: Option<PathBuf>,
     /// Read an unpacked tree that holds sys/ and proc/
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
+    /// Read what other tools printed on one host (see import), or a support archive or its folder; nothing is measured
+    #[arg(long = "from", value_name = "FILE", num_args = 1.., conflicts_with_all = ["host", "sysroot"])]
+    pub texts: Vec<PathBuf>,
 }
 
 /// Arguments of `inspect`.
@@ -334,10 +343,10 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "WEIGHT", value_parser = ["problem", "risk", "note"])]
     pub fail_on: Option<String>,
     /// Wait for a quiet spell first, at most this long; then measure all the same and say so
-    #[arg(long, value_name = "TIME", value_parser = parse_wait_ns, conflicts_with_all = ["host", "sysroot"])]
+    #[arg(long, value_name = "TIME", value_parser = parse_wait_ns, conflicts_with_all = ["host", "sysroot", "texts"])]
     pub wait_quiet: Option<u64>,
     /// So many short sessions instead of one, each kept as NAME-1.run, NAME-2.run …, and joined: what holds of the machine
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100), conflicts_with_all = ["host", "sysroot", "read_only", "markdown", "output", "fail_on"])]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100), conflicts_with_all = ["host", "sysroot", "texts", "read_only", "markdown", "output", "fail_on"])]
     pub sessions: Option<u32>,
     /// From the start of the first session to the start of the last
     #[arg(long, value_name = "TIME", value_parser = parse_ns, default_value = "1h", requires = "sessions")]

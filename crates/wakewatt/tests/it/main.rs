@@ -19,6 +19,7 @@ mod gone;
 mod hostile;
 mod hostile_names;
 mod icmp;
+mod import;
 mod live;
 mod load;
 mod load_kept;

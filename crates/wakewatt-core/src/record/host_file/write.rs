@@ -16,6 +16,9 @@ pub fn write(tree: &Tree, comments: &[String]) -> String {
     if tree.is_partial {
         out.push_str("partial\n");
     }
+    if tree.is_imported {
+        out.push_str("imported\n");
+    }
     for comment in comments {
         for line in comment.lines() {
             let _ = writeln!(out, "# {line}");

@@ -6,6 +6,7 @@
 
 use crate::cli::DoctorArgs;
 use crate::exit::{Code, Failure};
+use crate::importing;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour, Outlet};
 use crate::progress::Progress;
@@ -38,7 +39,15 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     let start_at_ns = monotonic_ns();
     let interrupt = Interrupt::listen()?;
     let report_file = report_file(args)?;
-    let src = super::open(&args.from)?;
+    let imported = (!args.from.texts.is_empty()).then(|| importing::read(&args.from.texts)).transpose()?;
+    if let Some(imported) = imported.as_ref().filter(|imported| !imported.document.files.is_empty() && imported.is_empty()) {
+        let n: usize = imported.document.files.iter().map(|file| file.n_lines).sum();
+        return Err(Failure::error(Code::BadFile, format!("nothing was understood of {n} lines; wakewatt import names them")));
+    }
+    let src: Box<dyn Source> = match &imported {
+        Some(imported) => Box::new(imported.facts.tree.clone()),
+        None => super::open(&args.from)?,
+    };
     saved::may_stream(args.save.as_deref());
     let saving = saved::start(args.save.as_deref(), "doctor", &*src)?;
     // Read once: what the file says of the machine the page says too.
@@ -50,7 +59,14 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
         evidence.not_done.push(NotDone::new(Step::Measurements, Why::RecordedHost));
         evidence.not_done.push(NotDone::new(Step::Experiment, Why::RecordedHost));
     }
-    let rulings = judge(&evidence);
+    if let Some(imported) = &imported {
+        evidence.samples = imported.samples.clone();
+        evidence.not_done.extend(imported.not_done());
+    }
+    let mut rulings = judge(&evidence);
+    if let Some(imported) = &imported {
+        imported.facts.cite(&mut rulings);
+    }
     let report = Report::new(
         report::title(&evidence.facts),
         humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
