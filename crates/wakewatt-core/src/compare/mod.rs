@@ -6,7 +6,9 @@
 //! one number each (how deep may a CPU sleep, how fast may it clock); they stand first, by size, and the plain
 //! differences follow in order of how often their topic was the cause in the field.
 
+pub mod aspect;
 pub mod effects;
+pub mod gate;
 pub mod predict;
 pub mod quantities;
 mod ratio;
@@ -65,6 +67,9 @@ pub struct Comparison {
     /// What was measured, where two runs were compared; see [`runs`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<Box<runs::RunComparison>>,
+    /// What the rules of a gate came to, where any were given; see [`gate`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Box<gate::Gate>>,
 }
 
 /// Topics, most frequent cause first.
@@ -115,7 +120,8 @@ pub fn compare(hosts: &[Snapshot]) -> Comparison {
         (!is_cause, topic)
     };
     differences.sort_by(|a, b| size(b).total_cmp(&size(a)).then(place(a).cmp(&place(b))));
-    Comparison { hosts: hosts.iter().map(|h| h.origin.clone()).collect(), differences, n_equal, n_unknown, runs: None }
+    let hosts = hosts.iter().map(|h| h.origin.clone()).collect();
+    Comparison { hosts, differences, n_equal, n_unknown, runs: None, gate: None }
 }
 
 #[derive(Clone, Debug, PartialEq)]

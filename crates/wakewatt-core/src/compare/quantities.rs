@@ -5,6 +5,7 @@
 //! same thing in several windows, each window's value is kept: only they tell how the run itself varies. Medians and 99th
 //! percentiles come from the distributions with their intervals; memory and load give what they have.
 
+use super::aspect::Aspect;
 use crate::covers::Covers;
 use crate::distribution::Distribution;
 use crate::evidence::Evidence;
@@ -91,6 +92,8 @@ pub struct Quantity {
     pub title: String,
     /// What the numbers are in.
     pub measure: Measure,
+    /// What it is about: a gate looks at such things.
+    pub aspect: Aspect,
     /// Which way is better.
     pub better: Better,
     /// The number: the median of the windows.
@@ -318,6 +321,7 @@ fn push(
     }
     let value = crate::stats::paired::median(&windows);
     all.push(Quantity {
+        aspect: Aspect::of(kind, &id, measure),
         id,
         kind: kind.into(),
         title,

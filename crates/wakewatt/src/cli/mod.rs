@@ -27,6 +27,7 @@ use crate::exit;
 use crate::output::Colour;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
+use wakewatt_core::compare::gate::Rule;
 use wakewatt_core::units::{parse_bytes, parse_ns};
 use wakewatt_lab::quiet;
 
@@ -74,7 +75,7 @@ pub enum Command {
     Report(ReportArgs),
     /// Rank the differences between hosts by predicted effect; of two runs also what was measured
     #[command(
-        before_help = "Example:\n  wakewatt compare fast.host slow.host\n  wakewatt compare before.run after.run      runs of doctor, measure or load with --save\n  wakewatt compare a1.run a2.run a3.run --against b1.run b2.run b3.run   three of each: how they vary is known\n  wakewatt compare --at '2026-11-20 10:00' --and now   two moments of an agent's history"
+        before_help = "Example:\n  wakewatt compare fast.host slow.host\n  wakewatt compare before.run after.run      runs of doctor, measure or load with --save\n  wakewatt compare a1.run a2.run a3.run --against b1.run b2.run b3.run   three of each: how they vary is known\n  wakewatt compare before.run after.run --fail-on slower:5%,watts:3%   a gate: 1 where that is worse beyond doubt\n  wakewatt compare --at '2026-11-20 10:00' --and now   two moments of an agent's history"
     )]
     Compare(CompareArgs),
     /// Measure one thing, with its uncertainty
@@ -240,6 +241,16 @@ pub struct CompareArgs {
     /// Also what differs without a predicted effect, and what was measured and does not differ
     #[arg(long)]
     pub all: bool,
+    /// Markdown instead of text: for the summary of a job, or a ticket
+    #[arg(long, conflicts_with_all = ["json", "at"])]
+    pub markdown: bool,
+    /// Exit with 1 where the second side is worse than this beyond doubt: slower:5%, latency@p99:10%, rate:5%, watts:3%, cpu:5%,
+    /// work-per-joule:5%, score:5%, any:5%; `unsure` fails where that cannot be told. Several, by commas or again
+    #[arg(long, value_name = "RULE", value_delimiter = ',', conflicts_with = "at", value_parser = str::parse::<Rule>)]
+    pub fail_on: Vec<Rule>,
+    /// What the rules came to as a JUnit file: a test for each quantity
+    #[arg(long, value_name = "FILE", requires = "fail_on")]
+    pub junit: Option<PathBuf>,
 }
 
 /// Arguments of `report`.

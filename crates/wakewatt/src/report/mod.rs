@@ -18,6 +18,7 @@ mod data;
 pub mod export;
 mod figure;
 pub mod fleet;
+pub mod gate;
 pub mod html;
 pub mod json;
 pub mod markdown;
