@@ -6,9 +6,9 @@
 //! one number each (how deep may a CPU sleep, how fast may it clock); they stand first, by size, and the plain
 //! differences follow in order of how often their topic was the cause in the field.
 
-pub mod aspect;
 pub mod effects;
 pub mod gate;
+pub mod measure;
 pub mod predict;
 pub mod quantities;
 mod ratio;

@@ -11,6 +11,8 @@ use crate::exit::{Code, Failure};
 use anyhow::Result;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use wakewatt_core::cost::Rates;
+use wakewatt_core::evidence::Evidence;
 use wakewatt_core::visible;
 use wakewatt_host::place::{FilePlace, PlaceError};
 
@@ -72,6 +74,14 @@ pub fn settled(shown: Result<()>, own: Code) -> Code {
             if own == Code::Fine { Code::BadFile } else { own }
         }
         _ => own,
+    }
+}
+
+/// What the measured watts cost, behind a result for people. Nothing where nothing was asked for.
+pub fn costs(rates: &Rates, evidence: &Evidence) -> Result<()> {
+    match &rates.sentences(evidence)[..] {
+        [] => Ok(()),
+        lines => print(&format!("\nWhat it costs\n{}", lines.iter().map(|line| format!("  - {line}\n")).collect::<String>())),
     }
 }
 

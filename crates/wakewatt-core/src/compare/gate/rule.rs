@@ -3,7 +3,7 @@
 //! What is named is an aspect, so that a pipeline need not know the fifty quantities of a run; behind `@` stands a part of the
 //! id or the title where only some of them count. The number is how much worse the second side may be.
 
-use crate::compare::aspect::Aspect;
+use crate::compare::measure::Aspect;
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,7 +13,8 @@ const SUBJECTS: &[(&str, &[Aspect], &str)] = &[
     ("latency", &[Aspect::Latency], "latency"),
     ("rate", &[Aspect::Rate], "rate"),
     ("watts", &[Aspect::Power], "power"),
-    ("cpu", &[Aspect::CpuTime], "CPU time per operation"),
+    ("cpu", &[Aspect::CpuTime], "CPU time"),
+    ("wakeups", &[Aspect::Disturbance], "wake-ups"),
     ("work-per-joule", &[Aspect::WorkPerEnergy], "work per energy"),
     ("score", &[Aspect::Figure], "figure of a benchmark"),
     (
@@ -23,6 +24,7 @@ const SUBJECTS: &[(&str, &[Aspect], &str)] = &[
             Aspect::Rate,
             Aspect::Power,
             Aspect::CpuTime,
+            Aspect::Disturbance,
             Aspect::WorkPerEnergy,
             Aspect::Figure,
         ],

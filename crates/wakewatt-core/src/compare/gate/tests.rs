@@ -14,9 +14,11 @@ type Level = (f64, u64);
 /// A run of loads, each with so many windows of one level.
 fn run(loads: &[(&str, Vec<Level>)]) -> Evidence {
     let level = |(per_s, cpu_ns): &Level| {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // made up
+        let busy_ns = (*cpu_ns as f64 * per_s) as u64;
         let json = serde_json::json!({ "ask": { "share": 0.5 }, "phases_ns": [0, 0, 1, 0], "target_per_s": 500.0,
             "window": { "start_at_ns": 0, "end_at_ns": 1_000_000_000 }, "n_planned": 1000, "n_done": 1000, "n_failed": 0,
-            "per_s": per_s, "parts": [], "cpu_ns": cpu_ns * 1000, "system_ns": 1, "cpus": [], "idle": [],
+            "per_s": per_s, "parts": [], "cpu_ns": busy_ns, "system_ns": 1, "cpus": [], "idle": [],
             "disturbances": [], "is_invalid": [] });
         serde_json::from_value(json).unwrap()
     };
@@ -87,6 +89,16 @@ fn a_rule_with_nothing_to_look_at_has_not_passed() {
     assert_eq!(gate(&["any:5%"], &modelled, &modelled).end, GateEnd::NothingToJudge, "a model proves no change");
 }
 
+/// So many windows, each of which resembles the one before.
+fn moody(random: &mut Random) -> Vec<Level> {
+    let mut mood = random.normal();
+    let window = |_| {
+        mood = 0.8 * mood + 0.6 * random.normal();
+        (500.0 * (0.03 * mood).exp(), 1)
+    };
+    (0..6).map(window).collect()
+}
+
 /// Twelve things that nobody changed: one in forty gates may fail, whatever the number that is looked at.
 #[test]
 fn gates_over_many_quantities_fail_rarely_where_nothing_changed() {
@@ -94,17 +106,17 @@ fn gates_over_many_quantities_fail_rarely_where_nothing_changed() {
     for seed in 0..400 {
         let mut random = Random::new(seed);
         let mut side = || {
-            let mut windows = || (0..6).map(|_| (500.0 * (random.normal() * 0.03).exp(), 1)).collect::<Vec<Level>>();
-            let loads = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"].map(|title| (title, windows()));
+            let titles = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+            let loads = titles.map(|title| (title, moody(&mut random)));
             [run(&loads)]
         };
         let found = gate(&["rate:0%"], &side(), &side());
         n_failed += usize::from(found.end == GateEnd::Failed);
         n_single += usize::from(found.checks.iter().any(|c| c.standing == Standing::MayBeChance || c.fails));
     }
-    // Windows that do not resemble each other are judged as if they did, so both are far below their bounds.
-    println!("{n_failed} of 400 gates fail where nothing changed; {n_single} would without Holm");
-    assert!(n_failed <= 10, "{n_failed} of 400");
+    println!("{n_failed} of 400 gates fail where nothing changed; {n_single} would if each quantity were judged alone");
+    assert!(n_failed <= 16, "{n_failed} of 400: one in forty, and two standard errors");
+    assert!(n_single > 2 * n_failed, "{n_single}: looking at many at once would not be worth a correction");
 }
 
 #[test]

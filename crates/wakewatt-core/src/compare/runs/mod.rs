@@ -18,9 +18,9 @@
 mod cautions;
 mod sentence;
 
-use super::aspect::Aspect;
 use super::effects::{self, EffectDifference};
-use super::quantities::{self, Measure, Quantity, WindowInterval};
+use super::measure::{Aspect, Measure};
+use super::quantities::{self, Quantity, WindowInterval};
 use super::ratio;
 use super::residency::{self, Residency};
 use super::suspects::{self, Suspect};

@@ -12,7 +12,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use std::sync::Arc;
-use wakewatt_core::compare::quantities::{self, Measure, Quantity};
+use wakewatt_core::compare::measure::Measure;
+use wakewatt_core::compare::quantities::{self, Quantity};
 use wakewatt_core::evidence::Evidence;
 
 const SCHEMA: &str = "message quantities {

@@ -4,6 +4,7 @@
 //! The picture has the three levels of the hierarchy: a tick is a round (the ratio of its two windows), a bar the interval of a
 //! session over its rounds, the last bar that of the sessions, which alone speaks of the machine.
 
+use crate::report::finish::finish;
 use super::{apart, caveat_words, scatter, sentence};
 use crate::report::charts::forest;
 use crate::report::data::{Data, Show};
@@ -47,6 +48,7 @@ pub(crate) fn html(found: &Replication, generated_at: &str) -> anyhow::Result<St
         version => env!("CARGO_PKG_VERSION"),
     })
     .context("filling the page of joined sessions")
+.map(|html| finish(&html))
 }
 
 /// One effect.
