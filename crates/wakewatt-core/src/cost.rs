@@ -27,7 +27,8 @@ impl FromStr for PerKwh {
 
     /// `0.30/kWh`, `0.30EUR/kWh`, `350g/kWh`.
     fn from_str(text: &str) -> Result<PerKwh, String> {
-        let help = || format!("\"{text}\": write an amount per kilowatt hour, such as 0.30/kWh, 0.30EUR/kWh or 350g/kWh");
+        let help =
+            || format!("\"{text}\": write an amount per kilowatt hour, such as 0.30/kWh, 0.30EUR/kWh or 350g/kWh");
         let amount = text.trim().strip_suffix("/kWh").ok_or_else(help)?;
         let end = amount.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(amount.len());
         let unit = amount[end..].trim();

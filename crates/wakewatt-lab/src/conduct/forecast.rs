@@ -66,9 +66,7 @@ fn workload_ns(workload: &PlanWorkload, settle_ns: u64) -> u64 {
         | PlanKind::Alone
         | PlanKind::Wakeup { .. }
         | PlanKind::Network { .. }
-        | PlanKind::Disk { .. } => {
-            settle_ns + measure_ns
-        }
+        | PlanKind::Disk { .. } => settle_ns + measure_ns,
     }
 }
 

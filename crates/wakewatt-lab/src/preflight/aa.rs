@@ -59,8 +59,9 @@ pub struct SelfDifference {
 
 /// Works for some two seconds on a CPU. None where it was stopped, or too little was done to say anything.
 pub fn measure(cpu: Cpu, seed: u64, stop: &AtomicBool) -> Result<Option<SelfDifference>, String> {
-    let work = || {
-        let _thread = MeasuringThread::enter(Some(cpu), None).map_err(|e| format!("pinning a thread to CPU {cpu}: {e}"))?;
+    let work = || -> Result<Vec<u64>, String> {
+        let _thread =
+            MeasuringThread::enter(Some(cpu), None).map_err(|e| format!("pinning a thread to CPU {cpu}: {e}"))?;
         Ok(slices(stop))
     };
     let slices = std::thread::scope(|scope| scope.spawn(work).join());
@@ -77,12 +78,11 @@ fn slices(stop: &AtomicBool) -> Vec<u64> {
     };
     let start_ns = monotonic_ns();
     // The quickest of the last few: a slice that was interrupted says nothing of its work.
-    let (mut steps, mut quickest_ns) = (100_000u64, u64::MAX);
+    let mut steps = 100_000u64;
     while monotonic_ns() < start_ns + WARM_NS && !stop.load(Ordering::Relaxed) {
-        quickest_ns = (0..5).map(|_| time(steps)).min().unwrap_or(u64::MAX).max(1);
+        let quickest_ns = (0..5).map(|_| time(steps)).min().unwrap_or(SLICE_NS);
         steps = scaled(steps, quickest_ns).max(1);
     }
-    steps = if quickest_ns == u64::MAX { steps } else { scaled(steps, time(steps).max(1)).max(1) };
     let end_ns = monotonic_ns() + WORK_NS;
     // Reserved, so that nothing is allocated while it counts; twice as many as are expected.
     let mut all = Vec::with_capacity(2 * usize::try_from(WORK_NS / SLICE_NS).unwrap_or(0));

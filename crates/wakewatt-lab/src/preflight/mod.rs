@@ -96,7 +96,7 @@ pub struct Preflight {
 /// Looks, works, and looks again.
 pub fn preflight(lab: Lab<'_>, allowed: &CpuSet) -> Preflight {
     let start_ns = lab.clock.now_ns();
-    let facts = Snapshot::read(lab.src, |topic| TOPICS.contains(&topic));
+    let facts = Snapshot::read(lab.src, |topic| TOPICS.iter().any(|known| *known == topic));
     let read = || NoiseCounters::read(lab.src, allowed, lab.clock.own_cpu_ns());
     let (before, from_ns) = (read(), lab.clock.now_ns());
     let measured = match pick::sleeper(allowed) {
@@ -209,7 +209,9 @@ fn guest(facts: &Snapshot) -> Looked {
             let name = facts.virt.hypervisors.first().map_or(String::new(), |clue| format!(" of {}", clue.name));
             noisy(
                 Matter::Guest,
-                format!("a guest{name}: neighbours share caches, memory and clock, and are seen only by what they cost"),
+                format!(
+                    "a guest{name}: neighbours share caches, memory and clock, and are seen only by what they cost"
+                ),
                 Some("run both sides of a comparison in one job, taking turns, and several times"),
             )
         }
@@ -222,7 +224,9 @@ fn share(matter: Matter, ratio: Option<f64>, limit: f64) -> Looked {
     match (ratio <= limit, matter) {
         (true, _) => good(matter, percent),
         (false, Matter::Steal) => noisy(matter, format!("{percent}: the host is shared and full"), None),
-        (false, _) => noisy(matter, percent, Some("see who it is with wakewatt trace, or wait: doctor --wait-quiet 5min")),
+        (false, _) => {
+            noisy(matter, percent, Some("see who it is with wakewatt trace, or wait: doctor --wait-quiet 5min"))
+        }
     }
 }
 
@@ -231,7 +235,9 @@ fn heat(facts: &Snapshot, n_throttles: u64) -> Looked {
         (0, None) => unknown(Matter::Heat, "no counter of throttling here"),
         (0, Some(false)) => good(Matter::Heat, "not throttled since boot"),
         (0, Some(true)) => good(Matter::Heat, "not throttled meanwhile, but since boot"),
-        (n, _) => noisy(Matter::Heat, format!("throttled {n} times meanwhile"), Some("let it cool, or look at the fans")),
+        (n, _) => {
+            noisy(Matter::Heat, format!("throttled {n} times meanwhile"), Some("let it cool, or look at the fans"))
+        }
     }
 }
 

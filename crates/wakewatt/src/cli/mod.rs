@@ -385,7 +385,9 @@ impl std::str::FromStr for Required {
         let percent = || text.strip_suffix('%')?.trim().parse().ok().filter(|n: &f64| (0.0..=100.0).contains(n));
         match text {
             "quiet" => Ok(Required::Quiet),
-            _ => percent().map(|n| Required::SelfDifference(n / 100.0)).ok_or("give a percentage such as 2%, or quiet".into()),
+            _ => percent()
+                .map(|n| Required::SelfDifference(n / 100.0))
+                .ok_or("give a percentage such as 2%, or quiet".into()),
         }
     }
 }

@@ -81,7 +81,9 @@ pub fn settled(shown: Result<()>, own: Code) -> Code {
 pub fn costs(rates: &Rates, evidence: &Evidence) -> Result<()> {
     match &rates.sentences(evidence)[..] {
         [] => Ok(()),
-        lines => print(&format!("\nWhat it costs\n{}", lines.iter().map(|line| format!("  - {line}\n")).collect::<String>())),
+        lines => {
+            print(&format!("\nWhat it costs\n{}", lines.iter().map(|line| format!("  - {line}\n")).collect::<String>()))
+        }
     }
 }
 

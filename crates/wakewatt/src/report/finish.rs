@@ -44,7 +44,11 @@ fn micro(html: &str) -> String {
     let mut as_is = 0usize;
     for piece in html.split_inclusive('>') {
         let (text, tag) = piece.split_at(piece.find('<').unwrap_or(piece.len()));
-        if as_is == 0 { push_micro(&mut out, text) } else { out.push_str(text) }
+        if as_is == 0 {
+            push_micro(&mut out, text)
+        } else {
+            out.push_str(text)
+        }
         let name = tag.trim_start_matches('<').trim_start_matches('/');
         if AS_IS.iter().any(|known| name.split([' ', '>']).next() == Some(known)) {
             as_is = if tag.starts_with("</") { as_is.saturating_sub(1) } else { as_is + 1 };
@@ -83,7 +87,8 @@ mod tests {
     #[test]
     fn every_part_is_listed_once_and_few_are_not() {
         let part = |title: &str| format!("{PART}{title}</h2></summary>{INSIDE}>x</div></details>");
-        let page = |n: usize| format!("<body><main>{}</main>", (0..n).map(|i| part(&format!("T{i}"))).collect::<String>());
+        let page =
+            |n: usize| format!("<body><main>{}</main>", (0..n).map(|i| part(&format!("T{i}"))).collect::<String>());
         let four = contents(&page(4));
         for n in 1..=4 {
             assert_eq!(four.matches(&format!("id=\"part-{n}\"")).count(), 1, "{four}");

@@ -37,7 +37,10 @@ pub fn markdown(comparison: &Comparison) -> String {
         list("What cannot be concluded", &runs.cannot_conclude);
     }
     let predicted = comparison.differences.iter().filter_map(|d| Some((d, d.predicted.as_ref()?)));
-    list("Predicted effect (modelled)", &predicted.map(|(d, p)| format!("{}: {}", d.label, p.text)).collect::<Vec<_>>());
+    list(
+        "Predicted effect (modelled)",
+        &predicted.map(|(d, p)| format!("{}: {}", d.label, p.text)).collect::<Vec<_>>(),
+    );
     out
 }
 
@@ -155,7 +158,10 @@ mod tests {
         let comparison = wakewatt_core::compare::compare(&[]);
         let page = markdown(&Comparison { gate: Some(Box::new(made_up())), hosts: vec!["a".into()], ..comparison });
         assert!(page.contains("❌ **The gate failed.**") && page.matches("| slower:5% |").count() == 4, "{page}");
-        assert!(page.contains("&lt;/testcase>\\|&lt;b>") && page.contains("+20.0 % worse | +10.0 % to +30.0 %"), "{page}");
+        assert!(
+            page.contains("&lt;/testcase>\\|&lt;b>") && page.contains("+20.0 % worse | +10.0 % to +30.0 %"),
+            "{page}"
+        );
         assert!(page.contains("❔ cannot tell") && page.contains("❌ cannot tell"), "{page}");
     }
 }

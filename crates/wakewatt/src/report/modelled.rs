@@ -66,7 +66,7 @@ impl ModelledReport {
             version => env!("CARGO_PKG_VERSION"),
         })
         .context("filling the page of a model")
-.map(|html| finish(&html))
+        .map(|html| finish(&html))
     }
 }
 

@@ -51,7 +51,7 @@ impl ReplayReport<'_> {
             version => env!("CARGO_PKG_VERSION"),
         })
         .context("filling the replay template")
-.map(|html| finish(&html))
+        .map(|html| finish(&html))
     }
 
     fn page(&self) -> Page {

@@ -86,7 +86,10 @@ impl FromStr for Rule {
     fn from_str(text: &str) -> Result<Rule, String> {
         let help = || {
             let names: Vec<&str> = SUBJECTS.iter().map(|(name, ..)| *name).collect();
-            format!("say METRIC:PERCENT, such as slower:5% or latency@p99:10%, or unsure; metrics are {}", names.join(", "))
+            format!(
+                "say METRIC:PERCENT, such as slower:5% or latency@p99:10%, or unsure; metrics are {}",
+                names.join(", ")
+            )
         };
         if text == "unsure" {
             return Ok(Rule::Unsure);
@@ -112,7 +115,9 @@ mod tests {
         for text in ["slower:5%", "watts:0%", "cpu:2.5%", "latency@p99:10%", "any@steps, 50 %: x:1000%", "unsure"] {
             assert_eq!(text.parse::<Rule>().unwrap().to_string(), text);
         }
-        for text in ["", "slower", "slower:5", "slower:-1%", "slower:nan%", "slower:1001%", "fast:5%", "slower@:5%", "5%"] {
+        for text in
+            ["", "slower", "slower:5", "slower:-1%", "slower:nan%", "slower:1001%", "fast:5%", "slower@:5%", "5%"]
+        {
             assert!(text.parse::<Rule>().unwrap_err().contains("slower:5%"), "{text}");
         }
     }

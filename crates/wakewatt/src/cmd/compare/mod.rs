@@ -32,7 +32,10 @@ pub fn run(args: &CompareArgs, colour: Colour) -> Result<Code> {
     let mut comparison = if args.against.is_empty() { of_hosts(&args.hosts)? } else { of_sides(args)? };
     if !args.fail_on.is_empty() {
         let Some(runs) = &comparison.runs else {
-            return Err(Failure::error(Code::Usage, "--fail-on judges what was measured; name two run files, or two sides"));
+            return Err(Failure::error(
+                Code::Usage,
+                "--fail-on judges what was measured; name two run files, or two sides",
+            ));
         };
         comparison.gate = Some(Box::new(gate::judge(&args.fail_on, runs)));
     }

@@ -41,7 +41,7 @@ impl FleetReport {
             version => env!("CARGO_PKG_VERSION"),
         })
         .context("filling the page of a fleet")
-.map(|html| finish(&html))
+        .map(|html| finish(&html))
     }
 }
 

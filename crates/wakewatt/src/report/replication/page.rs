@@ -4,11 +4,11 @@
 //! The picture has the three levels of the hierarchy: a tick is a round (the ratio of its two windows), a bar the interval of a
 //! session over its rounds, the last bar that of the sessions, which alone speaks of the machine.
 
-use crate::report::finish::finish;
 use super::{apart, caveat_words, scatter, sentence};
 use crate::report::charts::forest;
 use crate::report::data::{Data, Show};
 use crate::report::figure::Figure;
+use crate::report::finish::finish;
 use crate::report::table::{Table, heads};
 use crate::report::view::Section;
 use crate::report::{template, words};
@@ -48,7 +48,7 @@ pub(crate) fn html(found: &Replication, generated_at: &str) -> anyhow::Result<St
         version => env!("CARGO_PKG_VERSION"),
     })
     .context("filling the page of joined sessions")
-.map(|html| finish(&html))
+    .map(|html| finish(&html))
 }
 
 /// One effect.

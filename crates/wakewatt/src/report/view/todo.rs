@@ -25,7 +25,12 @@ pub(in crate::report) struct Todo {
 }
 
 /// Of these findings; none where no rule was asked.
-pub(super) fn of(findings: &[FindingView], n_rules: usize, n_cannot_tell: usize, is_restored: Option<bool>) -> Option<Todo> {
+pub(super) fn of(
+    findings: &[FindingView],
+    n_rules: usize,
+    n_cannot_tell: usize,
+    is_restored: Option<bool>,
+) -> Option<Todo> {
     if is_restored == Some(false) {
         return Some(Todo {
             about: "A setting was not put back".into(),
