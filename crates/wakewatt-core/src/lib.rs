@@ -24,6 +24,7 @@ pub mod distribution;
 pub mod samples;
 pub mod stats;
 pub mod evidence;
+pub mod cost;
 pub mod choice;
 pub mod plan;
 pub mod budget;

@@ -58,6 +58,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "replicate", schema: || schemars::schema_for!(wakewatt_core::compare::replication::Replication) },
     Published { name: "experiment-plan", schema: || schemars::schema_for!(wakewatt_lab::conduct::DryRun) },
     Published { name: "doctor", schema: judged },
+    Published { name: "doctor-preflight", schema: || schemars::schema_for!(crate::cmd::doctor::PreflightDocument) },
 ];
 
 /// The schema of a profile's file, which is no document of a command.

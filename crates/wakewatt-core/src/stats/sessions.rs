@@ -44,6 +44,8 @@ pub struct Shift {
     pub high: f64,
     /// Two-sided, of the same t as the interval.
     pub p_value: f64,
+    /// Degrees of freedom of that t: whole, and at least one.
+    pub freedom: f64,
     /// These two runs, or the machines behind several.
     pub covers: Covers,
 }
@@ -95,7 +97,7 @@ fn around(shift: f64, error: f64, freedom: f64, covers: Covers) -> Shift {
         (false, true) => 1.0,
         (false, false) => 0.0,
     };
-    Shift { shift, low: shift - half, high: shift + half, p_value, covers }
+    Shift { shift, low: shift - half, high: shift + half, p_value, freedom, covers }
 }
 
 /// The mean of windows that resemble each other, and how well it is known.

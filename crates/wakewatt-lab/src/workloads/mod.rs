@@ -4,6 +4,7 @@
 //! and everything is paired by round; each has its own settling time before it. A metric may be named primary, and is then
 //! put first. Watts are read around each workload where the machine has a meter; without one there is no such metric.
 
+pub mod alone;
 pub mod command;
 pub mod declared;
 pub mod level;

@@ -11,6 +11,7 @@ mod agent_push;
 mod agent_safe;
 mod bios;
 mod border;
+mod ci_gate;
 mod collect;
 mod cli;
 mod explain;

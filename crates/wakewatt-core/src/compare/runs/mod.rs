@@ -19,7 +19,8 @@ mod cautions;
 mod sentence;
 
 use super::effects::{self, EffectDifference};
-use super::quantities::{self, Measure, Quantity, WindowInterval};
+use super::measure::{Aspect, Measure};
+use super::quantities::{self, Quantity, WindowInterval};
 use super::ratio;
 use super::residency::{self, Residency};
 use super::suspects::{self, Suspect};
@@ -82,6 +83,8 @@ pub struct SampleDifference {
     pub title: String,
     /// What the numbers are in.
     pub measure: Measure,
+    /// What it is about: latency, rate, CPU time, power …
+    pub aspect: Aspect,
     /// Which way is better.
     pub better: Better,
     /// On the first side: the middle of its windows, or of its runs where there are several.
@@ -106,6 +109,8 @@ pub struct SampleDifference {
     pub is_steady: Option<bool>,
     /// Two-sided, of the t that the interval is made with; none where there is no interval.
     pub p_value: Option<f64>,
+    /// Degrees of freedom of that t.
+    pub freedom: Option<f64>,
     /// How well it is known.
     pub basis: Basis,
     /// Windows on the first side and on the second, of all runs.
@@ -237,6 +242,7 @@ fn difference(a: &Side, b: &Side) -> SampleDifference {
         kind: a.first.kind.clone(),
         title: a.first.title.clone(),
         measure: a.first.measure,
+        aspect: a.first.aspect,
         better: a.first.better,
         a: a.value,
         b: b.value,
@@ -249,6 +255,7 @@ fn difference(a: &Side, b: &Side) -> SampleDifference {
         difference: b.value - a.value,
         is_steady: shapes.map(|(a, b)| is_steady(&a, &b)),
         p_value: shift.map(|s| s.p_value),
+        freedom: shift.map(|s| s.freedom),
         basis,
         n_windows,
         n_runs,

@@ -25,14 +25,20 @@ use wakewatt_host::clock::monotonic_ns;
 use wakewatt_lab::doctor::{self, DoctorPlan};
 use watching::Shown;
 
+mod preflight;
 mod sessions;
 mod watching;
+
+pub use preflight::Document as PreflightDocument;
 
 /// The report's name when none is given.
 const DEFAULT_REPORT: &str = "wakewatt-report.html";
 
 /// Runs it.
 pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
+    if args.preflight {
+        return preflight::run(args, colour);
+    }
     if let Some(n) = args.sessions {
         return sessions::run(args, n, colour);
     }
@@ -114,13 +120,13 @@ fn measure(args: &DoctorArgs, start_at_ns: u64, src: &dyn Source, evidence: &mut
 }
 
 fn show(args: &DoctorArgs, report: &Report, colour: Colour) -> Result<()> {
-    if args.json {
-        output::print(&report.to_json("doctor")?)
-    } else if args.markdown {
-        output::print(&report.to_markdown())
-    } else {
-        output::print(&report.to_text(Style { width: output::width().min(100), is_coloured: colour.is_on() }))
-    }
+    let style = Style { width: output::width().min(100), is_coloured: colour.is_on() };
+    output::print(&match args {
+        DoctorArgs { json: true, .. } => report.to_json("doctor")?,
+        DoctorArgs { markdown: true, .. } => report.to_markdown(),
+        DoctorArgs { brief: true, .. } => report::text::brief(report, style),
+        _ => report.to_text(style),
+    })
 }
 
 fn write_report(report: &Report, file: &Outlet) -> Result<()> {

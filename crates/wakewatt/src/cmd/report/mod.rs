@@ -33,7 +33,8 @@ pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
     let rulings = judge(&evidence);
     let now = humantime::format_rfc3339_seconds(SystemTime::now());
     let generated_at = format!("{now}, of {}", evidence.facts.origin);
-    let report = Report::new(report::title(&evidence.facts), generated_at, evidence, rulings);
+    let mut report = Report::new(report::title(&evidence.facts), generated_at, evidence, rulings);
+    report.rates = args.rates.rates();
     if args.json {
         output::print(&report.to_json("report")?)?;
     } else if args.markdown {
