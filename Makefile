@@ -12,7 +12,7 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: prove prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench dist install uninstall clean needs v3
+.PHONY: packages prove-packages prove prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench dist install uninstall clean needs v3
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
@@ -46,7 +46,7 @@ lint:
 
 unit: needs
 	@$(ENSURE) --optional tmux=tmux prometheus=prometheus promtool=prometheus victoria-metrics=victoria-metrics
-	@$(ENSURE) --optional strace=strace openssl=openssl cpio=cpio
+	@$(ENSURE) --optional strace=strace openssl=openssl cpio=cpio rpmbuild=rpm
 	$(CARGO) test --locked --workspace
 
 test-busy: needs ## the unit suites on a machine that has no time for them: thrice beside busy loops, once under nice
@@ -98,6 +98,13 @@ prove-governors: needs ## the governors' models against real kernels: recorded, 
 
 prove: needs ## all proofs on real kernels, also the long ones: kills, a hostile kernel, the governor study (about 22 minutes)
 	$(CARGO) xtask testbed prove
+
+packages: needs ## a release's files in dist/packages: .deb, .rpm, container image, tar archive, bill of materials, SHA256SUMS
+	@$(ENSURE) --optional rpmbuild=rpm
+	$(CARGO) xtask packages dist/packages $(PACKAGES)
+
+prove-packages: needs ## the packages judged, installed, run, scraped, killed and removed on a Debian booted for it (root, some ten minutes; PACKAGES="--bin FILE")
+	CARGO="$(CARGO)" scripts/prove-packages.sh $(PACKAGES)
 
 # The report in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
 page:

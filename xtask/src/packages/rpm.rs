@@ -78,7 +78,8 @@ fn spec_text(release: &Release, tree: &Tree) -> Result<String> {
     let script = |name: &str| repository_file(&format!("packaging/rpm/{name}"));
     Ok(repository_file("packaging/rpm/wakewatt.spec")?
         .replace("@VERSION@", &release.version)
-        .replace("@SUMMARY@", super::SUMMARY)
+        .replace("@SUMMARY@", &super::SUMMARY.replacen('w', "W", 1))
+        .replace("@MAINTAINER@", super::MAINTAINER)
         .replace("@ABOUT@", super::ABOUT)
         .replace("@HOMEPAGE@", super::HOMEPAGE)
         .replace("@POST@", &script("post")?)
