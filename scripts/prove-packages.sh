@@ -34,7 +34,7 @@ tidy() {
   [ -n "$leader" ] && kill -s RTMIN+4 "$leader" 2>/dev/null && for _ in $(seq 50); do kill -0 "$nspawn" 2>/dev/null || break; sleep 0.2; done
   [ -n "$nspawn" ] && kill -9 "$nspawn" 2>/dev/null
   wait 2>/dev/null
-  mountpoint -q "$work/merged" && umount "$work/merged"
+  for place in rpm merged; do mountpoint -q "$work/$place" && umount "$work/$place"; done
   find "$group" -depth -type d -exec rmdir {} + 2>/dev/null
   rm -rf "$work"
 }
@@ -104,30 +104,42 @@ if [ -n "$image" ]; then
 fi
 
 # --- rpm -----------------------------------------------------------------------------------------------------------------------------
+if [ ! -e "$rootfs/usr/bin/systemctl" ]; then
+  mkdir -p "$(dirname "$rootfs")"
+  mmdebstrap --quiet --variant=minbase --include=systemd,systemd-sysv,dbus,udev,curl,init-system-helpers,procps bookworm "$rootfs"
+  say "Debian 12: $(du -sm "$rootfs" | cut -f1) MB"
+fi
+# A root of its own over it, at $work/NAME.
+root() {
+  mkdir "$work/$1" "$work/$1.upper" "$work/$1.work"
+  mount -t overlay wakewatt-packages -o "lowerdir=$PWD/$rootfs,upperdir=$work/$1.upper,workdir=$work/$1.work" "$work/$1"
+}
 rpm=$(first "$work"/one/*.x86_64.rpm)
 if [ -n "$rpm" ]; then
-  mkdir -p "$work/rpmroot"
-  rpm --root "$work/rpmroot" --initdb
-  rpm --root "$work/rpmroot" --install --noscripts --nodeps "$rpm" || fail "rpm does not install it"
-  chroot "$work/rpmroot" /usr/bin/wakewatt --version >/dev/null || fail "what rpm installed does not run"
-  rpm --root "$work/rpmroot" --verify --nodeps wakewatt || fail "rpm --verify"
-  rpm --root "$work/rpmroot" --erase --noscripts wakewatt
-  left=$(find "$work/rpmroot" -name '*wakewatt*' | head)
+  root rpm
+  # Scripts run by the shell of that root; what they do with a running systemd is not seen here.
+  in_rpm() { rpm --root "$work/rpm" "$@"; }
+  in_rpm --initdb
+  in_rpm --install --nodeps "$rpm" || fail "rpm does not install it"
+  chroot "$work/rpm" /usr/bin/wakewatt --version >/dev/null || fail "what rpm installed does not run"
+  in_rpm --verify --nodeps wakewatt || fail "rpm --verify"
+  mkdir -p "$work/rpm/var/lib/wakewatt/open" && echo "{}" > "$work/rpm/var/lib/wakewatt/open/tune-1.json"
+  if in_rpm --erase wakewatt >"$work/refused" 2>&1; then fail "erased although a journal was there"; fi
+  grep -q 'wakewatt tune undo --all' "$work/refused" || fail "the refusal does not say what to do: $(cat "$work/refused")"
+  chroot "$work/rpm" /usr/bin/wakewatt --version >/dev/null || fail "a refused erasure took something"
+  rm -r "$work/rpm/var/lib/wakewatt"
+  in_rpm --erase wakewatt || fail "rpm does not erase it"
+  left=$(find "$work/rpm" -xdev -name '*wakewatt*' -not -path '*/rpm/*/rpm/*' | head)
   [ -z "$left" ] || fail "rpm --erase leaves $left"
-  say "rpm: installed, verified and erased in a root of its own; nothing left"
+  umount "$work/rpm"
+  say "rpm: installed, verified, not erased while a journal is there, erased; nothing left"
 fi
 
 # --- a Debian that is booted -----------------------------------------------------------------------------------------------------------
 deb=$(first "$work"/one/*_amd64.deb)
 [ -n "$deb" ] || { echo "skipped: no .deb for this machine to install"; exit 0; }
 [ "$(dpkg --print-architecture)" = amd64 ] || { echo "skipped: the .deb was not installed (this machine is $(dpkg --print-architecture))"; exit 0; }
-if [ ! -e "$rootfs/usr/bin/systemctl" ]; then
-  mkdir -p "$(dirname "$rootfs")"
-  mmdebstrap --quiet --variant=minbase --include=systemd,systemd-sysv,dbus,udev,curl,init-system-helpers,procps bookworm "$rootfs"
-  say "Debian 12: $(du -sm "$rootfs" | cut -f1) MB"
-fi
-mkdir "$work/merged" "$work/upper" "$work/work"
-mount -t overlay wakewatt-packages -o "lowerdir=$PWD/$rootfs,upperdir=$work/upper,workdir=$work/work" "$work/merged"
+root merged
 cp "$deb" "$work/merged/root/wakewatt.deb"
 # systemd in the container takes the control group that it finds itself in for its own: one of its own, then.
 if [ -d /sys/fs/cgroup/systemd ]; then mkdir -p "$group"; fi

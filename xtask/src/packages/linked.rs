@@ -78,6 +78,14 @@ impl Linked {
         Ok(Linked { crates })
     }
 
+    /// The version of the SQLite that is compiled in, from its header.
+    pub(super) fn sqlite(&self) -> Option<String> {
+        let holder = self.crates.values().find(|linked| linked.name == "libsqlite3-sys")?;
+        let header = std::fs::read_to_string(holder.folder.join("sqlite3/sqlite3.h")).ok()?;
+        let line = header.lines().find(|line| line.starts_with("#define SQLITE_VERSION "))?;
+        line.split('"').nth(1).map(str::to_string)
+    }
+
     /// The notices of everything that others wrote: a list, then every text once, with whom it came from.
     pub(super) fn notices(&self) -> Result<String> {
         let mut out = String::from(

@@ -15,7 +15,11 @@ pub(super) fn document(linked: &Linked, binary: &[u8], version: &str, time: &str
     let digest = sha256(binary)?;
     let own = linked.crates.values().find(|linked| linked.is_ours && linked.name == "wakewatt");
     let root = own.map(reference).unwrap_or_default();
-    let beside: Vec<Value> = BESIDE.iter().filter_map(|entry| beside(binary, entry)).collect();
+    let found = BESIDE.iter().filter_map(|(name, marker, licence, about)| {
+        Some(beside(name, &version_after(binary, marker.as_bytes())?, licence, about))
+    });
+    let sqlite = linked.sqlite().map(|version| beside("sqlite", &version, "blessing", "inside libsqlite3-sys"));
+    let beside: Vec<Value> = found.chain(sqlite).collect();
     let names = |values: &[Value]| values.iter().map(|v| v["bom-ref"].clone()).collect::<Vec<_>>();
     let mut components: Vec<Value> =
         linked.crates.values().filter(|linked| reference(linked) != root).map(component).collect();
@@ -79,14 +83,13 @@ fn depends(all: &Linked, of: &Crate, root: &str, beside: &[Value]) -> Value {
     json!({ "ref": reference(of), "dependsOn": on })
 }
 
-/// What is no crate, where the binary says its version.
-fn beside(binary: &[u8], (name, marker, licence, about): &(&str, &str, &str, &str)) -> Option<Value> {
-    let version = version_after(binary, marker.as_bytes())?;
-    Some(json!({
+/// What is no crate.
+fn beside(name: &str, version: &str, licence: &str, about: &str) -> Value {
+    json!({
         "type": "library", "bom-ref": format!("pkg:generic/{name}@{version}"), "name": name, "version": version,
         "description": about, "scope": "required", "licenses": [{ "expression": licence }],
         "purl": format!("pkg:generic/{name}@{version}"),
-    }))
+    })
 }
 
 /// The first word with a digit at its front in the text that begins with the marker.

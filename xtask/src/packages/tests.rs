@@ -166,7 +166,7 @@ fn the_bill_names_everything_that_is_linked_and_nothing_that_only_builds() {
     assert_eq!((bill["bomFormat"].as_str(), bill["specVersion"].as_str()), (Some("CycloneDX"), Some("1.5")));
     let components = bill["components"].as_array().unwrap();
     let named = |name: &str| components.iter().find(|c| c["name"] == name);
-    for name in ["serde_json", "rustls", "ring", "libsqlite3-sys", "wakewatt-core", "glibc", "rust-std", "libgcc"] {
+    for name in ["serde_json", "rustls", "ring", "libsqlite3-sys", "wakewatt-core", "glibc", "rust-std", "libgcc", "sqlite"] {
         assert!(named(name).is_some(), "{name} is linked in");
     }
     for name in ["serde_derive", "cc", "proptest", "xtask", "schemars"] {
