@@ -72,8 +72,7 @@ for rpm in "$work"/one/*.rpm; do
   judged=$(rpmlint --strict -c packaging/rpm/rpmlint.toml "$rpm" 2>&1) || fail "rpmlint: $judged"
   say "rpmlint: nothing to say of $(basename "$rpm") beyond what is explained"
 done
-python3 -m venv "$work/venv" >/dev/null && "$work/venv/bin/pip" -q install 'cyclonedx-python-lib[json-validation]==11.*' 2>/dev/null || true
-if [ -x "$work/venv/bin/pip" ] && "$work/venv/bin/python" -c 'import cyclonedx' 2>/dev/null; then
+if python3 -m venv "$work/venv" >/dev/null 2>&1 && "$work/venv/bin/pip" -q install 'cyclonedx-python-lib[json-validation]==11.*' 2>/dev/null; then
   for bill in "$work"/one/*.cdx.json; do
     "$work/venv/bin/python" - "$bill" <<'P' || fail "$bill: not CycloneDX 1.5"
 import sys
@@ -161,7 +160,8 @@ inside sh -c 'mkdir -p /var/lib/wakewatt/open && chmod 700 /var/lib/wakewatt/ope
 inside systemctl enable --quiet --now wakewatt-agent
 page() { inside curl -sf 127.0.0.1:9742/metrics; }
 until_true page
-page > "$work/page" && promtool check metrics < "$work/page" || fail "its page"
+page > "$work/page"
+promtool check metrics < "$work/page" || fail "promtool does not like its page"
 [ "$(inside stat -c %U /var/lib/wakewatt /var/lib/wakewatt/open | sort -u)" = root ] || fail "journals of settings were given to the agent's user"
 say "the agent is ready (Type=notify), $(grep -vc '^#' "$work/page") samples; $(inside systemd-analyze security wakewatt-agent --no-pager | grep -o 'Overall.*: [0-9.]*' | cut -c1-80)"
 inside journalctl -u wakewatt-agent --no-pager -o cat | grep -E 'given up|traced' | sed 's/^/        /'
