@@ -89,7 +89,10 @@ impl Waiting {
         }
         let is_its = |c: &IdleChoice| pair.enter_at_ns.saturating_sub(c.at_ns) < SOON_NS && c.answer == pair.state;
         let Some(choice) = found.filter(is_its) else { return (*pair, None) };
+        // A stay that is read from two events is as much too long as they take.
+        let kernels_ns = choice.outcome.and_then(|o| u64::try_from(o.residency_ns).ok());
         let told = IdlePair {
+            duration_ns: kernels_ns.map_or(pair.duration_ns, |ns| ns.min(pair.duration_ns)),
             sleep_length_ns: choice.timers.map(|t| t.sleep_length_ns).or(pair.sleep_length_ns),
             next_event_ns: choice.timers.map(|t| t.next_event_ns).or(pair.next_event_ns),
             is_tick_stopped: choice.is_tick_stopped.or(pair.is_tick_stopped),
@@ -104,7 +107,7 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wakewatt_core::samples::idle_choice::TimersTold;
+    use wakewatt_core::samples::idle_choice::{Outcome, TimersTold};
 
     #[test]
     fn a_stay_takes_what_its_own_choice_was_told() {
@@ -117,6 +120,12 @@ mod tests {
         let mut waiting = Waiting::default();
         [(1_000, 1), (9_000, 2), (60_000, 3)].into_iter().for_each(|(at, ns)| waiting.push(asked(at, ns)));
         let stay = |enter_at_ns: u64, state: u8| IdlePair { enter_at_ns, state, ..IdlePair::default() };
+        let left = IdleChoice { outcome: Some(Outcome { state: 1, residency_ns: 400, ..Outcome::default() }), answer: 1, ..asked(500, 0) };
+        let mut other = Waiting::default();
+        other.push(left);
+        let long = |duration_ns: u64| IdlePair { enter_at_ns: 600, state: 1, duration_ns, ..IdlePair::default() };
+        assert_eq!(other.clone().told(&long(420)).0.duration_ns, 400, "the kernel's own clock");
+        assert_eq!(other.told(&long(390)).0.duration_ns, 390);
         // The first was refused: the next came before the stay began.
         assert_eq!(waiting.told(&stay(10_000, 2)).0.sleep_length_ns, Some(2));
         assert_eq!(waiting.told(&stay(20_000, 2)).0.sleep_length_ns, None, "its choice was not recorded");
