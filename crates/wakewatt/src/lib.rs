@@ -14,6 +14,7 @@ pub mod output;
 #[cfg(feature = "parquet")]
 mod parquet_column;
 pub mod progress;
+mod quantity_table;
 mod recording;
 pub mod report;
 pub mod saved;
