@@ -40,6 +40,7 @@ mod schemas;
 mod simulate;
 mod secrets;
 mod shop;
+mod stories;
 mod tmux;
 mod tool;
 mod trace;
