@@ -115,7 +115,7 @@ bench: needs ## the promised numbers, beside the peers that are installed
 	@$(ENSURE) --optional fio=fio cyclictest=rt-tests sockperf=sockperf likwid-bench=likwid cpupower=linux-cpupower tmux=tmux bpftrace=bpftrace runqlat=libbpf-tools perf=linux-perf
 	$(CARGO) xtask bench $(BENCH)
 
-# mdBook is a program for this alone: it is built into the target folder once (some seven minutes of one CPU), beside nothing else.
+# mdBook is a program for this alone: it is built once into the target folder (two and a half minutes of one CPU).
 site: ## the documentation as a site that needs no network: target/site/book/index.html; every link of it is followed
 	@test -x $(TARGET)/site-tools/bin/mdbook || $(CARGO) install --quiet --locked --root $(TARGET)/site-tools --no-default-features --features search mdbook@0.5.4
 	$(CARGO) xtask site

@@ -1,6 +1,6 @@
 //! From the repository's pages to the one folder that mdBook wants, with links that work there.
 //!
-//! `site/src/X` becomes `X`; every other page keeps its path (`docs/methods/disk.md`). A link to a page or picture that the
+//! `site/src/X` becomes `X`; every other page keeps its path (`docs/methods/disk.md`), but a README is its folder's index. A link to a page or picture that the
 //! site holds is turned to where it lies there, one to anything else (a script, a saved run) becomes its path in words, and
 //! a path of one of our pages that stands in a sentence becomes a link. `<!-- every FOLDER -->` in a page becomes a list of
 //! that folder's files: how the journal and the schemas stay complete by themselves.
@@ -47,7 +47,9 @@ impl Book {
     fn add(&mut self, path: &Path) -> Result<String> {
         let text = std::fs::read_to_string(self.top.join(path)).with_context(|| path.display().to_string())?;
         let text = self.listed(path, &text)?;
-        self.places.insert(path.to_path_buf(), path.strip_prefix("site/src").unwrap_or(path).to_path_buf());
+        let place = path.strip_prefix("site/src").unwrap_or(path);
+        let place = if place.ends_with("README.md") { place.with_file_name("index.md") } else { place.to_path_buf() };
+        self.places.insert(path.to_path_buf(), place);
         self.texts.insert(path.to_path_buf(), text.clone());
         Ok(text)
     }
@@ -153,6 +155,10 @@ impl Book {
     /// The link from one page to another file of the site.
     fn place(&self, page: &Path, path: &Path, anchor: Option<&str>) -> Option<String> {
         let (from, to) = (self.places.get(page)?, self.places.get(path)?);
+        // The table of contents is no page there.
+        if path == Path::new(CONTENTS) {
+            return None;
+        }
         let up = "../".repeat(from.components().count() - 1);
         let anchor = anchor.map(|a| format!("#{a}")).unwrap_or_default();
         Some(format!("{up}{}{anchor}", to.display()))
