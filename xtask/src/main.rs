@@ -17,6 +17,7 @@ mod licences;
 mod packages;
 mod reference;
 mod screenshot;
+mod site;
 mod skips;
 mod testbed;
 mod truth;
@@ -56,6 +57,8 @@ enum Chore {
     Screenshot(screenshot::Args),
     /// Let Debian's own GRUB make a grub.cfg from the planned drop-in, and look at it (root)
     BootTree(boot_tree::Args),
+    /// Build the documentation as a site from site/, docs/ and the guide; --check looks at links and the table of contents only
+    Site(site::Args),
     /// List what a test run skipped, and fail where this machine could have run it
     Skips(skips::Args),
     /// Check the licences of all dependencies against deny.toml
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Chore::Fixtures(args) => fixtures::run(&args),
         Chore::Screenshot(args) => screenshot::run(&args),
         Chore::BootTree(args) => boot_tree::run(&args),
+        Chore::Site(args) => site::run(&args),
         Chore::Skips(args) => skips::run(&args),
         Chore::Licences => licences::run(),
         Chore::Truth(args) => truth::run(&args),

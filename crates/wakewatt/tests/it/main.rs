@@ -44,6 +44,7 @@ mod schemas;
 mod simulate;
 mod secrets;
 mod shop;
+mod stories;
 mod tmux;
 mod tables;
 mod tool;
