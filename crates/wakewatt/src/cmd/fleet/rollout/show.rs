@@ -38,12 +38,13 @@ pub(super) fn text(r: &Rollout, style: Style, width: usize) -> String {
             n(&|is| matches!(is, Is::Applied | Is::Confirming | Is::Confirmed)),
             n(&|is| is == Is::Unchanged),
             n(&|is| is == Is::Undone),
-            n(&|is| matches!(is, Is::Refused | Is::Lost)),
+            n(&|is| is == Is::Refused),
+            n(&|is| is == Is::Lost),
         ]
     };
     let rows: Vec<Vec<String>> = r.stages.iter().enumerate().map(row).collect();
     let heads =
-        ["stage", "passed", "gates", "nodes", "changed", "was so", "undone", "left out or lost"].map(String::from);
+        ["stage", "passed", "gates", "nodes", "changed", "was so", "undone", "left out", "lost"].map(String::from);
     out.push_str(&Table { heads: &heads, rows: &rows, n_text_columns: 3 }.text(width));
     for gate in r.stages.iter().flat_map(|s| s.gates.iter().map(move |g| (s, g))) {
         let line =
