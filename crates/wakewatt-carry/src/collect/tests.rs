@@ -125,9 +125,12 @@ fn who_answers_is_a_file_and_who_does_not_has_a_reason() {
     let names = ["a", "b", "bad1", "cut1", "dark1", "slow1"];
     assert_eq!(bench.collect(&names, &[What::Capture, TRACE], false), 6);
     assert_eq!(bench.files(), ["a.host", "a.wtrace", "b.host", "b.wtrace"]);
-    for (node, reason) in
-        [("bad1", Reason::Failed), ("cut1", Reason::NotWhole), ("dark1", Reason::Unreachable), ("slow1", Reason::TimedOut)]
-    {
+    for (node, reason) in [
+        ("bad1", Reason::Failed),
+        ("cut1", Reason::NotWhole),
+        ("dark1", Reason::Unreachable),
+        ("slow1", Reason::TimedOut),
+    ] {
         assert_eq!(bench.reason(node, What::Capture), Some(reason), "{node}");
     }
     // The silent are not asked a second time, those that answer badly are.

@@ -111,9 +111,7 @@ impl What {
         }
         let text = std::str::from_utf8(bytes).map_err(|_| "not text".to_string())?;
         match self {
-            What::Capture if host_file::has_end(text) => {
-                host_file::read(text, "").map(drop).map_err(|e| e.to_string())
-            }
+            What::Capture if host_file::has_end(text) => host_file::read(text, "").map(drop).map_err(|e| e.to_string()),
             What::Capture => Err("a .host file without its end".into()),
             _ => RunFile::read(text).map(drop).map_err(|e| e.to_string()),
         }

@@ -171,7 +171,7 @@ fn read(reading: &mut Reading<'_>) {
                 {
                     let entry = numa.entry(node).or_insert((at, String::new()));
                     entry.1.push_str(&format!("{counter} {}\n", rounded(value)));
-                    if counter == "other_node" {
+                    if *counter == "other_node" {
                         entry.0 = at;
                     }
                 }

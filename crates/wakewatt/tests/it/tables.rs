@@ -144,7 +144,9 @@ fn every_query_of_the_page_answers_as_inspect_does() {
     assert!(kernels.is_empty(), "not in the answer: {kernels:?}");
 
     let allowed = |facts: &Value| {
-        states(facts, "is_disabled").iter().any(|(name, g)| name.starts_with("C6") && g.iter().any(|(_, v)| **v == json!(false)))
+        states(facts, "is_disabled")
+            .iter()
+            .any(|(name, g)| name.starts_with("C6") && g.iter().any(|(_, v)| **v == json!(false)))
     };
     let expected: BTreeSet<&str> = facts.iter().filter(|(_, f)| allowed(f)).map(|(h, _)| h.as_str()).collect();
     let found: BTreeSet<&str> = answer("Which hosts may go into C6").iter().map(|r| r[0].as_str().unwrap()).collect();
@@ -154,11 +156,17 @@ fn every_query_of_the_page_answers_as_inspect_does() {
     let mut off: BTreeSet<(String, String, String)> = BTreeSet::new();
     for (host, facts) in &facts {
         for (state, groups) in states(facts, "is_disabled") {
-            off.extend(groups.iter().filter(|(_, v)| **v == json!(true)).map(|(cpus, _)| (host.clone(), state.clone(), (*cpus).to_string())));
+            off.extend(
+                groups
+                    .iter()
+                    .filter(|(_, v)| **v == json!(true))
+                    .map(|(cpus, _)| (host.clone(), state.clone(), (*cpus).to_string())),
+            );
         }
     }
     let text = |row: &Value, at: usize| row[at].as_str().unwrap_or_default().to_string();
-    let found: BTreeSet<_> = answer("Which idle states are off").iter().map(|r| (text(r, 0), text(r, 1), text(r, 2))).collect();
+    let found: BTreeSet<_> =
+        answer("Which idle states are off").iter().map(|r| (text(r, 0), text(r, 1), text(r, 2))).collect();
     let found: BTreeSet<_> = found.into_iter().filter(|(host, ..)| host != "here").collect();
     assert_eq!(found, off);
 
@@ -178,7 +186,11 @@ fn every_query_of_the_page_answers_as_inspect_does() {
 
     let info = run(&["trace", "info", "--json", fleet.path().join("arm64-psci-6.1.wtrace").to_str().unwrap()]);
     let info: Value = serde_json::from_str(&info.out).unwrap();
-    let seen: BTreeSet<&str> = answer("Where do CPUs spend").iter().filter(|r| r[0] == "arm64-psci-6.1").map(|r| r[1].as_str().unwrap()).collect();
+    let seen: BTreeSet<&str> = answer("Where do CPUs spend")
+        .iter()
+        .filter(|r| r[0] == "arm64-psci-6.1")
+        .map(|r| r[1].as_str().unwrap())
+        .collect();
     let states = info.pointer("/summary/states").or(info.get("states")).unwrap().as_array().unwrap();
     let expected: BTreeSet<&str> = states.iter().map(|s| s["state"].as_str().unwrap()).collect();
     assert_eq!(seen, expected);

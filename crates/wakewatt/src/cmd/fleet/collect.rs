@@ -17,9 +17,9 @@ use wakewatt_carry::collect::{self, Collection, INDEX_FILE, Index, Outcome, What
 use wakewatt_carry::{Carrier, NodeName};
 use wakewatt_core::units::show_bytes;
 use wakewatt_core::visible;
+use wakewatt_host::input;
 use wakewatt_host::place::{self, Folder};
 use wakewatt_host::store::{self, Disk};
-use wakewatt_host::input;
 
 const SCHEMA: &str = "fleet-collect";
 /// Who is who, where names are masked: not for others.
@@ -94,8 +94,8 @@ fn begun(args: &CollectArgs, carrier: &dyn Carrier) -> Result<Index> {
     if document["schema"] != format!("wakewatt/{SCHEMA}/v1") {
         return Err(refuse("is no index of fleet collect; name another folder"));
     }
-    let index: Index =
-        serde_json::from_value(document).map_err(|e| refuse(&format!("cannot be read: {e}; collect into another folder")))?;
+    let index: Index = serde_json::from_value(document)
+        .map_err(|e| refuse(&format!("cannot be read: {e}; collect into another folder")))?;
     if index.is_masked != args.mask {
         return Err(refuse("names of nodes are masked in one of the two and not in the other; give --mask as before"));
     }
@@ -161,7 +161,9 @@ fn text(index: &Index, folder: &Path) -> String {
         let _ = writeln!(out, "  {why}: {}{more}", shown.join(", "));
     }
     let _ = match n_whole < n_all {
-        true => writeln!(out, "Go on with the same command and --resume; {folder}/{INDEX_FILE} says why each is missing."),
+        true => {
+            writeln!(out, "Go on with the same command and --resume; {folder}/{INDEX_FILE} says why each is missing.")
+        }
         false => writeln!(out, "Read it with: wakewatt fleet compare --files {folder}; wakewatt fleet tables {folder}"),
     };
     out
