@@ -45,7 +45,7 @@ lint:
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
 
 unit: needs
-	@$(ENSURE) --optional tmux=tmux prometheus=prometheus promtool=prometheus victoria-metrics=victoria-metrics
+	@$(ENSURE) --optional tmux=tmux prometheus=prometheus promtool=prometheus victoria-metrics=victoria-metrics yamllint=yamllint
 	@$(ENSURE) --optional strace=strace openssl=openssl cpio=cpio
 	@$(ENSURE) --optional sshd=openssh-server
 	@scripts/ensure-duckdb.sh

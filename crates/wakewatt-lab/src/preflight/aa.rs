@@ -1,6 +1,6 @@
 //! The same work twice: by how much does this machine differ from itself?
 //!
-//! One thread on one CPU does a fixed number of steps again and again, in windows of some 50 ms. Each pair of neighbouring
+//! One thread on one CPU does a fixed number of steps again and again, in windows of some 50 ms (the same work in each). Each pair of neighbouring
 //! windows is dealt, one to A and one to B, by a coin. Nothing differs between A and B, so what is found between them is what
 //! any benchmark of that length would find between two builds that are the same: the hypervisor, other processes, the
 //! clock. A pair lies within a tenth of a second, so slow drift cancels, and what lies between today and tomorrow is not in it:
@@ -24,10 +24,10 @@ const WARM_NS: u64 = 150_000_000;
 const WORK_NS: u64 = 1_600_000_000;
 /// Work between two readings of the clock.
 const SLICE_NS: u64 = 500_000;
-/// Slices of a window.
-const SLICES: usize = 100;
-/// Fewer pairs say nothing.
-const MIN_PAIRS: usize = 6;
+/// Windows on a CPU that nobody else wants; where others have it for half of the time, as many shorter ones.
+const N_WINDOWS: usize = 32;
+/// Fewer slices in a window, and one interruption is all of it.
+const MIN_SLICES: usize = 8;
 /// A slice that takes so much longer than the middle one was interrupted.
 const INTERRUPTED: f64 = 1.05;
 
@@ -58,7 +58,7 @@ pub struct SelfDifference {
 }
 
 /// Works for some two seconds on a CPU. None where it was stopped, or too little was done to say anything.
-pub fn measure(cpu: Cpu, seed: u64, stop: &AtomicBool) -> Result<Option<SelfDifference>, String> {
+pub(super) fn measure(cpu: Cpu, seed: u64, stop: &AtomicBool) -> Result<Option<SelfDifference>, String> {
     let work = || -> Result<Vec<u64>, String> {
         let _thread =
             MeasuringThread::enter(Some(cpu), None).map_err(|e| format!("pinning a thread to CPU {cpu}: {e}"))?;
@@ -99,16 +99,17 @@ fn scaled(steps: u64, took_ns: u64) -> u64 {
 
 /// What the lengths of slices come to.
 fn judge(cpu: Cpu, slices: &[u64], seed: u64) -> Option<SelfDifference> {
-    let windows: Vec<u64> = slices.chunks_exact(SLICES).map(|window| window.iter().sum()).collect();
+    let n_slices = slices.len() / N_WINDOWS;
+    if n_slices < MIN_SLICES {
+        return None;
+    }
+    let windows: Vec<u64> = slices.chunks_exact(n_slices).map(|window| window.iter().sum()).collect();
     let mut random = Random::new(seed);
     let log_ratio = |pair: &[u64]| {
         let ln = (pair[1].max(1) as f64 / pair[0].max(1) as f64).ln();
         if random.unit() < 0.5 { ln } else { -ln }
     };
     let pairs: Vec<f64> = windows.chunks_exact(2).map(log_ratio).collect();
-    if pairs.len() < MIN_PAIRS {
-        return None;
-    }
     let n = pairs.len() as f64;
     let mean = pairs.iter().sum::<f64>() / n;
     let variance = pairs.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
@@ -177,7 +178,7 @@ mod tests {
 
     #[test]
     fn too_little_says_nothing() {
-        assert_eq!(judge(0, &made_up(1, 0.1, 0)[..1100], 1), None);
+        assert_eq!(judge(0, &made_up(1, 0.1, 0)[..200], 1), None);
         assert_eq!(judge(0, &[], 1), None);
         assert_eq!((scaled(100, 250_000), scaled(1, 0), scaled(u64::MAX, 1)), (200, 500_000, u64::MAX));
     }

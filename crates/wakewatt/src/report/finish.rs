@@ -1,8 +1,8 @@
 //! The last touch on a page of HTML: a list of its parts at the side, and micro signs.
 //!
 //! The list is made of the headings that the page really has, so that it cannot name a part that is not there. Terminals get
-//! `us`, because not all of them have a µ; every browser has. Nothing that is to be pasted is touched (`code`, `pre`), nor what
-//! stands inside a tag.
+//! `us`, because not all of them have a µ; every browser has. Nothing that is typed is touched (`code`, `pre`, `--gap 50us`,
+//! `max_latency=2us`), nor what stands inside a tag.
 
 use std::fmt::Write as _;
 
@@ -64,11 +64,19 @@ fn push_micro(out: &mut String, text: &str) {
         let (before, after) = (&rest[..at], &rest[at + 2..]);
         let number = before.strip_suffix([' ', '\u{a0}']).unwrap_or(before);
         let is_unit = number.ends_with(|c: char| c.is_ascii_digit()) && !after.starts_with(char::is_alphanumeric);
+        let is_unit = is_unit && !is_typed(number);
         out.push_str(before);
         out.push_str(if is_unit { "µs" } else { "us" });
         rest = after;
     }
     out.push_str(rest);
+}
+
+/// Does a number end what somebody types: `max_latency=2us`, `--max-latency 2us`?
+fn is_typed(number: &str) -> bool {
+    let mut words = number.rsplit(char::is_whitespace);
+    let is_value = words.next().is_some_and(|word| word.contains('='));
+    is_value || words.next().is_some_and(|word| word.starts_with("--"))
 }
 
 #[cfg(test)]
@@ -81,6 +89,8 @@ mod tests {
         let with = "<p title=\"5us\">31.4µs, 34 µs; 7\u{a0}µs (2µs)</p><pre><code>--max-latency 50us</code></pre><p>us 5usable bus 9</p>";
         assert_eq!(micro(html), with);
         assert_eq!(micro("3us"), "3µs");
+        let typed = "say max_latency=2us or --max-latency 50us";
+        assert_eq!(micro(typed), typed);
         assert_eq!(micro("<style>a{b:1us}</style>1us"), "<style>a{b:1us}</style>1µs");
     }
 

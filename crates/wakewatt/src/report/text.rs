@@ -144,8 +144,9 @@ impl Paper {
         let mut body = kept.join("\n");
         if wrapped.lines().count() > n_lines {
             let last = kept.last().map_or(0, |line| line.chars().count());
-            (0..(last + 2).saturating_sub(self.style.width)).for_each(|_| drop(body.pop()));
-            body = format!("{} …", body.trim_end());
+            let n_over = (last + 2).saturating_sub(self.style.width);
+            let n_kept = body.chars().count().saturating_sub(n_over);
+            body = format!("{} …", body.chars().take(n_kept).collect::<String>().trim_end());
         }
         self.paint(colour, &body);
     }

@@ -89,6 +89,18 @@ fn markdown_junit_and_json_say_the_same() {
     assert_eq!(unwritable.code, Some(4), "{unwritable:?}");
 }
 
+/// The one thing a plan of an observer needs, and what it would do; nothing is run.
+#[test]
+fn an_observer_has_to_be_named_and_is_shown_before_it_runs() {
+    let host = host("sklep0").to_str().unwrap().to_string();
+    let said = run(&["experiment", "observer", "--dry-run", "--host", &host]);
+    assert!(said.code == Some(2) && said.err.contains("name it behind --"), "{said:?}");
+    let said = run(&["experiment", "observer", "--dry-run", "--host", &host, "--", "agent", "--scrape=1s"]);
+    assert!(said.code == Some(0) && said.out.contains("\"agent --scrape=1s\" runs meanwhile"), "{said:?}");
+    let said = run(&["experiment", "idle", "--dry-run", "--host", &host, "--", "agent"]);
+    assert!(said.code == Some(2) && said.err.contains("no place for a program"), "{said:?}");
+}
+
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
