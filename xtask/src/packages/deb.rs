@@ -77,7 +77,10 @@ fn control(release: &Release, tree: &Tree) -> String {
         release.arch.of_debian(),
         super::HOMEPAGE,
         super::SUMMARY,
-        super::ABOUT.lines().map(|line| if line.is_empty() { " .\n".into() } else { format!(" {line}\n") }).collect::<String>()
+        super::ABOUT
+            .lines()
+            .map(|line| if line.is_empty() { " .\n".into() } else { format!(" {line}\n") })
+            .collect::<String>()
     )
 }
 
@@ -85,8 +88,10 @@ fn control(release: &Release, tree: &Tree) -> String {
 fn copyright() -> Result<String> {
     let mit = repository_file("LICENSE-MIT")?;
     let mit = mit.split_once("\n\nPermission").map(|(_, rest)| format!("Permission{rest}")).context("LICENSE-MIT")?;
-    let indented: String =
-        mit.lines().map(|line| if line.trim().is_empty() { " .\n".to_string() } else { format!(" {line}\n") }).collect();
+    let indented: String = mit
+        .lines()
+        .map(|line| if line.trim().is_empty() { " .\n".to_string() } else { format!(" {line}\n") })
+        .collect();
     Ok(format!(
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: wakewatt\nSource: {}\n\
          Comment: One static binary. What others wrote of it, and under which terms, is in third-party.txt.gz\n beside this file.\n\n\

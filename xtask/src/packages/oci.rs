@@ -26,7 +26,9 @@ pub(super) fn write(release: &Release, common: &Tree, folder: &Path) -> Result<P
     let mut blob = |bytes: Vec<u8>, kind: &str| -> Result<Value> {
         let (digest, size) = (sha256(&bytes)?, bytes.len());
         layout.add(format!("blobs/sha256/{digest}"), bytes);
-        Ok(json!({ "mediaType": format!("application/vnd.oci.image.{kind}"), "digest": format!("sha256:{digest}"), "size": size }))
+        Ok(
+            json!({ "mediaType": format!("application/vnd.oci.image.{kind}"), "digest": format!("sha256:{digest}"), "size": size }),
+        )
     };
     let packed = blob(gzip(&plain)?, "layer.v1.tar+gzip")?;
     let labels = json!({

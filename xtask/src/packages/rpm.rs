@@ -61,7 +61,13 @@ pub(super) fn whole(common: &Tree) -> Result<Tree> {
 /// The spec with its list of files, sorted as the tree is. Folders of our own belong to the package, others to the system.
 fn spec_text(release: &Release, tree: &Tree) -> Result<String> {
     let mut files = String::new();
-    for folder in ["usr/share/doc/wakewatt", LICENCES, "usr/share/wakewatt", "usr/share/wakewatt/grafana", "usr/share/wakewatt/prometheus"] {
+    for folder in [
+        "usr/share/doc/wakewatt",
+        LICENCES,
+        "usr/share/wakewatt",
+        "usr/share/wakewatt/grafana",
+        "usr/share/wakewatt/prometheus",
+    ] {
         files += &format!("%dir /{folder}\n");
     }
     for path in tree.files.keys() {

@@ -23,7 +23,8 @@ pub(super) fn document(linked: &Linked, binary: &[u8], version: &str, time: &str
     let names = |values: &[Value]| values.iter().map(|v| v["bom-ref"].clone()).collect::<Vec<_>>();
     let mut components: Vec<Value> =
         linked.crates.values().filter(|linked| reference(linked) != root).map(component).collect();
-    let mut dependencies: Vec<Value> = linked.crates.values().map(|of| depends(linked, of, &root, &names(&beside))).collect();
+    let mut dependencies: Vec<Value> =
+        linked.crates.values().map(|of| depends(linked, of, &root, &names(&beside))).collect();
     dependencies.extend(names(&beside).into_iter().map(|name| json!({ "ref": name, "dependsOn": [] })));
     components.extend(beside);
     let document = json!({
@@ -76,7 +77,8 @@ fn component(linked: &Crate) -> Value {
 }
 
 fn depends(all: &Linked, of: &Crate, root: &str, beside: &[Value]) -> Value {
-    let mut on: Vec<Value> = of.uses.iter().filter_map(|key| all.crates.get(key)).map(|c| json!(reference(c))).collect();
+    let mut on: Vec<Value> =
+        of.uses.iter().filter_map(|key| all.crates.get(key)).map(|c| json!(reference(c))).collect();
     if reference(of) == root {
         on.extend_from_slice(beside);
     }

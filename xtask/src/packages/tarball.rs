@@ -2,10 +2,10 @@
 //!
 //! Unpacked with `--strip-components=1 -C /usr/local` everything lies where an administrator's own programs lie; the units name that place.
 
+use super::Release;
 use super::content::{ZSH_OF_DEBIAN, repository_file, units};
 use super::tool::{gzip, tar};
 use super::tree::Tree;
-use super::Release;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,8 @@ pub(super) fn write(release: &Release, common: &Tree, folder: &Path) -> Result<P
     let stage = tempfile::tempdir()?;
     whole(common)?.lay(&stage.path().join(&name), release.epoch_s)?;
     let file = folder.join(format!("{name}.tar.gz"));
-    std::fs::write(&file, gzip(&tar(stage.path(), &name, release.epoch_s)?)?).with_context(|| format!("{}", file.display()))?;
+    std::fs::write(&file, gzip(&tar(stage.path(), &name, release.epoch_s)?)?)
+        .with_context(|| format!("{}", file.display()))?;
     Ok(file)
 }
 

@@ -7,6 +7,7 @@ use crate::packages::tree::Tree;
 use expect_test::expect;
 use std::collections::BTreeSet;
 use std::process::Output;
+use std::sync::OnceLock;
 use wakewatt_testing::{Lacks, skipped};
 
 /// The head of a program for this machine's 64-bit kin, with what a bill of materials looks for.
@@ -15,7 +16,9 @@ fn binary(machine: u8) -> Vec<u8> {
     bytes.resize(18, 0);
     bytes.extend([machine, 0]);
     bytes.resize(4096, 0);
-    bytes.extend(b"GNU C Library (Debian GLIBC 2.36-9) stable\0rustc version 1.95.0 (5980)\0GCC: (Debian 12.2.0-14) 12.2.0\0");
+    bytes.extend(
+        b"GNU C Library (Debian GLIBC 2.36-9) stable\0rustc version 1.95.0 (5980)\0GCC: (Debian 12.2.0-14) 12.2.0\0",
+    );
     bytes
 }
 
@@ -23,9 +26,13 @@ fn release(arch: Arch) -> Release {
     Release { version: "1.2.3".into(), epoch_s: 1_795_000_000, arch }
 }
 
-fn common(arch: Arch) -> (Tree, linked::Linked) {
-    let linked = linked::Linked::of(arch.target()).unwrap();
-    (content::common(&release(arch), &binary(62), &linked).unwrap(), linked)
+/// Asked of cargo once: it is the same for every test.
+fn common(arch: Arch) -> &'static (Tree, linked::Linked) {
+    static BOTH: [OnceLock<(Tree, linked::Linked)>; 2] = [OnceLock::new(), OnceLock::new()];
+    BOTH[usize::from(arch == Arch::Arm)].get_or_init(|| {
+        let linked = linked::Linked::of(arch.target()).unwrap();
+        (content::common(&release(arch), &binary(62), &linked).unwrap(), linked)
+    })
 }
 
 /// Names, with the many pages of the manual as one.
@@ -44,8 +51,32 @@ fn said(output: &Output) -> String {
 #[test]
 fn what_is_installed() {
     let (common, _) = common(Arch::X86);
-    let deb = deb::whole(&release(Arch::X86), &common).unwrap();
+    let deb = deb::whole(&release(Arch::X86), common).unwrap();
     expect![[r#"
+        755 usr/bin/wakewatt
+        644 usr/lib/systemd/system/wakewatt-agent.service
+        644 usr/lib/systemd/system/wakewatt-apply.service
+        644 usr/lib/systemd/system/wakewatt-confirm.service
+        644 usr/lib/systemd/system/wakewatt-confirm.timer
+        644 usr/lib/systemd/system/wakewatt-hold@.service
+        644 usr/lib/udev/rules.d/90-wakewatt.rules
+        644 usr/share/bash-completion/completions/wakewatt
+        644 usr/share/doc/wakewatt/CHANGELOG.md.gz
+        644 usr/share/doc/wakewatt/GUIDE.md.gz
+        644 usr/share/doc/wakewatt/README.md
+        644 usr/share/doc/wakewatt/agent-security.md.gz
+        644 usr/share/doc/wakewatt/changelog.gz
+        644 usr/share/doc/wakewatt/copyright
+        644 usr/share/doc/wakewatt/install.md.gz
+        644 usr/share/doc/wakewatt/third-party.txt.gz
+        644 usr/share/doc/wakewatt/wakewatt.cdx.json.gz
+        644 usr/share/fish/vendor_completions.d/wakewatt.fish
+        644 usr/share/lintian/overrides/wakewatt
+        644 usr/share/man/man1/wakewatt.1.gz
+        644 usr/share/wakewatt/grafana/fleet.json
+        644 usr/share/wakewatt/grafana/node.json
+        644 usr/share/wakewatt/prometheus/wakewatt.rules.yml
+        644 usr/share/zsh/vendor-completions/_wakewatt
     "#]]
     .assert_eq(&names(&deb));
     let moved = |other: &Tree, strip: &str| {
@@ -57,21 +88,41 @@ fn what_is_installed() {
         lines(&deb, &other, "-") + &lines(&other, &deb, "+")
     };
     expect![[r#"
+        - usr/share/doc/wakewatt/changelog.gz
+        - usr/share/doc/wakewatt/copyright
+        - usr/share/doc/wakewatt/third-party.txt.gz
+        - usr/share/lintian/overrides/wakewatt
+        - usr/share/zsh/vendor-completions/_wakewatt
+        + usr/share/licenses/wakewatt/LICENSE-APACHE
+        + usr/share/licenses/wakewatt/LICENSE-MIT
+        + usr/share/licenses/wakewatt/third-party.txt.gz
+        + usr/share/zsh/site-functions/_wakewatt
     "#]]
-    .assert_eq(&moved(&rpm::whole(&common).unwrap(), ""));
+    .assert_eq(&moved(&rpm::whole(common).unwrap(), ""));
     expect![[r#"
+        - share/doc/wakewatt/changelog.gz
+        - share/doc/wakewatt/copyright
+        - share/lintian/overrides/wakewatt
+        - share/zsh/vendor-completions/_wakewatt
+        + share/doc/wakewatt/LICENSE-APACHE
+        + share/doc/wakewatt/LICENSE-MIT
+        + share/zsh/site-functions/_wakewatt
     "#]]
-    .assert_eq(&moved(&tarball::whole(&common).unwrap(), "usr/"));
+    .assert_eq(&moved(&tarball::whole(common).unwrap(), "usr/"));
     expect![[r#"
+        licences/LICENSE-APACHE
+        licences/LICENSE-MIT
+        licences/third-party.txt.gz
+        wakewatt
     "#]]
-    .assert_eq(&oci::layer(&common).unwrap().files.keys().map(|path| format!("{path}\n")).collect::<String>());
+    .assert_eq(&oci::layer(common).unwrap().files.keys().map(|path| format!("{path}\n")).collect::<String>());
 }
 
 #[test]
 fn no_file_names_this_machine_or_the_wrong_program() {
     let (common, _) = common(Arch::X86);
     let here = crate::repository().display().to_string();
-    for tree in [deb::whole(&release(Arch::X86), &common).unwrap(), rpm::whole(&common).unwrap()] {
+    for tree in [deb::whole(&release(Arch::X86), common).unwrap(), rpm::whole(common).unwrap()] {
         for (path, file) in &tree.files {
             let text = String::from_utf8_lossy(&file.bytes);
             assert!(!text.contains(&here), "{path} names the folder it was made in");
@@ -89,8 +140,12 @@ fn two_builds_in_two_folders_are_the_same_bytes() {
     let (common, linked) = common(Arch::X86);
     let release = release(Arch::X86);
     type Write = fn(&Release, &Tree, &Path) -> Result<PathBuf>;
-    let writers: [(Format, Write); 4] =
-        [(Format::Deb, deb::write), (Format::Rpm, rpm::write), (Format::Oci, oci::write), (Format::Tar, tarball::write)];
+    let writers: [(Format, Write); 4] = [
+        (Format::Deb, deb::write),
+        (Format::Rpm, rpm::write),
+        (Format::Oci, oci::write),
+        (Format::Tar, tarball::write),
+    ];
     for (format, write) in writers {
         if let Some(program) = lacking(format) {
             skipped("packages::two_builds", Lacks::Program(program), "none of its packages was made");
@@ -99,7 +154,7 @@ fn two_builds_in_two_folders_are_the_same_bytes() {
         let made = |umask: u32| {
             let folder = tempfile::tempdir().unwrap();
             let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
-            let file = write(&release, &common, folder.path());
+            let file = write(&release, common, folder.path());
             rustix::process::umask(before);
             let file = file.unwrap();
             (file.file_name().unwrap().to_owned(), std::fs::read(&file).unwrap())
@@ -108,7 +163,7 @@ fn two_builds_in_two_folders_are_the_same_bytes() {
         assert_eq!(one.0, other.0);
         assert!(one.1 == other.1, "{format:?}: two builds differ");
     }
-    let bill = |moment: &str| sbom::document(&linked, &binary(62), "1.2.3", moment).unwrap();
+    let bill = |moment: &str| sbom::document(linked, &binary(62), "1.2.3", moment).unwrap();
     assert_eq!(bill(&release.time()), bill(&release.time()));
 }
 
@@ -119,23 +174,34 @@ fn the_control_file_says_what_dpkg_asks_for() {
         return skipped("packages::control", Lacks::Program(program), "no package to look into");
     }
     let folder = tempfile::tempdir().unwrap();
-    let file = deb::write(&release(Arch::Arm), &common, folder.path()).unwrap();
+    let file = deb::write(&release(Arch::Arm), common, folder.path()).unwrap();
     let ask = |words: &[&str]| {
         let output = Command::new("dpkg-deb").args(words).arg(&file).output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
         String::from_utf8(output.stdout).unwrap()
     };
-    let control: String = ask(&["--field"]).lines().filter(|l| !l.starts_with("Installed-Size")).take(9).fold(
-        String::new(),
-        |all, line| all + line + "\n",
-    );
+    let control: String = ask(&["--field"])
+        .lines()
+        .filter(|l| !l.starts_with("Installed-Size"))
+        .take(9)
+        .fold(String::new(), |all, line| all + line + "\n");
     expect![[r#"
+        Package: wakewatt
+        Version: 1.2.3
+        Architecture: arm64
+        Maintainer: The wakewatt authors <wakewatt@example.invalid>
+        Suggests: prometheus
+        Section: admin
+        Priority: optional
+        Homepage: https://example.invalid/wakewatt
+        Description: weighs CPU wake-up latency against watts
     "#]]
     .assert_eq(&control);
     let contents = ask(&["--contents"]);
     assert!(contents.lines().all(|line| line.contains(" root/root ")), "{contents}");
     assert!(contents.lines().all(|line| line.contains("2026-11-18")), "one moment for all: {contents}");
-    let scripts = String::from_utf8(Command::new("dpkg-deb").arg("--info").arg(&file).output().unwrap().stdout).unwrap();
+    let scripts =
+        String::from_utf8(Command::new("dpkg-deb").arg("--info").arg(&file).output().unwrap().stdout).unwrap();
     assert!(deb::SCRIPTS.iter().all(|name| scripts.contains(&format!(" *  {name} "))), "{scripts}");
 }
 
@@ -149,7 +215,9 @@ fn scripts_are_shell_and_keep_what_can_be_undone() {
     }
     for name in ["debian/prerm", "rpm/preun"] {
         let text = content::repository_file(&format!("packaging/{name}")).unwrap();
-        for word in ["/var/lib/wakewatt/open/*.json", "/var/lib/wakewatt/bios/*.json", "wakewatt tune undo --all", "exit 1"] {
+        for word in
+            ["/var/lib/wakewatt/open/*.json", "/var/lib/wakewatt/bios/*.json", "wakewatt tune undo --all", "exit 1"]
+        {
             assert!(text.contains(word), "{name}: {word}");
         }
     }
@@ -161,12 +229,14 @@ fn scripts_are_shell_and_keep_what_can_be_undone() {
 #[test]
 fn the_bill_names_everything_that_is_linked_and_nothing_that_only_builds() {
     let (_, linked) = common(Arch::X86);
-    let text = sbom::document(&linked, &binary(62), "1.2.3", "2026-11-18T11:06:40Z").unwrap();
+    let text = sbom::document(linked, &binary(62), "1.2.3", "2026-11-18T11:06:40Z").unwrap();
     let bill: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((bill["bomFormat"].as_str(), bill["specVersion"].as_str()), (Some("CycloneDX"), Some("1.5")));
     let components = bill["components"].as_array().unwrap();
     let named = |name: &str| components.iter().find(|c| c["name"] == name);
-    for name in ["serde_json", "rustls", "ring", "libsqlite3-sys", "wakewatt-core", "glibc", "rust-std", "libgcc", "sqlite"] {
+    for name in
+        ["serde_json", "rustls", "ring", "libsqlite3-sys", "wakewatt-core", "glibc", "rust-std", "libgcc", "sqlite"]
+    {
         assert!(named(name).is_some(), "{name} is linked in");
     }
     for name in ["serde_derive", "cc", "proptest", "xtask", "schemars"] {
@@ -185,7 +255,9 @@ fn the_bill_names_everything_that_is_linked_and_nothing_that_only_builds() {
         assert!(on.chain([&entry["ref"]]).all(|name| references.contains(name.as_str().unwrap())), "{entry}");
     }
     let notices = linked.notices().unwrap();
-    assert!(notices.contains("Apache License") && notices.contains("serde_json ") && notices.contains("LGPL-2.1-or-later"));
+    assert!(
+        notices.contains("Apache License") && notices.contains("serde_json ") && notices.contains("LGPL-2.1-or-later")
+    );
 }
 
 #[test]
