@@ -12,7 +12,7 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: prove prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench dist install uninstall clean needs v3
+.PHONY: prove prove-fleet prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench dist install uninstall clean needs v3
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
@@ -98,6 +98,9 @@ prove-governors: needs ## the governors' models against real kernels: recorded, 
 
 prove: needs ## all proofs on real kernels, also the long ones: kills, a hostile kernel, the governor study (about 22 minutes)
 	$(CARGO) xtask testbed prove
+
+prove-fleet: needs ## what goes through Kubernetes, in a real cluster on this machine: one node, 200 that are not there (root; 20 CPU minutes the first time)
+	CARGO="$(CARGO)" scripts/prove-fleet.sh
 
 # The report in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
 page:

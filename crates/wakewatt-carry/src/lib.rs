@@ -10,7 +10,8 @@
 
 pub mod book;
 mod carrier;
+pub mod kubernetes;
 mod node;
 
-pub use carrier::{Carrier, CarryError, Order, Privilege, Reply};
+pub use carrier::{Carrier, CarryError, Holder, HolderKind, Order, Privilege, Reply};
 pub use node::{BadName, Node, NodeName};

@@ -1,5 +1,7 @@
 //! Where it is written down how far a rollout has come, so that another operator sees it and a killed one can go on.
 
+pub mod cluster;
+
 use crate::node::NodeName;
 use std::collections::BTreeMap;
 
