@@ -139,6 +139,7 @@ wait_for() { # SECONDS WHAT COMMAND…
   local left=$(($1 * 2)) what=$2; shift 2
   until "$@"; do
     left=$((left - 1))
+    if ! kill -0 "$(cat "$run/apiserver.pid")" 2>/dev/null; then echo "the API server has ended; see $logs/apiserver" >&2; exit 1; fi
     if [ "$left" -le 0 ]; then echo "$what: not within its time; see $logs" >&2; exit 1; fi
     sleep 0.5
   done

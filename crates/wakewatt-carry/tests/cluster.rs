@@ -188,6 +188,11 @@ fn refusals(proof: &Proof, node: &NodeName) {
         "{error}"
     );
     proof.say(&format!("without rights: {error}"));
+    let reader = Kubernetes::new(proof.kubectl(".reader"), terms());
+    assert_eq!(reader.run(node, &order(Privilege::Reads, &["inspect", "idle"], 0)).unwrap().code, 0);
+    let error = reader.run(node, &order(Privilege::Changes, &["tune", "status"], 0)).unwrap_err();
+    assert!(matches!(&error, CarryError::Refused { why, .. } if why.contains("change-nodes")), "{error}");
+    proof.say(&format!("who may read only: {error}"));
     let error = proof.carrier(Terms { image: "localhost/none:1".into(), ..terms() });
     let error = error.run(node, &order(Privilege::Reads, &["inspect"], 0)).unwrap_err();
     assert!(matches!(&error, CarryError::Refused { .. }), "{error}");

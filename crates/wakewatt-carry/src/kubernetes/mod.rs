@@ -91,24 +91,23 @@ impl Kubernetes {
             }
             std::thread::sleep(LOOK);
         }
-        let mut was_ended = false;
         loop {
             let found = self.api.ask(self.right("list", "pods"), &list, Body::None, until);
             let found = found.map_err(|e| after(e, node, order))?;
             let pod = &found["items"][0];
-            let is_ended = !matches!(pod::stage(pod), Stage::Started);
+            let was_ended = !matches!(pod::stage(pod), Stage::Started);
             let Some(pod_name) = pod["metadata"]["name"].as_str() else { return Err(late()) };
-            if let Some(reply) = self.read_log(node, order, &format!("{pods}/{pod_name}"), until)? {
-                return Ok(reply);
-            }
-            if was_ended {
+            match self.read_log(node, order, &format!("{pods}/{pod_name}"), until)? {
+                Log::Answer(reply) => return Ok(reply),
                 // Read to its end after it had ended: no more will come.
-                let state = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
-                let reason = state["reason"].as_str().unwrap_or("it was taken away");
-                let why = format!("its pod ended without an answer: {reason} (exit code {})", state["exitCode"]);
-                return Err(CarryError::Unreachable { node: node.clone(), why });
+                Log::NoAnswer if was_ended => {
+                    let state = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
+                    let reason = state["reason"].as_str().unwrap_or("it was taken away");
+                    let why = format!("its pod ended without an answer: {reason} (exit code {})", state["exitCode"]);
+                    return Err(CarryError::Unreachable { node: node.clone(), why });
+                }
+                Log::NoAnswer | Log::Broken => {}
             }
-            was_ended = is_ended;
             if Instant::now() + LOOK >= until {
                 return Err(late());
             }
@@ -117,7 +116,7 @@ impl Kubernetes {
     }
 
     /// The answer, if the log holds it; it is followed while it grows. A log that breaks off is read again from its beginning.
-    fn read_log(&self, node: &NodeName, order: &Order, pod: &str, until: Instant) -> Result<Option<Reply>, CarryError> {
+    fn read_log(&self, node: &NodeName, order: &Order, pod: &str, until: Instant) -> Result<Log, CarryError> {
         let path = format!(
             "{pod}/log?container=wakewatt&follow=true&limitBytes={}",
             order.at_most.saturating_mul(2) + (1 << 20)
@@ -126,7 +125,7 @@ impl Kubernetes {
             Ok(log) => log,
             // Not there yet or no more, or nobody to ask: looked at again by the caller.
             Err(ApiError::Away(_) | ApiError::Missing(_) | ApiError::Refused { .. } | ApiError::Conflict(_)) => {
-                return Ok(None);
+                return Ok(Log::Broken);
             }
             Err(error) => return Err(after(error, node, order)),
         };
@@ -134,7 +133,8 @@ impl Kubernetes {
         loop {
             line.clear();
             match log.by_ref().take(answer::LONGEST_LINE).read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => return Ok(None),
+                Ok(0) => return Ok(Log::NoAnswer),
+                Err(_) => return Ok(Log::Broken),
                 Ok(_) => {}
             }
             match reader.line(&String::from_utf8_lossy(&line)) {
@@ -143,7 +143,7 @@ impl Kubernetes {
                     return Err(CarryError::TimedOut { node: node.clone(), within: order.within });
                 }
                 Ok(Some(answer)) => {
-                    return Ok(Some(Reply { code: answer.code, output: answer.output, said: answer.said }));
+                    return Ok(Log::Answer(Reply { code: answer.code, output: answer.output, said: answer.said }));
                 }
                 Err(Spoilt::TooLong) => {
                     return Err(CarryError::TooLong { node: node.clone(), at_most: order.at_most });
@@ -176,6 +176,16 @@ impl Kubernetes {
         let path = format!("{}/{name}", self.jobs());
         let _ = self.api.ask(self.right("delete", "jobs.batch"), &path, Body::Object(&options), Instant::now() + SHORT);
     }
+}
+
+/// What a log came to.
+enum Log {
+    /// It holds the answer.
+    Answer(Reply),
+    /// It was read to its end, and holds none.
+    NoAnswer,
+    /// It broke off, or nobody could be asked.
+    Broken,
 }
 
 /// What an error of the API is to a node's order that may have been made.

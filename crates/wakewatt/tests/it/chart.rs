@@ -76,11 +76,11 @@ fn helm_takes_the_chart() {
         return skipped("chart::helm_takes_the_chart", Lacks::Program("helm"), "the chart is not rendered");
     };
     assert!(lint.status.success(), "{}", String::from_utf8_lossy(&lint.stdout));
-    let made = helm(&["template", "w", "--set", "changes.enabled=true,changes.operators[0].kind=User,changes.operators[0].name=ann"]).unwrap();
+    let made = helm(&["template", "w", "--kube-version", "1.34.0", "--set", "changes.enabled=true,changes.operators[0].kind=User,changes.operators[0].name=ann"]).unwrap();
     let made = String::from_utf8_lossy(&made.stdout).into_owned();
     for kind in ["DaemonSet", "Role", "ClusterRole", "NetworkPolicy", "ValidatingAdmissionPolicy"] {
         assert!(made.contains(&format!("kind: {kind}\n")), "{kind}\n{made}");
     }
-    let open = helm(&["template", "w", "--set", "agent.listen=cluster"]).unwrap();
+    let open = helm(&["template", "w", "--kube-version", "1.34.0", "--set", "agent.listen=cluster"]).unwrap();
     assert!(!open.status.success(), "to the cluster only with TLS and a token");
 }

@@ -34,6 +34,14 @@ struct Place {
 }
 
 impl Place {
+    fn new(kubectl: Kubectl, namespace: &str, name: &str) -> Result<Place, BookError> {
+        if !is_name(namespace) || !is_name(name) {
+            let why = "a rollout and its namespace have names of lower-case letters, digits, '-' and '.'".into();
+            return Err(BookError::Broken { place: format!("{namespace:?} {name:?}"), why });
+        }
+        Ok(Place { api: Api::new(kubectl), namespace: namespace.into(), name: name.into() })
+    }
+
     fn path(&self, kind: Kind, name: &str) -> String {
         let (group, plural) = match kind {
             Kind::ConfigMap => ("api/v1", "configmaps"),
@@ -128,11 +136,7 @@ pub struct ClusterBook {
 impl ClusterBook {
     /// Takes the Lease, or says who has it. `who` is shown to others: a user and a machine.
     pub fn open(kubectl: Kubectl, namespace: &str, name: &str, who: &str) -> Result<ClusterBook, BookError> {
-        let place = Place { api: Api::new(kubectl), namespace: namespace.into(), name: name.into() };
-        if !is_name(namespace) || !is_name(name) {
-            let why = "a rollout and its namespace have names of lower-case letters, digits, '-' and '.'".into();
-            return Err(BookError::Broken { place: format!("{namespace:?} {name:?}"), why });
-        }
+        let place = Place::new(kubectl, namespace, name)?;
         let lease = lease::Held::take(&place, who, SystemTime::now())?;
         let taken = ClusterBook::read_all(&place, lease.has_taken_over);
         match taken {
@@ -142,6 +146,29 @@ impl ClusterBook {
                 Err(error)
             }
         }
+    }
+
+    /// What is in it, held by whomever; nothing is taken.
+    pub fn look(kubectl: Kubectl, namespace: &str, name: &str) -> Result<Option<Vec<u8>>, BookError> {
+        let place = Place::new(kubectl, namespace, name)?;
+        let head = place.get(Kind::ConfigMap, &place.name)?;
+        head.map(|head| parts::read(&place, &head)).transpose()
+    }
+
+    /// Puts an ended rollout's state aside, under its own name; the audit log goes on.
+    pub fn put_aside(&mut self, name: &str) -> Result<(), BookError> {
+        self.lease.renew(&self.place)?;
+        if self.head.is_null() {
+            return Ok(());
+        }
+        let state = parts::read(&self.place, &self.head)?;
+        let aside = format!("{}-{}", self.place.name, name.to_lowercase());
+        let found = self.place.get(Kind::ConfigMap, &aside)?.unwrap_or_default();
+        parts::write(&self.place, &aside, &found, &state)?;
+        // Both are there for a moment; whoever comes then puts it aside once more.
+        parts::remove(&self.place, &self.head)?;
+        self.head = Value::Null;
+        Ok(())
     }
 
     fn read_all(place: &Place, has_taken_over: bool) -> Result<(Value, audit::Log), BookError> {
@@ -165,7 +192,7 @@ impl Book for ClusterBook {
 
     fn write(&mut self, state: &[u8]) -> Result<(), BookError> {
         self.lease.renew(&self.place)?;
-        self.head = parts::write(&self.place, &self.head, state)?;
+        self.head = parts::write(&self.place, &self.place.name, &self.head, state)?;
         Ok(())
     }
 

@@ -12,8 +12,8 @@ const IN_ONE: usize = 900_000;
 /// More than this is no state of a rollout: 5,000 nodes are below 10 MB.
 const MOST_PARTS: usize = 64;
 
-/// Writes it; the ConfigMap as it is then.
-pub(super) fn write(place: &Place, head: &Value, state: &[u8]) -> Result<Value, BookError> {
+/// Writes it under a name, in place of what was there; the ConfigMap as it is then.
+pub(super) fn write(place: &Place, name: &str, head: &Value, state: &[u8]) -> Result<Value, BookError> {
     let broken = |why: String| BookError::Broken { place: place.said(), why };
     let text = std::str::from_utf8(state).map_err(|_| broken("a state that is no text".into()))?;
     let crc32 = crc32fast::hash(state).to_string();
@@ -30,7 +30,7 @@ pub(super) fn write(place: &Place, head: &Value, state: &[u8]) -> Result<Value, 
         }
         let set = if old.as_ref().is_some_and(|(set, _)| set == "a") { "b" } else { "a" };
         for (n, piece) in pieces.iter().enumerate() {
-            let name = part(place, set, n);
+            let name = part(name, set, n);
             let found = place.get(Kind::ConfigMap, &name)?;
             let mut object = found.unwrap_or_else(|| place.config_map(&name, Value::Null));
             object["data"] = json!({"part": piece});
@@ -38,16 +38,27 @@ pub(super) fn write(place: &Place, head: &Value, state: &[u8]) -> Result<Value, 
         }
         json!({"set": set, "n_parts": pieces.len().to_string(), "crc32": crc32})
     };
-    let mut object = if head.is_null() { place.config_map(&place.name, Value::Null) } else { head.clone() };
+    let mut object = if head.is_null() { place.config_map(name, Value::Null) } else { head.clone() };
     object["data"] = data;
     let head = place.put(Kind::ConfigMap, object)?;
-    if let Some((set, n_parts)) = old {
-        for n in 0..n_parts {
-            // What stays is in nobody's way.
-            let _ = place.remove(&part(place, &set, n));
-        }
-    }
+    remove_parts(place, name, old);
     Ok(head)
+}
+
+/// Takes it away, as it was read.
+pub(super) fn remove(place: &Place, head: &Value) -> Result<(), BookError> {
+    let name = name_of(head);
+    place.remove(name)?;
+    remove_parts(place, name, set_of(head));
+    Ok(())
+}
+
+/// What stays is in nobody's way.
+fn remove_parts(place: &Place, name: &str, parts: Option<(String, usize)>) {
+    let (set, n_parts) = parts.unwrap_or_default();
+    for n in 0..n_parts {
+        let _ = place.remove(&part(name, &set, n));
+    }
 }
 
 /// Reads it back, whole.
@@ -62,7 +73,7 @@ pub(super) fn read(place: &Place, head: &Value) -> Result<Vec<u8>, BookError> {
         (None, Some((set, n_parts))) => {
             let mut text = String::new();
             for n in 0..n_parts {
-                let found = place.get(Kind::ConfigMap, &part(place, &set, n))?;
+                let found = place.get(Kind::ConfigMap, &part(name_of(head), &set, n))?;
                 let piece = found.as_ref().and_then(|found| found["data"]["part"].as_str());
                 text += piece.ok_or_else(|| broken("a part of the state is missing"))?;
             }
@@ -82,8 +93,12 @@ fn set_of(head: &Value) -> Option<(String, usize)> {
     Some((data["set"].as_str()?.to_string(), n_parts.min(MOST_PARTS)))
 }
 
-fn part(place: &Place, set: &str, n: usize) -> String {
-    format!("{}-{set}-{n}", place.name)
+fn name_of(head: &Value) -> &str {
+    head["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+fn part(name: &str, set: &str, n: usize) -> String {
+    format!("{name}-{set}-{n}")
 }
 
 /// Pieces that each fit into an object, cut between characters.

@@ -120,3 +120,19 @@ fn marks_at_a_node_bear_our_prefix_and_empty_ones_go() {
     let node = cluster.get("/api/v1/nodes/n1").unwrap();
     assert_eq!(node["metadata"]["annotations"], json!({"other": "x", "wakewatt.internal/state": "done"}));
 }
+
+#[test]
+fn an_ended_state_is_put_aside_and_can_be_looked_at_by_anybody() {
+    let (_folder, cluster) = cluster();
+    let kubectl = || Kubectl { program: cluster.kubectl().into_os_string(), ..Kubectl::default() };
+    let mut book = open(&cluster, "ann@a").unwrap();
+    for state in ["{}".to_string(), "y".repeat(2_000_000)] {
+        book.write(state.as_bytes()).unwrap();
+        assert_eq!(ClusterBook::look(kubectl(), "wakewatt", "rollout").unwrap().unwrap(), state.as_bytes());
+        book.put_aside("C1-00AB").unwrap();
+        assert_eq!(book.read().unwrap(), None);
+        let aside = ClusterBook::look(kubectl(), "wakewatt", "rollout-c1-00ab").unwrap().unwrap();
+        assert_eq!(aside, state.as_bytes());
+    }
+    assert_eq!(cluster.paths(MAPS).len(), 1 + 3, "the large one, in its parts");
+}
