@@ -167,4 +167,9 @@ pub trait Carrier: Sync {
     fn holders(&self, _node: &NodeName) -> Result<Vec<Holder>, CarryError> {
         Ok(Vec::new())
     }
+
+    /// Nothing of ours is needed on the node any more: a copied binary goes. Nothing where nothing is left behind.
+    fn leave(&self, _node: &NodeName) -> Result<(), CarryError> {
+        Ok(())
+    }
 }

@@ -206,7 +206,7 @@ fn refusals(proof: &Proof, node: &NodeName) {
 }
 
 fn the_book(proof: &Proof) {
-    let open = |who: &str| ClusterBook::open(proof.kubectl(".operator"), "wakewatt", "proof", who);
+    let open = |who: &str| ClusterBook::open(proof.kubectl(".operator"), "wakewatt", "proof", who, None);
     let mut book = open("ann@a").unwrap();
     let states = ["{\"wave\":1}".to_string(), "x".repeat(2_500_000), "{\"wave\":3}".to_string()];
     for state in &states {
@@ -257,7 +257,7 @@ fn an_api_server_that_dies(proof: &Proof, carrier: &Kubernetes, node: &NodeName)
         reply.unwrap()
     });
     assert_eq!(reply.code, 0, "{}", reply.said);
-    let mut book = ClusterBook::open(proof.kubectl(".operator"), "wakewatt", "proof2", "ann@a").unwrap();
+    let mut book = ClusterBook::open(proof.kubectl(".operator"), "wakewatt", "proof2", "ann@a", None).unwrap();
     book.write(b"{\"wave\":1}").unwrap();
     proof.kill_api_server();
     let written = std::thread::scope(|scope| {

@@ -23,7 +23,7 @@ const BORDERS: &[(&str, &[&str])] = &[
     ("wakewatt-probes", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-tune", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-bios", &["wakewatt-tune", "wakewatt-host", "wakewatt-core"]),
-    ("wakewatt-carry", &["wakewatt-host", "wakewatt-core"]),
+    ("wakewatt-carry", &["wakewatt-fleet", "wakewatt-host", "wakewatt-core"]),
     ("wakewatt-agent", &["wakewatt-lab", "wakewatt-host", "wakewatt-core"]),
     ("wakewatt-lab", &["wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"]),
     (

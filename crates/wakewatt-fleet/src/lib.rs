@@ -5,6 +5,7 @@
 //! window of time, `series/` asks an API for it, `folder.rs` takes it from run files, `compare/` judges the table, and
 //! `document.rs` is what is told. It accuses nobody on less than the method allows: below eight nodes of a kind there is a
 //! rank, outside the load that others had there is "cannot tell".
+//! `rollout/` is the other half: a change on many nodes, stage by stage, and what may be done next.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -15,3 +16,4 @@ pub mod document;
 pub mod series;
 pub mod folder;
 pub mod compare;
+pub mod rollout;

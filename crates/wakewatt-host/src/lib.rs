@@ -15,6 +15,7 @@ pub mod faulty;
 pub mod ethtool;
 pub mod sink;
 pub mod store;
+pub mod store_held;
 pub mod place;
 pub mod exec;
 pub mod program;

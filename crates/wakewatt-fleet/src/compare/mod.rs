@@ -17,7 +17,7 @@ use crate::document::{Class, Fleet, Label, MeasureSummary, Node, Word};
 use crate::measure::{Measure, Quantity};
 use crate::stats::{LEAST_NODES, judge};
 use crate::table::Table;
-use measured::Measured;
+pub(crate) use measured::Measured;
 
 /// What is asked of a table.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,13 @@ pub struct Asked {
     pub remarks: Vec<String>,
     /// What the agent would add.
     pub agent_would_add: Vec<String>,
+}
+
+/// One measure of a table by itself: the class of each node, how many classes there are, and what each node lies above its peers.
+pub(crate) fn of_table(table: &Table, measure: Measure, has_work: bool) -> (Vec<usize>, usize, Option<Measured>) {
+    let (hardware, class_of) = classes::of(table);
+    let measured = Measured::of(table, measure, (&class_of, hardware.len()), has_work);
+    (class_of, hardware.len(), measured)
 }
 
 /// Compares the nodes of a table.

@@ -8,13 +8,17 @@ pub mod experiment;
 pub mod explain;
 pub mod fit;
 pub mod fleet;
+pub mod kubernetes;
 pub mod measure;
 pub mod meter;
 pub mod moment;
 pub mod replay;
+pub mod rollout;
 pub mod run;
 pub mod shop;
 pub mod simulate;
+pub mod ssh;
+pub mod store;
 pub mod trace;
 pub mod tune;
 

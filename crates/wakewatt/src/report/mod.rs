@@ -26,6 +26,7 @@ pub(crate) mod node;
 pub mod modelled;
 pub mod replay;
 pub(crate) mod replication;
+pub mod rollout;
 pub mod sample;
 pub mod busy;
 pub(crate) mod study_sentences;

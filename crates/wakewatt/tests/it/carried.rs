@@ -14,11 +14,20 @@ fn lines(output: &Output) -> Vec<String> {
 #[test]
 fn the_answer_is_lines_with_an_end_that_fits() {
     let host = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/hosts");
-    let host = std::fs::read_dir(host).unwrap().flatten().map(|e| e.path()).find(|p| p.extension().is_some_and(|e| e == "host")).unwrap();
+    let host = std::fs::read_dir(host)
+        .unwrap()
+        .flatten()
+        .map(|e| e.path())
+        .find(|p| p.extension().is_some_and(|e| e == "host"))
+        .unwrap();
     let host = host.to_str().unwrap();
     let said = carried(&["--at-most=10000000", "--", "inspect", "--json", "--host", host]);
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-    let own = Command::new(env!("CARGO_BIN_EXE_wakewatt")).args(["inspect", "--json", "--host", host]).env_clear().output().unwrap();
+    let own = Command::new(env!("CARGO_BIN_EXE_wakewatt"))
+        .args(["inspect", "--json", "--host", host])
+        .env_clear()
+        .output()
+        .unwrap();
     let lines = lines(&said);
     let (end, parts) = lines.split_last().unwrap();
     assert!(parts.iter().all(|line| line.starts_with("wakewatt-answer/1 ") && line.len() < 16 << 10));

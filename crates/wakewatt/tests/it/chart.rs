@@ -21,7 +21,8 @@ fn the_schema_refuses_what_would_be_open_or_misspelt() {
     let schema: Value = serde_json::from_str(&text("values.schema.json")).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
     let listening = |with: Value| {
-        let mut agent = json!({"enabled": true, "listen": "cluster", "tlsSecret": "", "tokenSecret": "", "clientCaSecret": ""});
+        let mut agent =
+            json!({"enabled": true, "listen": "cluster", "tlsSecret": "", "tokenSecret": "", "clientCaSecret": ""});
         agent.as_object_mut().unwrap().extend(with.as_object().unwrap().clone());
         json!({"agent": agent})
     };
@@ -53,7 +54,10 @@ fn the_schema_refuses_what_would_be_open_or_misspelt() {
 fn nothing_of_the_chart_is_privileged_or_has_a_token() {
     for name in ["agent.yaml", "tests.yaml"] {
         let text = text(&format!("templates/{name}"));
-        assert!(text.contains("readOnlyRootFilesystem: true") && text.contains("allowPrivilegeEscalation: false"), "{name}");
+        assert!(
+            text.contains("readOnlyRootFilesystem: true") && text.contains("allowPrivilegeEscalation: false"),
+            "{name}"
+        );
         assert!(!text.contains("privileged: true") && !text.contains("hostPID") && !text.contains("hostIPC"), "{name}");
         assert!(text.contains("mountPath: /sys, readOnly: true"), "{name}");
     }
@@ -76,7 +80,15 @@ fn helm_takes_the_chart() {
         return skipped("chart::helm_takes_the_chart", Lacks::Program("helm"), "the chart is not rendered");
     };
     assert!(lint.status.success(), "{}", String::from_utf8_lossy(&lint.stdout));
-    let made = helm(&["template", "w", "--kube-version", "1.34.0", "--set", "changes.enabled=true,changes.operators[0].kind=User,changes.operators[0].name=ann"]).unwrap();
+    let made = helm(&[
+        "template",
+        "w",
+        "--kube-version",
+        "1.34.0",
+        "--set",
+        "changes.enabled=true,changes.operators[0].kind=User,changes.operators[0].name=ann",
+    ])
+    .unwrap();
     let made = String::from_utf8_lossy(&made.stdout).into_owned();
     for kind in ["DaemonSet", "Role", "ClusterRole", "NetworkPolicy", "ValidatingAdmissionPolicy"] {
         assert!(made.contains(&format!("kind: {kind}\n")), "{kind}\n{made}");

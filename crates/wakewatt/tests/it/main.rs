@@ -36,6 +36,7 @@ mod remedy;
 mod fit;
 mod fleet;
 mod replay;
+mod rollout;
 mod replicate;
 mod runs;
 mod schemas;

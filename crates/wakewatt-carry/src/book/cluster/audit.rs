@@ -34,6 +34,11 @@ impl Log {
         Ok(Log { n, last: there.unwrap_or_default() })
     }
 
+    /// The last line that was written.
+    pub(super) fn last_line(&self) -> Option<&str> {
+        self.last["data"]["lines"].as_str()?.lines().last()
+    }
+
     pub(super) fn append(&mut self, place: &Place, line: &str) -> Result<(), BookError> {
         let before = self.last["data"]["lines"].as_str().unwrap_or_default();
         let is_new = before.len() + line.len() > FULL && !before.is_empty();

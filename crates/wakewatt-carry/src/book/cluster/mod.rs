@@ -15,6 +15,7 @@ mod lease;
 mod parts;
 
 use super::{Book, BookError};
+use crate::audit::{Key, seal};
 use crate::kubernetes::{Api, ApiError, Body, Kubectl, PREFIX, Right, is_name};
 use crate::node::NodeName;
 use serde_json::{Value, json};
@@ -131,16 +132,24 @@ pub struct ClusterBook {
     /// The ConfigMap as it was read or written last; null where there is none yet.
     head: Value,
     audit: audit::Log,
+    key: Option<Key>,
 }
 
 impl ClusterBook {
-    /// Takes the Lease, or says who has it. `who` is shown to others: a user and a machine.
-    pub fn open(kubectl: Kubectl, namespace: &str, name: &str, who: &str) -> Result<ClusterBook, BookError> {
+    /// Takes the Lease, or says who has it. `who` is shown to others: a user and a machine. With a key lines of the log are
+    /// signed.
+    pub fn open(
+        kubectl: Kubectl,
+        namespace: &str,
+        name: &str,
+        who: &str,
+        key: Option<Key>,
+    ) -> Result<ClusterBook, BookError> {
         let place = Place::new(kubectl, namespace, name)?;
         let lease = lease::Held::take(&place, who, SystemTime::now())?;
         let taken = ClusterBook::read_all(&place, lease.has_taken_over);
         match taken {
-            Ok((head, audit)) => Ok(ClusterBook { place, lease, head, audit }),
+            Ok((head, audit)) => Ok(ClusterBook { place, lease, head, audit, key }),
             Err(error) => {
                 lease.let_go(&place);
                 Err(error)
@@ -153,22 +162,6 @@ impl ClusterBook {
         let place = Place::new(kubectl, namespace, name)?;
         let head = place.get(Kind::ConfigMap, &place.name)?;
         head.map(|head| parts::read(&place, &head)).transpose()
-    }
-
-    /// Puts an ended rollout's state aside, under its own name; the audit log goes on.
-    pub fn put_aside(&mut self, name: &str) -> Result<(), BookError> {
-        self.lease.renew(&self.place)?;
-        if self.head.is_null() {
-            return Ok(());
-        }
-        let state = parts::read(&self.place, &self.head)?;
-        let aside = format!("{}-{}", self.place.name, name.to_lowercase());
-        let found = self.place.get(Kind::ConfigMap, &aside)?.unwrap_or_default();
-        parts::write(&self.place, &aside, &found, &state)?;
-        // Both are there for a moment; whoever comes then puts it aside once more.
-        parts::remove(&self.place, &self.head)?;
-        self.head = Value::Null;
-        Ok(())
     }
 
     fn read_all(place: &Place, has_taken_over: bool) -> Result<(Value, audit::Log), BookError> {
@@ -198,7 +191,8 @@ impl Book for ClusterBook {
 
     fn audit(&mut self, line: &str) -> Result<(), BookError> {
         self.lease.check(&self.place)?;
-        self.audit.append(&self.place, line)
+        let line = seal(line, self.audit.last_line().map(str::as_bytes), self.key.as_ref());
+        self.audit.append(&self.place, &line)
     }
 
     fn annotate(&mut self, node: &NodeName, marks: &BTreeMap<String, String>) -> Result<(), BookError> {
@@ -213,6 +207,21 @@ impl Book for ClusterBook {
         let path = format!("/api/v1/nodes/{node}");
         let done = self.place.api.ask(right, &path, Body::Merge(&patch), Instant::now() + PATIENCE);
         done.map(drop).map_err(|error| BookError::Broken { place: format!("node {node}"), why: error.to_string() })
+    }
+
+    fn put_aside(&mut self, name: &str) -> Result<(), BookError> {
+        self.lease.renew(&self.place)?;
+        if self.head.is_null() {
+            return Ok(());
+        }
+        let state = parts::read(&self.place, &self.head)?;
+        let aside = format!("{}-{}", self.place.name, name.to_lowercase());
+        let found = self.place.get(Kind::ConfigMap, &aside)?.unwrap_or_default();
+        parts::write(&self.place, &aside, &found, &state)?;
+        // Both are there for a moment; whoever comes then puts it aside once more.
+        parts::remove(&self.place, &self.head)?;
+        self.head = Value::Null;
+        Ok(())
     }
 
     fn renew_every_s(&self) -> Option<u64> {

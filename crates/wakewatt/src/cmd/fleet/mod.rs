@@ -3,6 +3,8 @@
 mod compare;
 mod csv;
 mod files;
+mod reach;
+mod rollout;
 mod store;
 mod text;
 mod traced;
@@ -16,5 +18,6 @@ use anyhow::Result;
 pub fn run(args: &FleetArgs, colour: Colour) -> Result<Code> {
     match &args.command {
         FleetCommand::Compare(args) => compare::run(args, colour),
+        FleetCommand::Rollout(args) => rollout::run(args, colour),
     }
 }

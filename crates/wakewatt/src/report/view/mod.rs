@@ -27,6 +27,7 @@ mod metrics;
 mod pings;
 mod ramp;
 pub(super) mod replay;
+pub(super) mod rollout;
 mod samples;
 pub(super) mod simulated;
 pub(super) mod section;
