@@ -12,7 +12,7 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: packages prove-packages prove prove-ansible ansible prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench site dist install uninstall clean needs v3
+.PHONY: packages prove-packages prove-fleet prove prove-ansible ansible prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench site dist install uninstall clean needs v3
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
@@ -108,6 +108,9 @@ ansible: needs
 prove-ansible: needs ## the Ansible collection on three hosts in network namespaces, one of which goes dark in the middle (root; about 3 minutes)
 	@$(ENSURE) --optional sshd=openssh-server ip=iproute2
 	@CARGO="$(CARGO)" scripts/prove-ansible.sh
+
+prove-fleet: needs ## what goes through Kubernetes, in a real cluster on this machine: one node, 200 that are not there (root; 20 CPU minutes the first time)
+	CARGO="$(CARGO)" scripts/prove-fleet.sh
 
 # The report in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
 page:

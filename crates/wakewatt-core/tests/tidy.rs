@@ -71,6 +71,7 @@ const WRITERS: &[&str] = &[
     "crates/wakewatt-host/src/sink/",
     "crates/wakewatt-host/src/disk/made.rs",
     "crates/wakewatt-host/src/oom.rs",
+    "crates/wakewatt-host/src/helper.rs",
     "crates/wakewatt-lab/src/shop/server/home.rs",
     "crates/wakewatt-lab/src/shop/server/sqlite.rs",
     "crates/wakewatt-tune/src/lock.rs",

@@ -52,6 +52,7 @@ pub mod secret;
 pub mod service_manager;
 pub mod confine;
 pub mod door;
+pub mod helper;
 pub mod push;
 pub mod resolve;
 mod http;

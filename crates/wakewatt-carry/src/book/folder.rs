@@ -84,6 +84,10 @@ impl Book for Folder {
         Ok(())
     }
 
+    fn put_aside(&mut self, name: &str) -> Result<(), BookError> {
+        self.held.rename(STATE, &format!("{name}.json")).map_err(broken)
+    }
+
     fn annotate(&mut self, _: &NodeName, _: &BTreeMap<String, String>) -> Result<(), BookError> {
         Ok(())
     }

@@ -10,6 +10,7 @@ pub mod explain;
 pub mod fit;
 pub mod fleet;
 pub mod import;
+pub mod kubernetes;
 pub mod measure;
 pub mod meter;
 pub mod moment;
@@ -168,6 +169,9 @@ pub enum Command {
     /// Internal: the shop of `load shop`
     #[command(hide = true)]
     ShopServer,
+    /// Internal: runs an order of another machine and writes the answer into the log of a pod
+    #[command(hide = true)]
+    Carried(CarriedArgs),
     /// Internal: holds a latency limit until it is told to end
     #[command(hide = true)]
     Hold(tune::HoldArgs),
@@ -177,6 +181,26 @@ pub enum Command {
     /// Internal: measures memory for the process that started it, and goes first if memory runs out
     #[command(hide = true)]
     MemoryWorker,
+}
+
+/// Arguments of the hidden `carried`.
+#[derive(Debug, Args)]
+pub struct CarriedArgs {
+    /// Longest that the order may take
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_ns)]
+    pub within: u64,
+    /// How long to stay for what the order leaves running
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_ns)]
+    pub lives_on: u64,
+    /// How much of its standard output is taken, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
+    pub at_most: usize,
+    /// Begin nothing at or after this time, in seconds since 1970
+    #[arg(long, value_name = "SECONDS")]
+    pub start_before: Option<u64>,
+    /// The order
+    #[arg(required = true, last = true, value_name = "ARGUMENT")]
+    pub arguments: Vec<String>,
 }
 
 /// Where facts are read from.

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod bios;
 pub mod capture;
+pub mod carried;
 pub mod compare;
 pub mod doctor;
 pub mod experiment;
@@ -55,6 +56,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Experiment(args) => experiment::run(args, cli.color),
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => recover::guard(args),
+        Command::Carried(args) => carried::run(args),
         Command::Hold(args) => hold::run(args),
         Command::LoadWorker => load::worker(),
         Command::MemoryWorker => measure::memory_worker(),

@@ -11,6 +11,8 @@ mod agent_push;
 mod agent_safe;
 mod bios;
 mod border;
+mod carried;
+mod chart;
 mod ci_gate;
 mod collect;
 mod cli;
