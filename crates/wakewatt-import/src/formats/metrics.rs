@@ -10,7 +10,7 @@ use crate::section::Section;
 use std::collections::BTreeMap;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "metrics", title: "metrics of node_exporter or Kepler", detect, read };
+pub(super) const FORMAT: Format = Format { id: "metrics", title: "metrics of node_exporter or Kepler", detect, read };
 
 struct Sample<'a> {
     name: &'a str,
@@ -171,7 +171,7 @@ fn read(reading: &mut Reading<'_>) {
                 {
                     let entry = numa.entry(node).or_insert((at, String::new()));
                     entry.1.push_str(&format!("{counter} {}\n", rounded(value)));
-                    if counter == "other_node" {
+                    if *counter == "other_node" {
                         entry.0 = at;
                     }
                 }
