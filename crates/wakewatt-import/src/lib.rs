@@ -26,6 +26,7 @@ use events::{EventText, Recorded};
 use facts::Facts;
 use reading::{Format, MAX_NAMED, Mark, Reading, Taken};
 use section::{Section, sections};
+use std::collections::HashMap;
 use std::io::BufRead;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::Samples;
@@ -222,9 +223,10 @@ fn read_section(section: &Section<'_>, file: u32, read: &mut FileRead, taken: &m
             });
         }
     }
+    let left: HashMap<u32, Left> = left.into_iter().map(|left| (left.line, left)).collect();
     for (line, mark) in section.lines.iter().zip(&marks).filter(|(line, _)| !line.text.trim().is_empty()) {
         read.n_lines += 1;
-        let refused = left.iter().find(|l| l.line == line.number);
+        let refused = left.get(&line.number);
         match mark {
             // A line can be one format's and still hold what it could not read.
             Mark::Taken if refused.is_none() => read.n_understood += 1,

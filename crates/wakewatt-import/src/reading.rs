@@ -46,7 +46,7 @@ pub struct Taken {
     /// What must be known.
     pub remarks: Vec<String>,
     /// Of each figure its place, by file, word and part.
-    known: HashMap<(u32, String, String), usize>,
+    pub(crate) known: HashMap<(u32, String, String), usize>,
 }
 
 /// Most remarks, and lines that are named.

@@ -85,7 +85,7 @@ fn wake_ups_by_state_and_a_recording() {
             }
         })
         .sum();
-    assert_eq!((pairs, reader.ending()), (1, &wakewatt_core::record::wtrace::Ending::Whole));
+    assert_eq!((pairs, reader.ending()), (1, Some(&wakewatt_core::record::wtrace::Ending::Complete)));
 }
 
 #[test]

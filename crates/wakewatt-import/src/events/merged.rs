@@ -115,7 +115,9 @@ impl EventText {
                 Some(Ok(Event { what: What::Other, .. })) => self.n_other += 1,
                 Some(Ok(event)) => {
                     if self.n_events == 0
-                        && !["power:", "sched:", "irq", "timer:"].iter().any(|family| text.contains(family))
+                        && !["power:", "sched:", "irq:", "irq_vectors:", "timer:"]
+                            .iter()
+                            .any(|family| text.contains(family))
                     {
                         self.kind = Kind::TraceCmd;
                     }

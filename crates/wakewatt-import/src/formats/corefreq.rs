@@ -10,7 +10,7 @@ use crate::reading::{Format, Reading, likely};
 use crate::section::Section;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "corefreq", title: "corefreq-cli", detect, read };
+pub(super) const FORMAT: Format = Format { id: "corefreq", title: "corefreq-cli", detect, read };
 
 /// `|- Name … [ value ]` or `< value >`: name, value.
 fn field(line: &str) -> Option<(&str, &str)> {

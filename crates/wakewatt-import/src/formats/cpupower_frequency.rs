@@ -11,7 +11,7 @@ use crate::reading::{Format, Reading, likely};
 use crate::section::Section;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "cpupower-frequency", title: "cpupower frequency-info", detect, read };
+pub(super) const FORMAT: Format = Format { id: "cpupower-frequency", title: "cpupower frequency-info", detect, read };
 
 const DRIVER: &[&str] = &["driver", "Treiber", "pilote", "modulo"];
 const TOGETHER: &[&str] = &[

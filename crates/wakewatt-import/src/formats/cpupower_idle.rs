@@ -17,7 +17,7 @@ use crate::plain::{is_same, pair, whole};
 use crate::reading::{Format, Reading, likely};
 
 /// The format.
-pub const FORMAT: Format = Format { id: "cpupower-idle", title: "cpupower idle-info", detect, read };
+pub(super) const FORMAT: Format = Format { id: "cpupower-idle", title: "cpupower idle-info", detect, read };
 
 const DRIVER: &[&str] = &["CPUidle driver", "CPUidle-Treiber", "CPUidle Treiber", "Pilote CPUidle", "Driver CPUidle"];
 const GOVERNOR: &[&str] =

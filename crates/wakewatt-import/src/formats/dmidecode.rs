@@ -10,7 +10,7 @@ use crate::reading::{Format, Mark, Reading, likely};
 use crate::section::Section;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "dmidecode", title: "dmidecode", detect, read };
+pub(super) const FORMAT: Format = Format { id: "dmidecode", title: "dmidecode", detect, read };
 
 const TABLE: &str = "/sys/firmware/dmi/tables/DMI";
 const ID: &str = "/sys/class/dmi/id";

@@ -9,7 +9,8 @@ use crate::reading::{Format, Reading, likely};
 use crate::section::Section;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "x86-energy-perf-policy", title: "x86_energy_perf_policy", detect, read };
+pub(super) const FORMAT: Format =
+    Format { id: "x86-energy-perf-policy", title: "x86_energy_perf_policy", detect, read };
 
 fn of_cpu(line: &str) -> Option<(u32, &str)> {
     let (cpu, rest) = line.trim().strip_prefix("cpu")?.split_once(':')?;

@@ -8,7 +8,7 @@ use crate::reading::{Format, Reading, likely};
 use crate::section::Section;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "idle-table", title: "an idle table in words", detect, read };
+pub(super) const FORMAT: Format = Format { id: "idle-table", title: "an idle table in words", detect, read };
 
 /// What follows the words that say what the numbers are.
 fn begins(line: &str) -> Option<&str> {

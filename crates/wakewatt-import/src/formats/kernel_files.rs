@@ -7,7 +7,7 @@ use crate::reading::{Format, Reading};
 use crate::section::Section;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "kernel-files", title: "files of the kernel", detect, read };
+pub(super) const FORMAT: Format = Format { id: "kernel-files", title: "files of the kernel", detect, read };
 
 fn detect(section: &Section<'_>) -> u32 {
     if section.path.is_some() {

@@ -10,7 +10,7 @@ use crate::reading::{Format, Reading, likely};
 use crate::section::Section;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "kernel-log", title: "kernel log", detect, read };
+pub(super) const FORMAT: Format = Format { id: "kernel-log", title: "kernel log", detect, read };
 
 /// What follows the time stamp: `[    0.000000] Linux…`, `Nov 20 10:00:00 db7 kernel: Linux…`, `<6>[ 1.0] …`.
 fn message(line: &str) -> Option<&str> {

@@ -11,7 +11,7 @@ use crate::section::Section;
 use std::collections::BTreeMap;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "lscpu", title: "lscpu", detect, read };
+pub(super) const FORMAT: Format = Format { id: "lscpu", title: "lscpu", detect, read };
 
 const KEYS: &[(&str, &[&str])] = &[
     ("arch", &["Architecture", "Architektur", "Arquitectura", "架构", "アーキテクチャ"]),

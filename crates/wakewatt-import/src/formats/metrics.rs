@@ -10,7 +10,7 @@ use crate::section::Section;
 use std::collections::BTreeMap;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "metrics", title: "metrics of node_exporter or Kepler", detect, read };
+pub(super) const FORMAT: Format = Format { id: "metrics", title: "metrics of node_exporter or Kepler", detect, read };
 
 struct Sample<'a> {
     name: &'a str,

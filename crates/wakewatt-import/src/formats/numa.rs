@@ -9,9 +9,10 @@ use crate::reading::{Format, Reading, likely};
 use crate::section::Section;
 
 /// `numactl -H`.
-pub const FORMAT: Format = Format { id: "numactl", title: "numactl --hardware", detect, read };
+pub(super) const FORMAT: Format = Format { id: "numactl", title: "numactl --hardware", detect, read };
 /// `numastat`.
-pub const COUNTS: Format = Format { id: "numastat", title: "numastat", detect: detect_counts, read: read_counts };
+pub(super) const COUNTS: Format =
+    Format { id: "numastat", title: "numastat", detect: detect_counts, read: read_counts };
 
 const NODE: &str = "/sys/devices/system/node";
 const COUNTERS: &[&str] = &["numa_hit", "numa_miss", "numa_foreign", "interleave_hit", "local_node", "other_node"];

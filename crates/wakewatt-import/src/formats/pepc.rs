@@ -16,7 +16,7 @@ use crate::section::Section;
 use wakewatt_core::cpuset::CpuSet;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "pepc", title: "pepc info --yaml", detect, read };
+pub(super) const FORMAT: Format = Format { id: "pepc", title: "pepc info --yaml", detect, read };
 
 /// Property, and what it is: a file of each CPU's policy, a file of the CPU, one of the machine.
 const PROPERTIES: &[(&str, &str)] = &[

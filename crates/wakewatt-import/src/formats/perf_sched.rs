@@ -9,7 +9,7 @@ use crate::reading::{Format, Reading, likely};
 use crate::section::Section;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "perf-sched", title: "perf sched", detect, read };
+pub(super) const FORMAT: Format = Format { id: "perf-sched", title: "perf sched", detect, read };
 
 fn is_head(line: &str) -> bool {
     (line.contains("Task") && line.contains("Runtime") && line.contains("Switches"))

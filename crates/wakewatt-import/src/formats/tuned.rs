@@ -7,7 +7,7 @@ use crate::reading::{Format, Reading, likely};
 use crate::section::Section;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "tuned-adm", title: "tuned-adm", detect, read };
+pub(super) const FORMAT: Format = Format { id: "tuned-adm", title: "tuned-adm", detect, read };
 
 const ACTIVE: &str = "Current active profile";
 const NONE: &str = "No current active profile";

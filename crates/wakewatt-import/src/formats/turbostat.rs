@@ -13,7 +13,7 @@ use wakewatt_core::samples::timeline::{Moment, Timeline};
 use wakewatt_core::samples::{Label, Window};
 
 /// The format.
-pub const FORMAT: Format = Format { id: "turbostat", title: "turbostat's table", detect, read };
+pub(super) const FORMAT: Format = Format { id: "turbostat", title: "turbostat's table", detect, read };
 
 /// Columns that say where a row belongs, not how it is there.
 const PLACE: &[&str] = &["Package", "Die", "Node", "Core", "CPU", "APIC", "X2APIC", "L3"];

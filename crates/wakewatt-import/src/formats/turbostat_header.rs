@@ -10,7 +10,7 @@ use crate::reading::{Format, Reading, likely};
 use crate::section::Section;
 
 /// The format.
-pub const FORMAT: Format = Format { id: "turbostat-header", title: "turbostat's header", detect, read };
+pub(super) const FORMAT: Format = Format { id: "turbostat-header", title: "turbostat's header", detect, read };
 
 const REGISTERS: &[(u32, &[&str])] = &[
     (0xce, &["MSR_PLATFORM_INFO", "MSR_NHM_PLATFORM_INFO"]),

@@ -60,7 +60,11 @@ fn write_host(imported: Imported, is_unmasked: bool, outlet: &Outlet) -> Result<
     for file in imported.document.files.iter().take(1000) {
         let formats: Vec<String> =
             file.formats.iter().map(|f| format!("{} lines {}-{}", f.format, f.from_line, f.to_line)).collect();
-        comments.push(format!("from {}: {}", file.file, if formats.is_empty() { "nothing".into() } else { formats.join(", ") }));
+        comments.push(format!(
+            "from {}: {}",
+            file.file,
+            if formats.is_empty() { "nothing".into() } else { formats.join(", ") }
+        ));
     }
     let mut tree = imported.facts.tree;
     if is_unmasked {

@@ -126,14 +126,13 @@ fn wakeups(out: &mut String, rows: &[Wakeups], is_all: bool, style: Style) {
             _ => "the task ran",
         };
         let p99 = row.p99_ns.map_or("-".into(), |ns| exact(ns as f64));
-        let about = if row.is_exact { "" } else { "~" };
+        let median = format!("{}{}", if row.is_exact { "" } else { "~" }, exact(row.median_ns));
         let _ = writeln!(
             out,
-            "  {:<10} {:<26} {task:<22} {:>7} {:>12} {p99:>12} {:>12}  {until}",
+            "  {:<10} {:<26} {task:<22} {:>7} {median:>12} {p99:>12} {:>12}  {until}",
             row.state.as_deref().map_or("-".into(), visible::line),
             row.by,
             row.n,
-            format!("{about}{}", exact(row.median_ns)),
             exact(row.max_ns as f64),
         );
     }
