@@ -13,9 +13,11 @@ mod carrier;
 pub mod audit;
 pub mod book;
 pub mod child;
+pub mod collect;
 pub mod hosts;
+pub mod kubernetes;
 pub mod ssh;
 pub mod rollout;
 
-pub use carrier::{Carrier, CarryError, Order, Privilege, Reply};
+pub use carrier::{Carrier, CarryError, Holder, HolderKind, Order, Privilege, Reply};
 pub use node::{BadName, Node, NodeName};

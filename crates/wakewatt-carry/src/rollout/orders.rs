@@ -46,6 +46,10 @@ impl Orders<'_> {
 
     /// A node's own plan, as `tune plan --json` has it.
     pub(super) fn planned(&self, node: &NodeName) -> Result<Value, String> {
+        let holders = self.carrier.holders(node).map_err(|e| e.to_string())?;
+        if let Some(holder) = holders.iter().find(|holder| holder.is_in_the_way()) {
+            return Err(holder.to_string());
+        }
         let words = self.plan.change.words();
         let reply = self.run(node, &["tune", "plan", "--json"], words, Privilege::Reads, Duration::ZERO);
         let reply = reply.map_err(|e| why(node, &e))?;

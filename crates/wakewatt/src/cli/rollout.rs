@@ -1,5 +1,6 @@
 //! The command line of `fleet rollout`.
 
+use super::kubernetes::KubernetesArgs;
 use super::ssh::SshArgs;
 use super::store::StoreArgs;
 use clap::Args;
@@ -28,7 +29,9 @@ pub struct RolloutArgs {
     pub status: bool,
     #[command(flatten)]
     pub ssh: SshArgs,
-    /// Where state and audit log are kept, and what refuses a second rollout; ~/.local/state/wakewatt/rollout when not given
+    #[command(flatten)]
+    pub kubernetes: KubernetesArgs,
+    /// Where state and audit log are kept, and what refuses a second rollout; ~/.local/state/wakewatt/rollout when not given, with --kubernetes objects of the cluster
     #[arg(long, value_name = "DIR")]
     pub book: Option<PathBuf>,
     /// Sign lines of the audit log with the first line of this file of your own (mode 600)

@@ -1,6 +1,7 @@
 //! `fleet rollout`: a plan begun, gone on with, undone or looked at. What runs is wakewatt-carry's conductor.
 
 mod begin;
+mod book;
 mod dry;
 mod gates;
 mod page;
@@ -16,19 +17,18 @@ use crate::output::{self, Colour, Outlet};
 use crate::view::Style;
 use anyhow::Result;
 use begin::{Begun, begun};
+use book::{book, kept, key};
 use gates::Gates;
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use wakewatt_carry::audit::{Key, check};
-use wakewatt_carry::book::folder::{Folder, STATE};
+use wakewatt_carry::audit::check;
 use wakewatt_carry::book::{Book, BookError};
 use wakewatt_carry::rollout::{Conductor, Halt, World};
 use wakewatt_core::visible;
 use wakewatt_fleet::rollout::plan::EXAMPLE;
 use wakewatt_fleet::rollout::state::{End, Rollout};
 use wakewatt_host::input;
-use wakewatt_host::secret::Secret;
 
 pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
     let style = Style { is_on: colour.is_on() };
@@ -41,18 +41,22 @@ pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
     }
     let page = args.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
     if args.status {
-        let r = kept(&folder_of(args)?)?;
+        let r = kept(args)?;
         show(args, &r, page.as_ref(), style)?;
         return Ok(Code::Fine);
     }
-    let Some(carrier) = reach::carrier(&args.ssh)? else {
-        return Err(Failure::error(Code::Usage, "say how the nodes are reached: --ssh HOSTS"));
+    let carrier = match reach::carrier(&args.ssh)? {
+        Some(carrier) => Some(carrier),
+        None => reach::cluster(&args.kubernetes)?,
+    };
+    let Some(carrier) = carrier else {
+        return Err(Failure::error(Code::Usage, "say how the nodes are reached: --ssh HOSTS, or --kubernetes"));
     };
     if args.dry_run {
         return begin::dry_run(args, &*carrier, style);
     }
     let by = by();
-    let mut book: Box<dyn Book> = open(args, &by)?;
+    let mut book = book(args, &format!("{by}, process {}", std::process::id()))?;
     let Begun { plan, mut rollout } = begun(args, &*carrier, &mut *book, &by)?;
     let interrupt = Interrupt::listen()?;
     let gates = Gates { args, carrier: &*carrier };
@@ -100,13 +104,6 @@ fn show(args: &RolloutArgs, r: &Rollout, page: Option<&Outlet>, style: Style) ->
     output::print(&if args.json { output::json("fleet-rollout", r)? } else { show::text(r, style, output::width()) })
 }
 
-/// Where it is kept, held from now on.
-fn open(args: &RolloutArgs, by: &str) -> Result<Box<dyn Book>> {
-    let holder = format!("{by}, process {}", std::process::id());
-    let folder = Folder::open(&folder_of(args)?, &holder, key(args)?).map_err(|why| not_kept(&why))?;
-    Ok(Box::new(folder))
-}
-
 /// The clock, the signals, and standard error.
 struct Here<'a> {
     interrupt: &'a Interrupt,
@@ -144,30 +141,6 @@ fn by() -> String {
     let user = name("SUDO_USER").or_else(|| name("USER")).unwrap_or_else(|| "somebody".into());
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     visible::line(&format!("{user} (uid {}) on {host}", rustix::process::getuid().as_raw())).into_owned()
-}
-
-fn folder_of(args: &RolloutArgs) -> Result<PathBuf> {
-    if let Some(folder) = &args.book {
-        return Ok(folder.clone());
-    }
-    let absolute = |key: &str| std::env::var_os(key).map(PathBuf::from).filter(|p| p.is_absolute());
-    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
-    state
-        .map(|s| s.join("wakewatt/rollout"))
-        .ok_or_else(|| Failure::error(Code::Usage, "there is no HOME: say where the state is kept, --book DIR"))
-}
-
-fn key(args: &RolloutArgs) -> Result<Option<Key>> {
-    let secret = args.sign_key.as_deref().map(Secret::from_file).transpose()?;
-    Ok(secret.map(|s| Key::new(s.expose().as_bytes())))
-}
-
-/// The state in a book, read without holding it.
-fn kept(folder: &Path) -> Result<Rollout> {
-    let path = folder.join(STATE);
-    let bytes = input::read(&path, input::KEPT)
-        .map_err(|why| Failure::error(Code::BadFile, format!("{why}; no rollout was begun with this book (--book)")))?;
-    Rollout::from_bytes(&bytes).map_err(|why| Failure::error(Code::BadFile, format!("{}: {why}", path.display())))
 }
 
 fn not_kept(why: &BookError) -> anyhow::Error {
