@@ -66,6 +66,9 @@ fn mdbook(top: &Path, out: &Path) -> Result<()> {
 mod tests {
     #[test]
     fn every_link_leads_somewhere_and_every_page_is_in_the_table_of_contents() {
-        assert!(super::run(&super::Args { check: true }).unwrap(), "see above; `cargo xtask site --check` says it again");
+        assert!(
+            super::run(&super::Args { check: true }).unwrap(),
+            "see above; `cargo xtask site --check` says it again"
+        );
     }
 }

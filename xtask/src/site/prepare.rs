@@ -84,7 +84,10 @@ impl Book {
         let mut out = Vec::new();
         for folder in COMPLETE {
             let all = pages(&self.top, folder)?.into_iter();
-            out.extend(all.filter(|p| !self.places.contains_key(p)).map(|p| format!("{CONTENTS} does not name {}", p.display())));
+            out.extend(
+                all.filter(|p| !self.places.contains_key(p))
+                    .map(|p| format!("{CONTENTS} does not name {}", p.display())),
+            );
         }
         Ok(out)
     }
@@ -112,7 +115,11 @@ impl Book {
         for (line, is_prose) in markdown::lines(text) {
             // Four spaces make an example, where a path stays a path.
             let has_paths = !line.starts_with("    ") && !line.starts_with('#');
-            if is_prose { self.turned_line(page, line, has_paths, &mut out) } else { out.push_str(line) }
+            if is_prose {
+                self.turned_line(page, line, has_paths, &mut out)
+            } else {
+                out.push_str(line)
+            }
             out.push('\n');
         }
         out

@@ -3,7 +3,7 @@
 //! One folder is one fleet's book: the lock is what refuses a second rollout. It must lie on a disk that only one machine
 //! writes to, because two machines do not see each other's locks everywhere.
 
-use super::{Book, BookError};
+use super::{Book, BookError, in_the_way};
 use crate::audit::{Key, seal};
 use crate::node::NodeName;
 use std::collections::BTreeMap;
@@ -38,23 +38,6 @@ impl Folder {
         let last = body.rsplit(|b| *b == b'\n').next().filter(|line| !line.is_empty());
         Ok(Folder { last: last.map(<[u8]>::to_vec), held, key, is_first: true })
     }
-
-    /// Another rollout's state goes aside under its own name before it is written over.
-    fn put_aside(&self, state: &[u8]) -> Result<(), BookError> {
-        let Some(old) = self.held.load(STATE).map_err(broken)? else { return Ok(()) };
-        match (id_of(&old), id_of(state)) {
-            (Some(old), new) if Some(&old) != new.as_ref() => {
-                self.held.rename(STATE, &format!("{old}.json")).map_err(broken)
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// A rollout's id, where it can be a file's name.
-fn id_of(state: &[u8]) -> Option<String> {
-    let value: serde_json::Value = serde_json::from_slice(state).ok()?;
-    NodeName::new(value.get("id")?.as_str()?).ok().map(String::from)
 }
 
 fn broken(error: StoreError) -> BookError {
@@ -71,8 +54,11 @@ impl Book for Folder {
     }
 
     fn write(&mut self, state: &[u8]) -> Result<(), BookError> {
-        if std::mem::take(&mut self.is_first) {
-            self.put_aside(state)?;
+        if std::mem::take(&mut self.is_first)
+            && let Some(old) = self.held.load(STATE).map_err(broken)?
+            && let Some(name) = in_the_way(&old, state)
+        {
+            self.held.rename(STATE, &format!("{name}.json")).map_err(broken)?;
         }
         self.held.replace(STATE, state).map_err(broken)
     }
@@ -82,10 +68,6 @@ impl Book for Folder {
         self.held.append(AUDIT, &line).map_err(broken)?;
         self.last = Some(line.into_bytes());
         Ok(())
-    }
-
-    fn put_aside(&mut self, name: &str) -> Result<(), BookError> {
-        self.held.rename(STATE, &format!("{name}.json")).map_err(broken)
     }
 
     fn annotate(&mut self, _: &NodeName, _: &BTreeMap<String, String>) -> Result<(), BookError> {

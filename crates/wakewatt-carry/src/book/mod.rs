@@ -38,14 +38,12 @@ pub trait Book {
     fn place(&self) -> String;
     /// The state as last written; `None` before the first time.
     fn read(&mut self) -> Result<Option<Vec<u8>>, BookError>;
-    /// The state, whole, durable when this returns. Renews the hold.
+    /// The state, whole, durable when this returns. Renews the hold. Another rollout's state goes aside first, under its own name; the log goes on.
     fn write(&mut self, state: &[u8]) -> Result<(), BookError>;
     /// A line of the audit log, appended and durable: one JSON object without a line feed.
     fn audit(&mut self, line: &str) -> Result<(), BookError>;
     /// What is to be seen at a node itself (annotations); empty values take the key away. Nothing where nodes have none.
     fn annotate(&mut self, node: &NodeName, marks: &BTreeMap<String, String>) -> Result<(), BookError>;
-    /// Puts an ended rollout's state aside, under this name; the audit log goes on.
-    fn put_aside(&mut self, name: &str) -> Result<(), BookError>;
     /// The hold must be renewed at least so often, in seconds; `None` where it does not end by itself. `renew` does it without a state.
     fn renew_every_s(&self) -> Option<u64> {
         None
@@ -54,4 +52,13 @@ pub trait Book {
     fn renew(&mut self) -> Result<(), BookError> {
         Ok(())
     }
+}
+
+/// The name of a rollout's state that is in the way of another's: its id, where that can be the name of an object.
+fn in_the_way(old: &[u8], new: &[u8]) -> Option<String> {
+    let id = |state: &[u8]| {
+        let value: serde_json::Value = serde_json::from_slice(state).ok()?;
+        NodeName::new(value.get("id")?.as_str()?).ok().map(String::from)
+    };
+    id(old).filter(|old| Some(old) != id(new).as_ref())
 }

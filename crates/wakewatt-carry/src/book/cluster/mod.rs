@@ -14,7 +14,7 @@ mod audit;
 mod lease;
 mod parts;
 
-use super::{Book, BookError};
+use super::{Book, BookError, in_the_way};
 use crate::audit::{Key, seal};
 use crate::kubernetes::{Api, ApiError, Body, Kubectl, PREFIX, Right, is_name};
 use crate::node::NodeName;
@@ -133,6 +133,7 @@ pub struct ClusterBook {
     head: Value,
     audit: audit::Log,
     key: Option<Key>,
+    is_first: bool,
 }
 
 impl ClusterBook {
@@ -149,7 +150,7 @@ impl ClusterBook {
         let lease = lease::Held::take(&place, who, SystemTime::now())?;
         let taken = ClusterBook::read_all(&place, lease.has_taken_over);
         match taken {
-            Ok((head, audit)) => Ok(ClusterBook { place, lease, head, audit, key }),
+            Ok((head, audit)) => Ok(ClusterBook { place, lease, head, audit, key, is_first: true }),
             Err(error) => {
                 lease.let_go(&place);
                 Err(error)
@@ -162,6 +163,22 @@ impl ClusterBook {
         let place = Place::new(kubectl, namespace, name)?;
         let head = place.get(Kind::ConfigMap, &place.name)?;
         head.map(|head| parts::read(&place, &head)).transpose()
+    }
+
+    /// The state of an ended rollout, under a name of its own.
+    fn put_aside(&mut self, name: &str) -> Result<(), BookError> {
+        self.lease.renew(&self.place)?;
+        if self.head.is_null() {
+            return Ok(());
+        }
+        let state = parts::read(&self.place, &self.head)?;
+        let aside = format!("{}-{}", self.place.name, name.to_lowercase());
+        let found = self.place.get(Kind::ConfigMap, &aside)?.unwrap_or_default();
+        parts::write(&self.place, &aside, &found, &state)?;
+        // Both are there for a moment; whoever comes then puts it aside once more.
+        parts::remove(&self.place, &self.head)?;
+        self.head = Value::Null;
+        Ok(())
     }
 
     fn read_all(place: &Place, has_taken_over: bool) -> Result<(Value, audit::Log), BookError> {
@@ -185,6 +202,12 @@ impl Book for ClusterBook {
 
     fn write(&mut self, state: &[u8]) -> Result<(), BookError> {
         self.lease.renew(&self.place)?;
+        if std::mem::take(&mut self.is_first)
+            && let Some(old) = self.read()?
+            && let Some(name) = in_the_way(&old, state)
+        {
+            self.put_aside(&name)?;
+        }
         self.head = parts::write(&self.place, &self.place.name, &self.head, state)?;
         Ok(())
     }
@@ -207,21 +230,6 @@ impl Book for ClusterBook {
         let path = format!("/api/v1/nodes/{node}");
         let done = self.place.api.ask(right, &path, Body::Merge(&patch), Instant::now() + PATIENCE);
         done.map(drop).map_err(|error| BookError::Broken { place: format!("node {node}"), why: error.to_string() })
-    }
-
-    fn put_aside(&mut self, name: &str) -> Result<(), BookError> {
-        self.lease.renew(&self.place)?;
-        if self.head.is_null() {
-            return Ok(());
-        }
-        let state = parts::read(&self.place, &self.head)?;
-        let aside = format!("{}-{}", self.place.name, name.to_lowercase());
-        let found = self.place.get(Kind::ConfigMap, &aside)?.unwrap_or_default();
-        parts::write(&self.place, &aside, &found, &state)?;
-        // Both are there for a moment; whoever comes then puts it aside once more.
-        parts::remove(&self.place, &self.head)?;
-        self.head = Value::Null;
-        Ok(())
     }
 
     fn renew_every_s(&self) -> Option<u64> {
