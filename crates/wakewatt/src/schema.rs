@@ -37,6 +37,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "fit", schema: || schemars::schema_for!(crate::cmd::fit::Fits) },
     Published { name: "fleet-compare", schema: || schemars::schema_for!(wakewatt_fleet::document::Fleet) },
     Published { name: "fleet-rollout", schema: || schemars::schema_for!(wakewatt_fleet::rollout::state::Rollout) },
+    Published { name: "fleet-rollout-plan", schema: || schemars::schema_for!(crate::cmd::fleet::DryRun) },
     Published { name: "load", schema: || schemars::schema_for!(crate::cmd::load::Loaded) },
     Published { name: "respond", schema: || schemars::schema_for!(wakewatt_core::samples::icmp::IcmpAnswers) },
     Published { name: "watch", schema: || schemars::schema_for!(wakewatt_core::watch::Rates) },

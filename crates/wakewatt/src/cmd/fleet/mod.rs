@@ -9,6 +9,8 @@ mod store;
 mod text;
 mod traced;
 
+pub use rollout::DryRun;
+
 use crate::cli::fleet::{FleetArgs, FleetCommand};
 use crate::exit::Code;
 use crate::output::Colour;

@@ -6,6 +6,8 @@ mod gates;
 mod page;
 mod show;
 
+pub use show::DryRun;
+
 use super::{reach, store};
 use crate::cli::rollout::RolloutArgs;
 use crate::exit::{Code, Failure};
