@@ -3,7 +3,7 @@
 //! One folder is one fleet's book: the lock is what refuses a second rollout. It must lie on a disk that only one machine
 //! writes to, because two machines do not see each other's locks everywhere.
 
-use super::{Book, BookError, in_the_way};
+use super::{Book, BookError, id_of};
 use crate::audit::{Key, seal};
 use crate::node::NodeName;
 use std::collections::BTreeMap;
@@ -38,6 +38,17 @@ impl Folder {
         let last = body.rsplit(|b| *b == b'\n').next().filter(|line| !line.is_empty());
         Ok(Folder { last: last.map(<[u8]>::to_vec), held, key, is_first: true })
     }
+
+    /// Another rollout's state goes aside under its own name before it is written over.
+    fn put_aside(&self, state: &[u8]) -> Result<(), BookError> {
+        let Some(old) = self.held.load(STATE).map_err(broken)? else { return Ok(()) };
+        match (id_of(&old), id_of(state)) {
+            (Some(old), new) if Some(&old) != new.as_ref() => {
+                self.held.rename(STATE, &format!("{old}.json")).map_err(broken)
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 fn broken(error: StoreError) -> BookError {
@@ -54,11 +65,8 @@ impl Book for Folder {
     }
 
     fn write(&mut self, state: &[u8]) -> Result<(), BookError> {
-        if std::mem::take(&mut self.is_first)
-            && let Some(old) = self.held.load(STATE).map_err(broken)?
-            && let Some(name) = in_the_way(&old, state)
-        {
-            self.held.rename(STATE, &format!("{name}.json")).map_err(broken)?;
+        if std::mem::take(&mut self.is_first) {
+            self.put_aside(state)?;
         }
         self.held.replace(STATE, state).map_err(broken)
     }

@@ -38,7 +38,7 @@ pub trait Book {
     fn place(&self) -> String;
     /// The state as last written; `None` before the first time.
     fn read(&mut self) -> Result<Option<Vec<u8>>, BookError>;
-    /// The state, whole, durable when this returns. Renews the hold. Another rollout's state goes aside first, under its own name; the log goes on.
+    /// The state, whole, durable when this returns. Renews the hold.
     fn write(&mut self, state: &[u8]) -> Result<(), BookError>;
     /// A line of the audit log, appended and durable: one JSON object without a line feed.
     fn audit(&mut self, line: &str) -> Result<(), BookError>;
@@ -54,11 +54,8 @@ pub trait Book {
     }
 }
 
-/// The name of a rollout's state that is in the way of another's: its id, where that can be the name of an object.
-fn in_the_way(old: &[u8], new: &[u8]) -> Option<String> {
-    let id = |state: &[u8]| {
-        let value: serde_json::Value = serde_json::from_slice(state).ok()?;
-        NodeName::new(value.get("id")?.as_str()?).ok().map(String::from)
-    };
-    id(old).filter(|old| Some(old) != id(new).as_ref())
+/// A rollout's id, where it can be a name.
+fn id_of(state: &[u8]) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_slice(state).ok()?;
+    NodeName::new(value.get("id")?.as_str()?).ok().map(String::from)
 }

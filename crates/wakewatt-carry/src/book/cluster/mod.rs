@@ -14,7 +14,7 @@ mod audit;
 mod lease;
 mod parts;
 
-use super::{Book, BookError, in_the_way};
+use super::{Book, BookError, id_of};
 use crate::audit::{Key, seal};
 use crate::kubernetes::{Api, ApiError, Body, Kubectl, PREFIX, Right, is_name};
 use crate::node::NodeName;
@@ -133,6 +133,7 @@ pub struct ClusterBook {
     head: Value,
     audit: audit::Log,
     key: Option<Key>,
+    /// Nothing was written yet: what is there may be another rollout's.
     is_first: bool,
 }
 
@@ -165,20 +166,21 @@ impl ClusterBook {
         head.map(|head| parts::read(&place, &head)).transpose()
     }
 
-    /// The state of an ended rollout, under a name of its own.
-    fn put_aside(&mut self, name: &str) -> Result<(), BookError> {
-        self.lease.renew(&self.place)?;
+    /// Another rollout's state goes aside under its own name before it is written over; the audit log goes on.
+    fn put_aside(&self, state: &[u8]) -> Result<(), BookError> {
         if self.head.is_null() {
             return Ok(());
         }
-        let state = parts::read(&self.place, &self.head)?;
-        let aside = format!("{}-{}", self.place.name, name.to_lowercase());
-        let found = self.place.get(Kind::ConfigMap, &aside)?.unwrap_or_default();
-        parts::write(&self.place, &aside, &found, &state)?;
-        // Both are there for a moment; whoever comes then puts it aside once more.
-        parts::remove(&self.place, &self.head)?;
-        self.head = Value::Null;
-        Ok(())
+        let old = parts::read(&self.place, &self.head)?;
+        match (id_of(&old), id_of(state)) {
+            (Some(id), new) if Some(&id) != new.as_ref() => {
+                let fit = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+                let aside = format!("{}-{}", self.place.name, id.chars().map(fit).collect::<String>());
+                let found = self.place.get(Kind::ConfigMap, &aside)?.unwrap_or_default();
+                parts::write(&self.place, &aside, &found, &old).map(drop)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn read_all(place: &Place, has_taken_over: bool) -> Result<(Value, audit::Log), BookError> {
@@ -202,11 +204,8 @@ impl Book for ClusterBook {
 
     fn write(&mut self, state: &[u8]) -> Result<(), BookError> {
         self.lease.renew(&self.place)?;
-        if std::mem::take(&mut self.is_first)
-            && let Some(old) = self.read()?
-            && let Some(name) = in_the_way(&old, state)
-        {
-            self.put_aside(&name)?;
+        if std::mem::take(&mut self.is_first) {
+            self.put_aside(state)?;
         }
         self.head = parts::write(&self.place, &self.place.name, &self.head, state)?;
         Ok(())
