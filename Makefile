@@ -12,7 +12,7 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: prove prove-ansible ansible prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench dist install uninstall clean needs v3
+.PHONY: packages prove-packages prove prove-ansible ansible prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench site dist install uninstall clean needs v3
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
@@ -45,7 +45,7 @@ lint:
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
 
 unit: needs
-	@$(ENSURE) --optional tmux=tmux prometheus=prometheus promtool=prometheus victoria-metrics=victoria-metrics
+	@$(ENSURE) --optional tmux=tmux prometheus=prometheus promtool=prometheus victoria-metrics=victoria-metrics yamllint=yamllint
 	@$(ENSURE) --optional strace=strace openssl=openssl cpio=cpio
 	@$(ENSURE) --optional sshd=openssh-server
 	@scripts/ensure-duckdb.sh
@@ -124,6 +124,11 @@ page:
 bench: needs ## the promised numbers, beside the peers that are installed
 	@$(ENSURE) --optional fio=fio cyclictest=rt-tests sockperf=sockperf likwid-bench=likwid cpupower=linux-cpupower tmux=tmux bpftrace=bpftrace runqlat=libbpf-tools perf=linux-perf
 	$(CARGO) xtask bench $(BENCH)
+
+# mdBook is a program for this alone: it is built once into the target folder (two and a half minutes of one CPU).
+site: ## the documentation as a site that needs no network: target/site/book/index.html; every link of it is followed
+	@test -x $(TARGET)/site-tools/bin/mdbook || $(CARGO) install --quiet --locked --root $(TARGET)/site-tools --no-default-features --features search mdbook@0.5.4
+	$(CARGO) xtask site
 
 dist: needs ## binary, man pages and completions in dist/
 	$(CARGO) xtask dist dist

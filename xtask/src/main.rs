@@ -14,8 +14,10 @@ mod fixtures;
 mod gen_host;
 mod hosts;
 mod licences;
+mod packages;
 mod reference;
 mod screenshot;
+mod site;
 mod skips;
 mod testbed;
 mod truth;
@@ -45,6 +47,8 @@ enum Chore {
     Ref(reference::Args),
     /// Write completions, man pages and the static binary into a folder
     Dist(dist::Args),
+    /// Write a release's files: .deb, .rpm, container image, tar archive, bill of materials, SHA256SUMS
+    Packages(packages::Args),
     /// Build the static binary for arm64, with rustup's library or Debian's compiler
     BuildAarch64(aarch64::Args),
     /// Turn a folder of recorded trees into .host fixtures
@@ -53,6 +57,8 @@ enum Chore {
     Screenshot(screenshot::Args),
     /// Let Debian's own GRUB make a grub.cfg from the planned drop-in, and look at it (root)
     BootTree(boot_tree::Args),
+    /// Build the documentation as a site from site/, docs/ and the guide; --check looks at links and the table of contents only
+    Site(site::Args),
     /// List what a test run skipped, and fail where this machine could have run it
     Skips(skips::Args),
     /// Check the licences of all dependencies against deny.toml
@@ -72,10 +78,12 @@ fn main() -> ExitCode {
         Chore::Bench(args) => bench::run(&args),
         Chore::Ref(args) => reference::run(&args),
         Chore::Dist(args) => dist::run(&args),
+        Chore::Packages(args) => packages::run(&args),
         Chore::BuildAarch64(args) => aarch64::run(&args),
         Chore::Fixtures(args) => fixtures::run(&args),
         Chore::Screenshot(args) => screenshot::run(&args),
         Chore::BootTree(args) => boot_tree::run(&args),
+        Chore::Site(args) => site::run(&args),
         Chore::Skips(args) => skips::run(&args),
         Chore::Licences => licences::run(),
         Chore::Truth(args) => truth::run(&args),

@@ -19,6 +19,7 @@ const BORDERS: &[(&str, &[&str])] = &[
     ("wakewatt-models", &["wakewatt-core"]),
     ("wakewatt-sim", &["wakewatt-models", "wakewatt-core"]),
     ("wakewatt-fleet", &["wakewatt-core"]),
+    ("wakewatt-import", &["wakewatt-core"]),
     ("wakewatt-host", &["wakewatt-core"]),
     ("wakewatt-probes", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-tune", &["wakewatt-host", "wakewatt-core"]),
@@ -31,6 +32,7 @@ const BORDERS: &[(&str, &[&str])] = &[
         &[
             "wakewatt",
             "wakewatt-fleet",
+            "wakewatt-import",
             "wakewatt-sim",
             "wakewatt-models",
             "wakewatt-lab",
@@ -47,6 +49,7 @@ const BORDERS: &[(&str, &[&str])] = &[
             "wakewatt-carry",
             "wakewatt-lab",
             "wakewatt-fleet",
+            "wakewatt-import",
             "wakewatt-sim",
             "wakewatt-models",
             "wakewatt-tune",

@@ -8,6 +8,7 @@ pub mod live;
 pub mod kept;
 pub mod input;
 pub mod authorities;
+pub mod material;
 pub mod recorded;
 pub mod reaped;
 pub mod recorder;

@@ -8,7 +8,8 @@ use wakewatt_lab::refusal::Refusal;
 pub enum Code {
     /// All went well; findings do not change this unless `--fail-on` says so.
     Fine = 0,
-    /// `--fail-on` was given and there are findings of that weight.
+    /// `--fail-on` was given and there are findings of that weight, or something is worse than it allows; or a machine is
+    /// less fit for measuring than `--require` asks.
     Findings = 1,
     /// The command line was wrong.
     Usage = 2,
@@ -58,7 +59,8 @@ impl From<End> for ExitCode {
 pub const TABLE: &str = "\
 Exit codes:
   0    fine (findings alone do not change it)
-  1    --fail-on was given and there is such a finding
+  1    --fail-on was given and there is such a finding (`compare`: something is worse than allowed, beyond doubt),
+       or the machine is not as fit as `doctor --preflight --require` asks
   2    wrong command line
   3    could not measure
   4    an input could not be read or an output not written

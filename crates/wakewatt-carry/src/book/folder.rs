@@ -22,6 +22,8 @@ pub struct Folder {
     held: HeldFolder,
     key: Option<Key>,
     last: Option<Vec<u8>>,
+    /// Nothing was written yet: what lies there may be another rollout's.
+    is_first: bool,
 }
 
 impl Folder {
@@ -34,13 +36,25 @@ impl Folder {
         let log = held.load(AUDIT).map_err(broken)?.unwrap_or_default();
         let body = log.strip_suffix(b"\n").unwrap_or(&log);
         let last = body.rsplit(|b| *b == b'\n').next().filter(|line| !line.is_empty());
-        Ok(Folder { last: last.map(<[u8]>::to_vec), held, key })
+        Ok(Folder { last: last.map(<[u8]>::to_vec), held, key, is_first: true })
     }
 
-    /// Puts an ended rollout's state aside, under this name.
-    pub fn put_aside(&mut self, name: &str) -> Result<(), BookError> {
-        self.held.rename(STATE, &format!("{name}.json")).map_err(broken)
+    /// Another rollout's state goes aside under its own name before it is written over.
+    fn put_aside(&self, state: &[u8]) -> Result<(), BookError> {
+        let Some(old) = self.held.load(STATE).map_err(broken)? else { return Ok(()) };
+        match (id_of(&old), id_of(state)) {
+            (Some(old), new) if Some(&old) != new.as_ref() => {
+                self.held.rename(STATE, &format!("{old}.json")).map_err(broken)
+            }
+            _ => Ok(()),
+        }
     }
+}
+
+/// A rollout's id, where it can be a file's name.
+fn id_of(state: &[u8]) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_slice(state).ok()?;
+    NodeName::new(value.get("id")?.as_str()?).ok().map(String::from)
 }
 
 fn broken(error: StoreError) -> BookError {
@@ -57,6 +71,9 @@ impl Book for Folder {
     }
 
     fn write(&mut self, state: &[u8]) -> Result<(), BookError> {
+        if std::mem::take(&mut self.is_first) {
+            self.put_aside(state)?;
+        }
         self.held.replace(STATE, state).map_err(broken)
     }
 
@@ -84,7 +101,7 @@ mod tests {
         {
             let mut book = Folder::open(dir.path(), "ann", key()).unwrap();
             assert_eq!(book.read().unwrap(), None);
-            book.write(b"{}").unwrap();
+            book.write(br#"{"id":"x-1"}"#).unwrap();
             book.audit(r#"{"what":"apply"}"#).unwrap();
             assert!(
                 matches!(Folder::open(dir.path(), "bob", None), Err(BookError::Held { holder, .. }) if holder == "ann")
@@ -98,10 +115,18 @@ mod tests {
                 again().ok()
             })
             .unwrap();
-        assert_eq!(book.read().unwrap().unwrap(), b"{}");
+        assert_eq!(book.read().unwrap().unwrap(), br#"{"id":"x-1"}"#);
         book.audit(r#"{"what":"undo"}"#).unwrap();
-        book.put_aside("x-1").unwrap();
-        assert_eq!(book.read().unwrap(), None);
+        book.write(br#"{"id":"x-1","a":1}"#).unwrap();
+        assert!(!dir.path().join("x-1.json").exists(), "the same goes on");
+        drop(book);
+        let mut book = (0..6000)
+            .find_map(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                again().ok()
+            })
+            .unwrap();
+        book.write(br#"{"id":"x-2"}"#).unwrap();
         let log = std::fs::read(dir.path().join(AUDIT)).unwrap();
         let checked = check(&log, key().as_ref());
         assert_eq!((checked.n_lines, checked.n_signed, checked.faults.len()), (2, 2, 0));

@@ -15,7 +15,7 @@ use std::time::Duration;
 use wakewatt_fleet::rollout::gate::{Verdict, Word};
 use wakewatt_fleet::rollout::machine::{Next, Outcome, Task, settle, step};
 use wakewatt_fleet::rollout::plan::{Gate, Plan};
-use wakewatt_fleet::rollout::state::{NodeState, Rollout};
+use wakewatt_fleet::rollout::state::{Is, NodeState, Rollout};
 
 /// Longest sleep between two looks at the flag.
 const LOOK_MS: u64 = 500;
@@ -154,6 +154,13 @@ impl Conductor<'_> {
             }
         };
         let Some(node) = r.nodes.get(place) else { return Ok(()) };
+        // What it came to, where that says more than the answer: a plan of another kind is an answer, too.
+        let result = match (node.is, &node.why) {
+            (Is::Refused | Is::Lost, Some(why)) => {
+                format!("{}: {why}", if node.is == Is::Lost { "LOST" } else { "left out" })
+            }
+            _ => result,
+        };
         self.world.tell(r, &format!("{}: {what}: {result}", node.name));
         let at = json!({ "result": result, "node_is": node.is, "transaction": node.id });
         self.log(r, what, Some(&node.name.clone()), &at)?;
@@ -191,7 +198,7 @@ impl Conductor<'_> {
         let names: Vec<NodeName> = r
             .nodes
             .iter()
-            .filter(|n| !n.may_be_changed() || n.is == wakewatt_fleet::rollout::state::Is::Confirmed)
+            .filter(|n| !n.may_be_changed() || n.is == Is::Confirmed)
             .filter_map(|n| NodeName::new(n.name.clone()).ok())
             .collect();
         let carrier = self.carrier;
@@ -230,7 +237,7 @@ fn ordered(task: Task, r: &Rollout) -> Option<(&'static str, String)> {
 
 fn in_words(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Fits(kind) => format!("answers; {} sorts of steps", kind.len()),
+        Outcome::Fits(kind) => format!("answers, and would do: {}", kind.join("; ")),
         Outcome::Has(found) => format!("has {} ({:?})", found.id, found.how).to_lowercase(),
         Outcome::HasNone => "has nothing of this rollout".into(),
         Outcome::Refused(why) => format!("refused: {why}"),

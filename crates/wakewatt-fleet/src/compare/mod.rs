@@ -18,6 +18,7 @@ use crate::measure::{Measure, Quantity};
 use crate::stats::{LEAST_NODES, judge};
 use crate::table::Table;
 pub(crate) use measured::Measured;
+use wakewatt_core::arrange::Arrange as _;
 
 /// What is asked of a table.
 #[derive(Clone, Debug, Default)]
@@ -128,7 +129,7 @@ fn order(nodes: &mut [Node]) {
         Word::CannotTell => 3,
     };
     let size = |n: &Node| n.leading().map_or(1.0, |m| m.ratio);
-    nodes.sort_by(|a, b| {
+    nodes.arrange_by(|a, b| {
         let key = place(a).cmp(&place(b));
         let within = if place(a) < 2 { size(b).total_cmp(&size(a)) } else { a.class.cmp(&b.class) };
         key.then(within).then(size(b).total_cmp(&size(a))).then(a.name.cmp(&b.name))

@@ -10,4 +10,5 @@ pub mod kind;
 pub mod did;
 pub mod gate;
 pub mod state;
+mod sentence;
 pub mod machine;

@@ -10,6 +10,7 @@ pub mod explain;
 pub mod fit;
 pub mod fleet;
 pub mod hold;
+pub mod import;
 pub mod inspect;
 pub mod load;
 pub mod measure;
@@ -25,6 +26,7 @@ pub mod watch;
 
 use crate::cli::{Cli, Command, From};
 use crate::exit::End;
+use crate::importing;
 use crate::output::{self, Outlet};
 use crate::report::modelled::ModelledReport;
 use anyhow::{Context, Result};
@@ -38,6 +40,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
     let code = match &cli.command {
         Command::Doctor(args) => doctor::run(args, cli.color),
         Command::Explain(args) => explain::run(args, cli.color),
+        Command::Import(args) => import::run(args, cli.color),
         Command::Inspect(args) => inspect::run(args, cli.color),
         Command::Capture(args) => capture::run(args),
         Command::Compare(args) => compare::run(args, cli.color),
@@ -66,8 +69,11 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
     code.map(End::Own)
 }
 
-/// The source the user named: this machine, a `.host` file, a tree.
+/// The source the user named: this machine, a `.host` file, a tree, texts of other tools.
 pub fn open(from: &From) -> Result<Box<dyn Source>> {
+    if !from.texts.is_empty() {
+        return Ok(Box::new(importing::read(&from.texts)?.facts.tree));
+    }
     match (&from.host, &from.sysroot) {
         (Some(file), _) => Ok(Box::new(recorded::open(file)?)),
         (_, Some(folder)) => Ok(Box::new(Live::sysroot(folder)?)),

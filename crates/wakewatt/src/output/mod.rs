@@ -12,6 +12,8 @@ use anyhow::Result;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use wakewatt_core::cost::Rates;
+use wakewatt_core::evidence::Evidence;
 use wakewatt_core::visible;
 use wakewatt_host::place::{FilePlace, PlaceError};
 
@@ -90,6 +92,16 @@ pub fn settled(shown: Result<()>, own: Code) -> Code {
             if own == Code::Fine { Code::BadFile } else { own }
         }
         _ => own,
+    }
+}
+
+/// What the measured watts cost, behind a result for people. Nothing where nothing was asked for.
+pub fn costs(rates: &Rates, evidence: &Evidence) -> Result<()> {
+    match &rates.sentences(evidence)[..] {
+        [] => Ok(()),
+        lines => {
+            print(&format!("\nWhat it costs\n{}", lines.iter().map(|line| format!("  - {line}\n")).collect::<String>()))
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! `fleet rollout` at its border: what is refused before anything happens, and, on the machine this runs on, three nodes by ssh.
 //!
-//! The three are sshd on loopback ports, each in a mount namespace of its own with its own /var/lib/wakewatt and /var/tmp, so
-//! each has its own lock, journals and copy of the program; the kernel below is one. What is changed is the machine's latency
-//! limit, which is held by a process and ends with it. So everything is real but the distance: ssh, the copied program,
-//! `tune apply`, its guard, `tune undo`. A fleet of machines this is not.
+//! The three are sshd on loopback ports, each in a mount namespace of its own: with its own /var/lib/wakewatt and /var/tmp, so each
+//! has its own lock, journals and copy of the program, and with a file in place of the idle governor, so that what `tune` sets and
+//! reads back is its own and the machine's is not touched. So everything is real but the distance and the kernel: ssh, the
+//! copied program, `tune apply`, its guard, `tune confirm`, `tune undo`. A fleet of machines this is not.
 
 use crate::live::{machine, state};
 use crate::schemas::{assert_valid, validator};
@@ -20,7 +20,7 @@ format = 1
 name = "limit"
 order_within = "20s"
 [change]
-max_latency = "50us"
+set = ["idle.governor=menu"]
 [targets]
 groups = ["here"]
 [[stage]]
@@ -56,9 +56,9 @@ fn what_cannot_be_done_is_refused_before_anybody_is_asked() {
     refused(&[&good], 2, "--ssh HOSTS");
     refused(&["--status"], 4, "no rollout was begun with this book");
     refused(&["--resume", "--ssh", &hosts], 2, "this book holds no rollout");
-    let wrong = file("wrong.toml", &plan.replace("max_latency", "max_latancy"));
-    refused(&[&wrong, "--ssh", &hosts], 4, "did you mean max_latency?");
-    let unknown = file("unknown.toml", &plan.replace("max_latency = \"50us\"", "set = [\"freq.gouvernor=x\"]"));
+    let wrong = file("wrong.toml", &plan.replace("set = [", "sett = ["));
+    refused(&[&wrong, "--ssh", &hosts], 4, "did you mean set?");
+    let unknown = file("unknown.toml", &plan.replace("idle.governor=menu", "freq.gouvernor=x"));
     refused(&[&unknown, "--ssh", &hosts], 4, "did you mean freq.governor?");
     let nobody = file("nobody.toml", &plan.replace("groups = [\"here\"]", "hosts = [\"aa\"]"));
     refused(&[&nobody, "--ssh", &hosts], 2, "aa: no such node");
@@ -70,6 +70,13 @@ fn what_cannot_be_done_is_refused_before_anybody_is_asked() {
     let example = run(&["fleet", "rollout", "--example"]);
     assert!(example.code == Some(0) && example.out.contains("canary = 1"));
 }
+
+const CPUIDLE: &str = "/sys/devices/system/cpu/cpuidle";
+/// A node: $0 is sshd, $1 its configuration, $2 the folder of its files, $3 where the governor is. A service manager would start
+/// the guard outside.
+const NODE: &str = "set -e; mkdir -p /var/lib/wakewatt; mount -t tmpfs n /var/lib/wakewatt; mount --bind \"$2/room\" /var/tmp; \
+    for f in current_governor available_governors; do mount --bind \"$2/$f\" \"$3/$f\"; done; \
+    [ ! -d /run/systemd/system ] || mount -t tmpfs n /run/systemd; exec \"$0\" -D -e -f \"$1\"";
 
 /// Three sshd, ended when dropped.
 struct Nodes {
@@ -84,6 +91,10 @@ impl Nodes {
         let sshd = std::env::var("WAKEWATT_SSHD").unwrap_or_else(|_| "/usr/sbin/sshd".into());
         if !Path::new(&sshd).is_file() {
             skipped(test, Lacks::Program("sshd"), "OpenSSH's server is not installed (WAKEWATT_SSHD names one)");
+            return None;
+        }
+        if !Path::new(CPUIDLE).join("current_governor").exists() {
+            skipped(test, Lacks::Here, "this machine has no idle governor");
             return None;
         }
         let dir = tempfile::tempdir().unwrap();
@@ -105,14 +116,15 @@ impl Nodes {
                 nodes.path("allowed").display()
             );
             fs::write(nodes.path(name), text).unwrap();
-            let room = nodes.path(&format!("{name}-room"));
-            fs::create_dir(&room).unwrap();
-            fs::set_permissions(&room, std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
-            // Its own state and its own room for the copy; a service manager would start the guard outside.
-            let script = "mkdir -p /var/lib/wakewatt && mount -t tmpfs n /var/lib/wakewatt && mount --bind \"$2\" /var/tmp && { [ ! -d /run/systemd/system ] || mount -t tmpfs n /run/systemd; } && exec \"$0\" -D -e -f \"$1\"";
+            let own = nodes.path(&format!("of-{name}"));
+            fs::create_dir_all(own.join("room")).unwrap();
+            fs::set_permissions(own.join("room"), std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
+            // Words of equal length: a file is not cut as an attribute is.
+            fs::write(own.join("current_governor"), "mine\n").unwrap();
+            fs::write(own.join("available_governors"), "menu mine\n").unwrap();
             let child = Command::new("unshare")
-                .args(["--mount", "--propagation", "private", "sh", "-c", script, &sshd])
-                .args([nodes.path(name), room])
+                .args(["--mount", "--propagation", "private", "sh", "-c", NODE, &sshd])
+                .args([nodes.path(name), own, CPUIDLE.into()])
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
@@ -158,8 +170,7 @@ impl Nodes {
     fn status(&self) -> Value {
         let said = self.rollout(&["--status", "--json"]);
         assert_eq!(said.code, Some(0), "{}", said.err);
-        let told: Value = serde_json::from_str(&said.out).unwrap();
-        assert_valid(&validator("fleet-rollout"), "fleet rollout", &told);
+        let told = assert_valid(&validator("fleet-rollout"), "fleet rollout", &said.out);
         told
     }
 
@@ -200,18 +211,19 @@ fn three_nodes_by_ssh_are_changed_kept_and_put_back() {
     let plan = nodes.plan("1s", "true");
     let dry = nodes.rollout(&[&plan, "--dry-run"]);
     assert_eq!(dry.code, Some(0), "{}{}", dry.out, dry.err);
-    assert!(dry.out.contains("node-c") && dry.out.contains("qos.global"), "{}", dry.out);
+    assert!(dry.out.contains("node-c") && dry.out.contains("idle.governor: mine -> menu"), "{}", dry.out);
+    let dry = nodes.rollout(&[&plan, "--dry-run", "--json"]);
+    assert_valid(&validator("fleet-rollout-plan"), "fleet rollout --dry-run", &dry.out);
     assert!((0..3).all(|n| nodes.has(n).is_empty()), "a dry run changes nothing");
     let done = nodes.rollout(&[&plan, "--json", "-o", &nodes.path("page.html").display().to_string()]);
     assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
-    let told: Value = serde_json::from_str(&done.out).unwrap();
-    assert_valid(&validator("fleet-rollout"), "fleet rollout", &told);
+    let told = assert_valid(&validator("fleet-rollout"), "fleet rollout", &done.out);
     assert_eq!(told["end"], "done");
     for node in 0..3 {
         let has = nodes.has(node);
         assert!(has.len() == 1 && has[0].starts_with("applied ") && has[0].ends_with(']'), "{has:?}");
     }
-    assert_eq!(fs::read_dir(nodes.path("node-a-room")).unwrap().count(), 0, "the copy is gone");
+    assert_eq!(fs::read_dir(nodes.path("of-node-a/room")).unwrap().count(), 0, "the copy is gone");
     nodes.is_copying = false;
     let log = nodes.path("book/audit.jsonl").display().to_string();
     let audit = run(&["fleet", "rollout", "--audit-check", &log]);
@@ -224,6 +236,14 @@ fn three_nodes_by_ssh_are_changed_kept_and_put_back() {
     assert_eq!(failed.code, Some(7), "{}{}", failed.out, failed.err);
     assert_eq!(serde_json::from_str::<Value>(&failed.out).unwrap()["end"], "all_undone");
     assert!((0..3).all(|n| nodes.has(n).is_empty()));
+    // What the canary proved says nothing of a node that is changed in another way, or cannot be.
+    fs::write(nodes.path("of-node-c/available_governors"), "teo mine\n").unwrap();
+    let odd = nodes.rollout(&[&nodes.plan("1s", "true")]);
+    assert!(odd.code == Some(7) && odd.out.contains("node-c is left out"), "{}{}", odd.out, odd.err);
+    assert!((0..3).all(|n| nodes.has(n).is_empty()));
+    let is_mine =
+        |n: &str| fs::read_to_string(nodes.path(&format!("of-{n}/current_governor"))).unwrap().trim() == "mine";
+    assert!(["node-a", "node-b", "node-c"].into_iter().all(is_mine), "the values are as before");
     drop(nodes);
     assert_eq!(state(), before);
 }

@@ -2,8 +2,9 @@
 
 use super::super::kind::difference;
 use super::super::plan::Plan;
-use super::super::state::{GateState, Is, Phase, Rollout};
-use super::{ASK_AFTER_MS, Found, How, MOST_TRIES, Outcome, Task, fail, gating};
+use super::super::state::{GateState, Is, NodeState, Phase, Rollout};
+use super::ending::fail;
+use super::{ASK_AFTER_MS, Found, How, MOST_TRIES, Outcome, Task, gating};
 use crate::rollout::gate::Verdict;
 
 /// Between two questions to a gate that cannot tell, at most, in milliseconds.
@@ -47,7 +48,7 @@ fn checked(r: &mut Rollout, at: usize, outcome: Outcome, now_ms: u64) {
 }
 
 /// It has our change.
-fn has(node: &mut super::super::state::NodeState, found: Found, now_ms: u64) {
+fn has(node: &mut NodeState, found: Found, now_ms: u64) {
     let (is, n_tries) = (if found.how == How::Kept { Is::Confirmed } else { Is::Applied }, node.n_tries);
     node.becomes(is, now_ms);
     (node.id, node.n_tries) = (Some(found.id), n_tries);
@@ -76,7 +77,7 @@ fn applied(r: &mut Rollout, at: usize, outcome: Outcome, now_ms: u64) {
     }
 }
 
-fn ask_later(node: &mut super::super::state::NodeState, why: String, now_ms: u64) {
+fn ask_later(node: &mut NodeState, why: String, now_ms: u64) {
     node.ask_at_ms = Some(now_ms + ASK_AFTER_MS);
     node.why = Some(why);
 }
@@ -121,7 +122,7 @@ fn asked(plan: &Plan, r: &mut Rollout, at: usize, outcome: Outcome, now_ms: u64)
 }
 
 /// Its transaction is not complete: the order goes on there, or it was cut short.
-fn still_open(plan: &Plan, node: &mut super::super::state::NodeState, now_ms: u64) -> Option<String> {
+fn still_open(plan: &Plan, node: &mut NodeState, now_ms: u64) -> Option<String> {
     if now_ms < node.at_ms + 2 * plan.order_ms {
         node.ask_at_ms = Some(now_ms + ASK_AFTER_MS);
         return None;
@@ -133,7 +134,7 @@ fn still_open(plan: &Plan, node: &mut super::super::state::NodeState, now_ms: u6
 }
 
 /// It has nothing of ours.
-fn has_none(plan: &Plan, node: &mut super::super::state::NodeState, is_undoing: bool, now_ms: u64) -> Option<String> {
+fn has_none(plan: &Plan, node: &mut NodeState, is_undoing: bool, now_ms: u64) -> Option<String> {
     // An order that was on its way may still arrive.
     let arrived_ms = node.at_ms + plan.order_ms;
     if node.is == Is::Applying && now_ms < arrived_ms {
@@ -158,7 +159,7 @@ fn has_none(plan: &Plan, node: &mut super::super::state::NodeState, is_undoing: 
     Some(why.into())
 }
 
-fn no_answer(node: &mut super::super::state::NodeState, why: String, is_undoing: bool, now_ms: u64) -> Option<String> {
+fn no_answer(node: &mut NodeState, why: String, is_undoing: bool, now_ms: u64) -> Option<String> {
     // While the change is watched, a lost connection is a failed gate at once.
     node.n_tries += 1;
     let is_watched = node.is == Is::Applied && !is_undoing;

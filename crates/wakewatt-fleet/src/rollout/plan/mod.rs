@@ -236,7 +236,8 @@ impl Plan {
     /// orders to all of the stage in turns (applied, asked, looked at, confirmed, asked), pause, gates, and a minute.
     pub fn needed_ms(&self, stage: usize, n_nodes: usize) -> u64 {
         let turns = n_nodes.div_ceil(self.parallel.max(1)) as u64;
-        let gates: u64 = self.gates_of(stage).map(|(_, g)| g.hold_ms.saturating_add(g.within_ms)).sum();
+        // A look may begin when the time to hold is just up, and a store answer its last question late.
+        let gates: u64 = self.gates_of(stage).map(|(_, g)| g.hold_ms.saturating_add(2 * g.within_ms)).sum();
         let pause_ms = self.stages.get(stage).map_or(0, |s| s.pause_ms);
         let orders = turns.saturating_mul(5).saturating_mul(self.order_ms);
         orders.saturating_add(pause_ms).saturating_add(gates).saturating_add(60_000)

@@ -11,6 +11,8 @@ mod tables;
 mod text;
 mod traced;
 
+pub use rollout::DryRun;
+
 use crate::cli::fleet::{FleetArgs, FleetCommand};
 use crate::exit::Code;
 use crate::output::Colour;

@@ -7,7 +7,7 @@ use crate::output;
 use crate::trusted::{self, Use};
 use crate::view::Style;
 use anyhow::Result;
-use wakewatt_carry::book::folder::Folder;
+use wakewatt_carry::book::Book;
 use wakewatt_carry::rollout::{look, new_id};
 use wakewatt_carry::{Carrier, NodeName};
 use wakewatt_core::nearest::nearest;
@@ -27,7 +27,7 @@ pub(super) struct Begun {
 }
 
 /// By the command line.
-pub(super) fn begun(args: &RolloutArgs, carrier: &dyn Carrier, book: &mut Folder, by: &str) -> Result<Begun> {
+pub(super) fn begun(args: &RolloutArgs, carrier: &dyn Carrier, book: &mut dyn Book, by: &str) -> Result<Begun> {
     let found = read(book)?;
     if args.resume || args.undo {
         let Some(rollout) = found else {
@@ -45,7 +45,6 @@ pub(super) fn begun(args: &RolloutArgs, carrier: &dyn Carrier, book: &mut Folder
             );
             return Err(Failure::error(Code::Busy, why));
         }
-        book.put_aside(&old.id).map_err(|why| super::not_kept(&why))?;
     }
     let nodes = targets(&plan, carrier)?;
     let id = new_id(&plan.name).map_err(|why| Failure::error(Code::BadFile, why))?;
@@ -142,7 +141,11 @@ pub(super) fn dry_run(args: &RolloutArgs, carrier: &dyn Carrier, style: Style) -
         }
     });
     let n_left_out = looked.iter().filter(|l| l.left_out.is_some()).count();
-    output::print(&if args.json { show::dry_json(&plan, &looked)? } else { show::dry(&plan, &looked, style) })?;
     let is_canary_out = looked.first().is_some_and(|l| l.left_out.is_some());
+    output::print(&if args.json {
+        output::json("fleet-rollout-plan", &show::DryRun::of(&plan, looked))?
+    } else {
+        show::dry(&plan, &looked, style)
+    })?;
     Ok(if n_left_out > plan.max_left_out || is_canary_out { Code::Refused } else { Code::Fine })
 }

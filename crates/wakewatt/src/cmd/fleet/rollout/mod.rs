@@ -5,6 +5,8 @@ mod gates;
 mod page;
 mod show;
 
+pub use show::DryRun;
+
 use super::{reach, store};
 use crate::cli::rollout::RolloutArgs;
 use crate::exit::{Code, Failure};
@@ -48,14 +50,13 @@ pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
         return begin::dry_run(args, &*carrier, style);
     }
     let by = by();
-    let mut book = Folder::open(&folder_of(args)?, &format!("{by}, process {}", std::process::id()), key(args)?)
-        .map_err(|why| not_kept(&why))?;
-    let Begun { plan, mut rollout } = begun(args, &*carrier, &mut book, &by)?;
+    let mut book: Box<dyn Book> = open(args, &by)?;
+    let Begun { plan, mut rollout } = begun(args, &*carrier, &mut *book, &by)?;
     let interrupt = Interrupt::listen()?;
     let gates = Gates { args, carrier: &*carrier };
     let world = Here { interrupt: &interrupt };
     let mut conductor =
-        Conductor { plan: &plan, carrier: &*carrier, book: &mut book, judge: &gates, world: &world, by: &by };
+        Conductor { plan: &plan, carrier: &*carrier, book: &mut *book, judge: &gates, world: &world, by: &by };
     let what = if args.undo {
         "undo all"
     } else if args.resume {
@@ -95,6 +96,13 @@ fn show(args: &RolloutArgs, r: &Rollout, page: Option<&Outlet>, style: Style) ->
         output::remark(&format!("Report: {}", page.path().display()));
     }
     output::print(&if args.json { output::json("fleet-rollout", r)? } else { show::text(r, style, output::width()) })
+}
+
+/// Where it is kept, held from now on.
+fn open(args: &RolloutArgs, by: &str) -> Result<Box<dyn Book>> {
+    let holder = format!("{by}, process {}", std::process::id());
+    let folder = Folder::open(&folder_of(args)?, &holder, key(args)?).map_err(|why| not_kept(&why))?;
+    Ok(Box::new(folder))
 }
 
 /// The clock, the signals, and standard error.

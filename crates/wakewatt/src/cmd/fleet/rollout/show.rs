@@ -2,8 +2,8 @@
 
 use crate::view::Style;
 use crate::view::table::Table;
-use anyhow::Result;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 use wakewatt_carry::rollout::Looked;
@@ -38,12 +38,13 @@ pub(super) fn text(r: &Rollout, style: Style, width: usize) -> String {
             n(&|is| matches!(is, Is::Applied | Is::Confirming | Is::Confirmed)),
             n(&|is| is == Is::Unchanged),
             n(&|is| is == Is::Undone),
-            n(&|is| matches!(is, Is::Refused | Is::Lost)),
+            n(&|is| is == Is::Refused),
+            n(&|is| is == Is::Lost),
         ]
     };
     let rows: Vec<Vec<String>> = r.stages.iter().enumerate().map(row).collect();
     let heads =
-        ["stage", "passed", "gates", "nodes", "changed", "was so", "undone", "left out or lost"].map(String::from);
+        ["stage", "passed", "gates", "nodes", "changed", "was so", "undone", "left out", "lost"].map(String::from);
     out.push_str(&Table { heads: &heads, rows: &rows, n_text_columns: 3 }.text(width));
     for gate in r.stages.iter().flat_map(|s| s.gates.iter().map(move |g| (s, g))) {
         let line =
@@ -152,14 +153,46 @@ fn steps(plan: &Value) -> Vec<String> {
     out
 }
 
-/// The same as a document: each node's plan whole.
-pub(super) fn dry_json(plan: &Plan, looked: &[Looked]) -> Result<String> {
-    let of = plan.stages_of(looked.len());
-    let nodes: Vec<Value> = looked
-        .iter()
-        .zip(of)
-        .map(|(l, stage)| json!({ "name": l.node.as_str(), "stage": stage, "left_out": l.left_out, "plan": l.plan }))
-        .collect();
-    let words = plan.change.words();
-    crate::output::json("fleet-rollout-plan", &json!({ "name": plan.name, "change": words, "nodes": nodes }))
+/// What a rollout would do: each node's own plan.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DryRun {
+    /// The plan's name.
+    pub name: String,
+    /// What is changed, in words of `tune plan`.
+    pub change: Vec<String>,
+    /// The nodes that are meant, in the order in which they would be changed.
+    pub nodes: Vec<DryNode>,
+}
+
+/// A node of it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DryNode {
+    /// Its name.
+    pub name: String,
+    /// Its stage, by place; none where no stage reaches it.
+    pub stage: Option<usize>,
+    /// Why it would be left out.
+    pub left_out: Option<String>,
+    /// Its own plan, as `tune plan --json` has it there.
+    pub plan: Option<Value>,
+}
+
+impl DryRun {
+    /// Of what was looked at.
+    pub(super) fn of(plan: &Plan, looked: Vec<Looked>) -> DryRun {
+        let of = plan.stages_of(looked.len());
+        let node = |(l, stage): (Looked, Option<usize>)| DryNode {
+            name: l.node.into(),
+            stage,
+            left_out: l.left_out,
+            plan: l.plan,
+        };
+        DryRun {
+            name: plan.name.clone(),
+            change: plan.change.words(),
+            nodes: looked.into_iter().zip(of).map(node).collect(),
+        }
+    }
 }

@@ -191,3 +191,6 @@ fn command(argv: &[String], within: Duration, r: &Rollout) -> Result<Verdict, Ve
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
