@@ -178,7 +178,8 @@ fn every_command_of_the_documentation_says_what_its_page_shows() {
             let here = |what: &str| format!("{}:{}: {what}", page.display(), block.at + 1);
             let Some((code, keep)) = asked(&block.comment) else {
                 if block.comment.strip_prefix("not run: ").is_none_or(|why| why.split_whitespace().count() < 3) {
-                    wrong.push(here("say above the block whether it is run: `<!-- run -->` or `<!-- not run: why -->`"));
+                    wrong
+                        .push(here("say above the block whether it is run: `<!-- run -->` or `<!-- not run: why -->`"));
                 }
                 continue;
             };
