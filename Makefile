@@ -12,7 +12,7 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: prove prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench site dist install uninstall clean needs v3
+.PHONY: packages prove-packages prove-fleet prove prove-ansible ansible prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench site dist install uninstall clean needs v3
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
@@ -34,7 +34,7 @@ needs:
 	@test -e /usr/include/stdio.h || $(ENSURE) libc-headers=libc6-dev || test -e /usr/include/stdio.h
 
 test: needs ## everything that has to pass before a merge; says at the end what each stage took and what was skipped
-	@CARGO="$(CARGO)" MAKE="$(MAKE)" scripts/stages.sh fmt lint unit doc reference deny hosts testbed page
+	@CARGO="$(CARGO)" MAKE="$(MAKE)" scripts/stages.sh fmt lint unit doc reference deny hosts testbed page ansible
 
 fmt:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || { echo "rustfmt is missing; install it: rustup component add rustfmt" >&2; exit 1; }
@@ -45,8 +45,10 @@ lint:
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
 
 unit: needs
-	@$(ENSURE) --optional tmux=tmux prometheus=prometheus promtool=prometheus victoria-metrics=victoria-metrics
+	@$(ENSURE) --optional tmux=tmux prometheus=prometheus promtool=prometheus victoria-metrics=victoria-metrics yamllint=yamllint
 	@$(ENSURE) --optional strace=strace openssl=openssl cpio=cpio
+	@$(ENSURE) --optional sshd=openssh-server
+	@scripts/ensure-duckdb.sh
 	$(CARGO) test --locked --workspace
 
 test-busy: needs ## the unit suites on a machine that has no time for them: thrice beside busy loops, once under nice
@@ -98,6 +100,17 @@ prove-governors: needs ## the governors' models against real kernels: recorded, 
 
 prove: needs ## all proofs on real kernels, also the long ones: kills, a hostile kernel, the governor study (about 22 minutes)
 	$(CARGO) xtask testbed prove
+
+ansible: needs
+	@$(ENSURE) --optional sshd=openssh-server ip=iproute2
+	@CARGO="$(CARGO)" scripts/prove-ansible.sh short
+
+prove-ansible: needs ## the Ansible collection on three hosts in network namespaces, one of which goes dark in the middle (root; about 3 minutes)
+	@$(ENSURE) --optional sshd=openssh-server ip=iproute2
+	@CARGO="$(CARGO)" scripts/prove-ansible.sh
+
+prove-fleet: needs ## what goes through Kubernetes, in a real cluster on this machine: one node, 200 that are not there (root; 20 CPU minutes the first time)
+	CARGO="$(CARGO)" scripts/prove-fleet.sh
 
 # The report in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
 page:

@@ -85,12 +85,30 @@ fn begun(verb: &str, profile: Profile) -> Command {
         Profile::Release => cargo.args(["--package", "wakewatt", "--release"]),
         Profile::Dist => {
             // Nothing unwinds through C; its tables are a hundred kilobytes.
-            let own = std::env::var("CFLAGS").unwrap_or_default();
-            cargo.env("CFLAGS", format!("{own} -fno-asynchronous-unwind-tables").trim());
+            let mut c_flags = std::env::var("CFLAGS").unwrap_or_default() + " -fno-asynchronous-unwind-tables";
+            let mut flags = Vec::new();
+            for (folder, name) in named_alike() {
+                flags.push(format!("--remap-path-prefix={folder}={name}"));
+                c_flags += &format!(" -ffile-prefix-map={folder}={name}");
+            }
+            cargo.env("CFLAGS", c_flags.trim());
+            // Joined with the flags of .cargo/config.toml, as RUSTFLAGS would not be.
+            cargo.arg("--config").arg(format!("target.'cfg(all())'.rustflags={flags:?}"));
             cargo.args(["--package", "wakewatt", "--profile", "dist"])
         }
     };
     cargo
+}
+
+/// Folders whose names would stand in messages of the binary, and what stands there instead: two builds in two folders are the same bytes, and
+/// neither tells who made it.
+fn named_alike() -> Vec<(String, &'static str)> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    // The last that fits counts, and the target folder may lie in the repository.
+    let folders = [(home, "/cargo"), (Some(crate::repository()), "/wakewatt"), (Some(target_folder()), "/target")];
+    let whole = folders.into_iter().filter_map(|(folder, name)| Some((std::path::absolute(folder?).ok()?, name)));
+    whole.map(|(folder, name)| (folder.display().to_string(), name)).collect()
 }
 
 /// Carries it out and says where the binary lies.

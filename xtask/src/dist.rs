@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use clap::CommandFactory;
 use clap_complete::Shell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `dist`.
@@ -27,30 +28,50 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     };
     let bin = folder("bin")?.join("wakewatt");
     std::fs::copy(&binary, &bin).with_context(|| format!("{}: not writable", bin.display()))?;
-    let completions = folder("completions")?;
-    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        clap_complete::generate_to(shell, &mut wakewatt::cli::Cli::command(), "wakewatt", &completions)?;
+    let write = |folder: &Path, name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).with_context(|| format!("{}: not writable", path.display()))
+    };
+    let to = folder("completions")?;
+    for (shell, name) in [(Shell::Bash, "wakewatt.bash"), (Shell::Zsh, "_wakewatt"), (Shell::Fish, "wakewatt.fish")] {
+        write(&to, name, &completions(shell))?;
     }
-    let mut root = wakewatt::cli::Cli::command();
-    root.build();
-    let n_pages = man(&root, "wakewatt", &folder("man")?)?;
+    let (to, pages) = (folder("man")?, man_pages()?);
+    for (name, page) in &pages {
+        write(&to, name, page)?;
+    }
+    let n_pages = pages.len();
     println!("{}: binary, {n_pages} man pages, completions for bash, zsh and fish", args.dir.display());
     Ok(true)
 }
 
-/// One page per command, `wakewatt-measure-wakeup.1`; says how many.
-fn man(command: &clap::Command, name: &str, folder: &Path) -> Result<usize> {
+/// What a shell completes.
+pub(crate) fn completions(shell: Shell) -> Vec<u8> {
+    let mut out = Vec::new();
+    clap_complete::generate(shell, &mut wakewatt::cli::Cli::command(), "wakewatt", &mut out);
+    out
+}
+
+/// One page per command, by its file name: `wakewatt-measure-wakeup.1`.
+pub(crate) fn man_pages() -> Result<BTreeMap<String, Vec<u8>>> {
+    let mut root = wakewatt::cli::Cli::command();
+    root.build();
+    let mut pages = BTreeMap::new();
+    man(&root, "wakewatt", &mut pages)?;
+    Ok(pages)
+}
+
+fn man(command: &clap::Command, name: &str, pages: &mut BTreeMap<String, Vec<u8>>) -> Result<()> {
     if command.is_hide_set() {
-        return Ok(0);
+        return Ok(());
     }
     let mut page = Vec::new();
     // A man page's name is 'static in clap; a page per command is few enough to leak.
     let fixed: &'static str = Box::leak(name.to_string().into_boxed_str());
     clap_mangen::Man::new(command.clone().name(fixed)).render(&mut page)?;
-    std::fs::write(folder.join(format!("{name}.1")), page)?;
-    let mut n_pages = 1;
+    pages.insert(format!("{name}.1"), page);
     for inner in command.get_subcommands() {
-        n_pages += man(inner, &format!("{name}-{}", inner.get_name()), folder)?;
+        man(inner, &format!("{name}-{}", inner.get_name()), pages)?;
     }
-    Ok(n_pages)
+    Ok(())
 }

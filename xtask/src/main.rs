@@ -14,6 +14,7 @@ mod fixtures;
 mod gen_host;
 mod hosts;
 mod licences;
+mod packages;
 mod reference;
 mod screenshot;
 mod site;
@@ -46,6 +47,8 @@ enum Chore {
     Ref(reference::Args),
     /// Write completions, man pages and the static binary into a folder
     Dist(dist::Args),
+    /// Write a release's files: .deb, .rpm, container image, tar archive, bill of materials, SHA256SUMS
+    Packages(packages::Args),
     /// Build the static binary for arm64, with rustup's library or Debian's compiler
     BuildAarch64(aarch64::Args),
     /// Turn a folder of recorded trees into .host fixtures
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Chore::Bench(args) => bench::run(&args),
         Chore::Ref(args) => reference::run(&args),
         Chore::Dist(args) => dist::run(&args),
+        Chore::Packages(args) => packages::run(&args),
         Chore::BuildAarch64(args) => aarch64::run(&args),
         Chore::Fixtures(args) => fixtures::run(&args),
         Chore::Screenshot(args) => screenshot::run(&args),

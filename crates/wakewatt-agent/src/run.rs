@@ -11,8 +11,8 @@ use crate::pulse::Pulse;
 use crate::trouble::Teller;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel, sync_channel};
+use std::sync::{Arc, Weak};
 use std::thread;
 use thiserror::Error;
 use wakewatt_host::push::Push;
@@ -177,7 +177,7 @@ fn live<R: FnOnce(&Receiver<Ask>)>(
     let answering = answering.map_err(Trouble::Start)?;
     (lent.wait)();
     // One that still waits for a server is not waited for: the process ends.
-    let is_pushing = pushing.is_none_or(|pushing| !pushing.is_finished());
+    let is_pushing = pushing.is_none_or(|living| living.strong_count() > 0);
     outbox.close();
     // Nobody may ask any more before the end is asked for, so that there is room for that.
     let _ = stop.send(());
@@ -192,18 +192,20 @@ fn live<R: FnOnce(&Receiver<Ask>)>(
     }
 }
 
-/// The thread that pushes; it wakes the waiter should it end by itself.
+/// Starts the thread that pushes; it wakes the waiter should it end by itself, and is not living any more by then.
 fn pushed(
     (push, teller): (Push, Teller),
     outbox: Outbox,
     wake: Arc<dyn Fn() + Send + Sync>,
-) -> Result<thread::JoinHandle<()>, Trouble> {
-    let at_end = AtEnd(wake);
+) -> Result<Weak<()>, Trouble> {
+    let (at_end, life) = (AtEnd(wake), Arc::new(()));
+    let living = Arc::downgrade(&life);
     let pushing = thread::Builder::new().name("push".into()).spawn(move || {
-        let _at_end = at_end;
+        // Dropped in reverse.
+        let (_at_end, _life) = (at_end, life);
         otlp::send_all(&push, &outbox, &teller);
     });
-    pushing.map_err(Trouble::Start)
+    pushing.map(|_| living).map_err(Trouble::Start)
 }
 
 #[cfg(test)]

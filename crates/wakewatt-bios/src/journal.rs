@@ -7,6 +7,7 @@
 use crate::setting::Setting;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_host::store::{self, Disk, Store as _};
 
 /// Where journals are kept by root; others name a folder.
@@ -172,7 +173,7 @@ impl Journal {
         };
         names.retain(|name| name.starts_with("bios-") && name.ends_with(".json"));
         let number = |name: &String| name.trim_start_matches("bios-").trim_end_matches(".json").parse::<u32>().ok();
-        names.sort_by_key(|name| (number(name), name.clone()));
+        names.arrange_by_key(|name| (number(name), name.clone()));
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         for name in names {
             match Journal::load(&folder.join(name)) {

@@ -89,6 +89,58 @@ pub enum CarryError {
     },
 }
 
+/// Who else sets on a node what a rollout would set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// What kind it is, which decides whether it is in the way.
+    pub kind: HolderKind,
+    /// What it sets: an annotation with its value, a profile's name.
+    pub name: String,
+    /// Where: a pod with its namespace, the node.
+    pub place: String,
+}
+
+/// Kinds of holders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HolderKind {
+    /// A pod asks CRI-O for idle states or a governor.
+    CrioAnnotation,
+    /// The Node Tuning Operator keeps a tuned profile there.
+    NodeTuningOperator,
+    /// The kubelet gives whole CPUs to pods.
+    CpuManager,
+}
+
+impl Holder {
+    /// Would it write over what a rollout sets, or put it back?
+    pub fn is_in_the_way(&self) -> bool {
+        self.kind != HolderKind::CpuManager
+    }
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Holder { kind, name, place } = self;
+        match kind {
+            HolderKind::CrioAnnotation => {
+                write!(
+                    f,
+                    "pod {place} asks CRI-O for {name}, which puts back what it found when the pod ends; take the annotation off, or leave this node out"
+                )
+            }
+            HolderKind::NodeTuningOperator => {
+                write!(
+                    f,
+                    "the Node Tuning Operator keeps the profile {name} on {place} and writes it again; put the settings into that profile"
+                )
+            }
+            HolderKind::CpuManager => {
+                write!(f, "the kubelet of {place} gives whole CPUs to pods (CPU manager policy {name})")
+            }
+        }
+    }
+}
+
 /// A way to other machines. Asked from several threads at once.
 pub trait Carrier: Sync {
     /// Its word: ssh, kubernetes.
@@ -107,6 +159,17 @@ pub trait Carrier: Sync {
 
     /// The same back.
     fn put_back(&self, _node: &NodeName) -> Result<(), CarryError> {
+        Ok(())
+    }
+
+    /// Who else sets there what a rollout would set; to be asked before the first change of a node. Nobody where the carrier
+    /// has no way of knowing.
+    fn holders(&self, _node: &NodeName) -> Result<Vec<Holder>, CarryError> {
+        Ok(Vec::new())
+    }
+
+    /// Nothing of ours is needed on the node any more: a copied binary goes. Nothing where nothing is left behind.
+    fn leave(&self, _node: &NodeName) -> Result<(), CarryError> {
         Ok(())
     }
 }

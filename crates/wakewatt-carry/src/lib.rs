@@ -8,9 +8,16 @@
 //! Invariants: a name of a node is checked once ([`NodeName`]) and can be neither an option nor a path nor a shell word; nobody is
 //! waited for without a limit; a node that cannot be reached is an error with a type, never silence.
 
-pub mod book;
-mod carrier;
 mod node;
+mod carrier;
+pub mod audit;
+pub mod book;
+pub mod child;
+pub mod collect;
+pub mod hosts;
+pub mod kubernetes;
+pub mod ssh;
+pub mod rollout;
 
-pub use carrier::{Carrier, CarryError, Order, Privilege, Reply};
+pub use carrier::{Carrier, CarryError, Holder, HolderKind, Order, Privilege, Reply};
 pub use node::{BadName, Node, NodeName};

@@ -10,6 +10,7 @@
 //! nothing beside a median wake-up after a millisecond: such a request comes a hundred times more rarely, neither
 //! experiment would see it, and a request of half a millisecond is over before a ramp of ten is.
 
+use crate::arrange::Arrange as _;
 use crate::evidence::Evidence;
 use crate::samples::experiment::ExperimentRun;
 use crate::samples::speed::AfterIdle;
@@ -63,7 +64,7 @@ pub struct Candidate {
 /// The candidates, what matters most first; what cannot be turned here is not among them.
 pub fn experiments(evidence: &Evidence) -> Vec<Candidate> {
     let mut all: Vec<Candidate> = [idle(evidence), frequency(evidence)].into_iter().flatten().collect();
-    all.sort_by(|a, b| b.at_stake_ns.total_cmp(&a.at_stake_ns));
+    all.arrange_by(|a, b| b.at_stake_ns.total_cmp(&a.at_stake_ns));
     all
 }
 

@@ -7,6 +7,7 @@
 // What is published as a schema is described by its doc comments; elsewhere a comment is there where it says something.
 #![warn(missing_docs)]
 
+pub mod arrange;
 pub mod visible;
 pub mod nearest;
 pub mod file_keys;
@@ -23,6 +24,7 @@ pub mod distribution;
 pub mod samples;
 pub mod stats;
 pub mod evidence;
+pub mod cost;
 pub mod choice;
 pub mod plan;
 pub mod budget;

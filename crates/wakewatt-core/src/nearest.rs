@@ -1,5 +1,7 @@
 //! "Did you mean …?": the nearest of some names, if any is near. Shared by everything that refuses an unknown word.
 
+use crate::arrange::Arrange as _;
+
 /// The candidate most like the word; none when nothing is alike.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
@@ -20,7 +22,7 @@ pub fn most_like<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, 
     };
     let mut found: Vec<(f64, &str)> =
         candidates.into_iter().map(|c| (likeness(c), c)).filter(|(l, _)| *l > 0.7).collect();
-    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.len().cmp(&b.1.len())));
+    found.arrange_by(|a, b| b.0.total_cmp(&a.0).then(a.1.len().cmp(&b.1.len())));
     found.into_iter().take(n).map(|(_, c)| c).collect()
 }
 

@@ -46,6 +46,27 @@ impl Cell {
     }
 }
 
+impl Cell {
+    /// The raw number and what it is in, for tables that machines read; none for words.
+    #[allow(clippy::cast_precision_loss)] // Tables hold doubles; beyond 2^53 nobody counts ones.
+    pub fn number(&self) -> Option<(f64, &'static str)> {
+        Some(match *self {
+            Cell::Text(_) => return None,
+            Cell::Flag(yes) => (f64::from(u8::from(yes)), "bool"),
+            Cell::Count(n) | Cell::Hex(n) => (n as f64, ""),
+            Cell::Ns(n) => (n as f64, "ns"),
+            Cell::Khz(n) => (n as f64, "kHz"),
+            Cell::Uw(n) => (n as f64, "uW"),
+            Cell::Uj(n) => (n as f64, "uJ"),
+            Cell::MilliC(n) => (n as f64, "mC"),
+            Cell::Bytes(n) => (n as f64, "bytes"),
+            Cell::Ratio(ratio) => (ratio, "ratio"),
+            Cell::Rpm(n) => (n as f64, "rpm"),
+            Cell::MegaTransfers(n) => (n as f64, "MT/s"),
+        })
+    }
+}
+
 impl std::fmt::Display for Cell {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -60,6 +60,11 @@ pub trait Source {
     fn is_live(&self) -> bool {
         false
     }
+    /// Was it put together from what other tools printed? Then what it does not hold says nothing at all: not that a file is
+    /// absent, nor that a CPU lacks what its neighbours have.
+    fn is_imported(&self) -> bool {
+        false
+    }
     /// What it means that a folder does not list a name: absent, but for a partial tree, which holds only what somebody
     /// chose to copy.
     fn missing(&self) -> ReadError {
@@ -86,6 +91,8 @@ pub struct Tree {
     pub is_recording: bool,
     /// A recording made from a partial tree: not even a folder's listing proves absence.
     pub is_partial: bool,
+    /// Made from other tools' text: see [`Source::is_imported`].
+    pub is_imported: bool,
 }
 
 impl Tree {
@@ -136,6 +143,9 @@ impl Tree {
 impl Tree {
     /// What to answer for a path the tree does not hold: in a recording, only a listed parent folder proves absence.
     fn missing_at(&self, path: &str) -> ReadError {
+        if self.is_imported {
+            return Source::missing(self);
+        }
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         match self.folders.get(parent) {
             // Sorted, as every listing is: a scan of a long one for each of its names would be quadratic.
@@ -194,7 +204,14 @@ impl Source for Tree {
             .unwrap_or_else(|| Err(ReadError::new(ErrorKind::NotRecorded, "not recorded")))
     }
 
+    fn is_imported(&self) -> bool {
+        self.is_imported
+    }
+
     fn missing(&self) -> ReadError {
+        if self.is_imported {
+            return ReadError::new(ErrorKind::NotRecorded, "no imported text says it");
+        }
         if self.is_partial { ReadError::new(ErrorKind::NotRecorded, "not in this tree") } else { ReadError::absent() }
     }
 

@@ -8,6 +8,7 @@ use crate::measure::Quantity;
 use crate::series::rounded_gib;
 use crate::table::{DEEPEST_IDLE, Node, Table, Window};
 use std::collections::BTreeMap;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::compare::predict::deepest_state;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::fact::{Fact, PerCpu};
@@ -30,7 +31,7 @@ pub fn table(machines: &[Machine], peers_by: &[String]) -> Table {
     let none = Window { from_ms: 0, to_ms: 0 };
     let usual = usual_levels(machines);
     let mut nodes: Vec<Node> = machines.iter().map(|m| node(m, n_windows, peers_by, level_names(m) == usual)).collect();
-    nodes.sort_by(|a, b| a.name.cmp(&b.name));
+    nodes.arrange_by(|a, b| a.name.cmp(&b.name));
     Table { windows: vec![none; n_windows], nodes, has_counted_cycles: false }
 }
 

@@ -25,17 +25,8 @@ pub fn bind(command: &mut Command, cpus: &CpuSet, node: Option<u32>) -> io::Resu
     if let Some(node) = node {
         set(&mut node_mask, node)?;
     }
-    command.process_group(0);
-    let starter = std::process::id();
+    tie(command);
     let before_exec = move || {
-        // SAFETY: plain integers; the second call cannot fail. Between fork and the first the starter may have ended.
-        let (result, parent) = unsafe { (libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM), libc::getppid()) };
-        if result < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        if u32::try_from(parent) != Ok(starter) {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
         // SAFETY: a live array of the length told, which the kernel only reads; 0 is the calling thread.
         let result =
             unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&cpu_mask), cpu_mask.as_ptr()) };
@@ -56,6 +47,26 @@ pub fn bind(command: &mut Command, cpus: &CpuSet, node: Option<u32>) -> io::Resu
     // lock is taken, and an error is made of a number.
     unsafe { command.pre_exec(before_exec) };
     Ok(())
+}
+
+/// Makes a command start in a process group of its own; it is told to end (SIGTERM) when the thread that started it ends.
+pub fn tie(command: &mut Command) {
+    command.process_group(0);
+    let starter = std::process::id();
+    let before_exec = move || {
+        // SAFETY: plain integers; the second call cannot fail. Between fork and the first the starter may have ended.
+        let (result, parent) = unsafe { (libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM), libc::getppid()) };
+        if result < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if u32::try_from(parent) != Ok(starter) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only system calls are made: nothing is allocated, no lock is taken, and an error is made
+    // of a number.
+    unsafe { command.pre_exec(before_exec) };
 }
 
 fn set(mask: &mut [u64], bit: u32) -> io::Result<()> {

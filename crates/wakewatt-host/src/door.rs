@@ -7,10 +7,10 @@
 use crate::trust::{Caller, Distrust};
 use rustix::fs::{AtFlags, FileType, Mode, chmodat, fchmod, statat, unlinkat};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, socket_with};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 /// Connections that wait to be accepted.
@@ -57,11 +57,9 @@ pub fn listen(path: &Path, mode: u32) -> Result<UnixListener, DoorError> {
         Ok(found) if FileType::from_raw_mode(found.st_mode) != FileType::Socket => {
             return Err(DoorError::Foreign(path.into()));
         }
-        Ok(_) => match UnixStream::connect(&below) {
+        Ok(_) => match asked(&below) {
+            Err(Errno::CONNREFUSED) => unlinkat(fd, name, AtFlags::empty()).map_err(refused)?,
             // Whoever is too busy to take us is there.
-            Err(why) if why.kind() == io::ErrorKind::ConnectionRefused => {
-                unlinkat(fd, name, AtFlags::empty()).map_err(refused)?;
-            }
             Ok(_) | Err(_) => return Err(DoorError::Taken(path.into())),
         },
     }
@@ -78,10 +76,35 @@ pub fn listen(path: &Path, mode: u32) -> Result<UnixListener, DoorError> {
     Ok(made().map_err(refused)?.into())
 }
 
+/// Connects without waiting: a stopped process whose queue is full would keep us for ever (EAGAIN says that it is there).
+fn asked(socket: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let ours = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&ours, &SocketAddrUnix::new(socket)?)?;
+    Ok(ours)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+
+    #[test]
+    fn one_that_is_too_busy_to_answer_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.sock");
+        let _busy = listen(&path, 0o600).unwrap();
+        let mut waiting = Vec::new();
+        // Nobody accepts: its queue fills, and a connection that waits would wait for ever.
+        let full = loop {
+            match asked(&path) {
+                Ok(socket) => waiting.push(socket),
+                Err(why) => break why,
+            }
+        };
+        assert_eq!(full, Errno::AGAIN);
+        assert!(matches!(listen(&path, 0o600), Err(DoorError::Taken(_))));
+    }
 
     #[test]
     fn a_socket_left_behind_goes_and_everything_else_stays() {

@@ -51,6 +51,12 @@ pub const PROFILE: Kind = Kind {
 /// A plan of an experiment.
 pub const PLAN: Kind =
     Kind { what: "plan", max_bytes: 1 << 20, hint: "list the shipped ones with: wakewatt experiment list" };
+/// A plan of a rollout, and a list of machines.
+pub const ROLLOUT: Kind =
+    Kind { what: "plan of a rollout", max_bytes: 1 << 20, hint: "begin with: wakewatt fleet rollout --example" };
+/// Names that people write, one a line.
+pub const HOSTS: Kind =
+    Kind { what: "list of hosts", max_bytes: 16 << 20, hint: "write one host a line: web-01 group=web" };
 /// A server to simulate; recorded arrivals make it long.
 pub const SERVER: Kind =
     Kind { what: "server file", max_bytes: 64 << 20, hint: "make one with: wakewatt simulate --example plain" };

@@ -24,6 +24,7 @@ impl<'a> Recorder<'a> {
                 name: inner.origin(),
                 is_recording: true,
                 is_partial: inner.missing().kind == ErrorKind::NotRecorded,
+                is_imported: inner.is_imported(),
                 ..Tree::default()
             }),
         }
@@ -76,6 +77,10 @@ impl Source for Recorder<'_> {
 
     fn is_live(&self) -> bool {
         self.inner.is_live()
+    }
+
+    fn is_imported(&self) -> bool {
+        self.inner.is_imported()
     }
 
     fn missing(&self) -> ReadError {

@@ -7,6 +7,7 @@ use crate::place::FilePlace;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use wakewatt_core::record::wtrace::is_known;
 
@@ -32,7 +33,11 @@ impl Medium for File {
         self.seek(SeekFrom::Start(length)).map(|_| ())
     }
     fn sync(&mut self) -> io::Result<()> {
-        self.sync_data()
+        match self.sync_data() {
+            // A pipe has no disk under it.
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            other => other,
+        }
     }
 }
 
@@ -73,6 +78,12 @@ impl WtraceFile<File> {
             file.cut(0)?;
         }
         Ok(WtraceFile::over(file, path, 0, max_bytes))
+    }
+
+    /// Standard output: blocks are on their way as soon as they are whole.
+    pub fn standard_output(max_bytes: u64) -> io::Result<WtraceFile> {
+        let out = io::stdout().as_fd().try_clone_to_owned()?;
+        Ok(WtraceFile::over(File::from(out), Path::new("-"), 0, max_bytes))
     }
 
     /// An existing file, to be continued at the end of its good part.

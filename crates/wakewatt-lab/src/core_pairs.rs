@@ -12,6 +12,7 @@ use crate::bench::{BenchError, hand_over};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::cores::{CoresSample, HandOver, Nearness, NearnessSummary, Neighbourhood};
 use wakewatt_core::samples::not_done::NotDone;
@@ -50,7 +51,7 @@ impl Pairs {
         let (mut left, mut random) = (max, Random::new(seed));
         let mut classes: Vec<(Nearness, Vec<(Cpu, Cpu)>)> = by.into_iter().collect();
         // The small classes first: what they leave of their share goes to the larger ones.
-        classes.sort_by_key(|(_, pairs)| pairs.len());
+        classes.arrange_by_key(|(_, pairs)| pairs.len());
         let n_classes = classes.len();
         for (at, (nearness, mut pairs)) in classes.into_iter().enumerate() {
             let share = left / (n_classes - at);
@@ -118,7 +119,7 @@ pub fn cores(
         let pause_ns = (monotonic_ns().saturating_sub(pair_at_ns) / PAUSE_PART).min(MAX_PAUSE_NS);
         std::thread::sleep(Duration::from_nanos(pause_ns));
     }
-    done.sort_unstable_by_key(|pair| (pair.from_cpu, pair.to_cpu));
+    done.arrange_by_key(|pair| (pair.from_cpu, pair.to_cpu));
     let Some(scheduling) = scheduling else { return Err(last_error.unwrap_or(BenchError::NoSamples)) };
     let by_nearness = summaries(&done, &pairs.n_all);
     Ok(CoresSample {

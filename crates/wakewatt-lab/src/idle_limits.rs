@@ -1,6 +1,7 @@
 //! What a latency limit on the whole machine means for its idle states: which one it leaves, and whether counters show that
 //! it did not take.
 
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::idle::{IdleState, TableRow};
 use wakewatt_core::samples::IdleDelta;
@@ -30,7 +31,7 @@ fn sleeping(rows: &[TableRow]) -> Vec<(u64, String)> {
     let rows = rows.iter().filter(|row| !row.is_polling() && row.is_enabled != Some(false));
     let mut states: Vec<(u64, String)> =
         rows.filter_map(|row| Some((row.exit_latency_ns?, row.name.clone()))).collect();
-    states.sort_by_key(|(ns, _)| *ns);
+    states.arrange_by_key(|(ns, _)| *ns);
     states
 }
 

@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn the_code_is_the_commands_own_and_a_signal_counts_as_in_a_shell() {
         assert_eq!((code_of("exit 7", false), code_of("kill -9 $$", false)), (7, 137));
-        assert_eq!(code_of("sleep 600 & wait", true), 143, "an interruption is handed on");
+        assert_eq!(code_of("sleep 60 & wait", true), 143, "an interruption is handed on");
         let why = Running::start(&["/no/such/program".into()]).unwrap_err().to_string();
         assert!(why.contains("/no/such/program") && why.ends_with("comes after --"), "{why}");
     }

@@ -4,6 +4,7 @@
 //! one that takes it back. What this host does not have is said before anything is changed, and the arm is left out. All
 //! arms share one session of tune: one journal names what any of them writes. The limit is held by this process, so the kernel drops it however the process ends.
 
+use crate::companion::Companion;
 use crate::experiment::Arms;
 use crate::idle_limits::{MAX_FORBIDDEN_RATIO, MIN_ENTRIES, all_states, entered_above, shallowest};
 use crate::plan::{ArmLimit, PlanArm};
@@ -31,6 +32,8 @@ pub struct ReadyArm {
     pub set: SettingSet,
     /// Held meanwhile.
     pub limit: Option<LatencyLimit>,
+    /// Runs meanwhile.
+    pub beside: Option<Vec<String>>,
     /// What to know: places left out, settings that are so already.
     pub notes: Vec<String>,
     /// Idle states it switches off: CPU and index.
@@ -92,7 +95,7 @@ fn resolve_arm(host: &Host<'_>, arm: &PlanArm) -> Result<ReadyArm, String> {
         }
         let states = all_states(&host.facts);
         let is_all_allowed = !states.is_empty() && states.iter().all(|(_, _, ns)| limit.allows(*ns));
-        if is_all_allowed && arm.requests.is_empty() && arm.command.is_none() {
+        if is_all_allowed && arm.requests.is_empty() && arm.command.is_none() && arm.beside.is_none() {
             return Err(format!(
                 "it would be the machine as it is: no idle state here takes longer than {limit} to leave"
             ));
@@ -101,6 +104,9 @@ fn resolve_arm(host: &Host<'_>, arm: &PlanArm) -> Result<ReadyArm, String> {
     }
     if let Some((run, undo)) = &arm.command {
         settings.push(format!("runs {:?}, and {:?} to leave", run.join(" "), undo.join(" ")));
+    }
+    if let Some(argv) = &arm.beside {
+        settings.push(format!("{:?} runs meanwhile, and ends with the block", argv.join(" ")));
     }
     let is_asked = !arm.requests.is_empty();
     if is_asked && n_changes == 0 && limit.is_none() && arm.command.is_none() {
@@ -113,6 +119,7 @@ fn resolve_arm(host: &Host<'_>, arm: &PlanArm) -> Result<ReadyArm, String> {
         arm: Arm { id: arm.name.clone(), title, settings },
         set: SettingSet { requests: arm.requests.clone(), command: arm.command.clone() },
         limit,
+        beside: arm.beside.clone(),
         notes,
         off,
     })
@@ -190,6 +197,8 @@ pub struct SettingArms<'a> {
     /// None where no arm writes anything, and when it has ended.
     session: Option<Session<'a>>,
     limits: Box<dyn LimitHolder + 'a>,
+    /// Of the arm that is in force.
+    companion: Option<Companion>,
     /// Where the settings are read back, also after the session.
     written: Option<(&'a dyn Sink, Vec<String>)>,
     latencies_ns: Vec<(u32, String, u64)>,
@@ -213,7 +222,8 @@ impl<'a> SettingArms<'a> {
         let written = session.as_ref().map(|session| (session.hands().sink, session.paths()));
         let (sets, latencies_ns) = ((0..arms.len()).collect(), all_states(facts));
         let (found, is_over) = (Vec::new(), false);
-        let mut all = SettingArms { arms, sets, session, limits, written, latencies_ns, found, is_over };
+        let companion = None;
+        let mut all = SettingArms { arms, sets, session, limits, companion, written, latencies_ns, found, is_over };
         all.found = all.state();
         all
     }
@@ -238,6 +248,7 @@ impl<'a> SettingArms<'a> {
                 }
             }
         }
+        self.companion = None;
         self.limits.hold(None)?;
         if let Some(session) = &mut self.session {
             session.leave()?;
@@ -252,6 +263,7 @@ impl Arms for SettingArms<'_> {
     }
 
     fn enter(&mut self, index: usize) -> Result<(), String> {
+        self.companion = None;
         self.limits.hold(None)?;
         if self.is_over {
             return Err("the session has ended".into());
@@ -259,11 +271,14 @@ impl Arms for SettingArms<'_> {
         if let Some(session) = &mut self.session {
             session.enter(self.sets[index]).map_err(|why| format!("{}: {why}", self.arms[index].arm.id))?;
         }
-        self.limits.hold(self.arms[index].limit)
+        self.limits.hold(self.arms[index].limit)?;
+        self.companion = self.arms[index].beside.as_deref().map(Companion::start).transpose()?;
+        Ok(())
     }
 
     fn leave(&mut self) -> Result<(), String> {
         self.is_over = true;
+        self.companion = None;
         self.limits.hold(None)?;
         match self.session.take().map(Session::end) {
             Some(report) if !report.remains().is_empty() => Err(report.remains().join("; ")),
@@ -284,12 +299,16 @@ impl Arms for SettingArms<'_> {
     }
 
     fn is_instant(&self) -> bool {
-        // A limit is a write to an open file; settings are where their knobs say so, and a command never is.
-        self.session.as_ref().is_none_or(|session| self.sets.iter().all(|set| session.is_short(*set)))
+        // A limit is a write to an open file; settings are where their knobs say so, and a program never is.
+        self.arms.iter().all(|arm| arm.beside.is_none())
+            && self.session.as_ref().is_none_or(|session| self.sets.iter().all(|set| session.is_short(*set)))
     }
 
     fn contradiction(&self, index: usize, idle: &[IdleDelta]) -> Option<String> {
         let arm = self.arms.get(index)?;
+        if let Some(why) = self.companion.as_ref().and_then(Companion::trouble) {
+            return Some(why);
+        }
         if let Some(why) = arm.limit.and_then(|limit| entered_above(limit, &self.latencies_ns, idle)) {
             return Some(why);
         }

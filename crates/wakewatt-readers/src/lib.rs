@@ -34,6 +34,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("watch", watch),
     ("meters", meters),
     ("series", series),
+    ("import", import),
     #[cfg(feature = "whole")]
     ("report", whole::report),
     #[cfg(feature = "whole")]
@@ -72,6 +73,27 @@ pub fn run(bytes: &[u8]) {
 /// What a Prometheus-compatible API answers to a question on ranges.
 pub fn series(bytes: &[u8]) {
     let _ = wakewatt_fleet::series::read_answer(bytes);
+}
+
+/// What another tool printed: every format, a recording of its events, the facts and rules behind it; as an archive too.
+pub fn import(bytes: &[u8]) {
+    use wakewatt_import::{Input, archive};
+    let mut inputs = vec![Input::Text { name: "fuzz".into(), path: None, bytes: bytes.to_vec() }];
+    let mut tar = bytes;
+    let mut take = |name: &str, bytes: Vec<u8>| {
+        let path = archive::wanted(name).and_then(|wanted| wanted.path);
+        inputs.push(Input::Text { name: name.into(), path, bytes });
+    };
+    let _ = archive::walk_tar(&mut tar, &mut |name| archive::wanted(name).map(|w| w.max_bytes), &mut take);
+    let found = wakewatt_import::import(inputs);
+    let facts = Snapshot::read(&found.facts.tree, |_| true);
+    let evidence = wakewatt_core::evidence::Evidence { facts, samples: found.samples.clone(), ..Default::default() };
+    let mut rulings = wakewatt_core::rules::judge(&evidence);
+    found.facts.cite(&mut rulings);
+    let _ = host_file::write(&found.facts.tree, &[]);
+    if let Some(trace) = found.recorded.wtrace(&evidence.facts, "fuzz", 0) {
+        wtrace(&trace);
+    }
 }
 
 /// `.wtrace`: pairs and their summary.

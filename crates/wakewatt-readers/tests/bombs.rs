@@ -136,5 +136,26 @@ fn bombs_stay_inside_their_budget() {
     check("plan", "nesting", format!("a={}", "[".repeat(1 << 16)).as_bytes());
     check("profile", "tables", "[[a]]\n".repeat(1 << 15).as_bytes());
     check("journal", "nesting", "[".repeat(1 << 20).as_bytes());
+    let list = |n: u32| {
+        format!(
+            "p{n}:\n- value: 1\n  cpus: 0-8191\ngovernor:\n- value: g{n}\n  cpus: 0-8191\nC{n}:\n- value: on\n  cpus: 0-8191\n"
+        )
+    };
+    check("import", "a list of all CPUs, again and again", (0..2000).map(list).collect::<String>().as_bytes());
+    let wide = format!(
+        "Vendor ID: GenuineIntel\nThread(s) per core: 1\nOn-line CPU(s) list: 0-8191\nModel name: x\nFlags: {}\n",
+        "a ".repeat(900)
+    );
+    check("import", "2 KB of lscpu for 8192 CPUs", wide.as_bytes());
+    check(
+        "import",
+        "65,536 CPUs in a hundred bytes",
+        b"Vendor ID: GenuineIntel\nOn-line CPU(s) list: 0-65535\nThread(s) per core: 1\nModel name: x\n",
+    );
+    let wakes = |n: u32| {
+        format!("a 1 [{}] {n}.5: sched:sched_waking: comm=t{n} pid={n} prio=1 target_cpu={}\n", n % 8192, n % 8191)
+    };
+    check("import", "a task a line", (0..50_000).map(wakes).collect::<String>().as_bytes());
+    check("import", "columns", format!("Busy% {}\n{}", "PkgWatt ".repeat(400), "1 ".repeat(1 << 19)).as_bytes());
     check("boot", "words", "a ".repeat(1 << 17).as_bytes());
 }

@@ -4,6 +4,7 @@
 //! mean and variation are known (Whitt, "Approximating a point process", 1982). A histogram is drawn uniformly within its buckets.
 
 use crate::span::Span;
+use crate::ziggurat::exponential;
 use serde::{Deserialize, Serialize};
 use wakewatt_core::stats::random::Random;
 
@@ -205,12 +206,6 @@ impl Drawn {
             }
         }
     }
-}
-
-/// Exponential with mean 1.
-#[inline]
-pub(crate) fn exponential(random: &mut Random) -> f64 {
-    -(1.0 - random.unit()).ln()
 }
 
 fn gamma(shape: f64, random: &mut Random) -> f64 {

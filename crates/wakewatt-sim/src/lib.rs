@@ -10,9 +10,11 @@
 #![warn(missing_docs)]
 
 pub mod span;
+mod ziggurat;
 pub mod law;
 pub mod server;
 pub mod recorded;
+pub mod ran;
 pub mod queue;
 mod engine;
 pub mod outcome;

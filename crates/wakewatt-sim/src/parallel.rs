@@ -4,6 +4,7 @@ use crate::engine::{Counted, replicate};
 use crate::outcome::Outcome;
 use crate::server::{Refused, Server};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use wakewatt_core::arrange::Arrange as _;
 
 /// Runs a server's replications on so many threads.
 pub fn simulate(server: &Server, n_threads: usize) -> Result<Outcome, Refused> {
@@ -36,7 +37,7 @@ pub fn simulate_all(servers: &[Server], n_threads: usize) -> Result<Vec<Outcome>
                 .collect()
         })
     };
-    done.sort_by_key(|(i, replication, _)| (*i, *replication));
+    done.arrange_by_key(|(i, replication, _)| (*i, *replication));
     let mut all: Vec<Vec<Counted>> = servers.iter().map(|_| Vec::new()).collect();
     for (i, _, counted) in done {
         all[i].push(counted?);

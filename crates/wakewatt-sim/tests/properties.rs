@@ -51,7 +51,8 @@ fn any_server() -> impl Strategy<Value = Server> {
         Just(ClockGovernor::OndemandOld),
         Just(ClockGovernor::ConservativeOld),
         Just(ClockGovernor::Schedutil),
-        Just(ClockGovernor::IntelPstate)
+        Just(ClockGovernor::IntelPstate),
+        Just(ClockGovernor::Hwp)
     ];
     let place =
         prop_oneof![Just(Placement::Kernel), Just(Placement::Spread), Just(Placement::Pack), Just(Placement::Random)];
@@ -296,6 +297,25 @@ fn intel_pstate_follows_the_time_at_work() {
     assert!((busy / 3500.0 - 1.0).abs() < 0.02 && (calm / 1200.0 - 1.0).abs() < 0.02, "{busy} and {calm} MHz");
     // At 1500 MHz 0.8 ms of work and 1 ms of thought: 44 % of the time, of which the rule makes 18 or 19 steps.
     assert!((1400.0..2100.0).contains(&half), "{half} MHz");
+}
+
+/// Hardware-chosen clocks, as guessed: a preference of 0 stays at the top, a larger one is slower at part load and nobody when all is busy.
+#[test]
+fn hardware_chosen_clocks_follow_the_preference() {
+    let mhz = |epp: u32, clients: u64, think: Span| {
+        let mut server = plain(1.0, 500, 4);
+        server.workload.arrivals = Arrivals::closed(clients, Law::fixed(think));
+        server.machine[0].clock = Clock {
+            governor: ClockGovernor::Hwp,
+            mhz: (12..=35).rev().map(|ratio| ratio * 100).collect(),
+            epp,
+            ..Clock::default()
+        };
+        run(&server).machines[0].mhz.value
+    };
+    let calm = [0, 64, 128, 255].map(|epp| mhz(epp, 4, Span::ms(20)));
+    assert!((calm[0] / 3500.0 - 1.0).abs() < 0.001 && calm.windows(2).all(|w| w[1] < w[0]), "{calm:?}");
+    assert!(calm[3] >= 1200.0 && mhz(255, 8, Span(0)) > 3400.0);
 }
 
 #[test]

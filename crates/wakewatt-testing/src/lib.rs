@@ -5,6 +5,7 @@
 //! of `make test`, and fails where what is said to be lacking is there: then the machine could have run the test.
 
 pub mod bmc;
+pub mod cluster;
 
 use std::fmt;
 use std::io::Write;

@@ -19,6 +19,7 @@ use crate::knob::Stage;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_host::store::{self, Disk, Store, StoreError};
 
 /// Where journals live on a real machine.
@@ -332,7 +333,7 @@ impl Journal {
         names.retain(|n| n.ends_with(".json") && !n.starts_with('.'));
         // By number, not by letter: tune-10 comes after tune-9.
         let number = |n: &String| n.trim_end_matches(".json").rsplit('-').next().and_then(|t| t.parse::<u32>().ok());
-        names.sort_by_key(|n| (number(n), n.clone()));
+        names.arrange_by_key(|n| (number(n), n.clone()));
         let (good, bad): (Vec<_>, Vec<_>) =
             names.iter().map(|n| Journal::load(store, &state_dir.join(n))).partition(Result::is_ok);
         (good.into_iter().flatten().collect(), bad.into_iter().filter_map(Result::err).collect())

@@ -7,6 +7,7 @@ use crate::knob::{Host, Knob, Site, Stage};
 use crate::knobs;
 use crate::request::{Place, Request};
 use serde::Serialize;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::numa;
 use wakewatt_core::nearest::nearest;
@@ -86,7 +87,7 @@ pub fn resolve(host: &Host<'_>, requests: &[Request]) -> Resolved {
             Err(why) => resolved.refused.push(why),
         }
     }
-    resolved.steps.sort_by_key(|s| (s.stage, limit_rank(s)));
+    resolved.steps.arrange_by_key(|s| (s.stage, limit_rank(s)));
     resolved
 }
 

@@ -13,6 +13,7 @@ use crate::journal::{Entry, Journal, JournalError, Phase};
 use crate::knob::Kept;
 use crate::knobs;
 use std::collections::BTreeMap;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_host::sink::Sink;
 use wakewatt_host::store::Store;
 
@@ -154,7 +155,7 @@ pub fn undo(sink: &dyn Sink, journal: &Journal, is_forced: bool) -> UndoReport {
 pub fn undo_entries(sink: &dyn Sink, entries: &[&Entry], is_forced: bool, is_open: bool) -> UndoReport {
     let aimed: Vec<Entry> = entries.iter().map(|entry| aimed(sink, entry, is_forced)).collect();
     let mut order: Vec<(usize, &Entry)> = aimed.iter().enumerate().collect();
-    order.sort_by_key(|(at, e)| (e.stage.undo_rank(), std::cmp::Reverse(*at)));
+    order.arrange_by_key(|(at, e)| (e.stage.undo_rank(), std::cmp::Reverse(*at)));
     let mut results: BTreeMap<usize, Undone> = BTreeMap::new();
     for (at, entry) in &order {
         match now(sink, entry) {

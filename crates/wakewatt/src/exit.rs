@@ -8,7 +8,8 @@ use wakewatt_lab::refusal::Refusal;
 pub enum Code {
     /// All went well; findings do not change this unless `--fail-on` says so.
     Fine = 0,
-    /// `--fail-on` was given and there are findings of that weight.
+    /// `--fail-on` was given and there are findings of that weight, or something is worse than it allows; or a machine is
+    /// less fit for measuring than `--require` asks.
     Findings = 1,
     /// The command line was wrong.
     Usage = 2,
@@ -24,7 +25,7 @@ pub enum Code {
     Refused = 7,
     /// Another wakewatt is changing settings.
     Busy = 8,
-    /// Some settings were refused and left out, as `--keep-going` asks.
+    /// Some settings were refused and left out, as `--keep-going` asks; or some nodes of a collection did not answer.
     Partial = 9,
     /// Interrupted, or the terminal closed; settings were put back and what was known was printed.
     Interrupted = 130,
@@ -58,7 +59,8 @@ impl From<End> for ExitCode {
 pub const TABLE: &str = "\
 Exit codes:
   0    fine (findings alone do not change it)
-  1    --fail-on was given and there is such a finding
+  1    --fail-on was given and there is such a finding (`compare`: something is worse than allowed, beyond doubt),
+       or the machine is not as fit as `doctor --preflight --require` asks
   2    wrong command line
   3    could not measure
   4    an input could not be read or an output not written
@@ -66,7 +68,7 @@ Exit codes:
   6    a setting does not hold (`tune status`, `tune verify`, `bios verify`)
   7    a setting is not possible here or was refused; nothing stays changed, unless --keep-going
   8    another wakewatt is changing settings
-  9    some settings were refused and left out (`tune apply --keep-going`)
+  9    some settings were refused and left out (`tune apply --keep-going`), or some nodes did not answer (`fleet collect`)
   130  interrupted, or the terminal closed; settings were put back
   With a command of yours (`trace -- CMD`, `run -- CMD`): the command's own code";
 

@@ -7,12 +7,14 @@ pub mod exit;
 pub mod features;
 pub mod gone;
 mod icmp_text;
+mod importing;
 pub mod interrupt;
 mod meters;
 pub mod output;
 #[cfg(feature = "parquet")]
 mod parquet_column;
 pub mod progress;
+mod quantity_table;
 mod recording;
 pub mod report;
 pub mod saved;

@@ -24,10 +24,17 @@ pub struct Saving {
     host: Captured,
 }
 
+/// For commands that run none of the user's: `--save -` sends the run to standard output, and their results to standard error.
+pub fn may_stream(file: Option<&Path>) {
+    if file == Some(Path::new("-")) {
+        output::leave_standard_output();
+    }
+}
+
 /// Takes the facts, if a file was asked for. `command` is the command without its options: `measure disk`.
 pub fn start(file: Option<&Path>, command: &str, src: &dyn Source) -> Result<Option<Saving>> {
     let Some(file) = file else { return Ok(None) };
-    if file == Path::new("-") {
+    if file == Path::new("-") && !output::is_standard_output_left() {
         return Err(Failure::error(Code::Usage, "--save -: results go to standard output; name a file"));
     }
     let outlet = Outlet::open(file, "--save")
@@ -56,7 +63,9 @@ impl Saving {
             Failure::error(Code::BadFile, format!("{name}: not written, because it could not be read again: {e}"))
         })?;
         self.outlet.write(&text)?;
-        output::remark(&format!("Run: {name}; read it with: wakewatt report {name}"));
+        if self.outlet.path() != Path::new("-") {
+            output::remark(&format!("Run: {name}; read it with: wakewatt report {name}"));
+        }
         Ok(())
     }
 

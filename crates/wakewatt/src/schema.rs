@@ -35,7 +35,11 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "replay-upgrade", schema: || schemars::schema_for!(wakewatt_models::replay::Upgrade) },
     Published { name: "simulate", schema: || schemars::schema_for!(wakewatt_sim::study::Study) },
     Published { name: "fit", schema: || schemars::schema_for!(crate::cmd::fit::Fits) },
+    Published { name: "fleet-collect", schema: || schemars::schema_for!(wakewatt_carry::collect::Index) },
     Published { name: "fleet-compare", schema: || schemars::schema_for!(wakewatt_fleet::document::Fleet) },
+    Published { name: "fleet-rollout", schema: || schemars::schema_for!(wakewatt_fleet::rollout::state::Rollout) },
+    Published { name: "fleet-rollout-plan", schema: || schemars::schema_for!(crate::cmd::fleet::DryRun) },
+    Published { name: "import", schema: || schemars::schema_for!(wakewatt_import::document::Document) },
     Published { name: "load", schema: || schemars::schema_for!(crate::cmd::load::Loaded) },
     Published { name: "respond", schema: || schemars::schema_for!(wakewatt_core::samples::icmp::IcmpAnswers) },
     Published { name: "watch", schema: || schemars::schema_for!(wakewatt_core::watch::Rates) },
@@ -54,6 +58,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "replicate", schema: || schemars::schema_for!(wakewatt_core::compare::replication::Replication) },
     Published { name: "experiment-plan", schema: || schemars::schema_for!(wakewatt_lab::conduct::DryRun) },
     Published { name: "doctor", schema: judged },
+    Published { name: "doctor-preflight", schema: || schemars::schema_for!(crate::cmd::doctor::PreflightDocument) },
 ];
 
 /// The schema of a profile's file, which is no document of a command.

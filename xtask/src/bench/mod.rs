@@ -18,8 +18,10 @@ mod network;
 mod pipe;
 mod recompute;
 mod record;
+mod replay;
 mod profiles;
 mod simulate;
+mod sleepers;
 mod startup;
 mod trace;
 mod versus;
@@ -35,7 +37,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Args {
     /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, record, memory, disk, cores, network, pipe, load, profiles, simulate, agent, history;
     /// and only when named: compare-aa, half an hour of runs of the same, compared; blocks, shipped experiments with their
-    /// blocks kept (--save); and recompute, alone: published figures again from raw values
+    /// blocks kept (--save); replay, which turns idle settings of this machine and back; and recompute, alone: published figures again from raw values
     what: Vec<String>,
     /// Pairs of compare-aa
     #[arg(long, value_name = "N", default_value_t = compare_aa::PAIRS)]
@@ -123,6 +125,9 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     }
     if is_named("compare-aa") {
         chosen.push(("compare-aa", &aa));
+    }
+    if is_named("replay") {
+        chosen.push(("replay", &replay::measure));
     }
     let kept =
         args.save.as_deref().map(|class| Ok::<_, anyhow::Error>(run_folder(class)?.join("blocks"))).transpose()?;

@@ -10,6 +10,7 @@ use super::series::pairs;
 use serde::Serialize;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use wakewatt_core::arrange::Arrange as _;
 
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq)]
@@ -202,7 +203,7 @@ pub fn percentile(answer: &Answer, q: f64) -> BTreeMap<String, Vec<Point>> {
     }
     let mut found: BTreeMap<String, Vec<Point>> = BTreeMap::new();
     for ((series, wall_ms), (mut buckets, seen_ms)) in by_time {
-        buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
+        buckets.arrange_by(|a, b| a.0.total_cmp(&b.0));
         let last = buckets.iter().rev().map(|(bound, _)| *bound).find(|bound| bound.is_finite()).unwrap_or_default();
         let total: f64 = buckets.iter().map(|(_, n)| n).sum();
         if total <= 0.0 {

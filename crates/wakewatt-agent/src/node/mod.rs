@@ -12,6 +12,7 @@ use crate::paying::Payers;
 pub use paying::{Paying, PayingRow};
 use serde::Serialize;
 use std::time::Instant;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
 use wakewatt_core::samples::wakes::WakeClass;
 use wakewatt_core::units::LatencyLimit;
@@ -298,6 +299,6 @@ fn latency(parts: &Parts<'_>) -> Latency {
     // A busy CPU was in no idle state: waking on it is the scheduler's matter.
     let rows = parts.latencies.iter().filter(|(key, counted)| key.2 != WakeClass::Busy && counted.n > 0);
     let mut rows: Vec<Woken> = rows.map(of).collect();
-    rows.sort_by_key(|row| (row.index, row.class));
+    rows.arrange_by_key(|row| (row.index, row.class));
     Latency { none_because, window_ns: parts.latencies_of_ns, rows }
 }

@@ -11,6 +11,7 @@ use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_host::input;
 
 /// Of a history that is long enough.
@@ -194,7 +195,7 @@ fn heat(answer: &Answer, metric: &str, steps: Steps) -> Heat {
     let by_bound = sums(answer, metric, steps, |series| series.label("le").map(str::to_string));
     let mut rows: Vec<(f64, Vec<Option<f64>>)> =
         by_bound.into_iter().filter_map(|(bound, values)| Some((bound.parse().ok()?, values))).collect();
-    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    rows.arrange_by(|a, b| a.0.total_cmp(&b.0));
     // Rows that nobody ever fell into say nothing, at either end.
     let is_used = |(_, values): &(f64, Vec<Option<f64>>)| values.iter().flatten().any(|n| *n > 0.0);
     let Some(first) = rows.iter().position(is_used) else { return Heat::default() };

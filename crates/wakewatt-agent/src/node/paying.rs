@@ -2,6 +2,7 @@
 
 use super::{Parts, not_traced, trouble};
 use serde::Serialize;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::payers::PayerKind;
 
 /// Who paid in the last one to two minutes, or why it is not known.
@@ -45,7 +46,7 @@ pub(super) fn of(parts: &Parts<'_>) -> Paying {
     let mut rows: Vec<PayingRow> = lost
         .map(|((payer, (state, index)), lost)| PayingRow { payer, state, index, n: lost.n, total_ns: lost.ns })
         .collect();
-    rows.sort_by_key(|row| (row.payer.is_none(), std::cmp::Reverse(row.total_ns)));
+    rows.arrange_by_key(|row| (row.payer.is_none(), std::cmp::Reverse(row.total_ns)));
     let window_ns = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX);
     Paying { none_because: not_traced(parts), by: Some(payers.by), window_ns, rows }
 }

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::visible;
 use wakewatt_lab::trace::{Lost, Paid, StateKey};
@@ -121,7 +122,7 @@ impl Payers {
     /// Gives places.
     fn judge(&mut self, now: Instant) {
         let mut waiting: Vec<(String, f64)> = std::mem::take(&mut self.watched).into_iter().collect();
-        waiting.sort_by(|a, b| b.1.total_cmp(&a.1));
+        waiting.arrange_by(|a, b| b.1.total_cmp(&a.1));
         waiting.truncate(MOST_WATCHED / 2);
         let mut waiting = waiting.into_iter().peekable();
         while self.places.len() < self.n_places

@@ -5,6 +5,7 @@ use crate::registry::{Property, Registry, Rule, Truth};
 use crate::setting::Setting;
 use crate::walk::Bios;
 use std::collections::BTreeSet;
+use wakewatt_core::arrange::Arrange as _;
 
 /// Forced values may force others: so many times at most.
 const MAX_PASSES: usize = 8;
@@ -135,7 +136,7 @@ impl<'a> Draft<'a> {
     /// What frees comes before what it frees.
     pub(super) fn ordered(&self) -> Vec<&Want> {
         let mut all: Vec<&Want> = self.wants.iter().collect();
-        all.sort_by_key(|want| std::cmp::Reverse(want.depth));
+        all.arrange_by_key(|want| std::cmp::Reverse(want.depth));
         all
     }
 

@@ -124,25 +124,35 @@ pub fn machine(service: &mut dyn Service, wanted: Option<&str>) -> Result<Machin
     let no_systems = || NoMachine::NoSystems(service_name(&root));
     let systems = link(&root["Systems"]).ok_or_else(no_systems)?;
     let all = members(&service.get(&systems)?.json);
-    let (mut found, mut failed) = (Vec::new(), None);
+    // One document at a time: 32 of the largest would be gigabytes.
+    let (mut ids, mut chosen, mut failed) = (Vec::new(), None::<(usize, &String, Value)>, None);
     for path in all.iter().take(MAX_SYSTEMS) {
-        match service.get(path) {
-            Ok(document) => found.push((path.clone(), document.json)),
-            Err(why) => failed = failed.or(Some(why)),
+        let json = match service.get(path) {
+            Ok(document) => document.json,
+            Err(why) => {
+                failed = failed.or(Some(why));
+                continue;
+            }
+        };
+        let id = text(&json, "Id").unwrap_or_else(|| last_part(path).into());
+        let is_chosen = match (wanted, &chosen) {
+            (Some(wanted), chosen) => chosen.is_none() && id == wanted,
+            (None, None) => true,
+            (None, Some((.., first))) => first.get("Bios").is_none() && json.get("Bios").is_some(),
+        };
+        if is_chosen {
+            chosen = Some((ids.len(), path, json));
         }
+        ids.push(id);
     }
-    let id = |(path, json): &(String, Value)| text(json, "Id").unwrap_or_else(|| last_part(path).into());
-    let ids: Vec<String> = found.iter().map(id).collect();
-    let at = match wanted {
-        Some(wanted) => ids.iter().position(|id| id == wanted).ok_or_else(|| NoMachine::NoSuch {
-            origin: service.origin(),
-            wanted: wanted.into(),
-            there: ids.join(", "),
-        })?,
-        None => found.iter().position(|(_, json)| json.get("Bios").is_some()).unwrap_or(0),
-    };
-    let Some((path, json)) = found.get(at) else {
-        return Err(failed.map_or_else(no_systems, NoMachine::NotRead));
+    let Some((at, path, json)) = chosen else {
+        return Err(match (wanted, failed) {
+            (Some(wanted), _) => {
+                NoMachine::NoSuch { origin: service.origin(), wanted: wanted.into(), there: ids.join(", ") }
+            }
+            (None, Some(why)) => NoMachine::NotRead(why),
+            (None, None) => no_systems(),
+        });
     };
     let bios = match link(&json["Bios"]) {
         None => Err(NoBios::NotOffered),
@@ -153,11 +163,11 @@ pub fn machine(service: &mut dyn Service, wanted: Option<&str>) -> Result<Machin
         origin: service.origin(),
         path: path.clone(),
         id: ids[at].clone(),
-        vendor: text(json, "Manufacturer").unwrap_or_default(),
-        model: text(json, "Model").unwrap_or_default(),
-        bios_version: text(json, "BiosVersion").unwrap_or_default(),
-        power_state: text(json, "PowerState").unwrap_or_default(),
-        reset: reset(service, json),
+        vendor: text(&json, "Manufacturer").unwrap_or_default(),
+        model: text(&json, "Model").unwrap_or_default(),
+        bios_version: text(&json, "BiosVersion").unwrap_or_default(),
+        power_state: text(&json, "PowerState").unwrap_or_default(),
+        reset: reset(service, &json),
         bios,
         others,
     })

@@ -1,5 +1,8 @@
 //! Where it is written down how far a rollout has come, so that another operator sees it and a killed one can go on.
 
+pub mod cluster;
+pub mod folder;
+
 use crate::node::NodeName;
 use std::collections::BTreeMap;
 
@@ -41,6 +44,8 @@ pub trait Book {
     fn audit(&mut self, line: &str) -> Result<(), BookError>;
     /// What is to be seen at a node itself (annotations); empty values take the key away. Nothing where nodes have none.
     fn annotate(&mut self, node: &NodeName, marks: &BTreeMap<String, String>) -> Result<(), BookError>;
+    /// Puts an ended rollout's state aside, under this name; the audit log goes on.
+    fn put_aside(&mut self, name: &str) -> Result<(), BookError>;
     /// The hold must be renewed at least so often, in seconds; `None` where it does not end by itself. `renew` does it without a state.
     fn renew_every_s(&self) -> Option<u64> {
         None

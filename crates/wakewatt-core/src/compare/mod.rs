@@ -7,6 +7,8 @@
 //! differences follow in order of how often their topic was the cause in the field.
 
 pub mod effects;
+pub mod gate;
+pub mod measure;
 pub mod predict;
 pub mod quantities;
 mod ratio;
@@ -16,6 +18,7 @@ pub mod residency;
 pub mod runs;
 pub mod suspects;
 
+use crate::arrange::Arrange as _;
 use crate::fact::GapKind;
 use crate::facts::Snapshot;
 use crate::sheet::{Row, Sheet};
@@ -65,6 +68,9 @@ pub struct Comparison {
     /// What was measured, where two runs were compared; see [`runs`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<Box<runs::RunComparison>>,
+    /// What the rules of a gate came to, where any were given; see [`gate`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Box<gate::Gate>>,
 }
 
 /// Topics, most frequent cause first.
@@ -114,8 +120,9 @@ pub fn compare(hosts: &[Snapshot]) -> Comparison {
         let topic = BY_FREQUENCY.iter().position(|t| *t == d.topic).unwrap_or(BY_FREQUENCY.len());
         (!is_cause, topic)
     };
-    differences.sort_by(|a, b| size(b).total_cmp(&size(a)).then(place(a).cmp(&place(b))));
-    Comparison { hosts: hosts.iter().map(|h| h.origin.clone()).collect(), differences, n_equal, n_unknown, runs: None }
+    differences.arrange_by(|a, b| size(b).total_cmp(&size(a)).then(place(a).cmp(&place(b))));
+    let hosts = hosts.iter().map(|h| h.origin.clone()).collect();
+    Comparison { hosts, differences, n_equal, n_unknown, runs: None, gate: None }
 }
 
 #[derive(Clone, Debug, PartialEq)]

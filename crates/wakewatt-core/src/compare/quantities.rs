@@ -5,67 +5,20 @@
 //! same thing in several windows, each window's value is kept: only they tell how the run itself varies. Medians and 99th
 //! percentiles come from the distributions with their intervals; memory and load give what they have.
 
+use super::measure::{Aspect, Measure};
 use crate::covers::Covers;
 use crate::distribution::Distribution;
 use crate::evidence::Evidence;
 use crate::samples::Samples;
 use crate::samples::disk::DiskSample;
 use crate::samples::energy::EnergySample;
-use crate::samples::experiment::{Better, ExperimentRun, Unit};
+use crate::samples::experiment::{Better, ExperimentRun};
 use crate::samples::load::{Ask, LoadRun};
 use crate::samples::memory::MemorySample;
 use crate::samples::replayed::Replayed;
 use crate::samples::state_cost::StateCosts;
-use crate::units::{show_bytes, show_ns, show_uw, three_digits};
+use crate::units::{show_bytes, show_ns, three_digits};
 use serde::Serialize;
-
-/// What a quantity is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Measure {
-    /// Latency or CPU time, in nanoseconds.
-    Nanoseconds,
-    /// Operations per second.
-    PerSecond,
-    /// Bandwidth, in bytes per second.
-    BytesPerSecond,
-    /// Power, in microwatts.
-    Microwatts,
-    /// Work per energy: operations per joule.
-    PerJoule,
-    /// Whatever a user's benchmark prints.
-    Number,
-}
-
-impl From<Unit> for Measure {
-    fn from(unit: Unit) -> Measure {
-        match unit {
-            Unit::Nanoseconds => Measure::Nanoseconds,
-            Unit::PerSecond => Measure::PerSecond,
-            Unit::Microwatts => Measure::Microwatts,
-            Unit::PerJoule => Measure::PerJoule,
-            Unit::Number => Measure::Number,
-        }
-    }
-}
-
-impl Measure {
-    /// As people read it.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded, not negative, and `as` saturates
-    pub fn show(self, value: f64) -> String {
-        let whole = value.abs().round() as u64;
-        let sign = if value < 0.0 { "-" } else { "" };
-        match self {
-            Measure::Nanoseconds => format!("{sign}{}", show_ns(whole)),
-            Measure::PerSecond => format!("{}/s", three_digits(value)),
-            Measure::BytesPerSecond => format!("{} GB/s", three_digits(value / 1e9)),
-            Measure::Microwatts => format!("{sign}{}", show_uw(whole)),
-            Measure::PerJoule => format!("{}/J", three_digits(value)),
-            Measure::Number => three_digits(value),
-        }
-    }
-}
 
 /// 95 % interval of a number, and what it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -91,6 +44,8 @@ pub struct Quantity {
     pub title: String,
     /// What the numbers are in.
     pub measure: Measure,
+    /// What it is about: a gate looks at such things.
+    pub aspect: Aspect,
     /// Which way is better.
     pub better: Better,
     /// The number: the median of the windows.
@@ -318,6 +273,7 @@ fn push(
     }
     let value = crate::stats::paired::median(&windows);
     all.push(Quantity {
+        aspect: Aspect::of(kind, &id, measure, better),
         id,
         kind: kind.into(),
         title,

@@ -6,6 +6,7 @@
 //! During the disk reads only the reading CPUs count. "Since boot" is everything before the facts were read, whatever
 //! the machine did then, and is the weaker witness.
 
+use crate::arrange::Arrange as _;
 use crate::evidence::Evidence;
 use crate::samples::IdleDelta;
 use serde::Serialize;
@@ -122,7 +123,7 @@ fn join(when: &str, a: &Times, b: &Times) -> Option<Residency> {
         .filter(|s| s.a_ratio > 0.0 || s.b_ratio > 0.0)
         .collect();
     let change = |s: &StateShare| s.b_ratio - s.a_ratio;
-    states.sort_by(|x, y| change(y).abs().total_cmp(&change(x).abs()));
+    states.arrange_by(|x, y| change(y).abs().total_cmp(&change(x).abs()));
     let list = |is_wanted: &dyn Fn(f64) -> bool| {
         let words = states.iter().filter(|s| is_wanted(change(s)));
         words

@@ -6,6 +6,7 @@
 //! check `topology.flags` for `hypervisor` before believing this page.
 
 use super::{Cpus, Domain, cpus::ROOT};
+use crate::arrange::Arrange as _;
 use crate::cpuset::CpuSet;
 use crate::fact::{Fact, Gap, GapKind, PerCpu, parse};
 use crate::folder::Folder;
@@ -145,7 +146,7 @@ impl Domain for Caches {
             let over_cpus = |fact: &dyn Fn(&Cache) -> Fact<u64>| {
                 let mut items: Vec<(Cpu, Fact<u64>)> =
                     caches.iter().flat_map(|c| c.cpus.iter().map(|cpu| (cpu, unnamed(fact(c))))).collect();
-                items.sort_by_key(|(cpu, _)| *cpu);
+                items.arrange_by_key(|(cpu, _)| *cpu);
                 PerCpu::group(items)
             };
             let sizes = over_cpus(&|c| c.size_bytes.clone());

@@ -7,6 +7,7 @@
 //! those of neighbours, are not visible. The walk is bounded and says when it was cut short.
 
 use super::{Cpus, Domain};
+use crate::arrange::Arrange as _;
 use crate::fact::{Fact, Gap, fact, parse};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
@@ -102,7 +103,7 @@ impl Domain for Cgroups {
                 found.walk(src, &format!("{ROOT}/unified"), read_v2);
             }
         }
-        found.limited.sort_by(|a, b| a.path.cmp(&b.path));
+        found.limited.arrange_by(|a, b| a.path.cmp(&b.path));
         found
     }
 
@@ -115,7 +116,7 @@ impl Domain for Cgroups {
         sheet.say("cgroup.limited", "groups with a quota or throttled", Cell::Count(self.limited.len() as u64));
         let mut worst_first: Vec<&CgroupLimit> = self.limited.iter().collect();
         let ratio = |l: &CgroupLimit| l.throttled_ratio().unwrap_or(0.0);
-        worst_first.sort_by(|a, b| ratio(b).total_cmp(&ratio(a)));
+        worst_first.arrange_by(|a, b| ratio(b).total_cmp(&ratio(a)));
         for group in worst_first.into_iter().take(MAX_SHOWN) {
             let name = group.path.strip_prefix(ROOT).filter(|n| !n.is_empty()).unwrap_or("/");
             sheet.fact(format!("cgroup.{name}.quota"), format!("{name} quota"), &group.quota_ns, |_| {

@@ -6,6 +6,7 @@
 //! or that wakes CPUs of the other socket, is a look-alike of slow idle states. Managed interrupts (NVMe) cannot be moved.
 
 use super::{Cpus, Domain};
+use crate::arrange::Arrange as _;
 use crate::cpuset::CpuSet;
 use crate::fact::{Fact, fact, parse};
 use crate::sheet::{Cell, Sheet};
@@ -97,7 +98,7 @@ impl Irqs {
             }
         }
         let mut all: Vec<IrqDevice> = all.into_values().collect();
-        all.sort_by(|a, b| b.n_total.cmp(&a.n_total).then_with(|| a.device.cmp(&b.device)));
+        all.arrange_by(|a, b| b.n_total.cmp(&a.n_total).then_with(|| a.device.cmp(&b.device)));
         all
     }
 }

@@ -10,6 +10,7 @@
 //! everything here is about running CPUs; see `cpus` for the offline ones. A guest shows what its hypervisor invented.
 
 use super::{Cpus, Domain, cpuinfo, cpus::ROOT};
+use crate::arrange::Arrange as _;
 use crate::cpuset::CpuSet;
 use crate::fact::{Fact, PerCpu, fact, parse};
 use crate::folder::Folders;
@@ -143,7 +144,7 @@ impl Topology {
             }
         }
         all.extend(by_id.into_values());
-        all.sort_by_key(CpuSet::first);
+        all.arrange_by_key(CpuSet::first);
         all
     }
 }

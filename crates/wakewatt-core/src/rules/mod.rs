@@ -4,6 +4,7 @@
 //! believable. A finding never mixes what was measured here with what is predicted from facts. To add a rule: write
 //! the file, add one line to [`RULES`].
 
+use crate::arrange::Arrange as _;
 use crate::budget;
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
@@ -474,7 +475,7 @@ pub fn judge(evidence: &Evidence) -> Vec<Ruling> {
     };
     let mut rulings: Vec<Ruling> = RULES.iter().map(ask).collect();
     let size = |cost: &Cost| cost.latency_ns.unwrap_or(0.0).max(cost.throughput_ratio.unwrap_or(0.0) * 1e6);
-    rulings.sort_by(|a, b| match (&a.answer, &b.answer) {
+    rulings.arrange_by(|a, b| match (&a.answer, &b.answer) {
         (Answer::Yes(x), Answer::Yes(y)) => (x.weight, x.cost.basis)
             .cmp(&(y.weight, y.cost.basis))
             .then(size(&y.cost).total_cmp(&size(&x.cost)))

@@ -8,6 +8,7 @@
 //! Documentation/admin-guide/pm/{intel-speed-select,amd-pstate,intel_pstate}.rst.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::arrange::Arrange as _;
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::fact::PerCpu;
@@ -35,7 +36,7 @@ fn ranked(column: &PerCpu<u64>) -> Option<Vec<(u64, CpuSet)>> {
             None => groups.push((*value, cpus.clone())),
         }
     }
-    groups.sort_by_key(|(value, _)| std::cmp::Reverse(*value));
+    groups.arrange_by_key(|(value, _)| std::cmp::Reverse(*value));
     (groups.len() > 1).then_some(groups)
 }
 

@@ -10,6 +10,7 @@
 //! were there over the whole window, but the one wakewatt runs in, and only those that carry a hundredth of the state's time lost.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use crate::arrange::Arrange as _;
 use crate::budget;
 use crate::evidence::Evidence;
 use crate::samples::payers::{PayerKind, PayerRow, Payers};
@@ -112,7 +113,7 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
     }
     let mut by_cpu: Vec<&WakeRow> =
         traced.by_cpu.iter().filter(|r| r.state == worst.state && r.class == worst.class && r.latency.n > 0).collect();
-    by_cpu.sort_by_key(|r| std::cmp::Reverse(r.total_ns));
+    by_cpu.arrange_by_key(|r| std::cmp::Reverse(r.total_ns));
     for row in by_cpu.iter().take(3) {
         let share = row.total_ns.unwrap_or(0) as f64 / worst.total_ns.unwrap_or(0).max(1) as f64;
         let cpu = row.cpu.map_or("?".into(), |c| c.to_string());

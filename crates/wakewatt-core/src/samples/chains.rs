@@ -10,6 +10,7 @@
 
 use super::Label;
 use super::wakes::{ChainCounters, Counted, WakeCounters, WakerKind};
+use crate::arrange::Arrange as _;
 use crate::visible;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -83,7 +84,7 @@ impl Chains {
             }
         }
         let mut all: Vec<_> = sums.into_iter().collect();
-        all.sort_by_key(|(_, (_, total_ns))| std::cmp::Reverse(*total_ns));
+        all.arrange_by_key(|(_, (_, total_ns))| std::cmp::Reverse(*total_ns));
         for ((.., state), (n, total_ns)) in all.split_off(all.len().min(MOST_ROWS)) {
             let left = left.entry(state).or_default();
             (left.0, left.1) = (left.0 + n, left.1 + total_ns);

@@ -13,6 +13,7 @@ use super::energy::{EnergySample, NoInterval};
 use super::experiment::Better;
 use super::timeline::Change;
 use super::{IdleDelta, Window};
+use crate::arrange::Arrange as _;
 use crate::cpuset::CpuSet;
 use crate::distribution::Distribution;
 use crate::facts::load::CpuTime;
@@ -436,7 +437,7 @@ impl LoadRun {
                 points.push((share, level.mean_uw()? as f64 / full));
             }
         }
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        points.arrange_by(|a, b| a.0.total_cmp(&b.0));
         let area: f64 = points.windows(2).map(|w| (w[1].0 - w[0].0) * (w[0].1 + w[1].1) / 2.0).sum();
         Some(1.0 - (area - 0.5) / 0.5)
     }

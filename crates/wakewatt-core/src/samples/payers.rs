@@ -8,6 +8,7 @@
 use super::Label;
 use super::presence::Presence;
 use super::wakes::GroupCounters;
+use crate::arrange::Arrange as _;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -192,7 +193,7 @@ impl Payers {
             row.total_ns += group.sum_ns;
         }
         let mut rows: Vec<PayerRow> = sums.into_values().collect();
-        rows.sort_by_key(|r| std::cmp::Reverse(r.total_ns));
+        rows.arrange_by_key(|r| std::cmp::Reverse(r.total_ns));
         let more = rows.split_off(rows.len().min(MOST_ROWS));
         Payers {
             by,

@@ -13,6 +13,7 @@ use super::kernel_histogram::KernelHistogram;
 use super::traced_whose::TracedWhose;
 use super::wakes::{Counted, WakeClass, WakeCounters};
 use super::{Label, Window};
+use crate::arrange::Arrange as _;
 use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -274,7 +275,7 @@ pub fn rows(counters: &WakeCounters, name_of: &dyn Fn(u32, u32) -> String, cpu: 
             }
         })
         .collect();
-    rows.sort_by_key(|r| (r.class == WakeClass::Busy, std::cmp::Reverse(r.total_ns)));
+    rows.arrange_by_key(|r| (r.class == WakeClass::Busy, std::cmp::Reverse(r.total_ns)));
     rows
 }
 
@@ -355,7 +356,7 @@ pub fn processes(counters: &WakeCounters, name_of: &dyn Fn(u32, u32) -> String) 
         row.total_ns += p.sum_ns;
     }
     let mut rows: Vec<ProcessRow> = joined.into_values().collect();
-    rows.sort_by_key(|r| std::cmp::Reverse(r.total_ns));
+    rows.arrange_by_key(|r| std::cmp::Reverse(r.total_ns));
     rows
 }
 

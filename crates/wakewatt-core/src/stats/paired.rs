@@ -10,6 +10,7 @@
 //! - Several secondary metrics: Holm 1979.
 
 use super::signed_rank::{self, Interval};
+use crate::arrange::Arrange as _;
 use crate::samples::experiment::{Effect, Verdict};
 
 /// A ratio within this factor of 1 is no difference worth a change.
@@ -122,7 +123,7 @@ fn median_of(values: &mut [f64]) -> f64 {
 /// Holm's step-down adjustment, in the order given.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
-    order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
+    order.arrange_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
     let mut adjusted = vec![1.0; p_values.len()];
     let mut largest: f64 = 0.0;
     for (rank, &i) in order.iter().enumerate() {

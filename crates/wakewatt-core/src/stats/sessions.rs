@@ -14,6 +14,7 @@
 
 use super::normal::{student_point, student_tail};
 use super::paired::hodges_lehmann;
+use crate::arrange::Arrange as _;
 use crate::covers::Covers;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,8 @@ pub struct Shift {
     pub high: f64,
     /// Two-sided, of the same t as the interval.
     pub p_value: f64,
+    /// Degrees of freedom of that t: whole, and at least one.
+    pub freedom: f64,
     /// These two runs, or the machines behind several.
     pub covers: Covers,
 }
@@ -94,7 +97,7 @@ fn around(shift: f64, error: f64, freedom: f64, covers: Covers) -> Shift {
         (false, true) => 1.0,
         (false, false) => 0.0,
     };
-    Shift { shift, low: shift - half, high: shift + half, p_value, covers }
+    Shift { shift, low: shift - half, high: shift + half, p_value, freedom, covers }
 }
 
 /// The mean of windows that resemble each other, and how well it is known.
@@ -121,7 +124,7 @@ fn places(sessions: &[&Session]) -> Vec<f64> {
     let times: Option<Vec<u64>> = sessions.iter().map(|s| s.at_ns).collect();
     let Some(times) = times else { return (0..sessions.len()).map(|at| at as f64).collect() };
     let mut order: Vec<usize> = (0..times.len()).collect();
-    order.sort_by_key(|at| times[*at]);
+    order.arrange_by_key(|at| times[*at]);
     let (mut places, mut place) = (vec![0.0; times.len()], 0.0);
     for pair in order.windows(2) {
         place += if times[pair[1]] - times[pair[0]] < APART_NS { 1.0 } else { FAR };

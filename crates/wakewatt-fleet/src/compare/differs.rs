@@ -8,6 +8,7 @@ use super::facts::predicted;
 use crate::document::{Differs, Node};
 use crate::table::Table;
 use std::collections::{BTreeMap, BTreeSet};
+use wakewatt_core::arrange::Arrange as _;
 
 /// So many peers must be known to speak of most.
 const LEAST_PEERS: usize = 3;
@@ -53,7 +54,7 @@ pub(super) fn fill(table: &Table, nodes: &mut [Node]) {
             };
             found.push((values.odd.get(here).copied().unwrap_or(0), differs));
         }
-        found.sort_by(|(n_a, a), (n_b, b)| {
+        found.arrange_by(|(n_a, a), (n_b, b)| {
             let size = |d: &Differs| (d.predicted.is_none(), d.n_like_here);
             size(a).cmp(&size(b)).then(n_b.cmp(n_a)).then(a.what.cmp(&b.what))
         });

@@ -2,6 +2,7 @@
 
 use crate::document::{Differs, Fleet, Word};
 use crate::table::{CLOCK_LIMIT, DEEPEST_IDLE};
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::compare::compare;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::units::{parse_ns, show_ns, three_digits};
@@ -49,7 +50,7 @@ pub fn explain(fleet: &mut Fleet, facts: &dyn Facts) {
         let Some(own) = facts.of(&node.name) else { continue };
         let off = |n: &crate::document::Node| n.leading().map_or(f64::MAX, |m| m.ratio.ln().abs());
         let mut peers: Vec<_> = fleet.nodes.iter().filter(|n| n.class == node.class && n.word == Word::Like).collect();
-        peers.sort_by(|a, b| off(a).total_cmp(&off(b)));
+        peers.arrange_by(|a, b| off(a).total_cmp(&off(b)));
         let Some((peer, of_peer)) = peers.iter().find_map(|p| Some((p, facts.of(&p.name)?))) else { continue };
         let found = compare(&[own, of_peer]);
         let differs = found.differences.into_iter().take(MOST_FACTS).map(|d| Differs {

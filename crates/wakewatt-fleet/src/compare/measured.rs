@@ -7,7 +7,7 @@ use crate::table::Table;
 use wakewatt_core::stats::middle::median;
 
 /// A measure with its scores.
-pub(super) struct Measured {
+pub(crate) struct Measured {
     pub(super) measure: Measure,
     pub(super) slope: f64,
     pub(super) scores: Scores,
@@ -46,7 +46,7 @@ impl Measured {
     }
 
     /// What a node lies above its peers: windows and logarithms.
-    pub(super) fn above(&self, node: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+    pub(crate) fn above(&self, node: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         // They stand in the order of the nodes.
         let from = self.left.partition_point(|(n, _, _)| (*n as usize) < node);
         let own = self.left[from..].iter().take_while(move |(n, _, _)| *n as usize == node);

@@ -17,7 +17,8 @@ use crate::document::{Class, Fleet, Label, MeasureSummary, Node, Word};
 use crate::measure::{Measure, Quantity};
 use crate::stats::{LEAST_NODES, judge};
 use crate::table::Table;
-use measured::Measured;
+pub(crate) use measured::Measured;
+use wakewatt_core::arrange::Arrange as _;
 
 /// What is asked of a table.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +33,13 @@ pub struct Asked {
     pub remarks: Vec<String>,
     /// What the agent would add.
     pub agent_would_add: Vec<String>,
+}
+
+/// One measure of a table by itself: the class of each node, how many classes there are, and what each node lies above its peers.
+pub(crate) fn of_table(table: &Table, measure: Measure, has_work: bool) -> (Vec<usize>, usize, Option<Measured>) {
+    let (hardware, class_of) = classes::of(table);
+    let measured = Measured::of(table, measure, (&class_of, hardware.len()), has_work);
+    (class_of, hardware.len(), measured)
 }
 
 /// Compares the nodes of a table.
@@ -121,7 +129,7 @@ fn order(nodes: &mut [Node]) {
         Word::CannotTell => 3,
     };
     let size = |n: &Node| n.leading().map_or(1.0, |m| m.ratio);
-    nodes.sort_by(|a, b| {
+    nodes.arrange_by(|a, b| {
         let key = place(a).cmp(&place(b));
         let within = if place(a) < 2 { size(b).total_cmp(&size(a)) } else { a.class.cmp(&b.class) };
         key.then(within).then(size(b).total_cmp(&size(a))).then(a.name.cmp(&b.name))

@@ -9,6 +9,7 @@ use super::settings::{DEEPEST, IdleStates, told};
 use crate::measure::Quantity;
 use crate::table::{Node, Table, Window};
 use std::collections::BTreeMap;
+use wakewatt_core::arrange::Arrange as _;
 
 /// What is wanted of a store.
 #[derive(Clone, Debug, Default)]
@@ -152,7 +153,7 @@ impl Gathering<'_> {
             for (node, window, value) in found {
                 nodes[node].set(Quantity::Busy, window, n_windows, value);
             }
-            nodes.sort_by(|a, b| a.name.cmp(&b.name));
+            nodes.arrange_by(|a, b| a.name.cmp(&b.name));
             self.table.nodes = nodes;
             return Ok(());
         }
@@ -215,7 +216,7 @@ impl Gathering<'_> {
                 let (node, labels) = kept[place].clone();
                 all.push((node, labels, window, value));
             }
-            all.sort_by_key(|(_, _, window, _)| *window);
+            all.arrange_by_key(|(_, _, window, _)| *window);
             found.n_settings += usize::from(about == About::Settings && !all.is_empty());
             found.n_exits += usize::from(about == About::ExitLatency && !all.is_empty());
             for (node, labels, window, value) in all {

@@ -6,7 +6,7 @@
 //!
 //! `window.rs` divides time, `promql.rs` writes the questions, `answer.rs` reads an answer as it arrives, `ask.rs` puts a
 //! question in pieces that a store will answer, `names.rs` finds the node that a series speaks of, `hardware.rs` and
-//! `settings.rs` read labels, `gather.rs` makes the table of it all.
+//! `settings.rs` read labels, `gather.rs` makes the table of it all, `plain.rs` asks one query of the user's.
 
 pub mod window;
 mod promql;
@@ -16,11 +16,13 @@ mod names;
 mod hardware;
 mod settings;
 mod gather;
+mod plain;
 
 pub use answer::{MOST_BYTES, read_answer};
 pub use ask::{Door, Refusal};
 pub use gather::{Gathered, Nothing, Wanted, gather};
 pub(crate) use hardware::rounded_gib;
+pub use plain::{courses, places, values_at};
 
 #[cfg(test)]
 mod tests;

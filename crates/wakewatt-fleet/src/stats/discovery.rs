@@ -1,11 +1,13 @@
 //! The false discovery rate (Benjamini & Hochberg 1995): of what is called odd, at most this share is called so by chance.
 
+use wakewatt_core::arrange::Arrange as _;
+
 /// The smallest rate at which each would be called, in the order given. What is no number is never called.
 pub(super) fn adjusted(p_values: &[f64]) -> Vec<f64> {
     let n = p_values.len();
     let p = |i: usize| if p_values[i].is_finite() { p_values[i].clamp(0.0, 1.0) } else { 1.0 };
     let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|a, b| p(*b).total_cmp(&p(*a)));
+    order.arrange_by(|a, b| p(*b).total_cmp(&p(*a)));
     let mut out = vec![1.0; n];
     let mut least: f64 = 1.0;
     for (below, i) in order.into_iter().enumerate() {

@@ -11,6 +11,7 @@
 
 use super::huber::{Fit, Observation, fit};
 use super::median::median_of;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::stats::middle::{Middle, middle};
 
 /// With fewer nodes of a class there is a rank and no verdict.
@@ -100,7 +101,7 @@ fn scores(all: &[Observation], fit: &Fit, n_nodes: usize) -> Scores {
     let mut out: Vec<Option<Score>> = vec![None; n_nodes];
     for nodes in &members {
         let mut order = nodes.clone();
-        order.sort_by(|a, b| effect(&found, *b).total_cmp(&effect(&found, *a)));
+        order.arrange_by(|a, b| effect(&found, *b).total_cmp(&effect(&found, *a)));
         for (at, n) in order.iter().enumerate() {
             let Some(effect) = found[*n] else { continue };
             let more = (half(&effect).powi(2) - usual.powi(2)).max(0.0);

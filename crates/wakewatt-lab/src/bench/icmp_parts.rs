@@ -4,6 +4,7 @@
 //! add up too; medians need not.
 
 use std::collections::BTreeMap;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::fact::Fact;
 use wakewatt_core::facts::{Cpus, Domain, idle::Idle};
 use wakewatt_core::samples::Label;
@@ -56,7 +57,7 @@ impl States {
             time: hist.distribution(),
         };
         let mut rows: Vec<StatePart> = cells.into_iter().map(row).filter(|r| r.time.n > 0).collect();
-        rows.sort_by_key(|r| (std::cmp::Reverse(r.time.n), r.cpu));
+        rows.arrange_by_key(|r| (std::cmp::Reverse(r.time.n), r.cpu));
         rows
     }
 }

@@ -62,9 +62,11 @@ fn workload_ns(workload: &PlanWorkload, settle_ns: u64) -> u64 {
     match &workload.kind {
         PlanKind::Steps { shares, .. } => level_ns.saturating_mul(shares.len() as u64),
         PlanKind::Shop { clients } => level_ns.saturating_mul(clients.len() as u64),
-        PlanKind::Command { .. } | PlanKind::Wakeup { .. } | PlanKind::Network { .. } | PlanKind::Disk { .. } => {
-            settle_ns + measure_ns
-        }
+        PlanKind::Command { .. }
+        | PlanKind::Alone
+        | PlanKind::Wakeup { .. }
+        | PlanKind::Network { .. }
+        | PlanKind::Disk { .. } => settle_ns + measure_ns,
     }
 }
 

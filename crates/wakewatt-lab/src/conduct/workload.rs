@@ -12,6 +12,7 @@ use crate::plan::{Plan, PlanKind, PlanWorkload};
 use crate::survey::describe;
 use crate::wake_workload::{WakePlaces, WakeWorkload};
 use crate::workloads::Part;
+use crate::workloads::alone::Alone;
 use crate::workloads::command::CommandWorkload;
 #[cfg(feature = "shop")]
 use crate::workloads::declared::asks_of_clients;
@@ -158,6 +159,7 @@ fn workload<'a>(
             };
             Ok(Box::new(DiskWorkload::new(*src, target, about, spec)))
         }
+        PlanKind::Alone => Ok(Box::new(Alone::new(*src, allowed.clone(), wanted.measure_ns))),
         PlanKind::Command { argv, metrics } => {
             Ok(Box::new(CommandWorkload::new(argv.clone(), metrics, allowed.clone())?))
         }

@@ -2,6 +2,7 @@
 
 use super::{Design, Rule, together};
 use std::collections::BTreeSet;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::experiment::{AtLook, Effect, ExperimentRun};
 use wakewatt_core::samples::tail::TailTest;
 use wakewatt_core::stats::family::{ByRound, Family};
@@ -153,7 +154,7 @@ pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
         effect.difference_low = effect.difference_low.max(-1e18);
     }
     // Primary metric first, in the order of the metrics.
-    effects.sort_by_key(|e| run.metrics.iter().position(|m| m.id == e.metric));
+    effects.arrange_by_key(|e| run.metrics.iter().position(|m| m.id == e.metric));
     effects
 }
 

@@ -6,6 +6,7 @@
 
 use super::{Calibrated, KeptBlock};
 use std::cmp::Ordering;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::experiment::Arm;
 use wakewatt_core::samples::load::{Kind, Length, LoadRun};
 
@@ -63,7 +64,7 @@ fn drawn<'a>(blocks: &'a [KeptBlock], arm: &str) -> Option<(&'a KeptBlock, Strin
     let primary = |k: &KeptBlock| k.block.values.first().copied().flatten();
     let counted = || blocks.iter().filter(|k| k.block.arm == arm && k.block.rejected.is_none());
     let mut all: Vec<&KeptBlock> = counted().filter(|k| primary(k).is_some()).collect();
-    all.sort_by(|a, b| primary(a).partial_cmp(&primary(b)).unwrap_or(Ordering::Equal));
+    all.arrange_by(|a, b| primary(a).partial_cmp(&primary(b)).unwrap_or(Ordering::Equal));
     match all.len().checked_sub(1).and_then(|last| all.get(last / 2)) {
         Some(middle) => Some((middle, format!("the middle one of {} by the primary metric", all.len()))),
         None => Some((counted().next_back()?, "the last one; none has a value of the primary metric".into())),

@@ -28,6 +28,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::distribution::{Distribution, histogram};
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::disturbance::Disturbance;
@@ -227,7 +228,7 @@ pub fn run_on(
         .collect();
     // As the arms and the metrics are ordered: what the primary one is about comes first.
     let ExperimentRun { pooled, metrics, arms, .. } = &mut run;
-    pooled.sort_by_key(|p| {
+    pooled.arrange_by_key(|p| {
         let arm = arms.iter().position(|a| a.id == p.arm);
         // What no metric is about comes last.
         (metrics.iter().position(|m| m.id.starts_with(&p.what)).unwrap_or(usize::MAX), arm)

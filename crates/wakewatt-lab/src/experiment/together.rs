@@ -6,6 +6,7 @@
 //! neither may wait for the other. "No difference" in several arms is a family of its own, by Holm as well.
 
 use super::{Design, Rule};
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::experiment::{Arm, Effect, ExperimentRun, Verdict};
 use wakewatt_core::samples::roles::Role;
 use wakewatt_core::samples::tail::{TailAnswer, TailTest};
@@ -27,7 +28,7 @@ pub(super) fn adjust(run: &ExperimentRun, rule: Rule, effects: &mut [Effect], ju
 }
 
 fn one_after_the_other(run: &ExperimentRun, family: &mut [&mut Effect], judge: &dyn Fn(&str) -> Judge) {
-    family.sort_by_key(|e| e.compared());
+    family.arrange_by_key(|e| e.compared());
     let level = |e: &Effect| judge(&e.arm).level;
     let claims: Vec<Claim> = family.iter().map(|e| Claim { p_value: e.p_value, level: level(e) }).collect();
     let same = |e: &Effect| Equivalence::of(&log_ratios(&run.pairs(0, &e.arm)), NEGLIGIBLE_RATIO).p_value();

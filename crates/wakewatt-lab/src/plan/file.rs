@@ -84,6 +84,8 @@ pub struct ArmFile {
     pub command: Option<Words>,
     /// Run to leave it; must do no harm when run twice.
     pub undo_command: Option<Words>,
+    /// A program that runs while the arm does, in the foreground: an agent to be audited. It ends with the arm.
+    pub beside: Option<Words>,
 }
 
 /// A command to run: a line for a shell, or program and arguments.
@@ -112,7 +114,7 @@ impl Words {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadFile {
-    /// `wakeup`, `network`, `disk`, `steps`, `shop`, `command`.
+    /// `wakeup`, `network`, `disk`, `steps`, `shop`, `command`, `alone`.
     pub kind: String,
     /// In front of its metrics' names, where two of one kind are measured.
     pub name: Option<String>,

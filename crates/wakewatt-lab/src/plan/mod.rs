@@ -27,6 +27,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("fit", include_str!("../../plans/fit.toml")),
     ("smt", include_str!("../../plans/smt.toml")),
     ("numa", include_str!("../../plans/numa.toml")),
+    ("observer", include_str!("../../plans/observer.toml")),
 ];
 
 /// A plan, read.
@@ -85,6 +86,8 @@ pub struct PlanArm {
     pub limit: Option<ArmLimit>,
     /// A command that enters it and one that leaves it.
     pub command: Option<(Vec<String>, Vec<String>)>,
+    /// Runs while the arm does.
+    pub beside: Option<Vec<String>>,
     /// What to know of it.
     pub notes: Vec<String>,
 }
@@ -162,6 +165,8 @@ pub enum PlanKind {
         /// How many clients, level by level.
         clients: Vec<u32>,
     },
+    /// Nothing: the machine left alone, and its counters.
+    Alone,
     /// A command of the user's, run to its end in each block.
     Command {
         /// Program and arguments.
@@ -180,6 +185,7 @@ impl PlanKind {
             PlanKind::Disk { .. } => "disk",
             PlanKind::Steps { .. } => "steps",
             PlanKind::Shop { .. } => "shop",
+            PlanKind::Alone => "alone",
             PlanKind::Command { .. } => "command",
         }
     }
@@ -194,6 +200,23 @@ pub struct CommandMetric {
     pub regex: String,
     /// Which way is better.
     pub better: Better,
+}
+
+/// What stands in a plan for the program that is named when it is run.
+const AGENT: &str = "beside = \"AGENT\"";
+
+/// A plan whose place for a program is filled with this one; as it is where it has no such place and none is named.
+pub fn with_agent(text: &str, argv: &[String]) -> Result<String, String> {
+    match (text.contains(AGENT), argv.is_empty()) {
+        (true, true) => Err("it asks about a program: name it behind --, such as -- prometheus-node-exporter".into()),
+        (false, false) => Err("it has no place for a program (beside = \"AGENT\"), so nothing goes behind --".into()),
+        (false, true) => Ok(text.into()),
+        (true, false) => {
+            // A JSON array of strings is one of TOML, too.
+            let words = serde_json::to_string(argv).map_err(|e| e.to_string())?;
+            Ok(text.replace(AGENT, &format!("beside = {words}")))
+        }
+    }
 }
 
 /// The text of a shipped plan.

@@ -20,6 +20,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("disk", &["path", "engine", "block", "depth", "sequential", "size"]),
     ("steps", &["levels", "service"]),
     ("shop", &["clients"]),
+    ("alone", &[]),
     ("command", &["command", "metric"]),
 ];
 
@@ -166,6 +167,10 @@ fn arm(file: &ArmFile, profile: &dyn Fn(&str) -> Result<Profile, String>) -> Res
     if arm.command.as_ref().is_some_and(|(run, undo)| run.is_empty() || undo.is_empty()) {
         return Err("command: an empty list".into());
     }
+    arm.beside = file.beside.as_ref().map(super::file::Words::argv);
+    if arm.beside.as_ref().is_some_and(Vec::is_empty) {
+        return Err("beside: an empty list".into());
+    }
     Ok(arm)
 }
 
@@ -240,6 +245,7 @@ fn workload(file: &WorkloadFile, measure_ns: u64) -> Result<PlanWorkload, String
             }
             _ => return Err("clients: say how many, level by level, such as [500, 1000]".into()),
         },
+        "alone" => PlanKind::Alone,
         _ => command(file)?,
     };
     let measure_ns = match &file.measure {

@@ -45,6 +45,20 @@ fn an_arm_is_settings_a_limit_and_a_command() {
 }
 
 #[test]
+fn an_agent_fills_its_place_and_no_other_plan_takes_one() {
+    let observer = shipped("observer").unwrap();
+    let evil = ["/opt/agent".to_string(), "--name=\"a\"\n[[arm]]".into()];
+    let plan = read(&with_agent(observer, &evil).unwrap()).unwrap();
+    assert_eq!((plan.arms.len(), plan.arms[1].beside.as_deref()), (2, Some(&evil[..])), "words stay words");
+    assert_eq!(plan.arms[0].beside, None);
+    assert!(with_agent(observer, &[]).unwrap_err().contains("behind --"));
+    let idle = shipped("idle").unwrap();
+    assert!(with_agent(idle, &evil).unwrap_err().contains("no place"));
+    assert_eq!(with_agent(idle, &[]).unwrap(), idle);
+    assert!(read(&GOOD.replace("[[workload]]", "beside = []\n[[workload]]")).unwrap_err().contains("beside: an empty"));
+}
+
+#[test]
 fn wrong_words_are_named_with_the_nearest_right_one() {
     let with = |from: &str, to: &str| read(&GOOD.replace(from, to)).unwrap_err();
     for (from, to, says) in [

@@ -9,7 +9,7 @@ use super::names::Names;
 use super::payers::{docker_name, names};
 use std::collections::{BTreeMap, BTreeSet};
 use wakewatt_core::samples::payers::{PayerKind, PodNames, container_of, name};
-use wakewatt_core::samples::wakes::{Counted, GroupCounters, WakeCounters};
+use wakewatt_core::samples::wakes::{Counted, WakeCounters};
 use wakewatt_core::source::Source;
 
 /// From walk to walk, where there is a cgroup that nobody knows.
@@ -58,7 +58,8 @@ pub(super) struct Paying {
     names: PodNames,
     /// Names that Docker told, by container: reading them costs a file each.
     docker: BTreeMap<String, Option<String>>,
-    last: Vec<GroupCounters>,
+    /// What each had, and in how many readings since it was missing.
+    last: BTreeMap<(u64, Option<u32>), (Lost, u8)>,
     looked_at_ns: u64,
 }
 
@@ -69,7 +70,7 @@ impl Paying {
     }
 
     fn with(by: PayerKind, folders: Folders, src: &dyn Source, looked_at_ns: u64) -> Paying {
-        Paying { by, folders, names: names(src), docker: BTreeMap::new(), last: Vec::new(), looked_at_ns }
+        Paying { by, folders, names: names(src), docker: BTreeMap::new(), last: BTreeMap::new(), looked_at_ns }
     }
 
     /// Takes the next reading.
@@ -85,18 +86,20 @@ impl Paying {
                 paid.totals.entry(key_of(*state)).or_default().add(Lost { n: hist.n, ns: hist.sum_ns });
             }
         }
-        let last = std::mem::replace(&mut self.last, now.groups.clone());
+        // A walk of the kernel's table that was cut short leaves payers out: kept for one reading more, they are not counted twice.
+        self.last.values_mut().for_each(|(_, missed)| *missed += 1);
         for group in &now.groups {
-            let before = last.binary_search_by_key(&(group.cgroup, group.state), |g| (g.cgroup, g.state));
+            let whole = Lost { n: group.n, ns: group.sum_ns };
+            let before = self.last.insert((group.cgroup, group.state), (whole, 0));
             // One that was dropped and came back counts from zero again.
-            let before = before.ok().map(|at| &last[at]).filter(|before| before.n <= group.n);
-            let before = before.map_or(Lost::default(), |b| Lost { n: b.n, ns: b.sum_ns });
-            let more = Lost { n: group.n, ns: group.sum_ns }.less(before);
+            let before = before.map(|(lost, _)| lost).filter(|before| before.n <= whole.n);
+            let more = whole.less(before.unwrap_or_default());
             let (Some(state), Some(name)) = (group.state, self.name(group.cgroup)) else { continue };
             if more.n > 0 {
                 paid.grown.entry((name, key_of(state))).or_default().add(more);
             }
         }
+        self.last.retain(|_, (_, missed)| *missed < 2);
         paid
     }
 
@@ -143,7 +146,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
     use wakewatt_core::facts::Snapshot;
     use wakewatt_core::samples::kernel_histogram::KernelHistogram;
-    use wakewatt_core::samples::wakes::{CpuCounters, WakeClass};
+    use wakewatt_core::samples::wakes::{CpuCounters, GroupCounters, WakeClass};
     use wakewatt_core::source::Tree;
 
     const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -191,5 +194,8 @@ mod tests {
         // Pushed out of the kernel's table and back; nothing of a cgroup that nobody saw.
         assert_eq!(told(50, 15, &[(web, 1), (gone, 5)]), (vec![("web".into(), 1)], 15));
         assert_eq!(told(60, 15, &[(web, 1), (gone, 5)]), (vec![], 15));
+        // A walk that was cut short, then a whole one.
+        assert_eq!(told(70, 15, &[(gone, 5)]), (vec![], 15));
+        assert_eq!(told(80, 17, &[(web, 3), (gone, 5)]), (vec![("web".into(), 2)], 17));
     }
 }

@@ -8,6 +8,7 @@ use super::header::{now_s, pair_of, settings_of};
 use super::{RecordPlan, refused};
 use crate::context::Lab;
 use crate::refusal::Refusal;
+use std::path::Path;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::record::wtrace::{Encoder, Ending, Header, Mark, Reader};
 use wakewatt_core::units::show_bytes;
@@ -89,7 +90,11 @@ impl<'a> Recorder<'a> {
                 }
                 _ => e.to_string(),
             };
-            let file = WtraceFile::create(path, plan.is_overwriting, max_bytes).map_err(|e| bad(hint(e)))?;
+            let made = match path == Path::new("-") {
+                true => WtraceFile::standard_output(max_bytes),
+                false => WtraceFile::create(path, plan.is_overwriting, max_bytes),
+            };
+            let file = made.map_err(|e| bad(hint(e)))?;
             let (encoder, first) = Encoder::start(&header);
             (file, encoder, first)
         };

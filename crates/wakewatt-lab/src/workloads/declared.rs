@@ -3,7 +3,7 @@
 //! As on a machine that has everything: a second CPU, a loopback interface, a power meter. What is missing on the machine at
 //! hand is left out when the plan runs, with a remark.
 
-use super::{call, command, level, network, primary_among, watts_of};
+use super::{alone, call, command, level, network, primary_among, watts_of};
 use crate::plan::{Plan, PlanKind};
 use crate::{disk_workload, wake_workload};
 use wakewatt_core::samples::disk::DiskEngine;
@@ -29,6 +29,7 @@ fn of(kind: &PlanKind) -> Vec<Metric> {
             let engine = if *is_uring { DiskEngine::IoUring } else { DiskEngine::Psync };
             disk_workload::metrics_of(engine, "read")
         }
+        PlanKind::Alone => alone::metrics_of(),
         PlanKind::Command { metrics, .. } => command::metrics_of(metrics),
         PlanKind::Steps { shares, .. } => return level::metrics_of("steps", "graduated load", &asks_of_shares(shares)),
         PlanKind::Shop { clients } => return level::metrics_of("shop", "online shop", &asks_of_clients(clients)),
@@ -45,6 +46,7 @@ pub fn expected_samples(kind: &PlanKind, measure_ns: u64) -> Option<u64> {
         | PlanKind::Disk { .. }
         | PlanKind::Steps { .. }
         | PlanKind::Shop { .. }
+        | PlanKind::Alone
         | PlanKind::Command { .. } => None,
     }
 }

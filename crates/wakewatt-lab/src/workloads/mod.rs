@@ -4,6 +4,7 @@
 //! and everything is paired by round; each has its own settling time before it. A metric may be named primary, and is then
 //! put first. Watts are read around each workload where the machine has a meter; without one there is no such metric.
 
+pub mod alone;
 pub mod command;
 pub mod declared;
 pub mod level;
@@ -11,6 +12,7 @@ pub mod network;
 
 use crate::experiment::{Calibrated, Sliced, Workload, Yield, loads};
 use std::sync::atomic::AtomicBool;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::nearest::nearest;
 use wakewatt_core::samples::experiment::Metric;
@@ -133,7 +135,7 @@ impl<'a> Composite<'a> {
 impl Workload for Composite<'_> {
     fn metrics(&self) -> Vec<Metric> {
         let mut placed: Vec<(usize, Metric)> = self.places.iter().copied().zip(self.in_part_order()).collect();
-        placed.sort_by_key(|(place, _)| *place);
+        placed.arrange_by_key(|(place, _)| *place);
         placed.into_iter().map(|(_, metric)| metric).collect()
     }
 

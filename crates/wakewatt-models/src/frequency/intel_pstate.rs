@@ -2,7 +2,7 @@
 //!
 //! At most every 10 ms it asks how much of the time the core ran (MPERF against TSC) and takes that share of the highest ratio and a
 //! quarter more; where the core ran faster than that of late, it meets it halfway. Policy "performance" is the highest ratio
-//! and nothing else. With hardware control the kernel chooses no clock, and no model here claims to. Read, not held against
+//! and nothing else. With hardware control the kernel chooses no clock (`hwp.rs`). Read, not held against
 //! compiled code.
 
 /// Least time between two samples, in nanoseconds.

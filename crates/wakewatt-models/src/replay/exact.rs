@@ -26,10 +26,13 @@ impl Same {
         if let Some(kind) = choice.governor.and_then(|asked| Kind::of_name(asked.name()))
             && kind != self.follower.policy.kind
         {
-            // From here on the governor's memory is known: it has none.
             self.switch(kind);
-            self.n_known = WARM_UP;
-            self.follower.governor.take_over(self.last.0, self.last.1);
+            // From here on the governor's memory is known: it has none, and the core's last stay was seen. On a CPU that was never asked before
+            // neither is: the switch lies anywhere before, and what the core remembers is not in the recording.
+            if let Some((state, residency_ns)) = self.last {
+                self.n_known = WARM_UP;
+                self.follower.governor.take_over(state, residency_ns);
+            }
         }
         let off = choice.disabled.map(|mask| Disabled::of((0..16).filter(|i| mask >> i & 1 == 1)));
         let said = self.follower.governor.select(&Moment {
@@ -52,11 +55,11 @@ impl Same {
         }
         let Some(outcome) = choice.outcome else {
             self.follower.governor.reject();
-            self.last.1 = 0;
+            self.last = Some((self.last.map_or(0, |l| l.0), 0));
             return;
         };
         let entered = usize::from(outcome.state);
-        self.last = (entered, outcome.residency_ns);
+        self.last = Some((entered, outcome.residency_ns));
         let is_polling = self.follower.policy.table.at(entered).is_polling;
         let spun_out = || outcome.residency_ns > poll_limit_ns(&self.follower.policy, &self.follower.governor);
         self.follower.governor.reflect(&Left {
@@ -89,7 +92,10 @@ impl Waiting {
         }
         let is_its = |c: &IdleChoice| pair.enter_at_ns.saturating_sub(c.at_ns) < SOON_NS && c.answer == pair.state;
         let Some(choice) = found.filter(is_its) else { return (*pair, None) };
+        // A stay that is read from two events is as much too long as they take.
+        let kernels_ns = choice.outcome.and_then(|o| u64::try_from(o.residency_ns).ok());
         let told = IdlePair {
+            duration_ns: kernels_ns.map_or(pair.duration_ns, |ns| ns.min(pair.duration_ns)),
             sleep_length_ns: choice.timers.map(|t| t.sleep_length_ns).or(pair.sleep_length_ns),
             next_event_ns: choice.timers.map(|t| t.next_event_ns).or(pair.next_event_ns),
             is_tick_stopped: choice.is_tick_stopped.or(pair.is_tick_stopped),
@@ -104,7 +110,7 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wakewatt_core::samples::idle_choice::TimersTold;
+    use wakewatt_core::samples::idle_choice::{Outcome, TimersTold};
 
     #[test]
     fn a_stay_takes_what_its_own_choice_was_told() {
@@ -117,9 +123,38 @@ mod tests {
         let mut waiting = Waiting::default();
         [(1_000, 1), (9_000, 2), (60_000, 3)].into_iter().for_each(|(at, ns)| waiting.push(asked(at, ns)));
         let stay = |enter_at_ns: u64, state: u8| IdlePair { enter_at_ns, state, ..IdlePair::default() };
+        let left = IdleChoice {
+            outcome: Some(Outcome { state: 1, residency_ns: 400, ..Outcome::default() }),
+            answer: 1,
+            ..asked(500, 0)
+        };
+        let mut other = Waiting::default();
+        other.push(left);
+        let long = |duration_ns: u64| IdlePair { enter_at_ns: 600, state: 1, duration_ns, ..IdlePair::default() };
+        assert_eq!(other.clone().told(&long(420)).0.duration_ns, 400, "the kernel's own clock");
+        assert_eq!(other.told(&long(390)).0.duration_ns, 390);
         // The first was refused: the next came before the stay began.
         assert_eq!(waiting.told(&stay(10_000, 2)).0.sleep_length_ns, Some(2));
         assert_eq!(waiting.told(&stay(20_000, 2)).0.sleep_length_ns, None, "its choice was not recorded");
         assert_eq!(waiting.told(&stay(61_000, 1)).0.sleep_length_ns, None, "another state than was answered");
+    }
+
+    /// Seen on an emulated machine: the CPU slept while the governor changed, so its first recorded choice is the other governor's already.
+    #[test]
+    fn a_governor_that_had_taken_over_before_the_first_choice_is_not_taken_for_a_known_one() {
+        use wakewatt_core::samples::idle_choice::Asked;
+        let header = wakewatt_core::record::wtrace::Reader::new(include_bytes!(
+            "../../../../fixtures/traces/arm64-ladder-exact-6.1.wtrace"
+        ));
+        let header = header.map(|r| r.header.clone()).unwrap();
+        let known = [crate::replay::Change::Hz(250)];
+        let policy = crate::replay::Policy::of(&header, &header.tables[0], &known).unwrap();
+        let asked = |governor| IdleChoice { governor: Some(governor), ..IdleChoice::default() };
+        let mut same = Same::new(policy);
+        assert_eq!(same.follower.policy.kind, Kind::Ladder);
+        same.choice(&asked(Asked::Menu));
+        assert_eq!((same.n_known, same.agreement.n_compared), (1, 0), "it warms up");
+        same.choice(&asked(Asked::Ladder));
+        assert_eq!((same.n_known, same.agreement.n_compared), (WARM_UP, 1), "seen: it begins with nothing");
     }
 }

@@ -113,15 +113,15 @@ pub(super) struct Same {
     pub(super) follower: Follower,
     /// Stays since the governor took over, up to the warm-up.
     pub(super) n_known: u64,
-    /// State and length of the last stay, where choices are followed.
-    pub(super) last: (usize, i64),
+    /// State and length of the last stay, where choices are followed; none before the first.
+    pub(super) last: Option<(usize, i64)>,
     pub(super) agreement: Agreement,
 }
 
 impl Same {
     pub(super) fn new(policy: Policy) -> Same {
         let follower = Follower { is_recorded: true, ..Follower::new(policy) };
-        Same { follower, n_known: 0, last: (0, 0), agreement: Agreement::default() }
+        Same { follower, n_known: 0, last: None, agreement: Agreement::default() }
     }
 
     pub(super) fn switch(&mut self, kind: Kind) {

@@ -10,6 +10,7 @@ use super::same::{Follower, WARM_UP};
 use super::words::{change, percent};
 use crate::idle::Kind;
 use crate::table::MOST_STATES;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::idle_pair::IdlePair;
 use wakewatt_core::samples::replayed::{PolicyTold, Side};
 
@@ -125,7 +126,7 @@ pub(super) fn moves<'a>(all: impl Iterator<Item = &'a Moves>, names: &[String]) 
             told.push(Move { from: name(from), to: name(to), n: *n, ratio: *n as f64 / n_decisions.max(1) as f64 });
         }
     }
-    told.sort_by(|a, b| b.n.cmp(&a.n).then_with(|| (&a.from, &a.to).cmp(&(&b.from, &b.to))));
+    told.arrange_by(|a, b| b.n.cmp(&a.n).then_with(|| (&a.from, &a.to).cmp(&(&b.from, &b.to))));
     let n_different = told.iter().map(|m| m.n).sum();
     (told, n_decisions, n_different)
 }

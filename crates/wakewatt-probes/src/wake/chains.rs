@@ -5,6 +5,7 @@ use crate::ProbeError;
 use crate::load::Loaded;
 use aya::maps::HashMap;
 use std::collections::BTreeMap;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::wakes::{ChainCounters, ChainKey, WakerKind};
 
 /// Chains that are kept; what comes later is in the sums alone.
@@ -107,7 +108,7 @@ pub(super) fn read(loaded: &Loaded) -> Result<Vec<ChainCounters>, ProbeError> {
             sum_ns: value.sum_ns,
         })
         .collect();
-    all.sort_by_key(|chain| chain.key);
+    all.arrange_by_key(|chain| chain.key);
     all.dedup_by_key(|chain| chain.key);
     Ok(all)
 }

@@ -15,6 +15,7 @@ use crate::load::{Global, Loaded};
 use crate::{Probe, ProbeError, namespace, symbols};
 use aya::maps::{Array, HashMap, PerCpuArray, PerCpuValues, RingBuf};
 use std::collections::BTreeMap;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::idle_choice::IdleChoice;
 use wakewatt_core::samples::wakes::{Counted, CpuCounters, GroupCounters, ProcessCounters, WakeCounters};
 
@@ -374,7 +375,7 @@ impl WakeProbe {
                 sum_ns: value.sum_ns,
             })
             .collect();
-        all.sort_by_key(|g| (g.cgroup, g.state));
+        all.arrange_by_key(|g| (g.cgroup, g.state));
         all.dedup_by_key(|g| (g.cgroup, g.state));
         Ok(all)
     }
@@ -396,7 +397,7 @@ impl WakeProbe {
                 sum_ns: value.sum_ns,
             });
         }
-        all.sort_by_key(|p| (p.tgid, p.state));
+        all.arrange_by_key(|p| (p.tgid, p.state));
         all.dedup_by_key(|p| (p.tgid, p.state));
         Ok(all)
     }

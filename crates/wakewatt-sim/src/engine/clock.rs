@@ -4,13 +4,14 @@
 //! cpuspeed are timers. For schedutil, time at a lower clock counts as less use (frequency invariance): a stretch of work is passed
 //! to PELT as its part of running, then of not running. intel_pstate without HWP thinks in steps of 100 MHz and gets the lowest clock of the list that is
 //! no lower; its cores are taken to have run at their present clock since the last sample, and nothing waits for I/O here, so it has no boost.
+//! Hardware-chosen clocks are the guess of `models/frequency/hwp.rs`, on the same list.
 
 use super::plan::ClockPlan;
-use super::{Chooser, Engine, Phase, Share, event, kind};
+use super::{Chooser, Engine, Phase, SECONDS_PER_NS, Share, event, kind};
 use crate::server::{ClockGovernor, Domain};
 use wakewatt_models::frequency::load::Elapsed;
 use wakewatt_models::frequency::{
-    Relation, conservative, conservative_old, cpuspeed, fixed, intel_pstate, ondemand, ondemand_old, schedutil,
+    Relation, conservative, conservative_old, cpuspeed, fixed, hwp, intel_pstate, ondemand, ondemand_old, schedutil,
 };
 
 /// The schedutil of a machine's domains, as they begin.
@@ -83,6 +84,7 @@ impl Engine {
                 }
                 ClockGovernor::Schedutil => Chooser::Schedutil(schedutil.clone()),
                 ClockGovernor::IntelPstate => Chooser::IntelPstate,
+                ClockGovernor::Hwp => Chooser::Hwp,
             };
             let share = self.shares.len() as u32;
             for cpu in first..first + n {
@@ -152,6 +154,7 @@ impl Engine {
             }
             Chooser::Schedutil(_) => self.ask_schedutil(cpu, share),
             Chooser::IntelPstate if self.now >= self.shares[share].next_sample_ns => self.ask_intel_pstate(share),
+            Chooser::Hwp if self.now >= self.shares[share].next_sample_ns => self.ask_hwp(share),
             _ => {}
         }
     }
@@ -195,6 +198,19 @@ impl Engine {
             tsc: of_base(u64::from(wall_us)),
         };
         let wanted_khz = intel_pstate::next_ratio(ratios, sample, 0).saturating_mul(BUS_KHZ);
+        let khz = plan.table.resolve(wanted_khz, Relation::AtLeast);
+        self.wish(share, khz);
+    }
+
+    /// The hardware looks every millisecond; here when something happens on the core, which is when it matters.
+    fn ask_hwp(&mut self, share: usize) {
+        let elapsed = self.elapsed(share);
+        let used = |e: &Elapsed| 1.0 - e.idle_us as f64 / f64::from(e.wall_us.max(1));
+        let use_ratio = elapsed.iter().map(used).fold(0.0, f64::max);
+        self.shares[share].next_sample_ns = self.now + hwp::PERIOD_NS;
+        let plan = self.clock_plan(self.shares[share].first);
+        let top = plan.khz.first().copied().unwrap_or(plan.table.max_khz);
+        let wanted_khz = hwp::wish_khz(top, plan.file.epp, plan.file.epp_strength, use_ratio);
         let khz = plan.table.resolve(wanted_khz, Relation::AtLeast);
         self.wish(share, khz);
     }
@@ -355,7 +371,7 @@ impl Engine {
         };
         let is_deep = state.is_some_and(|s| s as usize >= policy.idle.package_from);
         let core = &mut self.cores[c.core as usize];
-        core.joules += core.watts * (self.now - core.since_ns) as f64 / 1e9;
+        core.joules += core.watts * (self.now - core.since_ns) as f64 * SECONDS_PER_NS;
         core.since_ns = self.now;
         core.watts = watts;
         if is_deep == core.is_deep {

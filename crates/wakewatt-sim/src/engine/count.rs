@@ -1,9 +1,9 @@
 //! What is kept of a replication: counts and sums over the time that counts, and the same bin by bin.
 
 use super::plan::{IdlePlan, Plan};
+use super::times::Times;
 use super::{Engine, Phase, event, kind};
 use hdrhistogram::Histogram;
-use wakewatt_core::distribution::histogram;
 
 /// Lengths of idle periods.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -148,7 +148,7 @@ pub(super) struct Counts {
     /// Which arrival counts, where the next one is drawn anew.
     pub(super) arrival_stamp: u32,
     n_done: u64,
-    times: Histogram<u64>,
+    times: Times,
     sum_ns: f64,
     in_system_ns: f64,
     in_system_at_ns: u64,
@@ -174,7 +174,7 @@ impl Counts {
             is_overflowed: false,
             arrival_stamp: 0,
             n_done: 0,
-            times: histogram(),
+            times: Times::new(),
             sum_ns: 0.0,
             in_system_ns: 0.0,
             in_system_at_ns: 0,
@@ -201,7 +201,7 @@ impl Counts {
         self.in_system(now, n);
         self.n_done += 1;
         self.sum_ns += took_ns as f64;
-        self.times.saturating_record(took_ns.max(1));
+        self.times.record(took_ns);
     }
 
     /// So many more tasks run or wait.
@@ -374,7 +374,7 @@ impl Engine {
             n_done: c.n_done,
             n_turned_away: c.n_turned_away,
             in_system_ns: c.in_system_ns,
-            times: c.times,
+            times: c.times.histogram(),
             sum_ns: c.sum_ns,
             n_in_system: [c.n_at_start, self.n_requests],
             is_overflowed: c.is_overflowed,

@@ -5,7 +5,7 @@
 //! when entry is over and takes the exit of the state and, where the package slept, of the package.
 
 use super::plan::Exit;
-use super::{Cpu, Engine, NONE, Phase, event, kind};
+use super::{Cpu, Engine, NONE, Phase, SECONDS_PER_NS, event, kind};
 use crate::server::After;
 use wakewatt_models::idle::{Left, Moment};
 use wakewatt_models::units::FOREVER_NS;
@@ -96,8 +96,8 @@ impl Engine {
         let watts = &self.plan.machines[m].policy.watts;
         let entry = idle.entry_ns[state].min(self.now - c.entered_ns) as f64;
         let more = watts.working[c.clock as usize] - watts.idle[state][c.clock as usize];
-        let share = 1.0 / self.plan.machines[m].threads as f64;
-        self.cores[c.core as usize].joules += (more * share * entry / 1e9).max(0.0);
+        self.cores[c.core as usize].joules +=
+            (more * self.plan.machines[m].thread_share * entry * SECONDS_PER_NS).max(0.0);
     }
 
     /// The pair of a CPU that sleeps ends here, because the rules change.
@@ -161,7 +161,10 @@ impl Engine {
         }
         let own = cpu - self.plan.machines[m].first_cpu;
         self.hosts[m].idle.remove(own);
-        self.hosts[m].idle_cores.remove(own / self.plan.machines[m].threads);
+        // Without siblings nobody asks which cores are idle.
+        if self.plan.machines[m].threads > 1 {
+            self.hosts[m].idle_cores.remove(own / self.plan.machines[m].threads);
+        }
         self.hosts[m].n_waking += 1;
         let p = &mut self.packages[package];
         if p.n_idle_cpus == p.n_cpus {

@@ -17,6 +17,7 @@ mod plan;
 mod requests;
 #[cfg(test)]
 mod tests;
+mod times;
 mod waiting;
 
 pub use count::{Bin, Counted, MachineCounted, Periods, StateCounted};
@@ -31,6 +32,8 @@ use std::collections::VecDeque;
 use wakewatt_core::stats::random::Random;
 use wakewatt_models::frequency::{conservative, conservative_old, ondemand, pelt, schedutil};
 
+/// A division less for each piece of energy.
+const SECONDS_PER_NS: f64 = 1e-9;
 /// No job, no CPU.
 const NONE: u32 = u32::MAX;
 /// A stage of no request: the machine's own work.
@@ -166,6 +169,7 @@ enum Chooser {
     Cpuspeed,
     Schedutil(schedutil::Schedutil),
     IntelPstate,
+    Hwp,
 }
 
 /// State of a machine beside its CPUs.

@@ -34,6 +34,8 @@ pub(super) struct MachinePlan {
     pub(super) n_cpus: usize,
     pub(super) n_packages: usize,
     pub(super) threads: usize,
+    /// Of a core's power: one of `threads` parts.
+    pub(super) thread_share: f64,
     /// CPUs of a package, and of a last-level cache; the last of a package can be smaller.
     pub(super) per_package: usize,
     pub(super) per_cache: usize,
@@ -226,6 +228,7 @@ fn machine_plan(m: &Machine, first_cpu: usize, first_package: usize) -> Result<M
         n_cpus,
         n_packages: whole(m.packages),
         threads: whole(m.threads),
+        thread_share: 1.0 / f64::from(m.threads.max(1)),
         per_package,
         per_cache: cores_per_cache * whole(m.threads),
         wake_ns: m.wake_cost.ns() as f64,

@@ -2,7 +2,7 @@
 
 use super::plan::ArrivalPlan;
 use super::{Engine, Job, MOST_JOBS, NONE, OWN, event, kind};
-use crate::law::exponential;
+use crate::ziggurat::exponential;
 
 impl Engine {
     pub(super) fn start_arrivals(&mut self) {

@@ -284,6 +284,8 @@ fn check_clock(c: &Clock, at: &str) -> Checked {
         return refuse(&field("turbo"), format!("{} is none of the clocks of mhz", step.mhz));
     }
     within(&field("freq_step"), f64::from(c.freq_step), 0.0, 100.0)?;
+    within(&field("epp"), f64::from(c.epp), 0.0, 255.0)?;
+    within(&field("epp_strength"), c.epp_strength, 0.0, 1.0)?;
     within(&field("sampling_down_factor"), f64::from(c.sampling_down_factor), 1.0, 100_000.0)?;
     within(&field("powersave_bias"), f64::from(c.powersave_bias), 0.0, 1000.0)
 }

@@ -304,6 +304,8 @@ pub enum ClockGovernor {
     Schedutil,
     /// intel_pstate in active mode, policy powersave, without hardware control (HWP). Its base clock is reference_mhz.
     IntelPstate,
+    /// Hardware-chosen clocks (HWP): a guess at rules that are not published, by `epp` and `epp_strength`.
+    Hwp,
 }
 
 /// CPUs that share a clock.
@@ -355,6 +357,10 @@ pub struct Clock {
     pub sampling_down_factor: u32,
     /// ondemand: thousandths taken off each wish.
     pub powersave_bias: u32,
+    /// hwp: the preference, 0 (performance) to 255 (power); 128 is balance_performance.
+    pub epp: u32,
+    /// hwp: part of the highest clock that an idle core gives up at a preference of 255, 0 to 1: assumed, to be fitted.
+    pub epp_strength: f64,
     /// Time between samples; as shipped if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Span>,
@@ -392,6 +398,8 @@ impl Default for Clock {
             freq_step: 5,
             sampling_down_factor: 1,
             powersave_bias: 0,
+            epp: 128,
+            epp_strength: 0.8,
             sampling: None,
             invariant: true,
             turbo: Vec::new(),

@@ -9,6 +9,7 @@
 //! kernels; then nothing stays changed and the kernel's words are shown. Source: admin-guide/cgroup-v2.rst, Cpuset.
 
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_host::sink::partition;
 
@@ -54,7 +55,7 @@ fn stays(host: &Host<'_>, word: &str) -> Result<CpuSet, String> {
         let mut cores: Vec<CpuSet> = host.facts.topology.cores().iter().map(|core| core.and(&online)).collect();
         cores.retain(|core| !core.is_empty());
         let package_of = |core: &CpuSet| packages.iter().position(|p| !p.and(core).is_empty());
-        cores.sort_by_key(|core| (package_of(core), core.first()));
+        cores.arrange_by_key(|core| (package_of(core), core.first()));
         let n = cores.len().div_ceil(2);
         return Ok(cores.iter().take(n).flat_map(CpuSet::iter).collect());
     }

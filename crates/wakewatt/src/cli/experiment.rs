@@ -34,6 +34,9 @@ pub struct ExperimentArgs {
     pub meters: MeterArgs,
     #[command(flatten)]
     pub from: From,
+    /// The program that the plan asks about (`observer`), as it runs on your servers
+    #[arg(last = true, value_name = "AGENT")]
+    pub agent: Vec<String>,
     /// Other things to do.
     #[command(subcommand)]
     pub verb: Option<ExperimentVerb>,

@@ -1,5 +1,8 @@
 //! The command line of `fleet`.
 
+use super::collect::{CollectArgs, TablesArgs};
+use super::rollout::RolloutArgs;
+use super::store::StoreArgs;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use wakewatt_core::units::parse_ns;
@@ -21,6 +24,24 @@ pub enum FleetCommand {
         after_help = "Nodes are compared with nodes of equal hardware at equal load. With fewer than eight of a kind there is a rank and no\nverdict. What is called odd is so by chance in at most 5 % of fleets; docs/methods/fleet.md has the method."
     )]
     Compare(Box<CompareArgs>),
+    /// A change on many nodes, stage by stage: gates, undo, and a node that nobody confirms undoes itself
+    #[command(
+        before_help = "Example:\n  wakewatt fleet rollout --example > plan.toml                    a plan with every key explained\n  wakewatt fleet rollout plan.toml --ssh hosts --dry-run          each node's own plan; changes nothing\n  wakewatt fleet rollout plan.toml --ssh hosts --sudo --prometheus http://prometheus:9090 -o rollout.html\n  wakewatt fleet rollout plan.toml --kubernetes --image registry.example/wakewatt --prometheus http://prometheus:9090\n  wakewatt fleet rollout --status\n  wakewatt fleet rollout --resume --ssh hosts --sudo              after Ctrl-C, a crash, a reboot of this machine\n  wakewatt fleet rollout --undo --ssh hosts --sudo                everything as before, also after the end",
+        after_help = "The first stage is the canary; every other node must have a plan of the same kind. A node is changed only if it answers,\nand undoes itself unless it is confirmed, which happens when its stage's gates have passed. A connection that is lost while\na change waits is a failed gate. docs/methods/rollout.md has the method. Ends with 0 when all stages have passed, 7 when\na stage failed and what the plan says was undone, 5 when some node could not be put back, 8 when another rollout is under way."
+    )]
+    Rollout(Box<RolloutArgs>),
+    /// Captures, runs and recordings of many nodes into one folder: at once, whole or not there, and gone on with where it stopped
+    #[command(
+        before_help = "Example:\n  wakewatt fleet collect --ssh hosts -o captures/\n  wakewatt fleet collect --ssh hosts --sudo -o captures/ --capture --run 'measure wakeup' --trace 60s\n  wakewatt fleet collect --ssh hosts -o captures/ --resume           only what is not there yet\n  wakewatt fleet collect --ssh hosts -o shared/ --mask --parquet     names as numbers, and two tables",
+        after_help = "Files are called NODE.host, NODE.run, NODE.wtrace; index.json says who answered, who did not and why. Captures and runs are\nmasked as those of `capture` and `--save` are. Ends with 0 when every node gave everything, 9 when some did, 3 when none did."
+    )]
+    Collect(Box<CollectArgs>),
+    /// A folder of captures, runs and recordings as two Parquet tables, for DuckDB, Spark, Polars: facts and measures by host
+    #[command(
+        before_help = "Example:\n  wakewatt fleet tables captures/                    captures/facts.parquet and captures/measures.parquet\n  duckdb -c \"select host, value from 'captures/facts.parquet' where id = 'kernel.release'\"",
+        after_help = "docs/fleet-queries.md has a query for each of the usual questions."
+    )]
+    Tables(TablesArgs),
 }
 
 /// Arguments of `fleet compare`.
@@ -69,18 +90,8 @@ pub struct CompareArgs {
     /// stands beside it, and what replay says of the peers' limit
     #[arg(long, value_name = "DIR", conflicts_with = "files")]
     pub facts: Option<PathBuf>,
-    /// A file of your own (mode 600) whose first line is the token to show
-    #[arg(long, value_name = "FILE", requires = "prometheus")]
-    pub token_file: Option<PathBuf>,
-    /// Believe the authorities in this PEM file instead of the distribution's
-    #[arg(long, value_name = "FILE")]
-    pub ca: Option<PathBuf>,
-    /// Believe any certificate: whoever stands between can read the token
-    #[arg(long, conflicts_with = "ca")]
-    pub insecure: bool,
-    /// Longest that one question may take
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_ns)]
-    pub timeout: u64,
+    #[command(flatten)]
+    pub store: StoreArgs,
     /// One HTML page
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,

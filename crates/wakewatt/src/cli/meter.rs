@@ -2,6 +2,25 @@
 
 use clap::Args;
 use std::path::PathBuf;
+use wakewatt_core::cost::{PerKwh, Rates};
+
+/// What watts cost.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RateArgs {
+    /// Also what the measured watts cost: 0.30/kWh, 0.30EUR/kWh. Nothing is priced that no meter measured
+    #[arg(long, value_name = "AMOUNT/kWh", value_parser = str::parse::<PerKwh>)]
+    pub price: Option<PerKwh>,
+    /// And what they emit: 350g/kWh
+    #[arg(long, value_name = "GRAMS/kWh", value_parser = PerKwh::emission)]
+    pub co2: Option<PerKwh>,
+}
+
+impl RateArgs {
+    /// As core takes them.
+    pub fn rates(&self) -> Rates {
+        Rates { price: self.price.clone(), emission: self.co2.clone() }
+    }
+}
 
 /// Meters.
 #[derive(Debug, Default, Args)]
@@ -37,6 +56,8 @@ pub struct MeterArgs {
     /// Believe any certificate: whoever stands between can read the password
     #[arg(long, conflicts_with = "ca")]
     pub insecure: bool,
+    #[command(flatten)]
+    pub rates: RateArgs,
 }
 
 fn meter_parser() -> clap::builder::PossibleValuesParser {

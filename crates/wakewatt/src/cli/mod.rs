@@ -2,19 +2,25 @@
 
 pub mod agent;
 pub mod bios;
+pub mod collect;
 pub mod disk;
 pub mod load;
 pub mod experiment;
 pub mod explain;
 pub mod fit;
 pub mod fleet;
+pub mod import;
+pub mod kubernetes;
 pub mod measure;
 pub mod meter;
 pub mod moment;
 pub mod replay;
+pub mod rollout;
 pub mod run;
 pub mod shop;
 pub mod simulate;
+pub mod ssh;
+pub mod store;
 pub mod trace;
 pub mod tune;
 
@@ -27,6 +33,7 @@ use crate::exit;
 use crate::output::Colour;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
+use wakewatt_core::compare::gate::Rule;
 use wakewatt_core::units::{parse_bytes, parse_ns};
 use wakewatt_lab::quiet;
 
@@ -51,7 +58,7 @@ pub struct Cli {
 pub enum Command {
     /// Look, measure, experiment (reversibly), explain, and write an HTML report
     #[command(
-        before_help = "Example:\n  sudo wakewatt doctor --quick               under a minute\n  wakewatt doctor --read-only                changes nothing, needs no root\n  wakewatt doctor --host db7.host            judges a recorded host"
+        before_help = "Example:\n  sudo wakewatt doctor --quick               under a minute\n  wakewatt doctor --read-only                changes nothing, needs no root\n  wakewatt doctor --host db7.host            judges a recorded host\n  wakewatt doctor --from idle.txt dmesg.txt  judges what other tools printed there\n  wakewatt doctor --preflight --require 2%   is this runner fit for a benchmark? two seconds"
     )]
     Doctor(DoctorArgs),
     /// Show what the host says about itself
@@ -72,9 +79,14 @@ pub enum Command {
         before_help = "Example:\n  wakewatt report db7.run                    summary here, page in wakewatt-report.html\n  wakewatt report db7.run --markdown > ticket.md\n  wakewatt report db7.run --csv tables/      one file per kind of sample"
     )]
     Report(ReportArgs),
+    /// Read what other tools printed, for machines where nothing may be run; say line by line what was understood
+    #[command(
+        before_help = "Example:\n  wakewatt import idle.txt dmidecode.txt dmesg.txt           one host from three outputs\n  wakewatt import terminal.txt -o db7.host                   a pasted terminal, kept for inspect and compare\n  wakewatt import caller.txt callee.txt --wtrace db7.wtrace  perf script: wake-ups by idle state, input for replay\n  wakewatt doctor --from sosreport-db7.tar.xz                the verdict of such texts"
+    )]
+    Import(import::ImportArgs),
     /// Rank the differences between hosts by predicted effect; of two runs also what was measured
     #[command(
-        before_help = "Example:\n  wakewatt compare fast.host slow.host\n  wakewatt compare before.run after.run      runs of doctor, measure or load with --save\n  wakewatt compare a1.run a2.run a3.run --against b1.run b2.run b3.run   three of each: how they vary is known\n  wakewatt compare --at '2026-11-20 10:00' --and now   two moments of an agent's history"
+        before_help = "Example:\n  wakewatt compare fast.host slow.host\n  wakewatt compare before.run after.run      runs of doctor, measure or load with --save\n  wakewatt compare a1.run a2.run a3.run --against b1.run b2.run b3.run   three of each: how they vary is known\n  wakewatt compare before.run after.run --fail-on slower:5%,watts:3%   a gate: 1 where that is worse beyond doubt\n  wakewatt compare --at '2026-11-20 10:00' --and now   two moments of an agent's history"
     )]
     Compare(CompareArgs),
     /// Measure one thing, with its uncertainty
@@ -145,7 +157,7 @@ pub enum Command {
     Bios(Box<bios::BiosArgs>),
     /// Compare settings on this machine by experiment: blocks in random order, a verdict in one sentence, all put back
     #[command(
-        before_help = "Example:\n  wakewatt experiment list\n  wakewatt experiment k4-governors --dry-run     what would be written, what is left out, how long\n  sudo wakewatt experiment idle -o idle.html\n  sudo wakewatt experiment ./mine.toml --run-dir runs/mine\n  sudo wakewatt experiment resume runs/mine"
+        before_help = "Example:\n  wakewatt experiment list\n  wakewatt experiment k4-governors --dry-run     what would be written, what is left out, how long\n  sudo wakewatt experiment idle -o idle.html\n  sudo wakewatt experiment ./mine.toml --run-dir runs/mine\n  sudo wakewatt experiment observer -- prometheus-node-exporter   what does a monitoring agent cost?\n  sudo wakewatt experiment resume runs/mine"
     )]
     Experiment(Box<experiment::ExperimentArgs>),
     /// Undo what a killed run left behind, and what nobody confirmed in time
@@ -157,6 +169,9 @@ pub enum Command {
     /// Internal: the shop of `load shop`
     #[command(hide = true)]
     ShopServer,
+    /// Internal: runs an order of another machine and writes the answer into the log of a pod
+    #[command(hide = true)]
+    Carried(CarriedArgs),
     /// Internal: holds a latency limit until it is told to end
     #[command(hide = true)]
     Hold(tune::HoldArgs),
@@ -168,15 +183,38 @@ pub enum Command {
     MemoryWorker,
 }
 
+/// Arguments of the hidden `carried`.
+#[derive(Debug, Args)]
+pub struct CarriedArgs {
+    /// Longest that the order may take
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_ns)]
+    pub within: u64,
+    /// How long to stay for what the order leaves running
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_ns)]
+    pub lives_on: u64,
+    /// How much of its standard output is taken, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
+    pub at_most: usize,
+    /// Begin nothing at or after this time, in seconds since 1970
+    #[arg(long, value_name = "SECONDS")]
+    pub start_before: Option<u64>,
+    /// The order
+    #[arg(required = true, last = true, value_name = "ARGUMENT")]
+    pub arguments: Vec<String>,
+}
+
 /// Where facts are read from.
 #[derive(Clone, Debug, Default, Args)]
 pub struct From {
     /// Read a recorded host (.host file) instead of this machine
-    #[arg(long, value_name = "FILE", alias = "from", conflicts_with = "sysroot")]
+    #[arg(long, value_name = "FILE", conflicts_with = "sysroot")]
     pub host: Option<PathBuf>,
     /// Read an unpacked tree that holds sys/ and proc/
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
+    /// Read what other tools printed on one host (see import), or a support archive or its folder; nothing is measured
+    #[arg(long = "from", value_name = "FILE", num_args = 1.., conflicts_with_all = ["host", "sysroot"])]
+    pub texts: Vec<PathBuf>,
 }
 
 /// Arguments of `inspect`.
@@ -240,6 +278,16 @@ pub struct CompareArgs {
     /// Also what differs without a predicted effect, and what was measured and does not differ
     #[arg(long)]
     pub all: bool,
+    /// Markdown instead of text: for the summary of a job, or a ticket
+    #[arg(long, conflicts_with_all = ["json", "at"])]
+    pub markdown: bool,
+    /// Exit with 1 where the second side is worse than this beyond doubt: slower:5%, latency@p99:10%, rate:5%, watts:3%, cpu:5%, wakeups:5%,
+    /// work-per-joule:5%, score:5%, any:5%; `unsure` fails where that cannot be told. Several, by commas or again
+    #[arg(long, value_name = "RULE", value_delimiter = ',', conflicts_with = "at", value_parser = str::parse::<Rule>)]
+    pub fail_on: Vec<Rule>,
+    /// What the rules came to as a JUnit file: a test for each quantity
+    #[arg(long, value_name = "FILE", requires = "fail_on")]
+    pub junit: Option<PathBuf>,
 }
 
 /// Arguments of `report`.
@@ -272,6 +320,8 @@ pub struct ReportArgs {
     /// Every quantity and window as one Parquet table
     #[arg(long, value_name = "FILE")]
     pub parquet: Option<PathBuf>,
+    #[command(flatten)]
+    pub rates: meter::RateArgs,
 }
 
 impl ReportArgs {
@@ -330,10 +380,10 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "WEIGHT", value_parser = ["problem", "risk", "note"])]
     pub fail_on: Option<String>,
     /// Wait for a quiet spell first, at most this long; then measure all the same and say so
-    #[arg(long, value_name = "TIME", value_parser = parse_wait_ns, conflicts_with_all = ["host", "sysroot"])]
+    #[arg(long, value_name = "TIME", value_parser = parse_wait_ns, conflicts_with_all = ["host", "sysroot", "texts"])]
     pub wait_quiet: Option<u64>,
     /// So many short sessions instead of one, each kept as NAME-1.run, NAME-2.run …, and joined: what holds of the machine
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100), conflicts_with_all = ["host", "sysroot", "read_only", "markdown", "output", "fail_on"])]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100), conflicts_with_all = ["host", "sysroot", "texts", "read_only", "markdown", "output", "fail_on"])]
     pub sessions: Option<u32>,
     /// From the start of the first session to the start of the last
     #[arg(long, value_name = "TIME", value_parser = parse_ns, default_value = "1h", requires = "sessions")]
@@ -341,8 +391,42 @@ pub struct DoctorArgs {
     /// Seed of the randomised order; from the clock when not given
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
+    /// Two seconds before a benchmark: how much this machine differs from itself, and what in it is noisy. Changes nothing, writes
+    /// nothing
+    #[arg(long, conflicts_with_all = ["host", "sysroot", "sessions", "save", "output", "markdown", "fail_on", "wait_quiet", "quick", "seed"])]
+    pub preflight: bool,
+    /// With --preflight: exit with 1 where this is not so. A percentage is the most by which two runs of the same may differ
+    /// here; `quiet`: no steal, no other load, no throttling
+    #[arg(long, value_name = "2%|quiet", value_delimiter = ',', requires = "preflight", value_parser = str::parse::<Required>)]
+    pub require: Vec<Required>,
+    /// Ten lines: the verdict, how sure, and what to do
+    #[arg(long, conflicts_with_all = ["json", "markdown", "preflight", "sessions"])]
+    pub brief: bool,
     #[command(flatten)]
     pub from: From,
+}
+
+/// What a machine has to be before it is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Required {
+    /// Two runs of the same differ by this share at most.
+    SelfDifference(f64),
+    /// Nobody else works, nothing is stolen, nothing throttles.
+    Quiet,
+}
+
+impl std::str::FromStr for Required {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Required, String> {
+        let percent = || text.strip_suffix('%')?.trim().parse().ok().filter(|n: &f64| (0.0..=100.0).contains(n));
+        match text {
+            "quiet" => Ok(Required::Quiet),
+            _ => percent()
+                .map(|n| Required::SelfDifference(n / 100.0))
+                .ok_or("give a percentage such as 2%, or quiet".into()),
+        }
+    }
 }
 
 /// A shorter wait than a quiet spell takes could never end well.

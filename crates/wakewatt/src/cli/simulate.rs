@@ -26,8 +26,8 @@ pub struct SimulateArgs {
     /// Every one of these values for a field; may be repeated, then all combinations: FIELD=A,B,C or FIELD=FROM..TO/STEP
     #[arg(long, value_name = "FIELD=VALUES", value_parser = Sweep::parse)]
     pub sweep: Vec<Sweep>,
-    /// Take the arrivals from a recording of idle time (`trace --record`) in place of the file's
-    #[arg(long, value_name = "FILE.wtrace")]
+    /// Take the arrivals from a recording of idle time (`trace --record`), or their rates from a run of `load`, in place of the file's
+    #[arg(long, value_name = "FILE.wtrace|RUN")]
     pub arrivals: Option<PathBuf>,
     /// Simulated time that counts, per replication
     #[arg(long, value_name = "TIME", value_parser = parse_ns)]
@@ -44,6 +44,9 @@ pub struct SimulateArgs {
     /// Keep it as a run file, which `report` draws and `compare` reads beside measured ones
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
+    /// Every number as a Parquet table, the one that `report --parquet` makes of a saved run
+    #[arg(long, value_name = "FILE")]
+    pub parquet: Option<PathBuf>,
     /// Title of the saved run, such as that of a measured one it is to be compared with
     #[arg(long, value_name = "TEXT", requires = "save")]
     pub title: Option<String>,

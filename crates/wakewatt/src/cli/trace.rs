@@ -69,7 +69,7 @@ pub enum By {
 /// Where recorded idle intervals go.
 #[derive(Debug, Args)]
 pub struct RecordArgs {
-    /// Also record every idle interval, with the governor's inputs, to this file
+    /// Also record every idle interval, with the governor's inputs, to this file; - for standard output
     #[arg(long, value_name = "FILE.wtrace")]
     pub record: Option<PathBuf>,
     /// Record one window (--window) of every this many (1: without a pause)

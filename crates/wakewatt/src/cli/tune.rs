@@ -143,12 +143,20 @@ pub struct ApplyArgs {
     /// With --boot-arg: boot the new line once only, where the boot loader can
     #[arg(long, requires = "boot_arg")]
     pub try_once: bool,
+    /// What it is for, in a few words; `tune status` shows them behind its purpose
+    #[arg(long, value_name = "TEXT", value_parser = note)]
+    pub note: Option<String>,
     /// Called by the unit at boot: what earlier boots set is gone and is forgotten first.
     #[arg(long, hide = true)]
     pub at_boot: bool,
     /// One JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+fn note(text: &str) -> Result<String, String> {
+    let is_good = !text.is_empty() && text.len() <= 200 && !text.chars().any(|c| c.is_control() || "[]".contains(c));
+    if is_good { Ok(text.into()) } else { Err("one line of at most 200 bytes, without brackets".into()) }
 }
 
 /// Which transaction.

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod bios;
 pub mod capture;
+pub mod carried;
 pub mod compare;
 pub mod doctor;
 pub mod experiment;
@@ -10,6 +11,7 @@ pub mod explain;
 pub mod fit;
 pub mod fleet;
 pub mod hold;
+pub mod import;
 pub mod inspect;
 pub mod load;
 pub mod measure;
@@ -25,6 +27,7 @@ pub mod watch;
 
 use crate::cli::{Cli, Command, From};
 use crate::exit::End;
+use crate::importing;
 use crate::output::{self, Outlet};
 use crate::report::modelled::ModelledReport;
 use anyhow::{Context, Result};
@@ -38,6 +41,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
     let code = match &cli.command {
         Command::Doctor(args) => doctor::run(args, cli.color),
         Command::Explain(args) => explain::run(args, cli.color),
+        Command::Import(args) => import::run(args, cli.color),
         Command::Inspect(args) => inspect::run(args, cli.color),
         Command::Capture(args) => capture::run(args),
         Command::Compare(args) => compare::run(args, cli.color),
@@ -52,6 +56,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
         Command::Experiment(args) => experiment::run(args, cli.color),
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => recover::guard(args),
+        Command::Carried(args) => carried::run(args),
         Command::Hold(args) => hold::run(args),
         Command::LoadWorker => load::worker(),
         Command::MemoryWorker => measure::memory_worker(),
@@ -66,8 +71,11 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
     code.map(End::Own)
 }
 
-/// The source the user named: this machine, a `.host` file, a tree.
+/// The source the user named: this machine, a `.host` file, a tree, texts of other tools.
 pub fn open(from: &From) -> Result<Box<dyn Source>> {
+    if !from.texts.is_empty() {
+        return Ok(Box::new(importing::read(&from.texts)?.facts.tree));
+    }
     match (&from.host, &from.sysroot) {
         (Some(file), _) => Ok(Box::new(recorded::open(file)?)),
         (_, Some(folder)) => Ok(Box::new(Live::sysroot(folder)?)),

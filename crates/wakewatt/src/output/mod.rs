@@ -11,11 +11,31 @@ use crate::exit::{Code, Failure};
 use anyhow::Result;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use wakewatt_core::cost::Rates;
+use wakewatt_core::evidence::Evidence;
 use wakewatt_core::visible;
 use wakewatt_host::place::{FilePlace, PlaceError};
 
+/// Set where standard output is for a file (`--save -`, `--record -`).
+static IS_LEFT: AtomicBool = AtomicBool::new(false);
+
+/// From now on standard output is left to a file, and results go to standard error.
+pub fn leave_standard_output() {
+    IS_LEFT.store(true, Ordering::Relaxed);
+}
+
+/// Is it left to a file?
+pub fn is_standard_output_left() -> bool {
+    IS_LEFT.load(Ordering::Relaxed)
+}
+
 /// Prints a result.
 pub fn print(text: &str) -> Result<()> {
+    if is_standard_output_left() {
+        remark(text.trim_end_matches('\n'));
+        return Ok(());
+    }
     pass_on(guard::text(text).as_bytes())
 }
 
@@ -72,6 +92,16 @@ pub fn settled(shown: Result<()>, own: Code) -> Code {
             if own == Code::Fine { Code::BadFile } else { own }
         }
         _ => own,
+    }
+}
+
+/// What the measured watts cost, behind a result for people. Nothing where nothing was asked for.
+pub fn costs(rates: &Rates, evidence: &Evidence) -> Result<()> {
+    match &rates.sentences(evidence)[..] {
+        [] => Ok(()),
+        lines => {
+            print(&format!("\nWhat it costs\n{}", lines.iter().map(|line| format!("  - {line}\n")).collect::<String>()))
+        }
     }
 }
 

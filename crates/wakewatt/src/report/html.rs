@@ -4,6 +4,7 @@
 //! passed through are the figures, whose writer escapes for itself. A content security policy in the page forbids
 //! loading anything, so even a mistake here could not call out.
 
+use super::finish::finish;
 use super::{Report, template, view};
 use anyhow::Context;
 use minijinja::context;
@@ -12,7 +13,8 @@ use minijinja::context;
 pub fn render(report: &Report) -> anyhow::Result<String> {
     let env = template::environment()?;
     let page = env.get_template("page.html").context("report template page.html")?;
-    page.render(context! { r => view::of(report) }).context("filling the report template")
+    let html = page.render(context! { r => view::of(report) }).context("filling the report template")?;
+    Ok(finish(&html))
 }
 
 #[cfg(test)]
@@ -64,7 +66,7 @@ mod tests {
         for part in [
             "Put back: yes",
             "C6",
-            "170 us",
+            "170 µs",
             "<figcaption>",
             "<title",
             "<desc",

@@ -22,6 +22,9 @@ pub struct Document<'a> {
     pub busy: Option<&'a str>,
     /// What must be known with it.
     pub warnings: &'a [String],
+    /// What the measured watts cost, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Vec<String>>,
     /// Every rule's answer, findings first.
     pub rulings: &'a [Ruling],
     /// Facts and samples.
@@ -36,6 +39,7 @@ pub(super) fn render(report: &Report, command: &str) -> Result<String> {
         how_sure: &verdict.how_sure,
         busy: verdict.busy.as_deref(),
         warnings: &verdict.warnings,
+        costs: report.rates.is_asked().then(|| report.rates.sentences(&report.evidence)),
         rulings: &report.rulings,
         evidence: &report.evidence,
     };

@@ -115,7 +115,7 @@ fn table(t: &Table) -> String {
 }
 
 /// Foreign text on one line, its markup characters escaped.
-fn safe(text: &str) -> String {
+pub(super) fn safe(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

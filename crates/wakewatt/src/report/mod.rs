@@ -7,6 +7,7 @@
 //! What the page owes a sceptic: the sentence first, how sure next, then every round in the order it ran, so that the
 //! statistics are seen to follow from the data; then what was changed and put back, and what could not be seen.
 
+use wakewatt_core::cost::Rates;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::{Snapshot, Topic};
@@ -17,7 +18,9 @@ pub mod charts;
 mod data;
 pub mod export;
 mod figure;
+mod finish;
 pub mod fleet;
+pub mod gate;
 pub mod html;
 pub mod json;
 pub mod markdown;
@@ -26,6 +29,7 @@ pub(crate) mod node;
 pub mod modelled;
 pub mod replay;
 pub(crate) mod replication;
+pub mod rollout;
 pub mod sample;
 pub mod busy;
 pub(crate) mod study_sentences;
@@ -63,6 +67,8 @@ pub struct Report {
     pub rulings: Vec<Ruling>,
     /// The host's facts as rows, one sheet per topic.
     pub host_sheets: Vec<(Topic, Sheet)>,
+    /// What watts cost; nothing is priced unless asked for.
+    pub rates: Rates,
 }
 
 impl Report {
@@ -75,7 +81,8 @@ impl Report {
     ) -> Report {
         let host_sheets = evidence.facts.sheets();
         let version = env!("CARGO_PKG_VERSION").to_string();
-        Report { title: title.into(), generated_at: generated_at.into(), version, evidence, rulings, host_sheets }
+        let (title, generated_at, rates) = (title.into(), generated_at.into(), Rates::default());
+        Report { title, generated_at, version, evidence, rulings, host_sheets, rates }
     }
 
     /// The one sentence, with how sure and what to be warned of.

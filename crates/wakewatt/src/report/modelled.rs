@@ -3,6 +3,7 @@
 //! Of `simulate` and of `fit`. Every page says in its first line that it is modelled; where something measured stands beside it, its
 //! section says which numbers those are.
 
+use super::finish::finish;
 use super::view::section::Section;
 use super::view::{fitted, simulated};
 use super::{template, trace::clean};
@@ -65,6 +66,7 @@ impl ModelledReport {
             version => env!("CARGO_PKG_VERSION"),
         })
         .context("filling the page of a model")
+        .map(|html| finish(&html))
     }
 }
 

@@ -3,6 +3,7 @@
 //! A result that is not to be trusted says so in the heading, whatever was asked; else the answer stands there and the share of identical
 //! decisions right below.
 
+use super::finish::finish;
 use super::view::Section;
 use super::view::replay as sections;
 use super::{template, trace::clean};
@@ -50,6 +51,7 @@ impl ReplayReport<'_> {
             version => env!("CARGO_PKG_VERSION"),
         })
         .context("filling the replay template")
+        .map(|html| finish(&html))
     }
 
     fn page(&self) -> Page {

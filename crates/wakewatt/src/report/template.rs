@@ -12,6 +12,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("findings.html", include_str!("templates/findings.html")),
     ("sentence_page.html", include_str!("templates/sentence_page.html")),
     ("fleet_page.html", include_str!("templates/fleet_page.html")),
+    ("rollout_page.html", include_str!("templates/rollout_page.html")),
     ("node_page.html", include_str!("templates/node_page.html")),
     ("parts.html", include_str!("templates/parts.html")),
     ("trace.html", include_str!("templates/trace.html")),

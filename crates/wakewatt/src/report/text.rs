@@ -111,20 +111,56 @@ pub fn render(report: &Report, style: Style) -> String {
     out.text
 }
 
+/// Ten lines: verdict, how sure, what to do with its price, line and way back, and what else there is. Lines to paste stay whole.
+pub fn brief(report: &Report, style: Style) -> String {
+    let r = view::of(report);
+    let mut out = Paper { style, text: String::new() };
+    out.at_most(3, BOLD, "", &r.sentence);
+    match (&r.busy, r.warnings.first()) {
+        (_, Some(warning)) => out.at_most(2, RED, "! ", warning),
+        (Some(busy), None) => out.at_most(2, RED, "! ", busy),
+        (None, None) => out.at_most(2, DIM, "", &r.how_sure),
+    }
+    if let Some(todo) = &r.todo {
+        out.at_most(1, "", "do:    ", &format!("{}: {}", todo.about, todo.remedy));
+        todo.price.iter().for_each(|price| out.at_most(1, "", "price: ", price));
+        todo.apply.iter().for_each(|line| out.text += &format!("paste: {line}\n"));
+        todo.undo.iter().for_each(|line| out.text += &format!("undo:  {line}\n"));
+        out.at_most(1, DIM, "", &todo.more);
+    }
+    out.text
+}
+
 struct Paper {
     style: Style,
     text: String,
 }
 
 impl Paper {
+    /// A paragraph that ends after so many lines, and shows that it does.
+    fn at_most(&mut self, n_lines: usize, colour: &str, first: &str, text: &str) {
+        let wrapped = wrap(first, &" ".repeat(first.len()), text, self.style.width);
+        let kept: Vec<&str> = wrapped.lines().take(n_lines).collect();
+        let mut body = kept.join("\n");
+        if wrapped.lines().count() > n_lines {
+            let last = kept.last().map_or(0, |line| line.chars().count());
+            let n_over = (last + 2).saturating_sub(self.style.width);
+            let n_kept = body.chars().count().saturating_sub(n_over);
+            body = format!("{} …", body.chars().take(n_kept).collect::<String>().trim_end());
+        }
+        self.paint(colour, &body);
+    }
+
+    fn paint(&mut self, colour: &str, body: &str) {
+        self.text += &match self.style.is_coloured && !colour.is_empty() {
+            true => format!("\u{1b}[{colour}m{body}\u{1b}[0m\n"),
+            false => format!("{body}\n"),
+        };
+    }
+
     /// One paragraph: `first` opens it, `rest` indents the lines after. Words longer than a line stand alone.
     fn wrap(&mut self, colour: &str, first: &str, rest: &str, text: &str) {
-        let body = wrap(first, rest, text, self.style.width);
-        if self.style.is_coloured && !colour.is_empty() {
-            self.text += &format!("\u{1b}[{colour}m{body}\u{1b}[0m\n");
-        } else {
-            self.text += &(body + "\n");
-        }
+        self.paint(colour, &wrap(first, rest, text, self.style.width));
     }
 }
 
@@ -132,6 +168,21 @@ impl Paper {
 mod tests {
     use super::super::sample;
     use super::*;
+
+    #[test]
+    fn in_short_is_ten_lines_with_the_line_to_paste_whole() {
+        for (name, report) in sample::all() {
+            for width in [60, 80, 140] {
+                let text = brief(&report, Style { width, is_coloured: false });
+                assert!((1..=10).contains(&text.lines().count()), "{name}: {text}");
+                let is_long = |line: &&str| !line.contains(": sudo ") && line.chars().count() > width;
+                assert_eq!(text.lines().find(is_long), None, "{name}");
+                if let Some(line) = view::of(&report).todo.and_then(|todo| todo.apply) {
+                    assert!(text.contains(&format!("paste: {line}\n")), "{name}: {text}");
+                }
+            }
+        }
+    }
     use wakewatt_core::samples::not_done::{NotDone, Step};
 
     #[test]

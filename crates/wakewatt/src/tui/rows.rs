@@ -3,6 +3,7 @@
 use super::filter::Filter;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::watch::document::{CpuRate, PlaceRate, Summary};
 use wakewatt_core::watch::{Rates, Reading};
 
@@ -249,7 +250,7 @@ fn of_places(rates: &Rates, sort: Sort) -> Vec<Row> {
 
 /// Highest first; what is not known last; equals by number.
 fn order(rows: &mut [Row], sort: Sort) {
-    rows.sort_by(|a, b| {
+    rows.arrange_by(|a, b| {
         let (x, y) = (sort.value(&a.summary), sort.value(&b.summary));
         let by_value = match (x, y) {
             (Some(x), Some(y)) => y.total_cmp(&x),

@@ -9,6 +9,7 @@ pub mod table;
 pub mod wrap;
 
 use std::fmt::Write as _;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::fact::GapKind;
 use wakewatt_core::facts::{Snapshot, Topic};
@@ -138,7 +139,7 @@ fn show_group(group: &[&Row], online: Option<&CpuSet>) -> Vec<(String, bool)> {
     if known.len() > MAX_GROUPS {
         let cpus: CpuSet = known.iter().filter_map(|(_, c)| *c).flat_map(CpuSet::iter).collect();
         let mut cells: Vec<&Cell> = known.iter().map(|(c, _)| *c).collect();
-        cells.sort_by(|a, b| size(a).total_cmp(&size(b)));
+        cells.arrange_by(|a, b| size(a).total_cmp(&size(b)));
         let (low, high) = (cells.first(), cells.last());
         if let (Some(low), Some(high)) = (low, high) {
             let range = if matches!(low, Cell::Text(_)) {

@@ -174,3 +174,12 @@ fn the_service_is_as_closed_as_it_says() {
     let figure = figure.unwrap_or_else(|| panic!("no figure: {text}"));
     assert!(figure <= 2.0, "exposure {figure} of 10: {text}");
 }
+
+/// systemd gives the whole folder that it is told of to the service's own user. Journals of settings, which root believes, lie in the folder above.
+#[test]
+fn the_service_gets_its_history_and_no_journal() {
+    let unit = shipped("wakewatt-agent.service");
+    let folders: Vec<&str> = unit.lines().filter_map(|line| line.strip_prefix("StateDirectory=")).collect();
+    assert_eq!(folders, ["wakewatt/history"]);
+    assert!(unit.contains(" --history ${STATE_DIRECTORY}\n"), "it writes elsewhere than into its own folder");
+}

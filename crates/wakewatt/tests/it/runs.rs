@@ -141,5 +141,7 @@ fn where_to_save_is_tried_before_anything_is_measured() {
         assert!(said.code == Some(4) && said.err.contains("nothing was measured"), "{said:?}");
         assert_eq!(said.out, "");
     }
-    assert_eq!(run(&["measure", "wakeup", "--save", "-"]).code, Some(2));
+    // Where a command of the user's prints, too.
+    assert_eq!(run(&["measure", "power", "--save", "-", "--", "true"]).code, Some(2));
+    assert_eq!(run(&["load", "--save", "-", "--", "true"]).code, Some(2));
 }

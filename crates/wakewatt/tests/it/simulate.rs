@@ -112,7 +112,27 @@ fn arrivals_are_taken_from_a_recording_and_from_nothing_else() {
     let file = folder.path().join("a.run");
     simulate(&["plain", "--setting", "as-found", "--save", file.to_str().unwrap()]);
     let run = simulate(&["plain", "--arrivals", file.to_str().unwrap()]);
-    assert!(run.code == Some(4) && run.err.contains("time of no single request"), "{run:?}");
+    // A simulated run keeps its points as a load: its rate can be asked again, its requests cannot.
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let again = simulate(&["plain", "--setting", "as-found", "--arrivals", file.to_str().unwrap(), "--json"]);
+    let document = assert_valid(&validator("simulate"), "simulate", &again.out);
+    let about = document["about"].as_str().unwrap();
+    assert!(about.contains("the time of no single request"), "{about}");
+    let measured = crate::tool::fixtures().join("hosts");
+    let no_load = simulate(&["plain", "--arrivals", measured.to_str().unwrap()]);
+    assert_eq!(no_load.code, Some(4), "{no_load:?}");
+    // The same table from the run and at once, but for the moment in its metadata.
+    let tables = ["at-once", "later"].map(|name| folder.path().join(name).with_extension("parquet"));
+    let [at_once, later] = tables.each_ref().map(|path| path.to_str().unwrap());
+    let said = simulate(&["plain", "--setting", "as-found", "--parquet", at_once]);
+    if wakewatt::features::Feature::Parquet.is_in() {
+        assert_eq!(said.code, Some(0), "{said:?}");
+        crate::tool::run(&["report", file.to_str().unwrap(), "--parquet", later]);
+        let lengths = tables.each_ref().map(|path| fs::read(path).unwrap().len());
+        assert_eq!(lengths[0], lengths[1]);
+    } else {
+        assert_eq!(said.code, Some(2), "{said:?}");
+    }
     let none = simulate(&["plain", "--arrivals", "/none.wtrace"]);
     assert!(none.code == Some(4) && none.err.contains("/none.wtrace"), "{none:?}");
 }

@@ -4,6 +4,7 @@ use super::Between;
 use crate::families::class_word;
 use crate::metric::names;
 use std::collections::BTreeMap;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::wakes::WakeClass;
 use wakewatt_core::watch::LatencyRow;
 
@@ -20,7 +21,7 @@ impl Buckets {
             Some((_, count)) => *count += n,
             None => {
                 self.0.push((bound_s, n));
-                self.0.sort_by(|a, b| a.0.total_cmp(&b.0));
+                self.0.arrange_by(|a, b| a.0.total_cmp(&b.0));
             }
         }
     }

@@ -19,11 +19,13 @@ mod cautions;
 mod sentence;
 
 use super::effects::{self, EffectDifference};
-use super::quantities::{self, Measure, Quantity, WindowInterval};
+use super::measure::{Aspect, Measure};
+use super::quantities::{self, Quantity, WindowInterval};
 use super::ratio;
 use super::residency::{self, Residency};
 use super::suspects::{self, Suspect};
 use super::{Comparison, compare};
+use crate::arrange::Arrange as _;
 use crate::covers::Covers;
 use crate::evidence::Evidence;
 use crate::samples::experiment::{Better, Verdict};
@@ -81,6 +83,8 @@ pub struct SampleDifference {
     pub title: String,
     /// What the numbers are in.
     pub measure: Measure,
+    /// What it is about: latency, rate, CPU time, power …
+    pub aspect: Aspect,
     /// Which way is better.
     pub better: Better,
     /// On the first side: the middle of its windows, or of its runs where there are several.
@@ -105,6 +109,8 @@ pub struct SampleDifference {
     pub is_steady: Option<bool>,
     /// Two-sided, of the t that the interval is made with; none where there is no interval.
     pub p_value: Option<f64>,
+    /// Degrees of freedom of that t.
+    pub freedom: Option<f64>,
     /// How well it is known.
     pub basis: Basis,
     /// Windows on the first side and on the second, of all runs.
@@ -236,6 +242,7 @@ fn difference(a: &Side, b: &Side) -> SampleDifference {
         kind: a.first.kind.clone(),
         title: a.first.title.clone(),
         measure: a.first.measure,
+        aspect: a.first.aspect,
         better: a.first.better,
         a: a.value,
         b: b.value,
@@ -248,6 +255,7 @@ fn difference(a: &Side, b: &Side) -> SampleDifference {
         difference: b.value - a.value,
         is_steady: shapes.map(|(a, b)| is_steady(&a, &b)),
         p_value: shift.map(|s| s.p_value),
+        freedom: shift.map(|s| s.freedom),
         basis,
         n_windows,
         n_runs,
@@ -276,7 +284,7 @@ fn summary(
     let is_moved = |verdict| matches!(verdict, Verdict::Higher | Verdict::Lower);
     let mut moved: Vec<&SampleDifference> =
         samples.iter().filter(|d| is_moved(d.verdict) && !d.id.ends_with(".p99")).collect();
-    moved.sort_by(|x, y| y.ratio.ln().abs().total_cmp(&x.ratio.ln().abs()));
+    moved.arrange_by(|x, y| y.ratio.ln().abs().total_cmp(&x.ratio.ln().abs()));
     let is_few = |d: &SampleDifference| d.undecided_because == Some(Undecided::FewWindows);
     let mut lines: Vec<String> = moved.iter().take(5).map(|d| d.sentence.clone()).collect();
     lines.extend(effects.iter().filter(|e| is_moved(e.verdict)).take(3).map(|e| e.sentence.clone()));

@@ -14,6 +14,7 @@ pub use decode::{Dimm, DmiProcessor, MemoryArray};
 pub use table::mask_tables;
 
 use super::{Cpus, Domain};
+use crate::arrange::Arrange as _;
 use crate::fact::{Fact, Gap, fact, parse};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
@@ -93,7 +94,7 @@ impl Dmi {
             entry.n_populated += u64::from(size > 0);
             entry.size_bytes = entry.size_bytes.saturating_add(size);
         }
-        all.sort_by(|a, b| (&a.socket, &a.channel).cmp(&(&b.socket, &b.channel)));
+        all.arrange_by(|a, b| (&a.socket, &a.channel).cmp(&(&b.socket, &b.channel)));
         all
     }
 

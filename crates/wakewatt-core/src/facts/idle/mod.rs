@@ -165,6 +165,11 @@ impl Domain for Idle {
                 unlisted_because.get_or_insert(gap);
                 continue;
             }
+            // Text of another tool on some CPUs says nothing of the others.
+            if let (true, Err(error)) = (src.is_imported(), &listing) {
+                unlisted_because.get_or_insert(Gap::from_read(&folder, error));
+                continue;
+            }
             let is_left_out = listing.as_ref().err().is_some_and(|e| e.kind == ErrorKind::NotRecorded);
             let names = listing.unwrap_or_default();
             let states: Vec<u32> = names.iter().filter_map(|n| n.strip_prefix("state")?.parse().ok()).collect();

@@ -6,6 +6,7 @@
 //! ```text
 //! wakewatt-host 1
 //! partial                              only where it was made from a partial tree: a name not listed proves nothing
+//! imported                             only where it was put together from other tools' text: what it lacks says nothing
 //! # a comment
 //! /sys/devices/system/cpu/cpu{0-143}/cpuidle/state3/latency = 290
 //! /sys/devices/system/cpu/cpu{0-3}/cpuidle/state3/usage each 17 0 4 12     one value per CPU, in order

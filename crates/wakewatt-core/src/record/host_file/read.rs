@@ -22,7 +22,10 @@ pub fn read(text: &str, name: &str) -> Result<Tree, HostFileError> {
         if line == "partial" {
             tree.is_partial = true;
         }
-        if line.is_empty() || line.starts_with('#') || line == "partial" {
+        if line == "imported" {
+            tree.is_imported = true;
+        }
+        if line.is_empty() || line.starts_with('#') || line == "partial" || line == "imported" {
             continue;
         }
         let fail = |what: &str| HostFileError::Line { line: at + 1, what: what.to_string() };

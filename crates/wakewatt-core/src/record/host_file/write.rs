@@ -2,6 +2,7 @@
 
 use super::names::escape;
 use super::{END, MAX_NUMBER, VERSION};
+use crate::arrange::Arrange as _;
 use crate::cpuset::CpuSet;
 use crate::record::blocks::blocks;
 use crate::source::{ErrorKind, Read, ReadError, Tree};
@@ -14,6 +15,9 @@ pub fn write(tree: &Tree, comments: &[String]) -> String {
     let mut out = format!("wakewatt-host {VERSION}\n");
     if tree.is_partial {
         out.push_str("partial\n");
+    }
+    if tree.is_imported {
+        out.push_str("imported\n");
     }
     for comment in comments {
         for line in comment.lines() {
@@ -63,7 +67,7 @@ pub fn write(tree: &Tree, comments: &[String]) -> String {
     }
     for (address, values) in registers {
         let mut values: Vec<(String, CpuSet)> = values.into_iter().collect();
-        values.sort_by_key(|(_, cpus)| cpus.first());
+        values.arrange_by_key(|(_, cpus)| cpus.first());
         for (value, cpus) in values {
             let _ = writeln!(out, "msr 0x{address:x} cpu{{{cpus}}} {value}");
         }

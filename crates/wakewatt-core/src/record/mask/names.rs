@@ -4,6 +4,7 @@
 //! Replacements are numbered in the order of first appearance; a tree is walked in the order of its paths, so two
 //! captures of one host number alike as long as the host has the same names.
 
+use crate::arrange::Arrange as _;
 use std::collections::BTreeMap;
 
 /// What kind of name it was, in the order in which a summary names them.
@@ -102,7 +103,7 @@ impl Names {
             .filter(|((kind, name), _)| kinds.contains(kind) && text.contains(name.as_str()))
             .map(|((_, name), new)| (name.as_str(), new.as_str()))
             .collect();
-        names.sort_by_key(|(name, _)| (std::cmp::Reverse(name.len()), *name));
+        names.arrange_by_key(|(name, _)| (std::cmp::Reverse(name.len()), *name));
         names.into_iter().fold(text.to_string(), |text, (name, new)| replace_word(&text, name, new))
     }
 

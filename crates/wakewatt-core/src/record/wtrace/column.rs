@@ -9,6 +9,7 @@
 //! length in bits: 0 for 0, 64 for the largest.
 
 use super::bits::{BitReader, BitWriter};
+use crate::arrange::Arrange as _;
 
 /// Classes 0 to 64.
 const N_CLASSES: usize = 65;
@@ -88,7 +89,7 @@ fn lengths(counts: &[u32; N_CLASSES]) -> [u8; N_CLASSES] {
         counts.iter().enumerate().filter(|(_, n)| **n > 0).map(|(class, n)| (*n, vec![class])).collect();
     while trees.len() > 1 {
         // A stable order, so equal columns give equal bytes; the rarest last.
-        trees.sort_by_key(|(n, classes)| (std::cmp::Reverse(*n), classes.first().copied()));
+        trees.arrange_by_key(|(n, classes)| (std::cmp::Reverse(*n), classes.first().copied()));
         let (Some(a), Some(b)) = (trees.pop(), trees.pop()) else { break };
         let classes: Vec<usize> = b.1.into_iter().chain(a.1).collect();
         classes.iter().for_each(|class| lengths[*class] += 1);

@@ -1,5 +1,6 @@
 //! What a pair is, apart from its times: one number, of which a block has few.
 
+use crate::arrange::Arrange as _;
 use crate::samples::idle_pair::{IdlePair, WakeCause};
 use std::collections::BTreeMap;
 
@@ -89,6 +90,6 @@ pub(super) fn by_frequency(all: &[u64]) -> Vec<u64> {
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     all.iter().for_each(|tag| *counts.entry(*tag).or_default() += 1);
     let mut table: Vec<(u64, usize)> = counts.into_iter().collect();
-    table.sort_by_key(|(tag, n)| (std::cmp::Reverse(*n), *tag));
+    table.arrange_by_key(|(tag, n)| (std::cmp::Reverse(*n), *tag));
     table.into_iter().map(|(tag, _)| tag).collect()
 }

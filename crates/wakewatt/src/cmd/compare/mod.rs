@@ -7,13 +7,15 @@ mod runs;
 
 use crate::cli::CompareArgs;
 use crate::exit::{Code, Failure};
-use crate::output::{self, Colour};
+use crate::output::{self, Colour, Outlet};
+use crate::report;
 use crate::saved;
 use crate::view::Style;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::slice;
+use wakewatt_core::compare::gate::{self, GateEnd, Rule};
 use wakewatt_core::compare::runs::compare_runs;
 use wakewatt_core::compare::{Comparison, Difference, compare};
 use wakewatt_core::evidence::Evidence;
@@ -23,13 +25,39 @@ pub fn run(args: &CompareArgs, colour: Colour) -> Result<Code> {
     if let Some(at_ms) = args.at {
         return of_moments(args, at_ms, colour);
     }
-    let comparison = if args.against.is_empty() { of_hosts(&args.hosts)? } else { of_sides(args)? };
-    if args.json {
-        output::print(&output::json("compare", &comparison)?)?;
-    } else {
-        output::print(&text(&comparison, args.all, Style { is_on: colour.is_on() }))?;
+    if !args.fail_on.is_empty() && args.fail_on.iter().all(|rule| *rule == Rule::Unsure) {
+        return Err(Failure::error(Code::Usage, "--fail-on unsure is about other rules; add one such as slower:5%"));
     }
-    Ok(Code::Fine)
+    let junit = args.junit.as_deref().map(|file| Outlet::open(file, "--junit")).transpose()?;
+    let mut comparison = if args.against.is_empty() { of_hosts(&args.hosts)? } else { of_sides(args)? };
+    if !args.fail_on.is_empty() {
+        let Some(runs) = &comparison.runs else {
+            return Err(Failure::error(
+                Code::Usage,
+                "--fail-on judges what was measured; name two run files, or two sides",
+            ));
+        };
+        comparison.gate = Some(Box::new(gate::judge(&args.fail_on, runs)));
+    }
+    let shown = if args.json {
+        output::print(&output::json("compare", &comparison)?)
+    } else if args.markdown {
+        output::print(&report::gate::markdown(&comparison))
+    } else {
+        output::print(&text(&comparison, args.all, Style { is_on: colour.is_on() }))
+    };
+    let Some(gate) = &comparison.gate else { return shown.map(|()| Code::Fine) };
+    let written = junit.map_or(Ok(()), |file| file.write(&report::gate::junit(gate)));
+    // Whoever could not read the result still gets the code: a pipeline looks at nothing else.
+    Ok(output::settled(shown.and(written), code_of(gate.end)))
+}
+
+fn code_of(end: GateEnd) -> Code {
+    match end {
+        GateEnd::Passed => Code::Fine,
+        GateEnd::Failed => Code::Findings,
+        GateEnd::NothingToJudge => Code::CouldNotMeasure,
+    }
 }
 
 #[cfg(feature = "agent")]
@@ -84,6 +112,9 @@ fn text(comparison: &Comparison, is_all: bool, style: Style) -> String {
     let mut out = String::new();
     for (at, host) in comparison.hosts.iter().enumerate() {
         let _ = writeln!(out, "{} {host}", style.bold(&letter(at)));
+    }
+    if let Some(gate) = &comparison.gate {
+        runs::gate(&mut out, gate, is_all, style);
     }
     if let Some(found) = &comparison.runs {
         runs::text(&mut out, found, is_all, style);

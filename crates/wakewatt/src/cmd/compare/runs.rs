@@ -4,6 +4,7 @@ use crate::output;
 use crate::view::Style;
 use crate::view::table::Table;
 use std::fmt::Write as _;
+use wakewatt_core::compare::gate::{Check, Gate};
 use wakewatt_core::compare::runs::RunComparison;
 use wakewatt_core::samples::experiment::Verdict;
 
@@ -46,6 +47,17 @@ pub(super) fn text(out: &mut String, runs: &RunComparison, is_all: bool, style: 
     }
     let _ = writeln!(out, "\n{}", style.bold("What cannot be concluded"));
     lines(out, &runs.cannot_conclude);
+}
+
+/// What the rules came to: the sentence, what fails, and of the rest the first.
+pub(super) fn gate(out: &mut String, gate: &Gate, is_all: bool, style: Style) {
+    let _ = writeln!(out, "\n{}", style.bold(&clean(&gate.sentence)));
+    let (failing, rest): (Vec<&Check>, Vec<&Check>) = gate.checks.iter().partition(|c| c.fails);
+    let n_rest = if is_all { rest.len() } else { rest.len().min(MAX_QUIET) };
+    failing.iter().chain(&rest[..n_rest]).for_each(|c| lines(out, std::slice::from_ref(&c.sentence)));
+    if n_rest < rest.len() {
+        let _ = writeln!(out, "  … and {} more that do not fail (--all shows them)", rest.len() - n_rest);
+    }
 }
 
 /// One table: what was measured, and the states below it.

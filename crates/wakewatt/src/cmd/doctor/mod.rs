@@ -6,6 +6,7 @@
 
 use crate::cli::DoctorArgs;
 use crate::exit::{Code, Failure};
+use crate::importing;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour, Outlet};
 use crate::progress::Progress;
@@ -24,21 +25,36 @@ use wakewatt_host::clock::monotonic_ns;
 use wakewatt_lab::doctor::{self, DoctorPlan};
 use watching::Shown;
 
+mod preflight;
 mod sessions;
 mod watching;
+
+pub use preflight::Document as PreflightDocument;
 
 /// The report's name when none is given.
 const DEFAULT_REPORT: &str = "wakewatt-report.html";
 
 /// Runs it.
 pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
+    if args.preflight {
+        return preflight::run(args, colour);
+    }
     if let Some(n) = args.sessions {
         return sessions::run(args, n, colour);
     }
     let start_at_ns = monotonic_ns();
     let interrupt = Interrupt::listen()?;
     let report_file = report_file(args)?;
-    let src = super::open(&args.from)?;
+    let imported = (!args.from.texts.is_empty()).then(|| importing::read(&args.from.texts)).transpose()?;
+    if let Some(imported) = imported.as_ref().filter(|imported| !imported.document.files.is_empty() && imported.is_empty()) {
+        let n: usize = imported.document.files.iter().map(|file| file.n_lines).sum();
+        return Err(Failure::error(Code::BadFile, format!("nothing was understood of {n} lines; wakewatt import names them")));
+    }
+    let src: Box<dyn Source> = match &imported {
+        Some(imported) => Box::new(imported.facts.tree.clone()),
+        None => super::open(&args.from)?,
+    };
+    saved::may_stream(args.save.as_deref());
     let saving = saved::start(args.save.as_deref(), "doctor", &*src)?;
     // Read once: what the file says of the machine the page says too.
     let facts = saving.as_ref().map_or_else(|| Snapshot::read(&*src, |_| true), saved::Saving::facts);
@@ -49,7 +65,14 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
         evidence.not_done.push(NotDone::new(Step::Measurements, Why::RecordedHost));
         evidence.not_done.push(NotDone::new(Step::Experiment, Why::RecordedHost));
     }
-    let rulings = judge(&evidence);
+    if let Some(imported) = &imported {
+        evidence.samples = imported.samples.clone();
+        evidence.not_done.extend(imported.not_done());
+    }
+    let mut rulings = judge(&evidence);
+    if let Some(imported) = &imported {
+        imported.facts.cite(&mut rulings);
+    }
     let report = Report::new(
         report::title(&evidence.facts),
         humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
@@ -97,13 +120,13 @@ fn measure(args: &DoctorArgs, start_at_ns: u64, src: &dyn Source, evidence: &mut
 }
 
 fn show(args: &DoctorArgs, report: &Report, colour: Colour) -> Result<()> {
-    if args.json {
-        output::print(&report.to_json("doctor")?)
-    } else if args.markdown {
-        output::print(&report.to_markdown())
-    } else {
-        output::print(&report.to_text(Style { width: output::width().min(100), is_coloured: colour.is_on() }))
-    }
+    let style = Style { width: output::width().min(100), is_coloured: colour.is_on() };
+    output::print(&match args {
+        DoctorArgs { json: true, .. } => report.to_json("doctor")?,
+        DoctorArgs { markdown: true, .. } => report.to_markdown(),
+        DoctorArgs { brief: true, .. } => report::text::brief(report, style),
+        _ => report.to_text(style),
+    })
 }
 
 fn write_report(report: &Report, file: &Outlet) -> Result<()> {

@@ -10,6 +10,7 @@ mod replicate;
 mod text;
 
 use crate::cli::experiment::{ExperimentArgs, ExperimentVerb, ResumeArgs, ShowArgs};
+use crate::cli::meter::MeterArgs;
 use crate::commands;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -64,7 +65,7 @@ fn list() -> Result<Code> {
 }
 
 fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
-    let (mut plan, text) = read(name, if args.dry_run { Use::Looking } else { Use::Acting })?;
+    let (mut plan, text) = read(name, &args.agent, if args.dry_run { Use::Looking } else { Use::Acting })?;
     plan.is_strict |= args.strict;
     plan.budget_ns = args.budget.unwrap_or(plan.budget_ns);
     if args.dry_run {
@@ -90,7 +91,7 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
     let meters = meters::meters(&args.meters)?;
     let keeping = Keeping { folder: &folder, text: &text, earlier: None };
     let conducted = conducted(&plan, seed, meters, keeping, &interrupt)?;
-    show(conducted, &args.show, (saving.as_ref(), page.as_ref()), colour)
+    show(conducted, (&args.show, &args.meters), (saving.as_ref(), page.as_ref()), colour)
 }
 
 fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
@@ -109,7 +110,7 @@ fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
     let meters = meters::meters(&args.meters)?;
     let keeping = Keeping { folder: &args.run_dir, text: &text, earlier: Some((folder, head, done)) };
     let conducted = conducted(&plan, seed, meters, keeping, &interrupt)?;
-    show(conducted, &args.show, (saving.as_ref(), page.as_ref()), colour)
+    show(conducted, (&args.show, &args.meters), (saving.as_ref(), page.as_ref()), colour)
 }
 
 /// Runs it, watched, and says what came of it.
@@ -129,6 +130,9 @@ fn announce(plan: &Plan) {
             commands::announce(&format!("arm {}, to enter it", arm.name), enter);
             commands::announce(&format!("arm {}, to leave it", arm.name), leave);
         }
+        if let Some(argv) = &arm.beside {
+            commands::announce(&format!("arm {}, beside it", arm.name), argv);
+        }
     }
     for workload in &plan.workloads {
         if let PlanKind::Command { argv, .. } = &workload.kind {
@@ -144,7 +148,7 @@ fn default_folder(name: &str) -> PathBuf {
 
 fn show(
     conducted: Conducted,
-    args: &ShowArgs,
+    (args, meters): (&ShowArgs, &MeterArgs),
     (saving, page): (Option<&Saving>, Option<&Outlet>),
     colour: Colour,
 ) -> Result<Code> {
@@ -162,11 +166,14 @@ fn show(
         samples: Samples { experiment, conclusions, load: loads, ..Samples::default() },
         ..Evidence::default()
     };
+    let rates = meters.rates.rates();
+    let own = if args.json { own } else { output::settled(output::costs(&rates, &evidence), own) };
     // Before the page, which may fail: the run file can make it again.
     let own = saving.map_or(own, |saving| saving.finish_with(&evidence, own));
     let Some(page) = page else { return Ok(own) };
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let written = Report::new(title, now, evidence, Vec::new()).to_html().and_then(|html| page.write(&html));
+    let report = Report { rates, ..Report::new(title, now, evidence, Vec::new()) };
+    let written = report.to_html().and_then(|html| page.write(&html));
     if written.is_ok() {
         output::remark(&format!("Page: {}", page.path().display()));
     }

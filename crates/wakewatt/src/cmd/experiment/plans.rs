@@ -8,8 +8,8 @@ use wakewatt_host::input;
 use wakewatt_lab::plan::{self, Plan};
 use wakewatt_tune::profile::{self, Profile};
 
-/// A shipped plan, or a file. What holds a slash or ends in .toml is a file.
-pub(super) fn read(name: &str, used: Use) -> Result<(Plan, String)> {
+/// A shipped plan, or a file, with the program it asks about. What holds a slash or ends in .toml is a file.
+pub(super) fn read(name: &str, agent: &[String], used: Use) -> Result<(Plan, String)> {
     let is_file = name.contains('/') || name.ends_with(".toml");
     let text = if is_file {
         trusted::text(name, input::PLAN, used)?
@@ -17,6 +17,7 @@ pub(super) fn read(name: &str, used: Use) -> Result<(Plan, String)> {
         plan::shipped(name).map_err(|why| Failure::error(Code::Usage, why))?.to_string()
     };
     let code = if is_file { Code::BadFile } else { Code::Usage };
+    let text = plan::with_agent(&text, agent).map_err(|why| Failure::error(Code::Usage, format!("{name}: {why}")))?;
     Ok((parse(name, &text, code, used)?, text))
 }
 

@@ -46,7 +46,7 @@ fn of_store(args: &CompareArgs, url: &str) -> Result<Fleet> {
         let why = "windows of less than 10 s hold no rate: give a longer --last, or fewer --windows";
         return Err(Failure::error(Code::Usage, why));
     }
-    let door = store::open(args, url)?;
+    let door = store::open(&args.store, url)?;
     let until_ms = args.until.unwrap_or_else(now_ms);
     let wanted = Wanted {
         label: args.node_label.clone(),

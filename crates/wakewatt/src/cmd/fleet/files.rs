@@ -4,7 +4,7 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::saved;
 use anyhow::{Context, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
@@ -43,6 +43,16 @@ impl Files {
             return Err(Failure::error(Code::BadFile, format!("{}: {why}", folder.display())));
         }
         Ok(files)
+    }
+
+    /// The names of all nodes that have a file.
+    pub(super) fn names(&self) -> BTreeSet<&str> {
+        self.facts.keys().chain(self.traces.keys()).map(String::as_str).collect()
+    }
+
+    /// A node's run, as a file, where it is one.
+    pub(super) fn run(&self, node: &str) -> Option<&Path> {
+        self.facts.get(node).filter(|path| saved::is_run(path)).map(PathBuf::as_path)
     }
 
     /// A node's recording of idle time.

@@ -1,6 +1,6 @@
 //! The store that the command line names, as the fleet crate's door.
 
-use crate::cli::fleet::CompareArgs;
+use crate::cli::store::StoreArgs;
 use crate::exit::{Code, Failure};
 use anyhow::Result;
 use std::io::Read;
@@ -14,7 +14,7 @@ use wakewatt_host::secret::Secret;
 pub(super) struct Store(MetricsStore);
 
 /// Opens it; nothing is asked yet.
-pub(super) fn open(args: &CompareArgs, url: &str) -> Result<Store> {
+pub(super) fn open(args: &StoreArgs, url: &str) -> Result<Store> {
     let token = args.token_file.as_deref().map(Secret::from_file).transpose()?;
     let trust = Trust { ca: args.ca.clone(), is_insecure: args.insecure };
     let store = MetricsStore::new(url, token, &trust, Duration::from_nanos(args.timeout), MOST_BYTES);

@@ -43,7 +43,7 @@ pub(super) fn run(args: &CommandArgs) -> Result<End> {
     let (run, ended) = runs(interrupt.lab(&src, &Progress::start("load")), plan)?;
     if !run.levels.is_empty() {
         // The command's code is what was promised; a file that could not be written is told.
-        publish(run, args.json, saving.as_ref())?;
+        publish(run, args.json, &args.meters, saving.as_ref())?;
     }
     Ok(match ended? {
         RunsEnd::Well => End::Command(0),

@@ -12,6 +12,7 @@ mod text;
 mod words;
 
 use crate::cli::load::{Load, LoadArgs};
+use crate::cli::meter::MeterArgs;
 use crate::exit::{Code, End, Failure};
 #[cfg(not(feature = "shop"))]
 use crate::features::Feature;
@@ -68,13 +69,14 @@ pub fn worker() -> Result<Code> {
 }
 
 /// Prints it, and keeps it where --save said so: `BadFile` where it could not be kept.
-fn publish(run: LoadRun, is_json: bool, saving: Option<&Saving>) -> Result<Code> {
+fn publish(run: LoadRun, is_json: bool, meters: &MeterArgs, saving: Option<&Saving>) -> Result<Code> {
     let loaded = Loaded { overall: run.overall(), run };
     let shown = match is_json {
         true => output::json("load", &loaded).and_then(|text| output::print(&text)),
         false => output::print(&text::text(&loaded, output::width(), Colour::Auto.is_on())),
     };
-    let own = output::settled(shown, Code::Fine);
     let evidence = Evidence::of(Samples { load: vec![loaded.run], ..Samples::default() });
+    let priced = if is_json { Ok(()) } else { output::costs(&meters.rates.rates(), &evidence) };
+    let own = output::settled(shown.and(priced), Code::Fine);
     Ok(saving.map_or(own, |saving| saving.finish_with(&evidence, own)))
 }

@@ -49,7 +49,7 @@ pub(super) fn run(args: &StepsArgs) -> Result<End> {
     let Steps { run, ended } = steps(interrupt.lab(&src, &Progress::start("load steps")), plan)?;
     let has_levels = !run.levels.is_empty();
     let is_shown = has_levels || ended.is_ok();
-    let kept = if is_shown { publish(run, args.json, saving.as_ref())? } else { Code::Fine };
+    let kept = if is_shown { publish(run, args.json, &args.meters, saving.as_ref())? } else { Code::Fine };
     match ended {
         Ok(()) => Ok(kept.into()),
         Err(LoadError::Stopped) => {

@@ -22,6 +22,7 @@ use crate::output::{self, Colour};
 use crate::progress::Progress;
 use crate::saved;
 use anyhow::Result;
+use wakewatt_core::cost::Rates;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::Samples;
 use wakewatt_core::samples::cores::CoresSample;
@@ -69,6 +70,9 @@ pub struct Measured {
 pub fn run(args: &MeasureArgs) -> Result<End> {
     let interrupt = Interrupt::listen()?;
     let src = Live::this_machine();
+    if !matches!(&args.what, Measure::Power(power) if !power.command.is_empty()) {
+        saved::may_stream(args.save.as_deref());
+    }
     let saving = saved::start(args.save.as_deref(), &format!("measure {}", args.what.word()), &src)?;
     let (measured, is_json) = {
         let progress = Progress::start(&format!("measure {}", args.what.word()));
@@ -94,7 +98,13 @@ pub fn run(args: &MeasureArgs) -> Result<End> {
         true => output::json("measure", &measured).and_then(|text| output::print(&text)),
         false => output::print(&text::text(&measured, &src, output::width(), Colour::Auto.is_on())),
     };
-    let own = output::settled(shown, code(&measured, interrupt.is_set()));
+    let rates = match &args.what {
+        Measure::Power(args) => args.meters.rates.rates(),
+        Measure::Idle(args) => args.meters.rates.rates(),
+        _ => Rates::default(),
+    };
+    let priced = if is_json { Ok(()) } else { output::costs(&rates, &measured.evidence()) };
+    let own = output::settled(shown.and(priced), code(&measured, interrupt.is_set()));
     let own = saving.map_or(own, |saving| saving.finish_with(&measured.evidence(), own));
     // The command's code is what was promised; ours would hide it.
     if let Some(command) = measured.power.iter().find_map(|p| p.command.as_ref()) {

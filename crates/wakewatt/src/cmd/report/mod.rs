@@ -3,14 +3,13 @@
 //! The rules are asked again, so a run from before a rule existed is judged by it too. Nothing is measured here and nothing
 //! read but the file.
 
-#[cfg(feature = "parquet")]
-mod parquet;
 mod tables;
 
 use crate::cli::ReportArgs;
 use crate::exit::{Code, Failure};
 use crate::features::Feature;
 use crate::output::{self, Colour};
+use crate::quantity_table;
 use crate::report::export::{self, Format, Theme};
 use crate::report::{self, Report, text::Style};
 use crate::saved;
@@ -18,7 +17,6 @@ use anyhow::Result;
 use std::path::Path;
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::rules::judge;
 use wakewatt_host::place::{Folder, PlaceError};
 
@@ -33,7 +31,8 @@ pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
     let rulings = judge(&evidence);
     let now = humantime::format_rfc3339_seconds(SystemTime::now());
     let generated_at = format!("{now}, of {}", evidence.facts.origin);
-    let report = Report::new(report::title(&evidence.facts), generated_at, evidence, rulings);
+    let mut report = Report::new(report::title(&evidence.facts), generated_at, evidence, rulings);
+    report.rates = args.rates.rates();
     if args.json {
         output::print(&report.to_json("report")?)?;
     } else if args.markdown {
@@ -57,23 +56,9 @@ pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
         }
     }
     if let Some(file) = &args.parquet {
-        write_parquet(file, &report.evidence, &run)?;
+        quantity_table::write(file, &report.evidence, &run.made_at, &run.command)?;
     }
     Ok(Code::Fine)
-}
-
-#[cfg(feature = "parquet")]
-fn write_parquet(file: &Path, evidence: &Evidence, run: &RunFile) -> Result<()> {
-    let bad = |why: String| Failure::error(Code::BadFile, format!("{}: {why}", file.display()));
-    let bytes = parquet::bytes(evidence, &run.made_at, &run.command).map_err(|e| bad(e.to_string()))?;
-    output::write_bytes(file, &bytes)?;
-    output::remark(&format!("Parquet: {}", file.display()));
-    Ok(())
-}
-
-#[cfg(not(feature = "parquet"))]
-fn write_parquet(_: &Path, _: &Evidence, _: &RunFile) -> Result<()> {
-    Err(Feature::Parquet.lacking("report --parquet"))
 }
 
 fn write_charts(report: &Report, folder: &Path, format: Format, theme: Theme) -> Result<()> {

@@ -6,11 +6,14 @@ mod text;
 
 use crate::cli::simulate::SimulateArgs;
 use crate::exit::{Code, Failure};
+use crate::features::Feature;
 use crate::output::{self, Outlet};
+use crate::quantity_table;
 use crate::report::modelled::ModelledReport;
 use crate::saved;
 use anyhow::Result;
 use std::path::Path;
+use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::source::Tree;
 use wakewatt_core::visible;
@@ -30,6 +33,7 @@ pub fn run(args: &SimulateArgs) -> Result<Code> {
         output::print(shipped(name)?)?;
         return Ok(Code::Fine);
     }
+    args.parquet.iter().try_for_each(|_| Feature::Parquet.need("simulate --parquet"))?;
     let Some(path) = &args.file else { return Ok(Code::Usage) };
     let refused = |why: String| Failure::error(Code::BadFile, format!("{}: {}", path.display(), visible::line(&why)));
     let mut server = Server::parse_with(&read(path)?, &asked(args)).map_err(|e| refused(e.to_string()))?;
@@ -57,6 +61,11 @@ pub fn run(args: &SimulateArgs) -> Result<Code> {
     if let Some(page) = &page {
         super::write_page(page, &ModelledReport::of_study(&server, &found), &path.to_string_lossy())?;
     }
+    let evidence = Evidence::of(samples(&server, &found, args.title.as_deref()));
+    if let Some(file) = &args.parquet {
+        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        quantity_table::write(file, &evidence, &now, "simulate")?;
+    }
     output::print(&if args.json {
         output::json("simulate", &found)?
     } else if args.csv {
@@ -64,13 +73,7 @@ pub fn run(args: &SimulateArgs) -> Result<Code> {
     } else {
         text::study(&found, args.details, output::width())
     })?;
-    match saving {
-        None => Ok(Code::Fine),
-        Some(saving) => {
-            let evidence = Evidence::of(samples(&server, &found, args.title.as_deref()));
-            Ok(saving.finish_with(&evidence, Code::Fine))
-        }
-    }
+    Ok(saving.map_or(Code::Fine, |saving| saving.finish_with(&evidence, Code::Fine)))
 }
 
 /// The options that stand for fields.

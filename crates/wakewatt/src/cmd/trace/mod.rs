@@ -9,12 +9,13 @@ mod parquet;
 pub use file::TraceInfo;
 
 use crate::cli::trace::{By, TraceArgs, TraceFile};
-use crate::exit::{Code, End};
+use crate::exit::{Code, End, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Colour, Outlet};
 use crate::progress::Progress;
 use crate::report::trace::TraceReport;
 use anyhow::{Context, Result};
+use std::path::Path;
 use std::time::SystemTime;
 use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::samples::traced::Traced;
@@ -29,6 +30,13 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
         Some(TraceFile::Info(args)) => return file::info(args).map(End::Own),
         Some(TraceFile::Export(args)) => return export(args).map(End::Own),
         None => {}
+    }
+    if args.recording.record.as_deref() == Some(Path::new("-")) {
+        if !args.command.is_empty() || args.recording.resume {
+            let why = "--record -: standard output is the command's, or there is nothing to go on with; name a file";
+            return Err(Failure::error(Code::Usage, why));
+        }
+        output::leave_standard_output();
     }
     let interrupt = Interrupt::listen()?;
     let src = Live::this_machine();

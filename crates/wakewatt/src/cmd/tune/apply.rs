@@ -22,7 +22,10 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// Runs it.
 pub(super) fn run(args: &ApplyArgs, colour: Colour) -> Result<Code> {
-    let asked = gather(&args.wanted, Use::Acting)?;
+    let mut asked = gather(&args.wanted, Use::Acting)?;
+    if let Some(note) = &args.note {
+        asked.purpose += &format!(" [{note}]");
+    }
     let interrupt = Interrupt::listen()?;
     let tuner = begun(&asked.purpose, if args.at_boot { When::AtBoot } else { When::Asked })?;
     let terms = Terms {

@@ -8,6 +8,7 @@ use super::super::words;
 use super::axis::LogAxis;
 use super::svg::{Anchor, Svg, text_width};
 use super::{WIDTHS, arm_class};
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::stats::distribution::Distribution;
 
 /// One curve.
@@ -135,7 +136,7 @@ fn name(svg: &mut Svg, x: &LogAxis, curve: &Curve<'_>, base: f64, right: f64, is
 fn marks(svg: &mut Svg, x: &LogAxis, y: f64, q: f64, curves: &[Curve<'_>], (left, right): (f64, f64)) {
     let mut known: Vec<(usize, f64)> =
         curves.iter().filter_map(|c| Some((c.index, c.latency.quantile(q)?.value_ns as f64))).collect();
-    known.sort_by(|a, b| a.1.total_cmp(&b.1));
+    known.arrange_by(|a, b| a.1.total_cmp(&b.1));
     let mut label_end = f64::NEG_INFINITY;
     for (i, (index, value)) in known.iter().enumerate() {
         let (at, label) = (x.at(*value), words::ns_rough(*value));

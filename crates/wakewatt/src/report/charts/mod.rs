@@ -8,6 +8,7 @@
 //! To add a figure: build one of these in `report/view`; to add a chart: one file here, one line below.
 
 use super::data::Data;
+use wakewatt_core::arrange::Arrange as _;
 
 pub(super) mod axis;
 pub(super) mod bars;
@@ -51,7 +52,7 @@ pub(in crate::report) trait Chart {
 /// Moves label positions apart so that no two are nearer than `gap`, keeping their order, inside `low..high`.
 pub(super) fn spread(positions: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..positions.len()).collect();
-    order.sort_by(|&a, &b| positions[a].total_cmp(&positions[b]));
+    order.arrange_by(|&a, &b| positions[a].total_cmp(&positions[b]));
     let mut out = positions.to_vec();
     let mut floor = low;
     for &i in &order {

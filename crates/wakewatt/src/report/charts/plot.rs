@@ -9,6 +9,7 @@ use super::arm_class;
 use super::axis::{Axis, AxisSpec};
 use super::legend::{self, Style};
 use super::svg::{Anchor, Svg, text_width};
+use wakewatt_core::arrange::Arrange as _;
 
 /// A point.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +82,7 @@ impl Plot {
         for point in &mut points {
             point.interval = point.interval.filter(|(low, high)| y.has(*low) && y.has(*high));
         }
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points.arrange_by(|a, b| a.x.total_cmp(&b.x));
         if !points.is_empty() {
             self.series.push(Series { name: name.into(), style, points });
         }

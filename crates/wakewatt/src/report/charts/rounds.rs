@@ -8,6 +8,7 @@ use super::axis::LogAxis;
 use super::svg::{Anchor, Svg, text_width};
 use super::{WIDTHS, arm_class, spread};
 use std::collections::BTreeSet;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::experiment::Unit;
 
 /// One block.
@@ -61,7 +62,7 @@ fn one(id: &str, class: &str, width: f64, (title, unit): (&str, Unit), arms: &[S
     for round in dots.iter().map(|d| d.round).collect::<BTreeSet<_>>() {
         let mut points: Vec<(f64, f64)> =
             dots.iter().filter(|d| d.round == round && d.is_counted).map(|d| (x(d), y.at(d.value))).collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        points.arrange_by(|a, b| a.0.total_cmp(&b.0));
         svg.path("join", &points, false);
     }
     svg.line("base", (left, bottom), (right, bottom));

@@ -1,5 +1,6 @@
 //! A fleet compared, as one HTML page: the answer, who is odd and why, a strip per class, odd nodes over time.
 
+use super::finish::finish;
 use super::template;
 use super::trace::clean;
 use super::view::fleet::sections;
@@ -40,6 +41,7 @@ impl FleetReport {
             version => env!("CARGO_PKG_VERSION"),
         })
         .context("filling the page of a fleet")
+        .map(|html| finish(&html))
     }
 }
 

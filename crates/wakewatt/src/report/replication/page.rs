@@ -8,6 +8,7 @@ use super::{apart, caveat_words, scatter, sentence};
 use crate::report::charts::forest;
 use crate::report::data::{Data, Show};
 use crate::report::figure::Figure;
+use crate::report::finish::finish;
 use crate::report::table::{Table, heads};
 use crate::report::view::Section;
 use crate::report::{template, words};
@@ -47,6 +48,7 @@ pub(crate) fn html(found: &Replication, generated_at: &str) -> anyhow::Result<St
         version => env!("CARGO_PKG_VERSION"),
     })
     .context("filling the page of joined sessions")
+    .map(|html| finish(&html))
 }
 
 /// One effect.

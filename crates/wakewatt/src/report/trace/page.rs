@@ -1,6 +1,7 @@
 //! A trace as one HTML page: the report's style and parts, its own order.
 
 use super::{TraceReport, view};
+use crate::report::finish::finish;
 use crate::report::template;
 use anyhow::Context;
 use minijinja::context;
@@ -16,4 +17,5 @@ pub(super) fn render(report: &TraceReport<'_>) -> anyhow::Result<String> {
         version => env!("CARGO_PKG_VERSION"),
     })
     .context("filling the trace template")
+    .map(|html| finish(&html))
 }

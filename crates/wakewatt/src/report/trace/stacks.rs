@@ -11,6 +11,7 @@ use super::super::figure::Figure;
 use super::super::table::{Table, heads};
 use super::super::words;
 use super::names::{N_PROCESSES, clean};
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::chains::{Chain, Chains};
 use wakewatt_core::samples::wakes::WakerKind;
 
@@ -55,7 +56,7 @@ impl Frame {
     }
 
     fn sort(&mut self) {
-        self.parts.sort_by_key(|part| std::cmp::Reverse(part.total_ns));
+        self.parts.arrange_by_key(|part| std::cmp::Reverse(part.total_ns));
         self.parts.iter_mut().for_each(Frame::sort);
     }
 }

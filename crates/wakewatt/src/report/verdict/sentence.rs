@@ -4,6 +4,7 @@
 
 use super::super::words::{median, ns_rough, p_value, percent, plural, ratio, ratio_interval, sentence_case};
 use super::NO_DIFFERENCE;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::compared::Compared;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Verdict as Word};
 
@@ -146,7 +147,7 @@ pub(super) fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> 
         .filter(|e| e.verdict == opposite && e.baseline == primary.baseline && e.arm == primary.arm)
         .filter(|e| run.metrics.iter().any(|m| m.id == e.metric && m.is_latency()))
         .collect();
-    against.sort_by_key(|e| source(&e.metric) != source(&primary.metric));
+    against.arrange_by_key(|e| source(&e.metric) != source(&primary.metric));
     let effect = against.first()?;
     // From the slower arm.
     let effect = if opposite == Word::Lower { effect.inverted() } else { (*effect).clone() };

@@ -7,6 +7,7 @@ use super::super::table::{Table, heads};
 use super::super::words;
 use super::samples::{DISTRIBUTION_HEADS, distribution_cells, distribution_csv};
 use super::section::Section;
+use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::IdleDelta;
 use wakewatt_core::samples::disk::DiskSample;
 
@@ -78,7 +79,7 @@ fn late(s: &DiskSample) -> Option<String> {
 fn sleeps(s: &DiskSample) -> Vec<String> {
     let slept = |cpu: u32| s.sleeps_per_read(cpu).unwrap_or(0.0);
     let mut idle: Vec<_> = s.idle.iter().filter(|d| slept(d.cpu) >= FEW_SLEEPS).collect();
-    idle.sort_by(|a, b| slept(b.cpu).total_cmp(&slept(a.cpu)));
+    idle.arrange_by(|a, b| slept(b.cpu).total_cmp(&slept(a.cpu)));
     let said = |delta: &IdleDelta| {
         let used = delta.states.iter().filter(|s| s.n_usage > 0);
         let states: Vec<String> = used

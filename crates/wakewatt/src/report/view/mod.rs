@@ -27,11 +27,13 @@ mod metrics;
 mod pings;
 mod ramp;
 pub(super) mod replay;
+pub(super) mod rollout;
 mod samples;
 pub(super) mod simulated;
 pub(super) mod section;
 mod study;
 mod timeline;
+mod todo;
 mod waker;
 mod work;
 
@@ -78,6 +80,8 @@ pub(super) struct View {
     pub(super) how_sure: String,
     pub(super) busy: Option<String>,
     pub(super) warnings: Vec<String>,
+    /// The one thing to do; none where no rule was asked.
+    pub(super) todo: Option<todo::Todo>,
     pub(super) headlines: Vec<Headline>,
     pub(super) experiment: Option<ExperimentView>,
     /// Is everything back that doctor turned? None where it turned nothing.
@@ -119,7 +123,9 @@ pub(super) fn of(report: &Report) -> View {
     let zero_at_ns = zero_at_ns(evidence);
     let experiment = evidence.samples.experiment.as_ref().map(|run| experiment::view(run, "", zero_at_ns));
     let (findings, no, cannot_tell) = findings::answers(&report.rulings);
+    let is_restored = is_restored(evidence);
     View {
+        todo: todo::of(&findings, report.rulings.len(), cannot_tell.len(), is_restored),
         title: report.title.clone(),
         generated_at: report.generated_at.clone(),
         version: report.version.clone(),
@@ -130,11 +136,11 @@ pub(super) fn of(report: &Report) -> View {
         busy: verdict.busy,
         warnings: verdict.warnings,
         headlines: experiment::headlines(evidence),
-        is_restored: is_restored(evidence),
+        is_restored,
         experiment,
         trace: evidence.samples.trace.as_ref().map(|traced| super::trace::view::of(traced, false)),
         idle_tables: idle::tables(evidence),
-        sections: sections(evidence, zero_at_ns),
+        sections: sections(evidence, zero_at_ns).into_iter().chain(costs(report)).collect(),
         how_to_apply: findings.iter().any(|f| !f.commands.is_empty()).then_some(HOW_TO_APPLY),
         findings,
         no,
@@ -198,6 +204,12 @@ fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
     all.extend(disk::section(disk));
     all.extend(energy::section(energy));
     all
+}
+
+/// What the measured watts cost, where that was asked for.
+fn costs(report: &Report) -> Option<Section> {
+    let lines = report.rates.sentences(&report.evidence);
+    (!lines.is_empty()).then(|| Section { remarks: lines.clone(), lines, ..Section::new("What it costs") })
 }
 
 /// The first moment anything was measured: windows are counted from it.

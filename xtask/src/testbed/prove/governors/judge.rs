@@ -10,14 +10,14 @@ const REBUILT_RATIO: f64 = 0.95;
 /// Fewer prove nothing.
 const LEAST: u64 = 200;
 
-/// One pass over a recording.
-pub(super) fn replay(bytes: &[u8], changes: &[Change]) -> Result<Replayed> {
+/// One pass over a recording. `known` is what it does not say of its machine.
+pub(super) fn replay(bytes: &[u8], changes: &[Change], known: &[Change]) -> Result<Replayed> {
     let mut reader = Reader::new(bytes)?;
     let header = reader.header.clone();
     // The kernel's configuration does not lie inside; Debian's says 250.
-    let tick = [Change::Hz(250)];
-    let unknown = if header.tick_ns.is_none() { &tick[..] } else { &[] };
-    let mut replay = Replay::new(&header, changes, unknown).map_err(|e| anyhow!("{e}"))?;
+    let tick = header.tick_ns.is_none().then_some(Change::Hz(250));
+    let known: Vec<Change> = known.iter().cloned().chain(tick).collect();
+    let mut replay = Replay::new(&header, changes, &known).map_err(|e| anyhow!("{e}"))?;
     for item in reader.by_ref() {
         match item {
             Item::Pairs(pairs) => replay.pairs(&pairs),
@@ -30,7 +30,7 @@ pub(super) fn replay(bytes: &[u8], changes: &[Change]) -> Result<Replayed> {
 
 /// Both shares of a recording, told and judged.
 pub(super) fn decisions(name: &str, bytes: &[u8], verdict: &mut ProofResult) -> Result<()> {
-    let replayed = replay(bytes, &[]).with_context(|| name.to_string())?;
+    let replayed = replay(bytes, &[], &[]).with_context(|| name.to_string())?;
     let model = replayed.policies.first().map_or(String::new(), |p| p[0].model.clone() + ", kernel " + &p[0].kernel);
     let Some(rebuilt) = replayed.rebuilt else {
         verdict.wrong.push(format!("{name}: no exact inputs to speak of: {}", replayed.trust));

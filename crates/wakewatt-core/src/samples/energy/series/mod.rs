@@ -11,6 +11,7 @@
 
 use super::counter::step;
 use super::{Channel, ChannelSample, Kind, MOST_UW};
+use crate::arrange::Arrange as _;
 use crate::samples::{Label, Window};
 
 /// A counter that stands still for less may only be slow: RAPL updates every 1 ms, a BMC once a second.
@@ -277,9 +278,9 @@ fn silences(all: &[Window], window: Window) -> Vec<Window> {
         end_at_ns: s.end_at_ns.min(window.end_at_ns),
     });
     let mut inside: Vec<Window> = clipped.filter(|s| s.end_at_ns > s.start_at_ns).collect();
-    inside.sort_by_key(|s| std::cmp::Reverse(s.length_ns()));
+    inside.arrange_by_key(|s| std::cmp::Reverse(s.length_ns()));
     inside.truncate(MAX_SILENCES);
-    inside.sort_by_key(|s| s.start_at_ns);
+    inside.arrange_by_key(|s| s.start_at_ns);
     inside
 }
 

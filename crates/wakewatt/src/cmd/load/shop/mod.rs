@@ -54,12 +54,13 @@ pub(super) fn run(args: &ShopArgs) -> Result<Code> {
         (_, true) => Code::Fine,
         _ => Code::CouldNotMeasure,
     };
-    let own = output::settled(shown, own);
     let evidence = Evidence {
         not_done: done.not_done,
         samples: Samples { load: vec![done.run], ..Samples::default() },
         ..Evidence::default()
     };
+    let priced = if args.json { Ok(()) } else { output::costs(&args.meters.rates.rates(), &evidence) };
+    let own = output::settled(shown.and(priced), own);
     Ok(saving.map_or(own, |saving| saving.finish_with(&evidence, own)))
 }
 

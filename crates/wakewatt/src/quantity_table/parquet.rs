@@ -12,7 +12,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use std::sync::Arc;
-use wakewatt_core::compare::quantities::{self, Measure, Quantity};
+use wakewatt_core::compare::quantities::{self, Quantity};
 use wakewatt_core::evidence::Evidence;
 
 const SCHEMA: &str = "message quantities {
@@ -25,17 +25,6 @@ const SCHEMA: &str = "message quantities {
     optional double low;
     optional double high;
 }";
-
-fn unit(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Nanoseconds => "ns",
-        Measure::PerSecond => "1/s",
-        Measure::BytesPerSecond => "bytes/s",
-        Measure::Microwatts => "uW",
-        Measure::PerJoule => "1/J",
-        Measure::Number => "",
-    }
-}
 
 /// The whole file.
 pub(super) fn bytes(evidence: &Evidence, made_at: &str, command: &str) -> Result<Vec<u8>> {
@@ -54,7 +43,7 @@ pub(super) fn bytes(evidence: &Evidence, made_at: &str, command: &str) -> Result
     column::<ByteArrayType, _>(&mut group, &texts(&|q| &q.id), None)?;
     column::<ByteArrayType, _>(&mut group, &texts(&|q| &q.kind), None)?;
     column::<ByteArrayType, _>(&mut group, &texts(&|q| &q.title), None)?;
-    column::<ByteArrayType, _>(&mut group, &texts(&|q| unit(q.measure)), None)?;
+    column::<ByteArrayType, _>(&mut group, &texts(&|q| q.measure.unit()), None)?;
     let windows: Vec<i32> = rows.iter().map(|(_, at)| i32::try_from(*at).unwrap_or(i32::MAX)).collect();
     column::<Int32Type, _>(&mut group, &windows, None)?;
     let values: Vec<f64> = rows.iter().filter_map(|(q, at)| q.windows.get(*at).copied()).collect();

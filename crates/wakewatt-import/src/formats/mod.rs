@@ -1,0 +1,63 @@
+//! The formats, one file each. To add one: write the file (how likely a text is its own, and what its lines say), add a line here
+//! and a row in `docs/import.md`.
+
+mod corefreq;
+mod cpupower_frequency;
+mod cpupower_idle;
+mod dmidecode;
+mod energy_policy;
+mod idle_table;
+mod kernel_files;
+mod kernel_log;
+mod lscpu;
+mod metrics;
+mod numa;
+mod pepc;
+mod perf_sched;
+mod smbios;
+mod tuned;
+mod turbostat;
+mod turbostat_header;
+
+use crate::reading::Format;
+
+/// Every format but events, which are read in time order over all texts ([`crate::events`]).
+pub const FORMATS: &[&Format] = &[
+    &kernel_files::FORMAT,
+    &cpupower_idle::FORMAT,
+    &cpupower_frequency::FORMAT,
+    &turbostat::FORMAT,
+    &turbostat_header::FORMAT,
+    &dmidecode::FORMAT,
+    &lscpu::FORMAT,
+    &numa::FORMAT,
+    &numa::COUNTS,
+    &kernel_log::FORMAT,
+    &corefreq::FORMAT,
+    &perf_sched::FORMAT,
+    &tuned::FORMAT,
+    &energy_policy::FORMAT,
+    &pepc::FORMAT,
+    &metrics::FORMAT,
+    &idle_table::FORMAT,
+];
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! A text through all formats, and what it came to.
+    use crate::{Imported, Input, import};
+
+    pub(crate) fn read(text: &str) -> Imported {
+        import(vec![Input::Text { name: "a.txt".into(), path: None, bytes: text.as_bytes().to_vec() }])
+    }
+
+    /// What the machine says at this path.
+    pub(crate) fn says(found: &Imported, path: &str) -> Option<String> {
+        found.facts.value(path)
+    }
+
+    /// The formats found.
+    pub(crate) fn formats(found: &Imported) -> Vec<String> {
+        found.document.files.iter().flat_map(|f| &f.formats).map(|f| f.format.clone()).collect()
+    }
+}

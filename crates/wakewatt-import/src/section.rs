@@ -1,0 +1,187 @@
+//! A file as the outputs it holds: a paste of a terminal has several, each behind its prompt.
+//!
+//! `$ cpupower idle-info`, `root@db7:~# turbostat -n 1`, `[root@db7 ~]# lscpu`: a prompt counts only in front of a command that is
+//! known here, because `#` begins comments too. supportconfig puts a rule of `#==[ Command ]===#` before each output and the
+//! command, or the file's path, behind `# ` on the next line. Where nobody left a prompt, one section is the whole file, and every
+//! format that finds its lines there takes them.
+
+use crate::plain;
+use std::borrow::Cow;
+
+/// More lines are not looked at; text of events goes another way.
+pub const MAX_LINES: usize = 2_000_000;
+
+/// One line.
+#[derive(Clone, Debug)]
+pub struct Line<'a> {
+    /// From 1, in its file.
+    pub number: u32,
+    /// As it was printed ([`plain::line`]).
+    pub text: Cow<'a, str>,
+}
+
+/// Lines that belong together.
+#[derive(Clone, Debug, Default)]
+pub struct Section<'a> {
+    /// The command that printed them, with its arguments, if a prompt says so.
+    pub command: Option<String>,
+    /// The kernel's file that they are, if that is said.
+    pub path: Option<String>,
+    /// The lines, without the prompt.
+    pub lines: Vec<Line<'a>>,
+}
+
+impl Section<'_> {
+    /// Was it printed by this program, as far as a prompt says?
+    pub fn is_by(&self, program: &str) -> bool {
+        self.command.as_deref().is_some_and(|command| {
+            let mut words = command.split_whitespace();
+            words.next().is_some_and(|first| first.rsplit('/').next() == Some(program))
+        })
+    }
+}
+
+/// Programs whose name behind a prompt begins a section.
+const PROGRAMS: &[&str] = &[
+    "cpupower",
+    "turbostat",
+    "dmidecode",
+    "lscpu",
+    "numactl",
+    "numastat",
+    "dmesg",
+    "journalctl",
+    "corefreq-cli",
+    "perf",
+    "trace-cmd",
+    "tuned-adm",
+    "x86_energy_perf_policy",
+    "pepc",
+    "curl",
+    "cat",
+    "head",
+    "grep",
+    "uname",
+    "wakewatt",
+    "zcat",
+    "ls",
+    "echo",
+    "watch",
+    "uptime",
+    "ping",
+    "rdmsr",
+    "sysctl",
+];
+
+/// The command behind a prompt, if the line is one.
+pub fn prompted(line: &str) -> Option<&str> {
+    let line = line.trim();
+    if line.len() > 4096 {
+        return None;
+    }
+    for (at, mark) in line.match_indices(['$', '#', '%', '>']) {
+        let rest = &line[at + mark.len()..];
+        // `$(…)`, `#==`, `5%` are no prompts: a blank follows one, and before it stand a name and a place at most.
+        if !rest.starts_with(' ') || line[..at].split_whitespace().count() > 3 {
+            continue;
+        }
+        let mut words = rest.split_whitespace().peekable();
+        while words.next_if(|w| matches!(*w, "sudo" | "time" | "LANG=C" | "LC_ALL=C") || w.starts_with("-n")).is_some()
+        {
+        }
+        let Some(word) = words.next() else { continue };
+        let name = word.rsplit('/').next().unwrap_or(word);
+        if PROGRAMS.contains(&name) {
+            let start = rest.find(word)?;
+            return Some(rest[start..].trim());
+        }
+    }
+    None
+}
+
+/// `#==[ Command ]==…==#`.
+fn is_rule(line: &str) -> bool {
+    line.starts_with("#==[") && line.contains("]==")
+}
+
+/// The sections of a text, and how many of its lines were too many.
+pub fn sections(text: &str) -> (Vec<Section<'_>>, usize) {
+    let mut all = vec![Section::default()];
+    let mut is_named_next = false;
+    let mut n_left_out = 0;
+    for (at, raw) in text.lines().enumerate() {
+        if at >= MAX_LINES {
+            n_left_out += 1;
+            continue;
+        }
+        let (text, number) = (plain::line(raw), u32::try_from(at + 1).unwrap_or(u32::MAX));
+        if is_rule(&text) {
+            is_named_next = true;
+            all.push(Section::default());
+            continue;
+        }
+        let is_named_now = std::mem::take(&mut is_named_next);
+        if let Some(name) = is_named_now.then(|| text.strip_prefix("# ")).flatten().map(str::trim) {
+            let section = all.last_mut().filter(|s| s.lines.is_empty());
+            if let Some(section) = section {
+                match name.starts_with("/proc/") || name.starts_with("/sys/") {
+                    true => section.path = Some(name.into()),
+                    false => section.command = Some(name.into()),
+                }
+                continue;
+            }
+        }
+        if let Some(command) = prompted(&text) {
+            let path = command.strip_prefix("cat ").map(str::trim).filter(|p| is_one_path(p)).map(str::to_string);
+            all.push(Section { command: Some(command.to_string()), path, lines: Vec::new() });
+            continue;
+        }
+        if let Some(section) = all.last_mut() {
+            section.lines.push(Line { number, text });
+        }
+    }
+    all.retain(|section| section.lines.iter().any(|line| !line.text.trim().is_empty()));
+    (all, n_left_out)
+}
+
+fn is_one_path(text: &str) -> bool {
+    (text.starts_with("/proc/") || text.starts_with("/sys/"))
+        && !text.contains(|c: char| c.is_whitespace() || matches!(c, '*' | '?' | '[' | '{' | '|' | ';' | '&'))
+        && !text.contains("/../")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_cut_at_its_prompts() {
+        let text = "hello\n[root@db7 ~]# lscpu\nCPU(s): 4\nuser@db7:~$ sudo cpupower idle-info\nCPUidle driver: x\n# a comment\n\
+                    root@db7:/# cat /sys/module/intel_idle/parameters/max_cstate\n1\n$ cat /proc/a /proc/b\nx\n";
+        let (found, n) = sections(text);
+        let said: Vec<(Option<&str>, Option<&str>, usize)> =
+            found.iter().map(|s| (s.command.as_deref(), s.path.as_deref(), s.lines.len())).collect();
+        let file = "/sys/module/intel_idle/parameters/max_cstate";
+        let cat = format!("cat {file}");
+        assert_eq!(
+            said,
+            [
+                (None, None, 1),
+                (Some("lscpu"), None, 1),
+                (Some("cpupower idle-info"), None, 2),
+                (Some(cat.as_str()), Some(file), 1),
+                (Some("cat /proc/a /proc/b"), None, 1)
+            ]
+        );
+        assert_eq!((n, found[2].lines[0].number), (0, 5));
+        assert!(found[2].is_by("cpupower"));
+    }
+
+    #[test]
+    fn supportconfig_names_what_follows() {
+        let text = "#==[ Command ]======================#\n# /usr/bin/lscpu\nCPU(s): 4\n\n#==[ Configuration File ]===#\n# /proc/cmdline\nquiet\n";
+        let (found, _) = sections(text);
+        assert!(found[0].is_by("lscpu"));
+        assert_eq!((found[1].path.as_deref(), &*found[1].lines[0].text), (Some("/proc/cmdline"), "quiet"));
+    }
+}

@@ -1,0 +1,30 @@
+//! The command line of `import`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Told by content, never by name: cpupower, turbostat, dmidecode, lscpu, numactl, numastat, the kernel's log, corefreq-cli,\nperf script, perf sched, trace-cmd report, tuned-adm, x86_energy_perf_policy, pepc --yaml, metrics of node_exporter and Kepler,\nfiles of /proc and /sys, sosreport, supportconfig, must-gather; also packed with gzip or xz. docs/import.md says what is read of each.\nEnds with 4 when nothing was understood."
+)]
+pub struct ImportArgs {
+    /// What other tools printed on one host: text, a pasted terminal, an archive, a folder
+    #[arg(value_name = "FILE", required = true, num_args = 1..)]
+    pub files: Vec<PathBuf>,
+    /// Keep the host for inspect, explain, compare and doctor --host
+    #[arg(short, long, value_name = "HOST")]
+    pub output: Option<PathBuf>,
+    /// Keep the idle intervals of recorded events for replay
+    #[arg(long, value_name = "FILE")]
+    pub wtrace: Option<PathBuf>,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Name every line that was not understood, not the first ten of each text
+    #[arg(long)]
+    pub all: bool,
+    /// Keep serial numbers, addresses and names in the .host file (do not share such a file)
+    #[arg(long, requires = "output")]
+    pub unmasked: bool,
+}

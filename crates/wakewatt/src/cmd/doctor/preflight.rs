@@ -1,0 +1,163 @@
+//! `doctor --preflight`: two seconds before a benchmark, as text or a document, and a code for the job.
+
+use crate::cli::{DoctorArgs, Required};
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::output::{self, Colour};
+use crate::progress::Progress;
+use crate::view::Style;
+use crate::view::wrap::wrap;
+use anyhow::Result;
+use serde::Serialize;
+use std::fmt::Write as _;
+use wakewatt_core::units::{show_ns, three_digits};
+use wakewatt_host::affinity::allowed_cpus;
+use wakewatt_lab::preflight::{Fitness, Looked, Matter, Preflight, preflight};
+
+/// What is printed.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Document {
+    /// What two seconds showed.
+    #[serde(flatten)]
+    found: Preflight,
+    /// What `--require` asked for and is not so, in sentences; empty where the machine is fit.
+    unfit_because: Vec<String>,
+}
+
+pub(super) fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
+    let interrupt = Interrupt::listen()?;
+    let src = crate::cmd::open(&args.from)?;
+    let allowed = allowed_cpus()
+        .map_err(|e| Failure::error(Code::CouldNotMeasure, format!("cannot tell which CPUs may be used: {e}")))?;
+    let bar = Progress::start("preflight");
+    let found = preflight(interrupt.lab(&*src, &bar), &allowed);
+    drop(bar);
+    let is_measured = found.self_difference.is_some();
+    let document = Document { unfit_because: args.require.iter().filter_map(|r| unfit(*r, &found)).collect(), found };
+    let code = match (interrupt.is_set(), document.unfit_because.is_empty()) {
+        (true, _) => Code::Interrupted,
+        (_, false) => Code::Findings,
+        _ if is_measured => Code::Fine,
+        _ => Code::CouldNotMeasure,
+    };
+    let shown = match args.json {
+        true => output::json("doctor-preflight", &document).and_then(|text| output::print(&text)),
+        false => output::print(&text(&document, Style { is_on: colour.is_on() }, output::width())),
+    };
+    Ok(output::settled(shown, code))
+}
+
+/// Why what is asked for is not so. Not knowing is not being fit.
+fn unfit(required: Required, found: &Preflight) -> Option<String> {
+    let over = |what: &str, ratio: Option<f64>, limit: f64| match ratio {
+        Some(ratio) if ratio <= limit => None,
+        Some(ratio) => Some(format!("{what} {}, {} is allowed", percent(ratio), percent(limit))),
+        None => Some(format!("{what} an amount that is not known here")),
+    };
+    match required {
+        Required::SelfDifference(limit) => {
+            let at_most = found.self_difference.as_ref().map(|d| d.at_most_ratio);
+            over("the machine may differ from itself by", at_most, limit)
+        }
+        Required::Quiet => {
+            let is_noisy = |l: &&Looked| {
+                matches!(l.matter, Matter::Steal | Matter::Others | Matter::Heat) && l.fitness == Fitness::Noisy
+            };
+            let noisy: Vec<String> =
+                found.looked.iter().filter(is_noisy).map(|l| format!("{}: {}", name(l.matter), l.says)).collect();
+            (!noisy.is_empty()).then(|| noisy.join("; "))
+        }
+    }
+}
+
+fn text(document: &Document, style: Style, width: usize) -> String {
+    let found = &document.found;
+    let mut out = String::new();
+    let headline = match (&found.self_difference, &found.not_measured_because) {
+        (Some(d), _) => format!(
+            "Two runs of the same may differ by up to {} here, for no reason but this machine.",
+            percent(d.at_most_ratio)
+        ),
+        (None, why) => format!("Not measured: {}.", why.as_deref().unwrap_or("nothing said why")),
+    };
+    let _ = writeln!(out, "{}", style.bold(&wrap("", "", &headline, width)));
+    if let Some(d) = &found.self_difference {
+        let how = format!(
+            "Measured: the same work in {} pairs of windows of {}, taking turns on CPU {}: {} (95 % interval {} to {}). Longest \
+             window {} over the middle one; {} of the time went to interruptions, the longest {}.",
+            d.n_pairs,
+            show_ns(d.window_ns),
+            d.cpu,
+            signed(d.ratio),
+            signed(d.low_ratio),
+            signed(d.high_ratio),
+            signed(d.worst_window_ratio),
+            percent(d.interrupted_ratio),
+            show_ns(d.longest_ns),
+        );
+        let _ = writeln!(out, "{}", wrap("", "", &how, width));
+        let limit =
+            "That is the least: hours, boots and other hosts differ by more. Take turns, and repeat.";
+        let _ = writeln!(out, "{}", style.dim(&wrap("", "", limit, width)));
+    }
+    out.push('\n');
+    for looked in &found.looked {
+        let word = match looked.fitness {
+            Fitness::Good => "good   ",
+            Fitness::Noisy => "noisy  ",
+            Fitness::Unknown => "unknown",
+        };
+        let head = format!("  {word} {:<9} ", name(looked.matter));
+        let _ = writeln!(out, "{}", wrap(&head, &" ".repeat(20), &looked.says, width));
+        if let Some(remedy) = &looked.remedy {
+            let _ = writeln!(out, "{}", wrap(&format!("{:20}-> ", ""), &" ".repeat(23), remedy, width));
+        }
+    }
+    for why in &document.unfit_because {
+        let _ = writeln!(out, "\n{}", style.red(&wrap("Unfit: ", "", &format!("{why}."), width)));
+    }
+    out
+}
+
+fn name(matter: Matter) -> &'static str {
+    match matter {
+        Matter::Governor => "governor",
+        Matter::Turbo => "turbo",
+        Matter::Idle => "idle",
+        Matter::Smt => "SMT",
+        Matter::Guest => "guest",
+        Matter::Steal => "steal",
+        Matter::Others => "others",
+        Matter::Heat => "heat",
+    }
+}
+
+fn percent(ratio: f64) -> String {
+    format!("{} %", three_digits(ratio * 100.0))
+}
+
+fn signed(ratio: f64) -> String {
+    format!("{:+.2} %", ratio * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_required_and_not_known_is_unfit() {
+        let found = Preflight {
+            self_difference: None,
+            not_measured_because: Some("stopped".into()),
+            steal_ratio: None,
+            foreign_ratio: None,
+            n_throttles: 0,
+            looked: vec![Looked { matter: Matter::Others, fitness: Fitness::Noisy, says: "9 %".into(), remedy: None }],
+            took_ns: 1,
+        };
+        assert!(unfit(Required::SelfDifference(0.5), &found).unwrap().contains("not known"));
+        assert_eq!(unfit(Required::Quiet, &found).unwrap(), "others: 9 %");
+        assert_eq!(unfit(Required::Quiet, &Preflight { looked: vec![], ..found }), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! The way to other machines that the command line names.
+
+use crate::cli::kubernetes::KubernetesArgs;
+use crate::cli::ssh::SshArgs;
+use crate::exit::{Code, Failure};
+use crate::trusted::{self, Use};
+use anyhow::Result;
+use wakewatt_carry::hosts;
+use wakewatt_carry::kubernetes::{Kubectl, Kubernetes, Terms};
+use wakewatt_carry::ssh::{Options, Ssh};
+use wakewatt_carry::{Carrier, CarryError};
+use wakewatt_host::input;
+
+/// It; none where the command line names none.
+pub(super) fn carrier(args: &SshArgs) -> Result<Option<Box<dyn Carrier>>> {
+    let Some(name) = &args.ssh else { return Ok(None) };
+    let text = trusted::text(name, input::HOSTS, Use::Acting)?;
+    let nodes = hosts::parse(&text).map_err(|why| Failure::error(Code::BadFile, format!("{name}: {why}")))?;
+    let options = Options {
+        config: args.ssh_config.clone(),
+        is_sudo: args.sudo,
+        program: args.remote_program.clone(),
+        copied: args.copy.clone(),
+        is_kept: args.keep_copy,
+    };
+    Ok(Some(Box::new(Ssh::new(nodes, options).map_err(|why| failure(&why))?)))
+}
+
+/// The cluster; none where the command line names none.
+pub(super) fn cluster(args: &KubernetesArgs) -> Result<Option<Box<dyn Carrier>>> {
+    if !args.kubernetes {
+        return Ok(None);
+    }
+    let Some(image) = args.image.clone() else {
+        return Err(Failure::error(
+            Code::Usage,
+            "name an image with wakewatt in it: --image registry.example/wakewatt",
+        ));
+    };
+    let terms = Terms { namespace: args.namespace.clone(), image, is_cordoning: args.cordon, ..Terms::default() };
+    Ok(Some(Box::new(Kubernetes::new(kubectl(args), terms))))
+}
+
+/// How kubectl is called.
+pub(super) fn kubectl(args: &KubernetesArgs) -> Kubectl {
+    Kubectl { context: args.context.clone(), kubeconfig: args.kubeconfig.clone(), ..Kubectl::default() }
+}
+
+/// What could not be carried, as an end of the program.
+pub(super) fn failure(why: &CarryError) -> anyhow::Error {
+    let code = if matches!(why, CarryError::Refused { .. }) { Code::Refused } else { Code::CouldNotMeasure };
+    Failure::error(code, why.to_string())
+}

@@ -1,0 +1,162 @@
+//! `fleet rollout`: a plan begun, gone on with, undone or looked at. What runs is wakewatt-carry's conductor.
+
+mod begin;
+mod book;
+mod gates;
+mod page;
+mod show;
+
+pub use show::DryRun;
+
+use super::{reach, store};
+use crate::cli::rollout::RolloutArgs;
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::output::{self, Colour, Outlet};
+use crate::view::Style;
+use anyhow::Result;
+use begin::{Begun, begun};
+use book::{book, kept, key};
+use gates::Gates;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use wakewatt_carry::audit::check;
+use wakewatt_carry::book::{Book, BookError};
+use wakewatt_carry::rollout::{Conductor, Halt, World};
+use wakewatt_core::visible;
+use wakewatt_fleet::rollout::plan::EXAMPLE;
+use wakewatt_fleet::rollout::state::{End, Rollout};
+use wakewatt_host::input;
+
+pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
+    let style = Style { is_on: colour.is_on() };
+    if args.example {
+        output::print(EXAMPLE)?;
+        return Ok(Code::Fine);
+    }
+    if let Some(file) = &args.audit_check {
+        return audit(args, file);
+    }
+    let page = args.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
+    if args.status {
+        let r = kept(args)?;
+        show(args, &r, page.as_ref(), style)?;
+        return Ok(Code::Fine);
+    }
+    let carrier = match reach::carrier(&args.ssh)? {
+        Some(carrier) => Some(carrier),
+        None => reach::cluster(&args.kubernetes)?,
+    };
+    let Some(carrier) = carrier else {
+        return Err(Failure::error(Code::Usage, "say how the nodes are reached: --ssh HOSTS, or --kubernetes"));
+    };
+    if args.dry_run {
+        return begin::dry_run(args, &*carrier, style);
+    }
+    let by = by();
+    let mut book = book(args, &format!("{by}, process {}", std::process::id()))?;
+    let Begun { plan, mut rollout } = begun(args, &*carrier, &mut *book, &by)?;
+    let interrupt = Interrupt::listen()?;
+    let gates = Gates { args, carrier: &*carrier };
+    let world = Here { interrupt: &interrupt };
+    let mut conductor =
+        Conductor { plan: &plan, carrier: &*carrier, book: &mut *book, judge: &gates, world: &world, by: &by };
+    let what = if args.undo {
+        "undo all"
+    } else if args.resume {
+        "resume"
+    } else {
+        "begin"
+    };
+    conductor
+        .log(&rollout, what, None, &serde_json::json!({ "nodes": rollout.nodes.len() }))
+        .map_err(|e| not_kept(&e))?;
+    let halt = conductor.conduct(&mut rollout).map_err(|why| {
+        let advice = "what is under way undoes itself on its node unless somebody goes on: --resume, or --undo";
+        output::complain(advice);
+        not_kept(&why)
+    })?;
+    show(args, &rollout, page.as_ref(), style)?;
+    Ok(match (halt, rollout.end) {
+        (Halt::Stopped, _) => {
+            let deadline = rollout.nodes.iter().filter(|n| !n.is_confirmed).filter_map(|n| n.undone_by_ms).min();
+            let by_when = deadline.map_or(String::new(), |ms| format!(" by {}", show::moment(ms)));
+            let line = format!(
+                "stopped between two steps; go on with --resume, or put everything back with --undo. What is not confirmed undoes itself{by_when}"
+            );
+            output::complain(&line);
+            Code::Interrupted
+        }
+        (Halt::Ended, Some(End::Done)) => Code::Fine,
+        (Halt::Ended, Some(End::AllUndone)) if args.undo => Code::Fine,
+        (Halt::Ended, Some(End::NotUndone)) => Code::NotRestored,
+        (Halt::Ended, _) => Code::Refused,
+    })
+}
+
+fn show(args: &RolloutArgs, r: &Rollout, page: Option<&Outlet>, style: Style) -> Result<()> {
+    if let Some(page) = page {
+        page.write(&page::html(args, r)?)?;
+        output::remark(&format!("Report: {}", page.path().display()));
+    }
+    output::print(&if args.json { output::json("fleet-rollout", r)? } else { show::text(r, style, output::width()) })
+}
+
+/// The clock, the signals, and standard error.
+struct Here<'a> {
+    interrupt: &'a Interrupt,
+}
+
+impl World for Here<'_> {
+    fn now_ms(&self) -> u64 {
+        now_ms()
+    }
+    fn sleep_ms(&self, ms: u64) {
+        std::thread::sleep(Duration::from_millis(ms));
+    }
+    fn is_stopped(&self) -> bool {
+        self.interrupt.is_set()
+    }
+    fn tell(&self, r: &Rollout, line: &str) {
+        let stage = r.stages.get(r.stage).map_or("", |s| s.name.as_str());
+        output::remark(&format!("[{stage}] {}", visible::line(line)));
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// User and machine. The kernel knows the number; the names are as the environment says.
+fn by() -> String {
+    let name = |key: &str| std::env::var(key).ok().filter(|n| !n.is_empty());
+    let user = name("SUDO_USER").or_else(|| name("USER")).unwrap_or_else(|| "somebody".into());
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    visible::line(&format!("{user} (uid {}) on {host}", rustix::process::getuid().as_raw())).into_owned()
+}
+
+fn not_kept(why: &BookError) -> anyhow::Error {
+    let code = if matches!(why, BookError::Held { .. }) { Code::Busy } else { Code::BadFile };
+    Failure::error(code, why.to_string())
+}
+
+/// Does a log hold together?
+fn audit(args: &RolloutArgs, file: &Path) -> Result<Code> {
+    let checked = check(&input::read(file, input::KEPT)?, key(args)?.as_ref());
+    let signed = format!("{} of {} lines are signed", checked.n_signed, checked.n_lines);
+    for fault in &checked.faults {
+        output::print(&format!("{fault}\n"))?;
+    }
+    let verdict = if checked.faults.is_empty() { "every line follows the one before it" } else { "NOT whole" };
+    output::print(&format!("{verdict}; {signed}; the last line's hash is {}\n", checked.last))?;
+    Ok(if checked.faults.is_empty() { Code::Fine } else { Code::BadFile })
+}
+
+/// The state of the book that is held.
+fn read(book: &mut dyn Book) -> Result<Option<Rollout>> {
+    let place = book.place();
+    let Some(bytes) = book.read().map_err(|why| not_kept(&why))? else { return Ok(None) };
+    let broken = |why| Failure::error(Code::BadFile, format!("{place}: {why}"));
+    Rollout::from_bytes(&bytes).map(Some).map_err(broken)
+}
