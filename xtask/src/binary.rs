@@ -104,7 +104,7 @@ fn begun(verb: &str, profile: Profile) -> Command {
 /// neither tells who made it.
 fn named_alike() -> Vec<(String, &'static str)> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let home = home.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
     // The last that fits counts, and the target folder may lie in the repository.
     let folders = [(home, "/cargo"), (Some(crate::repository()), "/wakewatt"), (Some(target_folder()), "/target")];
     let whole = folders.into_iter().filter_map(|(folder, name)| Some((std::path::absolute(folder?).ok()?, name)));

@@ -126,13 +126,16 @@ pub fn sections(text: &str) -> (Vec<Section<'_>>, usize) {
             if let Some(section) = section {
                 match name.starts_with("/proc/") || name.starts_with("/sys/") {
                     true => section.path = Some(name.into()),
-                    false => section.command = Some(name.into()),
+                    false => {
+                        section.path = printed(name).map(str::to_string);
+                        section.command = Some(name.into());
+                    }
                 }
                 continue;
             }
         }
         if let Some(command) = prompted(&text) {
-            let path = command.strip_prefix("cat ").map(str::trim).filter(|p| is_one_path(p)).map(str::to_string);
+            let path = printed(command).map(str::to_string);
             all.push(Section { command: Some(command.to_string()), path, lines: Vec::new() });
             continue;
         }
@@ -142,6 +145,12 @@ pub fn sections(text: &str) -> (Vec<Section<'_>>, usize) {
     }
     all.retain(|section| section.lines.iter().any(|line| !line.text.trim().is_empty()));
     (all, n_left_out)
+}
+
+/// The file that `cat PATH` prints.
+fn printed(command: &str) -> Option<&str> {
+    let (program, path) = command.split_once(' ')?;
+    (program.rsplit('/').next() == Some("cat")).then(|| path.trim()).filter(|path| is_one_path(path))
 }
 
 fn is_one_path(text: &str) -> bool {

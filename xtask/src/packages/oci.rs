@@ -3,7 +3,7 @@
 //! Written here because that is all there is to it, so no daemon, no root and no registry is needed, and the same binary has the
 //! same digest. `umoci`, `skopeo` and `podman load` read it. The layer holds the binary and the licences that have to go with
 //! every copy; the user is nobody (65532), who can serve everything that any user may read. What needs root or capabilities is
-//! said in packaging/Containerfile. Sources: image-spec 1.0, manifest.md, config.md, image-layout.md.
+//! said in packaging/Containerfile. Source: image-spec 1.0 (manifest, config, image layout).
 
 use super::content::{PROGRAM, repository_file};
 use super::tool::{gzip, sha256, tar};

@@ -24,13 +24,15 @@ pub(super) fn wrong(book: &Path) -> Result<Vec<String>> {
         }
     }
     anyhow::ensure!(pages.len() > 50, "only {} pages in {}", pages.len(), book.display());
-    let ids: BTreeMap<&PathBuf, BTreeSet<&str>> = pages.iter().map(|(p, t)| (p, values(t, " id=\"").collect())).collect();
+    let ids: BTreeMap<&PathBuf, BTreeSet<&str>> =
+        pages.iter().map(|(p, t)| (p, values(t, " id=\"").collect())).collect();
     let mut out = BTreeSet::new();
     for (page, text) in &pages {
         let name = page.strip_prefix(book)?.display();
         let loaded = values(text, " src=\"").map(|v| (v, true)).chain(loaded_by_link(text).map(|v| (v, true)));
         for (target, is_loaded) in values(text, " href=\"").map(|v| (v, false)).chain(loaded) {
-            let is_elsewhere = target.starts_with("//") || target.split(['/', '#']).next().is_some_and(|h| h.contains(':'));
+            let is_elsewhere =
+                target.starts_with("//") || target.split(['/', '#']).next().is_some_and(|h| h.contains(':'));
             if is_elsewhere {
                 if is_loaded && !target.starts_with("data:") {
                     out.insert(format!("{name} loads {target}"));
@@ -85,8 +87,11 @@ mod tests {
             <h1 id="a"><img src="none.png"><a href="#a">"##;
         std::fs::write(folder.path().join("0.html"), page).unwrap();
         let wrong = super::wrong(folder.path()).unwrap();
-        let expected =
-            ["0.html loads https://e.org/s.css", "0.html: 1.html#no: no such heading", "0.html: none.png leads nowhere"];
+        let expected = [
+            "0.html loads https://e.org/s.css",
+            "0.html: 1.html#no: no such heading",
+            "0.html: none.png leads nowhere",
+        ];
         assert_eq!(wrong, expected);
     }
 }

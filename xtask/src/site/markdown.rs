@@ -135,7 +135,8 @@ mod tests {
 
     #[test]
     fn links_stand_in_prose_only() {
-        let page = "[a](b.md) `[c](d.md)` ![p](q.png) [`e [f]`](g.md#h)\n```text\n[i](j.md)\n```\n[k] (l) ``[m](n)`` [o](r)";
+        let page =
+            "[a](b.md) `[c](d.md)` ![p](q.png) [`e [f]`](g.md#h)\n```text\n[i](j.md)\n```\n[k] (l) ``[m](n)`` [o](r)";
         let found: Vec<String> = links(page).into_iter().map(|(_, target)| target).collect();
         assert_eq!(found, ["b.md", "q.png", "g.md#h", "r"]);
         assert_eq!(links(page)[3].0, 5);

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 const CONTENTS: &str = "site/src/SUMMARY.md";
 /// Folders whose every page has to stand in the table of contents.
 const COMPLETE: &[&str] = &["site/src", "docs"];
+/// All pictures together.
+const PICTURES_BYTES: u64 = 1_500_000;
 
 /// The pages of the site.
 pub(super) struct Book {
@@ -79,12 +81,23 @@ impl Book {
         Ok(out)
     }
 
-    /// Pages that nobody finds, a line each.
+    /// Pages that nobody finds, and pictures that are too much; a line each.
     pub(super) fn missing(&self) -> Result<Vec<String>> {
         let mut out = Vec::new();
         for folder in COMPLETE {
             let all = pages(&self.top, folder)?.into_iter();
-            out.extend(all.filter(|p| !self.places.contains_key(p)).map(|p| format!("{CONTENTS} does not name {}", p.display())));
+            out.extend(
+                all.filter(|p| !self.places.contains_key(p))
+                    .map(|p| format!("{CONTENTS} does not name {}", p.display())),
+            );
+        }
+        let pictures = files(&self.top.join("docs/images"));
+        let sizes = pictures.iter().filter_map(|p| std::fs::metadata(self.top.join("docs/images").join(p)).ok());
+        let bytes: u64 = sizes.map(|m| m.len()).sum();
+        if bytes > PICTURES_BYTES {
+            out.push(format!(
+                "docs/images holds {bytes} bytes; {PICTURES_BYTES} at most, because every clone has them"
+            ));
         }
         Ok(out)
     }
@@ -112,7 +125,11 @@ impl Book {
         for (line, is_prose) in markdown::lines(text) {
             // Four spaces make an example, where a path stays a path.
             let has_paths = !line.starts_with("    ") && !line.starts_with('#');
-            if is_prose { self.turned_line(page, line, has_paths, &mut out) } else { out.push_str(line) }
+            if is_prose {
+                self.turned_line(page, line, has_paths, &mut out)
+            } else {
+                out.push_str(line)
+            }
             out.push('\n');
         }
         out

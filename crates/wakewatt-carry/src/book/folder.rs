@@ -3,7 +3,7 @@
 //! One folder is one fleet's book: the lock is what refuses a second rollout. It must lie on a disk that only one machine
 //! writes to, because two machines do not see each other's locks everywhere.
 
-use super::{Book, BookError};
+use super::{Book, BookError, id_of};
 use crate::audit::{Key, seal};
 use crate::node::NodeName;
 use std::collections::BTreeMap;
@@ -22,6 +22,8 @@ pub struct Folder {
     held: HeldFolder,
     key: Option<Key>,
     last: Option<Vec<u8>>,
+    /// Nothing was written yet: what lies there may be another rollout's.
+    is_first: bool,
 }
 
 impl Folder {
@@ -34,7 +36,18 @@ impl Folder {
         let log = held.load(AUDIT).map_err(broken)?.unwrap_or_default();
         let body = log.strip_suffix(b"\n").unwrap_or(&log);
         let last = body.rsplit(|b| *b == b'\n').next().filter(|line| !line.is_empty());
-        Ok(Folder { last: last.map(<[u8]>::to_vec), held, key })
+        Ok(Folder { last: last.map(<[u8]>::to_vec), held, key, is_first: true })
+    }
+
+    /// Another rollout's state goes aside under its own name before it is written over.
+    fn put_aside(&self, state: &[u8]) -> Result<(), BookError> {
+        let Some(old) = self.held.load(STATE).map_err(broken)? else { return Ok(()) };
+        match (id_of(&old), id_of(state)) {
+            (Some(old), new) if Some(&old) != new.as_ref() => {
+                self.held.rename(STATE, &format!("{old}.json")).map_err(broken)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -52,6 +65,9 @@ impl Book for Folder {
     }
 
     fn write(&mut self, state: &[u8]) -> Result<(), BookError> {
+        if std::mem::take(&mut self.is_first) {
+            self.put_aside(state)?;
+        }
         self.held.replace(STATE, state).map_err(broken)
     }
 
@@ -60,10 +76,6 @@ impl Book for Folder {
         self.held.append(AUDIT, &line).map_err(broken)?;
         self.last = Some(line.into_bytes());
         Ok(())
-    }
-
-    fn put_aside(&mut self, name: &str) -> Result<(), BookError> {
-        self.held.rename(STATE, &format!("{name}.json")).map_err(broken)
     }
 
     fn annotate(&mut self, _: &NodeName, _: &BTreeMap<String, String>) -> Result<(), BookError> {
@@ -99,8 +111,16 @@ mod tests {
             .unwrap();
         assert_eq!(book.read().unwrap().unwrap(), br#"{"id":"x-1"}"#);
         book.audit(r#"{"what":"undo"}"#).unwrap();
-        book.put_aside("x-1").unwrap();
-        assert_eq!(book.read().unwrap(), None);
+        book.write(br#"{"id":"x-1","a":1}"#).unwrap();
+        assert!(!dir.path().join("x-1.json").exists(), "the same goes on");
+        drop(book);
+        let mut book = (0..6000)
+            .find_map(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                again().ok()
+            })
+            .unwrap();
+        book.write(br#"{"id":"x-2"}"#).unwrap();
         let log = std::fs::read(dir.path().join(AUDIT)).unwrap();
         let checked = check(&log, key().as_ref());
         assert_eq!((checked.n_lines, checked.n_signed, checked.faults.len()), (2, 2, 0));

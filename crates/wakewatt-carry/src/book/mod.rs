@@ -44,8 +44,6 @@ pub trait Book {
     fn audit(&mut self, line: &str) -> Result<(), BookError>;
     /// What is to be seen at a node itself (annotations); empty values take the key away. Nothing where nodes have none.
     fn annotate(&mut self, node: &NodeName, marks: &BTreeMap<String, String>) -> Result<(), BookError>;
-    /// Puts an ended rollout's state aside, under this name; the audit log goes on.
-    fn put_aside(&mut self, name: &str) -> Result<(), BookError>;
     /// The hold must be renewed at least so often, in seconds; `None` where it does not end by itself. `renew` does it without a state.
     fn renew_every_s(&self) -> Option<u64> {
         None
@@ -54,4 +52,10 @@ pub trait Book {
     fn renew(&mut self) -> Result<(), BookError> {
         Ok(())
     }
+}
+
+/// A rollout's id, where it can be a name.
+fn id_of(state: &[u8]) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_slice(state).ok()?;
+    NodeName::new(value.get("id")?.as_str()?).ok().map(String::from)
 }

@@ -174,10 +174,7 @@ fn asked(collection: &Collection<'_>, called: &Called, what: What) -> Outcome {
     };
     let reply = match collection.carrier.run(&called.node.name, &what.order(collection.slack)) {
         Ok(reply) => reply,
-        Err(error @ CarryError::TooLong { .. }) if matches!(what, What::Trace { .. }) => {
-            return missing(Reason::of(&error), format!("{error}; allow more with --trace-mib"));
-        }
-        Err(error) => return missing(Reason::of(&error), error.to_string()),
+        Err(error) => return missing(Reason::of(&error), words(&error)),
     };
     if reply.code != 0 {
         return missing(Reason::Failed, format!("wakewatt ended with {}: {}", reply.code, reply.said.trim()));
@@ -189,6 +186,18 @@ fn asked(collection: &Collection<'_>, called: &Called, what: What) -> Outcome {
     match collection.folder.place(&file).and_then(|place| place.write(&reply.output)) {
         Ok(()) => Outcome::Whole { file, bytes: reply.output.len() as u64, crc32: checksum(&reply.output) },
         Err(why) => missing(Reason::NotWritten, why.to_string()),
+    }
+}
+
+/// Why, without the node's name, which stands beside it.
+fn words(error: &CarryError) -> String {
+    match error {
+        CarryError::Unreachable { why, .. } | CarryError::Refused { why, .. } => {
+            format!("{}: {}", Reason::of(error).words(), why.trim())
+        }
+        CarryError::TimedOut { within, .. } => format!("no answer within {} s", within.as_secs()),
+        CarryError::TooLong { at_most, .. } => format!("the answer is longer than {at_most} bytes"),
+        CarryError::Carrier { .. } => error.to_string(),
     }
 }
 

@@ -138,10 +138,6 @@ impl Book for Memory {
         self.lines.push(line.into());
         Ok(())
     }
-    fn put_aside(&mut self, _: &str) -> Result<(), BookError> {
-        self.state = None;
-        Ok(())
-    }
     fn annotate(&mut self, _: &NodeName, marks: &BTreeMap<String, String>) -> Result<(), BookError> {
         assert!(marks.contains_key("rollout-state"));
         Ok(())

@@ -2,7 +2,7 @@
 //!
 //! Jobs that flap mostly run on machines that were never looked at: a shared guest, a clock that follows load, a neighbour on
 //! the same core. What can be read is read and each thing gets a word and a line that changes it; what cannot be read (whose
-//! guests share this host) is measured by doing the same work twice ([`aa`]), while the kernel counts what others and the
+//! guests share this host) is measured by doing the same work twice (`aa.rs`), while the kernel counts what others and the
 //! hypervisor took. Nothing is changed, and nothing needs root.
 
 mod aa;

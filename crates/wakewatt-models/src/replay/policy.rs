@@ -26,7 +26,9 @@ pub enum ReplayError {
         value: String,
     },
     /// The length of a tick is not in the file.
-    #[error("the recording does not say how long a tick is; give it with --recorded hz=250 or what CONFIG_HZ says there")]
+    #[error(
+        "the recording does not say how long a tick is; give it with --recorded hz=250 or what CONFIG_HZ says there"
+    )]
     NoTick,
     /// A state that is asked for by name and is not there.
     #[error("no idle state `{asked}` in the table; it has {known}")]

@@ -15,7 +15,11 @@ use wakewatt_core::visible;
 pub fn markdown(comparison: &Comparison) -> String {
     let mut out = String::from("## wakewatt compare\n\n");
     if let Some(gate) = &comparison.gate {
-        let sign = if gate.end == GateEnd::Passed { "✅" } else { "❌" };
+        let sign = match gate.end {
+            GateEnd::Passed if gate.checks.iter().all(|c| c.standing.is_unsure()) => "❔",
+            GateEnd::Passed => "✅",
+            GateEnd::Failed | GateEnd::NothingToJudge => "❌",
+        };
         let _ = writeln!(out, "{sign} **{}**\n", safe(&gate.sentence));
     }
     for (letter, host) in ["A", "B", "C", "D", "E", "F"].iter().zip(&comparison.hosts) {

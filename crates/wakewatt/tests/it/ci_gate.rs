@@ -89,6 +89,21 @@ fn markdown_junit_and_json_say_the_same() {
     assert_eq!(unwritable.code, Some(4), "{unwritable:?}");
 }
 
+/// Whatever the machine is like that runs the tests: a document, all that was looked at, and a code that fits it.
+#[test]
+fn the_preflight_is_a_document_and_says_what_it_could_not_do() {
+    let said = run(&["doctor", "--preflight", "--json"]);
+    let document = assert_valid(&validator("doctor-preflight"), "preflight", &said.out);
+    let is_measured = document["self_difference"].is_object();
+    assert_eq!(said.code, Some(if is_measured { 0 } else { 3 }), "{said:?}");
+    assert_eq!(is_measured, document["not_measured_because"].is_null(), "{document}");
+    assert!(document["looked"].as_array().unwrap().len() == 8 && document["took_ns"].as_u64() > Some(0), "{document}");
+    let strict = run(&["doctor", "--preflight", "--require", "0%"]);
+    assert!(strict.code == Some(1) && strict.out.contains("Unfit: the machine may differ from itself"), "{strict:?}");
+    assert_eq!(run(&["doctor", "--preflight", "--require", "much"]).code, Some(2));
+    assert_eq!(run(&["doctor", "--require", "5%"]).code, Some(2), "nothing is required of what is not asked");
+}
+
 /// The one thing a plan of an observer needs, and what it would do; nothing is run.
 #[test]
 fn an_observer_has_to_be_named_and_is_shown_before_it_runs() {

@@ -74,6 +74,13 @@ impl Hosts {
         let hosts = Hosts { dir, sshd };
         let is_up = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
         assert!(wait_until(Duration::from_secs(60), is_up), "sshd does not answer");
+        // Without PAM an account whose password is locked may not log in with a key either.
+        let tried =
+            Command::new("ssh").args(["-F", &hosts.at("ssh_config"), "-o", "BatchMode=yes", "alpha", "true"]).output();
+        if let Some(refused) = tried.ok().filter(|tried| !tried.status.success()) {
+            skipped(test, Lacks::Here, &String::from_utf8_lossy(&refused.stderr));
+            return None;
+        }
         Some(hosts)
     }
 

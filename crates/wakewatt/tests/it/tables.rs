@@ -123,7 +123,7 @@ fn every_query_of_the_page_answers_as_inspect_does() {
         let name = queries.keys().find(|q| q.starts_with(begin)).unwrap_or_else(|| panic!("no query: {begin}"));
         answers[name].as_array().unwrap()
     };
-    for (name, _) in &queries {
+    for name in queries.keys() {
         let has_rows = !answers[name].as_array().unwrap().is_empty();
         assert!(has_rows || (name.starts_with("What is the 99th") && !is_measured), "{name}: no row");
     }
@@ -179,7 +179,9 @@ fn every_query_of_the_page_answers_as_inspect_does() {
 
     // sklep2 is the one that was changed.
     assert!(off.iter().any(|(host, state, _)| host == "sklep2" && state == "C6"), "{off:?}");
-    assert_eq!(*answer("Who holds"), [json!(["sklep2", "qos.per_cpu", "0-103", "50us"])]);
+    // On this machine another test may hold one.
+    let limits: Vec<&Value> = answer("Who holds").iter().filter(|row| row[0] != "here").collect();
+    assert_eq!(limits, [&json!(["sklep2", "qos.per_cpu", "0-103", "50us"])]);
     let drifted: Vec<&Value> = answer("Which hosts have drifted").iter().collect();
     assert!(drifted.iter().any(|r| **r == json!(["sklep2", "performance", "powersave"])), "{drifted:?}");
     assert!(drifted.iter().all(|r| r[0] != "sklep0" && r[0] != "sklep1"), "{drifted:?}");

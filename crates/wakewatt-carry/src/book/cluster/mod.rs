@@ -14,7 +14,7 @@ mod audit;
 mod lease;
 mod parts;
 
-use super::{Book, BookError};
+use super::{Book, BookError, id_of};
 use crate::audit::{Key, seal};
 use crate::kubernetes::{Api, ApiError, Body, Kubectl, PREFIX, Right, is_name};
 use crate::node::NodeName;
@@ -133,6 +133,8 @@ pub struct ClusterBook {
     head: Value,
     audit: audit::Log,
     key: Option<Key>,
+    /// Nothing was written yet: what is there may be another rollout's.
+    is_first: bool,
 }
 
 impl ClusterBook {
@@ -149,7 +151,7 @@ impl ClusterBook {
         let lease = lease::Held::take(&place, who, SystemTime::now())?;
         let taken = ClusterBook::read_all(&place, lease.has_taken_over);
         match taken {
-            Ok((head, audit)) => Ok(ClusterBook { place, lease, head, audit, key }),
+            Ok((head, audit)) => Ok(ClusterBook { place, lease, head, audit, key, is_first: true }),
             Err(error) => {
                 lease.let_go(&place);
                 Err(error)
@@ -162,6 +164,23 @@ impl ClusterBook {
         let place = Place::new(kubectl, namespace, name)?;
         let head = place.get(Kind::ConfigMap, &place.name)?;
         head.map(|head| parts::read(&place, &head)).transpose()
+    }
+
+    /// Another rollout's state goes aside under its own name before it is written over; the audit log goes on.
+    fn put_aside(&self, state: &[u8]) -> Result<(), BookError> {
+        if self.head.is_null() {
+            return Ok(());
+        }
+        let old = parts::read(&self.place, &self.head)?;
+        match (id_of(&old), id_of(state)) {
+            (Some(id), new) if Some(&id) != new.as_ref() => {
+                let fit = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+                let aside = format!("{}-{}", self.place.name, id.chars().map(fit).collect::<String>());
+                let found = self.place.get(Kind::ConfigMap, &aside)?.unwrap_or_default();
+                parts::write(&self.place, &aside, &found, &old).map(drop)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn read_all(place: &Place, has_taken_over: bool) -> Result<(Value, audit::Log), BookError> {
@@ -185,6 +204,9 @@ impl Book for ClusterBook {
 
     fn write(&mut self, state: &[u8]) -> Result<(), BookError> {
         self.lease.renew(&self.place)?;
+        if std::mem::take(&mut self.is_first) {
+            self.put_aside(state)?;
+        }
         self.head = parts::write(&self.place, &self.place.name, &self.head, state)?;
         Ok(())
     }
@@ -207,21 +229,6 @@ impl Book for ClusterBook {
         let path = format!("/api/v1/nodes/{node}");
         let done = self.place.api.ask(right, &path, Body::Merge(&patch), Instant::now() + PATIENCE);
         done.map(drop).map_err(|error| BookError::Broken { place: format!("node {node}"), why: error.to_string() })
-    }
-
-    fn put_aside(&mut self, name: &str) -> Result<(), BookError> {
-        self.lease.renew(&self.place)?;
-        if self.head.is_null() {
-            return Ok(());
-        }
-        let state = parts::read(&self.place, &self.head)?;
-        let aside = format!("{}-{}", self.place.name, name.to_lowercase());
-        let found = self.place.get(Kind::ConfigMap, &aside)?.unwrap_or_default();
-        parts::write(&self.place, &aside, &found, &state)?;
-        // Both are there for a moment; whoever comes then puts it aside once more.
-        parts::remove(&self.place, &self.head)?;
-        self.head = Value::Null;
-        Ok(())
     }
 
     fn renew_every_s(&self) -> Option<u64> {

@@ -45,14 +45,6 @@ pub(super) fn write(place: &Place, name: &str, head: &Value, state: &[u8]) -> Re
     Ok(head)
 }
 
-/// Takes it away, as it was read.
-pub(super) fn remove(place: &Place, head: &Value) -> Result<(), BookError> {
-    let name = name_of(head);
-    place.remove(name)?;
-    remove_parts(place, name, set_of(head));
-    Ok(())
-}
-
 /// What stays is in nobody's way.
 fn remove_parts(place: &Place, name: &str, parts: Option<(String, usize)>) {
     let (set, n_parts) = parts.unwrap_or_default();

@@ -128,17 +128,19 @@ fn marks_at_a_node_bear_our_prefix_and_empty_ones_go() {
 }
 
 #[test]
-fn an_ended_state_is_put_aside_and_can_be_looked_at_by_anybody() {
+fn another_rollouts_state_goes_aside_and_anybody_can_look() {
     let (_folder, cluster) = cluster();
     let kubectl = || Kubectl { program: cluster.kubectl().into_os_string(), ..Kubectl::default() };
-    let mut book = open(&cluster, "ann@a").unwrap();
-    for state in ["{}".to_string(), "y".repeat(2_000_000)] {
-        book.write(state.as_bytes()).unwrap();
-        assert_eq!(ClusterBook::look(kubectl(), "wakewatt", "rollout").unwrap().unwrap(), state.as_bytes());
-        book.put_aside("C1-00AB").unwrap();
-        assert_eq!(book.read().unwrap(), None);
-        let aside = ClusterBook::look(kubectl(), "wakewatt", "rollout-c1-00ab").unwrap().unwrap();
-        assert_eq!(aside, state.as_bytes());
-    }
-    assert_eq!(cluster.paths(MAPS).len(), 1 + 3, "the large one, in its parts");
+    let look = |name: &str| ClusterBook::look(kubectl(), "wakewatt", name).unwrap();
+    let state = |id: &str, size: usize| format!("{{\"id\":\"{id}\",\"x\":\"{}\"}}", "y".repeat(size));
+    let (first, second) = (state("C1_00AB", 2_000_000), state("c2", 1));
+    open(&cluster, "ann@a").unwrap().write(first.as_bytes()).unwrap();
+    let mut book = open(&cluster, "bob@b").unwrap();
+    book.write(first.as_bytes()).unwrap();
+    assert_eq!(look("rollout-c1-00ab"), None, "the same goes on");
+    drop(book);
+    open(&cluster, "bob@b").unwrap().write(second.as_bytes()).unwrap();
+    assert_eq!(look("rollout").unwrap(), second.as_bytes());
+    assert_eq!(look("rollout-c1-00ab").unwrap(), first.as_bytes());
+    assert_eq!(cluster.paths(MAPS).len(), 1 + 1 + 3, "the large one, in its parts");
 }

@@ -18,6 +18,7 @@ use crate::samples::experiment::Better;
 use crate::stats::normal::{student_point, student_tail};
 use crate::stats::paired::holm;
 use crate::stats::sessions::{LEVEL, MIN_WINDOWS};
+use crate::units::three_digits;
 use serde::Serialize;
 
 /// How a quantity stands to a rule.
@@ -228,8 +229,7 @@ fn would_decide(d: &SampleDifference) -> &'static str {
 
 /// `7 % worse`, `3 % better`.
 fn percent(worse: f64) -> String {
-    let shown = format!("{:.1}", worse.abs() * 100.0);
-    let shown = shown.strip_suffix(".0").unwrap_or(&shown);
+    let shown = three_digits(worse.abs() * 100.0);
     if worse < 0.0 { format!("{shown} % better") } else { format!("{shown} % worse") }
 }
 

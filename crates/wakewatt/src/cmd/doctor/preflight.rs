@@ -97,8 +97,7 @@ fn text(document: &Document, style: Style, width: usize) -> String {
             show_ns(d.longest_ns),
         );
         let _ = writeln!(out, "{}", wrap("", "", &how, width));
-        let limit =
-            "That is the least: hours, boots and other hosts differ by more. Take turns, and repeat.";
+        let limit = "That is the least: hours, boots and other hosts differ by more. Take turns, and repeat.";
         let _ = writeln!(out, "{}", style.dim(&wrap("", "", limit, width)));
     }
     out.push('\n');

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
-use wakewatt_carry::collect::{self, Collection, INDEX_FILE, Index, Outcome, What, called};
+use wakewatt_carry::collect::{self, Collection, INDEX_FILE, Index, Outcome, Reason, What, called};
 use wakewatt_carry::{Carrier, NodeName};
 use wakewatt_core::units::show_bytes;
 use wakewatt_core::visible;
@@ -44,7 +44,10 @@ pub(super) fn run(args: &CollectArgs) -> Result<Code> {
     let mut written: Option<Instant> = None;
     let mut told = |index: &Index, node: &str| -> Result<()> {
         for answer in index.nodes.get(node).iter().flat_map(|n| &n.answers) {
-            if let Outcome::Missing { why, .. } = &answer.outcome {
+            // Who is silent has been told with what was asked first.
+            if let Outcome::Missing { why, reason } = &answer.outcome
+                && *reason != Reason::NotAsked
+            {
                 output::remark(&format!("{node}: {}: {}", answer.what.word(), visible::line(why)));
             }
         }
@@ -150,7 +153,9 @@ fn text(index: &Index, folder: &Path) -> String {
     );
     let mut silent: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (node, answer) in index.answers() {
-        if let Outcome::Missing { reason, .. } = &answer.outcome {
+        if let Outcome::Missing { reason, .. } = &answer.outcome
+            && *reason != Reason::NotAsked
+        {
             silent.entry(reason.words()).or_default().push(node);
         }
     }
