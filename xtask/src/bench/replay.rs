@@ -17,6 +17,7 @@ use std::time::Duration;
 const RECORDED: &str = "8s";
 /// A setting that nobody takes back is taken back after this.
 const CONFIRM: &str = "60s";
+const ATTEMPTS: u32 = 10;
 /// Points of idle time and of wake-ups.
 const GOAL: f64 = 5.0;
 /// Fewer stays in a recording prove nothing.
@@ -154,18 +155,21 @@ fn settings(found: &str, deepest: &str) -> Result<Vec<Setting>> {
 struct Applied<'a>(&'a Path, bool);
 
 impl<'a> Applied<'a> {
+    /// Where another run is changing settings it is waited for.
     fn make(binary: &'a Path, setting: &Setting) -> Result<Applied<'a>> {
-        let said = Command::new(binary)
-            .args(["tune", "apply", "--confirm-within", CONFIRM])
-            .args(&setting.made_by)
-            .output()?;
-        ensure!(
-            said.status.success(),
-            "tune apply {}: {}",
-            setting.made_by.join(" "),
-            String::from_utf8_lossy(&said.stderr)
-        );
-        Ok(Applied(binary, true))
+        let mut left = ATTEMPTS;
+        loop {
+            let mut apply = Command::new(binary);
+            apply.args(["tune", "apply", "--confirm-within", CONFIRM]).args(&setting.made_by);
+            let said = apply.output()?;
+            if said.status.success() {
+                return Ok(Applied(binary, true));
+            }
+            left -= 1;
+            let why = String::from_utf8_lossy(&said.stderr).into_owned();
+            ensure!(left > 0, "tune apply {}: {why}", setting.made_by.join(" "));
+            std::thread::sleep(Duration::from_secs(2));
+        }
     }
 
     fn undo(mut self) -> Result<()> {
