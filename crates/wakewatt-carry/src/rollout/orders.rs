@@ -52,7 +52,7 @@ impl Orders<'_> {
         }
         let words = self.plan.change.words();
         let reply = self.run(node, &["tune", "plan", "--json"], words, Privilege::Reads, Duration::ZERO);
-        let reply = reply.map_err(|e| e.to_string())?;
+        let reply = reply.map_err(|e| why(node, &e))?;
         match reply.code {
             FINE | REFUSED => document(&reply, "wakewatt/tune-plan/v1"),
             _ => Err(said(&reply)),
@@ -81,8 +81,8 @@ impl Orders<'_> {
 
     /// Changes it, to be undone by the node itself within the window.
     pub(super) fn apply(&self, node: &NodeName, window_ms: u64) -> Outcome {
-        if let Err(why) = self.carrier.take_out(node) {
-            return Outcome::Refused(why.to_string());
+        if let Err(error) = self.carrier.take_out(node) {
+            return Outcome::Refused(why(node, &error));
         }
         let mut words = self.plan.change.words();
         words.push(format!("--confirm-within={}s", window_ms.div_ceil(1000)));
@@ -91,7 +91,7 @@ impl Orders<'_> {
         let reply = match self.run(node, &["tune", "apply", "--json"], words, Privilege::Changes, window) {
             Ok(reply) => reply,
             Err(CarryError::Refused { why, .. }) => return Outcome::Refused(why),
-            Err(why) => return Outcome::Unsure(why.to_string()),
+            Err(error) => return Outcome::Unsure(why(node, &error)),
         };
         let told = document(&reply, "wakewatt/tune-apply/v1");
         match (reply.code, told) {
@@ -126,13 +126,13 @@ impl Orders<'_> {
         match self.run(node, &["tune", verb, id], Vec::new(), Privilege::Changes, Duration::ZERO) {
             Ok(reply) if reply.code == FINE => Outcome::Done,
             Ok(reply) => Outcome::Unsure(said(&reply)),
-            Err(why) => Outcome::Unsure(why.to_string()),
+            Err(error) => Outcome::Unsure(why(node, &error)),
         }
     }
 
     fn transactions(&self, node: &NodeName) -> Result<Vec<Value>, String> {
         let asked = self.run(node, &["tune", "status", "--json"], Vec::new(), Privilege::Reads, Duration::ZERO);
-        let reply = asked.map_err(|e| e.to_string())?;
+        let reply = asked.map_err(|e| why(node, &e))?;
         if !STATUS.contains(&reply.code) {
             return Err(said(&reply));
         }
@@ -180,6 +180,12 @@ fn is_name(id: &str) -> bool {
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Whoever tells it names the node already.
+fn why(node: &NodeName, error: &CarryError) -> String {
+    let text = error.to_string();
+    text.strip_prefix(&format!("{node}: ")).unwrap_or(&text).to_string()
 }
 
 fn shown(text: &str) -> String {

@@ -30,7 +30,7 @@ pub enum Group {
     Aside,
 }
 
-/// What came of it.
+/// What came of the comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {

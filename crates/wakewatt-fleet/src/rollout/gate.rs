@@ -10,9 +10,9 @@ use wakewatt_core::units::three_digits;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
-    /// It holds.
+    /// What was asked for holds.
     Passed,
-    /// It does not hold.
+    /// It is known not to hold.
     Failed,
     /// There is too little to say.
     CannotTell,
@@ -21,13 +21,13 @@ pub enum Word {
     NoAnswer,
 }
 
-/// With its reason.
+/// A word with its reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// What the gate says.
     pub word: Word,
-    /// Why, with the numbers.
+    /// Why it says so, with the numbers.
     pub why: String,
 }
 
@@ -92,7 +92,8 @@ pub fn of_ratio(what: &str, (ratio, low, high): (f64, f64, f64), at_most_ratio: 
 
 /// A difference in differences likewise.
 pub fn of_difference(what: &str, d: &Difference, at_most_ratio: f64) -> Verdict {
-    let what = format!("{what} of {} changed nodes beside {} unchanged ones", d.n_changed, d.n_unchanged);
+    let plural = if d.n_changed == 1 { "" } else { "s" };
+    let what = format!("{what} of {} changed node{plural} beside {} unchanged ones", d.n_changed, d.n_unchanged);
     of_ratio(&what, (d.ratio, d.low_ratio, d.high_ratio), at_most_ratio)
 }
 

@@ -3,21 +3,20 @@
 use super::state::{End, Is, Phase, Rollout};
 
 impl Rollout {
-    /// How it stands, in a sentence.
+    /// How it stands, in a sentence; why is apart.
     pub fn sentence(&self) -> String {
         let n = |is: &[Is]| self.nodes.iter().filter(|n| is.contains(&n.is)).count();
         let (n_all, n_changed) = (self.nodes.len(), n(&[Is::Confirmed, Is::Unchanged]));
-        let why = self.why.as_deref().map_or(String::new(), |why| format!(": {why}"));
         match self.end {
             Some(End::Done) => format!("Done: {n_changed} of {n_all} nodes have the change."),
-            Some(End::AllUndone) => format!("All nodes are as before{why}."),
+            Some(End::AllUndone) => "All nodes are as before.".into(),
             Some(End::StageUndone) => {
-                format!("The stage's nodes are as before, {n_changed} of earlier ones keep it{why}.")
+                format!("The stage's nodes are as before, {n_changed} of earlier ones keep it.")
             }
-            Some(End::Stopped) => format!("Stopped; what is not confirmed undoes itself{why}."),
+            Some(End::Stopped) => "Stopped; what is not confirmed undoes itself.".into(),
             Some(End::NotUndone) => {
                 let left = self.nodes.iter().filter(|n| n.may_be_changed() && n.is != Is::Confirmed).count();
-                format!("{left} nodes could NOT be put back, or nobody knows{why}.")
+                format!("{} could NOT be put back, or nobody knows.", nodes(left))
             }
             None => {
                 let stage = self.stages.get(self.stage).map_or("", |s| s.name.as_str());
@@ -31,8 +30,12 @@ impl Rollout {
                     Phase::Undoing { .. } => "nodes are put back",
                     Phase::Ended => "nothing more is done",
                 };
-                format!("Under way, stage {stage}: {doing}; {n_changed} of {n_all} nodes keep the change{why}.")
+                format!("Under way, stage {stage}: {doing}; {n_changed} of {n_all} nodes keep the change.")
             }
         }
     }
+}
+
+fn nodes(n: usize) -> String {
+    if n == 1 { "1 node".into() } else { format!("{n} nodes") }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Its name.
 pub const SCHEMA: &str = "wakewatt/fleet-rollout/v1";
 
-/// A rollout.
+/// A rollout with all that is known of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rollout {
@@ -36,7 +36,7 @@ pub struct Rollout {
     pub stage: usize,
     /// The canary's kind of plan, which all must have.
     pub kind: Option<Kind>,
-    /// Each stage.
+    /// Each stage of the plan, in order.
     pub stages: Vec<StageState>,
     /// Each node, in the order in which they are changed.
     pub nodes: Vec<NodeState>,
@@ -99,11 +99,11 @@ pub enum End {
     NotUndone,
 }
 
-/// A stage.
+/// A stage and its moments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageState {
-    /// Its name.
+    /// The stage's name in the plan.
     pub name: String,
     /// When its first node was ordered to change, in milliseconds since 1970.
     pub began_ms: Option<u64>,
@@ -154,11 +154,11 @@ pub enum Is {
     Lost,
 }
 
-/// A node.
+/// A node and what it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeState {
-    /// Its name.
+    /// The node's name as its carrier has it.
     pub name: String,
     /// The stage that it belongs to; none where no stage reaches it.
     pub stage: Option<usize>,

@@ -14,6 +14,8 @@ use wakewatt_fleet::rollout::state::{Is, Rollout};
 pub struct Course {
     /// The gate.
     pub name: String,
+    /// What its values are.
+    pub what: String,
     /// What it must lie below, and above.
     pub limits: [Option<f64>; 2],
     /// The moments, in milliseconds since 1970.
@@ -34,7 +36,8 @@ pub struct RolloutReport {
 impl RolloutReport {
     /// Of a document; `is` says a node's state in words.
     pub fn of(r: &Rollout, courses: &[Course], remarks: Vec<String>, is: &dyn Fn(Is) -> &'static str) -> RolloutReport {
-        let then = vec![clean(&format!("{}, begun by {}, over {}.", r.id, r.by, r.carrier))];
+        let mut then: Vec<String> = r.why.iter().map(|why| clean(&format!("Why: {why}."))).collect();
+        then.push(clean(&format!("{}, begun by {}, over {}.", r.id, r.by, r.carrier)));
         let sections = sections(r, courses, remarks, is);
         RolloutReport { title: clean(&r.name), sentence: clean(&r.sentence()), then, sections }
     }
@@ -71,8 +74,13 @@ mod tests {
         }
         let at_ms: Vec<u64> = (0..40).map(|n| n * 60_000).collect();
         let line = at_ms.iter().map(|at| (*at != 600_000).then_some(*at as f64 / 1e6)).collect();
-        let courses =
-            [Course { name: "errors".into(), limits: [Some(0.01), None], at_ms, lines: vec![("a".into(), line)] }];
+        let courses = [Course {
+            name: "errors".into(),
+            what: "value".into(),
+            limits: [Some(0.01), None],
+            at_ms,
+            lines: vec![("a".into(), line)],
+        }];
         let html = RolloutReport::of(&r, &courses, vec!["no chart".into()], &|_| "waiting").to_html("now").unwrap();
         let html = html.replace('\u{a0}', " ");
         for wanted in ["Under way, stage canary", "a quarter", "the rest", "errors", "&lt;b&gt;ann", "no chart"] {

@@ -44,21 +44,29 @@ fn chart(r: &Rollout, at: usize, course: &Course) -> Option<super::Figure> {
         s if s > 180.0 => (Show::Minutes, 60.0),
         _ => (Show::Seconds, 1.0),
     };
+    // Ticks have two digits behind the point.
+    let limits = course.limits.iter().flatten();
+    let most =
+        course.lines.iter().flat_map(|(_, v)| v.iter().flatten()).chain(limits).fold(0.0, |m: f64, v| m.max(v.abs()));
+    let (factor, what) = match most {
+        m if m >= 0.1 || m == 0.0 => (1.0, course.what.clone()),
+        m if m >= 1e-4 => (1e3, format!("{} × 1000", course.what)),
+        _ => (1e6, format!("{} × 1 000 000", course.what)),
+    };
     let mut plot = Plot::new(
         clean(&format!("Gate {}", course.name)),
         AxisSpec::new("since the first moment", show, Scale::Zero),
-        AxisSpec::new("value of the query", Show::Number, Scale::Zero),
+        AxisSpec::new(what, Show::Number, Scale::Zero),
     );
     for (line, (name, values)) in course.lines.iter().enumerate() {
         let name = if name.is_empty() { "the query".into() } else { clean(name) };
-        let points =
-            course.at_ms.iter().zip(values).filter_map(|(at_ms, value)| {
-                Some(Point { x: since_s(*at_ms) / unit_s, y: (*value)?, ..Point::default() })
-            });
+        let points = course.at_ms.iter().zip(values).filter_map(|(at_ms, value)| {
+            Some(Point { x: since_s(*at_ms) / unit_s, y: (*value)? * factor, ..Point::default() })
+        });
         plot.add(name, Style::Arm(line), points);
     }
     for (word, limit) in ["below", "above"].iter().zip(course.limits) {
-        let ends = limit.map(|y| [0.0, length_s / unit_s].map(|x| Point { x, y, ..Point::default() }));
+        let ends = limit.map(|y| [0.0, length_s / unit_s].map(|x| Point { x, y: y * factor, ..Point::default() }));
         plot.add(format!("{word} this"), Style::Ideal, ends.into_iter().flatten());
     }
     let mark = |s: &wakewatt_fleet::rollout::state::StageState| Some((since_s(s.began_ms?) / unit_s, clean(&s.name)));

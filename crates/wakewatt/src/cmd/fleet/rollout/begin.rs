@@ -1,6 +1,6 @@
 //! What is to be conducted: a new rollout of a plan, or the one in the book, gone on with or undone.
 
-use super::{now_ms, read, show};
+use super::{dry, now_ms, read};
 use crate::cli::rollout::RolloutArgs;
 use crate::exit::{Code, Failure};
 use crate::output;
@@ -37,7 +37,7 @@ pub(super) fn begun(args: &RolloutArgs, carrier: &dyn Carrier, book: &mut dyn Bo
     }
     let (text, plan) = plan_of(args, Use::Acting)?;
     may_be_asked(args, &plan)?;
-    if let Some(old) = found {
+    if let Some(old) = &found {
         if old.phase != Phase::Ended {
             let why = format!(
                 "{} is not at its end; go on with --resume, put it back with --undo, or use another --book",
@@ -47,6 +47,9 @@ pub(super) fn begun(args: &RolloutArgs, carrier: &dyn Carrier, book: &mut dyn Bo
         }
     }
     let nodes = targets(&plan, carrier)?;
+    if let Some(old) = found {
+        book.put_aside(&old.id).map_err(|why| super::not_kept(&why))?;
+    }
     let id = new_id(&plan.name).map_err(|why| Failure::error(Code::BadFile, why))?;
     let beginning = Beginning { id, carrier: carrier.word().into(), by: by.into(), now_ms: now_ms() };
     let names = nodes.into_iter().map(String::from).collect();
@@ -143,9 +146,9 @@ pub(super) fn dry_run(args: &RolloutArgs, carrier: &dyn Carrier, style: Style) -
     let n_left_out = looked.iter().filter(|l| l.left_out.is_some()).count();
     let is_canary_out = looked.first().is_some_and(|l| l.left_out.is_some());
     output::print(&if args.json {
-        output::json("fleet-rollout-plan", &show::DryRun::of(&plan, looked))?
+        output::json("fleet-rollout-plan", &dry::DryRun::of(&plan, looked))?
     } else {
-        show::dry(&plan, &looked, style)
+        dry::text(&plan, &looked, style)
     })?;
     Ok(if n_left_out > plan.max_left_out || is_canary_out { Code::Refused } else { Code::Fine })
 }

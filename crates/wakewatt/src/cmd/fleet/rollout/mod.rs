@@ -2,11 +2,12 @@
 
 mod begin;
 mod book;
+mod dry;
 mod gates;
 mod page;
 mod show;
 
-pub use show::DryRun;
+pub use dry::DryRun;
 
 use super::{reach, store};
 use crate::cli::rollout::RolloutArgs;
@@ -18,6 +19,7 @@ use anyhow::Result;
 use begin::{Begun, begun};
 use book::{book, kept, key};
 use gates::Gates;
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wakewatt_carry::audit::check;
@@ -58,7 +60,7 @@ pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
     let Begun { plan, mut rollout } = begun(args, &*carrier, &mut *book, &by)?;
     let interrupt = Interrupt::listen()?;
     let gates = Gates { args, carrier: &*carrier };
-    let world = Here { interrupt: &interrupt };
+    let world = Here { interrupt: &interrupt, last: RefCell::default() };
     let mut conductor =
         Conductor { plan: &plan, carrier: &*carrier, book: &mut *book, judge: &gates, world: &world, by: &by };
     let what = if args.undo {
@@ -105,6 +107,8 @@ fn show(args: &RolloutArgs, r: &Rollout, page: Option<&Outlet>, style: Style) ->
 /// The clock, the signals, and standard error.
 struct Here<'a> {
     interrupt: &'a Interrupt,
+    /// What was told last: a gate that is asked again and again says the same.
+    last: RefCell<String>,
 }
 
 impl World for Here<'_> {
@@ -119,7 +123,10 @@ impl World for Here<'_> {
     }
     fn tell(&self, r: &Rollout, line: &str) {
         let stage = r.stages.get(r.stage).map_or("", |s| s.name.as_str());
-        output::remark(&format!("[{stage}] {}", visible::line(line)));
+        let line = format!("[{stage}] {}", visible::line(line));
+        if self.last.replace(line.clone()) != line {
+            output::remark(&line);
+        }
     }
 }
 
