@@ -1,6 +1,6 @@
 //! How a rollout stands, in a sentence.
 
-use super::state::{End, Is, Phase, Rollout};
+use super::state::{End, Is, NodeState, Phase, Rollout};
 
 impl Rollout {
     /// How it stands, in a sentence; why is apart.
@@ -15,7 +15,9 @@ impl Rollout {
             }
             Some(End::Stopped) => "Stopped; what is not confirmed undoes itself.".into(),
             Some(End::NotUndone) => {
-                let left = self.nodes.iter().filter(|n| n.may_be_changed() && n.is != Is::Confirmed).count();
+                // Those of earlier stages that keep it were not tried.
+                let is_left = |n: &&NodeState| n.may_be_changed() && (n.is != Is::Confirmed || n.n_tries > 0);
+                let left = self.nodes.iter().filter(is_left).count();
                 format!("{} could NOT be put back, or nobody knows.", nodes(left))
             }
             None => {

@@ -37,7 +37,7 @@ pub(super) fn begun(args: &RolloutArgs, carrier: &dyn Carrier, book: &mut dyn Bo
     }
     let (text, plan) = plan_of(args, Use::Acting)?;
     may_be_asked(args, &plan)?;
-    if let Some(old) = &found {
+    if let Some(old) = found {
         if old.phase != Phase::Ended {
             let why = format!(
                 "{} is not at its end; go on with --resume, put it back with --undo, or use another --book",
@@ -47,9 +47,6 @@ pub(super) fn begun(args: &RolloutArgs, carrier: &dyn Carrier, book: &mut dyn Bo
         }
     }
     let nodes = targets(&plan, carrier)?;
-    if let Some(old) = found {
-        book.put_aside(&old.id).map_err(|why| super::not_kept(&why))?;
-    }
     let id = new_id(&plan.name).map_err(|why| Failure::error(Code::BadFile, why))?;
     let beginning = Beginning { id, carrier: carrier.word().into(), by: by.into(), now_ms: now_ms() };
     let names = nodes.into_iter().map(String::from).collect();
