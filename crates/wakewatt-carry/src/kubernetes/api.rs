@@ -167,7 +167,9 @@ impl Api {
         let status = answer.status;
         let bytes = answer.whole(64 << 10).ok().flatten().unwrap_or_default();
         let document = serde_json::from_slice(&bytes).unwrap_or_default();
-        Err(refusal(status, &document, &bytes, right).unwrap_or(ApiError::Unreadable("an unexpected answer")))
+        let error = refusal(status, &document, &bytes, right).unwrap_or(ApiError::Unreadable("an unexpected answer"));
+        let is_early = matches!(error, ApiError::Forbidden { .. }) && self.has_just_come_back();
+        Err(if is_early { ApiError::Away(error.to_string()) } else { error })
     }
 
     fn no_answer(&self, error: &io::Error) -> ApiError {

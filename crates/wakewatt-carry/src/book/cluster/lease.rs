@@ -1,7 +1,7 @@
 //! Who holds a rollout: a Lease, as the control plane's own leaders hold theirs.
 //!
-//! It ends by itself 120 s after it was last renewed, which is longer than an API server takes to start again. Whether another's has ended is told by two wall clocks, the writer's and
-//! ours, so it is given half a minute more; clocks further apart than that cannot lead to two who write (the state's version
+//! It ends by itself 120 s after it was last renewed, which is longer than an API server takes to start again. Whether
+//! another's has ended is told by two wall clocks, the writer's and ours, so it is given half a minute more; clocks further apart than that cannot lead to two who write (the state's version
 //! decides that), only to a rollout that is stopped by another. Our own is told by our own clock, which no one sets: 120 s
 //! after the last renewal was asked for it is no longer ours, and nothing more is changed.
 
