@@ -162,13 +162,13 @@ fn changes(proof: &Proof, carrier: &Kubernetes, node: &NodeName) {
     let confirmed = Instant::now();
     assert_eq!(carrier.run(node, &order(Privilege::Changes, &["tune", "confirm"], 0)).unwrap().code, 0);
     proof.say(&format!("confirmed from a second pod in {:.1} s", confirmed.elapsed().as_secs_f64()));
-    eventually("its Job ends when its time is up", || {
+    eventually("its pod ends when nothing waits any more", || {
         !proof
             .admin(&["get", "pods", "-n", "wakewatt", "-l", CARRIED, "-o", "jsonpath={.items[*].status.phase}"])
             .contains("Running")
     });
     assert_eq!(governor(), other, "confirmed: it stays");
-    proof.say("its time is up, and the setting stays");
+    proof.say("its pod has ended, and the setting stays");
     assert_eq!(carrier.run(node, &order(Privilege::Changes, &["tune", "undo"], 0)).unwrap().code, 0);
     assert_eq!(governor(), found);
     proof.say("undone");
