@@ -23,6 +23,7 @@ const GOAL: f64 = 5.0;
 /// Fewer stays in a recording prove nothing.
 const LEAST: f64 = 1000.0;
 const GOVERNOR: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
+const JOURNALS: &str = "/var/lib/wakewatt/open";
 const SPIN: &str = "/sys/module/haltpoll/parameters/guest_halt_poll_ns";
 
 /// How long a load's threads sleep at most, and how long they work then.
@@ -57,6 +58,9 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
         eprintln!("replay: skipped: settings of this machine are changed, which needs root");
         return Ok(all);
     }
+    // What others have in force ends when they take it back, whatever is set here meanwhile.
+    let open = std::fs::read_dir(JOURNALS).map_or(0, Iterator::count);
+    ensure!(open == 0, "{JOURNALS}: {open} changes of settings are open; see wakewatt tune status");
     let found = std::fs::read_to_string(GOVERNOR).context(GOVERNOR)?.trim().to_string();
     let folder = tempfile::tempdir()?;
     let begun = recorded(binary, folder.path(), LOADS[0], "table")?;
