@@ -35,7 +35,8 @@ tidy() {
   [ -n "$nspawn" ] && kill -9 "$nspawn" 2>/dev/null
   wait 2>/dev/null
   for place in rpm merged; do mountpoint -q "$work/$place" && umount "$work/$place"; done
-  find "$group" -depth -type d -exec rmdir {} + 2>/dev/null
+  # nspawn leaves its group in the other hierarchy, too, where there are two.
+  for left in "$group" /sys/fs/cgroup/unified/payload; do find "$left" -depth -type d -exec rmdir {} + 2>/dev/null; done
   rm -rf "$work"
 }
 trap tidy EXIT

@@ -11,6 +11,9 @@ found=$(cat $governor)
 other=menu; [ "$found" != menu ] || other=ladder
 mkdir -p "$work" && cd "$work"
 began=$(date +%s.%N)
+# Somebody's tests of wakewatt may be changing this machine's settings; a rollout would rightly leave this node out.
+is_free() { flock -n /var/lib/wakewatt/lock true; }
+for _ in $(seq 600); do is_free && break; sleep 0.5; done
 say() { printf '%7.1f s  %s\n' "$(echo "$(date +%s.%N) - $began" | bc)" "$*"; }
 fail() { echo "FAILED: $*" >&2; exit 1; }
 cat > prometheus.yml <<'X'
@@ -68,7 +71,6 @@ rollout passes.toml > passes.out 2>&1 & going=$!
 for _ in $(seq 600); do [ "$(changed)" -ge 5 ] && break; kill -0 $going || break; sleep 0.2; done
 say "$(changed) nodes changed: the API server is killed"
 kill -9 "$(cat "$run/apiserver.pid")"
-code=0; rollout --status > /dev/null 2>&1 || code=$?
 sleep 6
 "$run/apiserver" & echo $! > "$run/apiserver.pid"
 until kubectl get --raw /readyz >/dev/null 2>&1; do sleep 0.3; done
@@ -83,7 +85,7 @@ code=0; wait $going || code=$?
 say "$n nodes changed and confirmed in three stages, the real one among them"
 kubectl get configmaps,leases -n wakewatt -l app.kubernetes.io/part-of=wakewatt-rollout -o custom-columns=KIND:.kind,NAME:.metadata.name
 kubectl get configmap -n wakewatt wakewatt-rollout -o jsonpath='{.data.state}' | wc -c | sed 's/$/ bytes of state/'
-kubectl get configmaps -n wakewatt -o json | grep -c '\\n' | sed 's/$/ objects with lines/'
+kubectl get configmaps -n wakewatt -o json | grep -c '\\n' | sed 's/$/ objects with lines/' || true
 rollout --status | head -12
 rollout --undo > undo.out 2>&1 || { tail -20 undo.out; fail "undo"; }
 [ "$(changed)" = 0 ] && [ "$(cat $governor)" = "$found" ] || fail "not all put back: $(changed)"

@@ -17,6 +17,9 @@ use wakewatt_testing::{Lacks, skipped};
 
 const GOVERNOR: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
 
+/// The pods of orders, and not the chart's.
+const CARRIED: &str = "job-name";
+
 fn governor() -> String {
     std::fs::read_to_string(GOVERNOR).unwrap().trim().to_string()
 }
@@ -142,7 +145,15 @@ fn changes(proof: &Proof, carrier: &Kubernetes, node: &NodeName) {
     let set = format!("idle.governor={other}");
     let apply = |within: &'static str, lives_on_s| {
         let words = ["tune", "apply", "--set", &set, "--confirm-within", within, "--json"];
-        let reply = carrier.run(node, &order(Privilege::Changes, &words, lives_on_s)).unwrap();
+        let began = Instant::now();
+        let reply = loop {
+            let reply = carrier.run(node, &order(Privilege::Changes, &words, lives_on_s)).unwrap();
+            // Another wakewatt is changing settings of this machine: its own tests, say.
+            if reply.code != 8 || began.elapsed() > Duration::from_secs(300) {
+                break reply;
+            }
+            std::thread::sleep(Duration::from_secs(2));
+        };
         assert_eq!(reply.code, 0, "{}\n{}", String::from_utf8_lossy(&reply.output), reply.said);
         assert_eq!(governor(), other);
     };
@@ -151,11 +162,13 @@ fn changes(proof: &Proof, carrier: &Kubernetes, node: &NodeName) {
     let confirmed = Instant::now();
     assert_eq!(carrier.run(node, &order(Privilege::Changes, &["tune", "confirm"], 0)).unwrap().code, 0);
     proof.say(&format!("confirmed from a second pod in {:.1} s", confirmed.elapsed().as_secs_f64()));
-    eventually("its Job ends when its time is up", || {
-        !proof.admin(&["get", "pods", "-n", "wakewatt", "-o", "jsonpath={.items[*].status.phase}"]).contains("Running")
+    eventually("its pod ends when nothing waits any more", || {
+        !proof
+            .admin(&["get", "pods", "-n", "wakewatt", "-l", CARRIED, "-o", "jsonpath={.items[*].status.phase}"])
+            .contains("Running")
     });
     assert_eq!(governor(), other, "confirmed: it stays");
-    proof.say("its time is up, and the setting stays");
+    proof.say("its pod has ended, and the setting stays");
     assert_eq!(carrier.run(node, &order(Privilege::Changes, &["tune", "undo"], 0)).unwrap().code, 0);
     assert_eq!(governor(), found);
     proof.say("undone");

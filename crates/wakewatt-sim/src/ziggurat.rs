@@ -4,7 +4,6 @@
 //! below the curve whatever the height, and is the answer. Else the height is drawn, or, in the lowest layer, the tail, which is exponential
 //! itself. The distribution is exact; a simulation draws two such numbers for each request, and a logarithm each was a tenth of its time.
 
-use std::sync::LazyLock;
 use wakewatt_core::stats::random::Random;
 
 const LAYERS: usize = 256;
@@ -16,37 +15,74 @@ const AREA: f64 = 0.003_949_659_822_581_557;
 struct Layers {
     edge: [f64; LAYERS + 1],
     height: [f64; LAYERS + 1],
+    /// The edge, of a place in 53 bits.
+    step: [f64; LAYERS],
 }
 
-static TABLE: LazyLock<Layers> = LazyLock::new(|| {
-    let mut edge = [0.0; LAYERS + 1];
+/// Made with the program: a table that is made at its first use is asked for at every use.
+static TABLE: Layers = layers();
+
+const fn layers() -> Layers {
+    let mut t = Layers { edge: [0.0; LAYERS + 1], height: [1.0; LAYERS + 1], step: [0.0; LAYERS] };
     // The lowest layer has the tail's area too: as a rectangle it would be this wide.
-    edge[0] = AREA * TAIL.exp();
-    edge[1] = TAIL;
-    for i in 2..LAYERS {
-        edge[i] = -(AREA / edge[i - 1] + (-edge[i - 1]).exp()).ln();
+    t.edge[0] = AREA / falling(TAIL);
+    t.edge[1] = TAIL;
+    let mut i = 0;
+    while i < LAYERS {
+        if i > 1 {
+            let height = AREA / t.edge[i - 1] + t.height[i - 1];
+            t.edge[i] = where_it_is(height, t.edge[i - 1]);
+        }
+        t.height[i] = falling(t.edge[i]);
+        t.step[i] = t.edge[i] / (1u64 << 53) as f64;
+        i += 1;
     }
-    Layers { edge, height: edge.map(|x| (-x).exp()) }
-});
+    t
+}
+
+/// exp(-x) for x from 0 to 10, where the compiler has no exponential: a series for a small part of x, squared.
+const fn falling(x: f64) -> f64 {
+    let (part, mut term, mut sum, mut k) = (x / 1024.0, 1.0, 1.0, 1);
+    while k < 12 {
+        term = -term * part / k as f64;
+        sum += term;
+        k += 1;
+    }
+    let mut squared = 0;
+    while squared < 10 {
+        sum = sum * sum;
+        squared += 1;
+    }
+    sum
+}
+
+/// Where exp(-x) is so high, by Newton's method from a place to the right.
+const fn where_it_is(height: f64, from: f64) -> f64 {
+    let (mut x, mut turn) = (from, 0);
+    while turn < 30 {
+        x += 1.0 - height / falling(x);
+        turn += 1;
+    }
+    x
+}
 
 /// Exponential with mean 1.
 #[inline]
 pub(crate) fn exponential(random: &mut Random) -> f64 {
-    let table = &*TABLE;
     let bits = random.bits();
     #[allow(clippy::cast_possible_truncation)] // The lowest eight bits; the place takes the highest 53.
     let layer = (bits & 0xff) as usize;
-    let x = (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64) * table.edge[layer];
-    if x < table.edge[layer + 1] { x } else { rarely(table, layer, x, random) }
+    let x = (bits >> 11) as f64 * TABLE.step[layer];
+    if x < TABLE.edge[layer + 1] { x } else { rarely(layer, x, random) }
 }
 
 /// Beside the inner part of its layer.
 #[cold]
-fn rarely(table: &Layers, layer: usize, x: f64, random: &mut Random) -> f64 {
+fn rarely(layer: usize, x: f64, random: &mut Random) -> f64 {
     if layer == 0 {
         return TAIL - (1.0 - random.unit()).ln();
     }
-    let (low, high) = (table.height[layer], table.height[layer + 1]);
+    let (low, high) = (TABLE.height[layer], TABLE.height[layer + 1]);
     if low + (high - low) * random.unit() < (-x).exp() { x } else { exponential(random) }
 }
 
@@ -56,10 +92,11 @@ mod tests {
 
     #[test]
     fn layers_have_one_area_and_end_at_the_top() {
-        let t = &*TABLE;
+        let t = &TABLE;
         for i in 1..LAYERS {
             let area = t.edge[i] * (t.height[i + 1] - t.height[i]);
             assert!((area / AREA - 1.0).abs() < 1e-9, "layer {i}: {area}");
+            assert!((t.height[i] / (-t.edge[i]).exp() - 1.0).abs() < 1e-11, "layer {i}");
         }
         assert_eq!((t.edge[LAYERS], t.height[LAYERS]), (0.0, 1.0));
         // The lowest: a rectangle and the tail.

@@ -32,7 +32,7 @@ struct Gathered {
 }
 
 /// Reads all of them as one host.
-pub fn read(files: &[PathBuf]) -> Result<Imported> {
+pub(crate) fn read(files: &[PathBuf]) -> Result<Imported> {
     if let [file] = files {
         // What `import -o` and `capture` wrote is read as what it is.
         if is_host_file(file) {

@@ -17,11 +17,13 @@ use std::time::Duration;
 const RECORDED: &str = "8s";
 /// A setting that nobody takes back is taken back after this.
 const CONFIRM: &str = "60s";
+const ATTEMPTS: u32 = 10;
 /// Points of idle time and of wake-ups.
 const GOAL: f64 = 5.0;
 /// Fewer stays in a recording prove nothing.
 const LEAST: f64 = 1000.0;
 const GOVERNOR: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
+const JOURNALS: &str = "/var/lib/wakewatt/open";
 const SPIN: &str = "/sys/module/haltpoll/parameters/guest_halt_poll_ns";
 
 /// How long a load's threads sleep at most, and how long they work then.
@@ -56,6 +58,9 @@ pub(crate) fn measure(binary: &Path) -> Result<Measured> {
         eprintln!("replay: skipped: settings of this machine are changed, which needs root");
         return Ok(all);
     }
+    // What others have in force ends when they take it back, whatever is set here meanwhile.
+    let open = std::fs::read_dir(JOURNALS).map_or(0, Iterator::count);
+    ensure!(open == 0, "{JOURNALS}: {open} changes of settings are open; see wakewatt tune status");
     let found = std::fs::read_to_string(GOVERNOR).context(GOVERNOR)?.trim().to_string();
     let folder = tempfile::tempdir()?;
     let begun = recorded(binary, folder.path(), LOADS[0], "table")?;
@@ -154,18 +159,21 @@ fn settings(found: &str, deepest: &str) -> Result<Vec<Setting>> {
 struct Applied<'a>(&'a Path, bool);
 
 impl<'a> Applied<'a> {
+    /// Where another run is changing settings it is waited for.
     fn make(binary: &'a Path, setting: &Setting) -> Result<Applied<'a>> {
-        let said = Command::new(binary)
-            .args(["tune", "apply", "--confirm-within", CONFIRM])
-            .args(&setting.made_by)
-            .output()?;
-        ensure!(
-            said.status.success(),
-            "tune apply {}: {}",
-            setting.made_by.join(" "),
-            String::from_utf8_lossy(&said.stderr)
-        );
-        Ok(Applied(binary, true))
+        let mut left = ATTEMPTS;
+        loop {
+            let mut apply = Command::new(binary);
+            apply.args(["tune", "apply", "--confirm-within", CONFIRM]).args(&setting.made_by);
+            let said = apply.output()?;
+            if said.status.success() {
+                return Ok(Applied(binary, true));
+            }
+            left -= 1;
+            let why = String::from_utf8_lossy(&said.stderr).into_owned();
+            ensure!(left > 0, "tune apply {}: {why}", setting.made_by.join(" "));
+            std::thread::sleep(Duration::from_secs(2));
+        }
     }
 
     fn undo(mut self) -> Result<()> {

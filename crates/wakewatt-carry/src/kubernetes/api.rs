@@ -8,6 +8,7 @@ use super::door::{Door, Kubectl};
 use super::http::Request;
 use serde_json::Value;
 use std::io::{self, ErrorKind};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use wakewatt_core::visible;
 
@@ -15,6 +16,8 @@ use wakewatt_core::visible;
 const LARGEST: usize = 32 << 20;
 /// Longest that one request takes, of those that do not stay open.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a server that was away may refuse by mistake.
+const WARMING_UP: Duration = Duration::from_secs(20);
 /// Between two tries, at first and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
@@ -97,12 +100,13 @@ pub enum Body<'a> {
 #[derive(Debug)]
 pub struct Api {
     door: Door,
+    away: Mutex<Option<Instant>>,
 }
 
 impl Api {
     /// Through this kubectl, started when first needed.
     pub fn new(kubectl: Kubectl) -> Api {
-        Api { door: Door::new(kubectl) }
+        Api { door: Door::new(kubectl), away: Mutex::new(None) }
     }
 
     /// Asks, and again while nobody is there and time is left. Not for what may be done twice by that.
@@ -110,7 +114,14 @@ impl Api {
         let mut pause = PAUSE.0;
         loop {
             let error = match self.ask_once(right, path, body, until) {
-                Err(error @ ApiError::Away(_)) => error,
+                Err(error @ ApiError::Away(_)) => {
+                    if let Ok(mut away) = self.away.lock() {
+                        *away = Some(Instant::now());
+                    }
+                    error
+                }
+                // A server that has just started refuses everybody until it has read its rules.
+                Err(error @ ApiError::Forbidden { .. }) if self.has_just_come_back() => error,
                 other => return other,
             };
             if Instant::now() + pause >= until {
@@ -119,6 +130,10 @@ impl Api {
             std::thread::sleep(pause);
             pause = (pause * 2).min(PAUSE.1);
         }
+    }
+
+    fn has_just_come_back(&self) -> bool {
+        self.away.lock().is_ok_and(|away| away.is_some_and(|at| at.elapsed() < WARMING_UP))
     }
 
     /// Asks once.
@@ -152,7 +167,9 @@ impl Api {
         let status = answer.status;
         let bytes = answer.whole(64 << 10).ok().flatten().unwrap_or_default();
         let document = serde_json::from_slice(&bytes).unwrap_or_default();
-        Err(refusal(status, &document, &bytes, right).unwrap_or(ApiError::Unreadable("an unexpected answer")))
+        let error = refusal(status, &document, &bytes, right).unwrap_or(ApiError::Unreadable("an unexpected answer"));
+        let is_early = matches!(error, ApiError::Forbidden { .. }) && self.has_just_come_back();
+        Err(if is_early { ApiError::Away(error.to_string()) } else { error })
     }
 
     fn no_answer(&self, error: &io::Error) -> ApiError {

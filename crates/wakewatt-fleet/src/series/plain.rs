@@ -16,8 +16,11 @@ pub fn values_at(door: &dyn Door, promql: &str, at_ms: u64) -> Result<Vec<f64>, 
     Ok(courses(door, promql, &moment)?.into_iter().filter_map(|(_, course)| course[0]).collect())
 }
 
+/// A series in words, and its value at the end of each window.
+pub type Course = (String, Vec<Option<f64>>);
+
 /// Every series with its value at the end of each window, in the order of their labels in words.
-pub fn courses(door: &dyn Door, promql: &str, windows: &[Window]) -> Result<Vec<(String, Vec<Option<f64>>)>, Refusal> {
+pub fn courses(door: &dyn Door, promql: &str, windows: &[Window]) -> Result<Vec<Course>, Refusal> {
     let mut places: BTreeMap<Labels, usize> = BTreeMap::new();
     let mut found: Vec<Vec<Option<f64>>> = Vec::new();
     let mut whose = |labels: &Labels| {

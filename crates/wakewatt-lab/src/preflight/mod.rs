@@ -96,7 +96,7 @@ pub struct Preflight {
 /// Looks, works, and looks again.
 pub fn preflight(lab: Lab<'_>, allowed: &CpuSet) -> Preflight {
     let start_ns = lab.clock.now_ns();
-    let facts = Snapshot::read(lab.src, |topic| TOPICS.iter().any(|known| *known == topic));
+    let facts = Snapshot::read(lab.src, |topic| TOPICS.contains(&topic));
     let read = || NoiseCounters::read(lab.src, allowed, lab.clock.own_cpu_ns());
     let (before, from_ns) = (read(), lab.clock.now_ns());
     let measured = match pick::sleeper(allowed) {

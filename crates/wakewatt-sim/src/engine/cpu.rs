@@ -58,7 +58,7 @@ impl Engine {
         let work = c.chunk.max(0.0);
         // The usual case needs no division.
         #[allow(clippy::float_cmp)]
-        let ns = (if c.rate == 1.0 { work } else { work / c.rate } + 0.5) as u64;
+        let ns = super::whole_ns(if c.rate == 1.0 { work } else { work / c.rate });
         self.queue.push(self.now.saturating_add(ns), event(kind::CPU, c.stamp, cpu as u32));
     }
 

@@ -64,6 +64,12 @@ fn event(kind: u64, stamp: u32, whose: u32) -> u64 {
     kind << 60 | u64::from(stamp & STAMP) << 32 | u64::from(whose)
 }
 
+/// The nearest whole number of one that is not negative; through a signed one, which the processor has an instruction for.
+#[inline]
+fn whole_ns(ns: f64) -> u64 {
+    (ns + 0.5) as i64 as u64
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Phase {

@@ -51,7 +51,7 @@ impl Engine {
             ArrivalPlan::Closed(..) => None,
         };
         let Some(gap) = gap else { return };
-        let at = self.now.saturating_add((gap + 0.5) as u64);
+        let at = self.now.saturating_add(super::whole_ns(gap));
         self.queue.put_single(at, event(kind::ARRIVE, 0, self.counts.arrival_stamp));
     }
 
@@ -155,7 +155,8 @@ impl Engine {
         }
         let j = &mut self.jobs[job as usize];
         (j.left, j.in_interrupt) = (work, false);
-        j.system = if work > 0.0 { system / work } else { 0.0 };
+        // Where the kernel has no part in it, no division.
+        j.system = if system > 0.0 && work > 0.0 { system / work } else { 0.0 };
         self.hand_over(job);
     }
 

@@ -33,6 +33,14 @@ pub(crate) fn serve(stream: UnixStream, shared: &Arc<Mutex<State>>) {
         drop(state);
         return answer(&mut to, 503, &json!({"kind": "Status", "message": "away", "code": 503}));
     }
+    if fault == Some(Fault::NotYet) {
+        drop(state);
+        return answer(
+            &mut to,
+            403,
+            &json!({"kind": "Status", "reason": "Forbidden", "message": "no rules yet", "code": 403}),
+        );
+    }
     let (code, done) = match method.as_str() {
         "GET" => state.objects.read(path, query),
         "POST" => state.objects.create(path, document.clone()),

@@ -23,6 +23,8 @@ pub enum Fault {
     Lost,
     /// 503, and it is not done.
     Away,
+    /// 403 by a server that has not read its rules yet.
+    NotYet,
 }
 
 /// What becomes of a Job: given its manifest, the pod's status and its log; the log stays open where the status says `Running`.

@@ -1,8 +1,8 @@
 //! The hidden `wakewatt carried -- ARGUMENTS…`: runs itself with these arguments on a node, and writes the answer into the log of a pod.
 //!
 //! A container is its first process: when that ends, everything in it does, the guard of `tune apply --confirm-within` too. So
-//! this one runs the order as a child, writes what it came to, and stays until all that the order left running has ended, or
-//! until its time is up. Told to end before (the pod is taken away), it hands that on to an order that still runs, which puts
+//! this one runs the order as a child, writes what it came to, and stays until all that the order left running has ended, no
+//! change on this node waits any more, or its time is up. Told to end before (the pod is taken away), it hands that on to an order that still runs, which puts
 //! its settings back, and otherwise goes on waiting: the guard is about to do its work.
 
 use crate::cli::CarriedArgs;
@@ -14,11 +14,14 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant, SystemTime};
 use wakewatt_carry::kubernetes::{INPUT, answer::Answer};
 use wakewatt_host::environment;
+use wakewatt_host::store::Disk;
+use wakewatt_tune::journal::{Journal, Phase, STATE_DIR};
 
 /// How often is looked for an end.
 const LOOK: Duration = Duration::from_millis(20);
@@ -38,8 +41,9 @@ pub fn run(args: &CarriedArgs) -> Result<Code> {
     };
     output::print(&answer.to_lines())?;
     let until = Instant::now() + Duration::from_nanos(args.lives_on);
-    while has_children() && Instant::now() < until {
-        std::thread::sleep(LOOK * 10);
+    // A guard sleeps to the end of its time, also when all is confirmed or undone; nobody needs the pod until then.
+    while has_children() && Instant::now() < until && is_something_open() {
+        std::thread::sleep(LOOK * 25);
     }
     Ok(Code::Fine)
 }
@@ -125,6 +129,12 @@ fn ended(child: &mut Child, within: Duration, interrupt: &Interrupt) -> (Option<
             _ => std::thread::sleep(LOOK),
         }
     }
+}
+
+/// Does any change on this node wait for its confirmation or its end? What cannot be read may.
+fn is_something_open() -> bool {
+    let (journals, unreadable) = Journal::all(&Disk, Path::new(STATE_DIR));
+    !unreadable.is_empty() || journals.iter().any(|j| j.phase != Phase::Applied && j.is_of_this_boot())
 }
 
 /// Is anything that the order left still running? What has ended is fetched.

@@ -1,8 +1,8 @@
 //! Who holds a rollout: a Lease, as the control plane's own leaders hold theirs.
 //!
-//! It ends by itself 60 s after it was last renewed. Whether another's has ended is told by two wall clocks, the writer's and
-//! ours, so it is given half a minute more; clocks further apart than that cannot lead to two who write (the state's version
-//! decides that), only to a rollout that is stopped by another. Our own is told by our own clock, which no one sets: 60 s
+//! It ends by itself 120 s after it was last renewed, which is longer than an API server takes to start again. Whether
+//! another's has ended is told by two wall clocks, the writer's and ours, so it is given half a minute more; clocks further apart than that cannot lead to two who write (the state's version
+//! decides that), only to a rollout that is stopped by another. Our own is told by our own clock, which no one sets: 120 s
 //! after the last renewal was asked for it is no longer ours, and nothing more is changed.
 
 use super::{BookError, Kind, Place};
@@ -11,12 +11,12 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long a Lease lasts without being renewed.
-pub(super) const LASTS_S: u64 = 60;
+pub(super) const LASTS_S: u64 = 120;
 const LASTS: Duration = Duration::from_secs(LASTS_S);
 /// Between the clocks of two operators.
 const SKEW: Duration = Duration::from_secs(30);
 /// Renewed no more often than this by writes.
-const OFTEN: Duration = Duration::from_secs(LASTS_S / 4);
+const OFTEN: Duration = Duration::from_secs(LASTS_S / 8);
 
 /// A Lease that is ours.
 pub(super) struct Held {

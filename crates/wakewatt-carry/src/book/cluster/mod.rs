@@ -24,7 +24,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, Instant, SystemTime};
 
 /// For one write, an API server that is restarted meanwhile included; less than a Lease lasts.
-const PATIENCE: Duration = Duration::from_secs(45);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Where the objects are.
 struct Place {
@@ -232,7 +232,7 @@ impl Book for ClusterBook {
     }
 
     fn renew_every_s(&self) -> Option<u64> {
-        Some(lease::LASTS_S / 4)
+        Some(lease::LASTS_S / 8)
     }
 
     fn renew(&mut self) -> Result<(), BookError> {

@@ -62,7 +62,7 @@ fn a_lost_answer_is_no_conflict_with_oneself() {
     let (_folder, cluster) = cluster();
     let mut book = open(&cluster, "ann@a").unwrap();
     for n in 0..3 {
-        cluster.spoil(&[Fault::Lost, Fault::Away, Fault::Lost]);
+        cluster.spoil(&[Fault::Lost, Fault::Away, Fault::NotYet, Fault::Lost]);
         book.write(n.to_string().as_bytes()).unwrap();
         cluster.spoil(&[Fault::Lost]);
         book.audit(&format!("{{\"n\":{n}}}")).unwrap();

@@ -11,7 +11,7 @@ use wakewatt_import::document::{Derived, FileRead, Wakeups};
 const FEW: usize = 10;
 const SOME: usize = 24;
 
-pub fn text(imported: &Imported, is_all: bool, style: Style) -> String {
+pub(super) fn text(imported: &Imported, is_all: bool, style: Style) -> String {
     let document = &imported.document;
     let mut out = String::new();
     let n_empty = document.files.iter().filter(|f| f.formats.is_empty() && f.n_lines == 0).count();
