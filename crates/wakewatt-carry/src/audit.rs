@@ -89,7 +89,7 @@ fn fault(line: &str, before: &str, key: Option<&Key>) -> Option<&'static str> {
     if !line.starts_with(&format!(r#"{{"before":"{before}""#)) {
         return Some("does not follow the line before it: a line was changed, put in or taken out");
     }
-    let Some(Key(key)) = key else { return None };
+    let Key(key) = key?;
     let signed = line.len().checked_sub(SIGNATURE_BYTES).and_then(|at| Some((line.get(..at)?, line.get(at..)?)));
     let Some((open, signature)) = signed else { return Some("is not signed") };
     let digits = signature.strip_prefix(SIGNED).and_then(|s| s.strip_suffix("\"}")).and_then(unhex);

@@ -3,7 +3,7 @@
 //! One real node, which is this machine: an answer from it can be held against what this machine says itself, and a change
 //! against its files. The idle governor is changed and must be found afterwards as it was. The operator has the rights of the
 //! chart and no others; the API server is killed and started again in the middle of an order.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::path::PathBuf;
 use std::process::Command;

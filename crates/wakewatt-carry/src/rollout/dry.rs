@@ -39,7 +39,7 @@ pub fn look(carrier: &dyn Carrier, plan: &Plan, nodes: &[NodeName]) -> Vec<Looke
     let kinds: Vec<Result<Kind, String>> =
         all.iter().map(|a: &Result<Value, String>| a.clone().and_then(|plan| kind_of(&plan))).collect();
     let canary = kinds.iter().flatten().next().cloned();
-    let looked = |((node, answer), kind): ((&NodeName, Result<Value, String>), Result<Kind, String>)| {
+    let looked = |node: &NodeName, answer: Result<Value, String>, kind: Result<Kind, String>| {
         let left_out = match (&kind, &canary) {
             (Err(why), _) => Some(why.clone()),
             (Ok(kind), Some(canary)) => {
@@ -49,5 +49,5 @@ pub fn look(carrier: &dyn Carrier, plan: &Plan, nodes: &[NodeName]) -> Vec<Looke
         };
         Looked { node: node.clone(), plan: answer.ok(), left_out }
     };
-    nodes.iter().zip(all).zip(kinds).map(looked).collect()
+    nodes.iter().zip(all).zip(kinds).map(|((node, answer), kind)| looked(node, answer, kind)).collect()
 }

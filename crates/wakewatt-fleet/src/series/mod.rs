@@ -22,7 +22,7 @@ pub use answer::{MOST_BYTES, read_answer};
 pub use ask::{Door, Refusal};
 pub use gather::{Gathered, Nothing, Wanted, gather};
 pub(crate) use hardware::rounded_gib;
-pub use plain::{courses, places, values_at};
+pub use plain::{Course, courses, places, values_at};
 
 #[cfg(test)]
 mod tests;
