@@ -22,8 +22,11 @@ fn cluster(kubelet: Kubelet) -> (TempDir, Cluster, Kubernetes) {
             "status": {"conditions": [{"type": "Ready", "status": ready}]}});
         cluster.add(&format!("/api/v1/nodes/{name}"), node);
     }
-    let kubectl =
-        Kubectl { program: cluster.kubectl().into_os_string(), context: Some("prod".into()), kubeconfig: None };
+    let kubectl = Kubectl {
+        program: cluster.kubectl().into_os_string(),
+        context: Some("prod".into()),
+        kubeconfig: Some(cluster.kubeconfig()),
+    };
     let terms = Terms { is_cordoning: true, ..Terms::default() };
     (folder, cluster, Kubernetes::new(kubectl, terms))
 }
@@ -60,8 +63,8 @@ fn an_answer_comes_back_while_its_job_lives_on_and_what_has_ended_goes() {
     // One kubectl for all of it, and nothing in its words but where to go.
     let words = cluster.arguments();
     let words: Vec<&str> = words.lines().collect();
-    assert_eq!(words[..2], ["--context=prod", "proxy"]);
-    assert_eq!(words.len(), 3, "{words:?}");
+    assert_eq!(words[1..3], ["--context=prod", "proxy"]);
+    assert_eq!(words.len(), 4, "{words:?}");
 }
 
 #[test]

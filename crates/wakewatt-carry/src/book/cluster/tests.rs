@@ -11,7 +11,7 @@ fn cluster() -> (TempDir, Cluster) {
 }
 
 fn open(cluster: &Cluster, who: &str) -> Result<ClusterBook, BookError> {
-    let kubectl = Kubectl { program: cluster.kubectl().into_os_string(), ..Kubectl::default() };
+    let kubectl = Kubectl { program: cluster.kubectl().into(), kubeconfig: Some(cluster.kubeconfig()), context: None };
     ClusterBook::open(kubectl, "wakewatt", "rollout", who, None)
 }
 
@@ -130,7 +130,8 @@ fn marks_at_a_node_bear_our_prefix_and_empty_ones_go() {
 #[test]
 fn another_rollouts_state_goes_aside_and_anybody_can_look() {
     let (_folder, cluster) = cluster();
-    let kubectl = || Kubectl { program: cluster.kubectl().into_os_string(), ..Kubectl::default() };
+    let kubectl =
+        || Kubectl { program: cluster.kubectl().into(), kubeconfig: Some(cluster.kubeconfig()), context: None };
     let look = |name: &str| ClusterBook::look(kubectl(), "wakewatt", name).unwrap();
     let state = |id: &str, size: usize| format!("{{\"id\":\"{id}\",\"x\":\"{}\"}}", "y".repeat(size));
     let (first, second) = (state("C1_00AB", 2_000_000), state("c2", 1));
