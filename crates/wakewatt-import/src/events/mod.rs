@@ -103,7 +103,9 @@ pub(crate) fn read(texts: Vec<EventText>, facts: &Snapshot, document: &mut Docum
         let mut traced = Traced::of(&counters, &name_of, window, TracedWhose::Machine);
         let until = if machine.has_switches() { "running" } else { "exit" };
         for row in &mut traced.rows {
-            let is_same = |w: &&Wakeups| w.task.is_none() && w.until == until && w.state == row.state && w.by == row.class.words();
+            let is_same = |w: &&Wakeups| {
+                w.task.is_none() && w.until == until && w.state == row.state && w.by == row.class.words()
+            };
             if let Some(known) = came.wakeups.iter().find(is_same).filter(|w| w.is_exact) {
                 sharpen(&mut row.latency, known);
             }
