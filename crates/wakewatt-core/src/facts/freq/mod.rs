@@ -67,7 +67,9 @@ impl Domain for Freq {
         let covered: CpuSet = policies.cpus.known().flat_map(|(_, cpus)| cpus.iter()).collect();
         // A policy that does not say whose it is, or a folder that stays closed, leaves nobody proven to be without.
         let unlisted_because = root.gap().filter(|gap| matches!(gap.kind, GapKind::Denied | GapKind::Failed));
-        let is_told = !src.is_imported() && unlisted_because.is_none() && policies.cpus.0.iter().all(|group| group.fact.is_known());
+        let is_told = !src.is_imported()
+            && unlisted_because.is_none()
+            && policies.cpus.0.iter().all(|group| group.fact.is_known());
         let power = Folders::alike(src, cpus.running(), |cpu| format!("{ROOT}/cpu{cpu}/power"));
         Freq {
             cpus_without_policy: cpus.running().filter(|cpu| is_told && !covered.contains(*cpu)).collect(),

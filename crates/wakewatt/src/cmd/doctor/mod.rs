@@ -40,9 +40,14 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     let interrupt = Interrupt::listen()?;
     let report_file = report_file(args)?;
     let imported = (!args.from.texts.is_empty()).then(|| importing::read(&args.from.texts)).transpose()?;
-    if let Some(imported) = imported.as_ref().filter(|imported| !imported.document.files.is_empty() && imported.is_empty()) {
+    if let Some(imported) =
+        imported.as_ref().filter(|imported| !imported.document.files.is_empty() && imported.is_empty())
+    {
         let n: usize = imported.document.files.iter().map(|file| file.n_lines).sum();
-        return Err(Failure::error(Code::BadFile, format!("nothing was understood of {n} lines; wakewatt import names them")));
+        return Err(Failure::error(
+            Code::BadFile,
+            format!("nothing was understood of {n} lines; wakewatt import names them"),
+        ));
     }
     let src: Box<dyn Source> = match &imported {
         Some(imported) => Box::new(imported.facts.tree.clone()),
