@@ -98,11 +98,7 @@ fn read(reading: &mut Reading<'_>) {
                 reading.unused(at);
                 continue;
             }
-            Some(first) if !columns.is_empty() => {
-                if counters(reading, at, first, &words, &columns) {
-                    continue;
-                }
-            }
+            Some(first) if !columns.is_empty() && counters(reading, at, first, &words, &columns) => continue,
             _ => {}
         }
         let Some((name, value)) = field(text) else { continue };

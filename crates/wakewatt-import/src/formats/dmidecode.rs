@@ -209,7 +209,7 @@ fn field(open: &mut Open, key: &str, value: &str, at: usize) -> Result<bool, &'s
             let mhz = first().and_then(|n| u16::try_from(n).ok()).ok_or(NO_NUMBER)?;
             made.set(if key == "Max Speed" { 0x14 } else { 0x16 }, &mhz.to_le_bytes());
         }
-        (0 | 1 | 2, "Manufacturer" | "Product Name" | "Version" | "Release Date" | "Vendor") => {}
+        (0..=2, "Manufacturer" | "Product Name" | "Version" | "Release Date" | "Vendor") => {}
         _ => return Ok(false),
     }
     Ok(true)

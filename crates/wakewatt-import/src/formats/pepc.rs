@@ -66,7 +66,8 @@ fn detect(section: &Section<'_>) -> u32 {
 }
 
 fn read(reading: &mut Reading<'_>) {
-    let (mut name, mut value): (Option<(usize, String)>, Option<(usize, String)>) = (None, None);
+    let mut name: Option<(usize, String)> = None;
+    let mut value: Option<(usize, String)> = None;
     let mut states: Vec<String> = Vec::new();
     for (at, line) in reading.open_lines() {
         let text = &line.text;
