@@ -160,7 +160,7 @@ fn name_machine(facts: &mut Facts) {
     let some: Vec<&str> = names.iter().take(3).map(String::as_str).collect();
     let more = names.len().saturating_sub(some.len());
     let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
-    facts.tree.name = format!("imported from {}{rest}", some.join(", "));
+    facts.tree.name = format!("host imported from {}{rest}", some.join(", "));
 }
 
 /// Parts of a text that are events: first line, and bytes.

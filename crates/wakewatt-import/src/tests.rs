@@ -68,6 +68,7 @@ fn wake_ups_by_state_and_a_recording() {
         .collect();
     assert_eq!(rows, [("exit", Some("C6"), 40_000.0), ("running", Some("C6"), 45_000.0)]);
     let traced = found.samples.trace.as_ref().unwrap();
+    assert_eq!(traced.rows[0].latency.min_ns, 45_000, "the very value");
     assert_eq!((traced.rows.len(), traced.rows[0].latency.n, traced.processes[0].name.as_str()), (1, 1, "db"));
     let facts = Snapshot::read(&found.facts.tree, |_| true);
     let bytes = found.recorded.wtrace(&facts, "test", 1).unwrap();

@@ -70,8 +70,9 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Imported> {
 }
 
 fn is_host_file(path: &Path) -> bool {
-    path.is_file()
-        && material::open(path).is_ok_and(|mut text| text.fill_buf().is_ok_and(|b| b.starts_with(b"wakewatt-host ")))
+    let mut front = Vec::new();
+    let begins = |text: Box<dyn BufRead>| text.take(14).read_to_end(&mut front).is_ok() && front == b"wakewatt-host ";
+    path.is_file() && material::open(path).is_ok_and(begins)
 }
 
 impl Gathered {

@@ -37,6 +37,9 @@ struct Cell {
     min_ns: u64,
 }
 
+/// Those that make one row.
+type Kept<'a> = Vec<(&'a Key, &'a Cell)>;
+
 /// All latencies.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
@@ -111,9 +114,8 @@ impl Cells {
     /// Rows: all together by state and class, then single tasks onto single CPUs, the most frequent first.
     pub(super) fn rows(&self, names: &Names, name_of: &dyn Fn(u32, u32) -> String) -> Vec<Wakeups> {
         let state_of = |key: &Key| key.state.map(|state| name_of(key.cpu, u32::from(state)));
-        type By<'a, K> = BTreeMap<K, Vec<(&'a Key, &'a Cell)>>;
-        let mut all: By<(bool, Option<String>, WakeClass)> = By::new();
-        let mut single: By<(bool, u32, u32)> = By::new();
+        let mut all: BTreeMap<(bool, Option<String>, WakeClass), Kept<'_>> = BTreeMap::new();
+        let mut single: BTreeMap<(bool, u32, u32), Kept<'_>> = BTreeMap::new();
         for (key, cell) in &self.cells {
             all.entry((key.is_running, state_of(key), key.class)).or_default().push((key, cell));
             single.entry((key.is_running, key.cpu, key.task)).or_default().push((key, cell));

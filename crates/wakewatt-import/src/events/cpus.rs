@@ -155,6 +155,11 @@ impl Machine {
         cpus.into_iter().for_each(|cpu| self.close_pair(cpu));
     }
 
+    /// Do the events say when a task runs?
+    pub(super) fn has_switches(&self) -> bool {
+        self.n_switches > 0
+    }
+
     /// First and last event.
     pub(super) fn window(&self) -> Option<(u64, u64)> {
         Some((self.start_at_ns?, self.end_at_ns))

@@ -25,6 +25,7 @@ use crate::document::{Document, Found, Wakeups};
 use cpus::Machine;
 use line::Names;
 use merged::Merged;
+use wakewatt_core::distribution::Distribution;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::traced::Traced;
@@ -100,12 +101,37 @@ pub(crate) fn read(texts: Vec<EventText>, facts: &Snapshot, document: &mut Docum
         let window = Window { start_at_ns, end_at_ns };
         let counters = machine.counters(end_at_ns, &names);
         let mut traced = Traced::of(&counters, &name_of, window, TracedWhose::Machine);
+        let until = if machine.has_switches() { "running" } else { "exit" };
+        for row in &mut traced.rows {
+            let is_same = |w: &&Wakeups| {
+                w.task.is_none() && w.until == until && w.state == row.state && w.by == row.class.words()
+            };
+            if let Some(known) = came.wakeups.iter().find(is_same).filter(|w| w.is_exact) {
+                sharpen(&mut row.latency, known);
+            }
+        }
         traced.remarks = came.remarks.clone();
         traced.remarks.insert(0, "from recorded events that were imported as text, not traced here".into());
         came.traced = Some(traced).filter(|t| !t.rows.is_empty() || !t.states.is_empty());
     }
     came.recorded = machine.recorded();
     came
+}
+
+/// Quantiles of the very values in place of those between the edges of buckets; their intervals hold both.
+fn sharpen(latency: &mut Distribution, known: &Wakeups) {
+    latency.min_ns = known.min_ns;
+    for quantile in &mut latency.quantiles {
+        // Below the age of the universe.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let exact = match quantile.q {
+            0.5 => Some(known.median_ns.round() as u64),
+            0.9 => known.p90_ns,
+            0.99 => known.p99_ns,
+            _ => None,
+        };
+        quantile.value_ns = exact.unwrap_or(quantile.value_ns);
+    }
 }
 
 /// The name of a state by the imported idle table, else by its number.

@@ -28,7 +28,6 @@ pub const FORMATS: &[&Format] = &[
     &cpupower_frequency::FORMAT,
     &turbostat::FORMAT,
     &turbostat_header::FORMAT,
-    &dmidecode::FORMAT,
     &lscpu::FORMAT,
     &numa::FORMAT,
     &numa::COUNTS,
@@ -40,6 +39,8 @@ pub const FORMATS: &[&Format] = &[
     &pepc::FORMAT,
     &metrics::FORMAT,
     &idle_table::FORMAT,
+    // Behind the others: an open structure takes every field that follows.
+    &dmidecode::FORMAT,
 ];
 
 #[cfg(test)]

@@ -66,32 +66,31 @@ fn detect(section: &Section<'_>) -> u32 {
 }
 
 fn read(reading: &mut Reading<'_>) {
-    let (mut name, mut value): (Option<String>, Option<(usize, String)>) = (None, None);
+    let mut name: Option<(usize, String)> = None;
+    let mut value: Option<(usize, String)> = None;
     let mut states: Vec<String> = Vec::new();
     for (at, line) in reading.open_lines() {
         let text = &line.text;
         if let Some(key) = key(text) {
             // Keys at the margin name; deeper ones divide.
             if !text.starts_with(' ') || name.is_none() {
-                name = Some(key.to_string());
+                name = Some((at, key.to_string()));
                 value = None;
             }
-            reading.take(at);
-        } else if let Some((field, said)) = item(text) {
+        } else if let Some((field, said)) = item(text).filter(|_| text.starts_with([' ', '-', '\t'])) {
             if field == "value" {
                 value = Some((at, said.to_string()));
-                reading.unused(at);
             } else if is_cpus(field) {
-                let (Some(name), Some((value_at, said_value))) = (&name, value.take()) else { continue };
+                let (Some((name_at, name)), Some((value_at, said_value))) = (&name, value.take()) else { continue };
+                reading.take(*name_at);
+                reading.unused(value_at);
                 match Facts::cpus(said) {
                     Some(cpus) if apply(reading, value_at, name, &said_value, &cpus, &mut states) => reading.take(at),
                     Some(_) => reading.unused(at),
                     None => reading.refuse(at, "no list of CPUs that a machine has"),
                 }
-            } else if matches!(field, "latency" | "residency") {
+            } else if value.is_some() && matches!(field, "latency" | "residency") {
                 reading.refuse(at, "a state's number without its CPUs");
-            } else {
-                reading.unused(at);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Told by content, never by name: cpupower, turbostat, dmidecode, lscpu, numactl, numastat, the kernel's log, corefreq-cli,\nperf script, perf sched, trace-cmd report, tuned-adm, x86_energy_perf_policy, pepc --yaml, metrics of node_exporter and Kepler,\nfiles of /proc and /sys, sosreport, supportconfig, must-gather; also packed with gzip or xz. docs/import.md says what is read of each.\nEnds with 4 when nothing was understood."
+    after_help = "Told by content, never by name: cpupower, turbostat, dmidecode, lscpu, numactl, numastat, the\nkernel's log, corefreq-cli, perf script, perf sched, trace-cmd report, tuned-adm, pepc --yaml,\nx86_energy_perf_policy, metrics of node_exporter and Kepler, files of /proc and /sys, sosreport,\nsupportconfig, must-gather; also packed with gzip or xz. docs/import.md says what is read of each.\nEnds with 4 when nothing was understood."
 )]
 pub struct ImportArgs {
     /// What other tools printed on one host: text, a pasted terminal, an archive, a folder

@@ -81,7 +81,7 @@ pub enum Command {
     Report(ReportArgs),
     /// Read what other tools printed, for machines where nothing may be run; say line by line what was understood
     #[command(
-        before_help = "Example:\n  wakewatt import idle.txt dmidecode.txt dmesg.txt           one host from three outputs\n  wakewatt import terminal.txt -o db7.host                   a pasted terminal, kept for inspect and compare\n  wakewatt import caller.txt callee.txt --wtrace db7.wtrace  perf script: wake-ups by idle state, input for replay\n  wakewatt doctor --from sosreport-db7.tar.xz                the verdict of such texts"
+        before_help = "Example:\n  wakewatt import idle.txt dmidecode.txt dmesg.txt     one host from three outputs\n  wakewatt import terminal.txt -o db7.host             a pasted terminal, kept for inspect\n  wakewatt import perf-script.txt --wtrace db7.wtrace  wake-ups by idle state; for replay\n  wakewatt doctor --from sosreport-db7.tar.xz          the verdict of such texts"
     )]
     Import(import::ImportArgs),
     /// Rank the differences between hosts by predicted effect; of two runs also what was measured
