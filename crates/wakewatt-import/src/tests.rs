@@ -126,8 +126,8 @@ proptest! {
     #[test]
     fn cut_spaced_and_prompted_texts_never_panic(cut in 0usize..3000, from in 0usize..3000, way in 0u8..6) {
         let all = everything();
-        let end = all.char_indices().map(|(i, _)| i).filter(|i| *i <= cut).last().unwrap_or(0);
-        let start = all.char_indices().map(|(i, _)| i).filter(|i| *i <= from.min(end)).last().unwrap_or(0);
+        let end = all.char_indices().map(|(i, _)| i).rfind(|i| *i <= cut).unwrap_or(0);
+        let start = all.char_indices().map(|(i, _)| i).rfind(|i| *i <= from.min(end)).unwrap_or(0);
         let piece = &all[start..end];
         let mangled = match way {
             0 => piece.to_string(),
@@ -147,7 +147,7 @@ proptest! {
     fn what_is_readable_is_kept(cut in 0usize..700, way in 0u8..4) {
         // The driver stands in the first line: whatever happens behind it, it is kept.
         let all = everything();
-        let end = all.char_indices().map(|(i, _)| i).filter(|i| *i >= 60 && *i <= cut.max(60)).last().unwrap_or(60);
+        let end = all.char_indices().map(|(i, _)| i).rfind(|i| *i >= 60 && *i <= cut.max(60)).unwrap_or(60);
         let piece = match way {
             0 => all[..end].to_string(),
             1 => all[..end].replace(' ', "   "),

@@ -1,7 +1,7 @@
 //! `fleet collect` over a real ssh: an sshd of the test's own on loopback, which several names lead to, and one name that leads nowhere.
 
 use crate::schemas::{assert_valid, validator};
-use crate::tool::{PROGRAM, Said, run, wait_until};
+use crate::tool::{PROGRAM, Said, answers, run, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::net::TcpListener;
@@ -72,7 +72,7 @@ impl Hosts {
             .spawn()
             .unwrap();
         let hosts = Hosts { dir, sshd };
-        let is_up = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
+        let is_up = || answers(port);
         assert!(wait_until(Duration::from_secs(60), is_up), "sshd does not answer");
         // Without PAM an account whose password is locked may not log in with a key either.
         let tried =

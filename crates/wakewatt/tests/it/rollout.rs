@@ -7,7 +7,7 @@
 
 use crate::live::{machine, state};
 use crate::schemas::{assert_valid, validator};
-use crate::tool::{Said, run, said, wait_until, wakewatt};
+use crate::tool::{Said, answers, run, said, wait_until, wakewatt};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -135,7 +135,7 @@ impl Nodes {
                 nodes.path("known").display()
             );
             known += &format!("[127.0.0.1]:{port} {host_key}");
-            assert!(wait_until(Duration::from_secs(20), || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()));
+            assert!(wait_until(Duration::from_secs(20), || answers(port)));
         }
         fs::write(nodes.path("config"), config).unwrap();
         fs::write(nodes.path("known"), known).unwrap();
@@ -170,8 +170,7 @@ impl Nodes {
     fn status(&self) -> Value {
         let said = self.rollout(&["--status", "--json"]);
         assert_eq!(said.code, Some(0), "{}", said.err);
-        let told = assert_valid(&validator("fleet-rollout"), "fleet rollout", &said.out);
-        told
+        assert_valid(&validator("fleet-rollout"), "fleet rollout", &said.out)
     }
 
     /// Transactions on a node, as it says itself from within.

@@ -91,6 +91,12 @@ pub fn wait_until(at_most: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     is_so()
 }
 
+/// Does anybody answer at a port of this machine?
+pub fn answers(port: u16) -> bool {
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    std::net::TcpStream::connect_timeout(&address, Duration::from_secs(5)).is_ok()
+}
+
 /// The program where an unprivileged user may run it: the build folder may lie behind a closed one.
 pub struct ForNobody {
     dir: tempfile::TempDir,

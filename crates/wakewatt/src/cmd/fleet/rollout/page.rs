@@ -82,7 +82,7 @@ fn by_stage(
     compare: &Compare,
     r: &Rollout,
     moments: &[Window],
-) -> Result<Vec<(String, Vec<Option<f64>>)>, String> {
+) -> Result<Vec<wakewatt_fleet::series::Course>, String> {
     let wanted = Wanted {
         label: compare.node_label.clone(),
         matchers: compare.select.clone(),
