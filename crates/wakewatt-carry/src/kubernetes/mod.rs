@@ -1,7 +1,7 @@
 //! The cluster as a carrier: nodes as the API server knows them, orders as Jobs, a cordon where one is asked for.
 //!
-//! An order is one Job with a name of its own ([`job`]); its answer is read from the log of its pod while that still runs
-//! ([`answer`]), because the guard of `tune apply --confirm-within` lives in it and must go on living. What went wrong on the
+//! An order is one Job with a name of its own (`job.rs`); its answer is read from the log of its pod while that still runs
+//! (`answer.rs`), because the guard of `tune apply --confirm-within` lives in it and must go on living. What went wrong on the
 //! way is told apart by the fields of objects, never by wording. Who is not waited for any longer is taken away, so that
 //! nothing begins on a node after it was given up; and a pod that starts too late all the same refuses by its own clock.
 

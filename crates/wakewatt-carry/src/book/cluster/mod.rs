@@ -1,12 +1,12 @@
 //! A rollout's state as objects of the cluster, so that every operator sees it and any of them can go on.
 //!
-//! Who may write is said by a Lease ([`lease`]): held by one, renewed while it works, over by itself when it dies. The state is
+//! Who may write is said by a Lease (`lease.rs`): held by one, renewed while it works, over by itself when it dies. The state is
 //! a ConfigMap that is replaced whole against its `resourceVersion`: etcd refuses a write to anything but what was read, so two
 //! who both believe that they hold the Lease cannot both write. Who takes over writes the state once as it is: from then on the
 //! other's version is old. A reply that was lost leaves open whether a write was done; every write therefore bears a number of
 //! its own, and who is refused looks whether the number there is his.
 //!
-//! An object holds 1 MiB. A state above 900 kB lies in parts ([`parts`]): written first, under names that the old state does
+//! An object holds 1 MiB. A state above 900 kB lies in parts (`parts.rs`): written first, under names that the old state does
 //! not use, then named by the ConfigMap, then the old ones go. The audit log is a row of ConfigMaps, a new one every 64 kB,
 //! because a line is appended by writing its object whole; 256 of them, and then no more is written: nothing is lost in silence.
 
