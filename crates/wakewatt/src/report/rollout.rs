@@ -2,27 +2,13 @@
 
 use super::template;
 use super::trace::clean;
+pub use super::view::rollout::Course;
 use super::view::rollout::sections;
 use super::view::section::Section;
 use anyhow::Context;
 use minijinja::context;
 use serde::Serialize;
 use wakewatt_fleet::rollout::state::{Is, Rollout};
-
-/// What a gate's query said over time.
-#[derive(Clone, Debug)]
-pub struct Course {
-    /// The gate.
-    pub name: String,
-    /// What its values are.
-    pub what: String,
-    /// What it must lie below, and above.
-    pub limits: [Option<f64>; 2],
-    /// The moments, in milliseconds since 1970.
-    pub at_ms: Vec<u64>,
-    /// Each series with its values at these moments.
-    pub lines: Vec<(String, Vec<Option<f64>>)>,
-}
 
 /// The page, apart from when it was made.
 #[derive(Debug, Serialize)]

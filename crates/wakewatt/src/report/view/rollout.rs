@@ -4,13 +4,27 @@ use super::super::charts::axis::{AxisSpec, Scale};
 use super::super::charts::legend::Style;
 use super::super::charts::plot::{Plot, Point};
 use super::super::data::Show;
-use super::super::rollout::Course;
 use super::super::table::{Table, heads};
 use super::super::trace::clean;
 use super::section::{Section, figure};
 use std::time::{Duration, UNIX_EPOCH};
 use wakewatt_fleet::rollout::gate::Word;
 use wakewatt_fleet::rollout::state::{Is, Rollout};
+
+/// What a gate's query said over time.
+#[derive(Clone, Debug)]
+pub struct Course {
+    /// The gate.
+    pub name: String,
+    /// What its values are.
+    pub what: String,
+    /// What it must lie below, and above.
+    pub limits: [Option<f64>; 2],
+    /// The moments, in milliseconds since 1970.
+    pub at_ms: Vec<u64>,
+    /// Each series with its values at these moments.
+    pub lines: Vec<(String, Vec<Option<f64>>)>,
+}
 
 /// Nodes in the table.
 const MOST_NODES: usize = 500;
