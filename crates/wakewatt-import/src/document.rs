@@ -20,7 +20,7 @@ pub struct Document {
     pub remarks: Vec<String>,
 }
 
-/// One text.
+/// One text that was given.
 #[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileRead {
@@ -46,7 +46,7 @@ pub struct FileRead {
 pub struct Found {
     /// Stable word: cpupower-idle, turbostat …
     pub format: String,
-    /// For people.
+    /// What people call this format.
     pub title: String,
     /// First of its lines.
     pub from_line: u32,
@@ -144,7 +144,7 @@ pub struct Wakeups {
     pub p90_ns: Option<u64>,
     /// 99 of 100 took at most this long; none with fewer than a thousand.
     pub p99_ns: Option<u64>,
-    /// The longest.
+    /// The longest wake-up, in nanoseconds.
     pub max_ns: u64,
     /// Are median and quantiles those of the very values? Else they are interpolated in buckets an eighth wide, because there
     /// were too many values to keep.

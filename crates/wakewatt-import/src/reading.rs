@@ -26,7 +26,7 @@ pub enum Mark {
 pub struct Format {
     /// Stable word.
     pub id: &'static str,
-    /// For people.
+    /// What people call this format.
     pub title: &'static str,
     /// How likely the section holds it: 0 not at all, from 10 on it is read; a prompt that says so is worth 50.
     pub detect: fn(&Section<'_>) -> u32,

@@ -79,7 +79,7 @@ pub struct Looked {
 pub struct Preflight {
     /// By how much the machine differs from itself; none where that could not be measured.
     pub self_difference: Option<SelfDifference>,
-    /// Why not.
+    /// Why it was not measured.
     pub not_measured_because: Option<String>,
     /// Share of the CPUs' time that the hypervisor took; none where the kernel does not count it.
     pub steal_ratio: Option<f64>,
