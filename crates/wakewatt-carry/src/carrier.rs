@@ -152,6 +152,12 @@ pub trait Carrier: Sync {
     /// Runs an order on a node and waits for its answer. An exit code other than 0 is a [`Reply`].
     fn run(&self, node: &NodeName, order: &Order) -> Result<Reply, CarryError>;
 
+    /// Does a process that an order leaves behind go on living once nothing waits for it? Not where it ends with its pod: what
+    /// holds only while a process holds it cannot be set there.
+    fn keeps_processes(&self) -> bool {
+        true
+    }
+
     /// Before the first change of a node: take it out of service where that is asked for and can be had (cordon). Nothing elsewhere.
     fn take_out(&self, _node: &NodeName) -> Result<(), CarryError> {
         Ok(())

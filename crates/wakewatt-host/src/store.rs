@@ -6,6 +6,8 @@
 //! loss, and nobody may claim that nothing is changed.
 
 use crate::input::{self, InputError};
+use crate::trust::{Caller, Distrust, Fault};
+use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -132,6 +134,19 @@ impl Store for Disk {
         }
     }
     fn names(&self, folder: &Path) -> Result<Vec<String>, StoreError> {
+        // What lies here says which settings root turns back, so nobody else may have put it here.
+        match Caller::this_process().open_folder(folder) {
+            Err(Distrust { fault: Fault::Unopened(Errno::NOENT), .. }) => return Ok(Vec::new()),
+            Err(Distrust { fault: Fault::Unopened(why), .. }) => return Err(fail(folder, "list", &why.into())),
+            Err(why @ Distrust { .. }) => {
+                let what = format!(
+                    "{}: what is in it is not believed; look at it, then give the folder back to its owner",
+                    why.fault
+                );
+                return Err(StoreError::new(folder, what));
+            }
+            Ok(_) => {}
+        }
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -206,6 +221,20 @@ impl Store for Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_others_write_to_is_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("tune-1.json"), "{}").unwrap();
+        assert_eq!(Disk.names(dir.path()).unwrap(), ["tune-1.json"]);
+        assert_eq!(Disk.names(&dir.path().join("none")).unwrap(), [""; 0]);
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
+        let why = Disk.names(dir.path()).unwrap_err();
+        assert!(why.what.contains("may be written by everybody"), "{}", why.what);
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path(), &link).unwrap();
+        assert!(Disk.names(&link).unwrap_err().what.contains("symbolic link"));
+    }
 
     #[test]
     fn a_file_is_replaced_whole_and_nothing_stays_beside_it() {

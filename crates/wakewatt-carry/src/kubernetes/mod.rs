@@ -215,6 +215,10 @@ impl Carrier for Kubernetes {
         node::all(&self.api)
     }
 
+    fn keeps_processes(&self) -> bool {
+        false
+    }
+
     fn run(&self, node: &NodeName, order: &Order) -> Result<Reply, CarryError> {
         let until = Instant::now() + order.within;
         let refused = |why: String| CarryError::Refused { node: node.clone(), why };

@@ -54,7 +54,15 @@ impl Orders<'_> {
         let reply = self.run(node, &["tune", "plan", "--json"], words, Privilege::Reads, Duration::ZERO);
         let reply = reply.map_err(|e| why(node, &e))?;
         match reply.code {
-            FINE | REFUSED => document(&reply, "wakewatt/tune-plan/v1"),
+            FINE | REFUSED => {
+                let plan = document(&reply, "wakewatt/tune-plan/v1")?;
+                match held(&plan).filter(|_| !self.carrier.keeps_processes()) {
+                    Some(what) => Err(format!(
+                        "{what} is in force only while a process holds it, which here ends with its pod; limit idle states one by one (idle.state) or CPU by CPU (qos.cpu), or roll out over ssh"
+                    )),
+                    None => Ok(plan),
+                }
+            }
             _ => Err(said(&reply)),
         }
     }
@@ -173,6 +181,15 @@ impl Orders<'_> {
     }
 }
 
+/// The first setting of a plan that only a living process keeps.
+fn held(plan: &Value) -> Option<&str> {
+    let is_held = |step: &&Value| {
+        let changes = step.get("changes").and_then(Value::as_array);
+        changes.into_iter().flatten().any(|change| text(change, "path").starts_with("hold:"))
+    };
+    plan.get("steps")?.as_array()?.iter().find(is_held).map(|step| text(step, "knob"))
+}
+
 /// `tune-12`: it goes back as an argument.
 fn is_name(id: &str) -> bool {
     id.strip_prefix("tune-").is_some_and(|n| (1..=20).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()))
@@ -204,5 +221,18 @@ fn said(reply: &Reply) -> String {
     match reply.said.is_empty() {
         true => format!("wakewatt there ended with {} and said nothing", reply.code),
         false => format!("{} (exit code {})", shown(&reply.said), reply.code),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_a_process_keeps_is_told_from_what_stays() {
+        let plan = |path: &str| serde_json::json!({"steps": [{"knob": "qos.global", "changes": [{"path": path}]}]});
+        assert_eq!(held(&plan("hold:cpu_dma_latency")), Some("qos.global"));
+        assert_eq!(held(&plan("/sys/devices/system/cpu/cpuidle/current_governor")), None);
+        assert_eq!(held(&Value::Null), None);
     }
 }

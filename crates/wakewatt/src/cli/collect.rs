@@ -1,5 +1,6 @@
 //! The command line of `fleet collect` and `fleet tables`.
 
+use super::kubernetes::KubernetesArgs;
 use super::ssh::SshArgs;
 use clap::Args;
 use std::path::PathBuf;
@@ -11,6 +12,8 @@ use wakewatt_core::units::parse_ns;
 pub struct CollectArgs {
     #[command(flatten)]
     pub ssh: SshArgs,
+    #[command(flatten)]
+    pub kubernetes: KubernetesArgs,
     /// The folder for all files, made if it is not there
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub output: PathBuf,

@@ -28,8 +28,7 @@ const PRIVATE: u32 = 0o600;
 /// Runs it.
 pub(super) fn run(args: &CollectArgs) -> Result<Code> {
     let interrupt = Interrupt::listen()?;
-    let nobody = || Failure::error(Code::Usage, "say which nodes: --ssh HOSTS, a file with a host a line");
-    let carrier = reach::carrier(&args.ssh)?.ok_or_else(nobody)?;
+    let carrier = reach::any(&args.ssh, &args.kubernetes)?;
     let folder = Folder::make(&args.output)?;
     let mut index = begun(args, &*carrier)?;
     let asked = asked(args, &index);

@@ -11,8 +11,17 @@ use wakewatt_carry::ssh::{Options, Ssh};
 use wakewatt_carry::{Carrier, CarryError};
 use wakewatt_host::input;
 
+/// The one that is named; a refusal where none is.
+pub(super) fn any(ssh: &SshArgs, kubernetes: &KubernetesArgs) -> Result<Box<dyn Carrier>> {
+    let named = match carrier(ssh)? {
+        Some(carrier) => Some(carrier),
+        None => cluster(kubernetes)?,
+    };
+    named.ok_or_else(|| Failure::error(Code::Usage, "say how the nodes are reached: --ssh HOSTS, or --kubernetes"))
+}
+
 /// It; none where the command line names none.
-pub(super) fn carrier(args: &SshArgs) -> Result<Option<Box<dyn Carrier>>> {
+fn carrier(args: &SshArgs) -> Result<Option<Box<dyn Carrier>>> {
     let Some(name) = &args.ssh else { return Ok(None) };
     let text = trusted::text(name, input::HOSTS, Use::Acting)?;
     let nodes = hosts::parse(&text).map_err(|why| Failure::error(Code::BadFile, format!("{name}: {why}")))?;
@@ -27,7 +36,7 @@ pub(super) fn carrier(args: &SshArgs) -> Result<Option<Box<dyn Carrier>>> {
 }
 
 /// The cluster; none where the command line names none.
-pub(super) fn cluster(args: &KubernetesArgs) -> Result<Option<Box<dyn Carrier>>> {
+fn cluster(args: &KubernetesArgs) -> Result<Option<Box<dyn Carrier>>> {
     if !args.kubernetes {
         return Ok(None);
     }

@@ -45,13 +45,7 @@ pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
         show(args, &r, page.as_ref(), style)?;
         return Ok(Code::Fine);
     }
-    let carrier = match reach::carrier(&args.ssh)? {
-        Some(carrier) => Some(carrier),
-        None => reach::cluster(&args.kubernetes)?,
-    };
-    let Some(carrier) = carrier else {
-        return Err(Failure::error(Code::Usage, "say how the nodes are reached: --ssh HOSTS, or --kubernetes"));
-    };
+    let carrier = reach::any(&args.ssh, &args.kubernetes)?;
     if args.dry_run {
         return begin::dry_run(args, &*carrier, style);
     }
