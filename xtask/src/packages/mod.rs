@@ -146,7 +146,7 @@ fn of_binary(path: &Path, epoch_s: i64, args: &Args) -> Result<Vec<PathBuf>> {
             if !args.only.is_empty() {
                 bail!("{program} is not installed");
             }
-            println!("skipped: no {program}, so none of its packages");
+            println!("left out: no {program}, so none of its packages");
             continue;
         }
         let file = match format {
