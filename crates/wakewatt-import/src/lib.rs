@@ -172,7 +172,11 @@ fn read_text(name: String, path: Option<String>, bytes: &[u8], file: u32, taken:
     let mut parts = Vec::new();
     let (mut all, n_left_out) = match path {
         Some(path) => {
-            let lines = text.lines().zip(1..).map(|(line, number)| section::Line { number, text: line.into() });
+            let lines = text
+                .lines()
+                .zip(1..)
+                .take(section::MAX_LINES)
+                .map(|(line, number)| section::Line { number, text: line.into() });
             (vec![Section { path: Some(path), command: None, lines: lines.collect() }], 0)
         }
         None => sections(&text),

@@ -99,6 +99,18 @@ pub fn prompted(line: &str) -> Option<&str> {
     None
 }
 
+/// `[root@db7 ~]# systemctl …`: a prompt before something that is not read here, or before nothing.
+fn is_other_prompt(line: &str) -> bool {
+    let line = line.trim();
+    line.find(['$', '#']).is_some_and(|at| {
+        let (front, rest) = (&line[..at], &line[at + 1..]);
+        (rest.is_empty() || rest.starts_with(' '))
+            && front.len() < 120
+            && front.contains('@')
+            && front.split_whitespace().count() <= 3
+    })
+}
+
 /// `#==[ Command ]==…==#`.
 fn is_rule(line: &str) -> bool {
     line.starts_with("#==[") && line.contains("]==")
@@ -138,6 +150,10 @@ pub fn sections(text: &str) -> (Vec<Section<'_>>, usize) {
             let path = printed(command).map(str::to_string);
             all.push(Section { command: Some(command.to_string()), path, lines: Vec::new() });
             continue;
+        }
+        if is_other_prompt(&text) {
+            // Whatever runs there, what follows is no longer the file or the tool of before.
+            all.push(Section::default());
         }
         if let Some(section) = all.last_mut() {
             section.lines.push(Line { number, text });

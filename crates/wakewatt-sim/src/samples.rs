@@ -7,7 +7,7 @@
 use crate::outcome::{BinOutcome, Outcome};
 use crate::server::{ArrivalKind, Server};
 use crate::study::{Point, Study};
-use wakewatt_core::samples::energy::{Averaging, EnergySample, MeterSample, Total};
+use wakewatt_core::samples::energy::{Averaging, EnergySample, MeterSample, SIMULATOR, Total};
 use wakewatt_core::samples::experiment::Unit;
 use wakewatt_core::samples::load::{Ask, CpuUse, Kind, Length, Level, LoadRun};
 use wakewatt_core::samples::timeline::{Change, Moment, Timeline};
@@ -113,7 +113,7 @@ fn energy(o: &Outcome, ns: u64) -> EnergySample {
         ..Total::default()
     };
     let meter = MeterSample {
-        meter: "model".into(),
+        meter: SIMULATOR.into(),
         label: Label::Modelled,
         why: None,
         reach: None,
@@ -123,7 +123,7 @@ fn energy(o: &Outcome, ns: u64) -> EnergySample {
         total: Some(total),
     };
     let window = Window { start_at_ns: 0, end_at_ns: ns };
-    EnergySample { window, chosen: Some("model".into()), meters: vec![meter], ..EnergySample::default() }
+    EnergySample { window, chosen: Some(SIMULATOR.into()), meters: vec![meter], ..EnergySample::default() }
 }
 
 type Value = fn(&BinOutcome) -> Option<f64>;

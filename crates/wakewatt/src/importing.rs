@@ -97,6 +97,10 @@ impl Gathered {
                 format!("{name}: longer than {} MiB, and no text of events", MAX_WHOLE >> 20),
             ));
         }
+        self.n_bytes = self.n_bytes.saturating_add(front.len());
+        if self.n_bytes > MAX_TAKEN {
+            return Err(Failure::error(Code::BadFile, format!("{name}: more than {} MiB in all", MAX_TAKEN >> 20)));
+        }
         self.inputs.push(Input::Text { name: name.into(), path: None, bytes: front });
         Ok(())
     }

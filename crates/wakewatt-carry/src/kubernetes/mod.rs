@@ -70,18 +70,18 @@ impl Kubernetes {
             let why = match pod::stage(pod) {
                 Stage::Started | Stage::Ended => break,
                 Stage::Failed(why) => return Err(CarryError::Unreachable { node: node.clone(), why }),
-                Stage::Stuck(why) => return Err(CarryError::Refused { node: node.clone(), why }),
+                Stage::Stuck(why) => return Err(not_begun(node, order, why)),
                 Stage::Pending(why) => why,
             };
             if pod.is_null()
                 && began.elapsed() > NO_POD
                 && let Some(why) = self.why_no_pod(name)
             {
-                return Err(CarryError::Refused { node: node.clone(), why });
+                return Err(not_begun(node, order, why));
             }
             no_image_since = pod::is_without_image(pod).then(|| no_image_since.unwrap_or_else(Instant::now));
             if no_image_since.is_some_and(|since: Instant| since.elapsed() > NO_IMAGE) {
-                return Err(CarryError::Refused { node: node.clone(), why });
+                return Err(not_begun(node, order, why));
             }
             if Instant::now() + LOOK >= until {
                 // It may start at the very moment; then a change may have been made.
@@ -193,7 +193,17 @@ fn after(error: ApiError, node: &NodeName, order: &Order) -> CarryError {
     match error {
         ApiError::NoWay(why) => CarryError::Carrier { carrier: "kubectl", why },
         ApiError::Away(_) => CarryError::TimedOut { node: node.clone(), within: order.within },
-        other => CarryError::Refused { node: node.clone(), why: other.to_string() },
+        other => not_begun(node, order, other.to_string()),
+    }
+}
+
+/// An order that has not begun as far as can be seen. The cluster may try again while its Job is there, so a change that could have been made is
+/// never called refused.
+fn not_begun(node: &NodeName, order: &Order, why: String) -> CarryError {
+    let node = node.clone();
+    match order.privilege {
+        Privilege::Changes => CarryError::Unreachable { node, why },
+        Privilege::Reads | Privilege::Measures => CarryError::Refused { node, why },
     }
 }
 
@@ -242,7 +252,7 @@ impl Carrier for Kubernetes {
             // There already: by an earlier try, whose answer was lost; the name is nobody else's.
             Ok(_) | Err(ApiError::Conflict(_)) => {}
             Err(error) => {
-                if matches!(error, ApiError::Away(_)) {
+                if matches!(error, ApiError::Away(_)) || order.privilege == Privilege::Changes {
                     self.remove(&name);
                 }
                 return Err(after(error, node, order));
@@ -261,7 +271,8 @@ impl Carrier for Kubernetes {
     }
 
     fn put_back(&self, node: &NodeName) -> Result<(), CarryError> {
-        if self.terms.is_cordoning { node::uncordon(&self.api, node).map_err(|e| before(e, node)) } else { Ok(()) }
+        // Also where this call was not told to cordon: another one, which was killed, may have been. Only our own cordon is taken back.
+        node::uncordon(&self.api, node).map_err(|e| before(e, node))
     }
 
     fn holders(&self, node: &NodeName) -> Result<Vec<Holder>, CarryError> {

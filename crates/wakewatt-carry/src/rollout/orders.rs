@@ -130,7 +130,9 @@ impl Orders<'_> {
 
     /// Keeps it, or puts it back: `tune confirm`, `tune undo`.
     pub(super) fn end(&self, node: &NodeName, verb: &str, id: Option<&str>) -> Outcome {
-        let Some(id) = id else { return Outcome::Unsure("its transaction has no name yet".into()) };
+        let Some(id) = id.filter(|id| is_name(id)) else {
+            return Outcome::Unsure("its transaction has no name yet".into());
+        };
         match self.run(node, &["tune", verb, id], Vec::new(), Privilege::Changes, Duration::ZERO) {
             Ok(reply) if reply.code == FINE => Outcome::Done,
             Ok(reply) => Outcome::Unsure(said(&reply)),

@@ -98,7 +98,7 @@ impl Aspect {
     pub fn of(kind: &str, id: &str, measure: Measure, better: Better) -> Aspect {
         let end = id.rsplit('.').next().unwrap_or_default();
         match measure {
-            _ if kind == "replay" => Aspect::Modelled,
+            _ if matches!(kind, "replay" | "simulated") => Aspect::Modelled,
             Measure::Nanoseconds if CPU_ENDS.contains(&end) => Aspect::CpuTime,
             Measure::Nanoseconds => Aspect::Latency,
             // Less of it is better, so it is nothing that gets done.

@@ -11,7 +11,7 @@ use crate::distribution::Distribution;
 use crate::evidence::Evidence;
 use crate::samples::Samples;
 use crate::samples::disk::DiskSample;
-use crate::samples::energy::EnergySample;
+use crate::samples::energy::{EnergySample, SIMULATOR};
 use crate::samples::experiment::{Better, ExperimentRun};
 use crate::samples::load::{Ask, LoadRun};
 use crate::samples::memory::MemorySample;
@@ -204,6 +204,9 @@ fn of_load(all: &mut Vec<Quantity>, run: &LoadRun) {
     // Without --work each run sizes a transaction by its own clock: the same title, and other work.
     let work = run.work_units.map_or(String::new(), |n| format!(".{n} units"));
     // Levels before a change and after it are not one quantity; the report draws them over time.
+    let is_simulated =
+        run.levels.iter().any(|l| l.energy.as_ref().is_some_and(|e| e.chosen.as_deref() == Some(SIMULATOR)));
+    let kind = if is_simulated { "simulated" } else { "load" };
     let n_levels = if run.changes.is_empty() { run.levels.len() } else { 0 };
     for level in run.levels.iter().take(n_levels).filter(|l| l.broken_rules.is_empty()) {
         let at = level_id(level.ask);
@@ -225,7 +228,7 @@ fn of_load(all: &mut Vec<Quantity>, run: &LoadRun) {
         ];
         for (what, measure, better, value) in figures {
             let id = format!("load.{:?}.{}{work}.{at}.{what}", run.kind, run.title);
-            push(all, "load", id, format!("{}, {at}: {what}", run.title), measure, better, value.into_iter().collect());
+            push(all, kind, id, format!("{}, {at}: {what}", run.title), measure, better, value.into_iter().collect());
         }
     }
 }

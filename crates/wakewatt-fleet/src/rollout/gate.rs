@@ -58,11 +58,12 @@ pub fn of_values(values: &[f64], below: Option<f64>, above: Option<f64>) -> Verd
     if values.is_empty() {
         return Verdict::new(Word::CannotTell, "the query has no answer now");
     }
-    if values.iter().any(|v| !v.is_finite()) {
+    let is_good = |v: &f64| below.is_none_or(|limit| *v < limit) && above.is_none_or(|limit| *v > limit);
+    // One that is bad beyond doubt is not excused by another of which nothing is known.
+    let n_bad = values.iter().filter(|v| !v.is_nan() && !is_good(v)).count();
+    if n_bad == 0 && values.iter().any(|v| !v.is_finite()) {
         return Verdict::new(Word::CannotTell, "a value of the answer is no number");
     }
-    let is_good = |v: &f64| below.is_none_or(|limit| *v < limit) && above.is_none_or(|limit| *v > limit);
-    let n_bad = values.iter().filter(|v| !is_good(v)).count();
     let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
     let found = match values {
         [one] => shown(*one),

@@ -107,7 +107,11 @@ fn read(reading: &mut Reading<'_>) {
                 Some((name, rest)) => (name.trim(), rest.to_ascii_uppercase().starts_with("DISABLED")),
                 None => (key, false),
             };
-            let Some((cpu, index)) = cpu.zip(place_of(&order, name)) else { continue };
+            let Some((cpu, index)) = cpu.zip(place_of(&order, name)) else {
+                // What follows is about a state whose place nobody told, and not about the one before.
+                state = None;
+                continue;
+            };
             state = Some(index);
             let path = |file: &str| format!("{CPU}/cpu{cpu}/cpuidle/state{index}/{file}");
             reading.put(at, &path("name"), name);

@@ -53,7 +53,11 @@ struct Open {
 
 impl Open {
     fn of(kind: u8, first: usize) -> Open {
-        let made = SIZES.iter().find(|(known, _)| *known == kind).map(|(_, length)| Structure::new(kind, *length));
+        let mut made = SIZES.iter().find(|(known, _)| *known == kind).map(|(_, length)| Structure::new(kind, *length));
+        if let (17, Some(made)) = (kind, &mut made) {
+            // A size that is not told is unknown (SMBIOS 7.18), and no empty slot.
+            made.set(0x0c, &[0xff, 0xff]);
+        }
         Open { kind, made, slot: None, speed_at: None, first }
     }
 }

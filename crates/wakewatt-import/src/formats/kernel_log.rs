@@ -45,7 +45,20 @@ fn detect(section: &Section<'_>) -> u32 {
 fn read(reading: &mut Reading<'_>) {
     let mut clock = None;
     let mut idle_driver = None;
-    for (at, line) in reading.open_lines() {
+    let lines = reading.open_lines();
+    let begins = |text: &str| message(text).is_some_and(|said| said.starts_with("Linux version "));
+    let n_boots = lines.iter().filter(|(_, line)| begins(&line.text)).count();
+    // A log of several boots is of several machines, as it were: what holds now is the last one's.
+    let from = lines.iter().rposition(|(_, line)| begins(&line.text)).filter(|_| n_boots > 1).unwrap_or(0);
+    if n_boots > 1 {
+        reading.remark(format!("kernel log of {n_boots} boots: only the last is read"));
+    }
+    for (at, line) in &lines[..from] {
+        if message(&line.text).is_some() {
+            reading.unused(*at);
+        }
+    }
+    for (at, line) in lines.into_iter().skip(from) {
         let Some(said) = message(&line.text) else { continue };
         reading.unused(at);
         if let Some(rest) = said.strip_prefix("Linux version ") {

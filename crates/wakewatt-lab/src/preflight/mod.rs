@@ -113,7 +113,10 @@ pub fn preflight(lab: Lab<'_>, allowed: &CpuSet) -> Preflight {
         Err(why) => (None, Some(why)),
     };
     let mut looked = of_facts(&facts);
-    looked.push(share(Matter::Steal, taken.map(|t| t.steal_ratio), STEAL_RATIO));
+    // Most hypervisors tell a guest of no steal at all: a zero there says nothing.
+    let is_guest = facts.virt.is_guest() == Some(true);
+    let steal = taken.map(|t| t.steal_ratio).filter(|ratio| !is_guest || *ratio > 0.0);
+    looked.push(share(Matter::Steal, steal, STEAL_RATIO));
     looked.push(share(Matter::Others, taken.and_then(|t| t.foreign_ratio), FOREIGN_RATIO));
     looked.push(heat(&facts, noise.n_throttles));
     Preflight {
@@ -155,7 +158,7 @@ fn governor(facts: &Snapshot) -> Looked {
         _ => noisy(
             Matter::Governor,
             format!("{}: the clock follows load, so short runs measure its ramp", names.join(", ")),
-            Some("sudo wakewatt tune apply freq.governor=performance"),
+            Some("sudo wakewatt tune apply --set freq.governor=performance"),
         ),
     }
 }
@@ -166,24 +169,29 @@ fn turbo(facts: &Snapshot) -> Looked {
         Some(false) => good(Matter::Turbo, "off: the clock does not depend on heat and on who else works"),
         Some(true) => noisy(
             Matter::Turbo,
-            "on: the clock depends on heat and on how many cores work",
-            Some("sudo wakewatt tune apply freq.boost=off, where steady numbers matter more than high ones"),
+            "on: the clock depends on heat and on how many cores work; off, numbers are lower and steadier",
+            Some("sudo wakewatt tune apply --set freq.boost=off"),
         ),
     }
 }
 
 fn idle(facts: &Snapshot) -> Looked {
-    let tables = facts.idle.tables();
-    let states = tables.iter().flat_map(|(_, rows)| rows).filter(|row| row.is_enabled != Some(false));
-    let deepest = states.filter_map(|row| Some((row.exit_latency_ns?, row.name.as_str()))).max();
+    if facts.virt.is_guest() == Some(true) {
+        return unknown(
+            Matter::Idle,
+            "a guest: the hypervisor decides how deep idle CPUs sleep, and nothing here shows it",
+        );
+    }
+    let all = wakewatt_core::budget::reachable(&facts.idle, &facts.qos);
+    let deepest = all.into_iter().filter_map(|r| r.deepest).map(|claim| (claim.exit_latency_ns, claim.name)).max();
     match deepest {
         None => unknown(Matter::Idle, "no idle states to be seen: the hypervisor decides how deep idle CPUs sleep"),
         Some((ns, name)) if ns <= DEEP_NS => {
-            good(Matter::Idle, format!("{name} is the deepest state allowed, {} to leave", show_ns(ns)))
+            good(Matter::Idle, format!("{name} is the deepest state allowed and claims {} to leave", show_ns(ns)))
         }
         Some((ns, name)) => noisy(
             Matter::Idle,
-            format!("{name} takes {} to leave, so whatever waits in between pays that now and then", show_ns(ns)),
+            format!("{name} claims {} to leave, so whatever waits in between pays that now and then", show_ns(ns)),
             Some("sudo wakewatt tune apply --max-latency 20us"),
         ),
     }

@@ -250,7 +250,17 @@ class Task(object):
         return result
 
     def confirmed(self):
-        waiting = [t["id"] for t in self.transactions() if t["phase"] == "unconfirmed"]
+        waiting = [t for t in self.transactions() if t["phase"] == "unconfirmed"]
+        if self.wanted:
+            # Only what was asked for here: another's change may wait for a gate of its own.
+            plan = self.plan()
+            waiting = [t for t in waiting if t["purpose"] == plan["purpose"]]
+            if not waiting and tune.pending(plan):
+                self.module.fail_json(
+                    msg="nothing waits for confirmation and the settings are not so: they undid themselves",
+                    undone=self.undone,
+                )
+        waiting = [t["id"] for t in waiting]
         if waiting and not self.module.check_mode:
             for name in waiting:
                 self.wakewatt.run(["tune", "confirm", name])

@@ -227,8 +227,11 @@ impl Book for ClusterBook {
         let right = Right { verb: "patch", resource: "nodes", namespace: None };
         let patch = json!({"metadata": {"annotations": annotations}});
         let path = format!("/api/v1/nodes/{node}");
-        let done = self.place.api.ask(right, &path, Body::Merge(&patch), Instant::now() + PATIENCE);
-        done.map(drop).map_err(|error| BookError::Broken { place: format!("node {node}"), why: error.to_string() })
+        match self.place.api.ask(right, &path, Body::Merge(&patch), Instant::now() + PATIENCE) {
+            // A node that is gone has nothing left to be seen at.
+            Ok(_) | Err(ApiError::Missing(_)) => Ok(()),
+            Err(error) => Err(BookError::Broken { place: format!("node {node}"), why: error.to_string() }),
+        }
     }
 
     fn renew_every_s(&self) -> Option<u64> {

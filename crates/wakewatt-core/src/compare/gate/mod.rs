@@ -94,7 +94,7 @@ pub struct Gate {
     pub sentence: String,
     /// Every quantity under every rule that looks at it; what fails first.
     pub checks: Vec<Check>,
-    /// Rules that no quantity of both sides belongs to.
+    /// What rules could not look at: no quantity of both sides, or one that the second side lacks.
     pub without_quantity: Vec<String>,
 }
 
@@ -111,6 +111,8 @@ pub fn judge(rules: &[Rule], runs: &RunComparison) -> Gate {
         if looked.len() == n_before {
             without_quantity.push(format!("{rule}: no {} was measured on both sides", worse.subject()));
         }
+        let lost = runs.lost.iter().filter(|l| worse.is_about(l.aspect, &l.id, &l.title));
+        without_quantity.extend(lost.map(|l| format!("{rule}: {} was measured on the first side only", l.title)));
     }
     let known: Vec<Option<Known>> = looked.iter().map(|(_, worse, d)| Known::of(d, worse.allowed_ratio)).collect();
     let mut adjusted = holm(&known.iter().flatten().map(|k| k.p_value).collect::<Vec<_>>()).into_iter();

@@ -145,6 +145,20 @@ pub struct RunComparison {
     pub cannot_conclude: Vec<String>,
     /// Quantities that only one of them measured.
     pub n_only_one: usize,
+    /// Those that only the first side measured: on the second a level may have broken a rule, and be missing because it was bad.
+    pub lost: Vec<Lost>,
+}
+
+/// A quantity that the second side lacks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Lost {
+    /// The quantity's id.
+    pub id: String,
+    /// Its name for people.
+    pub title: String,
+    /// What it is about.
+    pub aspect: Aspect,
 }
 
 /// Compares two sides, one run or several of each: facts of the first ones, and samples of all.
@@ -158,7 +172,10 @@ pub fn compare_runs(a: &[Evidence], b: &[Evidence]) -> Comparison {
     let residency = residency::of(first_a, first_b);
     let suspects = suspects::of(first_a, first_b, &comparison);
     let n_only_one = of_a.len() + of_b.len() - 2 * samples.len();
+    let is_lost = |x: &&Side| of_b.iter().all(|y| y.first.id != x.first.id);
+    let lost = |x: &Side| Lost { id: x.first.id.clone(), title: x.first.title.clone(), aspect: x.first.aspect };
     let runs = RunComparison {
+        lost: of_a.iter().filter(is_lost).map(lost).collect(),
         summary: summary(&samples, &effects, &residency, &suspects),
         cannot_conclude: cautions::of(first_a, first_b, &samples, &effects),
         samples,
@@ -242,7 +259,7 @@ fn difference(a: &Side, b: &Side) -> SampleDifference {
         kind: a.first.kind.clone(),
         title: a.first.title.clone(),
         measure: a.first.measure,
-        aspect: a.first.aspect,
+        aspect: if b.first.aspect == Aspect::Modelled { Aspect::Modelled } else { a.first.aspect },
         better: a.first.better,
         a: a.value,
         b: b.value,

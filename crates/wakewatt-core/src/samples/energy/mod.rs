@@ -28,6 +28,9 @@ pub use interval::NoInterval;
 use super::{Label, Window};
 use serde::{Deserialize, Serialize};
 
+/// The meter of whatever a simulation says: nothing of such a run was measured.
+pub const SIMULATOR: &str = "model";
+
 /// More from one channel is a broken number, not a machine (an 8-GPU server takes 12 kW).
 pub const MOST_UW: u64 = 20_000_000_000;
 

@@ -190,6 +190,11 @@ fn changing(plan: &Plan, r: &mut Rollout, now_ms: u64) -> Option<Next> {
     let todo = pick(plan, r, |n| n.is == Is::Waiting);
     let (stage, n_nodes) = (r.stage, r.of_stage(r.stage).count());
     if todo.is_empty() {
+        // Refused when it came to it: a stage in which nothing changed is no canary for the next.
+        if pick(plan, r, |n| matches!(n.is, Is::Applied | Is::Confirmed | Is::Unchanged)).is_empty() {
+            fail(plan, r, "none of the stage's nodes could be changed".into(), now_ms);
+            return None;
+        }
         r.stages[stage].changed_ms = Some(now_ms);
         let pause_ms = plan.stages.get(stage).map_or(0, |s| s.pause_ms);
         r.phase = Phase::Pausing { until_ms: now_ms + pause_ms };

@@ -61,8 +61,11 @@ fn unfit(required: Required, found: &Preflight) -> Option<String> {
             over("the machine may differ from itself by", at_most, limit)
         }
         Required::Quiet => {
-            let is_noisy = |l: &&Looked| {
-                matches!(l.matter, Matter::Steal | Matter::Others | Matter::Heat) && l.fitness == Fitness::Noisy
+            let is_noisy = |l: &&Looked| match l.matter {
+                // Not knowing who else works is not being quiet. That a guest is not told of steal is what most are.
+                Matter::Others => l.fitness != Fitness::Good,
+                Matter::Steal | Matter::Heat => l.fitness == Fitness::Noisy,
+                _ => false,
             };
             let noisy: Vec<String> =
                 found.looked.iter().filter(is_noisy).map(|l| format!("{}: {}", name(l.matter), l.says)).collect();

@@ -48,6 +48,16 @@ pub(super) fn of(
         0 => String::new(),
         n => format!(" {n} of {n_rules} questions could not be answered here."),
     };
+    if findings.is_empty() && n_cannot_tell >= n_rules {
+        return Some(Todo {
+            about: "Nothing could be judged".into(),
+            remedy: "Look at more of the machine: run doctor on it as root, or give more of its texts.".into(),
+            price: None,
+            apply: None,
+            undo: None,
+            more: unknown.trim().into(),
+        });
+    }
     let Some(first) = findings.first() else {
         return Some(Todo {
             about: "No rule found anything to change".into(),

@@ -57,7 +57,7 @@ fn again(args: &RolloutArgs, carrier: &dyn Carrier, mut rollout: Rollout, by: &s
     let usage = |why: String| Failure::error(Code::Usage, why);
     let plan =
         parse(&rollout.plan).map_err(|why| Failure::error(Code::BadFile, format!("the plan in the book: {why}")))?;
-    if args.plan.is_some() && plan_of(args, Use::Looking)?.0 != rollout.plan {
+    if args.plan.is_some() && plan_of(args, Use::Acting)?.0 != rollout.plan {
         return Err(usage(
             "the plan is not the one that the rollout began with; leave it out to go on with that one".into(),
         ));
@@ -68,6 +68,14 @@ fn again(args: &RolloutArgs, carrier: &dyn Carrier, mut rollout: Rollout, by: &s
     if args.resume {
         if rollout.phase == Phase::Ended {
             return Err(usage(format!("{} has ended; --status shows how, --undo puts it back", rollout.id)));
+        }
+        // Whoever may write there could have put a command in; in a folder only its owner can.
+        let is_of_cluster = args.kubernetes.kubernetes && args.book.is_none();
+        let runs = plan.gates.iter().any(|g| matches!(g.kind, GateKind::Command { .. }));
+        if is_of_cluster && args.plan.is_none() && runs {
+            return Err(usage(
+                "a gate runs a command here, and the plan comes from the cluster: name your own plan file".into(),
+            ));
         }
         may_be_asked(args, &plan)?;
     }

@@ -177,7 +177,10 @@ fn command(argv: &[String], within: Duration, r: &Rollout) -> Result<Verdict, Ve
     let (program, arguments) = argv.split_first().ok_or_else(|| failed("no command".into()))?;
     let mut command = environment::users(program).map_err(|why| failed(why.to_string()))?;
     let names = names(r).0.join(" ");
-    command.args(arguments).envs((names.len() < MOST_NAMES).then_some(("WAKEWATT_CHANGED", names)));
+    if names.len() >= MOST_NAMES {
+        return Err(cannot_tell("more changed nodes than a command can be told in WAKEWATT_CHANGED"));
+    }
+    command.args(arguments).env("WAKEWATT_CHANGED", names);
     match child::run(command, Input::Bytes(Vec::new()), within, 1 << 20) {
         Ok(ended) => Ok(match ended.code {
             Some(0) => Verdict::new(Word::Passed, format!("{program} ended with 0")),
