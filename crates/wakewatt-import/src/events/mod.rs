@@ -1,13 +1,13 @@
 //! Recorded events as text, of `perf script`, `trace-cmd report` and ftrace's own file: wake-ups by idle state.
 //!
 //! The caller of a wake-up and the CPU that was woken are often recorded into two files, so all texts of events are read together in
-//! the order of their times ([`merged`]), line by line, in bounded memory however long they are. From them come ([`cpus`]):
+//! the order of their times (`merged`), line by line, in bounded memory however long they are. From them come (`cpus`):
 //!
 //! - each CPU's idle intervals: `cpu_idle` with a state is the entry, with 4294967295 (-1) the exit;
 //! - wake-ups: from `sched_waking` to the moment the task runs (`sched_switch` to it), by the state its CPU was in when it was woken,
 //!   as `trace` counts them; and to the exit from idle that follows on the CPU that is named, which needs no `sched_switch` and is
 //!   what "Energy Efficiency Aspects of the AMD Zen 2 Architecture" (Schöne et al., 2021) calls the latency of a C-state;
-//! - intervals for `replay` ([`recording`]), without the timers that governors look at: the events do not hold them.
+//! - intervals for `replay` (`recording`), without the timers that governors look at: the events do not hold them.
 //!
 //! States have numbers in events. Their names come from the other texts, where one has the machine's idle table.
 

@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(of(&host("performance", 2, 0, 1)), [Fitness::Good; 4]);
         let facts = Snapshot::read(&Tree::from_text(&host("powersave", 133, 1, 0)), |_| true);
         assert!(of_facts(&facts)[..4].iter().all(|l| l.remedy.is_some()), "noise without a remedy");
-        assert!(idle(&facts).says.contains("C6 takes 133us to leave"), "{:?}", idle(&facts));
+        assert!(idle(&facts).says.contains("C6 claims 133us to leave"), "{:?}", idle(&facts));
     }
 
     #[test]

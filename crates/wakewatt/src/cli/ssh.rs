@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Machines that are reached by ssh.
 #[derive(Debug, Default, Args)]
 pub struct SshArgs {
-    /// Reach nodes by ssh: a file with a host a line (web-01 group=web), or [groups] as an inventory has them. User, port and
+    /// Reach nodes by ssh: a file with a host a line (web-01 group=web), or groups in brackets as an inventory has them. User, port and
     /// key are those of ~/.ssh/config; nothing is ever asked
     #[arg(long, value_name = "HOSTS")]
     pub ssh: Option<String>,
