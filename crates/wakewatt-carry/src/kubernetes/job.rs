@@ -59,7 +59,14 @@ impl Default for Terms {
 pub(super) const MANAGED: (&str, &str) = ("app.kubernetes.io/managed-by", "wakewatt");
 
 /// The Job for an order.
-pub(super) fn manifest(terms: &Terms, name: &str, node: &NodeName, order: &Order, input: &str) -> Value {
+pub(super) fn manifest(
+    terms: &Terms,
+    name: &str,
+    node: &NodeName,
+    order: &Order,
+    input: &str,
+    start_before: SystemTime,
+) -> Value {
     let is_changing = order.privilege == Privilege::Changes;
     let host = |name: &str, path: &str, is_written: bool, kind: &str| {
         let volume = json!({"name": name, "hostPath": {"path": path, "type": kind}});
@@ -92,8 +99,8 @@ pub(super) fn manifest(terms: &Terms, name: &str, node: &NodeName, order: &Order
         format!("--at-most={}", order.at_most),
     ];
     if is_changing {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        arguments.push(format!("--start-before={}", (now + order.within).as_secs()));
+        let since = start_before.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        arguments.push(format!("--start-before={}", since.as_secs()));
     }
     arguments.push("--".into());
     arguments.extend(order.arguments.iter().cloned());
@@ -164,7 +171,7 @@ mod tests {
 
     fn made(privilege: Privilege, arguments: &[&str]) -> Value {
         let node = NodeName::new("node1").unwrap();
-        manifest(&Terms::default(), "w-1", &node, &order(privilege, arguments), "a$(b)")
+        manifest(&Terms::default(), "w-1", &node, &order(privilege, arguments), "a$(b)", SystemTime::now())
     }
 
     #[test]

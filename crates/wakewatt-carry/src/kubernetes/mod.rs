@@ -25,7 +25,7 @@ use pod::Stage;
 use serde_json::json;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, BufReader, Read};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How often a pod is looked at that has not started.
 const LOOK: Duration = Duration::from_millis(300);
@@ -230,7 +230,7 @@ impl Carrier for Kubernetes {
     }
 
     fn run(&self, node: &NodeName, order: &Order) -> Result<Reply, CarryError> {
-        let until = Instant::now() + order.within;
+        let (until, start_before) = (Instant::now() + order.within, SystemTime::now() + order.within);
         let refused = |why: String| CarryError::Refused { node: node.clone(), why };
         if !is_name(&self.terms.namespace) {
             return Err(refused(format!("{:?} is no name of a namespace", self.terms.namespace)));
@@ -246,7 +246,7 @@ impl Carrier for Kubernetes {
             });
         }
         let name = format!("wakewatt-{:016x}", RandomState::new().build_hasher().finish());
-        let job = job::manifest(&self.terms, &name, node, order, input);
+        let job = job::manifest(&self.terms, &name, node, order, input, start_before);
         let path = format!("{}?fieldValidation=Strict", self.jobs());
         match self.api.ask(self.right("create", "jobs.batch"), &path, Body::Object(&job), until) {
             // There already: by an earlier try, whose answer was lost; the name is nobody else's.

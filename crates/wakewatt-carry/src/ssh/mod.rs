@@ -169,12 +169,30 @@ impl Carrier for Ssh {
     }
 
     fn run(&self, node: &NodeName, order: &Order) -> Result<Reply, CarryError> {
-        if let script::Program::Copied(copy) = &self.program {
-            self.copy(node, copy, order.within)?;
-        }
         let script = self.program.run(&order.arguments, self.options.is_sudo);
-        let ended = self.asked(node, &script, Input::Bytes(order.input.clone()), (order.within, order.at_most))?;
-        Ok(Reply { code: ended.code.unwrap_or(OF_SSH), output: ended.output, said: ended.said })
+        let began = Instant::now();
+        let once = || {
+            let left = order.within.saturating_sub(began.elapsed());
+            if let script::Program::Copied(copy) = &self.program {
+                self.copy(node, copy, left)?;
+            }
+            self.asked(node, &script, Input::Bytes(order.input.clone()), (left, order.at_most))
+        };
+        let mut ended = once()?;
+        if ended.code == Some(script::GONE) {
+            // Another wakewatt of the same bytes has tidied up there; nothing was begun, so it is begun again.
+            if let Ok(mut all) = self.copied_to.lock() {
+                all.remove(node);
+            }
+            ended = once()?;
+        }
+        match ended.code {
+            Some(script::GONE) => Err(CarryError::Unreachable {
+                node: node.clone(),
+                why: "the copied program is taken away there".into(),
+            }),
+            code => Ok(Reply { code: code.unwrap_or(OF_SSH), output: ended.output, said: ended.said }),
+        }
     }
 
     fn leave(&self, node: &NodeName) -> Result<(), CarryError> {

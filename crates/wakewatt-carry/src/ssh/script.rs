@@ -4,7 +4,9 @@
 //! single quotes nothing has a meaning but the quote itself (POSIX, Shell Command Language, 2.2.2). The line is given to
 //! `sh -c` once more, so that a login shell of another family reads nothing but one quoted word.
 
-/// Exit codes of ours, beside those of wakewatt (0 to 9, 130) and of ssh (255).
+/// Exit codes of ours: the copy that was there is not there any more, so nothing was begun.
+pub(super) const GONE: i32 = 92;
+/// Beside those of wakewatt (0 to 9, 130) and of ssh (255).
 pub(super) const FOREIGN: i32 = 93;
 /// `sudo -n` was refused.
 pub(super) const NO_SUDO: i32 = 94;
@@ -36,7 +38,9 @@ impl Program {
         let arguments = arguments.join(" ");
         let (prepare, program) = match self {
             Program::There(path) => (String::new(), quoted(path)),
-            Program::Copied(copy) => (format!("{}; ", copy.folder()), "\"$d/wakewatt\"".into()),
+            Program::Copied(copy) => {
+                (format!("{}; [ -x \"$d/wakewatt\" ] || exit {GONE}; ", copy.folder()), "\"$d/wakewatt\"".into())
+            }
         };
         let sudo = match is_sudo {
             true => (format!("sudo -n true 2>/dev/null || exit {NO_SUDO}; "), "sudo -n -- "),

@@ -71,14 +71,6 @@ impl Recorded {
         if !self.has_causes {
             gaps.push("what ended an interval: no timer events".into());
         }
-        let row = |r: &wakewatt_core::facts::idle::TableRow| TableState {
-            index: r.index,
-            name: r.name.clone(),
-            exit_latency_ns: r.exit_latency_ns,
-            target_residency_ns: r.target_residency_ns,
-            is_polling: r.is_polling(),
-            is_enabled: r.is_enabled,
-        };
         let mut tables: Vec<StateTable> = Vec::new();
         let mut covered = CpuSet::new();
         for (cpus, rows) in &known {
@@ -94,7 +86,7 @@ impl Recorded {
                 gaps.push(format!("idle table: that of CPUs {cpus} is taken for all"));
             }
             covered = covered.union(&own);
-            tables.push(StateTable { cpus: own.to_string(), states: rows.iter().map(row).collect() });
+            tables.push(StateTable { cpus: own.to_string(), states: rows.iter().map(TableState::from).collect() });
         }
         tables.retain(|table| !table.cpus.is_empty());
         let bare = recorded.minus(&covered);

@@ -94,6 +94,7 @@ impl Rounds {
 fn read(reading: &mut Reading<'_>) {
     let mut columns: Vec<String> = Vec::new();
     let mut rounds = Rounds::default();
+    let mut is_first = false;
     for (at, line) in reading.open_lines() {
         let text = line.text.trim();
         if text.is_empty() {
@@ -101,6 +102,7 @@ fn read(reading: &mut Reading<'_>) {
         }
         if text.len() < 4096 && is_names(text) {
             columns = text.split_whitespace().map(str::to_string).collect();
+            is_first = true;
             reading.take(at);
             continue;
         }
@@ -122,11 +124,16 @@ fn read(reading: &mut Reading<'_>) {
         }
         let named = || columns.iter().map(String::as_str).zip(cells.iter().copied());
         let place = |name: &str| named().find(|(column, _)| *column == name).map(|(_, cell)| cell);
-        // The row of the whole machine has dashes; with one row only, nothing says where, and it is the machine too.
-        let is_machine = PLACE.iter().filter_map(|name| place(name)).all(|cell| cell == "-");
+        // The row of the whole machine has dashes. Where no column says where, it is the first one (turbostat(8) prints the summary on top).
+        let is_placed = columns.iter().any(|column| PLACE.contains(&column.as_str()));
+        let is_machine = match is_placed {
+            true => PLACE.iter().filter_map(|name| place(name)).all(|cell| cell == "-"),
+            false => std::mem::take(&mut is_first),
+        };
         let of = match place("CPU").and_then(|cell| cell.parse::<u32>().ok()) {
             _ if is_machine => "all CPUs".to_string(),
             Some(cpu) => format!("CPU {cpu}"),
+            None if !is_placed => "rows that nothing places".to_string(),
             None => continue,
         };
         let mut length_ns = None;

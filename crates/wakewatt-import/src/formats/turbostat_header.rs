@@ -63,6 +63,9 @@ fn read(reading: &mut Reading<'_>) {
     let mut processor = None;
     for (at, line) in reading.open_lines() {
         let text = line.text.trim();
+        if text.starts_with("turbostat version") {
+            n_states = 0;
+        }
         if let Some((cpu, name, value)) = of_cpu(text) {
             let policy = format!("{CPU}/cpufreq/policy{cpu}");
             match name {

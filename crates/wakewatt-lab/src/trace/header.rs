@@ -67,20 +67,10 @@ pub(super) fn header(facts: &Snapshot, n_cpus: u32, plan: &RecordPlan, window_ns
 /// The same header with what governors look at as it is now.
 pub(super) fn settings_of(facts: &Snapshot, header: Header) -> Header {
     let idle = &facts.idle;
-    let tables = idle.tables().into_iter().map(|(cpus, rows)| StateTable {
-        cpus: cpus.to_string(),
-        states: rows
-            .iter()
-            .map(|r| TableState {
-                index: r.index,
-                name: r.name.clone(),
-                exit_latency_ns: r.exit_latency_ns,
-                target_residency_ns: r.target_residency_ns,
-                is_polling: r.is_polling(),
-                is_enabled: r.is_enabled,
-            })
-            .collect(),
-    });
+    let tables = idle
+        .tables()
+        .into_iter()
+        .map(|(cpus, rows)| StateTable { cpus: cpus.to_string(), states: rows.iter().map(TableState::from).collect() });
     let mut limits: Vec<(String, String)> = Vec::new();
     limits.extend(facts.qos.global.get().map(|l| ("all".to_string(), l.to_string())));
     limits.extend(facts.qos.per_cpu.known().map(|(cpus, l)| (cpus.to_string(), l.to_string())));

@@ -45,7 +45,8 @@ impl Log {
         let n = self.n + usize::from(is_new);
         if n >= MOST {
             let why = format!(
-                "the audit log is full ({MOST} objects); keep what it says (kubectl get configmaps) and begin a rollout with another name"
+                "the audit log is full ({MOST} objects); keep what it says (kubectl get configmaps -l app.kubernetes.io/part-of={0} -o yaml), then delete the objects {0}-audit-…: the next line begins a new one",
+                place.name
             );
             return Err(BookError::Broken { place: place.said(), why });
         }

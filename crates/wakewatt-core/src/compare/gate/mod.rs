@@ -112,7 +112,7 @@ pub fn judge(rules: &[Rule], runs: &RunComparison) -> Gate {
             without_quantity.push(format!("{rule}: no {} was measured on both sides", worse.subject()));
         }
         let lost = runs.lost.iter().filter(|l| worse.is_about(l.aspect, &l.id, &l.title));
-        without_quantity.extend(lost.map(|l| format!("{rule}: {} was measured on the first side only", l.title)));
+        without_quantity.extend(lost.map(|l| format!("{rule}: {} is missing in runs of the second side", l.title)));
     }
     let known: Vec<Option<Known>> = looked.iter().map(|(_, worse, d)| Known::of(d, worse.allowed_ratio)).collect();
     let mut adjusted = holm(&known.iter().flatten().map(|k| k.p_value).collect::<Vec<_>>()).into_iter();

@@ -145,11 +145,11 @@ pub struct RunComparison {
     pub cannot_conclude: Vec<String>,
     /// Quantities that only one of them measured.
     pub n_only_one: usize,
-    /// Those that only the first side measured: on the second a level may have broken a rule, and be missing because it was bad.
+    /// Those that the second side lacks, or has in fewer of its runs: a level may have broken a rule there, and be missing because it was bad.
     pub lost: Vec<Lost>,
 }
 
-/// A quantity that the second side lacks.
+/// A quantity that the second side lacks in all or some of its runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
@@ -172,7 +172,11 @@ pub fn compare_runs(a: &[Evidence], b: &[Evidence]) -> Comparison {
     let residency = residency::of(first_a, first_b);
     let suspects = suspects::of(first_a, first_b, &comparison);
     let n_only_one = of_a.len() + of_b.len() - 2 * samples.len();
-    let is_lost = |x: &&Side| of_b.iter().all(|y| y.first.id != x.first.id);
+    // In a smaller share of its runs than on the first side counts as lost, too: those that are left are the good ones.
+    let share = |side: &Side, runs: &[Evidence]| side.sessions.len() as f64 / runs.len() as f64;
+    let is_lost = |x: &&Side| {
+        of_b.iter().find(|y| y.first.id == x.first.id).is_none_or(|y| share(y, b) + f64::EPSILON < share(x, a))
+    };
     let lost = |x: &Side| Lost { id: x.first.id.clone(), title: x.first.title.clone(), aspect: x.first.aspect };
     let runs = RunComparison {
         lost: of_a.iter().filter(is_lost).map(lost).collect(),

@@ -1,5 +1,6 @@
 //! What a recording says about the machine, and the remarks between its pairs.
 
+use crate::facts::idle::TableRow;
 use serde::{Deserialize, Serialize};
 
 /// The first block.
@@ -68,6 +69,19 @@ pub struct TableState {
     pub is_polling: bool,
     /// May the governor choose it?
     pub is_enabled: Option<bool>,
+}
+
+impl From<&TableRow> for TableState {
+    fn from(row: &TableRow) -> TableState {
+        TableState {
+            index: row.index,
+            name: row.name.clone(),
+            exit_latency_ns: row.exit_latency_ns,
+            target_residency_ns: row.target_residency_ns,
+            is_polling: row.is_polling(),
+            is_enabled: row.is_enabled,
+        }
+    }
 }
 
 /// A remark between pairs.

@@ -58,6 +58,10 @@ pub fn resume(r: &mut Rollout, now_ms: u64) {
         let is_cut = matches!(node.is, Is::Applying | Is::Confirming | Is::Undoing);
         if r.phase != Phase::Ended && (is_cut || (is_kept_watch && node.is == Is::Applied)) {
             (node.ask_at_ms, node.n_tries) = (Some(now_ms), 0);
+            if node.is == Is::Applying {
+                // Whoever ordered it may have done so a moment ago, long after it was written down.
+                node.at_ms = now_ms;
+            }
         }
     }
 }

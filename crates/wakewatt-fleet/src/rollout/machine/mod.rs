@@ -200,7 +200,7 @@ fn changing(plan: &Plan, r: &mut Rollout, now_ms: u64) -> Option<Next> {
         r.phase = Phase::Pausing { until_ms: now_ms + pause_ms };
         return None;
     }
-    let until_ms = now_ms + plan.order_ms + plan.window_ms(stage, n_nodes);
+    let until_ms = now_ms + 2 * plan.order_ms + plan.window_ms(stage, n_nodes);
     for at in &todo {
         let node = &mut r.nodes[*at];
         let n_tries = node.n_tries;

@@ -72,8 +72,14 @@ fn applied(r: &mut Rollout, at: usize, outcome: Outcome, now_ms: u64) {
             node.becomes(Is::Refused, now_ms);
             (node.why, node.undone_by_ms) = (Some(why), None);
         }
-        Outcome::Unsure(why) => ask_later(node, why, now_ms),
-        _ => ask_later(node, "no answer that could be understood".into(), now_ms),
+        Outcome::Unsure(why) => {
+            node.at_ms = now_ms;
+            ask_later(node, why, now_ms);
+        }
+        _ => {
+            node.at_ms = now_ms;
+            ask_later(node, "no answer that could be understood".into(), now_ms);
+        }
     }
 }
 
@@ -135,8 +141,8 @@ fn still_open(plan: &Plan, node: &mut NodeState, now_ms: u64) -> Option<String> 
 
 /// It has nothing of ours.
 fn has_none(plan: &Plan, node: &mut NodeState, is_undoing: bool, now_ms: u64) -> Option<String> {
-    // An order that was on its way may still arrive.
-    let arrived_ms = node.at_ms + plan.order_ms;
+    // An order that was on its way may still begin within its limit, and then run for as long.
+    let arrived_ms = node.at_ms + 2 * plan.order_ms;
     if node.is == Is::Applying && now_ms < arrived_ms {
         node.ask_at_ms = Some(arrived_ms);
         return None;
