@@ -1,13 +1,14 @@
 //! Memory on four nodes of 256 MB, one of them nearly full: measuring it ends no process, not even our own.
 //!
-//! The neighbour is bound to node 3 and holds 150 MB there, so of the machine's memory most is free and of that node's
-//! little. Binding what the machine as a whole would bear to a node makes the kernel end a process that has memory there
+//! The neighbour is bound to one node and holds 150 MB there, so of the machine's memory most is free and of that node's
+//! little. It is a node with all its memory still free: the unpacked initramfs lies where the kernel pleases, and beside it
+//! 150 MB have no room, so that the neighbour would end before anything was measured. Binding what the machine as a whole would bear to a node makes the kernel end a process that has memory there
 //! (CONSTRAINT_MEMORY_POLICY); this is how doctor itself was killed. Looked at after every step: no such line in the kernel
 //! log, the neighbour alive with all its memory, nothing swapped out for us, the pool of reserved pages as it was. Its short
 //! form, without doctor, is part of `testbed live`.
 
 use super::{Inside, Proof, ProofResult, as_filed, no_words};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 const MACHINE: &str = "four-small-nodes";
@@ -38,14 +39,17 @@ pub(in super::super) const SHORT: Proof = Proof {
 /// Neighbour's memory.
 const HELD_MIB: u64 = 150;
 
-/// `neighbour`: a process in a cpuset of node 3 that has touched its memory and waits. `after STEP`: what came of it.
+/// `neighbour`: a process in a cpuset of the node $full that has touched its memory and waits; $other is the next freest. `after STEP`: what came of it.
 /// `limited FOLDER CMD…`: in the memory cgroup of that folder.
 const SHELL: &str = r#"
 neighbour() {
   echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
   mkdir /sys/fs/cgroup/neighbour
-  echo 3 >/sys/fs/cgroup/neighbour/cpuset.mems
-  echo 3 >/sys/fs/cgroup/neighbour/cpuset.cpus
+  by_free=$(sed -n 's/^Node \([1-3]\) MemFree: *\([0-9]*\) kB/\2 \1/p' /sys/devices/system/node/node*/meminfo | sort -rn | cut -d' ' -f2)
+  full=$(echo "$by_free" | sed -n 1p); other=$(echo "$by_free" | sed -n 2p)
+  echo $full >full; echo $other >other
+  echo $full >/sys/fs/cgroup/neighbour/cpuset.mems
+  echo $full >/sys/fs/cgroup/neighbour/cpuset.cpus
   sh -c 'echo $$ >/sys/fs/cgroup/neighbour/cgroup.procs; exec dd if=/dev/zero bs=150M count=1' 2>/dev/null | sleep 100000 &
   i=0
   while [ "$(held)" -lt 150000 ] && [ $i -lt 300 ]; do usleep 100000; i=$((i+1)); done
@@ -65,7 +69,7 @@ fn short() -> String {
 fn script() -> String {
     format!(
         "{}\n\
-         pool=/sys/devices/system/node/node2/hugepages/hugepages-2048kB\n\
+         pool=/sys/devices/system/node/node$other/hugepages/hugepages-2048kB\n\
          echo 60 >$pool/nr_hugepages; cat $pool/nr_hugepages >pool.before\n\
          run hugetlb {MATRIX}\nafter hugetlb\ncat $pool/free_hugepages >pool.after\necho 0 >$pool/nr_hugepages\n\
          mkdir /tmp/v1 && mount -t cgroup -o memory none /tmp/v1 2>v1.mount\n\
@@ -98,21 +102,30 @@ fn number(inside: &Inside, file: &str) -> Option<u64> {
     inside.text(file).split_whitespace().find_map(|word| word.parse().ok())
 }
 
-/// What must hold after every step, and what a step says of node 3.
+/// What must hold after every step, and what a step says of the full node.
 fn step(inside: &Inside, verdict: &mut ProofResult, name: &str, memory: &Value) {
     verdict.step(inside, name, 0, &[]);
+    unharmed(inside, verdict, name);
+    verdict.expect(memory["matrix"].is_array(), || format!("{name}: no document of memory"));
+}
+
+/// Nobody was ended, nothing was swapped out.
+fn unharmed(inside: &Inside, verdict: &mut ProofResult, name: &str) {
     let held_kib = number(inside, &format!("{name}.held"));
     verdict.expect(held_kib >= Some(HELD_MIB * 1000), || format!("{name}: the neighbour holds {held_kib:?} kB"));
     let kills = number(inside, &format!("{name}.kills"));
     verdict.expect(kills == Some(0), || format!("{name}: the kernel log has {kills:?} lines of oom-kill"));
     let swapped = number(inside, &format!("{name}.swapped"));
     verdict.expect(swapped == Some(0), || format!("{name}: {swapped:?} pages were swapped out"));
-    verdict.expect(memory["matrix"].is_array(), || format!("{name}: no document of memory"));
 }
 
 fn refused(memory: &Value, words: &[&str]) -> bool {
     let lines = memory["not_done"].as_array().into_iter().flatten().filter_map(Value::as_str);
     lines.into_iter().any(|line| line.contains("only") && words.iter().all(|word| line.contains(word)))
+}
+
+fn half_of(node: u64) -> String {
+    format!("half of what is free on node {node}")
 }
 
 /// Pairs of nodes whose latency was measured.
@@ -124,24 +137,27 @@ fn n_measured(memory: &Value, node: u64) -> usize {
 fn judge_short(inside: &Inside) -> Result<ProofResult> {
     let mut verdict = ProofResult::default();
     let memory = &document(inside, "memory")["memory"];
+    unharmed(inside, &mut verdict, "begun");
     step(inside, &mut verdict, "memory", memory);
-    verdict.expect(refused(memory, &["memory of node 3", "half of what is free on node 3"]), || {
-        format!("memory: node 3 is not refused: {}", memory["not_done"])
+    let full = number(inside, "full").context("the script did not say which node is full")?;
+    verdict.expect(refused(memory, &[&*format!("memory of node {full}"), &half_of(full)]), || {
+        format!("memory: node {full} is not refused: {}", memory["not_done"])
     });
-    verdict.expect(n_measured(memory, 3) == 0, || "memory: latency of node 3 was measured".into());
+    verdict.expect(n_measured(memory, full) == 0, || format!("memory: latency of node {full} was measured"));
     // The unpacked initramfs, most of it the program, lies on one or two of the others as the kernel pleases: what is not
     // measured must be refused by its own name.
-    let measured: Vec<u64> = (0..3).filter(|node| n_measured(memory, *node) == 1).collect();
+    let others = (0..4).filter(|node| *node != full);
+    let measured: Vec<u64> = others.clone().filter(|node| n_measured(memory, *node) == 1).collect();
     verdict.expect(!measured.is_empty(), || format!("memory: no node was measured: {}", memory["not_done"]));
-    for node in (0..3).filter(|node| !measured.contains(node)) {
-        let words = [&*format!("memory of node {node}"), &format!("half of what is free on node {node}")];
+    for node in others.filter(|node| !measured.contains(node)) {
+        let words = [&*format!("memory of node {node}"), &half_of(node)];
         verdict.expect(refused(memory, &words), || {
             let n = n_measured(memory, node);
             format!("memory: node {node} was measured {n} times and not refused: {}", memory["not_done"])
         });
     }
     verdict.counted.push(format!(
-        "memory of nodes {measured:?} measured, of the full one refused; its neighbour lives (at {} to {} s)",
+        "memory of nodes {measured:?} measured, of the full one ({full}) refused; its neighbour lives (at {} to {} s)",
         inside.text("begun.at").trim(),
         inside.text("memory.at").trim()
     ));
@@ -150,11 +166,12 @@ fn judge_short(inside: &Inside) -> Result<ProofResult> {
 
 fn judge(inside: &Inside) -> Result<ProofResult> {
     let mut verdict = judge_short(inside)?;
-    for (name, words) in [
-        ("hugetlb", &["half of what is free on node 2"][..]),
-        ("v1", &["memory.limit_in_bytes of cgroup /small"]),
-        ("swap", &["half of what is free on node 3"]),
-    ] {
+    let half =
+        |file| number(inside, file).map(half_of).with_context(|| format!("the script did not say the node: {file}"));
+    let (full, other) = (half("full")?, half("other")?);
+    for (name, words) in
+        [("hugetlb", &[&*other][..]), ("v1", &["memory.limit_in_bytes of cgroup /small"]), ("swap", &[&*full])]
+    {
         let memory = &document(inside, name)["memory"];
         // Where everything is refused nothing was measured, and that is its exit code.
         step(inside, &mut verdict, name, memory);
