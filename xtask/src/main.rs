@@ -22,6 +22,7 @@ mod skips;
 mod testbed;
 mod truth;
 mod vectors;
+mod words;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -69,6 +70,8 @@ enum Chore {
     Truth(truth::Args),
     /// Replay golden decisions of kernels through the governor models; fails on any mismatch
     Vectors(vectors::Args),
+    /// Bring the catalogues of other languages in step with the sources; --check fails where they are not
+    Words(words::Args),
 }
 
 fn main() -> ExitCode {
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Chore::Licences => licences::run(),
         Chore::Truth(args) => truth::run(&args),
         Chore::Vectors(args) => vectors::run(&args),
+        Chore::Words(args) => words::run(&args),
         // The only chore whose exit code is another program's, so 125 says that it is not.
         Chore::Testbed(args) => match testbed::run(&args) {
             Ok(code) => return code,

@@ -27,13 +27,20 @@ pub mod tui;
 pub mod view;
 mod watching;
 
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use std::ffi::OsString;
 use std::process::ExitCode;
+use wakewatt_words::Language;
 
 /// Runs the program with these arguments.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match cli::Cli::try_parse_from(args) {
+    let args: Vec<OsString> = args.into_iter().collect();
+    wakewatt_words::want(cli::spoken::wanted(&args, |name| std::env::var(name).ok()));
+    let definition = match wakewatt_words::wanted() {
+        Language::English => cli::Cli::command(),
+        _ => wakewatt_words::spoken(|| cli::spoken::translated(cli::Cli::command())),
+    };
+    let cli = match definition.try_get_matches_from(args).and_then(|found| cli::Cli::from_arg_matches(&found)) {
         Ok(cli) => cli,
         Err(error) => {
             let own = if error.use_stderr() { exit::Code::Usage } else { exit::Code::Fine };
@@ -55,4 +62,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             exit::code_of(&error).into()
         }
     }
+}
+
+/// Words that stand in constants and are looked up in another language while running, with where they stand.
+pub fn spoken_tables() -> Vec<(&'static str, &'static str)> {
+    Vec::new()
 }

@@ -19,6 +19,7 @@ pub mod rollout;
 pub mod run;
 pub mod shop;
 pub mod simulate;
+pub mod spoken;
 pub mod ssh;
 pub mod store;
 pub mod trace;
@@ -36,6 +37,7 @@ use std::path::PathBuf;
 use wakewatt_core::compare::gate::Rule;
 use wakewatt_core::units::{parse_bytes, parse_ns};
 use wakewatt_lab::quiet;
+use wakewatt_words::Language;
 
 /// Weighs wake-up latency against watts: finds what idle states, frequency and memory wiring cost on this machine.
 #[derive(Debug, Parser)]
@@ -48,9 +50,16 @@ pub struct Cli {
     /// Colours: auto (on a terminal, unless NO_COLOR is set), always, never.
     #[arg(long, global = true, value_enum, default_value = "auto", hide_possible_values = true)]
     pub color: Colour,
+    /// Language of what people read: en, zh; else that of the locale (LC_ALL, LC_MESSAGES, LANG). Documents stay English.
+    #[arg(long, global = true, value_name = "LANGUAGE", value_parser = language)]
+    pub lang: Option<Language>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+fn language(text: &str) -> Result<Language, String> {
+    Language::named(text).ok_or_else(|| "only en and zh".into())
 }
 
 /// The commands, main job first.

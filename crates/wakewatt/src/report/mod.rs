@@ -11,7 +11,7 @@ use wakewatt_core::cost::Rates;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::{Snapshot, Topic};
-use wakewatt_core::rules::Ruling;
+use wakewatt_core::rules::{Answer, Ruling, judge};
 use wakewatt_core::sheet::Sheet;
 
 pub mod charts;
@@ -92,12 +92,12 @@ impl Report {
 
     /// The self-contained page.
     pub fn to_html(&self) -> anyhow::Result<String> {
-        html::render(self)
+        self.spoken(html::render)
     }
 
     /// The same for a ticket.
     pub fn to_markdown(&self) -> String {
-        markdown::render(self)
+        self.spoken(markdown::render)
     }
 
     /// The same as the JSON document of `doctor` or `report`, which `command` names.
@@ -107,6 +107,27 @@ impl Report {
 
     /// The terminal summary.
     pub fn to_text(&self, style: text::Style) -> String {
-        text::render(self, style)
+        self.spoken(|report| text::render(report, style))
+    }
+
+    /// Renders in the language of the person at it: rules are asked once more, since an answer is made of words. What findings
+    /// rest on is data and stays, with the places that an import has cited.
+    fn spoken<T>(&self, render: impl FnOnce(&Report) -> T) -> T {
+        if wakewatt_words::wanted() == wakewatt_words::language() {
+            return render(self);
+        }
+        wakewatt_words::spoken(|| {
+            let mut report = self.clone();
+            let mut again = judge(&self.evidence);
+            for ruling in &mut report.rulings {
+                let Some(at) = again.iter().position(|r| r.rule == ruling.rule) else { continue };
+                let old = std::mem::replace(ruling, again.swap_remove(at));
+                if let (Answer::Yes(new), Answer::Yes(old)) = (&mut ruling.answer, old.answer) {
+                    new.evidence = old.evidence;
+                }
+            }
+            report.host_sheets = report.evidence.facts.sheets();
+            render(&report)
+        })
     }
 }
