@@ -13,7 +13,7 @@ use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
 use crate::samples::stated::Stated;
 use crate::samples::tail::{TailAnswer, tail_of};
 use crate::units::three_digits;
-use wakewatt_words::{say, told, word};
+use wakewatt_words::{say, word};
 
 pub(super) struct TailReversal;
 
@@ -35,7 +35,7 @@ impl Rule for TailReversal {
         let spinning = if tail.compared() == Compared::LimitsLifted {
             word!("The machine as found").to_string()
         } else {
-            say!("Arm \"{}\"", told(&tail.arm))
+            say!("Arm \"{}\"", tail.arm)
         };
         let range = |e: &Effect| {
             let ratio = run.stated_ratio(e).say(three_digits);
@@ -96,7 +96,7 @@ fn unreversed(run: &ExperimentRun) -> Answer {
         let is_lifted = median.compared() == Compared::LimitsLifted;
         let helped = if is_lifted { Verdict::Lower } else { Verdict::Higher };
         if median.verdict == Verdict::Undecided {
-            return cannot(say!("with arm \"{}\" not even the median is decided", told(&median.arm)));
+            return cannot(say!("with arm \"{}\" not even the median is decided", median.arm));
         }
         if median.verdict != helped {
             continue;
@@ -105,10 +105,10 @@ fn unreversed(run: &ExperimentRun) -> Answer {
         let effect = run.effects.iter().find(|e| e.metric == tail && e.arm == median.arm);
         let is_fine = |e: &Effect| e.verdict == helped || e.verdict == Verdict::NoDifference;
         match (test, effect) {
-            (Some(test), _) if test.answer == TailAnswer::NoHarm => held.push(format!("\"{}\"", told(&median.arm))),
-            (Some(test), _) => return cannot(say!("{tail} with arm \"{}\": {}", told(&median.arm), test.why_not())),
-            (None, Some(effect)) if is_fine(effect) => held.push(format!("\"{}\"", told(&median.arm))),
-            (None, Some(_)) => return cannot(say!("{tail} with arm \"{}\" is undecided", told(&median.arm))),
+            (Some(test), _) if test.answer == TailAnswer::NoHarm => held.push(format!("\"{}\"", median.arm)),
+            (Some(test), _) => return cannot(say!("{tail} with arm \"{}\": {}", median.arm, test.why_not())),
+            (None, Some(effect)) if is_fine(effect) => held.push(format!("\"{}\"", median.arm)),
+            (None, Some(_)) => return cannot(say!("{tail} with arm \"{}\" is undecided", median.arm)),
             (None, None) => return cannot(say!("no block had a value of {tail}")),
         }
     }
