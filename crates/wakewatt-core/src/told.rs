@@ -23,6 +23,7 @@ pub fn all() -> Vec<(&'static str, &'static str)> {
     add("crates/wakewatt-core/src/samples/titles.rs", &mut titles::words());
     add("crates/wakewatt-core/src/samples/repeated.rs", &mut repeated::words());
     add("crates/wakewatt-core/src/samples/not_done.rs", &mut not_done::words());
+    add("crates/wakewatt-core/src/samples/replayed.rs", &mut [replayed::AS_RECORDED].into_iter());
     add("crates/wakewatt-core/src/samples/payers.rs", &mut payers::words());
     add("crates/wakewatt-core/src/samples/cores.rs", &mut Nearness::ALL.into_iter().map(Nearness::words));
     add("crates/wakewatt-core/src/samples/wakes.rs", &mut WakeClass::ALL.into_iter().map(WakeClass::words));
