@@ -14,6 +14,7 @@ use crate::budget::{self, DEEP_NS, Resolution};
 use crate::evidence::Evidence;
 use crate::samples::compared::Compared;
 use crate::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
+use crate::samples::titles;
 use crate::units::{LatencyLimit, show_ns};
 use wakewatt_words::{say, word};
 
@@ -57,7 +58,7 @@ impl Rule for DeepIdleVsLatency {
 impl DeepIdleVsLatency {
     /// The first arm that was faster names the remedy: shallow sleep before no sleep, as the arms are ordered.
     fn by_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effects: &[&Effect]) -> Answer {
-        let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| a.title.clone());
+        let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| titles::shown(&a.title));
         let metric =
             |e: &Effect| run.metrics.iter().find(|m| m.id == e.metric).map_or(e.metric.clone(), Metric::phrase);
         let (limits, lifted): (Vec<&Effect>, Vec<&Effect>) =

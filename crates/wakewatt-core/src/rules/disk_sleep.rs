@@ -10,6 +10,7 @@ use crate::budget;
 use crate::evidence::Evidence;
 use crate::samples::compared::Compared;
 use crate::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
+use crate::samples::titles;
 use crate::units::{LatencyLimit, show_ns, three_digits};
 use wakewatt_words::{say, word};
 
@@ -47,7 +48,7 @@ impl Rule for DiskSleep {
 
 impl DiskSleep {
     fn by_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effects: &[&Effect]) -> Answer {
-        let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| a.title.clone());
+        let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| titles::shown(&a.title));
         let metric = run.metrics.first().map_or(word!("a disk read").into(), Metric::phrase);
         let said = |e: &Effect| say!("{metric} took {} as long as with {}", run.in_numbers(e), title(&e.arm));
         let Some(effect) = effects.iter().find(|e| e.verdict == Verdict::Higher) else {

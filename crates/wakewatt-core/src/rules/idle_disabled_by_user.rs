@@ -66,7 +66,8 @@ impl Rule for IdleDisabledByUser {
                 None => Answer::no(word!("every state that is on by default is on")),
             };
         }
-        let words: Vec<String> = found.iter().map(|(s, cpus)| say!("{} on CPUs {cpus}", s.label())).collect();
+        let words: Vec<String> =
+            found.iter().map(|(s, cpus)| say!("{state} on CPUs {cpus}", state = s.label())).collect();
         let more = if is_uneven { word!(", not on all CPUs that have it") } else { "" };
         let title = say!("Disabled after boot: {}{more}", words.join(", "));
         let weight = if is_uneven { Weight::Risk } else { Weight::Note };

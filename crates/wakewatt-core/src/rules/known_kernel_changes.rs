@@ -13,7 +13,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::facts::kernel::KernelVersion;
-use wakewatt_words::{say, word};
+use wakewatt_words::{say, told, word};
 
 /// One change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,255 +67,224 @@ impl Part {
 
 const MENU: Part = Part::Governor(&["menu"]);
 
-fn change(major: u32, minor: u32, patch: u32, part: Part, what: &'static str, source: &'static str) -> Change {
+const fn change(major: u32, minor: u32, patch: u32, part: Part, what: &'static str, source: &'static str) -> Change {
     Change { since: KernelVersion::new(major, minor, patch), until: None, part, what, source }
 }
 
-fn taken_back(since: [u32; 3], until: [u32; 3], part: Part, what: &'static str, source: &'static str) -> Change {
+const fn taken_back(since: [u32; 3], until: [u32; 3], part: Part, what: &'static str, source: &'static str) -> Change {
     let until = Some(KernelVersion::new(until[0], until[1], until[2]));
     Change { until, ..change(since[0], since[1], since[2], part, what, source) }
 }
 
-/// Every one, in the language in force.
-fn changes() -> Vec<Change> {
-    vec![
-        change(
-            5,
-            4,
-            0,
-            Part::Core,
-            word!("polling ends at the residency of the first state of 10us or more, not of the very first"),
-            "drivers/cpuidle/cpuidle.c",
-        ),
-        change(
-            5,
-            6,
-            0,
-            Part::IntelIdle(&[]),
-            word!("intel_idle reads the BIOS list: states that it lacks are registered as disabled"),
-            "drivers/idle/intel_idle.c",
-        ),
-        change(
-            5,
-            8,
-            0,
-            Part::Core,
-            word!("the idle governor can be changed while running, so it may differ from boot"),
-            "drivers/cpuidle/sysfs.c",
-        ),
-        change(
-            5,
-            14,
-            0,
-            Part::IntelIdle(&[0x55]),
-            word!("Skylake servers: C6 claims 92us instead of 133us where package C6 is off, so it is chosen earlier"),
-            "drivers/idle/intel_idle.c",
-        ),
-        change(
-            5,
-            18,
-            0,
-            Part::IntelIdle(&[0x8f]),
-            word!("Sapphire Rapids gets its own table (C6 290us, 190us where package C6 is off)"),
-            "drivers/idle/intel_idle.c",
-        ),
-        taken_back(
-            [6, 1, 141],
-            [6, 1, 158],
-            MENU,
-            word!(
-                "menu takes the longest of its last intervals where they do not agree, instead of none: shallower states"
-            ),
-            "drivers/cpuidle/governors/menu.c",
-        ),
-        change(
-            6,
-            1,
-            157,
-            MENU,
-            word!("menu notes entries that the driver refused"),
-            "drivers/cpuidle/governors/menu.c",
-        ),
-        change(
-            6,
-            1,
-            165,
-            Part::Core,
-            word!("no governor runs where the driver has one state only"),
-            "drivers/cpuidle/cpuidle.c, kernel/sched/idle.c",
-        ),
-        change(
-            6,
-            6,
-            0,
-            Part::Governor(&["menu", "teo"]),
-            word!("menu and teo look at the next timer only for longer sleeps: short ones may poll or stay shallow"),
-            "drivers/cpuidle/governors/{menu,teo}.c",
-        ),
-        change(
-            6,
-            9,
-            0,
-            Part::Core,
-            word!("timers may be handled by another CPU: idle CPUs wake less often, some later"),
-            "kernel/time/timer_migration.c",
-        ),
-        taken_back(
-            [6, 12, 31],
-            [6, 12, 56],
-            MENU,
-            word!(
-                "menu takes the longest of its last intervals where they do not agree, instead of none: shallower states"
-            ),
-            "drivers/cpuidle/governors/menu.c",
-        ),
-        change(
-            6,
-            12,
-            44,
-            MENU,
-            word!("menu no longer goes shallower for tasks that wait for I/O: disk reads may wake slower"),
-            "drivers/cpuidle/governors/menu.c",
-        ),
-        change(
-            6,
-            12,
-            58,
-            MENU,
-            word!("menu's search reordered: more polling before a short sleep"),
-            "drivers/cpuidle/governors/menu.c",
-        ),
-        change(
-            6,
-            12,
-            75,
-            MENU,
-            word!("menu always asks for the next timer once the tick has stopped"),
-            "drivers/cpuidle/governors/menu.c",
-        ),
-        change(
-            6,
-            13,
-            0,
-            MENU,
-            word!("menu no longer goes shallower for tasks that wait for I/O: disk reads may wake slower"),
-            "drivers/cpuidle/governors/menu.c",
-        ),
-        change(
-            6,
-            14,
-            0,
-            Part::Governor(&["teo"]),
-            word!("teo rewritten around short sleeps"),
-            "drivers/cpuidle/governors/teo.c",
-        ),
-        taken_back(
-            [6, 15, 0],
-            [6, 17, 6],
-            MENU,
-            word!(
-                "menu discards outliers on both sides, and takes the longest of its last intervals where they do not agree: shallower states"
-            ),
-            "drivers/cpuidle/governors/menu.c",
-        ),
-        change(
-            6,
-            18,
-            0,
-            MENU,
-            word!("menu's search reordered: more polling before a short sleep"),
-            "drivers/cpuidle/governors/menu.c",
-        ),
-        change(
-            5,
-            15,
-            196,
-            MENU,
-            word!(
-                "menu takes the longest of its last intervals no more: deeper states again, and lost throughput was reported"
-            ),
-            "drivers/cpuidle/governors/menu.c; linux-pm, \"Performance regressions introduced via Revert\", 2025-12 to 2026-02",
-        ),
-        change(
-            6,
-            6,
-            115,
-            MENU,
-            word!("menu takes the longest of its last intervals no more: deeper states again"),
-            "drivers/cpuidle/governors/menu.c",
-        ),
-        change(
-            6,
-            12,
-            56,
-            MENU,
-            word!(
-                "menu takes the longest of its last intervals no more: deeper states again, and lost throughput was reported"
-            ),
-            "drivers/cpuidle/governors/menu.c; linux-pm, \"Performance regressions introduced via Revert\", 2025-12 to 2026-02",
-        ),
-        change(
-            6,
-            8,
-            0,
-            Part::IntelIdle(&[0xaf, 0xb6]),
-            word!("Sierra Forest and Grand Ridge get tables of their own (C6S 270us, C6SP 310us; C6S 140us)"),
-            "drivers/idle/intel_idle.c; linux-pm, \"intel_idle: add Sierra Forest SoC support\"",
-        ),
-        change(
-            6,
-            12,
-            0,
-            Part::IntelIdle(&[0xad, 0xae]),
-            word!("Granite Rapids gets a table of its own (C6 170us, C6P 210us)"),
-            "drivers/idle/intel_idle.c",
-        ),
-        change(
-            6,
-            13,
-            0,
-            Part::AmdPstate(0x1a),
-            word!(
-                "servers of family 1Ah (Turin) get amd-pstate where nobody asks for another driver, instead of acpi-cpufreq"
-            ),
-            "drivers/cpufreq/amd-pstate.c",
-        ),
-        change(
-            6,
-            14,
-            0,
-            Part::IntelIdle(&[0xdd]),
-            word!("Clearwater Forest gets Sierra Forest's table (C6S 270us, C6SP 310us)"),
-            "drivers/idle/intel_idle.c; linux-pm, \"intel_idle: add Clearwater Forest SoC support\"",
-        ),
-        change(
-            7,
-            0,
-            0,
-            MENU,
-            word!("menu no longer takes a deep state for a short sleep once the tick has stopped"),
-            "drivers/cpuidle/governors/menu.c",
-        ),
-        change(
-            7,
-            0,
-            0,
-            Part::IntelIdle(&[]),
-            word!(
-                "intel_idle.table= overrides the table, and intel_idle.preferred_cstates= is gone and ignored silently"
-            ),
-            "drivers/idle/intel_idle.c",
-        ),
-        change(
-            7,
-            0,
-            0,
-            Part::Governor(&["teo"]),
-            word!("teo counts wake-ups by the tick apart"),
-            "drivers/cpuidle/governors/teo.c",
-        ),
-    ]
-}
+const CHANGES: &[Change] = &[
+    change(
+        5,
+        4,
+        0,
+        Part::Core,
+        "polling ends at the residency of the first state of 10us or more, not of the very first",
+        "drivers/cpuidle/cpuidle.c",
+    ),
+    change(
+        5,
+        6,
+        0,
+        Part::IntelIdle(&[]),
+        "intel_idle reads the BIOS list: states that it lacks are registered as disabled",
+        "drivers/idle/intel_idle.c",
+    ),
+    change(
+        5,
+        8,
+        0,
+        Part::Core,
+        "the idle governor can be changed while running, so it may differ from boot",
+        "drivers/cpuidle/sysfs.c",
+    ),
+    change(
+        5,
+        14,
+        0,
+        Part::IntelIdle(&[0x55]),
+        "Skylake servers: C6 claims 92us instead of 133us where package C6 is off, so it is chosen earlier",
+        "drivers/idle/intel_idle.c",
+    ),
+    change(
+        5,
+        18,
+        0,
+        Part::IntelIdle(&[0x8f]),
+        "Sapphire Rapids gets its own table (C6 290us, 190us where package C6 is off)",
+        "drivers/idle/intel_idle.c",
+    ),
+    taken_back(
+        [6, 1, 141],
+        [6, 1, 158],
+        MENU,
+        "menu takes the longest of its last intervals where they do not agree, instead of none: shallower states",
+        "drivers/cpuidle/governors/menu.c",
+    ),
+    change(6, 1, 157, MENU, "menu notes entries that the driver refused", "drivers/cpuidle/governors/menu.c"),
+    change(
+        6,
+        1,
+        165,
+        Part::Core,
+        "no governor runs where the driver has one state only",
+        "drivers/cpuidle/cpuidle.c, kernel/sched/idle.c",
+    ),
+    change(
+        6,
+        6,
+        0,
+        Part::Governor(&["menu", "teo"]),
+        "menu and teo look at the next timer only for longer sleeps: short ones may poll or stay shallow",
+        "drivers/cpuidle/governors/{menu,teo}.c",
+    ),
+    change(
+        6,
+        9,
+        0,
+        Part::Core,
+        "timers may be handled by another CPU: idle CPUs wake less often, some later",
+        "kernel/time/timer_migration.c",
+    ),
+    taken_back(
+        [6, 12, 31],
+        [6, 12, 56],
+        MENU,
+        "menu takes the longest of its last intervals where they do not agree, instead of none: shallower states",
+        "drivers/cpuidle/governors/menu.c",
+    ),
+    change(
+        6,
+        12,
+        44,
+        MENU,
+        "menu no longer goes shallower for tasks that wait for I/O: disk reads may wake slower",
+        "drivers/cpuidle/governors/menu.c",
+    ),
+    change(
+        6,
+        12,
+        58,
+        MENU,
+        "menu's search reordered: more polling before a short sleep",
+        "drivers/cpuidle/governors/menu.c",
+    ),
+    change(
+        6,
+        12,
+        75,
+        MENU,
+        "menu always asks for the next timer once the tick has stopped",
+        "drivers/cpuidle/governors/menu.c",
+    ),
+    change(
+        6,
+        13,
+        0,
+        MENU,
+        "menu no longer goes shallower for tasks that wait for I/O: disk reads may wake slower",
+        "drivers/cpuidle/governors/menu.c",
+    ),
+    change(6, 14, 0, Part::Governor(&["teo"]), "teo rewritten around short sleeps", "drivers/cpuidle/governors/teo.c"),
+    taken_back(
+        [6, 15, 0],
+        [6, 17, 6],
+        MENU,
+        "menu discards outliers on both sides, and takes the longest of its last intervals where they do not agree: shallower states",
+        "drivers/cpuidle/governors/menu.c",
+    ),
+    change(
+        6,
+        18,
+        0,
+        MENU,
+        "menu's search reordered: more polling before a short sleep",
+        "drivers/cpuidle/governors/menu.c",
+    ),
+    change(
+        5,
+        15,
+        196,
+        MENU,
+        "menu takes the longest of its last intervals no more: deeper states again, and lost throughput was reported",
+        "drivers/cpuidle/governors/menu.c; linux-pm, \"Performance regressions introduced via Revert\", 2025-12 to 2026-02",
+    ),
+    change(
+        6,
+        6,
+        115,
+        MENU,
+        "menu takes the longest of its last intervals no more: deeper states again",
+        "drivers/cpuidle/governors/menu.c",
+    ),
+    change(
+        6,
+        12,
+        56,
+        MENU,
+        "menu takes the longest of its last intervals no more: deeper states again, and lost throughput was reported",
+        "drivers/cpuidle/governors/menu.c; linux-pm, \"Performance regressions introduced via Revert\", 2025-12 to 2026-02",
+    ),
+    change(
+        6,
+        8,
+        0,
+        Part::IntelIdle(&[0xaf, 0xb6]),
+        "Sierra Forest and Grand Ridge get tables of their own (C6S 270us, C6SP 310us; C6S 140us)",
+        "drivers/idle/intel_idle.c; linux-pm, \"intel_idle: add Sierra Forest SoC support\"",
+    ),
+    change(
+        6,
+        12,
+        0,
+        Part::IntelIdle(&[0xad, 0xae]),
+        "Granite Rapids gets a table of its own (C6 170us, C6P 210us)",
+        "drivers/idle/intel_idle.c",
+    ),
+    change(
+        6,
+        13,
+        0,
+        Part::AmdPstate(0x1a),
+        "servers of family 1Ah (Turin) get amd-pstate where nobody asks for another driver, instead of acpi-cpufreq",
+        "drivers/cpufreq/amd-pstate.c",
+    ),
+    change(
+        6,
+        14,
+        0,
+        Part::IntelIdle(&[0xdd]),
+        "Clearwater Forest gets Sierra Forest's table (C6S 270us, C6SP 310us)",
+        "drivers/idle/intel_idle.c; linux-pm, \"intel_idle: add Clearwater Forest SoC support\"",
+    ),
+    change(
+        7,
+        0,
+        0,
+        MENU,
+        "menu no longer takes a deep state for a short sleep once the tick has stopped",
+        "drivers/cpuidle/governors/menu.c",
+    ),
+    change(
+        7,
+        0,
+        0,
+        Part::IntelIdle(&[]),
+        "intel_idle.table= overrides the table, and intel_idle.preferred_cstates= is gone and ignored silently",
+        "drivers/idle/intel_idle.c",
+    ),
+    change(
+        7,
+        0,
+        0,
+        Part::Governor(&["teo"]),
+        "teo counts wake-ups by the tick apart",
+        "drivers/cpuidle/governors/teo.c",
+    ),
+];
 
 /// Mainline releases in a row: 5.0 follows 4.20, 6.0 follows 5.19, 7.0 follows 6.19.
 fn ordinal(version: KernelVersion) -> Option<u32> {
@@ -353,12 +322,17 @@ fn is_near(change: &Change, running: KernelVersion) -> bool {
 
 /// The listed changes that came between two versions, for a comparison of runs. One with a patch number is counted only
 /// where `to` is of its own series: what another series got when is not in the list.
-pub fn between(from: KernelVersion, to: KernelVersion) -> Vec<Change> {
-    let is_between = |change: &Change| {
+pub fn between(from: KernelVersion, to: KernelVersion) -> Vec<&'static Change> {
+    let is_between = |change: &&Change| {
         let since = change.since;
         since > from && since <= to && (since.patch == 0 || (since.major, since.minor) == (to.major, to.minor))
     };
-    changes().into_iter().filter(is_between).collect()
+    CHANGES.iter().filter(is_between).collect()
+}
+
+/// What moved, of every listed change: looked up where it is shown.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    CHANGES.iter().map(|change| change.what)
 }
 
 pub(super) struct KnownKernelChanges;
@@ -390,12 +364,11 @@ impl Rule for KnownKernelChanges {
                 ),
             );
         }
-        let all = changes();
-        let in_use = || all.iter().filter(|change| change.part.concerns(&evidence.facts));
+        let in_use = || CHANGES.iter().filter(|change| change.part.concerns(&evidence.facts));
         let carried: Vec<&Change> = in_use().filter(|change| is_carried(change, version)).collect();
         if carried.is_empty() {
             let near: Vec<String> =
-                in_use().filter(|c| is_near(c, version)).map(|c| format!("{} ({})", c.what, c.since)).collect();
+                in_use().filter(|c| is_near(c, version)).map(|c| format!("{} ({})", told(c.what), c.since)).collect();
             if near.is_empty() {
                 return Answer::no(say!("no listed change to what is in use here is near {version}"));
             }
@@ -406,7 +379,7 @@ impl Rule for KnownKernelChanges {
                 ),
             );
         }
-        let what: Vec<&str> = carried.iter().map(|change| change.what).collect();
+        let what: Vec<&str> = carried.iter().map(|change| told(change.what)).collect();
         let title =
             say!("Kernel {version} carries a change of idle behaviour that was taken back later: {}", what.join("; "));
         let cost = Cost::unknown(word!(
@@ -417,7 +390,7 @@ impl Rule for KnownKernelChanges {
             Finding::new(self, Weight::Note, Confidence::Medium, title, cost).on("/proc/sys/kernel/osrelease", release);
         for change in carried {
             let until = change.until.map_or(String::new(), |until| say!(", taken back in {until}"));
-            finding = finding.on(say!("{}, since {}{until}", change.source, change.since), change.what);
+            finding = finding.on(say!("{}, since {}{until}", change.source, change.since), told(change.what));
         }
         finding
             .remedy(
@@ -479,7 +452,7 @@ mod tests {
         assert!(host("4.19.0", "menu").starts_with("no: no listed change"));
         assert!(ask(&KnownKernelChanges, "").starts_with("cannot tell"));
         let patched = |patch| {
-            changes().iter().filter(|c| is_near(c, KernelVersion::new(6, 12, patch)) && c.since.patch > 0).count()
+            CHANGES.iter().filter(|c| is_near(c, KernelVersion::new(6, 12, patch)) && c.since.patch > 0).count()
         };
         assert_eq!((patched(0), patched(44), patched(60), patched(80)), (0, 2, 4, 5));
         assert!(host("6.12.60", "menu").contains("deeper states again, and lost throughput was reported (6.12.56)"));

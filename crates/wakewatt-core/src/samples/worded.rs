@@ -2,14 +2,14 @@
 //!
 //! Documents have always said reasons as plain text, and people read them there. So a reason writes itself as its sentence
 //! (`Display`) and is read back by `read`, which knows the sentences that something decides on and keeps every other as
-//! it stands. Nothing else in the program looks at the wording.
+//! it stands. Nothing else in the program looks at the wording. What people see may be another language; documents are English.
 
 /// Makes a type with `Display` and `read(&str) -> Self` a plain string in documents and in their schema.
 macro_rules! worded {
     ($type:ty) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.collect_str(&$crate::samples::worded::in_english(self))
             }
         }
 
@@ -35,6 +35,11 @@ macro_rules! worded {
 }
 
 pub(crate) use worded;
+
+/// As documents say it, whatever the language in force: they are read back by these words.
+pub(crate) fn in_english(reason: &impl std::fmt::Display) -> String {
+    wakewatt_words::within(wakewatt_words::Language::English, || reason.to_string())
+}
 
 /// What stands between two fixed parts of a sentence.
 pub(crate) fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
