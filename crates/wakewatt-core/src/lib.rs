@@ -34,3 +34,4 @@ pub mod rules;
 pub mod explain;
 pub mod compare;
 pub mod record;
+pub mod told;

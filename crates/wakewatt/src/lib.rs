@@ -66,5 +66,5 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Words that stand in constants and are looked up in another language while running, with where they stand.
 pub fn spoken_tables() -> Vec<(&'static str, &'static str)> {
-    Vec::new()
+    wakewatt_core::told::all()
 }

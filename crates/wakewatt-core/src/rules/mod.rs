@@ -385,6 +385,7 @@ mod guest_hypervisor;
 mod container_masked;
 mod known_kernel_changes;
 
+pub(crate) use known_kernel_changes::words as kernel_change_words;
 pub use known_kernel_changes::{Change, between as kernel_changes_between};
 
 /// Every rule, in the order of docs/ref/rules.md: idle, frequency, memory, look-alikes, neighbourhood, kernel.
