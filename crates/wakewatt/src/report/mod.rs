@@ -13,6 +13,7 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::{Snapshot, Topic};
 use wakewatt_core::rules::{Answer, Ruling, judge};
 use wakewatt_core::sheet::Sheet;
+use wakewatt_words::{say, word};
 
 pub mod charts;
 mod data;
@@ -48,8 +49,8 @@ pub(crate) use words::value as value_words;
 /// The heading of a report on this host: its processor and how many CPUs are online.
 pub fn title(facts: &Snapshot) -> String {
     let n = facts.cpus.online.get().map_or(0, CpuSet::len);
-    let cpu = facts.topology.processor().map_or("unknown processor".to_string(), ToString::to_string);
-    format!("{cpu}, {n} CPU{}", if n == 1 { "" } else { "s" })
+    let cpu = facts.topology.processor().map_or(word!("unknown processor").to_string(), ToString::to_string);
+    say!("{cpu}, {n} CPU{}", if n == 1 { "" } else { "s" })
 }
 
 /// Everything a report is made of. It knows no clock: the time of writing is passed in.

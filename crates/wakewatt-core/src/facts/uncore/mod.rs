@@ -17,6 +17,7 @@ use crate::folder::Folder;
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 /// All uncore domains.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -105,12 +106,13 @@ impl Domain for Uncore {
 
     fn show(&self, sheet: &mut Sheet) {
         if let Some(gap) = &self.none_because {
-            sheet.fact("uncore", "uncore frequency control", &Fact::<u64>::Gap(gap.clone()), |v| Cell::Count(*v));
+            sheet
+                .fact("uncore", word!("uncore frequency control"), &Fact::<u64>::Gap(gap.clone()), |v| Cell::Count(*v));
         }
         for d in &self.domains {
             let name = &d.name;
             let id = |what: &str| format!("uncore.{name}.{what}");
-            sheet.fact(id("agents"), format!("{name} clocks"), &d.agent_types, |v| Cell::text(v.join(" ")));
+            sheet.fact(id("agents"), say!("{name} clocks"), &d.agent_types, |v| Cell::text(v.join(" ")));
             for (what, label, fact) in [
                 ("min", "lower limit", &d.min_khz),
                 ("max", "upper limit", &d.max_khz),
@@ -120,7 +122,7 @@ impl Domain for Uncore {
             ] {
                 sheet.fact(id(what), format!("{name} {label}"), fact, |v| Cell::Khz(*v));
             }
-            sheet.reading(id("current"), format!("{name} now"), &d.current_khz, |v| Cell::Khz(*v));
+            sheet.reading(id("current"), say!("{name} now"), &d.current_khz, |v| Cell::Khz(*v));
             for (what, label, fact) in [
                 ("elc_low_threshold", "efficiency floor below", &d.elc_low_threshold_ratio),
                 ("elc_high_threshold", "full speed above", &d.elc_high_threshold_ratio),
@@ -129,7 +131,7 @@ impl Domain for Uncore {
             }
             sheet.fact(
                 id("elc_high_threshold_on"),
-                format!("{name} high threshold in use"),
+                say!("{name} high threshold in use"),
                 &d.is_elc_high_threshold_on,
                 |v| Cell::Flag(*v),
             );
