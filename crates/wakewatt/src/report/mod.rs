@@ -12,6 +12,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::{Snapshot, Topic};
 use wakewatt_core::rules::{Answer, Ruling, judge};
+use wakewatt_core::samples::study::Study;
 use wakewatt_core::sheet::Sheet;
 use wakewatt_words::{say, word};
 
@@ -28,6 +29,7 @@ pub mod markdown;
 #[cfg(feature = "agent")]
 pub(crate) mod node;
 pub mod modelled;
+mod named;
 pub mod replay;
 pub(crate) mod replication;
 pub mod rollout;
@@ -51,6 +53,38 @@ pub fn title(facts: &Snapshot) -> String {
     let n = facts.cpus.online.get().map_or(0, CpuSet::len);
     let cpu = facts.topology.processor().map_or(word!("unknown processor").to_string(), ToString::to_string);
     say!("{cpu}, {n} CPU{}", if n == 1 { "" } else { "s" })
+}
+
+/// Words of the report that stand in templates and constants, or that decide something as well and are translated where shown.
+pub(crate) fn spoken_tables() -> Vec<(&'static str, &'static str)> {
+    const LABELS: [&str; 23] = [
+        "measured",
+        "modelled",
+        "claimed",
+        "unavailable",
+        "present but dead",
+        "counter",
+        "problem",
+        "risk",
+        "note",
+        "high",
+        "medium",
+        "low",
+        "look",
+        "apply",
+        "undo",
+        "min",
+        "mean",
+        "max",
+        "absent",
+        "denied",
+        "malformed",
+        "unreadable",
+        "not recorded",
+    ];
+    let words = LABELS.iter().chain(words::COUNTED).map(|word| ("words of the report", *word));
+    let words = words.chain(named::NAMES.iter().map(|name| ("names in run files", *name)));
+    words.chain(template::spoken().into_iter().map(|text| ("templates of the report", text))).collect()
 }
 
 /// Everything a report is made of. It knows no clock: the time of writing is passed in.
@@ -119,7 +153,8 @@ impl Report {
         }
         wakewatt_words::spoken(|| {
             let mut report = self.clone();
-            let mut again = judge(&self.evidence);
+            named::translate(&mut report.evidence);
+            let mut again = judge(&report.evidence);
             for ruling in &mut report.rulings {
                 let Some(at) = again.iter().position(|r| r.rule == ruling.rule) else { continue };
                 let old = std::mem::replace(ruling, again.swap_remove(at));
@@ -128,6 +163,12 @@ impl Report {
                 }
             }
             report.host_sheets = report.evidence.facts.sheets();
+            let samples = &mut report.evidence.samples;
+            if let (Some(conclusions), Some(run)) = (&samples.conclusions, &samples.experiment) {
+                let study = Study { conclusions: conclusions.clone(), run: run.clone(), loads: Vec::new() };
+                let sentences = study_sentences::of(&study);
+                samples.conclusions.iter_mut().for_each(|c| c.sentences.clone_from(&sentences));
+            }
             render(&report)
         })
     }
