@@ -14,7 +14,7 @@ use wakewatt_core::facts::{Snapshot, Topic};
 use wakewatt_core::rules::{Answer, Ruling, judge};
 use wakewatt_core::samples::study::Study;
 use wakewatt_core::sheet::Sheet;
-use wakewatt_words::{say, word};
+use wakewatt_words::{Language, say, within, word};
 
 pub mod charts;
 mod data;
@@ -83,6 +83,7 @@ pub(crate) fn spoken_tables() -> Vec<(&'static str, &'static str)> {
         "not recorded",
     ];
     let words = LABELS.iter().chain(words::COUNTED).map(|word| ("words of the report", *word));
+    let words = words.chain(view::fitted::LEVEL_HEADS.iter().map(|head| ("heads of tables", *head)));
     let words = words.chain(named::NAMES.iter().map(|name| ("names in run files", *name)));
     words.chain(template::spoken().into_iter().map(|text| ("templates of the report", text))).collect()
 }
@@ -145,31 +146,40 @@ impl Report {
         self.spoken(|report| text::render(report, style))
     }
 
-    /// Renders in the language of the person at it: rules are asked once more, since an answer is made of words. What findings
-    /// rest on is data and stays, with the places that an import has cited.
+    /// Renders in the language of the person at it.
     fn spoken<T>(&self, render: impl FnOnce(&Report) -> T) -> T {
         if wakewatt_words::wanted() == wakewatt_words::language() {
             return render(self);
         }
-        wakewatt_words::spoken(|| {
-            let mut report = self.clone();
-            named::translate(&mut report.evidence);
-            let mut again = judge(&report.evidence);
-            for ruling in &mut report.rulings {
-                let Some(at) = again.iter().position(|r| r.rule == ruling.rule) else { continue };
-                let old = std::mem::replace(ruling, again.swap_remove(at));
-                if let (Answer::Yes(new), Answer::Yes(old)) = (&mut ruling.answer, old.answer) {
-                    new.evidence = old.evidence;
-                }
+        wakewatt_words::spoken(|| render(&self.translated()))
+    }
+
+    /// The same in the language in force: rules are asked once more, since an answer is made of words. What findings rest on is
+    /// data and stays, with the places that an import has cited.
+    fn translated(&self) -> Report {
+        let mut report = self.clone();
+        named::translate(&mut report.evidence);
+        let facts = &report.evidence.facts;
+        if report.title == within(Language::English, || title(facts)) {
+            report.title = title(facts);
+        }
+        report.host_sheets = facts.sheets();
+        let mut again = judge(&report.evidence);
+        for ruling in &mut report.rulings {
+            let Some(at) = again.iter().position(|r| r.rule == ruling.rule) else { continue };
+            let old = std::mem::replace(ruling, again.swap_remove(at));
+            if let (Answer::Yes(new), Answer::Yes(old)) = (&mut ruling.answer, old.answer) {
+                new.evidence = old.evidence;
             }
-            report.host_sheets = report.evidence.facts.sheets();
-            let samples = &mut report.evidence.samples;
-            if let (Some(conclusions), Some(run)) = (&samples.conclusions, &samples.experiment) {
-                let study = Study { conclusions: conclusions.clone(), run: run.clone(), loads: Vec::new() };
-                let sentences = study_sentences::of(&study);
-                samples.conclusions.iter_mut().for_each(|c| c.sentences.clone_from(&sentences));
-            }
-            render(&report)
-        })
+        }
+        let samples = &mut report.evidence.samples;
+        if let (Some(conclusions), Some(run)) = (&mut samples.conclusions, &samples.experiment) {
+            let study = Study { conclusions: conclusions.clone(), run: run.clone(), loads: Vec::new() };
+            conclusions.sentences = study_sentences::of(&study);
+        }
+        report
     }
 }
+
+#[cfg(test)]
+mod chinese;

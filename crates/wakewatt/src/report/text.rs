@@ -119,6 +119,10 @@ pub fn render(report: &Report, style: Style) -> String {
 
 /// Ten lines: verdict, how sure, what to do with its price, line and way back, and what else there is. Lines to paste stay whole.
 pub fn brief(report: &Report, style: Style) -> String {
+    report.spoken(|report| in_short(report, style))
+}
+
+fn in_short(report: &Report, style: Style) -> String {
     let r = view::of(report);
     let mut out = Paper { style, text: String::new() };
     out.at_most(3, BOLD, "", &r.sentence);

@@ -44,6 +44,10 @@ impl Style {
 
 /// All sheets of a snapshot; a sheet of `more` stands behind that of its topic.
 pub fn facts(snapshot: &Snapshot, more: &[(Topic, Sheet)], style: Style, is_listing_gaps: bool) -> String {
+    wakewatt_words::spoken(|| all_facts(snapshot, more, style, is_listing_gaps))
+}
+
+fn all_facts(snapshot: &Snapshot, more: &[(Topic, Sheet)], style: Style, is_listing_gaps: bool) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}", style.bold(&say!("Facts of {}", snapshot.origin)));
     let online = snapshot.cpus.online.get().map_or(word!("unknown").to_string(), CpuSet::to_string);

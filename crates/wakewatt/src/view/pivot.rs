@@ -4,7 +4,7 @@
 //! No topic is named here; a run of such rows with at least two things and three shared attributes is a table.
 
 use super::Row;
-use super::width::{padded, pieces, places};
+use super::width::{padded, pieces, places, right};
 use std::fmt::Write as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::fact::GapKind;
@@ -146,12 +146,15 @@ impl Pivot {
         for line in 0..n_lines {
             // Headers stand on the line above the values, so short ones are filled from the top.
             let cell = |c: usize| (line + words[c].len()).checked_sub(n_lines).map_or("", |at| words[c][at].as_str());
-            let head: String = (0..widths.len()).map(|c| right(cell(c), widths[c])).collect();
+            let head: String = (0..widths.len()).map(|c| format!("  {}", right(cell(c), widths[c]))).collect();
             let _ = writeln!(out, "{}", dim(&format!("{:INDENT$}{:first$}{head}", "", "")));
         }
         for (thing, row) in self.things.iter().zip(&self.cells) {
-            let cells: String =
-                row.iter().zip(&widths).map(|(t, w)| right(if t.is_empty() { "-" } else { t }, *w)).collect();
+            let cells: String = row
+                .iter()
+                .zip(&widths)
+                .map(|(t, w)| format!("  {}", right(if t.is_empty() { "-" } else { t }, *w)))
+                .collect();
             let _ = writeln!(out, "{:INDENT$}{}{cells}", "", padded(thing, first));
         }
     }
@@ -162,11 +165,6 @@ fn head_width(word: &str) -> usize {
     const LEAST: usize = 8;
     let longest = pieces(word).into_iter().map(places).max().unwrap_or(0);
     places(word).min(longest.max(LEAST))
-}
-
-/// At the right of its column, behind two blanks.
-fn right(text: &str, width: usize) -> String {
-    format!("  {}{text}", " ".repeat(width.saturating_sub(places(text))))
 }
 
 #[cfg(test)]

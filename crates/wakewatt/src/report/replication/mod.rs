@@ -17,6 +17,10 @@ const N_SECONDARY: usize = 12;
 
 /// All of it.
 pub(crate) fn text(found: &Replication, style: Style, width: usize) -> String {
+    wakewatt_words::spoken(|| spoken_text(found, style, width))
+}
+
+fn spoken_text(found: &Replication, style: Style, width: usize) -> String {
     let mut out = String::new();
     let mut say = |first: &str, rest: &str, words: &str| {
         let _ = writeln!(out, "{}", wrap(first, rest, words, width));
