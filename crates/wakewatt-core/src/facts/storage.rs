@@ -113,7 +113,7 @@ impl Domain for Storage {
         for nvme in &self.nvme {
             let id = |what: &str| format!("storage.{}.{what}", nvme.name);
             let label = |what: &str| format!("{} {what}", nvme.name);
-            sheet.fact(id("model"), label(word!("model")), &nvme.model, |v| Cell::text(v));
+            sheet.fact(id("model"), label("model"), &nvme.model, |v| Cell::text(v));
             sheet.fact(id("state"), label(word!("state")), &nvme.state, |v| Cell::text(v));
             let tolerance = label(word!("latency tolerance (APST)"));
             sheet.fact(id("latency_tolerance"), tolerance, &nvme.latency_tolerance, |v| match v {

@@ -3,6 +3,7 @@
 //! It escapes every value; a style sheet is no markup and passes as it stands. Fixed words of a template go through `t`,
 //! which is `told` with arguments by name: `{{ t("and {n} more", n=3) }}`.
 
+use crate::view::width::is_wide;
 use anyhow::Context;
 use minijinja::value::{Kwargs, Value};
 use minijinja::{AutoEscape, Environment, Error};
@@ -81,7 +82,8 @@ fn tie(text: String) -> String {
         out.push_str(word);
         let ends_in_digit = word.chars().last().is_some_and(|c| c.is_ascii_digit());
         let unit = |w: &&str| {
-            let unit = w.trim_end_matches([',', '.', ';', ':', ')', ']']);
+            // Chinese has no blank behind a comma.
+            let unit = w.split(is_wide).next().unwrap_or_default().trim_end_matches([',', '.', ';', ':', ')', ']']);
             ["ns", "us", "ms", "s", "%", "times", "rounds"].contains(&unit)
         };
         match words.peek() {
@@ -100,6 +102,7 @@ mod tests {
     #[test]
     fn a_unit_stays_with_its_number() {
         assert_eq!(tie("34 us against 6.5 us, 10 rounds".into()), "34\u{a0}us against 6.5\u{a0}us, 10\u{a0}rounds");
+        assert_eq!(tie("是 34 us（标称）".into()), "是 34\u{a0}us（标称）");
     }
 
     #[test]

@@ -156,7 +156,7 @@ impl Domain for Dmi {
 
     fn show(&self, sheet: &mut Sheet) {
         sheet.fact("dimms.vendor", word!("maker"), &self.system_vendor, |v| Cell::text(v));
-        sheet.fact("dimms.product", word!("model"), &self.product_name, |v| Cell::text(v));
+        sheet.fact("dimms.product", "model", &self.product_name, |v| Cell::text(v));
         sheet.fact("dimms.board", word!("board"), &self.board_name, |v| Cell::text(v));
         sheet.fact("dimms.bios_version", word!("firmware version"), &self.bios_version, |v| Cell::text(v));
         sheet.fact("dimms.bios_date", word!("firmware date"), &self.bios_date, |v| Cell::text(v));

@@ -80,9 +80,9 @@ fn chart(r: &Rollout, at: usize, course: &Course) -> Option<super::Figure> {
         });
         plot.add(name, Style::Arm(line), points);
     }
-    for (word, limit) in [word!("below"), word!("above")].iter().zip(course.limits) {
+    for (name, limit) in [word!("below this"), word!("above this")].iter().zip(course.limits) {
         let ends = limit.map(|y| [0.0, length_s / unit_s].map(|x| Point { x, y: y * factor, ..Point::default() }));
-        plot.add(say!("{word} this"), Style::Ideal, ends.into_iter().flatten());
+        plot.add(*name, Style::Ideal, ends.into_iter().flatten());
     }
     let mark = |s: &wakewatt_fleet::rollout::state::StageState| Some((since_s(s.began_ms?) / unit_s, clean(&s.name)));
     plot.marks = r.stages.iter().filter_map(mark).collect();

@@ -6,6 +6,7 @@ use super::{accent, alarm, dim, glyphs, strong};
 use crate::tui::rows::Row;
 use crate::tui::state::State;
 use crate::tui::words::{self, cell, count, percent};
+use crate::view::width::{begin, padded, right};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};

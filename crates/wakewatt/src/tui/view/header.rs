@@ -1,6 +1,6 @@
 //! Head and foot of the screen: what is watched, what watching costs, the machine in six lines, the keys.
 
-use super::{accent, alarm, dim, glyphs, strong};
+use super::{accent, alarm, dim, glyphs, keys, strong};
 use crate::tui::state::{Panel, State};
 use crate::tui::words::{self, count, percent, spelled};
 use crate::view::width::{begin, padded, places, right};
@@ -261,47 +261,7 @@ pub(super) fn footer(state: &State, frame: &mut Frame<'_>, area: Rect) {
     } else if let Some(message) = &state.message {
         Line::styled(format!(" {}", words::escaped(message)), alarm(state))
     } else {
-        keys(state)
+        keys::line(state)
     };
     frame.render_widget(Paragraph::new(line), area);
-}
-
-/// Keys and what they do, while machine or recording is watched.
-const LIVE: [(&str, &str); 9] = [
-    ("q", "quit"),
-    ("?", "help"),
-    ("p", "pause"),
-    ("s", "sort"),
-    ("/", "filter"),
-    ("g", "group"),
-    ("enter", "fold"),
-    ("tab", "panel"),
-    ("+-", "time"),
-];
-/// The same while playing.
-const PLAY: [(&str, &str); 7] = [
-    ("q", "quit"),
-    ("?", "help"),
-    ("space", "play"),
-    ("left/right", "step"),
-    ("home/end", "first, last"),
-    ("+-", "speed"),
-    ("tab", "panel"),
-];
-
-/// What is looked up of these.
-pub(super) fn spoken() -> Vec<&'static str> {
-    LIVE.iter().chain(&PLAY).map(|(_, what)| *what).collect()
-}
-
-fn keys(state: &State) -> Line<'static> {
-    let list: &[(&str, &str)] = if state.play.is_some() { &PLAY } else { &LIVE };
-    let bar = if state.look.is_unicode { "│" } else { "|" };
-    let mut spans = Vec::new();
-    for (at, (key, what)) in list.iter().enumerate() {
-        spans.push(Span::styled(if at == 0 { " " } else { bar }, dim(state)));
-        spans.push(Span::styled(*key, accent(state)));
-        spans.push(Span::raw(format!(" {}", told(what))));
-    }
-    Line::from(spans)
 }

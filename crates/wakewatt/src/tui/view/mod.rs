@@ -9,6 +9,7 @@ mod header;
 mod heat;
 mod help;
 mod idle;
+mod keys;
 
 use super::state::{Panel, State};
 use ratatui::Frame;
@@ -20,7 +21,7 @@ use wakewatt_words::{say, word};
 
 /// Words of the panels that stand in constants.
 pub(crate) fn spoken() -> Vec<&'static str> {
-    [header::spoken(), help::spoken(), cpus::spoken()].concat()
+    [keys::spoken(), help::spoken(), cpus::spoken()].concat()
 }
 
 /// The smallest screen.
