@@ -206,7 +206,7 @@ impl Domain for Idle {
 
     fn show(&self, sheet: &mut Sheet) {
         sheet.fact("idle.driver", word!("driver"), &self.driver, |v| Cell::text(v));
-        sheet.fact("idle.governor", word!("governor"), &self.governor, |v| Cell::text(v));
+        sheet.fact("idle.governor", "governor", &self.governor, |v| Cell::text(v));
         sheet.fact("idle.governors_available", word!("governors available"), &self.governors_available, |v| {
             Cell::text(v.join(" "))
         });
