@@ -197,22 +197,22 @@ impl Domain for Load {
             Fact::Known(stat) => {
                 let t = &stat.total;
                 for (id, label, part) in [
-                    ("user", "user", t.user_ns.saturating_add(t.nice_ns)),
-                    ("system", "system", t.system_ns),
-                    ("irq", "interrupts", t.irq_ns.saturating_add(t.softirq_ns)),
-                    ("idle", "idle", t.idle_ns),
-                    ("iowait", "idle, waiting for I/O", t.iowait_ns),
-                    ("steal", "stolen by the hypervisor", t.steal_ns),
-                    ("guest", "running guests", t.guest_ns),
+                    ("user", word!("user"), t.user_ns.saturating_add(t.nice_ns)),
+                    ("system", word!("system"), t.system_ns),
+                    ("irq", word!("interrupts"), t.irq_ns.saturating_add(t.softirq_ns)),
+                    ("idle", word!("idle"), t.idle_ns),
+                    ("iowait", word!("idle, waiting for I/O"), t.iowait_ns),
+                    ("steal", word!("stolen by the hypervisor"), t.steal_ns),
+                    ("guest", word!("running guests"), t.guest_ns),
                 ] {
                     if let Some(ratio) = t.ratio(part) {
                         sheet.say(format!("load.{id}"), say!("{label} (since boot)"), Cell::Ratio(ratio));
                     }
                 }
                 for (id, label, n) in [
-                    ("context_switches", "context switches", stat.n_context_switches),
-                    ("running", "runnable now", stat.n_running),
-                    ("blocked", "blocked in I/O now", stat.n_blocked),
+                    ("context_switches", word!("context switches"), stat.n_context_switches),
+                    ("running", word!("runnable now"), stat.n_running),
+                    ("blocked", word!("blocked in I/O now"), stat.n_blocked),
                 ] {
                     n.into_iter().for_each(|n| sheet.say(format!("load.{id}"), label, Cell::Count(n)));
                 }

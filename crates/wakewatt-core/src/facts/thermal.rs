@@ -106,15 +106,15 @@ impl Domain for Thermal {
             Cell::Count(*v)
         });
         for (id, label, column) in [
-            ("package_throttles", "package throttle events", &self.n_package_throttles),
-            ("package_power_limits", "package power limit events", &self.n_package_power_limits),
+            ("package_throttles", word!("package throttle events"), &self.n_package_throttles),
+            ("package_power_limits", word!("package power limit events"), &self.n_package_power_limits),
         ] {
             sheet.span(&format!("thermal.{id}"), label, column, |v| Cell::Count(*v));
         }
         for (id, label, column) in [
-            ("package_throttled", "package throttled time", &self.package_throttled_ns),
-            ("core_longest_throttle", "longest core throttle", &self.core_longest_throttle_ns),
-            ("package_longest_throttle", "longest package throttle", &self.package_longest_throttle_ns),
+            ("package_throttled", word!("package throttled time"), &self.package_throttled_ns),
+            ("core_longest_throttle", word!("longest core throttle"), &self.core_longest_throttle_ns),
+            ("package_longest_throttle", word!("longest package throttle"), &self.package_longest_throttle_ns),
         ] {
             sheet.span(&format!("thermal.{id}"), label, column, |v| Cell::Ns(*v));
         }

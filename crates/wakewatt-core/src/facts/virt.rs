@@ -91,9 +91,10 @@ impl Domain for Virt {
 
     fn show(&self, sheet: &mut Sheet) {
         sheet.fact("virt.guest", word!("hypervisor below"), &self.has_hypervisor_flag, |v| Cell::Flag(*v));
-        for (id, label, clues) in
-            [("hypervisor", "hypervisor", &self.hypervisors), ("container", "container", &self.containers)]
-        {
+        for (id, label, clues) in [
+            ("hypervisor", word!("hypervisor"), &self.hypervisors),
+            ("container", word!("container"), &self.containers),
+        ] {
             if let Some(best) = clues.first() {
                 let text = format!("{} ({}: {})", best.name, best.path, best.says);
                 sheet.say(format!("virt.{id}"), label, Cell::Text(text));

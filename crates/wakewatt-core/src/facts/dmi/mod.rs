@@ -198,12 +198,12 @@ impl Domain for Dmi {
                     sheet.say(format!("dimms.{}.{what}", id_of(&name)), format!("{name} {label}"), cell);
                 }
             };
-            say("size", "size", dimm.size_bytes.map(Cell::Bytes));
-            say("type", "type", dimm.memory_type.as_ref().map(Cell::text));
-            say("rated", "rated speed", dimm.rated_mts.map(Cell::MegaTransfers));
-            say("configured", "configured speed", dimm.configured_mts.map(Cell::MegaTransfers));
-            say("ranks", "ranks", dimm.n_ranks.map(|n| Cell::Count(n.into())));
-            say("part", "part", dimm.part_number.as_ref().map(Cell::text));
+            say("size", word!("size"), dimm.size_bytes.map(Cell::Bytes));
+            say("type", word!("type"), dimm.memory_type.as_ref().map(Cell::text));
+            say("rated", word!("rated speed"), dimm.rated_mts.map(Cell::MegaTransfers));
+            say("configured", word!("configured speed"), dimm.configured_mts.map(Cell::MegaTransfers));
+            say("ranks", word!("ranks"), dimm.n_ranks.map(|n| Cell::Count(n.into())));
+            say("part", word!("part"), dimm.part_number.as_ref().map(Cell::text));
         }
         for channel in self.channels() {
             let socket = channel.socket.as_deref().map_or(String::new(), |s| format!("{s} "));

@@ -108,16 +108,16 @@ impl IntelPstate {
         sheet.fact("freq.intel_pstate.status", word!("intel_pstate"), &self.status, |v| Cell::text(v));
         sheet.fact("freq.intel_pstate.no_turbo", word!("turbo forbidden"), &self.is_no_turbo, |v| Cell::Flag(*v));
         for (id, label, fact) in [
-            ("min_perf", "lower limit of performance", &self.min_perf_ratio),
-            ("max_perf", "upper limit of performance", &self.max_perf_ratio),
-            ("turbo_share", "share of the range that is turbo", &self.turbo_ratio),
+            ("min_perf", word!("lower limit of performance"), &self.min_perf_ratio),
+            ("max_perf", word!("upper limit of performance"), &self.max_perf_ratio),
+            ("turbo_share", word!("share of the range that is turbo"), &self.turbo_ratio),
         ] {
             sheet.fact(format!("freq.intel_pstate.{id}"), label, fact, |v| Cell::Ratio(*v));
         }
         sheet.fact("freq.intel_pstate.num_pstates", word!("P-states"), &self.n_pstates, |v| Cell::Count(*v));
         for (id, label, fact) in [
-            ("hwp_dynamic_boost", "HWP dynamic boost", &self.is_hwp_dynamic_boost_on),
-            ("energy_efficiency", "energy efficiency", &self.is_energy_efficiency_on),
+            ("hwp_dynamic_boost", word!("HWP dynamic boost"), &self.is_hwp_dynamic_boost_on),
+            ("energy_efficiency", word!("energy efficiency"), &self.is_energy_efficiency_on),
         ] {
             sheet.fact(format!("freq.intel_pstate.{id}"), label, fact, |v| Cell::Flag(*v));
         }

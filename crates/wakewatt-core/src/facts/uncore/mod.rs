@@ -114,18 +114,18 @@ impl Domain for Uncore {
             let id = |what: &str| format!("uncore.{name}.{what}");
             sheet.fact(id("agents"), say!("{name} clocks"), &d.agent_types, |v| Cell::text(v.join(" ")));
             for (what, label, fact) in [
-                ("min", "lower limit", &d.min_khz),
-                ("max", "upper limit", &d.max_khz),
-                ("initial_min", "lower limit at boot", &d.initial_min_khz),
-                ("initial_max", "upper limit at boot", &d.initial_max_khz),
-                ("elc_floor", "efficiency floor", &d.elc_floor_khz),
+                ("min", word!("lower limit"), &d.min_khz),
+                ("max", word!("upper limit"), &d.max_khz),
+                ("initial_min", word!("lower limit at boot"), &d.initial_min_khz),
+                ("initial_max", word!("upper limit at boot"), &d.initial_max_khz),
+                ("elc_floor", word!("efficiency floor"), &d.elc_floor_khz),
             ] {
                 sheet.fact(id(what), format!("{name} {label}"), fact, |v| Cell::Khz(*v));
             }
             sheet.reading(id("current"), say!("{name} now"), &d.current_khz, |v| Cell::Khz(*v));
             for (what, label, fact) in [
-                ("elc_low_threshold", "efficiency floor below", &d.elc_low_threshold_ratio),
-                ("elc_high_threshold", "full speed above", &d.elc_high_threshold_ratio),
+                ("elc_low_threshold", word!("efficiency floor below"), &d.elc_low_threshold_ratio),
+                ("elc_high_threshold", word!("full speed above"), &d.elc_high_threshold_ratio),
             ] {
                 sheet.fact(id(what), format!("{name} {label}"), fact, |v| Cell::Ratio(*v));
             }
