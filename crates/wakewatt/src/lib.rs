@@ -66,5 +66,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Words that stand in constants and are looked up in another language while running, with where they stand.
 pub fn spoken_tables() -> Vec<(&'static str, &'static str)> {
-    wakewatt_core::told::all()
+    let mut all = wakewatt_core::told::all();
+    all.extend(report::spoken_tables());
+    all.extend(tui::spoken().into_iter().map(|word| ("the screen of watch", word)));
+    all.extend(wakewatt_core::facts::TOPICS.iter().map(|topic| ("topics of facts", topic.title)));
+    all
 }
