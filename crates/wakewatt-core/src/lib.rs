@@ -15,6 +15,7 @@ pub mod units;
 pub mod cpuset;
 pub mod glossary;
 pub mod source;
+mod gap_reasons;
 pub mod fact;
 pub mod folder;
 pub mod sheet;

@@ -389,8 +389,8 @@ impl Rule for KnownKernelChanges {
         let mut finding =
             Finding::new(self, Weight::Note, Confidence::Medium, title, cost).on("/proc/sys/kernel/osrelease", release);
         for change in carried {
-            let until = change.until.map_or(String::new(), |until| format!(", taken back in {until}"));
-            finding = finding.on(format!("{}, since {}{until}", change.source, change.since), change.what);
+            let until = change.until.map_or(String::new(), |until| say!(", taken back in {until}"));
+            finding = finding.on(say!("{}, since {}{until}", change.source, change.since), told(change.what));
         }
         finding
             .remedy(

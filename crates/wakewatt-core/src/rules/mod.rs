@@ -17,6 +17,7 @@ use crate::samples::stated::Stated;
 use crate::units::LatencyLimit;
 use serde::Serialize;
 use try_this::TryThis;
+use wakewatt_words::{say, word};
 
 /// What a finding costs, and how we know.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -205,11 +206,11 @@ impl Answer {
     /// The fact is a hole: says which, and what would fill it.
     fn gap(gap: &Gap) -> Answer {
         let try_this = match gap.kind {
-            GapKind::Denied => "run wakewatt doctor as root".into(),
-            GapKind::NotRead => "run wakewatt doctor, which reads every topic".into(),
-            GapKind::NotRecorded => "record the host with wakewatt capture and ask again".into(),
+            GapKind::Denied => word!("run wakewatt doctor as root").into(),
+            GapKind::NotRead => word!("run wakewatt doctor, which reads every topic").into(),
+            GapKind::NotRecorded => word!("record the host with wakewatt capture and ask again").into(),
             GapKind::Absent => TryThis::NothingHere,
-            GapKind::Malformed | GapKind::Failed => "look at the file by hand and report it".into(),
+            GapKind::Malformed | GapKind::Failed => word!("look at the file by hand and report it").into(),
         };
         Answer::cannot_tell(gap.to_string(), try_this)
     }
@@ -302,6 +303,11 @@ fn khz_word(khz: u64) -> String {
 /// 0.256 as `26 %`; small shares keep a digit.
 fn percent(ratio: f64) -> String {
     if ratio < 0.1 { format!("{:.1} %", ratio * 100.0) } else { format!("{:.0} %", ratio * 100.0) }
+}
+
+/// One sentence behind another.
+fn joined(first: &str, second: &str) -> String {
+    say!("{first} {second}")
 }
 
 /// The sum of a counter over all CPUs.
