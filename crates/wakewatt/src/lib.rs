@@ -44,7 +44,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let own = if error.use_stderr() { exit::Code::Usage } else { exit::Code::Fine };
-            return output::settled(output::usage(&error), own).into();
+            let fit = |text: &str| match wakewatt_words::wanted() {
+                Language::English => text.to_string(),
+                _ => wakewatt_words::spoken(|| cli::fitted::fitted(&error, text, output::width())),
+            };
+            return output::settled(output::usage(&error, fit), own).into();
         }
     };
     output::allow_colour(cli.color.is_on());
@@ -66,5 +70,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Words that stand in constants and are looked up in another language while running, with where they stand.
 pub fn spoken_tables() -> Vec<(&'static str, &'static str)> {
-    Vec::new()
+    let frame = cli::fitted::FRAME.iter().map(|words| (*words, "crates/wakewatt/src/cli/fitted.rs"));
+    let knobs = wakewatt_tune::knobs::KNOBS.iter().map(|knob| knob.about()).flat_map(|about| {
+        let texts = [about.title, about.unit, about.price, about.risk].into_iter().chain(about.overlaps.iter().copied());
+        texts.filter(|text| !text.is_empty()).map(|text| (text, "crates/wakewatt-tune/src/knobs"))
+    });
+    let parts = ["doctor", "experiment", "disk experiment", "measure idle"];
+    frame.chain(knobs).chain(parts.map(|part| (part, "crates/wakewatt-lab/src/doctor"))).collect()
 }

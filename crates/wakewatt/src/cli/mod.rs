@@ -8,6 +8,7 @@ pub mod load;
 pub mod experiment;
 pub mod explain;
 pub mod fit;
+pub mod fitted;
 pub mod fleet;
 pub mod import;
 pub mod kubernetes;

@@ -6,6 +6,7 @@
 pub mod csv;
 mod pivot;
 pub mod table;
+pub mod wide;
 pub mod wrap;
 
 use std::fmt::Write as _;

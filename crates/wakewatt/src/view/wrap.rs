@@ -1,17 +1,20 @@
-//! One paragraph broken into lines: `first` opens it, `rest` indents the lines after. Longer words stand alone.
+//! One paragraph broken into lines: `first` opens it, `rest` indents the lines after. Longer words stand alone; where
+//! Chinese may be broken says `wide`.
+
+use super::wide::{columns, parts};
 
 /// Breaks it.
 pub fn wrap(first: &str, rest: &str, text: &str, width: usize) -> String {
     // Line ends and tabs become blanks below.
     let clean = wakewatt_core::visible::text(text);
     let (mut lines, mut line, mut is_empty) = (Vec::new(), first.to_string(), true);
-    let length = |s: &str| s.trim_start_matches('\n').chars().count();
-    for word in clean.split_whitespace() {
-        if !is_empty && length(&line) + 1 + word.chars().count() > width.max(20) {
+    let length = |s: &str| columns(s.trim_start_matches('\n'));
+    for (has_blank, word) in parts(&clean) {
+        if !is_empty && length(&line) + usize::from(has_blank) + columns(word) > width.max(20) {
             lines.push(std::mem::replace(&mut line, rest.to_string()));
             is_empty = true;
         }
-        if !is_empty {
+        if has_blank && !is_empty {
             line.push(' ');
         }
         line.push_str(word);
