@@ -225,9 +225,9 @@ pub fn asked_cpus(host: &Host<'_>, place: &Place) -> Result<Option<CpuSet>, Stri
         Place::Package(n) => {
             let packages = host.facts.topology.packages();
             let found = packages.iter().find(|(id, _)| id == n).map(|(_, cpus)| cpus.clone());
-            found
-                .map(Some)
-                .ok_or_else(|| say!("package:{n}: this host has {n_packages} packages, counted from 0", n_packages = packages.len()))
+            found.map(Some).ok_or_else(|| {
+                say!("package:{n}: this host has {n_packages} packages, counted from 0", n_packages = packages.len())
+            })
         }
         Place::Node(n) => {
             let node = host.facts.memory.nodes.iter().find(|node| node.id == *n);

@@ -70,11 +70,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Words that stand in constants and are looked up in another language while running, with where they stand.
 pub fn spoken_tables() -> Vec<(&'static str, &'static str)> {
-    let frame = cli::fitted::FRAME.iter().map(|words| (*words, "crates/wakewatt/src/cli/fitted.rs"));
+    let frame = cli::fitted::FRAME.iter().map(|words| ("crates/wakewatt/src/cli/fitted.rs", *words));
     let knobs = wakewatt_tune::knobs::KNOBS.iter().map(|knob| knob.about()).flat_map(|about| {
-        let texts = [about.title, about.unit, about.price, about.risk].into_iter().chain(about.overlaps.iter().copied());
-        texts.filter(|text| !text.is_empty()).map(|text| (text, "crates/wakewatt-tune/src/knobs"))
+        let texts =
+            [about.title, about.unit, about.price, about.risk].into_iter().chain(about.overlaps.iter().copied());
+        texts.filter(|text| !text.is_empty()).map(|text| ("crates/wakewatt-tune/src/knobs", text))
     });
     let parts = ["doctor", "experiment", "disk experiment", "measure idle"];
-    frame.chain(knobs).chain(parts.map(|part| (part, "crates/wakewatt-lab/src/doctor"))).collect()
+    frame.chain(knobs).chain(parts.map(|part| ("crates/wakewatt-lab/src/doctor", part))).collect()
 }

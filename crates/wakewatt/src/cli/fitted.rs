@@ -2,10 +2,10 @@
 //!
 //! clap breaks lines at blanks and counts characters, and the words of its own frame are fixed. So where the language is not
 //! English it is told that there is no limit, and what it made is gone over here: its words are looked up ([`FRAME`], kept in
-//! `languages/*/tables.po`), then lines are broken by [`crate::view::wide`]. A second column stays a column as long as
+//! `languages/*/tables.po`), then lines are broken by [`crate::view::width`]. A second column stays a column as long as
 //! there is room for one.
 
-use crate::view::wide::{broken, columns};
+use crate::view::width::{pieces, places};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use wakewatt_words::{say, told};
 
@@ -124,6 +124,34 @@ fn sentence(error: &clap::Error) -> Option<String> {
     })
 }
 
+/// Columns of a line; the escape sequences of colours take none.
+fn columns(line: &str) -> usize {
+    let mut parts = line.split('\x1b');
+    let plain = places(parts.next().unwrap_or_default());
+    plain + parts.map(|part| places(part.split_once('m').map_or(part, |(_, behind)| behind))).sum::<usize>()
+}
+
+/// A text broken into lines of this width: `first` opens it, the lines after are indented.
+fn broken(first: &str, indent: usize, text: &str, width: usize) -> String {
+    let (mut out, mut line, mut is_empty) = (String::new(), first.to_string(), true);
+    for word in text.split_whitespace() {
+        for (at, piece) in pieces(word).into_iter().enumerate() {
+            let has_blank = at == 0 && !is_empty;
+            if !is_empty && columns(&line) + usize::from(has_blank) + columns(piece) > width {
+                out += &line;
+                out.push('\n');
+                (line, is_empty) = (" ".repeat(indent), true);
+            }
+            if has_blank && !is_empty {
+                line.push(' ');
+            }
+            line += piece;
+            is_empty = false;
+        }
+    }
+    out + &line
+}
+
 /// A line taken apart: where its second column begins, in bytes and in columns, if it has one.
 fn second(line: &str) -> Option<(usize, usize)> {
     let indent = line.len() - line.trim_start_matches(' ').len();
@@ -220,7 +248,11 @@ mod tests {
                 fitted(&error, &error.render().to_string(), 80)
             })
         };
-        assert!(said("wakewatt doctor --quik").starts_with("错误：没有参数 '--quik'\n"), "{}", said("wakewatt doctor --quik"));
+        assert!(
+            said("wakewatt doctor --quik").starts_with("错误：没有参数 '--quik'\n"),
+            "{}",
+            said("wakewatt doctor --quik")
+        );
         assert!(said("wakewatt doctor --quik").contains("'--quick'"));
         assert!(said("wakewatt dokter").starts_with("错误：没有子命令 'dokter'\n"));
         assert!(said("wakewatt --lang fr doctor").starts_with("错误：'--lang <LANGUAGE>' 的值 'fr' 无效："));

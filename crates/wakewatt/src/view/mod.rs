@@ -6,7 +6,7 @@
 pub mod csv;
 mod pivot;
 pub mod table;
-pub mod wide;
+pub mod width;
 pub mod wrap;
 
 use std::fmt::Write as _;

@@ -20,6 +20,7 @@ use wakewatt_core::compare::runs::compare_runs;
 use wakewatt_core::compare::{Comparison, Difference, compare};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
+use wakewatt_words::{spoken, word};
 
 pub fn run(args: &CompareArgs, colour: Colour) -> Result<Code> {
     if let Some(at_ms) = args.at {
@@ -90,9 +91,11 @@ fn of_hosts(hosts: &[PathBuf]) -> Result<Comparison> {
         [a, b] if n_runs == 2 => compare_runs(slice::from_ref(a), slice::from_ref(b)),
         _ => {
             if n_runs > 0 {
-                output::remark(
-                    "Only facts are compared: what was measured is compared between two run files, or several of two sides (--against).",
-                );
+                output::remark(spoken(|| {
+                    word!(
+                        "Only facts are compared: what was measured is compared between two run files, or several of two sides (--against)."
+                    )
+                }));
             }
             compare(&all.into_iter().map(|e| e.facts).collect::<Vec<_>>())
         }

@@ -23,8 +23,8 @@ use wakewatt_core::samples::not_done::{NotDone, Step, Why};
 use wakewatt_core::source::Source;
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_lab::doctor::{self, DoctorPlan};
-use watching::Shown;
 use wakewatt_words::{say, spoken};
+use watching::Shown;
 
 mod preflight;
 mod sessions;

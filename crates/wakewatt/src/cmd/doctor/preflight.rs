@@ -6,7 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Colour};
 use crate::progress::Progress;
 use crate::view::Style;
-use crate::view::wide::columns;
+use crate::view::width::padded;
 use crate::view::wrap::wrap;
 use anyhow::Result;
 use serde::Serialize;
@@ -121,11 +121,6 @@ fn text(document: &Document, style: Style, width: usize) -> String {
         let _ = writeln!(out, "\n{}", style.red(&wrap(word!("Unfit: "), "", &say!("{why}."), width)));
     }
     out
-}
-
-/// With blanks behind it, up to this column.
-fn padded(text: &str, column: usize) -> String {
-    format!("{text}{}", " ".repeat(column.saturating_sub(columns(text))))
 }
 
 fn shown_name(matter: Matter) -> &'static str {

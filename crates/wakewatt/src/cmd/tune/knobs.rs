@@ -122,7 +122,9 @@ fn text(knobs: &Knobs, chosen: &[&dyn Knob], style: Style, is_long: bool) -> Str
             let _ = writeln!(out, "{}", wrap(&say!("      takes "), "        ", &valid, width));
         }
         if is_long {
-            for (word, what) in [(word!("unit"), &here.unit), (word!("price"), &here.price), (word!("risk"), &here.risk)] {
+            for (word, what) in
+                [(word!("unit"), &here.unit), (word!("price"), &here.price), (word!("risk"), &here.risk)]
+            {
                 let _ = writeln!(out, "{}", wrap(&format!("      {word}: "), "        ", what, width));
             }
         }

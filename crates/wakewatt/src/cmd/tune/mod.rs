@@ -87,16 +87,20 @@ fn gather(wanted: &SettingsWanted, used: Use) -> Result<Asked> {
     parameters::allow(&arguments, wanted.any_boot_argument)
         .map_err(|e| Failure::error(Code::Refused, format!("nothing is changed: {e}")))?;
     for strange in parameters::unknown(&arguments) {
-        crate::output::complain(&wakewatt_words::spoken(|| say!(
-            "WARNING: --any-boot-argument: {strange} is not a kernel parameter wakewatt knows; every next boot would have it"
-        )));
+        crate::output::complain(&wakewatt_words::spoken(|| {
+            say!(
+                "WARNING: --any-boot-argument: {strange} is not a kernel parameter wakewatt knows; every next boot would have it"
+            )
+        }));
     }
     if requests.is_empty() && arguments.is_empty() {
         let names: Vec<&str> = profile::SHIPPED.iter().map(|(n, _)| *n).collect();
-        return Err(usage(wakewatt_words::spoken(|| say!(
-            "say what is wanted: a profile ({names}), --max-latency, --set or --boot-arg",
-            names = names.join(", ")
-        ))));
+        return Err(usage(wakewatt_words::spoken(|| {
+            say!(
+                "say what is wanted: a profile ({names}), --max-latency, --set or --boot-arg",
+                names = names.join(", ")
+            )
+        })));
     }
     Ok(Asked { purpose: words.join(", "), requests, arguments })
 }

@@ -7,7 +7,7 @@ use crate::exit::Code;
 use crate::output::{self, Colour};
 use crate::trusted::Use;
 use crate::view::Style;
-use crate::view::wide::columns;
+use crate::view::width::{padded, places};
 use crate::view::wrap::wrap;
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ pub(super) fn text(plan: &TunePlan, style: Style, width: usize) -> String {
     say(&format!("{} ", style.bold(word!("Plan"))), "     ", &say!("{purpose}, for {host}"));
     for line in &plan.budget {
         let head = word!("budget ");
-        say(head, &" ".repeat(columns(head)), line);
+        say(head, &" ".repeat(places(head)), line);
     }
     for (at, planned) in plan.steps.iter().enumerate() {
         let step = &planned.step;
@@ -81,8 +81,7 @@ pub(super) fn text(plan: &TunePlan, style: Style, width: usize) -> String {
         }
         let mut field = |name: &str, words: &str| {
             if !words.is_empty() {
-                let pad = " ".repeat(6_usize.saturating_sub(columns(name)));
-                say(&format!("      {} ", style.dim(&format!("{name}{pad}"))), "             ", words);
+                say(&format!("      {} ", style.dim(&padded(name, 6))), "             ", words);
             }
         };
         field(word!("why"), &step.request.reason);

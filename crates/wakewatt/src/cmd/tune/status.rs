@@ -110,9 +110,15 @@ fn text(statuses: &Statuses, is_readable: bool, style: Style) -> String {
         for check in &t.boot_checks {
             let (mark, words) = match &check.verdict {
                 BootVerdict::Holds => ("  ", format!("{}: {}", check.what, check.found)),
-                BootVerdict::Broken => {
-                    ("! ", say!("{what}: should be {wanted}, is {found}", what = check.what, wanted = check.wanted, found = check.found))
-                }
+                BootVerdict::Broken => (
+                    "! ",
+                    say!(
+                        "{what}: should be {wanted}, is {found}",
+                        what = check.what,
+                        wanted = check.wanted,
+                        found = check.found
+                    ),
+                ),
                 BootVerdict::CannotTell { why } => ("? ", format!("{}: {why}", check.what)),
             };
             let line = wrap(mark, "      ", &format!("{words} [{}]", check.path), width);
@@ -169,7 +175,9 @@ fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
             SettingVerdict::Drifted { by } if by.is_empty() => {
                 say!("should be {wanted}, is {now}; nobody known turns this")
             }
-            SettingVerdict::Drifted { by } => say!("should be {wanted}, is {now}; possibly {who}", who = by.join(word!("; or "))),
+            SettingVerdict::Drifted { by } => {
+                say!("should be {wanted}, is {now}; possibly {who}", who = by.join(word!("; or ")))
+            }
             SettingVerdict::Unknown(why) => say!("should be {wanted}; cannot tell: {why}"),
             SettingVerdict::Gone(why) => say!("should be {wanted}, cannot be read: {why}"),
             SettingVerdict::ResetByReboot => {

@@ -47,7 +47,9 @@ pub(super) fn run(args: &UndoArgs) -> Result<Code> {
             continue;
         }
         if !journal.is_of_boot(&boot_id) {
-            telling.line(spoken(|| word!("  the machine has booted since, which reset its settings; files are looked at")));
+            telling.line(spoken(|| {
+                word!("  the machine has booted since, which reset its settings; files are looked at")
+            }));
         }
         let report = here::put_back(&mut journal, args.force)?;
         for (path, result) in &report.entries {
@@ -65,7 +67,9 @@ pub(super) fn run(args: &UndoArgs) -> Result<Code> {
             continue;
         }
         if open.is_of_boot(&boot_id) && here::is_waiting(open) {
-            telling.line(&spoken(|| say!("{id} waits for what is out of reach; wakewatt recover --forget {id} gives it up")));
+            telling.line(&spoken(|| {
+                say!("{id} waits for what is out of reach; wakewatt recover --forget {id} gives it up")
+            }));
             continue;
         }
         let purpose = &open.purpose;
@@ -74,7 +78,8 @@ pub(super) fn run(args: &UndoArgs) -> Result<Code> {
     }
     if let Some(left) = left.iter().find(|j| j.entries.iter().any(|e| e.path == BOOT_ENTRY)) {
         let id = left.id();
-        telling.line(&spoken(|| say!("{id} sets its settings again at the next boot; wakewatt tune undo {id} ends that")));
+        telling
+            .line(&spoken(|| say!("{id} sets its settings again at the next boot; wakewatt tune undo {id} ends that")));
     }
     let (code, outcome) = spoken(|| match (is_complete, !kept.is_empty()) {
         (false, _) => (Code::NotRestored, word!("not everything is put back")),
@@ -142,12 +147,18 @@ pub(super) fn confirm(args: &WhichArgs) -> Result<Code> {
             return Ok(Code::Fine);
         }
         Phase::Open => {
-            return Err(Failure::error(Code::Refused, spoken(|| say!("{id}: is not complete; wakewatt recover undoes it"))));
+            return Err(Failure::error(
+                Code::Refused,
+                spoken(|| say!("{id}: is not complete; wakewatt recover undoes it")),
+            ));
         }
         Phase::Unconfirmed { .. } => {}
     }
     if let Due::Now(why) = recovery::due(&journal, &boot_id(), clock::boottime_ns(), OwnerNow::Gone) {
-        return Err(Failure::error(Code::Refused, spoken(|| say!("{id}: too late: {why}; wakewatt recover undoes it"))));
+        return Err(Failure::error(
+            Code::Refused,
+            spoken(|| say!("{id}: too late: {why}; wakewatt recover undoes it")),
+        ));
     }
     journal.phase = Phase::Applied;
     if let Err(error) = journal.save(&Disk) {
