@@ -11,8 +11,9 @@ use wakewatt_words::{say, told};
 
 /// The widest line, as in English.
 const WIDEST: usize = 100;
-/// A second column narrower than this goes below the first.
+/// A second column narrower than this goes below the first; that of examples may be narrower, their commands are long.
 const NARROWEST: usize = 36;
+const NARROWEST_BESIDE_COMMANDS: usize = 24;
 /// Where it then begins, as with clap.
 const BELOW: usize = 10;
 
@@ -168,9 +169,11 @@ fn wrapped(text: &str, width: usize) -> String {
         let narrow: Vec<usize> = paragraph
             .iter()
             .filter(|line| columns(line) > width)
-            .filter_map(|line| second(line))
-            .map(|(_, column)| column)
-            .filter(|column| column + NARROWEST > width)
+            .filter_map(|line| {
+                let is_option = line.trim_start().starts_with('-');
+                let narrowest = if is_option { NARROWEST } else { NARROWEST_BESIDE_COMMANDS };
+                second(line).map(|(_, column)| column).filter(|column| column + narrowest > width)
+            })
             .collect();
         for line in paragraph {
             let indent = line.len() - line.trim_start_matches(' ').len();
