@@ -40,7 +40,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Language::English => cli::Cli::command(),
         _ => wakewatt_words::spoken(|| cli::spoken::translated(cli::Cli::command())),
     };
-    let cli = match definition.try_get_matches_from(args).and_then(|found| cli::Cli::from_arg_matches(&found)) {
+    let parsed = wakewatt_words::spoken(|| definition.try_get_matches_from(args));
+    let cli = match parsed.and_then(|found| cli::Cli::from_arg_matches(&found)) {
         Ok(cli) => cli,
         Err(error) => {
             let own = if error.use_stderr() { exit::Code::Usage } else { exit::Code::Fine };
