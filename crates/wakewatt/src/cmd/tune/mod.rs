@@ -9,6 +9,7 @@ mod predict;
 mod status;
 mod undo;
 mod units;
+mod verdicts;
 
 pub use applied::Applied;
 pub use knobs::Knobs;
