@@ -81,6 +81,7 @@ doc:
 
 reference:
 	$(CARGO) xtask ref --check
+	$(CARGO) xtask words --check
 	$(CARGO) xtask licences >/dev/null
 
 hosts:

@@ -16,6 +16,7 @@ use wakewatt_core::source::Source;
 use wakewatt_core::visible;
 use wakewatt_host::input;
 use wakewatt_lab::capture::{Captured, captured};
+use wakewatt_words::{say, spoken, word};
 
 /// A run that will be saved.
 pub struct Saving {
@@ -35,10 +36,13 @@ pub fn may_stream(file: Option<&Path>) {
 pub fn start(file: Option<&Path>, command: &str, src: &dyn Source) -> Result<Option<Saving>> {
     let Some(file) = file else { return Ok(None) };
     if file == Path::new("-") && !output::is_standard_output_left() {
-        return Err(Failure::error(Code::Usage, "--save -: results go to standard output; name a file"));
+        return Err(Failure::error(
+            Code::Usage,
+            spoken(|| word!("--save -: results go to standard output; name a file")),
+        ));
     }
     let outlet = Outlet::open(file, "--save")
-        .map_err(|why| Failure::error(Code::BadFile, format!("{why}; nothing was measured")))?;
+        .map_err(|why| Failure::error(Code::BadFile, spoken(|| say!("{why}; nothing was measured"))))?;
     Ok(Some(Saving { outlet, command: command.into(), host: captured(src, false) }))
 }
 
@@ -60,11 +64,14 @@ impl Saving {
         let text = output::json("run", &run)?;
         let name = self.outlet.path().display();
         RunFile::read(&text).map_err(|e| {
-            Failure::error(Code::BadFile, format!("{name}: not written, because it could not be read again: {e}"))
+            Failure::error(
+                Code::BadFile,
+                spoken(|| say!("{name}: not written, because it could not be read again: {e}")),
+            )
         })?;
         self.outlet.write(&text)?;
         if self.outlet.path() != Path::new("-") {
-            output::remark(&format!("Run: {name}; read it with: wakewatt report {name}"));
+            output::remark(&spoken(|| say!("Run: {name}; read it with: wakewatt report {name}")));
         }
         Ok(())
     }

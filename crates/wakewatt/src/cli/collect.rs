@@ -6,6 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 use wakewatt_carry::collect::What;
 use wakewatt_core::units::parse_ns;
+use wakewatt_words::say;
 
 /// Arguments of `fleet collect`.
 #[derive(Debug, Args)]
@@ -64,6 +65,6 @@ fn parse_run(text: &str) -> Result<What, String> {
     match text {
         "measure wakeup" => Ok(What::Wakeup),
         "doctor" | "doctor --quick --read-only" => Ok(What::Doctor),
-        _ => Err("give \"measure wakeup\" or doctor".into()),
+        _ => Err(say!("give \"measure wakeup\" or doctor")),
     }
 }

@@ -6,6 +6,7 @@ use super::store::StoreArgs;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use wakewatt_core::units::parse_ns;
+use wakewatt_words::say;
 
 /// Arguments of `fleet`.
 #[derive(Debug, Args)]
@@ -107,13 +108,13 @@ pub struct CompareArgs {
 }
 
 fn with_quantile(text: &str) -> Result<String, String> {
-    if text.contains("$quantile") { Ok(text.into()) } else { Err("it must hold $quantile".into()) }
+    if text.contains("$quantile") { Ok(text.into()) } else { Err(say!("it must hold $quantile")) }
 }
 
 fn label(text: &str) -> Result<String, String> {
     let is_label = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !text.is_empty();
     let is_first = text.bytes().next().is_some_and(|b| !b.is_ascii_digit());
-    if is_label && is_first { Ok(text.into()) } else { Err("a label has letters, digits and _".into()) }
+    if is_label && is_first { Ok(text.into()) } else { Err(say!("a label has letters, digits and _")) }
 }
 
 /// Milliseconds since 1970.

@@ -8,6 +8,7 @@ pub mod load;
 pub mod experiment;
 pub mod explain;
 pub mod fit;
+pub mod fitted;
 pub mod fleet;
 pub mod import;
 pub mod kubernetes;
@@ -37,7 +38,7 @@ use std::path::PathBuf;
 use wakewatt_core::compare::gate::Rule;
 use wakewatt_core::units::{parse_bytes, parse_ns};
 use wakewatt_lab::quiet;
-use wakewatt_words::Language;
+use wakewatt_words::{Language, say};
 
 /// Weighs wake-up latency against watts: finds what idle states, frequency and memory wiring cost on this machine.
 #[derive(Debug, Parser)]
@@ -443,7 +444,7 @@ fn parse_wait_ns(text: &str) -> Result<u64, String> {
     let least_ns = quiet::LOOK_NS * quiet::SPELL as u64;
     match parse_ns(text)? {
         ns if ns < least_ns => {
-            Err(format!("a quiet spell takes {} s, so give {0} s or more", least_ns / 1_000_000_000))
+            Err(say!("a quiet spell takes {n} s, so give {n} s or more", n = least_ns / 1_000_000_000))
         }
         ns => Ok(ns),
     }
@@ -534,6 +535,6 @@ fn parse_interval(text: &str) -> Result<u64, String> {
     if (100_000_000..=3_600_000_000_000).contains(&ns) {
         Ok(ns)
     } else {
-        Err("give 100ms to 60min; the kernel counts busy time in ticks of 10 ms".into())
+        Err(say!("give 100ms to 60min; the kernel counts busy time in ticks of 10 ms"))
     }
 }

@@ -95,6 +95,7 @@ pub fn open_path(path: &Path) -> Result<Box<dyn Source>> {
 fn write_page(outlet: &Outlet, report: &ModelledReport, title: &str) -> Result<()> {
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     outlet.write(&report.to_html(title, &now).context("the HTML page")?)?;
-    output::remark(&format!("Report: {}", outlet.path().display()));
+    let path = outlet.path().display();
+    output::remark(&wakewatt_words::spoken(|| wakewatt_words::say!("Report: {path}")));
     Ok(())
 }

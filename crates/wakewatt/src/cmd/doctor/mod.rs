@@ -23,6 +23,7 @@ use wakewatt_core::samples::not_done::{NotDone, Step, Why};
 use wakewatt_core::source::Source;
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_lab::doctor::{self, DoctorPlan};
+use wakewatt_words::{say, spoken};
 use watching::Shown;
 
 mod preflight;
@@ -52,7 +53,7 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
         let n: usize = imported.document.files.iter().map(|file| file.n_lines).sum();
         return Err(Failure::error(
             Code::BadFile,
-            format!("nothing was understood of {n} lines; wakewatt import names them"),
+            spoken(|| say!("nothing was understood of {n} lines; wakewatt import names them")),
         ));
     }
     let src: Box<dyn Source> = match &imported {
@@ -103,10 +104,10 @@ fn report_file(args: &DoctorArgs) -> Result<Option<Outlet>> {
     match Outlet::open(&file, "-o") {
         Ok(outlet) => Ok(Some(outlet)),
         Err(why) if args.output.is_some() => {
-            Err(Failure::error(Code::BadFile, format!("{why}, or say --no-report; nothing was measured")))
+            Err(Failure::error(Code::BadFile, spoken(|| say!("{why}, or say --no-report; nothing was measured"))))
         }
         Err(why) => {
-            output::remark(&format!("No HTML report: {why}."));
+            output::remark(&spoken(|| say!("No HTML report: {why}.")));
             Ok(None)
         }
     }
@@ -136,7 +137,7 @@ fn show(args: &DoctorArgs, report: &Report, colour: Colour) -> Result<()> {
 
 fn write_report(report: &Report, file: &Outlet) -> Result<()> {
     file.write(&report.to_html()?)?;
-    output::remark(&format!("Report: {}", file.path().display()));
+    output::remark(&spoken(|| say!("Report: {path}", path = file.path().display())));
     Ok(())
 }
 
