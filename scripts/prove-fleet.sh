@@ -15,7 +15,7 @@ triple=$(rustc -vV | sed -n 's/^host: //p')
 "${CARGO:-cargo}" build --quiet --locked --workspace --bin wakewatt
 wakewatt=$dir/wakewatt
 strip -o "$wakewatt" "${CARGO_TARGET_DIR:-target}/$triple/debug/wakewatt"
-proof=$("${CARGO:-cargo}" test --quiet --locked -p wakewatt-carry --test cluster --no-run --message-format=json | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -1)
+proof=$("${CARGO:-cargo}" test --quiet --locked --workspace --test cluster --no-run --message-format=json | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -1)
 chart() { # VALUE…: the chart as helm makes it, where helm is; it is a Go program, so it can be built where Kubernetes was
   local helm
   helm=$(PATH="$dir/bin:$PATH" command -v helm) || { GOFLAGS=-buildvcs=false GOBIN="$dir/bin" nice -n 10 go install helm.sh/helm/v3/cmd/helm@v3.19.4 >&2; helm=$dir/bin/helm; }

@@ -20,7 +20,7 @@ pub struct FleetArgs {
 pub enum FleetCommand {
     /// Same work, different cost: which nodes pay more than their peers, and what is set otherwise there
     #[command(
-        before_help = "Example:\n  wakewatt fleet compare --prometheus http://prometheus:9090 --work 'sum by (instance) (rate(http_requests_total[$window]))'\n  wakewatt fleet compare --prometheus http://prometheus:9090 --last 168h --windows 84 --select 'job=\"node\"' -o fleet.html\n  wakewatt fleet compare --files captures/            .host and run files, one per node",
+        before_help = "Example:\n  wakewatt fleet compare --prometheus http://prometheus:9090 --work 'sum by (instance) (rate(http_requests_total[$window]))'\n  wakewatt fleet compare --prometheus http://prometheus:9090 --last 168h --windows 84 --select 'job=\"node\"' -o fleet.html\n  wakewatt fleet compare --files captures/            .host and run files, and NODE.bios.json of `bios show --json`, one per node",
         after_help = "Nodes are compared with nodes of equal hardware at equal load. With fewer than eight of a kind there is a rank and no\nverdict. What is called odd is so by chance in at most 5 % of fleets; docs/methods/fleet.md has the method."
     )]
     Compare(Box<CompareArgs>),
@@ -50,7 +50,7 @@ pub struct CompareArgs {
     /// A Prometheus-compatible API: Prometheus, VictoriaMetrics, Thanos, Mimir
     #[arg(long, value_name = "URL", required_unless_present = "files", conflicts_with = "files")]
     pub prometheus: Option<String>,
-    /// A folder of .host and run files instead, one per node, each called as its node
+    /// A folder of files instead, each called as its node: NODE.host, NODE.run, and NODE.bios.json from `bios show --json`
     #[arg(long, value_name = "DIR")]
     pub files: Option<PathBuf>,
     /// PromQL: pieces of work per second, by node; $window is the length of a window. Without it only shares and load are compared
@@ -86,7 +86,7 @@ pub struct CompareArgs {
     /// Peers must have this setting in common, too, as it is named beside odd nodes: kernel; may be repeated
     #[arg(long, value_name = "SETTING")]
     pub peers_by: Vec<String>,
-    /// A folder of facts (NODE.host, NODE.run) and recordings (NODE.wtrace): what compare says of an odd node and a usual one
+    /// A folder of facts (NODE.host, NODE.run, NODE.bios.json) and recordings (NODE.wtrace): what compare says of an odd node and a usual one
     /// stands beside it, and what replay says of the peers' limit
     #[arg(long, value_name = "DIR", conflicts_with = "files")]
     pub facts: Option<PathBuf>,
