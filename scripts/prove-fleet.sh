@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 dir=$PWD/target/testbed/kubernetes nodes=${NODES:-200}
 [ "$(id -u)" = 0 ] || { echo "prove-fleet needs root: it makes namespaces and a kubelet" >&2; exit 1; }
 [ -w /sys/devices/system/cpu/cpuidle/current_governor ] || { echo "prove-fleet changes the idle governor, and this kernel has none to change" >&2; exit 1; }
-scripts/ensure-packages.sh go=golang-go etcd=etcd-server containerd=containerd runc=runc ip=iproute2 openssl=openssl bc=bc
+scripts/ensure-packages.sh go=golang-go etcd=etcd-server containerd=containerd runc=runc ip=iproute2 openssl=openssl bc=bc prometheus=prometheus python3=python3
 [ -e /usr/lib/cni/ptp ] || scripts/ensure-packages.sh cni-ptp=containernetworking-plugins || [ -e /usr/lib/cni/ptp ]
 testbed/kubernetes/build.sh "$dir"
 triple=$(rustc -vV | sed -n 's/^host: //p')

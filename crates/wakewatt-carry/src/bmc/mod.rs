@@ -8,6 +8,7 @@
 pub mod list;
 
 use crate::carrier::{Carrier, CarryError, Order, Reply};
+use crate::collect::SHOW;
 use crate::firmware::Firmware;
 use crate::node::{Node, NodeName};
 use list::{Listed, Place};
@@ -19,10 +20,12 @@ use wakewatt_bios::apply::{self, ApplyError, job, reboot};
 use wakewatt_bios::journal::{Journal, Phase};
 use wakewatt_bios::live::LiveService;
 use wakewatt_bios::plan::plan;
+use wakewatt_bios::show::show;
 use wakewatt_bios::undo::{is_as_before, undo};
 use wakewatt_bios::verify::{Hold, verify};
 use wakewatt_bios::walk::{self, Bios, Machine};
 use wakewatt_bios::wish::Wish;
+use wakewatt_fleet::firmware::SCHEMA;
 use wakewatt_fleet::rollout::machine::{Found, How, Outcome, Waits};
 use wakewatt_fleet::rollout::plan::Change;
 use wakewatt_fleet::rollout::state::FIRMWARE;
@@ -219,8 +222,21 @@ impl Carrier for Bmcs {
         Ok(self.nodes.clone())
     }
 
-    fn run(&self, node: &NodeName, _order: &Order) -> Result<Reply, CarryError> {
-        Err(CarryError::Refused { node: node.clone(), why: "a BMC runs no commands".into() })
+    /// Nothing runs there; what it is set to is told all the same.
+    fn run(&self, node: &NodeName, order: &Order) -> Result<Reply, CarryError> {
+        if order.arguments != SHOW {
+            return Err(CarryError::Refused { node: node.clone(), why: "a BMC runs no commands".into() });
+        }
+        let unreachable = |why: String| CarryError::Unreachable { node: node.clone(), why };
+        let (service, machine) = self.enter(node).map_err(unreachable)?;
+        drop(service);
+        let mut document = serde_json::to_value(show(&machine, true)).map_err(|why| unreachable(why.to_string()))?;
+        document["schema"] = SCHEMA.into();
+        let output = document.to_string().into_bytes();
+        match output.len() <= order.at_most {
+            true => Ok(Reply { code: 0, output, said: String::new() }),
+            false => Err(CarryError::TooLong { node: node.clone(), at_most: order.at_most }),
+        }
     }
 
     fn firmware(&self) -> Option<&dyn Firmware> {

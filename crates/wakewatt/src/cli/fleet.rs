@@ -32,8 +32,8 @@ pub enum FleetCommand {
     Rollout(Box<RolloutArgs>),
     /// Captures, runs and recordings of many nodes into one folder: at once, whole or not there, and gone on with where it stopped
     #[command(
-        before_help = "Example:\n  wakewatt fleet collect --ssh hosts -o captures/\n  wakewatt fleet collect --ssh hosts --sudo -o captures/ --capture --run 'measure wakeup' --trace 60s\n  wakewatt fleet collect --ssh hosts -o captures/ --resume           only what is not there yet\n  wakewatt fleet collect --kubernetes --image registry.example/wakewatt -o captures/\n  wakewatt fleet collect --ssh hosts -o shared/ --mask --parquet     names as numbers, and two tables",
-        after_help = "Files are called NODE.host, NODE.run, NODE.wtrace; index.json says who answered, who did not and why. Captures and runs are\nmasked as those of `capture` and `--save` are. Ends with 0 when every node gave everything, 9 when some did, 3 when none did."
+        before_help = "Example:\n  wakewatt fleet collect --ssh hosts -o captures/\n  wakewatt fleet collect --ssh hosts --sudo -o captures/ --capture --run 'measure wakeup' --trace 60s\n  wakewatt fleet collect --ssh hosts -o captures/ --resume           only what is not there yet\n  wakewatt fleet collect --kubernetes --image registry.example/wakewatt -o captures/\n  wakewatt fleet collect --bmc bmcs --bmc-user operator --bmc-password-file pw -o captures/ --resume   NODE.bios.json\n  wakewatt fleet collect --ssh hosts -o shared/ --mask --parquet     names as numbers, and two tables",
+        after_help = "Files are called NODE.host, NODE.run, NODE.wtrace, NODE.bios.json; index.json says who answered, who did not and why. Captures and runs are\nmasked as those of `capture` and `--save` are. Ends with 0 when every node gave everything, 9 when some did, 3 when none did."
     )]
     Collect(Box<CollectArgs>),
     /// A folder of captures, runs and recordings as two Parquet tables, for DuckDB, Spark, Polars: facts and measures by host

@@ -128,6 +128,16 @@ fn an_operator_of_firmware_is_killed_and_another_goes_on() {
     assert_valid(&validator("fleet-rollout-plan"), "fleet rollout --dry-run", &dry.out);
     assert!(bmcs.iter().all(|bmc| bmc.pending().is_empty()));
 
+    let captures = dir.path().join("captures").display().to_string();
+    let list = dir.path().join("bmcs").display().to_string();
+    let collected = said(
+        wakewatt(&["fleet", "collect", "--bmc", &list, "--bmc-user", USER, "-o", &captures])
+            .env("WAKEWATT_REDFISH_PASSWORD", PASSWORD),
+    );
+    assert_eq!(collected.code, Some(0), "{collected:?}");
+    let compared = run(&["fleet", "compare", "--files", &captures]);
+    assert!(compared.out.contains("Nothing differs within a class"), "{}", compared.out);
+
     let mut first = rollout(dir.path(), &[&plan]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let status = || serde_json::from_str::<Value>(&ended(dir.path(), &["--status", "--json"]).out).unwrap_or_default();
     assert!(wait_until(Duration::from_secs(60), || status()["phase"].get("pausing").is_some()));

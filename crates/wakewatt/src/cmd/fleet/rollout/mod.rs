@@ -48,11 +48,11 @@ pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
         show(args, &r, page.as_ref(), style)?;
         return Ok(Code::Fine);
     }
-    let carrier = match &args.bmcs.bmc {
-        Some(_) => reach::bmcs(&args.bmcs, book::folder_of(args)?.join(BIOS))?,
-        None => Some(reach::any(&args.ssh, &args.kubernetes)?),
+    let journals = args.bmcs.bmc.as_ref().map(|_| book::folder_of(args)).transpose()?.unwrap_or_default();
+    let carrier = match reach::bmcs(&args.bmcs, journals.join(BIOS))? {
+        Some(bmcs) => bmcs,
+        None => reach::any(&args.ssh, &args.kubernetes)?,
     };
-    let Some(carrier) = carrier else { return Ok(Code::Usage) };
     if args.dry_run {
         return begin::dry_run(args, &*carrier, style);
     }
