@@ -75,8 +75,8 @@ window = "10s"
 hold = "60s"
 [[gate]]
 name = "requests"
-promql = 'min(rate(http_requests_total[20s]))'
-above = 40
+promql = 'count(rate(http_requests_total[30s]) > 5)'
+above = 25
 hold = "60s"
 Y
 rollout() { "$wakewatt" fleet rollout "$@" --kubernetes --kubeconfig "$run/kubeconfig.operator" --image localhost/wakewatt:proof --prometheus $store; }
