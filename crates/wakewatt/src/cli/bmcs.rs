@@ -13,8 +13,8 @@ pub struct BmcsArgs {
     /// The BMCs' user; the password comes from --bmc-password-file or WAKEWATT_REDFISH_PASSWORD
     #[arg(long, value_name = "NAME", requires = "bmc")]
     pub bmc_user: Option<String>,
-    /// A file of your own (mode 600) whose first line is that user's password
-    #[arg(long, value_name = "FILE", requires = "bmc_user")]
+    /// A file of your own (mode 600) whose first line is the password of whoever has none in the list
+    #[arg(long, value_name = "FILE", requires = "bmc")]
     pub bmc_password_file: Option<PathBuf>,
     /// Send passwords to http:// addresses too: whoever is on the way can read them
     #[arg(long, requires = "bmc")]

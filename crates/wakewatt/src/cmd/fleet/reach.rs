@@ -46,11 +46,12 @@ pub(super) fn bmcs(args: &BmcsArgs, journals: PathBuf) -> Result<Option<Box<dyn 
     let Some(name) = &args.bmc else { return Ok(None) };
     let text = trusted::text(name, input::HOSTS, Use::Acting)?;
     let listed = list::parse(&text).map_err(|why| Failure::error(Code::BadFile, format!("{name}: {why}")))?;
-    let password = args.bmc_password_file.as_deref();
+    let has_own_user = |place: &list::Place| place.user.is_some() && place.password_file.is_none();
+    let is_asked = args.bmc_user.is_some() || listed.1.values().any(has_own_user);
     let account = BmcAccount {
         url: String::new(),
         user: args.bmc_user.clone(),
-        password: args.bmc_user.as_ref().map(|_| meters::redfish_password(password)).transpose()?,
+        password: is_asked.then(|| meters::redfish_password(args.bmc_password_file.as_deref())).transpose()?,
         is_plain_allowed: args.bmc_plain_http_password,
         trust: Trust { ca: args.bmc_ca.clone(), is_insecure: args.bmc_insecure },
     };
