@@ -21,6 +21,6 @@ pub mod kubernetes;
 pub mod ssh;
 pub mod rollout;
 
-pub use firmware::Firmware;
 pub use carrier::{Carrier, CarryError, Holder, HolderKind, Order, Privilege, Reply};
+pub use firmware::Firmware;
 pub use node::{BadName, Node, NodeName};

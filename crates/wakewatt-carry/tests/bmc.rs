@@ -158,7 +158,8 @@ impl Fleet {
         (book, at_sleep): (&mut Memory, &dyn Fn()),
     ) -> Result<Halt, BookError> {
         let world = Now { ms: Cell::new(r.began_ms), at_sleep };
-        let ended = Conductor { plan, carrier: &self.carrier, book, judge: &Says(word), world: &world, by: "ann" }.conduct(r);
+        let ended =
+            Conductor { plan, carrier: &self.carrier, book, judge: &Says(word), world: &world, by: "ann" }.conduct(r);
         r.began_ms = world.ms.get();
         ended
     }
@@ -192,7 +193,8 @@ fn states(r: &Rollout) -> Vec<Is> {
 fn staged_everywhere_and_nobody_restarted_then_taken_back() {
     let (fleet, plan) = (fleet(&[Vendor::Dell, Vendor::Dell, Vendor::Dell]), plan("", ""));
     let before = fleet.current();
-    let looked = look(&fleet.carrier, &plan, &(0..3).map(|n| NodeName::new(format!("n{n}")).unwrap()).collect::<Vec<_>>());
+    let looked =
+        look(&fleet.carrier, &plan, &(0..3).map(|n| NodeName::new(format!("n{n}")).unwrap()).collect::<Vec<_>>());
     assert!(looked.iter().all(|l| l.left_out.is_none() && l.plan.is_some()), "{looked:?}");
     assert!(fleet.is_nothing_waiting() && fleet.alive().all(|bmc| n_patches(bmc) == 0), "a dry run changes nothing");
     let mut r = fleet.begun(&plan);
@@ -324,7 +326,10 @@ fn what_a_boot_drops_is_seen() {
 #[test]
 fn killed_before_and_at_every_write_it_is_gone_on_with_and_nothing_is_staged_twice() {
     let run = |n_left: usize| {
-        let (fleet, plan) = (fleet(&[Vendor::Dell]), parse(&PLAN.replace("MORE", "").replace("REBOOT", "").replace("[[stage]]\npercent = 100\n", "")).unwrap());
+        let (fleet, plan) = (
+            fleet(&[Vendor::Dell]),
+            parse(&PLAN.replace("MORE", "").replace("REBOOT", "").replace("[[stage]]\npercent = 100\n", "")).unwrap(),
+        );
         let mut book = Memory { n_left: Some(n_left), ..Memory::default() };
         let mut r = fleet.begun(&plan);
         let is_killed = fleet.conducted_in(&plan, Word::Passed, &mut r, (&mut book, &|| {})).is_err();
@@ -333,12 +338,17 @@ fn killed_before_and_at_every_write_it_is_gone_on_with_and_nothing_is_staged_twi
             None => fleet.begun(&plan),
         };
         if is_killed {
-            machine::resume(&mut r, r.began_ms);
+            let now_ms = r.began_ms;
+            machine::resume(&mut r, now_ms);
             fleet.conducted(&plan, Word::Passed, &mut r).unwrap();
         }
         let bmc = fleet.bmcs[0].as_ref().unwrap();
         assert_eq!((r.end, r.nodes[0].is), (Some(End::Done), Is::Confirmed), "killed at write {n_left}: {:?}", r.nodes);
-        assert_eq!((n_patches(bmc), bmc.pending()["ProcCStates"].clone()), (1, "Disabled".into()), "killed at write {n_left}");
+        assert_eq!(
+            (n_patches(bmc), bmc.pending()["ProcCStates"].clone()),
+            (1, "Disabled".into()),
+            "killed at write {n_left}"
+        );
         is_killed
     };
     let n_killed = std::thread::scope(|scope| {

@@ -128,7 +128,12 @@ mod tests {
         let read = parse(document.to_string().as_bytes()).unwrap();
         assert_eq!((read.machine.as_deref(), read.version.as_deref()), (Some("Dell Inc. R750"), Some("1.8.2")));
         let told: Vec<(&str, &str)> = read.settings.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        let wanted = [("attr:Cores", "8"), ("bios.c-states", "off"), ("bios.numa", "5-Way"), ("bios.smt", "on, off at the next boot")];
+        let wanted = [
+            ("attr:Cores", "8"),
+            ("bios.c-states", "off"),
+            ("bios.numa", "5-Way"),
+            ("bios.smt", "on, off at the next boot"),
+        ];
         assert_eq!(told, wanted, "what is not told is not there");
         assert_eq!(read.attributes["bios.c-states"], "ProcCStates");
     }

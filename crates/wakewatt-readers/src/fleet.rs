@@ -44,9 +44,11 @@ impl Carrier for Answers<'_> {
     fn run(&self, node: &NodeName, order: &Order) -> Result<Reply, CarryError> {
         let at = usize::try_from(self.n_asked.fetch_add(1, Ordering::Relaxed)).unwrap_or(0);
         match self.parts.get(at % self.parts.len().max(1)).and_then(|part| part.split_first()) {
-            Some((code, output)) => {
-                Ok(Reply { code: i32::from(*code % 10), output: output.to_vec(), said: String::from_utf8_lossy(output).into() })
-            }
+            Some((code, output)) => Ok(Reply {
+                code: i32::from(*code % 10),
+                output: output.to_vec(),
+                said: String::from_utf8_lossy(output).into(),
+            }),
             None => Err(CarryError::TimedOut { node: node.clone(), within: order.within }),
         }
     }
@@ -103,7 +105,8 @@ impl World for Clock {
 pub(crate) fn replies(bytes: &[u8]) {
     let _ = Answer::from_lines(&String::from_utf8_lossy(bytes), 1 << 16);
     let (Ok(plan), Ok(node)) = (parse(PLAN), NodeName::new("n0")) else { return };
-    let carrier = Answers { parts: bytes.split(|byte| *byte == b'\x1e').take(16).collect(), n_asked: AtomicU64::new(0) };
+    let carrier =
+        Answers { parts: bytes.split(|byte| *byte == b'\x1e').take(16).collect(), n_asked: AtomicU64::new(0) };
     let _ = look(&carrier, &plan, std::slice::from_ref(&node));
     let beginning = Beginning { id: "x-1".into(), carrier: "fuzz".into(), ..Beginning::default() };
     let mut rollout = Rollout::new(&plan, PLAN, vec![node.into()], beginning);
@@ -134,7 +137,8 @@ pub(crate) fn bmc(bytes: &[u8]) {
     let Ok(machine) = walk::machine(&mut Tree(tree), None) else { return };
     let _ = show(&machine, true);
     let Ok(bios) = &machine.bios else { return };
-    let wishes: Vec<Wish> = ["bios.c-states=off", "bios.profile=performance", "attr:A=B"].into_iter().flat_map(Wish::parse).collect();
+    let wishes: Vec<Wish> =
+        ["bios.c-states=off", "bios.profile=performance", "attr:A=B"].into_iter().flat_map(Wish::parse).collect();
     let _ = plan(&machine, bios, &wishes);
     let _ = verify(&machine, bios, None, None);
 }

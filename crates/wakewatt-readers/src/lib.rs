@@ -103,7 +103,8 @@ pub fn firmware(bytes: &[u8]) {
     let Ok(firmware) = wakewatt_fleet::firmware::parse(bytes) else { return };
     let mut other = firmware.clone();
     other.settings.values_mut().for_each(|value| value.push('x'));
-    let machine = |(at, firmware)| Machine { name: format!("n{at}"), evidence: Default::default(), firmware: Some(firmware) };
+    let machine =
+        |(at, firmware)| Machine { name: format!("n{at}"), evidence: Default::default(), firmware: Some(firmware) };
     let machines: Vec<Machine> = [firmware.clone(), firmware, other].into_iter().enumerate().map(machine).collect();
     let _ = compare(&table(&machines, &[]), Asked::default());
 }

@@ -58,7 +58,10 @@ pub fn parse(text: &str) -> Result<Listed, String> {
     let mut seen: BTreeMap<(&str, Option<&str>), &NodeName> = BTreeMap::new();
     for (node, place) in &places {
         if let Some(first) = seen.insert((place.url.as_str(), place.system.as_deref()), node) {
-            return Err(format!("{first} and {node} have one BMC, {}; where it has several systems, give each system=ID", place.url));
+            return Err(format!(
+                "{first} and {node} have one BMC, {}; where it has several systems, give each system=ID",
+                place.url
+            ));
         }
     }
     Ok((nodes, places))

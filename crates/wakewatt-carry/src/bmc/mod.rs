@@ -151,7 +151,12 @@ fn wishes(change: &Change) -> Result<Vec<Wish>, String> {
 }
 
 /// What a machine has of an application.
-fn found(service: &mut LiveService, machine: &Machine, bios: &Bios, journal: &Journal) -> Result<Option<Found>, String> {
+fn found(
+    service: &mut LiveService,
+    machine: &Machine,
+    bios: &Bios,
+    journal: &Journal,
+) -> Result<Option<Found>, String> {
     let is_as_before = is_as_before(bios, journal);
     match (journal.phase, is_as_before) {
         (Phase::Open, true) => return Ok(None),
@@ -170,11 +175,13 @@ fn found(service: &mut LiveService, machine: &Machine, bios: &Bios, journal: &Jo
         (true, true) => Waits::Undo,
     };
     let failed = journal.job.as_deref().filter(|_| !is_undo && is_waiting).and_then(|path| job::look(service, path));
-    let failed = failed.filter(job::Job::is_failed).map(|job| format!("the job that would apply it has failed: {}", job.said));
+    let failed =
+        failed.filter(job::Job::is_failed).map(|job| format!("the job that would apply it has failed: {}", job.said));
     let dropped = verified.held.iter().find(|held| held.hold == Hold::Dropped && !held.is_moved && !is_undo);
     let dropped = dropped.map(|held| {
         let now = held.current.as_ref().map_or_else(|| "not told".into(), ToString::to_string);
-        let said = verified.messages.iter().filter(|id| !id.ends_with(".Success")).cloned().collect::<Vec<_>>().join(", ");
+        let said =
+            verified.messages.iter().filter(|id| !id.ends_with(".Success")).cloned().collect::<Vec<_>>().join(", ");
         let said = if said.is_empty() { said } else { format!("; the BMC says {said}") };
         format!("{}={} was dropped, it is {now}{said}", held.attribute, held.wished)
     });

@@ -140,7 +140,9 @@ impl Orders<'_> {
     /// What has it?
     pub(super) fn ask(&self, node: &NodeName) -> Outcome {
         if let Some(firmware) = self.carrier.firmware() {
-            return firmware.found(node, self.id).map_or_else(Outcome::Unsure, |f| f.map_or(Outcome::HasNone, Outcome::Has));
+            return firmware
+                .found(node, self.id)
+                .map_or_else(Outcome::Unsure, |f| f.map_or(Outcome::HasNone, Outcome::Has));
         }
         match self.transactions(node) {
             Err(why) => Outcome::Unsure(why),

@@ -107,7 +107,11 @@ fn sentence(u: &Uneven) -> String {
                 u.n_usual
             )
         }
-        None => format!("{what} is mixed, no value has more than half of {} nodes: {}{unknown}", u.n_known, others.join("; ")),
+        None => format!(
+            "{what} is mixed, no value has more than half of {} nodes: {}{unknown}",
+            u.n_known,
+            others.join("; ")
+        ),
     }
 }
 
@@ -127,7 +131,11 @@ impl Firmware {
         match (self.uneven.len(), n_other.len()) {
             (0, _) => format!("Firmware: nothing differs within a class ({} known).", nodes(self.n_nodes)),
             (n, 0) => format!("Firmware: {n} of its settings and versions are mixed within a class."),
-            (n, odd) => format!("Firmware: {} of {} have something else than most of their class, in {n} of its settings and versions.", odd, nodes(self.n_nodes)),
+            (n, odd) => format!(
+                "Firmware: {} of {} have something else than most of their class, in {n} of its settings and versions.",
+                odd,
+                nodes(self.n_nodes)
+            ),
         }
     }
 }

@@ -96,7 +96,11 @@ pub(super) fn of_fleet(fleet: &Fleet) -> String {
         let pay = if is_cost(Word::Cheaper) { "pay less" } else { "have less of it" };
         parts.push(format!("{} of {} {pay}: {}", n(Word::Cheaper), nodes(n_judged), names(Word::Cheaper)));
     }
-    let uneven = if fleet.firmware.as_ref().is_some_and(|f| !f.uneven.is_empty()) { told_of_firmware(fleet) } else { String::new() };
+    let uneven = if fleet.firmware.as_ref().is_some_and(|f| !f.uneven.is_empty()) {
+        told_of_firmware(fleet)
+    } else {
+        String::new()
+    };
     if parts.is_empty() {
         let none = format!("No node of {n_judged} is shown to differ from its peers by 5 % or more. {uneven}");
         return none.trim_end().to_string();

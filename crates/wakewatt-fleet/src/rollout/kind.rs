@@ -47,14 +47,16 @@ fn of_firmware(plan: &Value) -> Result<Kind, String> {
     let list = |key: &str| plan.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
     let said = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_string);
-    let refused: Vec<String> = list("refused").iter().map(|r| format!("{}: {}", text(r, "asked"), text(r, "why"))).collect();
+    let refused: Vec<String> =
+        list("refused").iter().map(|r| format!("{}: {}", text(r, "asked"), text(r, "why"))).collect();
     if !refused.is_empty() {
         return Err(refused.join("; "));
     }
     if plan.get("is_validated").and_then(Value::as_bool) != Some(true) {
         return Err("no registry of this machine says which names and values its BIOS takes".into());
     }
-    let waiting: Vec<String> = list("waiting").iter().map(|w| format!("{}={}", text(w, "attribute"), said(&w["pending"]))).collect();
+    let waiting: Vec<String> =
+        list("waiting").iter().map(|w| format!("{}={}", text(w, "attribute"), said(&w["pending"]))).collect();
     if !waiting.is_empty() {
         return Err(format!("somebody else's changes wait for its next boot: {}", waiting.join(", ")));
     }
@@ -136,11 +138,19 @@ mod tests {
     fn firmware_of_another_registry_is_another_kind() {
         let step = |name: &str, state: &str, is_gate: bool| json!({"attribute": name, "wished": "Disabled", "state": state, "is_gate": is_gate});
         let plan = |steps: Value| json!({"schema": FIRMWARE_PLAN, "steps": steps, "refused": [], "waiting": [], "is_validated": true});
-        let dell = kind_of(&plan(json!([step("SysProfile", "will_change", true), step("ProcCStates", "will_change", false)]))).unwrap();
-        let was_so = kind_of(&plan(json!([step("SysProfile", "no_change", true), step("ProcCStates", "no_change", false)]))).unwrap();
+        let dell =
+            kind_of(&plan(json!([step("SysProfile", "will_change", true), step("ProcCStates", "will_change", false)])))
+                .unwrap();
+        let was_so =
+            kind_of(&plan(json!([step("SysProfile", "no_change", true), step("ProcCStates", "no_change", false)])))
+                .unwrap();
         assert_eq!(difference(&dell, &was_so), None);
         let hpe = kind_of(&plan(json!([step("MinProcIdlePower", "will_change", false)]))).unwrap();
-        assert!(difference(&dell, &hpe).unwrap().contains("firmware MinProcIdlePower=Disabled, at the next boot; the canary has"));
+        assert!(
+            difference(&dell, &hpe)
+                .unwrap()
+                .contains("firmware MinProcIdlePower=Disabled, at the next boot; the canary has")
+        );
         let mut other = plan(json!([step("ProcCStates", "will_change", false)]));
         other["waiting"] = json!([{"attribute": "X", "pending": 3}]);
         assert!(kind_of(&other).unwrap_err().contains("X=3"));

@@ -47,18 +47,28 @@ fn three_of_two_hundred_have_another_profile_and_are_named() {
     let text = told.out.split_whitespace().collect::<Vec<_>>().join(" ");
     let wanted = "3 of 200 nodes have another bios.profile (SysProfile): ";
     assert!(text.contains(wanted) && text.contains("on n007, n011, n023; the other 197 have"), "{}", told.out);
-    assert!(text.contains("1 of 200 nodes has another bios.smt (LogicalProc): on, off at the next boot on n023"), "{}", told.out);
+    assert!(
+        text.contains("1 of 200 nodes has another bios.smt (LogicalProc): on, off at the next boot on n023"),
+        "{}",
+        told.out
+    );
     let document = assert_valid(&validator("fleet-compare"), "fleet compare", &compare(&["--json"]).out);
-    let profile = document["firmware"]["uneven"].as_array().unwrap().iter().find(|u| u["what"] == "bios.profile").unwrap();
+    let profile =
+        document["firmware"]["uneven"].as_array().unwrap().iter().find(|u| u["what"] == "bios.profile").unwrap();
     assert_eq!((profile["n_usual"].as_u64(), profile["n_known"].as_u64()), (Some(197), Some(200)));
     assert_eq!(profile["others"][0]["nodes"], serde_json::json!(["n007", "n011", "n023"]));
-    assert!(document["nodes"].as_array().unwrap().iter().all(|n| n["word"] == "cannot_tell"), "nobody is accused of a cost");
+    assert!(
+        document["nodes"].as_array().unwrap().iter().all(|n| n["word"] == "cannot_tell"),
+        "nobody is accused of a cost"
+    );
     let csv = compare(&["--csv"]).out;
     let row = csv.lines().find(|line| line.starts_with("n007,")).unwrap();
     assert!(row.contains("bios.profile: ") && row.contains("(usual: "), "{row}");
     assert!(csv.lines().find(|line| line.starts_with("n000,")).unwrap().ends_with(','), "{csv}");
     let html = fs::read_to_string(page).unwrap().replace('\u{a0}', " ");
-    assert!(html.contains("bios.profile (SysProfile)") && html.contains("n007, n011, n023") && html.contains("197 of 200"));
+    assert!(
+        html.contains("bios.profile (SysProfile)") && html.contains("n007, n011, n023") && html.contains("197 of 200")
+    );
 }
 
 const PLAN: &str = r#"
@@ -83,7 +93,8 @@ hold = "0s"
 fn rollout(dir: &Path, args: &[&str]) -> Command {
     let place = |name: &str| dir.join(name).display().to_string();
     let (list, book) = (place("bmcs"), place("book"));
-    let mut command = wakewatt(&[&["fleet", "rollout", "--book", &book, "--bmc", &list, "--bmc-user", USER], args].concat());
+    let mut command =
+        wakewatt(&[&["fleet", "rollout", "--book", &book, "--bmc", &list, "--bmc-user", USER], args].concat());
     command.env("WAKEWATT_REDFISH_PASSWORD", PASSWORD);
     command
 }
@@ -107,7 +118,8 @@ fn an_operator_of_firmware_is_killed_and_another_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let bmcs: Vec<Emulator> = (0..3).map(|_| Emulator::start(Vendor::Dell).unwrap()).collect();
     let other = Emulator::start(Vendor::Hpe).unwrap();
-    let mut list: String = bmcs.iter().enumerate().map(|(at, bmc)| format!("n{at} bmc={} group=here\n", bmc.url())).collect();
+    let mut list: String =
+        bmcs.iter().enumerate().map(|(at, bmc)| format!("n{at} bmc={} group=here\n", bmc.url())).collect();
     list += &format!("odd bmc={} group=here\n", other.url());
     fs::write(dir.path().join("bmcs"), list).unwrap();
     let plan = dir.path().join("plan.toml").display().to_string();
@@ -123,7 +135,11 @@ fn an_operator_of_firmware_is_killed_and_another_goes_on() {
 
     let dry = ended(dir.path(), &[&plan, "--dry-run"]);
     assert_eq!(dry.code, Some(0), "{}{}", dry.out, dry.err);
-    assert!(dry.out.contains("nobody is restarted") && dry.out.contains("ProcCStates: Enabled -> Disabled"), "{}", dry.out);
+    assert!(
+        dry.out.contains("nobody is restarted") && dry.out.contains("ProcCStates: Enabled -> Disabled"),
+        "{}",
+        dry.out
+    );
     let dry = ended(dir.path(), &[&plan, "--dry-run", "--json"]);
     assert_valid(&validator("fleet-rollout-plan"), "fleet rollout --dry-run", &dry.out);
     assert!(bmcs.iter().all(|bmc| bmc.pending().is_empty()));

@@ -12,7 +12,8 @@ impl Idle {
         }
         let mut text = String::new();
         for row in tables.iter().flat_map(|(_, rows)| rows) {
-            let _ = writeln!(text, "{} {} {:?} {:?}", row.index, row.name, row.exit_latency_ns, row.target_residency_ns);
+            let _ =
+                writeln!(text, "{} {} {:?} {:?}", row.index, row.name, row.exit_latency_ns, row.target_residency_ns);
         }
         Some(format!("{:08x}", crc32fast::hash(text.as_bytes())))
     }

@@ -46,7 +46,10 @@ pub fn parse(text: &str) -> Result<Plan, String> {
             return Err("confirm_within: a BMC undoes nothing by itself; leave it out where firmware is changed".into());
         }
         if let Some(gate) = plan.gates.iter().find(|g| matches!(g.kind, GateKind::Experiment { .. })) {
-            return Err(format!("gate {}: an experiment runs on a node, and a BMC runs nothing; give a query or a command", gate.name));
+            return Err(format!(
+                "gate {}: an experiment runs on a node, and a BMC runs nothing; give a query or a command",
+                gate.name
+            ));
         }
     }
     match plan.stages.is_empty() {
@@ -120,7 +123,10 @@ fn change(file: ChangeFile) -> Result<Change, String> {
         return Err(format!("change: {bad:?} is no setting"));
     }
     if all.count() == 0 {
-        return Err("change: say what is changed: profile = \"latency\", max_latency = \"50us\", set = [...], or bios = [...]".into());
+        return Err(
+            "change: say what is changed: profile = \"latency\", max_latency = \"50us\", set = [...], or bios = [...]"
+                .into(),
+        );
     }
     if let Some(word) = file.set.iter().find(|word| word.starts_with("bios.") || word.starts_with("attr:")) {
         return Err(format!("change.set: {word} is a setting of firmware; write it as bios = [...]"));

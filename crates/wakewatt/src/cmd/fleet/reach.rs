@@ -23,7 +23,12 @@ pub(super) fn any(ssh: &SshArgs, kubernetes: &KubernetesArgs) -> Result<Box<dyn 
         Some(carrier) => Some(carrier),
         None => cluster(kubernetes)?,
     };
-    named.ok_or_else(|| Failure::error(Code::Usage, "say how the nodes are reached: --ssh HOSTS, --kubernetes, or for firmware --bmc LIST"))
+    named.ok_or_else(|| {
+        Failure::error(
+            Code::Usage,
+            "say how the nodes are reached: --ssh HOSTS, --kubernetes, or for firmware --bmc LIST",
+        )
+    })
 }
 
 /// It; none where the command line names none.

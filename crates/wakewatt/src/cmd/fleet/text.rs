@@ -51,7 +51,8 @@ fn firmware(out: &mut String, fleet: &Fleet, is_all: bool, style: Style) {
     let Some(found) = &fleet.firmware else { return };
     let _ = writeln!(out, "\n{}", style.bold("Firmware"));
     if found.uneven.is_empty() {
-        let _ = writeln!(out, "  Nothing differs within a class: {} settings and versions are equal.", found.n_settings);
+        let _ =
+            writeln!(out, "  Nothing differs within a class: {} settings and versions are equal.", found.n_settings);
     }
     let n = if is_all { found.uneven.len() } else { found.uneven.len().min(MOST_ROWS) };
     for uneven in &found.uneven[..n] {

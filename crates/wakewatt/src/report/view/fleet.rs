@@ -87,7 +87,8 @@ fn firmware(fleet: &Fleet) -> Option<Section> {
     let found = fleet.firmware.as_ref()?;
     let mut out = Section { is_result: true, ..Section::new("Firmware") };
     let n_equal = found.n_settings.saturating_sub(found.uneven.len());
-    out.intro.push(format!("Settings and versions that are equal within their class: {n_equal} of {}.", found.n_settings));
+    out.intro
+        .push(format!("Settings and versions that are equal within their class: {n_equal} of {}.", found.n_settings));
     let row = |(u, other): (&Uneven, &OtherValue)| {
         let names = other.nodes.iter().take(MOST_TOLD).map(|n| clean(n)).collect::<Vec<_>>().join(", ");
         let more = other.nodes.len().saturating_sub(MOST_TOLD);

@@ -114,13 +114,17 @@ fn plan_of(args: &RolloutArgs, used: Use) -> Result<(String, Plan)> {
 
 /// A word of `bios plan`; whether a machine has it is for its own registry to say.
 fn wish(word: &str) -> Result<(), String> {
-    let Wish::Concept { id, .. } = Wish::parse(word).map_err(|why| format!("change.bios: {word}: {why}"))? else { return Ok(()) };
+    let Wish::Concept { id, .. } = Wish::parse(word).map_err(|why| format!("change.bios: {word}: {why}"))? else {
+        return Ok(());
+    };
     if CONCEPTS.iter().any(|concept| concept.id == id) {
         return Ok(());
     }
     let near = nearest(&id, CONCEPTS.iter().map(|concept| concept.id));
     let hint = near.map_or(String::new(), |near| format!("; did you mean bios.{near}?"));
-    Err(format!("change.bios: bios.{id}: there is no such thing{hint} (wakewatt bios show lists them; attr:NAME=VALUE is any attribute)"))
+    Err(format!(
+        "change.bios: bios.{id}: there is no such thing{hint} (wakewatt bios show lists them; attr:NAME=VALUE is any attribute)"
+    ))
 }
 
 /// Firmware is reached through BMCs, and nothing else is.

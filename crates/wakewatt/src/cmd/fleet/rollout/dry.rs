@@ -25,11 +25,8 @@ pub(super) fn text(plan: &Plan, looked: &[Looked], style: Style) -> String {
             (true, None) => "staged for the next boot; nobody is restarted, and nothing undoes itself".into(),
             (true, Some(_)) => "staged, and RESTARTED; nothing undoes itself".into(),
         };
-        let _ = writeln!(
-            out,
-            "\n{}: {nodes}, pause {pause_s} s, {gates}; {then}",
-            style.bold(&visible::line(&stage.name))
-        );
+        let _ =
+            writeln!(out, "\n{}: {nodes}, pause {pause_s} s, {gates}; {then}", style.bold(&visible::line(&stage.name)));
         for (node, _) in looked.iter().zip(&of).filter(|(_, s)| **s == Some(at)) {
             let _ = writeln!(out, "  {}", node.node);
             if let Some(why) = &node.left_out {

@@ -98,7 +98,9 @@ pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
         }
         (Halt::Ended, Some(End::Done)) => Code::Fine,
         // Old values that wait for a boot are not in force.
-        (Halt::Ended, Some(End::AllUndone)) if args.undo && rollout.nodes.iter().any(|n| n.is == Is::UndoWaits) => Code::Partial,
+        (Halt::Ended, Some(End::AllUndone)) if args.undo && rollout.nodes.iter().any(|n| n.is == Is::UndoWaits) => {
+            Code::Partial
+        }
         (Halt::Ended, Some(End::AllUndone)) if args.undo => Code::Fine,
         (Halt::Ended, Some(End::NotUndone)) => Code::NotRestored,
         (Halt::Ended, _) => Code::Refused,
