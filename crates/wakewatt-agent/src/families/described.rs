@@ -5,7 +5,6 @@
 use super::Found;
 use crate::metric::{Labels, Page, names};
 use crate::totals::Running;
-use std::fmt::Write as _;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::fact::{Fact, PerCpu};
 use wakewatt_core::facts::Snapshot;
@@ -144,7 +143,7 @@ fn settings(facts: &Snapshot) -> Labels {
     let values = [
         ("idle_driver", word(&facts.idle.driver)),
         ("idle_governor", word(&facts.idle.governor)),
-        ("idle_table", table_hash(facts)),
+        ("idle_table", facts.idle.table_checksum()),
         ("frequency_driver", all(&freq.policies.by_cpu(&freq.policies.driver))),
         ("frequency_governor", all(&freq.governors())),
         ("energy_preference", preference(freq)),
@@ -208,17 +207,4 @@ fn daemons(holders: &Holders) -> Vec<String> {
     // Who sees only itself (hidepid, a PID namespace) knows nothing of the others.
     let sees_others = holders.n_processes.get().is_some_and(|n| *n > 1);
     if names.is_empty() && sees_others { vec!["none".into()] } else { names }
-}
-
-/// Eight digits that change when a name, an exit latency or a target residency of the idle table does.
-fn table_hash(facts: &Snapshot) -> Option<String> {
-    let tables = facts.idle.tables();
-    if tables.iter().all(|(_, rows)| rows.is_empty()) {
-        return None;
-    }
-    let mut text = String::new();
-    for row in tables.iter().flat_map(|(_, rows)| rows) {
-        let _ = writeln!(text, "{} {} {:?} {:?}", row.index, row.name, row.exit_latency_ns, row.target_residency_ns);
-    }
-    Some(format!("{:08x}", crc32fast::hash(text.as_bytes())))
 }

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod bios;
+pub mod bmcs;
 pub mod collect;
 pub mod disk;
 pub mod load;

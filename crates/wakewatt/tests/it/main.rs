@@ -38,6 +38,7 @@ mod pty;
 mod remedy;
 mod fit;
 mod fleet;
+mod fleet_bios;
 mod replay;
 mod rollout;
 mod replicate;
