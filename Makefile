@@ -12,7 +12,7 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: packages prove-packages prove-fleet prove prove-ansible ansible prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench site dist install uninstall clean needs v3
+.PHONY: packages prove-packages prove-fleet prove-agent prove prove-ansible ansible prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench site dist install uninstall clean needs v3
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
@@ -113,7 +113,13 @@ prove-ansible: needs ## the Ansible collection on three hosts in network namespa
 prove-fleet: needs ## what goes through Kubernetes, in a real cluster on this machine: one node, 200 that are not there (root; 20 CPU minutes the first time)
 	CARGO="$(CARGO)" scripts/prove-fleet.sh
 
-# The report in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
+# As long as PROVE_S says, in seconds; what came of it is printed.
+PROVE_S ?= 3600
+prove-agent: needs ## an hour (PROVE_S) of a real Prometheus scraping the agent on this machine under load, either killed again and again: nothing counted twice
+	@$(ENSURE) prometheus=prometheus
+	WAKEWATT_PROVE_AGENT_S=$(PROVE_S) $(CARGO) test --quiet --locked --workspace --test it -- --nocapture agent_killed::
+
+# The report and the agent's page in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
 page:
 	@$(ENSURE) --optional chromium=chromium
 	@if ! $(CARGO) xtask help 2>/dev/null | grep -q screenshot; then echo "skipped: no report check in this xtask"; \
@@ -123,7 +129,8 @@ page:
 	else set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 	  $(CARGO) build --quiet --locked --workspace --bin wakewatt; \
 	  $(TARGET)/$(TRIPLE)/debug/wakewatt doctor --read-only --host "$$(ls fixtures/hosts/*.host | head -1)" --output "$$folder/report.html" >/dev/null; \
-	  $(CARGO) xtask screenshot "$$folder/report.html" "$$folder"; fi
+	  $(CARGO) xtask screenshot "$$folder/report.html" "$$folder"; \
+	  $(CARGO) xtask agent-page $(TARGET)/$(TRIPLE)/debug/wakewatt "$$folder/agent"; fi
 
 bench: needs ## the promised numbers, beside the peers that are installed
 	@$(ENSURE) --optional fio=fio cyclictest=rt-tests sockperf=sockperf likwid-bench=likwid cpupower=linux-cpupower tmux=tmux bpftrace=bpftrace runqlat=libbpf-tools perf=linux-perf

@@ -39,16 +39,15 @@ pub(crate) struct Described {
     pub pressures: Vec<(&'static str, &'static str, Running)>,
 }
 
-/// What the settings are made of.
-pub(crate) const SETTING_TOPICS: [&str; 9] =
-    ["idle", "freq", "kernel", "topology", "dimms", "qos", "holders", "load", "boot"];
+/// What the settings are made of and may change while the kernel runs.
+pub(crate) const SETTING_TOPICS: [&str; 2] = ["idle", "freq"];
+/// What cannot.
+pub(crate) const LASTING_TOPICS: [&str; 3] = ["kernel", "dimms", "boot"];
 
 impl Described {
-    /// Looks at facts again; what is counted goes on.
-    pub(crate) fn look(&mut self, facts: &Snapshot) {
-        self.settings = settings(facts);
-        self.daemons = daemons(&facts.holders);
-        self.hold(facts);
+    /// Looks at the settings again.
+    pub(crate) fn look(&mut self, facts: &Snapshot, lasting: &Snapshot) {
+        self.settings = settings(facts, lasting);
         let states = facts.idle.states.iter();
         self.disabled = states
             .filter_map(|state| {
@@ -56,6 +55,10 @@ impl Described {
                 (n > 0).then(|| (state.label(), state.index, u32::try_from(n).unwrap_or(u32::MAX)))
             })
             .collect();
+    }
+
+    /// Looks at pressure again; what is counted goes on.
+    pub(crate) fn press(&mut self, facts: &Snapshot) {
         let load = &facts.load;
         let all = [("cpu", &load.cpu_pressure), ("memory", &load.memory_pressure), ("io", &load.io_pressure)];
         for (resource, pressure) in all {
@@ -63,8 +66,9 @@ impl Described {
         }
     }
 
-    /// Looks for the holders of the latency limit only.
+    /// Looks at processes: which daemons run, and who holds the latency limit.
     pub(crate) fn hold(&mut self, facts: &Snapshot) {
+        self.daemons = daemons(&facts.holders);
         let holders = facts.holders.of_latency_limit().unwrap_or_default();
         self.holders = holders.iter().filter_map(|holder| holder.comm.clone()).collect();
         self.holders.sort();
@@ -128,7 +132,7 @@ pub(super) fn add(page: &mut Page, described: &Described) {
     }
 }
 
-fn settings(facts: &Snapshot) -> Labels {
+fn settings(facts: &Snapshot, lasting: &Snapshot) -> Labels {
     let word = |fact: &Fact<String>| fact.get().cloned();
     // Where CPUs differ: all of them, which is a setting by itself.
     let all = |per_cpu: &PerCpu<String>| {
@@ -149,10 +153,10 @@ fn settings(facts: &Snapshot) -> Labels {
         ("energy_preference", preference(freq)),
         ("turbo", freq.is_turbo_allowed().map(on_off)),
         ("smt", facts.topology.is_smt_active.get().copied().map(on_off)),
-        ("kernel", word(&facts.kernel.release)),
-        ("cmdline", facts.boot.cmdline.get().map(arguments)),
+        ("kernel", word(&lasting.kernel.release)),
+        ("cmdline", lasting.boot.cmdline.get().map(arguments)),
         ("microcode", processor.as_ref().and_then(|p| p.microcode).map(|m| format!("{m:#x}"))),
-        ("bios", word(&facts.dimms.bios_version)),
+        ("bios", word(&lasting.dimms.bios_version)),
         ("processor", processor.and_then(|p| p.name)),
     ];
     values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()

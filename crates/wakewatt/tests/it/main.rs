@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
+mod agent_killed;
 mod agent_push;
 mod agent_safe;
 mod bios;
