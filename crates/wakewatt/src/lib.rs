@@ -33,9 +33,13 @@ use std::process::ExitCode;
 
 /// Runs the program with these arguments.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match cli::Cli::try_parse_from(args) {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => {
+            let is_help = error.kind() == clap::error::ErrorKind::DisplayHelp;
+            let help = is_help.then(|| cli::Cli::help(&args, output::width().min(100))).flatten();
+            let error = help.unwrap_or(error);
             let own = if error.use_stderr() { exit::Code::Usage } else { exit::Code::Fine };
             return output::settled(output::usage(&error), own).into();
         }
