@@ -141,7 +141,13 @@ impl DeepIdleVsLatency {
             };
         };
         let Some(deepest) = &worst.deepest else { return Answer::no("no idle state") };
-        let try_this = "run wakewatt doctor as root: it measures with and without sleep and puts everything back";
+        // Who has just done so needs another hour, not the same advice.
+        let try_this = match evidence.samples.experiment {
+            None => "run wakewatt doctor as root: it measures with and without sleep and puts everything back",
+            Some(_) => {
+                "the experiment of this run came to nothing: wakewatt doctor --wait-quiet 10min, at a quiet hour"
+            }
+        };
         if evidence.facts.virt.is_guest() == Some(true) && !worst.is_polling {
             let why =
                 format!("in a guest the claim of {deepest} says nothing: the hypervisor decides what halting costs");
