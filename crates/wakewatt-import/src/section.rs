@@ -48,6 +48,7 @@ impl Section<'_> {
             Some(program) if !programs::is_read(program) => {
                 format!("printed by {}, which is not read here", program.chars().take(40).collect::<String>())
             }
+            Some("cat" | "zcat") if self.path.is_none() => "a file that is none of the kernel's".into(),
             _ => "no format that is known here".into(),
         }
     }

@@ -67,9 +67,17 @@ pub(crate) fn read(files: &[PathBuf], host: Option<&str>) -> Result<Imported> {
     let root = chosen(&all.roots, host)?;
     let is_one = all.roots.len() <= 1;
     let is_of_it = |of: &Option<String>| of.as_ref().map_or(is_one, |of| root.is_none_or(|root| root == of));
-    let inputs = all.inputs.into_iter().filter(|(of, _)| is_of_it(of)).map(|(_, input)| input).collect();
+    let n_all = all.inputs.len();
+    let inputs: Vec<Input> = all.inputs.into_iter().filter(|(of, _)| is_of_it(of)).map(|(_, input)| input).collect();
+    let n_left = n_all - inputs.len();
     let mut imported = import(inputs);
     imported.document.remarks.extend(all.remarks);
+    if n_left > 0 {
+        imported
+            .document
+            .remarks
+            .push(format!("{n_left} texts that are not of this host, or of no host by their place, were left out"));
+    }
     Ok(imported)
 }
 
@@ -92,9 +100,12 @@ fn chosen<'a>(roots: &'a BTreeSet<String>, host: Option<&str>) -> Result<Option<
             )),
         };
     };
-    let fitting: Vec<&String> = match roots.get(host) {
-        Some(exact) => vec![exact],
-        None => all.iter().copied().filter(|name| name.contains(host)).collect(),
+    // `w-1` is that folder, and not `w-10` beside it.
+    let is_so = |name: &&String| name.as_str() == host || name.rsplit('/').next() == Some(host);
+    let so: Vec<&String> = all.iter().copied().filter(is_so).collect();
+    let fitting = match so[..] {
+        [] => all.iter().copied().filter(|name| name.contains(host)).collect(),
+        _ => so,
     };
     match fitting[..] {
         [one] => Ok(Some(one)),

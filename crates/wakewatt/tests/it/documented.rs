@@ -29,7 +29,8 @@ fn pages() -> Vec<PathBuf> {
 /// A page's commands: spans of code, and lines of blocks.
 fn commands(page: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut is_fenced = false;
+    // Within a fence: is it a terminal, where only lines behind a prompt were typed?
+    let mut fence: Option<bool> = None;
     let page = page.replace("\\\n", " ");
     let begins = |text: &str| {
         let text = text.trim_start_matches("$ ").trim_start_matches("# ");
@@ -38,8 +39,10 @@ fn commands(page: &str) -> Vec<String> {
     };
     for line in page.lines() {
         if line.trim_start().starts_with("```") {
-            is_fenced = !is_fenced;
-        } else if is_fenced || line.starts_with("    ") {
+            fence = fence.is_none().then(|| line.contains("console"));
+        } else if fence == Some(true) && !line.starts_with("$ ") {
+            continue;
+        } else if fence.is_some() || line.starts_with("    ") {
             // A remark stands behind two blanks.
             let command = line.trim().split("  ").next().unwrap_or_default();
             found.extend(begins(command));

@@ -104,7 +104,7 @@ fn fine(said: Said) -> String {
 
 /// What is said of the host, without the name of where it came from.
 fn facts(what: &Path, more: &[&str]) -> String {
-    let topics = ["inspect", "idle", "boot", "dimms", "kernel", "numa", "cpus", "--from"];
+    let topics = ["inspect", "idle", "boot", "dimms", "kernel", "memory", "topology", "--from"];
     let out = fine(run(&[&topics[..], &[text(what)], more].concat()));
     out.lines().filter(|line| !line.contains("imported from")).map(|line| format!("{line}\n")).collect()
 }
