@@ -190,6 +190,7 @@ mod tests {
         let dimms = facts.dimms.dimms.get().unwrap();
         let said: Vec<_> = dimms.iter().map(|d| (d.slot.as_deref(), d.rated_mts, d.configured_mts)).collect();
         assert_eq!(said, [(Some("module 1"), Some(2933), Some(2100)), (Some("module 2"), Some(2933), Some(2100))]);
+        assert_eq!((facts.dimms.populated().count(), facts.dimms.below_rated().count()), (2, 2));
         assert_eq!(found.document.files[0].n_not_understood, 0);
         assert_eq!(
             read("Speed: 2933 MT/s\nSize: 3 GB\n").document.n_facts,
