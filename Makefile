@@ -12,7 +12,7 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: packages prove-packages prove-fleet prove-agent prove prove-ansible ansible prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench site dist install uninstall clean needs v3
+.PHONY: packages prove-packages prove-reproducible prove-fleet prove-agent prove prove-ansible ansible prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench site dist install uninstall clean needs v3
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
@@ -20,11 +20,12 @@ help: ## this list
 
 # Without the shop, Parquet and pictures, which doctor does not use and which are half of what there is to compile.
 doctor: needs ## build what doctor needs, then measure and judge this machine; writes wakewatt-report.html
-	@$(CARGO) build --quiet --locked --release --package wakewatt --no-default-features
+	@test -x $(BINARY) || echo "building wakewatt; the first time this takes some minutes"
+	@$(CARGO) build --locked --release --package wakewatt --no-default-features
 	$(BINARY) doctor --output $(REPORT) $(DOCTOR)
 
 build: needs ## the static binary with everything, built fast; what packages hold is smaller (make dist)
-	@$(CARGO) build --quiet --locked --release --package wakewatt
+	@$(CARGO) build --locked --release --package wakewatt
 	@echo "built $(BINARY)"
 
 needs:
@@ -109,6 +110,15 @@ ansible: needs
 prove-ansible: needs ## the Ansible collection on three hosts in network namespaces, one of which goes dark in the middle (root; about 3 minutes)
 	@$(ENSURE) --optional sshd=openssh-server ip=iproute2
 	@CARGO="$(CARGO)" scripts/prove-ansible.sh
+
+packages: needs ## a release's files in dist/packages: .deb, .rpm, container image, tar archive, bill of materials, SHA256SUMS
+	$(CARGO) xtask packages dist/packages $(PACKAGES)
+
+prove-packages: needs ## the packages judged, installed, run, scraped, killed and removed on a Debian booted for it (root, some ten minutes; PACKAGES="--bin FILE")
+	CARGO="$(CARGO)" scripts/prove-packages.sh $(PACKAGES)
+
+prove-reproducible: needs ## two builds of every package in two folders, with other homes, umasks and time zones: the same bytes, and no folder's name in them (half an hour; BIN=FILE compares the packages of one binary)
+	CARGO="$(CARGO)" scripts/prove-reproducible.sh $(if $(BIN),--bin $(BIN))
 
 prove-fleet: needs ## what goes through Kubernetes, in a real cluster on this machine: one node, 200 that are not there (root; 20 CPU minutes the first time)
 	CARGO="$(CARGO)" scripts/prove-fleet.sh

@@ -40,10 +40,15 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Language::English => cli::Cli::command(),
         _ => wakewatt_words::spoken(|| cli::spoken::translated(cli::Cli::command())),
     };
-    let parsed = wakewatt_words::spoken(|| definition.try_get_matches_from(args));
+    let parsed = wakewatt_words::spoken(|| definition.try_get_matches_from(&args));
     let cli = match parsed.and_then(|found| cli::Cli::from_arg_matches(&found)) {
         Ok(cli) => cli,
         Err(error) => {
+            // In Chinese lines are broken below, between characters.
+            let is_help = error.kind() == clap::error::ErrorKind::DisplayHelp
+                && wakewatt_words::wanted() == Language::English;
+            let help = is_help.then(|| cli::Cli::help(&args, output::width().min(100))).flatten();
+            let error = help.unwrap_or(error);
             let own = if error.use_stderr() { exit::Code::Usage } else { exit::Code::Fine };
             let fit = |text: &str| match wakewatt_words::wanted() {
                 Language::English => text.to_string(),

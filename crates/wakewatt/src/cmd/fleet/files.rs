@@ -4,7 +4,9 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::saved;
 use anyhow::{Context, Result};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+#[cfg(feature = "parquet")]
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
@@ -59,11 +61,13 @@ impl Files {
     }
 
     /// The names of all nodes that have a file.
+    #[cfg(feature = "parquet")]
     pub(super) fn names(&self) -> BTreeSet<&str> {
         self.facts.keys().chain(self.traces.keys()).map(String::as_str).collect()
     }
 
     /// A node's run, as a file, where it is one.
+    #[cfg(feature = "parquet")]
     pub(super) fn run(&self, node: &str) -> Option<&Path> {
         self.facts.get(node).filter(|path| saved::is_run(path)).map(PathBuf::as_path)
     }
