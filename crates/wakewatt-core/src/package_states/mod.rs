@@ -255,32 +255,32 @@ impl PackageStates {
     pub fn sheet(&self) -> Sheet {
         let mut sheet = Sheet::default();
         if let Some(generation) = &self.generation {
-            sheet.say("idle.together.generation", "generation", Cell::text(generation));
+            sheet.say("idle.together.generation", word!("generation"), Cell::text(generation));
         }
         let words: Vec<String> =
             self.pairings.iter().map(|p| format!("{} -> {}", p.named(), p.package_state)).collect();
         if !words.is_empty() {
-            sheet.say("idle.together.pairings", "core state -> package state", Cell::Text(words.join(", ")));
+            sheet.say("idle.together.pairings", word!("core state -> package state"), Cell::Text(words.join(", ")));
         }
         for package in &self.packages {
             let id = format!("idle.together.package{}", package.id);
-            let label = format!("package {}", package.id);
+            let label = say!("package {}", package.id);
             let allowed = match &package.allowed {
                 Some(allowed) if package.limit.is_none() => {
-                    format!("idle settings allow {allowed} of {}; the firmware's limit is not known", package.deepest)
+                    say!("idle settings allow {allowed} of {}; the firmware's limit is not known", package.deepest)
                 }
-                Some(allowed) if *allowed == package.deepest => format!("settings allow {allowed}, its deepest"),
-                Some(allowed) => format!("settings allow {allowed} of {}", package.deepest),
-                None => format!("cannot tell how deep settings let it go, up to {}", package.deepest),
+                Some(allowed) if *allowed == package.deepest => say!("settings allow {allowed}, its deepest"),
+                Some(allowed) => say!("settings allow {allowed} of {}", package.deepest),
+                None => say!("cannot tell how deep settings let it go, up to {}", package.deepest),
             };
             sheet.say(&id, &label, Cell::Text(allowed));
             for hold in &package.holds {
-                let word = if hold.certainty == Certainty::Keeps { "kept by" } else { "perhaps kept by" };
+                let word = if hold.certainty == Certainty::Keeps { word!("kept by") } else { word!("perhaps kept by") };
                 sheet.say(format!("{id}.hold"), format!("{label} {word}"), Cell::text(&hold.what));
             }
         }
         for why in &self.cannot_tell {
-            sheet.say("idle.together.cannot_tell", "cannot tell", Cell::text(why));
+            sheet.say("idle.together.cannot_tell", word!("cannot tell"), Cell::text(why));
         }
         sheet
     }
