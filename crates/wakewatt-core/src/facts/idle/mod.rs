@@ -8,6 +8,7 @@
 //! then the folder is missing and the architecture's own idle routine (HLT on x86) runs uncounted.
 
 pub mod absence;
+mod checksum;
 pub mod source;
 
 use super::{Cpus, Domain, cpus::ROOT};

@@ -9,7 +9,7 @@ use super::super::trace::clean;
 use super::super::words;
 use super::section::{Section, figure};
 use std::time::{Duration, UNIX_EPOCH};
-use wakewatt_fleet::document::{Change, Fleet, Label, Node, NodeMeasure, Word};
+use wakewatt_fleet::document::{Change, Fleet, Label, Node, NodeMeasure, OtherValue, Uneven, Word};
 use wakewatt_fleet::measure::Measure;
 use wakewatt_words::{say, word};
 
@@ -17,11 +17,14 @@ use wakewatt_words::{say, word};
 const MOST_PANELS: usize = 24;
 /// Odd nodes with a table of their own.
 const MOST_TOLD: usize = 40;
+/// Rows of firmware on one page.
+const MOST_FIRMWARE: usize = 200;
 
 /// All of it.
 pub(in crate::report) fn sections(fleet: &Fleet) -> Vec<Section> {
     let mut all: Vec<Section> = Vec::new();
     all.extend(odd(fleet));
+    all.extend(firmware(fleet));
     all.extend(courses(fleet));
     all.extend((0..fleet.classes.len()).filter_map(|at| class(fleet, at)));
     all.push(measures(fleet));
@@ -85,6 +88,34 @@ fn odd(fleet: &Fleet) -> Option<Section> {
             n_text_columns: 6,
         });
     }
+    Some(out)
+}
+
+/// What firmware has otherwise on some nodes of a class.
+fn firmware(fleet: &Fleet) -> Option<Section> {
+    let found = fleet.firmware.as_ref()?;
+    let mut out = Section { is_result: true, ..Section::new("Firmware") };
+    let n_equal = found.n_settings.saturating_sub(found.uneven.len());
+    out.intro
+        .push(format!("Settings and versions that are equal within their class: {n_equal} of {}.", found.n_settings));
+    let row = |(u, other): (&Uneven, &OtherValue)| {
+        let names = other.nodes.iter().take(MOST_TOLD).map(|n| clean(n)).collect::<Vec<_>>().join(", ");
+        let more = other.nodes.len().saturating_sub(MOST_TOLD);
+        let names = if more > 0 { format!("{names} and {more} more") } else { names };
+        let usual = u.usual.as_ref().map_or("no value has more than half".to_string(), |value| {
+            format!("{} ({} of {})", clean(value), u.n_usual, u.n_known)
+        });
+        let what = u.attribute.as_ref().map_or_else(|| clean(&u.what), |name| clean(&format!("{} ({name})", u.what)));
+        let class = fleet.classes.get(u.class).map_or_else(String::new, |class| clean(&class.name));
+        vec![what, clean(&other.value), other.nodes.len().to_string(), names, usual, class]
+    };
+    let told = found.uneven.iter().flat_map(|u| u.others.iter().map(move |other| (u, other)));
+    out.tables.push(Table {
+        caption: "What some nodes of a class have otherwise; a setting that differs is a fact, that it costs anything is not said".into(),
+        heads: heads(&["setting", "value", "nodes", "which", "usual in the class", "class"]),
+        rows: told.take(MOST_FIRMWARE).map(row).collect(),
+        n_text_columns: 6,
+    });
     Some(out)
 }
 
