@@ -13,6 +13,7 @@ mod bios;
 mod border;
 mod carried;
 mod chart;
+mod chinese;
 mod ci_gate;
 mod collect;
 mod cli;
