@@ -45,7 +45,8 @@ fn a_plan_is_told_in_the_language_of_the_locale() {
     let args = ["tune", "plan", "--max-latency", "5us", "--host", &file];
     let plan = there(&args);
     assert_eq!(plan.code, Some(0), "{}", plan.err);
-    for word in ["计划 延迟预算 5us", "qos.global = 5us (所有 CPU 的延迟上限)", "代价", "风险", "撤销"] {
+    for word in ["计划 延迟预算 5us", "qos.global = 5us (所有 CPU 的延迟上限)", "代价", "风险", "撤销"]
+    {
         assert!(plan.out.contains(word), "{word}: {}", plan.out);
     }
     for word in ["price", "risk", "latency limit"] {
