@@ -11,6 +11,7 @@ use crate::facts::pm_qos::PmQos;
 use crate::units::{Cpu, LatencyLimit, exact_ns};
 use serde::Serialize;
 use std::fmt;
+use wakewatt_words::{say, word};
 
 /// A state that takes this long to leave is deep: a budget is worth having (server C1 and C1E claim 1 to 10us, the
 /// next state 70us and more).
@@ -86,7 +87,7 @@ pub fn resolve(limit: LatencyLimit, idle: &Idle) -> Vec<Resolution> {
 /// One line for all kinds of CPU: resolutions joined, each with its CPUs where there is more than one.
 pub fn sentence(limit: LatencyLimit, idle: &Idle) -> String {
     let all = resolve(limit, idle);
-    let one = |r: &Resolution| if all.len() > 1 { format!("CPUs {}: {r}", r.cpus) } else { r.to_string() };
+    let one = |r: &Resolution| if all.len() > 1 { say!("CPUs {}: {r}", r.cpus) } else { r.to_string() };
     all.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
@@ -100,13 +101,15 @@ pub fn is_plain_c1(name: &str) -> bool {
 pub fn sentence_here(limit: LatencyLimit, idle: &Idle, is_c1_promoted: bool) -> String {
     let said = sentence(limit, idle);
     match is_c1_promoted && resolve(limit, idle).iter().any(Resolution::ends_in_c1) {
-        true => said + PROMOTED,
+        true => said + promoted(),
         false => said,
     }
 }
 
 /// What is said of a budget that ends in C1 where C1 is entered as C1E.
-pub const PROMOTED: &str = "; but C1 is entered as C1E here, which takes longer than C1 claims";
+pub fn promoted() -> &'static str {
+    word!("; but C1 is entered as C1E here, which takes longer than C1 claims")
+}
 
 impl Resolution {
     /// Is plain C1 the deepest state left?
@@ -171,28 +174,30 @@ pub fn shallowest(idle: &Idle) -> Option<LatencyLimit> {
 impl fmt::Display for Resolution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(deepest) = &self.deepest else {
-            return write!(f, "{} -> unknown: no idle state is readable", self.limit);
+            return write!(f, "{}", say!("{} -> unknown: no idle state is readable", self.limit));
         };
         if self.is_polling {
-            write!(f, "{} -> {}: an idle CPU spins", self.limit, deepest.name)?;
+            write!(f, "{}", say!("{} -> {}: an idle CPU spins", self.limit, deepest.name))?;
         } else {
             write!(f, "{} -> {deepest}", self.limit)?;
         }
         if !self.excluded.is_empty() {
             let names: Vec<String> = self.excluded.iter().map(Claim::to_string).collect();
-            write!(f, "; {} excluded", names.join(", "))?;
+            write!(f, "{}", say!("; {} excluded", names.join(", ")))?;
         }
         if let LatencyLimit::AtMostNs(limit) = self.limit {
             let first = limit - limit % 1000 + 1000;
             match self.same_to_ns {
-                Some(last) if last == first => write!(f, "; {} would be the same", exact_ns(last))?,
-                Some(last) if last > first => write!(f, "; {}-{}us would be the same", first / 1000, last / 1000)?,
+                Some(last) if last == first => write!(f, "{}", say!("; {} would be the same", exact_ns(last)))?,
+                Some(last) if last > first => {
+                    write!(f, "{}", say!("; {}-{}us would be the same", first / 1000, last / 1000))?;
+                }
                 Some(_) => {}
-                None => f.write_str("; any larger one would be the same")?,
+                None => f.write_str(word!("; any larger one would be the same"))?,
             }
         }
         if !self.unreadable.is_empty() {
-            write!(f, "; {} not readable", self.unreadable.join(", "))?;
+            write!(f, "{}", say!("; {} not readable", self.unreadable.join(", ")))?;
         }
         Ok(())
     }

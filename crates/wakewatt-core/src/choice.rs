@@ -17,6 +17,7 @@ use crate::samples::speed::AfterIdle;
 use crate::samples::wakeup::{WakeKind, WakeupSample};
 use crate::units::show_ns;
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 /// What a cross-CPU wake-up takes where nobody sleeps (docs/journal: 3 to 5 us); no gain goes below.
 const AWAKE_NS: f64 = 4_000.0;
@@ -96,7 +97,7 @@ fn idle(evidence: &Evidence) -> Option<Candidate> {
     }
     let candidate = |at_stake_ns, because| Some(Candidate { subject: Subject::Idle, at_stake_ns, because });
     if let Some((sample, p50_ns)) = wakeup(evidence) {
-        let because = format!(
+        let because = say!(
             "the {} wake-up takes {} as found (median); where nobody sleeps it would take a few microseconds",
             sample.kind.word(),
             words(p50_ns)
@@ -105,8 +106,7 @@ fn idle(evidence: &Evidence) -> Option<Candidate> {
     }
     if let Some(after) = after_pause(evidence) {
         let exit_ns = after.exit.median_ns;
-        let because =
-            format!("after {} of idle a CPU takes {} to run (median)", show_ns(after.idle_ns), words(exit_ns));
+        let because = say!("after {} of idle a CPU takes {} to run (median)", show_ns(after.idle_ns), words(exit_ns));
         return candidate((exit_ns - AWAKE_NS).max(0.0), because);
     }
     // Nothing was measured, so nothing stands beside this claim either.
@@ -114,7 +114,7 @@ fn idle(evidence: &Evidence) -> Option<Candidate> {
         rows.into_iter().filter(|r| r.is_enabled != Some(false)).filter_map(|r| r.exit_latency_ns).max()
     };
     let claimed_ns = evidence.facts.idle.tables().into_iter().filter_map(|(_, rows)| deepest(rows)).max()? as f64;
-    candidate(claimed_ns, format!("the deepest enabled idle state claims an exit latency of {}", words(claimed_ns)))
+    candidate(claimed_ns, say!("the deepest enabled idle state claims an exit latency of {}", words(claimed_ns)))
 }
 
 fn frequency(evidence: &Evidence) -> Option<Candidate> {
@@ -125,19 +125,19 @@ fn frequency(evidence: &Evidence) -> Option<Candidate> {
     }
     let candidate = |at_stake_ns, because| Some(Candidate { subject: Subject::Frequency, at_stake_ns, because });
     let Some(after) = after_pause(evidence) else {
-        return candidate(0.0, "how fast a CPU is after such a pause was not measured".to_string());
+        return candidate(0.0, word!("how fast a CPU is after such a pause was not measured").to_string());
     };
     let pause = show_ns(after.idle_ns);
     match after.is_ramp().then(|| lost_ns(after)).flatten() {
         Some(lost_ns) => candidate(
             lost_ns,
-            format!(
+            say!(
                 "after {pause} of idle {} of work ends up to {} later than at full speed (median)",
                 show_ns(REQUEST_NS),
                 words(lost_ns)
             ),
         ),
-        None => candidate(0.0, format!("no ramp was seen after {pause} of idle")),
+        None => candidate(0.0, say!("no ramp was seen after {pause} of idle")),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::samples::energy::EnergySample;
 use crate::samples::experiment::{ExperimentRun, Unit};
 use crate::units::three_digits;
 use std::str::FromStr;
+use wakewatt_words::{say, word};
 
 const KWH_A_YEAR: f64 = 8.766;
 /// Dearer or dirtier than this is a slip of the pen.
@@ -27,8 +28,7 @@ impl FromStr for PerKwh {
 
     /// `0.30/kWh`, `0.30EUR/kWh`, `350g/kWh`.
     fn from_str(text: &str) -> Result<PerKwh, String> {
-        let help =
-            || format!("\"{text}\": write an amount per kilowatt hour, such as 0.30/kWh, 0.30EUR/kWh or 350g/kWh");
+        let help = || say!("\"{text}\": write an amount per kilowatt hour, such as 0.30/kWh, 0.30EUR/kWh or 350g/kWh");
         let amount = text.trim().strip_suffix("/kWh").ok_or_else(help)?;
         let end = amount.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(amount.len());
         let unit = amount[end..].trim();
@@ -48,7 +48,7 @@ impl PerKwh {
         match found.unit.as_str() {
             "g" => Ok(PerKwh { amount: found.amount / 1000.0, unit: "kg".into() }),
             "kg" => Ok(found),
-            _ => Err(format!("\"{text}\": write grams or kilograms per kilowatt hour, such as 350g/kWh")),
+            _ => Err(say!("\"{text}\": write grams or kilograms per kilowatt hour, such as 350g/kWh")),
         }
     }
 
@@ -91,7 +91,7 @@ impl Rates {
         }
         let found = watts(evidence);
         if found.is_empty() {
-            return vec!["Not priced: no meter measured watts in this run, and none are guessed.".into()];
+            return vec![word!("Not priced: no meter measured watts in this run, and none are guessed.").into()];
         }
         found.iter().map(|w| self.sentence(w)).collect()
     }
@@ -100,8 +100,8 @@ impl Rates {
         let unit = if w.watts.abs() < 1.0 { (1e3, "mW") } else { (1.0, "W") };
         let show = |watts: f64| format!("{} {}", three_digits(watts * unit.0), unit.1);
         let between = w.interval.map_or_else(
-            || format!("no interval: {}", w.covers),
-            |(low, high)| format!("95 % interval {} to {}, covers {}", show(low), show(high), w.covers),
+            || say!("no interval: {}", w.covers),
+            |(low, high)| say!("95 % interval {} to {}, covers {}", show(low), show(high), w.covers),
         );
         let cost = |rate: &PerKwh, of: &str| {
             let range = w.interval.map(|(low, high)| format!(" ({} to {})", rate.a_year(low), rate.a_year(high)));
@@ -111,22 +111,22 @@ impl Rates {
             .into_iter()
             .filter_map(|(rate, of)| Some(cost(rate.as_ref()?, of)))
             .collect();
-        let costs = costs.join(" and ");
-        format!("{}: {} ({}; {between}); a year of that would be {costs}", w.what, show(w.watts), w.label)
+        let costs = costs.join(word!(" and "));
+        say!("{}: {} ({}; {between}); a year of that would be {costs}", w.what, show(w.watts), w.label)
     }
 }
 
 fn label(label: Label) -> &'static str {
     match label {
-        Label::Measured => "measured",
-        _ => "modelled",
+        Label::Measured => word!("measured"),
+        _ => word!("modelled"),
     }
 }
 
 /// Everything in a run that is power.
 fn watts(evidence: &Evidence) -> Vec<Watts> {
     let samples = &evidence.samples;
-    let mut all: Vec<Watts> = samples.energy.iter().filter_map(|e| of_meter("power", e)).collect();
+    let mut all: Vec<Watts> = samples.energy.iter().filter_map(|e| of_meter(word!("power"), e)).collect();
     for run in &samples.load {
         let levels = run.levels.iter().filter(|level| level.broken_rules.is_empty());
         all.extend(levels.filter_map(|l| of_meter(&format!("{}, {}", run.title, l.ask), l.energy.as_ref()?)));
@@ -135,12 +135,12 @@ fn watts(evidence: &Evidence) -> Vec<Watts> {
     for replayed in &samples.replays {
         let ns = replayed.window_ns.filter(|ns| *ns > 0);
         all.extend(ns.map(|ns| Watts {
-            what: format!("replay, {}, while idle", replayed.setting_words()),
+            what: say!("replay, {}, while idle", replayed.setting_words()),
             // Microjoules in nanoseconds are kilowatts.
             watts: replayed.predicted.modelled_energy_uj / ns as f64 * 1e3,
             interval: None,
-            covers: "a model has none".into(),
-            label: "modelled",
+            covers: word!("a model has none").into(),
+            label: word!("modelled"),
         }));
     }
     all
@@ -151,12 +151,18 @@ fn of_meter(what: &str, sample: &EnergySample) -> Option<Watts> {
     let total = meter.total.as_ref().filter(|t| t.mean_uw > 0)?;
     let watts = total.mean_uw as f64 / 1e6;
     let half = total.uncertainty_uw.map(|uw| uw as f64 / 1e6);
-    let missing = if total.without.is_empty() { "" } else { ", too low: a channel gave nothing" };
+    let missing = if total.without.is_empty() { "" } else { word!(", too low: a channel gave nothing") };
+    let covers = match (half, meter.label) {
+        (None, _) => word!("too little was read for one"),
+        (Some(_), Label::Measured) => word!("this window"),
+        // How often the model was asked, not how well it fits a machine.
+        (Some(_), _) => word!("the model's replications and no machine"),
+    };
     Some(Watts {
-        what: format!("{what}, by {} ({}{missing})", meter.meter, total.covers),
+        what: say!("{what}, by {} ({}{missing})", meter.meter, total.covers),
         watts,
         interval: half.map(|half| ((watts - half).max(0.0), watts + half)),
-        covers: if half.is_some() { "this window" } else { "too little was read for one" }.into(),
+        covers: covers.into(),
         label: label(meter.label),
     })
 }
@@ -167,11 +173,11 @@ fn of_experiment(run: &ExperimentRun) -> impl Iterator<Item = Watts> + '_ {
         let metric = run.metrics.iter().find(|m| m.id == effect.metric && m.unit == Unit::Microwatts)?;
         // Effects are baseline less arm; whoever pays asks what the arm takes more.
         Some(Watts {
-            what: format!("{}, \"{}\" less \"{}\"", metric.title, effect.arm, effect.baseline),
+            what: say!("{}, \"{}\" less \"{}\"", metric.title, effect.arm, effect.baseline),
             watts: -effect.difference / 1e6,
             interval: Some((-effect.difference_high / 1e6, -effect.difference_low / 1e6)),
             covers: effect.covers.words().into(),
-            label: "measured",
+            label: word!("measured"),
         })
     })
 }
@@ -200,6 +206,13 @@ mod tests {
         let wanted = "power, by rapl (package): 100 W (measured; 95 % interval 99 W to 101 W, covers this window); a year of that would be \
                       263 EUR (260 EUR to 266 EUR) and 307 kg CO2 (304 kg to 310 kg)";
         assert_eq!(said, [wanted]);
+        let mut model = metered(100_000_000, Some(1_000_000));
+        model.samples.energy[0].meters[0].label = Label::Modelled;
+        let said = rates("0.30/kWh", None).sentences(&model);
+        assert!(
+            said[0].contains("(modelled; 95 % interval 99 W to 101 W, covers the model's replications and no machine)"),
+            "{said:?}"
+        );
         let said = rates("0.30/kWh", None).sentences(&metered(500_000, None));
         assert!(said[0].contains("500 mW (measured; no interval") && said[0].ends_with("would be 1.31"), "{said:?}");
     }

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use wakewatt_words::word;
 
 /// What an interval covers: where it would be if the same were measured again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -25,10 +26,10 @@ impl Covers {
     /// For people, behind an interval.
     pub fn words(self) -> &'static str {
         match self {
-            Covers::Window => "this window",
-            Covers::Run => "this run",
-            Covers::Machine => "this machine",
-            Covers::Machines => "these machines",
+            Covers::Window => word!("this window"),
+            Covers::Run => word!("this run"),
+            Covers::Machine => word!("this machine"),
+            Covers::Machines => word!("these machines"),
         }
     }
 

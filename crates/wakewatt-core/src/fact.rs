@@ -5,11 +5,13 @@
 //! content as it is read, so 512 CPUs with one value cost one parse and print as one line ("290us on CPUs 0-143").
 
 use crate::cpuset::CpuSet;
+use crate::gap_reasons;
 use crate::source::{ErrorKind, ReadError, Source};
 use crate::units::Cpu;
 use crate::visible;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::collections::HashMap;
+use wakewatt_words::word;
 
 /// What kind of hole this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -34,12 +36,12 @@ impl GapKind {
     /// One or two words for tables.
     pub fn word(self) -> &'static str {
         match self {
-            GapKind::Absent => "absent",
-            GapKind::Denied => "denied",
-            GapKind::Malformed => "malformed",
-            GapKind::Failed => "unreadable",
-            GapKind::NotRecorded => "not recorded",
-            GapKind::NotRead => "not read",
+            GapKind::Absent => word!("absent"),
+            GapKind::Denied => word!("denied"),
+            GapKind::Malformed => word!("malformed"),
+            GapKind::Failed => word!("unreadable"),
+            GapKind::NotRecorded => word!("not recorded"),
+            GapKind::NotRead => word!("not read"),
         }
     }
 }
@@ -83,7 +85,7 @@ impl Gap {
 
 impl std::fmt::Display for Gap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let reason = visible::line(&self.reason);
+        let reason = gap_reasons::told(&self.reason).map_or_else(|| visible::line(&self.reason), Into::into);
         if self.path.is_empty() { f.write_str(&reason) } else { write!(f, "{}: {reason}", visible::line(&self.path)) }
     }
 }

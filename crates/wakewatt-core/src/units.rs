@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use wakewatt_words::{say, word};
 
 /// One logical CPU, numbered as the kernel numbers it.
 pub type Cpu = u32;
@@ -72,17 +73,17 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let value: f64 = number.parse().map_err(|_| format!("\"{text}\" is not a size such as 64, 4k, 256M or 1G"))?;
+    let value: f64 = number.parse().map_err(|_| say!("\"{text}\" is not a size such as 64, 4k, 256M or 1G"))?;
     let shift = match unit.trim().to_ascii_lowercase().as_str() {
         "" | "b" => 0,
         "k" | "kb" | "kib" => 10,
         "m" | "mb" | "mib" => 20,
         "g" | "gb" | "gib" => 30,
         "t" | "tb" | "tib" => 40,
-        _ => return Err(format!("\"{unit}\" is not a unit of size: use k, M, G or T (powers of 1024)")),
+        _ => return Err(say!("\"{unit}\" is not a unit of size: use k, M, G or T (powers of 1024)")),
     };
     let bytes = value * (1u64 << shift) as f64;
-    if bytes < (1u64 << 60) as f64 { Ok(bytes as u64) } else { Err(format!("{text} is more than any machine has")) }
+    if bytes < (1u64 << 60) as f64 { Ok(bytes as u64) } else { Err(say!("{text} is more than any machine has")) }
 }
 
 /// A probability, never rounded to nothing.
@@ -123,7 +124,7 @@ pub fn rough_ns(value: f64) -> String {
 /// A ratio for sentences: two decimals near 1, where they matter, else one; whole above 20.
 pub fn times(value: f64) -> String {
     if !value.is_finite() {
-        "unbounded".into()
+        word!("unbounded").into()
     } else if value < 2.0 {
         format!("{value:.2}")
     } else if value < 20.0 {
@@ -154,9 +155,9 @@ impl LatencyLimit {
             "poll" => return Ok(LatencyLimit::Poll),
             _ => {}
         }
-        let ns = parse_ns(text).map_err(|why| format!("{why}; or say none, or poll"))?;
+        let ns = parse_ns(text).map_err(|why| say!("{why}; or say none, or poll"))?;
         if ns == 0 {
-            Err("a limit of 0 means two opposite things to the kernel: say poll, or none".into())
+            Err(word!("a limit of 0 means two opposite things to the kernel: say poll, or none").into())
         } else {
             Ok(LatencyLimit::AtMostNs(ns))
         }
@@ -210,7 +211,7 @@ pub fn parse_ns(text: &str) -> Result<u64, String> {
     let (number, unit) = text.split_at(split);
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && part.is_empty()) || part.contains('.') {
-        return Err(format!("\"{text}\" is not a duration such as 50us, 1ms or 2s"));
+        return Err(say!("\"{text}\" is not a duration such as 50us, 1ms or 2s"));
     }
     let scale: u128 = match unit.trim() {
         "ns" => 1,
@@ -219,10 +220,10 @@ pub fn parse_ns(text: &str) -> Result<u64, String> {
         "s" => 1_000_000_000,
         "min" | "m" => 60_000_000_000,
         "h" => 3_600_000_000_000,
-        "" => return Err(format!("\"{text}\" has no unit: write {text}us, {text}ms or {text}s")),
-        other => return Err(format!("\"{other}\" is not a unit of time: use ns, us, ms, s, min or h")),
+        "" => return Err(say!("\"{text}\" has no unit: write {text}us, {text}ms or {text}s")),
+        other => return Err(say!("\"{other}\" is not a unit of time: use ns, us, ms, s, min or h")),
     };
-    let too_long = || format!("\"{text}\" is too long");
+    let too_long = || say!("\"{text}\" is too long");
     // Fifteen digits behind the point are less than a nanosecond of an hour.
     let part = &part[..part.len().min(15)];
     let digits = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<u128>().ok() };

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::record::host_file;
-use wakewatt_core::rules::{Answer, Finding, RULES, Weight};
+use wakewatt_core::rules::{Answer, Finding, RULES, Ruling, Weight, judge};
+use wakewatt_words::{Language, within};
 
 /// What stands above the table.
 const HEAD: &str = "\
@@ -35,10 +36,15 @@ fn hosts() -> Vec<(String, PathBuf)> {
     hosts
 }
 
+/// What a recording tells.
+fn evidence(name: &str, path: &Path) -> Evidence {
+    let tree = host_file::read(&std::fs::read_to_string(path).unwrap(), name).unwrap();
+    Evidence { facts: Snapshot::read(&tree, |_| true), ..Evidence::default() }
+}
+
 /// One machine: what each rule answers.
 fn answers(name: &str, path: &Path) -> BTreeMap<&'static str, Answer> {
-    let tree = host_file::read(&std::fs::read_to_string(path).unwrap(), name).unwrap();
-    let evidence = Evidence { facts: Snapshot::read(&tree, |_| true), ..Evidence::default() };
+    let evidence = evidence(name, path);
     RULES.iter().map(|rule| (rule.id(), rule.check(&evidence))).collect()
 }
 
@@ -96,4 +102,77 @@ fn the_table_of_rules_and_machines() {
         );
     }
     expect_file!["../../../fixtures/golden/findings.md"].assert_eq(&table);
+}
+
+/// What a person reads of an answer, each with what it is.
+fn texts(ruling: &Ruling) -> Vec<(&'static str, String)> {
+    let mut all = vec![("question", ruling.question.clone())];
+    match &ruling.answer {
+        Answer::No { because } => all.push(("because", because.clone())),
+        Answer::CannotTell { because, try_this } => {
+            all.extend([("because", because.clone()), ("try this", try_this.to_string())]);
+        }
+        Answer::Yes(f) => {
+            let own = [("title", &f.title), ("cost", &f.cost.text), ("remedy", &f.remedy), ("price", &f.price)];
+            all.extend(own.map(|(what, text)| (what, text.clone())));
+            all.push(("verify", f.verify.clone()));
+            all.extend(f.evidence.iter().flat_map(|b| [("where", b.path.clone()), ("says", b.says.clone())]));
+            all.extend(f.plan.iter().flat_map(|p| p.steps()).map(|step| ("reason", step.reason.clone())));
+        }
+    }
+    all
+}
+
+/// What an answer decides, whatever words it is said in.
+fn decided(ruling: &Ruling) -> String {
+    let Answer::Yes(f) = &ruling.answer else {
+        return format!("{} {}", ruling.rule, sign(&ruling.answer));
+    };
+    let steps = f.plan.iter().flat_map(|p| p.steps()).map(|s| (&s.knob, &s.on, &s.to, &s.path));
+    let cost = (f.cost.basis, f.cost.latency_ns, f.cost.throughput_ratio);
+    let commands = f.plan.as_ref().map(|p| p.commands());
+    format!("{} {:?} {:?} {cost:?} {:?} {commands:?}", f.id, f.weight, f.confidence, steps.collect::<Vec<_>>())
+}
+
+/// Four or more plain lower-case words in a row, unless they are a command to type.
+fn english_in(text: &str) -> Option<String> {
+    let mut run: Vec<&str> = Vec::new();
+    let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
+    for word in text.split(' ').chain([""]) {
+        // The last word of a run may carry the stop behind it.
+        let bare = word.trim_end_matches(['.', ',', ';', ':', '?', ')']);
+        if is_word(bare) {
+            run.push(bare);
+        }
+        if !is_word(bare) || bare != word {
+            if run.len() >= 4 && !matches!(run[0], "wakewatt" | "sudo") {
+                return Some(run.join(" "));
+            }
+            run.clear();
+        }
+    }
+    None
+}
+
+#[test]
+fn every_rule_says_the_same_in_chinese() {
+    assert_eq!(english_in("the CPU is busy and does little.").as_deref(), Some("is busy and does little"));
+    assert_eq!(english_in("重启之后 wakewatt inspect idle boot"), None);
+    let mut left: Vec<String> = Vec::new();
+    for (name, path) in hosts() {
+        let evidence = evidence(&name, &path);
+        let english = judge(&evidence);
+        let chinese = within(Language::Chinese, || judge(&evidence));
+        let decide = |all: &[Ruling]| all.iter().map(decided).collect::<Vec<_>>();
+        assert_eq!(decide(&english), decide(&chinese), "{name}: a word decides something");
+        for ruling in &chinese {
+            let found = within(Language::Chinese, || texts(ruling));
+            for (what, text) in found.iter().filter_map(|(what, text)| Some((what, english_in(text)?))) {
+                left.push(format!("{} ({what}): {text}", ruling.rule));
+            }
+        }
+    }
+    left.sort();
+    left.dedup();
+    assert!(left.is_empty(), "English in Chinese answers:\n{}", left.join("\n"));
 }

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
+use wakewatt_core::record::cited::Cited;
 use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::source::Source;
 use wakewatt_core::visible;
@@ -23,6 +24,7 @@ pub struct Saving {
     outlet: Outlet,
     command: String,
     host: Captured,
+    cited: Vec<Cited>,
 }
 
 /// For commands that run none of the user's: `--save -` sends the run to standard output, and their results to standard error.
@@ -43,7 +45,7 @@ pub fn start(file: Option<&Path>, command: &str, src: &dyn Source) -> Result<Opt
     }
     let outlet = Outlet::open(file, "--save")
         .map_err(|why| Failure::error(Code::BadFile, spoken(|| say!("{why}; nothing was measured"))))?;
-    Ok(Some(Saving { outlet, command: command.into(), host: captured(src, false) }))
+    Ok(Some(Saving { outlet, command: command.into(), host: captured(src, false), cited: Vec::new() }))
 }
 
 /// The one line for a command that measures nothing before: facts and samples at once.
@@ -57,10 +59,16 @@ impl Saving {
         self.host.facts.clone()
     }
 
+    /// Which imported lines its findings rest on.
+    pub fn cite(&mut self, cited: Vec<Cited>) {
+        self.cited = cited;
+    }
+
     /// Writes the file.
     pub fn finish(&self, evidence: &Evidence) -> Result<()> {
         let made_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let run = RunFile::of(evidence, self.host.text.clone(), self.host.names.clone(), &self.command, made_at)?;
+        let (host, names) = (self.host.text.clone(), self.host.names.clone());
+        let run = RunFile::of_imported(evidence, host, names, &self.command, made_at, self.cited.clone())?;
         let text = output::json("run", &run)?;
         let name = self.outlet.path().display();
         RunFile::read(&text).map_err(|e| {

@@ -10,9 +10,11 @@ use crate::covers::Covers;
 use crate::evidence::Evidence;
 use crate::samples::Samples;
 use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
+use crate::samples::titles;
 use crate::stats::paired::{log_ratios, median};
 use crate::stats::sessions::{self, Session};
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 /// One metric under one arm in both experiments.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -140,21 +142,22 @@ fn one(a: &[ExperimentRun], b: &[ExperimentRun], like: &Effect) -> Option<Effect
     let verdict = interval.map_or(Verdict::Undecided, |(low, high)| ratio::verdict(low, high));
     let title = first.metrics.iter().find(|m| m.id == like.metric).map_or(like.metric.clone(), |m| m.title.clone());
     let says = match verdict {
-        Verdict::Higher => "the setting matters more in B",
-        Verdict::Lower => "the setting matters less in B",
-        Verdict::NoDifference => "the setting matters the same in both",
-        Verdict::Undecided => "whether it matters the same in both is undecided",
+        Verdict::Higher => word!("the setting matters more in B"),
+        Verdict::Lower => word!("the setting matters less in B"),
+        Verdict::NoDifference => word!("the setting matters the same in both"),
+        Verdict::Undecided => word!("whether it matters the same in both is undecided"),
     };
-    let sentence = format!(
-        "{title}: \"{}\" is {} times \"{}\" in A and {} times in B; {says} (ratio of ratios {}, {})",
+    let sentence = say!(
+        "{}: \"{}\" is {} times \"{}\" in A and {} times in B; {says} (ratio of ratios {}, {})",
+        titles::shown(&title),
         like.baseline,
         ratio::show(a_ratio),
         like.arm,
         ratio::show(b_ratio),
         ratio::show(ratio),
-        interval
-            .zip(shift)
-            .map_or("too few rounds for an interval".into(), |((low, high), s)| ratio::interval(low, high, s.covers))
+        interval.zip(shift).map_or(word!("too few rounds for an interval").into(), |((low, high), s)| ratio::interval(
+            low, high, s.covers
+        ))
     );
     let n_rounds = [&of_a, &of_b].map(|side| side.iter().map(|s| s.windows.len()).sum());
     Some(EffectDifference {

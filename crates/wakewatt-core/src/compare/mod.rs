@@ -24,6 +24,7 @@ use crate::facts::Snapshot;
 use crate::sheet::{Row, Sheet};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use wakewatt_words::word;
 
 /// A row that differs between the hosts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -100,8 +101,10 @@ pub fn compare(hosts: &[Snapshot]) -> Comparison {
         } else if values.windows(2).all(|w| w[0] == w[1]) {
             n_equal += 1;
         } else {
-            let values =
-                values.into_iter().map(|v| if let Value::Known(text) = v { text } else { "absent".into() }).collect();
+            let values = values
+                .into_iter()
+                .map(|v| if let Value::Known(text) = v { text } else { word!("absent").into() })
+                .collect();
             differences.push(Difference {
                 id: id.clone(),
                 topic: topic.clone(),

@@ -10,6 +10,7 @@ use crate::facts::Snapshot;
 use crate::facts::idle::source::TableSource;
 use crate::facts::msr::package_limit::PackageLimit;
 use crate::units::{LatencyLimit, show_ns, three_digits};
+use wakewatt_words::{say, told, word};
 
 /// One prediction.
 pub struct Prediction {
@@ -51,6 +52,11 @@ pub const PREDICTIONS: &[Prediction] = &[
     Prediction { id: "coalescing", topic: "network", label: "longest receive interrupt delay", predict: coalescing },
 ];
 
+/// What is predicted, in words that are looked up where they are shown.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    PREDICTIONS.iter().map(|p| p.label)
+}
+
 /// All predictions in which the hosts differ.
 pub(super) fn all(hosts: &[Snapshot]) -> Vec<Difference> {
     let one = |p: &Prediction| {
@@ -59,7 +65,7 @@ pub(super) fn all(hosts: &[Snapshot]) -> Vec<Difference> {
         (!is_same).then(|| Difference {
             id: format!("predicted.{}", p.id),
             topic: p.topic.into(),
-            label: p.label.into(),
+            label: told(p.label).into(),
             values,
             predicted: Some(predicted),
         })
@@ -95,7 +101,7 @@ fn deepest_idle(hosts: &[Snapshot]) -> Option<Answer> {
     let spread = ns.iter().max()? - ns.iter().min()?;
     let values = states
         .iter()
-        .map(|s| s.as_ref().map_or("none".into(), |(name, ns)| format!("{name}, {}", show_ns(*ns))))
+        .map(|s| s.as_ref().map_or(word!("none").into(), |(name, ns)| format!("{name}, {}", show_ns(*ns))))
         .collect();
     // A number that somebody measured and a number that a kernel made up differ, and nothing follows from that. One and
     // the same table, limited on one host, is compared: whatever a state costs, one host may pay it.
@@ -107,24 +113,23 @@ fn deepest_idle(hosts: &[Snapshot]) -> Option<Answer> {
     let sources: Vec<_> = hosts.iter().map(|h| h.idle.source.clone()).collect();
     let is_placeholder = |s: &Option<TableSource>| s.as_ref().is_some_and(|s| !s.is_believable());
     if !is_one_table && sources.iter().any(is_placeholder) {
-        let words = |s: &Option<TableSource>| s.as_ref().map_or("not known where from".into(), TableSource::words);
+        let words =
+            |s: &Option<TableSource>| s.as_ref().map_or(word!("not known where from").into(), TableSource::words);
         let mut all: Vec<String> = sources.iter().map(words).collect();
         all.dedup();
-        let text = format!(
+        let text = say!(
             "no size: claims of different worth or placeholders ({}); wakewatt measure idle on each tells",
             all.join("; ")
         );
         return Some((values, Predicted { latency_ns: None, speed_ratio: None, text }));
     }
-    let mut text = format!("a wake-up may take up to {} longer (claimed exit latency)", show_ns(spread));
+    let mut text = say!("a wake-up may take up to {} longer (claimed exit latency)", show_ns(spread));
     let limits: Vec<Option<PackageLimit>> = hosts.iter().map(|h| h.msr.package_limit.uniform().copied()).collect();
     let allows: Option<Vec<bool>> = limits.iter().map(|limit| limit.and_then(PackageLimit::allows_pc6)).collect();
     if allows.is_some_and(|allows| allows.windows(2).any(|pair| pair[0] != pair[1])) {
         let words: Vec<String> = limits.iter().flatten().map(ToString::to_string).collect();
-        text += &format!(
-            "; the package C-state limit differs ({}), and the driver's claim can follow it",
-            words.join(", ")
-        );
+        text +=
+            &say!("; the package C-state limit differs ({}), and the driver's claim can follow it", words.join(", "));
     }
     Some((values, Predicted { latency_ns: Some(spread), speed_ratio: None, text }))
 }
@@ -133,11 +138,12 @@ fn frequency_limit(hosts: &[Snapshot]) -> Option<Answer> {
     let limits: Vec<Reach> = hosts.iter().map(reach::of).collect::<Option<_>>()?;
     let values = limits.iter().map(ToString::to_string).collect();
     let Some(khz) = limits.iter().map(Reach::khz).collect::<Option<Vec<u64>>>() else {
-        let text = "no size: the limit of acpi-cpufreq leaves boost out, and nothing here says how far boost goes";
+        let text =
+            word!("no size: the limit of acpi-cpufreq leaves boost out, and nothing here says how far boost goes");
         return Some((values, Predicted { latency_ns: None, speed_ratio: None, text: text.into() }));
     };
     let as_float: Vec<f64> = khz.iter().map(|khz| *khz as f64).collect();
-    let what = "clock of few busy cores, where work waits for the core and not for memory";
+    let what = word!("clock of few busy cores, where work waits for the core and not for memory");
     let (_, predicted) = speed(&as_float, |_| String::new(), true, what)?;
     Some((values, predicted))
 }
@@ -154,17 +160,17 @@ fn remote_share(hosts: &[Snapshot]) -> Option<Answer> {
     };
     let value = |(at, share): (usize, &f64)| match afar.as_ref().map(|afar| afar[at]) {
         Some(afar) if share - afar > 0.001 => {
-            format!("{}, {} of it within the same socket", percent(*share), percent(share - afar))
+            say!("{}, {} of it within the same socket", percent(*share), percent(share - afar))
         }
         _ => percent(*share),
     };
     let values = shares.iter().enumerate().map(value).collect();
     let text = match &afar {
         Some(afar) if spread(afar) < 0.001 => {
-            "sockets are divided differently (SNC, NPS): the share on another socket is the same".to_string()
+            word!("sockets are divided differently (SNC, NPS): the share on another socket is the same").to_string()
         }
-        Some(afar) => format!("{} more of randomly placed memory is on another socket", percent(spread(afar))),
-        None => format!("{} more of randomly placed memory is on another node", percent(spread(&shares))),
+        Some(afar) => say!("{} more of randomly placed memory is on another socket", percent(spread(afar))),
+        None => say!("{} more of randomly placed memory is on another node", percent(spread(&shares))),
     };
     // Its cost in time needs the distances or a measured matrix: no size is claimed.
     Some((values, Predicted { latency_ns: None, speed_ratio: None, text }))
@@ -192,21 +198,21 @@ fn random_placement(hosts: &[Snapshot]) -> Option<Answer> {
         &costs,
         |c| format!("{}x", three_digits(c)),
         false,
-        "memory access with random placement, from the node distances",
+        word!("memory access with random placement, from the node distances"),
     )
 }
 
 fn memory_speed(hosts: &[Snapshot]) -> Option<Answer> {
     let slowest = |h: &Snapshot| h.dimms.populated().filter_map(|d| d.configured_mts).min();
     let speeds: Vec<f64> = hosts.iter().map(|h| slowest(h).map(|s| s as f64)).collect::<Option<_>>()?;
-    speed(&speeds, |s| format!("{s} MT/s"), true, "peak memory bandwidth per channel")
+    speed(&speeds, |s| format!("{s} MT/s"), true, word!("peak memory bandwidth per channel"))
 }
 
 fn coalescing(hosts: &[Snapshot]) -> Option<Answer> {
     let longest = |h: &Snapshot| h.network.interfaces.iter().filter_map(|i| i.coalesce.get()?.rx_ns).max();
     let ns: Vec<u64> = hosts.iter().map(longest).collect::<Option<_>>()?;
     let spread = ns.iter().max()? - ns.iter().min()?;
-    let text = format!("a packet may wait up to {} longer for its interrupt", show_ns(spread));
+    let text = say!("a packet may wait up to {} longer for its interrupt", show_ns(spread));
     Some((ns.iter().map(|n| show_ns(*n)).collect(), Predicted { latency_ns: Some(spread), speed_ratio: None, text }))
 }
 
@@ -217,9 +223,12 @@ fn speed(values: &[f64], show: impl Fn(f64) -> String, is_more_better: bool, wha
     if !(low > 0.0 && high.is_finite()) {
         return None;
     }
-    let word = if is_more_better { "more" } else { "less" };
     let ratio = high / low - 1.0;
-    let text = format!("{what}: the better host has {} % {word}", three_digits(ratio * 100.0));
+    let percent = three_digits(ratio * 100.0);
+    let text = match is_more_better {
+        true => say!("{what}: the better host has {percent} % more"),
+        false => say!("{what}: the better host has {percent} % less"),
+    };
     Some((values.iter().map(|v| show(*v)).collect(), Predicted { latency_ns: None, speed_ratio: Some(ratio), text }))
 }
 

@@ -3,6 +3,7 @@
 use crate::covers::Covers;
 use crate::samples::experiment::Verdict;
 use crate::stats::paired::NEGLIGIBLE_RATIO;
+use wakewatt_words::{say, word};
 
 /// The house's words for an interval. Below 5 % either way is not worth a word, however sure: two runs drift by that.
 pub(super) fn verdict(low: f64, high: f64) -> Verdict {
@@ -26,9 +27,9 @@ pub(super) fn show(ratio: f64) -> String {
 pub(super) fn interval(low: f64, high: f64, covers: Covers) -> String {
     // A difference of two windows, runs or machines is about both.
     let both = match covers {
-        Covers::Window => "these two windows",
-        Covers::Run => "these two runs",
-        Covers::Machine | Covers::Machines => "the machines, over the sessions given",
+        Covers::Window => word!("these two windows"),
+        Covers::Run => word!("these two runs"),
+        Covers::Machine | Covers::Machines => word!("the machines, over the sessions given"),
     };
-    format!("95 % interval {} to {}, covers {both}", show(low), show(high))
+    say!("95 % interval {} to {}, covers {both}", show(low), show(high))
 }

@@ -12,6 +12,7 @@ use crate::fact::{Fact, GapKind};
 use crate::facts::Snapshot;
 use crate::units::show_khz;
 use std::fmt;
+use wakewatt_words::say;
 
 /// How high the clock may go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl fmt::Display for Reach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reach::To(khz) => f.write_str(&show_khz(*khz)),
-            Reach::Beyond(khz) => write!(f, "{} and boost, unknown how far", show_khz(*khz)),
+            Reach::Beyond(khz) => f.write_str(&say!("{} and boost, unknown how far", show_khz(*khz))),
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::evidence::Evidence;
 use crate::samples::IdleDelta;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use wakewatt_words::{say, word};
 
 /// Less than this share moved is not mentioned.
 const MOVED_RATIO: f64 = 0.05;
@@ -39,6 +40,24 @@ pub struct Residency {
     pub moved: Option<String>,
 }
 
+/// When a share was counted: data, looked up where it is shown.
+const WHEN: [&str; 7] = [
+    "while reading from disk",
+    "while being woken",
+    "during round trips",
+    "replayed (both modelled)",
+    "own work (A modelled)",
+    "own work (B modelled)",
+    "own work, traced",
+];
+/// The worst of them.
+pub(super) const SINCE_BOOT: &str = "since boot";
+
+/// All of them.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    WHEN.into_iter().chain([SINCE_BOOT])
+}
+
 type Times = BTreeMap<String, f64>;
 
 /// Every condition that both runs saw.
@@ -46,10 +65,10 @@ pub fn of(a: &Evidence, b: &Evidence) -> Vec<Residency> {
     type Look = (&'static str, fn(&Evidence) -> Times);
     let looks: [Look; 5] = [
         (own_work_words(a, b), own_work),
-        ("while reading from disk", while_reading),
-        ("while being woken", |e| sum(e.samples.wakeups.iter().filter_map(|s| s.idle.as_ref()))),
-        ("during round trips", |e| sum(e.samples.network.iter().flat_map(|s| &s.idle))),
-        ("since boot", since_boot),
+        (WHEN[0], while_reading),
+        (WHEN[1], |e| sum(e.samples.wakeups.iter().filter_map(|s| s.idle.as_ref()))),
+        (WHEN[2], |e| sum(e.samples.network.iter().flat_map(|s| &s.idle))),
+        (SINCE_BOOT, since_boot),
     ];
     looks.iter().filter_map(|(when, look)| join(when, &look(a), &look(b))).collect()
 }
@@ -73,10 +92,10 @@ fn own_work(evidence: &Evidence) -> Times {
 fn own_work_words(a: &Evidence, b: &Evidence) -> &'static str {
     let is_modelled = |e: &Evidence| !e.samples.replays.is_empty();
     match (is_modelled(a), is_modelled(b)) {
-        (true, true) => "replayed (both modelled)",
-        (true, false) => "own work (A modelled)",
-        (false, true) => "own work (B modelled)",
-        (false, false) => "own work, traced",
+        (true, true) => WHEN[3],
+        (true, false) => WHEN[4],
+        (false, true) => WHEN[5],
+        (false, false) => WHEN[6],
     }
 }
 
@@ -127,15 +146,15 @@ fn join(when: &str, a: &Times, b: &Times) -> Option<Residency> {
     let list = |is_wanted: &dyn Fn(f64) -> bool| {
         let words = states.iter().filter(|s| is_wanted(change(s)));
         words
-            .map(|s| format!("{} ({:.0} to {:.0} %)", s.name, s.a_ratio * 100.0, s.b_ratio * 100.0))
+            .map(|s| say!("{} ({:.0} to {:.0} %)", s.name, s.a_ratio * 100.0, s.b_ratio * 100.0))
             .collect::<Vec<_>>()
-            .join(" and ")
+            .join(word!(" and "))
     };
     let (from, to) = (list(&|c| c <= -MOVED_RATIO), list(&|c| c >= MOVED_RATIO));
     let moved = match (from.is_empty(), to.is_empty()) {
-        (false, false) => Some(format!("residency moved from {from} to {to}")),
-        (false, true) => Some(format!("residency left {from} for several others")),
-        (true, false) => Some(format!("residency came to {to} from several others")),
+        (false, false) => Some(say!("residency moved from {from} to {to}")),
+        (false, true) => Some(say!("residency left {from} for several others")),
+        (true, false) => Some(say!("residency came to {to} from several others")),
         (true, true) => None,
     };
     Some(Residency { when: when.into(), states, moved })

@@ -10,6 +10,7 @@ use crate::facts::Snapshot;
 use crate::rules::kernel_changes_between;
 use crate::units::show_ns;
 use serde::Serialize;
+use wakewatt_words::{say, told, word};
 
 /// Something that differs and is known to matter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -68,7 +69,7 @@ pub fn of(a: &Evidence, b: &Evidence, facts: &Comparison) -> Vec<Suspect> {
         all.push(Suspect {
             what: difference.label.clone(),
             values: [x.clone(), y.clone()],
-            why: format!("a setting of the area \"{}\"; its size is not predicted", difference.topic),
+            why: say!("a setting of the area \"{}\"; its size is not predicted", difference.topic),
             claimed_ns: None,
         });
     }
@@ -91,19 +92,19 @@ fn kernel(a: &Snapshot, b: &Snapshot) -> Option<Suspect> {
     let of_vendor = [a, b].iter().find_map(|host| host.kernel.vendor());
     if let Some(vendor) = of_vendor {
         let between = kernel_changes_between(old.min(new), old.max(new));
-        let list: Vec<String> = between.iter().map(|c| format!("{} ({})", c.what, c.since)).collect();
+        let list: Vec<String> = between.iter().map(|c| format!("{} ({})", told(c.what), c.since)).collect();
         let mainline = match list.is_empty() {
             true => String::new(),
             false => {
-                format!("; known changes of mainline between the two, some of which both may have: {}", list.join("; "))
+                say!("; known changes of mainline between the two, some of which both may have: {}", list.join("; "))
             }
         };
-        let why = format!(
+        let why = say!(
             "{}: a vendor kernel, whose version does not say which idle changes it has; measure both{mainline}",
             vendor.name
         );
         return Some(Suspect {
-            what: "kernel".into(),
+            what: word!("kernel").into(),
             values: [old.to_string(), new.to_string()],
             why,
             claimed_ns: None,
@@ -111,16 +112,15 @@ fn kernel(a: &Snapshot, b: &Snapshot) -> Option<Suspect> {
     }
     let is_upgrade = new > old;
     let between = kernel_changes_between(old.min(new), old.max(new));
-    let verb = if is_upgrade { "brought" } else { "are taken away" };
-    let list: Vec<String> = between.iter().map(|c| format!("{} ({}, {})", c.what, c.since, c.source)).collect();
+    let list: Vec<String> = between.iter().map(|c| format!("{} ({}, {})", told(c.what), c.since, c.source)).collect();
     let why = if list.is_empty() {
-        "no change of idle behaviour between them is in wakewatt's list; distributions backport".to_string()
+        word!("no change of idle behaviour between them is in wakewatt's list; distributions backport").to_string()
     } else if is_upgrade {
-        format!("known changes of idle behaviour that the newer one {verb}: {}", list.join("; "))
+        say!("known changes of idle behaviour that the newer one brought: {}", list.join("; "))
     } else {
-        format!("known changes of idle behaviour that {verb} again: {}", list.join("; "))
+        say!("known changes of idle behaviour that are taken away again: {}", list.join("; "))
     };
-    Some(Suspect { what: "kernel".into(), values: [old.to_string(), new.to_string()], why, claimed_ns: None })
+    Some(Suspect { what: word!("kernel").into(), values: [old.to_string(), new.to_string()], why, claimed_ns: None })
 }
 
 impl Suspect {
@@ -129,9 +129,8 @@ impl Suspect {
         let claim = self.claimed_ns.filter(|ns| ns.abs() >= 1.0).map_or(String::new(), |ns| {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded and not negative
             let size = show_ns(ns.abs().round() as u64);
-            let word = if ns > 0.0 { "more" } else { "less" };
-            format!(" (B: {size} {word}, claimed)")
+            if ns > 0.0 { say!(" (B: {size} more, claimed)") } else { say!(" (B: {size} less, claimed)") }
         });
-        format!("{}: {} and {}; {}{claim}", self.what, self.values[0], self.values[1], self.why)
+        say!("{}: {} and {}; {}{claim}", self.what, self.values[0], self.values[1], self.why)
     }
 }

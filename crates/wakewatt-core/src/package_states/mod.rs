@@ -17,6 +17,7 @@ use crate::facts::msr::package_limit::PackageLimit;
 use crate::sheet::{Cell, Sheet};
 use generations::Generation;
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 /// What core states and packages of a host come to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -88,21 +89,21 @@ pub enum Certainty {
 pub fn read(facts: &Snapshot) -> PackageStates {
     let mut all = PackageStates::default();
     if facts.topology.is_guest() == Some(true) {
-        all.cannot_tell.push("a guest: the package's states are its host's business".into());
+        all.cannot_tell.push(word!("a guest: the package's states are its host's business").into());
         return all;
     }
     let Some(processor) = facts.topology.processor() else {
-        all.cannot_tell.push("the processor is not told, or the CPUs have several".into());
+        all.cannot_tell.push(word!("the processor is not told, or the CPUs have several").into());
         return all;
     };
     let Some(generation) = generations::of(processor) else {
-        all.cannot_tell.push(format!("no list of core and package states for {processor}"));
+        all.cannot_tell.push(say!("no list of core and package states for {processor}"));
         return all;
     };
     all.generation = Some(generation.name.into());
     let Some(deepest) = generation.deepest() else {
         all.cannot_tell
-            .push(format!("which core states let the package follow is not known here for {}", generation.name));
+            .push(say!("which core states let the package follow is not known here for {}", generation.name));
         return all;
     };
     all.pairings = pairings(facts, generation);
@@ -110,9 +111,10 @@ pub fn read(facts: &Snapshot) -> PackageStates {
     let is_coded = |limit: &PackageLimit| matches!(limit, PackageLimit::Code(_));
     if limits.is_unknown() || limits.known().any(|(_, limit)| is_coded(limit)) {
         all.cannot_tell.push(match facts.msr.value("pkg_cst_config").is_some_and(|v| !v.is_unknown()) {
-            true => format!("what the firmware's limit (MSR 0xE2) means is not known for {}", generation.name),
+            true => say!("what the firmware's limit (MSR 0xE2) means is not known for {}", generation.name),
             false => {
-                "the firmware's limit (MSR 0xE2) was not read; wakewatt inspect idle msr, as root, reads it".into()
+                word!("the firmware's limit (MSR 0xE2) was not read; wakewatt inspect idle msr, as root, reads it")
+                    .into()
             }
         });
     }
@@ -145,7 +147,7 @@ fn package(
     let mut allowed = Some(deepest.to_string());
     if let Some(limit) = limit {
         if rank(limit) < rank(deepest) {
-            package.keeps(format!("the firmware's limit is {limit}"), "msr 0xe2");
+            package.keeps(say!("the firmware's limit is {limit}"), "msr 0xe2");
             allowed = Some(limit.into());
         }
     }
@@ -154,9 +156,9 @@ fn package(
         let path = "/sys/devices/system/cpu/cpuidle/current_driver";
         match facts.idle.no_states_because() {
             Some(NoStates::NotRecorded) => {
-                package.may("CPUs have no idle driver, or the recording left it out".into(), path)
+                package.may(word!("CPUs have no idle driver, or the recording left it out").into(), path)
             }
-            _ => package.keeps("CPUs have no idle driver".into(), path),
+            _ => package.keeps(word!("CPUs have no idle driver").into(), path),
         }
         allowed = None;
     } else if facts.idle.states.is_empty() {
@@ -164,7 +166,7 @@ fn package(
     }
     if !facts.idle.states.is_empty() && pairings.iter().all(|p| rank(&p.package_state) < rank(deepest)) {
         package.keeps(
-            format!("no idle state that is registered lets it go to {deepest}"),
+            say!("no idle state that is registered lets it go to {deepest}"),
             "/sys/devices/system/cpu/cpu*/cpuidle/state*/desc",
         );
     }
@@ -183,13 +185,16 @@ fn package(
         let best = pairings.iter().map(|p| rank(&p.package_state)).max().unwrap_or(0);
         if rank(lets) < best {
             let (why, path) = match reach.excluded.is_empty() {
-                true => ("deeper ones are disabled".to_string(), "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable"),
+                true => (
+                    word!("deeper ones are disabled").to_string(),
+                    "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable",
+                ),
                 false => (
-                    format!("latency limit {}", reach.limit),
+                    say!("latency limit {}", reach.limit),
                     "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us, /dev/cpu_dma_latency",
                 ),
             };
-            package.keeps(format!("CPUs {on} go no deeper than {} ({why})", claim.name), path);
+            package.keeps(say!("CPUs {on} go no deeper than {} ({why})", claim.name), path);
         }
         if allowed.as_deref().is_some_and(|a| rank(lets) < rank(a)) {
             allowed = Some(lets.into());
@@ -212,14 +217,14 @@ impl Package {
     fn perhaps(&mut self, facts: &Snapshot) {
         if facts.idle.is_c1_demotion_on.get() == Some(&true) {
             self.may(
-                "C1 demotion: a deep request may become C1".into(),
+                word!("C1 demotion: a deep request may become C1").into(),
                 "/sys/devices/system/cpu/cpuidle/intel_c1_demotion",
             );
         } else if facts.msr.is_set("pkg_cst_config", "c1_demotion") == Some(true) {
-            self.may("C1 demotion: a deep request may become C1".into(), "msr 0xe2, bit 26");
+            self.may(word!("C1 demotion: a deep request may become C1").into(), "msr 0xe2, bit 26");
         }
         if facts.boot.argument("nohz") == Some("off") {
-            self.may("nohz=off: the tick ends every sleep".into(), "/proc/cmdline");
+            self.may(word!("nohz=off: the tick ends every sleep").into(), "/proc/cmdline");
         }
         let links = facts
             .network
@@ -232,7 +237,7 @@ impl Package {
             .map(|(name, _)| name.as_str())
             .collect();
         if !awake.is_empty() {
-            let what = format!("PCI Express links that never sleep: {}", awake.join(", "));
+            let what = say!("PCI Express links that never sleep: {}", awake.join(", "));
             self.may(what, "/sys/class/*/*/device/link/l1_aspm");
         }
     }
@@ -255,32 +260,32 @@ impl PackageStates {
     pub fn sheet(&self) -> Sheet {
         let mut sheet = Sheet::default();
         if let Some(generation) = &self.generation {
-            sheet.say("idle.together.generation", "generation", Cell::text(generation));
+            sheet.say("idle.together.generation", word!("generation"), Cell::text(generation));
         }
         let words: Vec<String> =
             self.pairings.iter().map(|p| format!("{} -> {}", p.named(), p.package_state)).collect();
         if !words.is_empty() {
-            sheet.say("idle.together.pairings", "core state -> package state", Cell::Text(words.join(", ")));
+            sheet.say("idle.together.pairings", word!("core state -> package state"), Cell::Text(words.join(", ")));
         }
         for package in &self.packages {
             let id = format!("idle.together.package{}", package.id);
-            let label = format!("package {}", package.id);
+            let label = say!("package {}", package.id);
             let allowed = match &package.allowed {
                 Some(allowed) if package.limit.is_none() => {
-                    format!("idle settings allow {allowed} of {}; the firmware's limit is not known", package.deepest)
+                    say!("idle settings allow {allowed} of {}; the firmware's limit is not known", package.deepest)
                 }
-                Some(allowed) if *allowed == package.deepest => format!("settings allow {allowed}, its deepest"),
-                Some(allowed) => format!("settings allow {allowed} of {}", package.deepest),
-                None => format!("cannot tell how deep settings let it go, up to {}", package.deepest),
+                Some(allowed) if *allowed == package.deepest => say!("settings allow {allowed}, its deepest"),
+                Some(allowed) => say!("settings allow {allowed} of {}", package.deepest),
+                None => say!("cannot tell how deep settings let it go, up to {}", package.deepest),
             };
             sheet.say(&id, &label, Cell::Text(allowed));
             for hold in &package.holds {
-                let word = if hold.certainty == Certainty::Keeps { "kept by" } else { "perhaps kept by" };
+                let word = if hold.certainty == Certainty::Keeps { word!("kept by") } else { word!("perhaps kept by") };
                 sheet.say(format!("{id}.hold"), format!("{label} {word}"), Cell::text(&hold.what));
             }
         }
         for why in &self.cannot_tell {
-            sheet.say("idle.together.cannot_tell", "cannot tell", Cell::text(why));
+            sheet.say("idle.together.cannot_tell", word!("cannot tell"), Cell::text(why));
         }
         sheet
     }

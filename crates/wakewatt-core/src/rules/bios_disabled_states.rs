@@ -13,6 +13,7 @@ use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::idle::IdleState;
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 /// The largest claim, where CPUs differ.
 fn latency_ns(state: &IdleState) -> Option<u64> {
@@ -26,7 +27,7 @@ impl Rule for BiosDisabledStates {
         "rule.bios-disabled-states"
     }
     fn question(&self) -> &'static str {
-        "is an idle state off only by default, or on against the default?"
+        word!("is an idle state off only by default, or on against the default?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let states = &evidence.facts.idle.states;
@@ -56,9 +57,11 @@ impl Rule for BiosDisabledStates {
         if off.is_empty() && on.is_empty() {
             return match states.iter().find_map(|s| s.is_enabled_by_default.gaps().next()) {
                 Some((_, gap)) => Answer::gap(gap),
-                None if states.is_empty() => Answer::cannot_tell("no idle state is listed", "wakewatt inspect idle"),
-                None if shallow.is_empty() => Answer::no("every state was registered as enabled"),
-                None => Answer::no(format!(
+                None if states.is_empty() => {
+                    Answer::cannot_tell(word!("no idle state is listed"), "wakewatt inspect idle")
+                }
+                None if shallow.is_empty() => Answer::no(word!("every state was registered as enabled")),
+                None => Answer::no(say!(
                     "off by default is only {}, and a deeper state is on: neither latency nor watts hang on it",
                     shallow.join(", ")
                 )),
@@ -67,36 +70,38 @@ impl Rule for BiosDisabledStates {
         let word = |(state, cpus): &(&IdleState, CpuSet)| {
             let latency =
                 state.exit_latency_ns.known().next().map_or(String::new(), |(_, ns)| format!(" ({})", show_ns(*ns)));
-            format!("{}{latency} on CPUs {cpus}", state.label())
+            say!("{}{latency} on CPUs {cpus}", state.label())
         };
         let list = |all: &[_]| all.iter().map(word).collect::<Vec<_>>().join(", ");
         let (weight, title, text, what, price) = if on.is_empty() {
             (
                 Weight::Note,
-                format!("Off by default, but root could enable it: {}", list(&off)),
-                "idle power that the deeper state would save; not measured",
-                "Leave it if wake-up latency matters. To save power, enable it on all CPUs and measure both ways.",
-                "Enabling it: slower wake-ups, by up to the claimed exit latency.",
+                say!("Off by default, but root could enable it: {}", list(&off)),
+                word!("idle power that the deeper state would save; not measured"),
+                word!(
+                    "Leave it if wake-up latency matters. To save power, enable it on all CPUs and measure both ways."
+                ),
+                word!("Enabling it: slower wake-ups, by up to the claimed exit latency."),
             )
         } else {
             (
                 Weight::Risk,
-                format!("Enabled against the default of BIOS and driver: {}", list(&on)),
-                "wake-ups up to the claimed exit latency that the BIOS setting was meant to avoid; not measured",
-                "Somebody switched it on after boot. If the BIOS setting was meant, disable it again.",
-                "Disabling it: more watts when idle.",
+                say!("Enabled against the default of BIOS and driver: {}", list(&on)),
+                word!("wake-ups up to the claimed exit latency that the BIOS setting was meant to avoid; not measured"),
+                word!("Somebody switched it on after boot. If the BIOS setting was meant, disable it again."),
+                word!("Disabling it: more watts when idle."),
             )
         };
         let mut finding = Finding::new(self, weight, Confidence::High, title, Cost::unknown(text));
         for (state, cpus) in off.iter().chain(&on) {
             let folder =
                 format!("/sys/devices/system/cpu/cpu{}/cpuidle/state{}", cpus.first().unwrap_or(0), state.index);
-            finding = finding.on(format!("{folder}/default_status"), format!("disabled on CPUs {cpus}"));
+            finding = finding.on(format!("{folder}/default_status"), say!("disabled on CPUs {cpus}"));
         }
         for (state, cpus) in &on {
-            finding = switch(finding, &evidence.facts, state, cpus, "off", "back to the default");
+            finding = switch(finding, &evidence.facts, state, cpus, "off", word!("back to the default"));
         }
-        finding.remedy(what, price, "wakewatt inspect idle, then wakewatt measure wakeup").yes()
+        finding.remedy(what, price, word!("wakewatt inspect idle, then wakewatt measure wakeup")).yes()
     }
 }
 

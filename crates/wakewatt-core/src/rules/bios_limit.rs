@@ -8,6 +8,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 use crate::fact::Fact;
 use crate::units::show_khz;
+use wakewatt_words::{say, word};
 
 pub(super) struct BiosLimit;
 
@@ -16,7 +17,7 @@ impl Rule for BiosLimit {
         "rule.bios-limit"
     }
     fn question(&self) -> &'static str {
-        "does the firmware limit the frequency?"
+        word!("does the firmware limit the frequency?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let freq = &evidence.facts.freq;
@@ -24,7 +25,7 @@ impl Rule for BiosLimit {
         if limits.is_unknown() {
             return match limits.gaps().next() {
                 Some((_, gap)) => Answer::gap(gap),
-                None => Answer::cannot_tell("no frequency policy is listed", "wakewatt inspect freq"),
+                None => Answer::cannot_tell(word!("no frequency policy is listed"), "wakewatt inspect freq"),
             };
         }
         let top = reachable_khz(freq);
@@ -34,25 +35,23 @@ impl Rule for BiosLimit {
             .filter_map(|(p, limit)| Some((p, limit, *top.of(p).and_then(Fact::get)?)))
             .collect();
         if pairs.is_empty() {
-            return Answer::cannot_tell("the table of frequencies is not known", "wakewatt inspect freq");
+            return Answer::cannot_tell(word!("the table of frequencies is not known"), "wakewatt inspect freq");
         }
         let Some((policy, limit, khz)) = pairs.into_iter().filter(|(_, l, k)| *l < k - k / 100).min_by_key(|p| p.1)
         else {
-            return Answer::no("the firmware allows the highest step");
+            return Answer::no(word!("the firmware allows the highest step"));
         };
         let lost = 1.0 - limit as f64 / khz as f64;
-        let cost = Cost::predicted_ratio(
-            lost,
-            format!("{} of the clock, computed from the limit; not measured", percent(lost)),
-        );
-        let title = format!("The firmware limits policy {policy} to {} of {}", show_khz(limit), show_khz(khz));
+        let cost =
+            Cost::predicted_ratio(lost, say!("{} of the clock, computed from the limit; not measured", percent(lost)));
+        let title = say!("The firmware limits policy {policy} to {} of {}", show_khz(limit), show_khz(khz));
         Finding::new(self, Weight::Problem, Confidence::High, title, cost)
             .on(format!("/sys/devices/system/cpu/cpufreq/policy{policy}/bios_limit"), show_khz(limit))
             .remedy(
-                "Look at the BMC: power cap, failed or missing power supply, power profile, inlet temperature. Only \
-                    the firmware can lift it.",
-                "More watts under load.",
-                "wakewatt inspect freq afterwards",
+                word!("Look at the BMC: power cap, failed or missing power supply, power profile, inlet temperature. Only \
+                    the firmware can lift it."),
+                word!("More watts under load."),
+                word!("wakewatt inspect freq afterwards"),
             )
             .yes()
     }

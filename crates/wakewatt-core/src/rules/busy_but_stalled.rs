@@ -9,6 +9,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 /// Below this a busy CPU mostly waits.
 const STALLED_IPC: f64 = 0.5;
@@ -22,36 +23,40 @@ impl Rule for BusyButStalled {
         "rule.busy-but-stalled"
     }
     fn question(&self) -> &'static str {
-        "are CPUs busy, and yet get little done?"
+        word!("are CPUs busy, and yet get little done?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let Some(work) = &evidence.samples.work else {
             return Answer::cannot_tell(
-                "instructions and cycles of this machine's own work were not counted",
-                "wakewatt doctor as root on bare metal, while the machine does its usual work; in a guest ask for a virtual \
-                    PMU. Without counters compare watts and fans (wakewatt measure power) with a machine that does the same work",
+                word!("instructions and cycles of this machine's own work were not counted"),
+                word!(
+                    "wakewatt doctor as root on bare metal, while the machine does its usual work; in a guest ask for a virtual \
+                    PMU. Without counters compare watts and fans (wakewatt measure power) with a machine that does the same work"
+                ),
             );
         };
         let n_busy = work.n_busy(BUSY_RATIO);
         if n_busy == 0 && !work.cpus.is_empty() {
-            return Answer::no(format!(
+            return Answer::no(say!(
                 "no CPU was busy for half of the {:.0} s looked at; ask again while the machine works",
                 work.window.length_ns() as f64 / 1e9
             ));
         }
         let Some((ipc, n_busy)) = work.ipc_of_busy(BUSY_RATIO) else {
             return Answer::cannot_tell(
-                format!("{n_busy} CPUs were busy, and their counters of cycles and instructions counted nothing"),
-                "see who else uses the PMU (perf, the NMI watchdog, an agent), and whether a hypervisor shows a PMU that is \
-                    not there; then wakewatt doctor again",
+                say!("{n_busy} CPUs were busy, and their counters of cycles and instructions counted nothing"),
+                word!(
+                    "see who else uses the PMU (perf, the NMI watchdog, an agent), and whether a hypervisor shows a PMU that is \
+                    not there; then wakewatt doctor again"
+                ),
             );
         };
         if ipc >= STALLED_IPC {
-            return Answer::no(format!("{n_busy} busy CPUs retired {ipc:.2} instructions per cycle"));
+            return Answer::no(say!("{n_busy} busy CPUs retired {ipc:.2} instructions per cycle"));
         }
         let title =
-            format!("{n_busy} busy CPUs retire {ipc:.2} instructions per cycle: they mostly wait, probably for memory");
-        let text = "not known from this alone: utilisation counts waiting as work".to_string();
+            say!("{n_busy} busy CPUs retire {ipc:.2} instructions per cycle: they mostly wait, probably for memory");
+        let text = word!("not known from this alone: utilisation counts waiting as work").to_string();
         let memory = evidence
             .samples
             .memory
@@ -59,17 +64,17 @@ impl Rule for BusyButStalled {
             .and_then(|m| m.matrix.iter().filter_map(|c| c.latency_ns).reduce(f64::max));
         let busiest = work.cpus.iter().map(|c| c.busy_ratio).fold(0.0, f64::max);
         let mut finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, Cost::unknown(text))
-            .on("perf_event_open: instructions, cycles", format!("{ipc:.2} per cycle"))
-            .on("/proc/stat", format!("busiest CPU {} busy", percent(busiest)));
+            .on("perf_event_open: instructions, cycles", say!("{ipc:.2} per cycle"))
+            .on("/proc/stat", say!("busiest CPU {} busy", percent(busiest)));
         if let Some(ns) = memory {
-            finding = finding.on("measure memory", format!("the slowest node pair answers in {ns:.0} ns"));
+            finding = finding.on("measure memory", say!("the slowest node pair answers in {ns:.0} ns"));
         }
         finding
             .remedy(
-                "Look at memory first: the findings about modules, channels and nodes; bind each process to one node \
-                    (wakewatt run --per-node -- CMD shows the scaling); keep the working set in the caches.",
-                "Binding to nodes needs several processes, and one node's memory must suffice for each.",
-                "wakewatt doctor again under the same load; wakewatt measure memory",
+                word!("Look at memory first: the findings about modules, channels and nodes; bind each process to one node \
+                    (wakewatt run --per-node -- CMD shows the scaling); keep the working set in the caches."),
+                word!("Binding to nodes needs several processes, and one node's memory must suffice for each."),
+                word!("wakewatt doctor again under the same load; wakewatt measure memory"),
             )
             .yes()
     }

@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use wakewatt_words::word;
 
 pub(super) struct C1Demotion;
 
@@ -14,7 +15,7 @@ impl Rule for C1Demotion {
         "rule.c1-demotion"
     }
     fn question(&self) -> &'static str {
-        "may the firmware turn a request for C6 into C1?"
+        word!("may the firmware turn a request for C6 into C1?")
     }
     fn is_choice(&self) -> bool {
         true
@@ -28,32 +29,34 @@ impl Rule for C1Demotion {
         let (path, says) = match (demotion.get(), register) {
             (Some(true), _) => ("/sys/devices/system/cpu/cpuidle/intel_c1_demotion", "1"),
             (None, Some(true)) => ("MSR 0xe2 bit 26", "set"),
-            (Some(false), _) => return Answer::no("intel_c1_demotion is off"),
-            (None, Some(false)) => return Answer::no("bit 26 of MSR 0xe2 is clear"),
-            (None, None) if is_other_maker(evidence) => return Answer::no("not an Intel processor"),
+            (Some(false), _) => return Answer::no(word!("intel_c1_demotion is off")),
+            (None, Some(false)) => return Answer::no(word!("bit 26 of MSR 0xe2 is clear")),
+            (None, None) if is_other_maker(evidence) => return Answer::no(word!("not an Intel processor")),
             (None, None) => {
-                let because = demotion.gap().map_or("nothing tells".to_string(), ToString::to_string);
+                let because = demotion.gap().map_or(word!("nothing tells").to_string(), ToString::to_string);
                 return Answer::cannot_tell(
                     because,
-                    "the file needs a kernel after 6.12 and an Intel server; as root, MSR 0xe2 bit 26 tells on \
-                        older ones",
+                    word!(
+                        "the file needs a kernel after 6.12 and an Intel server; as root, MSR 0xe2 bit 26 tells on \
+                        older ones"
+                    ),
                 );
             }
         };
-        let cost = Cost::unknown(
+        let cost = Cost::unknown(word!(
             "the counters of deep states overstate them: some of that sleep was in C1; watts not saved, latency not \
-                paid",
-        );
-        let title = "C1 demotion is on: the hardware may turn a request for C6 into C1";
+                paid"
+        ));
+        let title = word!("C1 demotion is on: the hardware may turn a request for C6 into C1");
         // Firmware's lock of the register covers its lower half only (SDM volume 4), not these bits.
         let knob = if demotion.get().is_some() { "idle.c1_demotion" } else { "msr.c1_demotion" };
         Finding::new(self, Weight::Note, Confidence::High, title, cost)
             .on(path, says)
-            .step(knob, None, "off", path, "C6 where the kernel asks for it")
+            .step(knob, None, "off", path, word!("C6 where the kernel asks for it"))
             .remedy(
-                "Nothing, if latency matters. To save power on a mostly idle machine, switch it off and measure watts.",
-                "Switched off: deeper sleep, slower wake-ups.",
-                "wakewatt measure wakeup with long and short pauses",
+                word!("Nothing, if latency matters. To save power on a mostly idle machine, switch it off and measure watts."),
+                word!("Switched off: deeper sleep, slower wake-ups."),
+                word!("wakewatt measure wakeup with long and short pauses"),
             )
             .yes()
     }

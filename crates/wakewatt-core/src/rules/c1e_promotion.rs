@@ -10,6 +10,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::budget::is_plain_c1;
 use crate::evidence::Evidence;
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 pub(super) struct C1ePromotion;
 
@@ -18,7 +19,7 @@ impl Rule for C1ePromotion {
         "rule.c1e-promotion"
     }
     fn question(&self) -> &'static str {
-        "is C1 entered as C1E, so that its claim is too low?"
+        word!("is C1 entered as C1E, so that its claim is too low?")
     }
     fn is_choice(&self) -> bool {
         true
@@ -26,38 +27,41 @@ impl Rule for C1ePromotion {
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         if facts.virt.is_guest() == Some(true) {
-            return Answer::no("in a guest the register, if there is one, is the hypervisor's");
+            return Answer::no(word!("in a guest the register, if there is one, is the hypervisor's"));
         }
         let Some(bit) = facts.msr.field("power_ctl", "c1e").filter(|bit| !bit.is_unknown()) else {
             if is_other_maker(evidence) {
-                return Answer::no("not an Intel processor");
+                return Answer::no(word!("not an Intel processor"));
             }
-            return Answer::cannot_tell("MSR 0x1fc was not read", "as root with the module msr: wakewatt doctor");
+            return Answer::cannot_tell(
+                word!("MSR 0x1fc was not read"),
+                word!("as root with the module msr: wakewatt doctor"),
+            );
         };
         let cpus = bit.cpus_where(|bit| *bit != 0);
         if cpus.is_empty() {
-            return Answer::no("bit 1 of MSR 0x1fc is clear: C1 is C1");
+            return Answer::no(word!("bit 1 of MSR 0x1fc is clear: C1 is C1"));
         }
         let Some(state) = facts.idle.states.iter().find(|s| is_plain_c1(&s.label())) else {
             return Answer::cannot_tell(
-                format!("bit 1 of MSR 0x1fc is set on CPUs {cpus}, and no idle state C1 is listed"),
+                say!("bit 1 of MSR 0x1fc is set on CPUs {cpus}, and no idle state C1 is listed"),
                 "wakewatt inspect idle",
             );
         };
         let claim = state.exit_latency_ns.known().map(|(_, ns)| *ns).min();
-        let claims = claim.map_or(String::new(), |ns| format!(", which claims {}", show_ns(ns)));
-        let title = format!("{}{claims}, is entered as C1E on CPUs {cpus}", state.label());
-        let cost = Cost::unknown("leaving C1E takes longer than the claim of C1; by how much is not measured");
+        let claims = claim.map_or(String::new(), |ns| say!(", which claims {}", show_ns(ns)));
+        let title = say!("{}{claims}, is entered as C1E on CPUs {cpus}", state.label());
+        let cost = Cost::unknown(word!("leaving C1E takes longer than the claim of C1; by how much is not measured"));
         let on = on_cpus(facts, &cpus);
         Finding::new(self, Weight::Note, Confidence::High, title, cost)
-            .on("MSR 0x1fc bit 1", format!("set on CPUs {cpus}"))
+            .on("MSR 0x1fc bit 1", say!("set on CPUs {cpus}"))
             .on(format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/latency", state.index), claim.map_or("?".into(), show_ns))
-            .step("msr.c1e_promotion", on, "off", "MSR 0x1fc bit 1", "C1 where the kernel asks for C1")
+            .step("msr.c1e_promotion", on, "off", "MSR 0x1fc bit 1", word!("C1 where the kernel asks for C1"))
             .remedy(
-                "Read every budget that ends in C1 as C1E. Where the last microseconds matter, switch the promotion off: in \
-                    the BIOS (C1E, Enhanced Halt State), or with the register until the next reset.",
-                "More watts on every idle CPU; how many is not known here.",
-                "wakewatt measure idle, and wakewatt measure wakeup before and after",
+                word!("Read every budget that ends in C1 as C1E. Where the last microseconds matter, switch the promotion off: in \
+                    the BIOS (C1E, Enhanced Halt State), or with the register until the next reset."),
+                word!("More watts on every idle CPU; how many is not known here."),
+                word!("wakewatt measure idle, and wakewatt measure wakeup before and after"),
             )
             .yes()
     }

@@ -7,6 +7,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 pub(super) struct CfsQuota;
 
@@ -15,7 +16,7 @@ impl Rule for CfsQuota {
         "rule.cfs-quota"
     }
     fn question(&self) -> &'static str {
-        "are groups of processes stopped by a CPU quota?"
+        word!("are groups of processes stopped by a CPU quota?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let groups = &evidence.facts.cgroup;
@@ -26,39 +27,41 @@ impl Rule for CfsQuota {
             }
             if groups.versions.is_empty() {
                 return Answer::cannot_tell(
-                    "no control group is visible",
-                    "wakewatt inspect cgroup on the machine itself",
+                    word!("no control group is visible"),
+                    word!("wakewatt inspect cgroup on the machine itself"),
                 );
             }
-            return Answer::no(format!("none of {} groups was stopped in 1 % of its periods", groups.n_groups));
+            return Answer::no(say!("none of {} groups was stopped in 1 % of its periods", groups.n_groups));
         };
         let n = group.n_throttled.get().copied().unwrap_or(0);
-        let quota = group.quota_cpus().map_or("no quota now".to_string(), |n| format!("a quota of {n:.2} CPUs"));
-        let title = format!("{} ({quota}) was stopped in {} of its periods", group.path, percent(ratio));
+        let quota = group.quota_cpus().map_or(word!("no quota now").to_string(), |n| say!("a quota of {n:.2} CPUs"));
+        let title = say!("{} ({quota}) was stopped in {} of its periods", group.path, percent(ratio));
         let cost = match group.throttled_ns.get() {
             Some(total) if n > 0 => {
                 let mean = total / n;
                 Cost::predicted_ns(
                     mean as f64,
-                    format!(
+                    say!(
                         "{} of standing still per throttling, the mean of the kernel's own counters; {n} times",
                         show_ns(mean)
                     ),
                 )
             }
-            _ => Cost::unknown("the group stands still until its next period"),
+            _ => Cost::unknown(word!("the group stands still until its next period")),
         };
         let weight = if ratio >= 0.05 { Weight::Problem } else { Weight::Risk };
         Finding::new(self, weight, Confidence::High, title, cost)
             .on(
                 format!("{}/cpu.stat", group.path),
-                format!("{n} of {} periods throttled", group.n_periods.get().copied().unwrap_or(0)),
+                say!("{n} of {} periods throttled", group.n_periods.get().copied().unwrap_or(0)),
             )
             .remedy(
-                "Raise or remove the quota (in Kubernetes: the CPU limit), or lower the number of threads so that \
-                    they do not use up a period at once.",
-                "The group can take more CPU from its neighbours.",
-                "wakewatt inspect cgroup before and after: the count should stop growing",
+                word!(
+                    "Raise or remove the quota (in Kubernetes: the CPU limit), or lower the number of threads so that \
+                    they do not use up a period at once."
+                ),
+                word!("The group can take more CPU from its neighbours."),
+                word!("wakewatt inspect cgroup before and after: the count should stop growing"),
             )
             .yes()
     }

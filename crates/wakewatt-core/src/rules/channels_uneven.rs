@@ -8,6 +8,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 use crate::facts::dmi::TABLE;
 use crate::units::show_bytes;
+use wakewatt_words::{say, word};
 
 pub(super) struct ChannelsUneven;
 
@@ -16,7 +17,7 @@ impl Rule for ChannelsUneven {
         "rule.channels-uneven"
     }
     fn question(&self) -> &'static str {
-        "are the memory channels filled unevenly?"
+        word!("are the memory channels filled unevenly?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let dmi = &evidence.facts.dimms;
@@ -27,39 +28,41 @@ impl Rule for ChannelsUneven {
         match dmi.is_evenly_populated() {
             None => {
                 return Answer::cannot_tell(
-                    "the slots' names do not tell the channels",
-                    "the machine's manual, or the BMC",
+                    word!("the slots' names do not tell the channels"),
+                    word!("the machine's manual, or the BMC"),
                 );
             }
-            Some(true) => return Answer::no(format!("all {} channels hold the same amount", channels.len())),
+            Some(true) => return Answer::no(say!("all {} channels hold the same amount", channels.len())),
             Some(false) => {}
         }
         let empty = channels.iter().filter(|c| c.n_populated == 0).count();
         let (title, cost) = if empty > 0 {
             let ratio = empty as f64 / channels.len() as f64;
-            let text = format!(
+            let text = say!(
                 "up to {} of memory bandwidth, computed from the channels without a module; not measured",
                 percent(ratio)
             );
-            (format!("{empty} of {} memory channels are empty", channels.len()), Cost::predicted_ratio(ratio, text))
+            (say!("{empty} of {} memory channels are empty", channels.len()), Cost::predicted_ratio(ratio, text))
         } else {
-            let text = "the memory beyond the smallest channel runs on fewer channels; how much is not measured";
-            (format!("The {} memory channels hold different amounts", channels.len()), Cost::unknown(text))
+            let text = word!("the memory beyond the smallest channel runs on fewer channels; how much is not measured");
+            (say!("The {} memory channels hold different amounts", channels.len()), Cost::unknown(text))
         };
         let mut finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost);
         for c in channels {
-            let name = format!("{} channel {}", c.socket.as_deref().unwrap_or("board"), c.channel);
+            let name = say!("{} channel {}", c.socket.as_deref().unwrap_or(word!("board")), c.channel);
             finding = finding.on(
                 format!("{TABLE} type 17, {name}"),
-                format!("{} of {} slots, {}", c.n_populated, c.n_slots, show_bytes(c.size_bytes)),
+                say!("{} of {} slots, {}", c.n_populated, c.n_slots, show_bytes(c.size_bytes)),
             );
         }
         finding
             .remedy(
-                "Move or add modules so that every channel of every socket holds the same amount, in the slots the \
-                    manual names first.",
-                "Modules and a maintenance window.",
-                "wakewatt inspect dimms after it; wakewatt compare with the capture from before",
+                word!(
+                    "Move or add modules so that every channel of every socket holds the same amount, in the slots the \
+                    manual names first."
+                ),
+                word!("Modules and a maintenance window."),
+                word!("wakewatt inspect dimms after it; wakewatt compare with the capture from before"),
             )
             .yes()
     }

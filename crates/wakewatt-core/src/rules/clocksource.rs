@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 const PATH: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
@@ -16,36 +17,39 @@ impl Rule for Clocksource {
         "rule.clocksource"
     }
     fn question(&self) -> &'static str {
-        "is the clock read from a slow device?"
+        word!("is the clock read from a slow device?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let clock = match (evidence.facts.kernel.clocksource.get(), evidence.facts.kernel.clocksource.gap()) {
             (Some(clock), _) => clock.as_str(),
             (None, Some(gap)) => return Answer::gap(gap),
-            (None, None) => return Answer::no("not known"),
+            (None, None) => return Answer::no(word!("not known")),
         };
         let (weight, why) = match clock {
-            "hpet" | "acpi_pm" | "pit" => (Weight::Problem, "every clock reading is a system call and a device access"),
-            "jiffies" | "refined-jiffies" => (Weight::Problem, "the clock only moves with the tick"),
-            "xen" => (Weight::Risk, "on many kernels every clock reading is a system call"),
-            _ => return Answer::no(format!("the clocksource is {clock}")),
+            "hpet" | "acpi_pm" | "pit" => {
+                (Weight::Problem, word!("every clock reading is a system call and a device access"))
+            }
+            "jiffies" | "refined-jiffies" => (Weight::Problem, word!("the clock only moves with the tick")),
+            "xen" => (Weight::Risk, word!("on many kernels every clock reading is a system call")),
+            _ => return Answer::no(say!("the clocksource is {clock}")),
         };
-        let cost = Cost::unknown(format!(
+        let cost = Cost::unknown(say!(
             "{why}: about a microsecond each instead of tens of nanoseconds, as a rule; not measured"
         ));
-        let mut finding =
-            Finding::new(self, weight, Confidence::High, format!("The clocksource is {clock}: {why}"), cost)
-                .on(PATH, clock);
+        let mut finding = Finding::new(self, weight, Confidence::High, say!("The clocksource is {clock}: {why}"), cost)
+            .on(PATH, clock);
         if let Some(all) = evidence.facts.kernel.clocksources_available.get() {
             finding = finding.on(PATH.replace("current", "available"), all.join(" "));
         }
         finding
             .remedy(
-                "Look in the kernel log for \"Marking clocksource 'tsc' as unstable\" and why. If tsc is listed as \
+                word!(
+                    "Look in the kernel log for \"Marking clocksource 'tsc' as unstable\" and why. If tsc is listed as \
                     available, it can be written to current_clocksource; if the TSC really is unsynchronised, \
-                    update the firmware instead of forcing it.",
-                "A TSC that is forced against the kernel's doubt can run backwards.",
-                "wakewatt inspect kernel; wakewatt measure wakeup prints the cost of a clock reading",
+                    update the firmware instead of forcing it."
+                ),
+                word!("A TSC that is forced against the kernel's doubt can run backwards."),
+                word!("wakewatt inspect kernel; wakewatt measure wakeup prints the cost of a clock reading"),
             )
             .yes()
     }

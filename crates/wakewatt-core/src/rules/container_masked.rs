@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 pub(super) struct ContainerMasked;
 
@@ -14,42 +15,42 @@ impl Rule for ContainerMasked {
         "rule.container-masked"
     }
     fn question(&self) -> &'static str {
-        "does a container hide part of the machine?"
+        word!("does a container hide part of the machine?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let virt = &evidence.facts.virt;
         if !virt.is_container() {
             return match virt.has_hypervisor_flag.gap() {
                 Some(gap) => Answer::gap(gap),
-                None => Answer::no("no sign of a container"),
+                None => Answer::no(word!("no sign of a container")),
             };
         }
-        let name = virt.containers.first().map_or("a container", |c| c.name.as_str());
+        let name = virt.containers.first().map_or(word!("a container"), |c| c.name.as_str());
         let masked = if virt.masked.is_empty() {
-            "other processes and groups above it".to_string()
+            word!("other processes and groups above it").to_string()
         } else {
-            virt.masked.join(" and ")
+            virt.masked.join(word!(" and "))
         };
-        let hidden = if virt.masked.is_empty() { "may be hidden" } else { "are hidden" };
-        let cost = Cost::unknown("nothing by itself; findings about the host may be missing");
+        let hidden = if virt.masked.is_empty() { word!("may be hidden") } else { word!("are hidden") };
+        let cost = Cost::unknown(word!("nothing by itself; findings about the host may be missing"));
         let mut finding = Finding::new(
             self,
             Weight::Note,
             Confidence::High,
-            format!("Seen from inside {name}: {masked} {hidden}"),
+            say!("Seen from inside {name}: {masked} {hidden}"),
             cost,
         );
         for clue in &virt.containers {
             finding = finding.on(clue.path.clone(), &clue.says);
         }
         for path in &virt.masked {
-            finding = finding.on(path.clone(), "an empty folder");
+            finding = finding.on(path.clone(), word!("an empty folder"));
         }
         finding
             .remedy(
-                "Run it on the host, or in a pod with the host's /sys and /proc mounted and the host's PID namespace.",
-                "Such a pod sees the whole host.",
-                "wakewatt inspect on the host lists what was missing",
+                word!("Run it on the host, or in a pod with the host's /sys and /proc mounted and the host's PID namespace."),
+                word!("Such a pod sees the whole host."),
+                word!("wakewatt inspect on the host lists what was missing"),
             )
             .yes()
     }

@@ -9,12 +9,14 @@
 //! experiment says so and sells nothing (`measured`). The experiment's arms are read in their order (shallow sleep, no sleep): the first
 //! that was faster is the remedy, and with limits lifted it says what the limits in force already save.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, measured};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, joined, measured};
 use crate::budget::{self, DEEP_NS, Resolution};
 use crate::evidence::Evidence;
 use crate::samples::compared::Compared;
 use crate::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
+use crate::samples::titles;
 use crate::units::{LatencyLimit, show_ns};
+use wakewatt_words::{say, word};
 
 /// More measured wake-ups than this are not repeated in the finding.
 const MAX_SAMPLES: usize = 8;
@@ -36,7 +38,7 @@ impl Rule for DeepIdleVsLatency {
         "rule.deep-idle-vs-latency"
     }
     fn question(&self) -> &'static str {
-        "do deep idle states make wake-ups slow here?"
+        word!("do deep idle states make wake-ups slow here?")
     }
     fn is_choice(&self) -> bool {
         true
@@ -56,13 +58,13 @@ impl Rule for DeepIdleVsLatency {
 impl DeepIdleVsLatency {
     /// The first arm that was faster names the remedy: shallow sleep before no sleep, as the arms are ordered.
     fn by_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effects: &[&Effect]) -> Answer {
-        let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| a.title.clone());
+        let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| titles::shown(&a.title));
         let metric =
             |e: &Effect| run.metrics.iter().find(|m| m.id == e.metric).map_or(e.metric.clone(), Metric::phrase);
         let (limits, lifted): (Vec<&Effect>, Vec<&Effect>) =
             effects.iter().copied().partition(|e| e.compared() != Compared::LimitsLifted);
         if let Some(effect) = limits.iter().find(|e| e.verdict == Verdict::Higher) {
-            let said = format!(
+            let said = say!(
                 "{} took {} as long {} as with {}",
                 metric(effect),
                 run.in_numbers(effect),
@@ -71,14 +73,14 @@ impl DeepIdleVsLatency {
             );
             return match measured::not_asleep(run, effect) {
                 Some(awake) => Answer::cannot_tell(
-                    format!("{said}, but {awake}, so what differs is not sleep"),
-                    "run wakewatt doctor again when nothing keeps the CPUs awake",
+                    say!("{said}, but {awake}, so what differs is not sleep"),
+                    word!("run wakewatt doctor again when nothing keeps the CPUs awake"),
                 ),
                 None => self.slower(evidence, run, effect, &metric(effect), &title(&effect.arm)),
             };
         }
         if let Some(effect) = lifted.iter().find(|e| e.verdict == Verdict::Lower) {
-            return Answer::no(format!(
+            return Answer::no(say!(
                 "as found, limits already keep the CPUs from sleeping; with {} {} was {} as long",
                 title(&effect.arm),
                 metric(effect),
@@ -87,40 +89,37 @@ impl DeepIdleVsLatency {
         }
         if let Some(effect) = effects.iter().find(|e| e.verdict == Verdict::Undecided) {
             return Answer::cannot_tell(
-                format!(
+                say!(
                     "the experiment could not decide: {} took {} as long {} as with {}",
                     metric(effect),
                     run.in_numbers(effect),
                     title(&effect.baseline),
                     title(&effect.arm)
                 ),
-                "run wakewatt doctor again when the machine is quieter, or with more time",
+                word!("run wakewatt doctor again when the machine is quieter, or with more time"),
             );
         }
         if !run.is_sized() {
             return Answer::cannot_tell(
-                format!("the experiment found no effect, and may not say so: {}", run.graded().reasons()),
-                "run wakewatt doctor again when the machine is quieter",
+                say!("the experiment found no effect, and may not say so: {}", run.graded().reasons()),
+                word!("run wakewatt doctor again when the machine is quieter"),
             );
         }
         let said = |e: &&Effect| {
-            format!("{} took {} as long {} as with {}", metric(e), run.in_numbers(e), title(&e.baseline), title(&e.arm))
+            say!("{} took {} as long {} as with {}", metric(e), run.in_numbers(e), title(&e.baseline), title(&e.arm))
         };
-        Answer::no(format!(
-            "measured here, no wake-up cost: {}",
-            effects.iter().map(said).collect::<Vec<_>>().join("; ")
-        ))
+        Answer::no(say!("measured here, no wake-up cost: {}", effects.iter().map(said).collect::<Vec<_>>().join("; ")))
     }
 
     fn slower(&self, evidence: &Evidence, run: &ExperimentRun, effect: &Effect, metric: &str, arm: &str) -> Answer {
-        let per = run.in_us(effect, "per wake-up");
+        let per = run.in_us(effect, word!("per wake-up"));
         let numbers = run.in_numbers(effect);
-        let text = format!("{per}; as found, {metric} takes {numbers} as long as with {arm}");
+        let text = say!("{per}; as found, {metric} takes {numbers} as long as with {arm}");
         let cost = Cost::stated_ns(run.stated_difference(effect), text);
-        let what = if effect.metric.starts_with("wakeup.") { "a wake-up" } else { metric };
+        let what = if effect.metric.starts_with("wakeup.") { word!("a wake-up") } else { metric };
         let text = run.slower(effect, what);
         let finding = Finding::new(self, Weight::Problem, measured::confidence(run, effect), text, cost)
-            .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()));
+            .on(say!("experiment, seed {}", run.seed), say!("{} blocks in random order", run.blocks.len()));
         let limit =
             if effect.compared() == Compared::ShallowSleep { budget::shallowest(&evidence.facts.idle) } else { None };
         let proof = measured::not_sold(run).map_or(Proof::Shown, Proof::OfThatHour);
@@ -135,30 +134,32 @@ impl DeepIdleVsLatency {
             return match idle.driver.gap() {
                 Some(gap) => Answer::gap(gap),
                 None => Answer::cannot_tell(
-                    "no idle state is listed, so what the CPUs do when idle is not known",
-                    "measure it: wakewatt measure wakeup",
+                    word!("no idle state is listed, so what the CPUs do when idle is not known"),
+                    word!("measure it: wakewatt measure wakeup"),
                 ),
             };
         };
-        let Some(deepest) = &worst.deepest else { return Answer::no("no idle state") };
-        let try_this = "run wakewatt doctor as root: it measures with and without sleep and puts everything back";
+        let Some(deepest) = &worst.deepest else { return Answer::no(word!("no idle state")) };
+        // Who has just done so needs another hour, not the same advice.
+        let try_this = match evidence.samples.experiment {
+            None => word!("run wakewatt doctor as root: it measures with and without sleep and puts everything back"),
+            Some(_) => word!(
+                "the experiment of this run came to nothing: wakewatt doctor --wait-quiet 10min, at a quiet hour"
+            ),
+        };
         if evidence.facts.virt.is_guest() == Some(true) && !worst.is_polling {
-            let why =
-                format!("in a guest the claim of {deepest} says nothing: the hypervisor decides what halting costs");
+            let why = say!("in a guest the claim of {deepest} says nothing: the hypervisor decides what halting costs");
             return Answer::cannot_tell(why, try_this);
         }
         if worst.is_polling && !worst.excluded.is_empty() {
-            return Answer::no(format!(
+            return Answer::no(say!(
                 "the limits in force leave no sleeping state: {worst}; see rule.polling-by-accident"
             ));
         }
         if deepest.exit_latency_ns < DEEP_NS {
-            return Answer::no(format!(
-                "the deepest state that may be entered is {deepest}, under {}",
-                show_ns(DEEP_NS)
-            ));
+            return Answer::no(say!("the deepest state that may be entered is {deepest}, under {}", show_ns(DEEP_NS)));
         }
-        let title = format!(
+        let title = say!(
             "CPUs {} may sleep in {}, which claims {} to wake from",
             worst.cpus,
             deepest.name,
@@ -166,7 +167,7 @@ impl DeepIdleVsLatency {
         );
         let cost = Cost::predicted_ns(
             deepest_ns(worst) as f64,
-            format!("up to {} per wake-up, as the driver claims; not measured", show_ns(deepest.exit_latency_ns)),
+            say!("up to {} per wake-up, as the driver claims; not measured", show_ns(deepest.exit_latency_ns)),
         );
         // What was measured here stands before the claim; a placeholder may be eight times off either way, so alone it makes
         // no more than a hint.
@@ -174,27 +175,29 @@ impl DeepIdleVsLatency {
         let placeholder = idle.source.as_ref().filter(|source| !source.is_believable());
         let (title, cost, confidence) = match &measured {
             Some(exit) => (
-                format!("{title}, and {} as measured here", words(exit.extra.median_ns)),
-                Cost::measured_ns(exit.extra.median_ns, format!("{exit} per wake-up out of {}", deepest.name)),
+                say!("{title}, and {} as measured here", words(exit.extra.median_ns)),
+                Cost::measured_ns(exit.extra.median_ns, say!("{exit} per wake-up out of {}", deepest.name)),
                 Confidence::Medium,
             ),
-            None if placeholder.is_some() => (format!("{title} (a placeholder)"), cost, Confidence::Low),
+            None if placeholder.is_some() => (say!("{title} (a placeholder)"), cost, Confidence::Low),
             None => (title, cost, Confidence::Medium),
         };
         let mut finding = Finding::new(self, Weight::Risk, confidence, title, cost)
             .on("/sys/devices/system/cpu/cpu*/cpuidle/state*/latency", deepest);
         if let Some(exit) = &measured {
-            finding = finding.on("measured here: one idle state allowed at a time", format!("{} {exit}", deepest.name));
+            finding = finding
+                .on(word!("measured here: one idle state allowed at a time"), format!("{} {exit}", deepest.name));
         } else if let Some(source) = placeholder {
-            let says = format!("{}: a placeholder until measured (wakewatt measure idle)", source.words());
-            finding = finding.on("source of the idle table", says);
+            let says = say!("{}: a placeholder until measured (wakewatt measure idle)", source.words());
+            finding = finding.on(word!("source of the idle table"), says);
         }
         if let Some(run) = evidence.idle_experiment() {
-            let text = format!("it ran and gave no effect: {}", run.ended);
-            finding = finding.on("experiment", text);
+            let text = say!("it ran and gave no effect: {}", run.ended);
+            finding = finding.on(word!("experiment"), text);
         }
         if qos.global.get().is_none() {
-            finding = finding.on("/dev/cpu_dma_latency", "could not be read: a global limit may already exclude it");
+            finding =
+                finding.on("/dev/cpu_dma_latency", word!("could not be read: a global limit may already exclude it"));
         }
         self.advise(evidence, finding, budget::shallow(idle).unwrap_or(LatencyLimit::Poll), &Proof::Claimed)
     }
@@ -205,43 +208,52 @@ impl DeepIdleVsLatency {
         let idle = &evidence.facts.idle;
         for sample in evidence.samples.wakeups.iter().take(MAX_SAMPLES) {
             if let Some(median) = sample.latency.p50_ns() {
-                let what = format!("measured wake-up by {} on CPU {}", sample.kind.word(), sample.cpu);
-                finding = finding.on(what, format!("median {} of {}", show_ns(median), sample.latency.n));
+                let what = say!("measured wake-up by {} on CPU {}", sample.kind.word(), sample.cpu);
+                finding = finding.on(what, say!("median {} of {}", show_ns(median), sample.latency.n));
             }
         }
         let resolution = budget::sentence_here(limit, idle, evidence.facts.msr.is_c1_promoted());
         let is_guest = evidence.facts.virt.is_guest() == Some(true);
-        let mut what = format!("Set a latency limit while the latency-sensitive work runs: {resolution}.");
+        let mut what = say!("Set a latency limit while the latency-sensitive work runs: {resolution}.");
         if limit == LatencyLimit::Poll {
-            what = format!(
+            what = say!(
                 "No sleeping state here is known to be cheap, so the limit is not to sleep: {resolution}. \
                 Give it only to the CPUs that need it."
             );
         }
         if is_guest {
-            what +=
-                " Part of the wake-up is the hypervisor's: its own idle states and halt polling are set on the host.";
+            let host = word!(
+                "Part of the wake-up is the hypervisor's: its own idle states and halt polling are set on the host."
+            );
+            what = joined(&what, host);
         }
         let mut price = match limit {
-            LatencyLimit::Poll => "Every idle CPU spins: full power, no turbo headroom for its neighbours.".to_string(),
-            _ => {
+            LatencyLimit::Poll => {
+                word!("Every idle CPU spins: full power, no turbo headroom for its neighbours.").to_string()
+            }
+            _ => word!(
                 "More watts when idle; less turbo headroom for a single busy core. How many watts: measure before and \
                 after."
-                    .to_string()
-            }
+            )
+            .to_string(),
         };
         if limit == LatencyLimit::Poll && is_guest {
-            price += &format!(" {}", measured::polling_and_steal(evidence));
+            price = joined(&price, &measured::polling_and_steal(evidence));
         }
         match proof {
-            Proof::OfThatHour(why) => what = format!("{why} {what}"),
+            Proof::OfThatHour(why) => what = joined(why, &what),
             Proof::Claimed if limit == LatencyLimit::Poll => {}
             Proof::Claimed | Proof::Shown => {
-                finding = finding.budget(&evidence.facts, limit, "exclude the idle states that are slow to leave");
+                finding =
+                    finding.budget(&evidence.facts, limit, word!("exclude the idle states that are slow to leave"));
             }
         }
         finding
-            .remedy(what, price, "wakewatt measure wakeup before and after; wakewatt doctor repeats the experiment")
+            .remedy(
+                what,
+                price,
+                word!("wakewatt measure wakeup before and after; wakewatt doctor repeats the experiment"),
+            )
             .yes()
     }
 }

@@ -7,6 +7,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 use crate::facts::dmi::TABLE;
+use wakewatt_words::{say, word};
 
 pub(super) struct DimmBelowRated;
 
@@ -15,7 +16,7 @@ impl Rule for DimmBelowRated {
         "rule.dimm-below-rated"
     }
     fn question(&self) -> &'static str {
-        "do memory modules run below what they are rated for?"
+        word!("do memory modules run below what they are rated for?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let dmi = &evidence.facts.dimms;
@@ -25,8 +26,8 @@ impl Rule for DimmBelowRated {
         let known = dmi.populated().filter(|d| d.is_below_rated().is_some()).count();
         if known == 0 {
             return Answer::cannot_tell(
-                "the firmware does not say both speeds of any module",
-                "dmidecode -t memory, or the BMC",
+                word!("the firmware does not say both speeds of any module"),
+                word!("dmidecode -t memory, or the BMC"),
             );
         }
         let slow: Vec<_> = dmi.below_rated().collect();
@@ -35,29 +36,31 @@ impl Rule for DimmBelowRated {
         };
         let Some((share, configured, rated)) = slow.iter().filter_map(|d| speed(&d)).min_by(|a, b| a.0.total_cmp(&b.0))
         else {
-            return Answer::no(format!("all {known} modules with known speeds run as rated"));
+            return Answer::no(say!("all {known} modules with known speeds run as rated"));
         };
-        let title = format!(
+        let title = say!(
             "{} of {known} memory modules run below their rating, the worst at {configured} of {rated} MT/s",
             slow.len()
         );
         let cost = Cost::predicted_ratio(
             1.0 - share,
-            format!("up to {} of memory bandwidth, computed from the two speeds; not measured", percent(1.0 - share)),
+            say!("up to {} of memory bandwidth, computed from the two speeds; not measured", percent(1.0 - share)),
         );
         let mut finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost);
         for dimm in slow {
-            let slot = dimm.slot.as_deref().unwrap_or("a slot without a name");
-            let speeds = format!("{} MT/s, rated {}", dimm.configured_mts.unwrap_or(0), dimm.rated_mts.unwrap_or(0));
+            let slot = dimm.slot.as_deref().unwrap_or(word!("a slot without a name"));
+            let speeds = say!("{} MT/s, rated {}", dimm.configured_mts.unwrap_or(0), dimm.rated_mts.unwrap_or(0));
             finding = finding.on(format!("{TABLE} type 17, {slot}"), speeds);
         }
         finding
             .remedy(
-                "Look up which speed this processor and this population allow. If it is more, set the memory \
+                word!(
+                    "Look up which speed this processor and this population allow. If it is more, set the memory \
                     frequency in the BIOS to automatic or maximum, and look for a power-saving profile or a \
-                    slower module in the same channel.",
-                "A reboot; a little more power for the memory.",
-                "wakewatt inspect dimms after the reboot; wakewatt compare with the capture from before",
+                    slower module in the same channel."
+                ),
+                word!("A reboot; a little more power for the memory."),
+                word!("wakewatt inspect dimms after the reboot; wakewatt compare with the capture from before"),
             )
             .yes()
     }

@@ -5,16 +5,21 @@
 //! read on the development VM (docs/methods/disk.md). Only an experiment says how much; counters alone say that it slept. The
 //! arms are read in their order (shallow sleep, no sleep): the first that was faster is the remedy.
 
-use super::{Answer, Cost, Finding, Rule, Weight, measured};
+use super::{Answer, Cost, Finding, Rule, Weight, joined, measured};
 use crate::budget;
 use crate::evidence::Evidence;
 use crate::samples::compared::Compared;
 use crate::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
+use crate::samples::titles;
 use crate::units::{LatencyLimit, show_ns, three_digits};
+use wakewatt_words::{say, word};
 
 /// A CPU that slept in fewer reads than this was awake for other reasons.
 const SLEPT_RATIO: f64 = 0.5;
-const TRY: &str = "sudo wakewatt measure disk --experiment: it reads with and without sleep and puts everything back";
+
+fn try_this() -> &'static str {
+    word!("sudo wakewatt measure disk --experiment: it reads with and without sleep and puts everything back")
+}
 
 pub(super) struct DiskSleep;
 
@@ -23,7 +28,7 @@ impl Rule for DiskSleep {
         "rule.disk-sleep"
     }
     fn question(&self) -> &'static str {
-        "does sleeping make disk reads slow here?"
+        word!("does sleeping make disk reads slow here?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         if let Some(run) = &evidence.samples.disk_experiment {
@@ -43,78 +48,76 @@ impl Rule for DiskSleep {
 
 impl DiskSleep {
     fn by_experiment(&self, evidence: &Evidence, run: &ExperimentRun, effects: &[&Effect]) -> Answer {
-        let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| a.title.clone());
-        let metric = run.metrics.first().map_or("a disk read".into(), Metric::phrase);
-        let said = |e: &Effect| format!("{metric} took {} as long as with {}", run.in_numbers(e), title(&e.arm));
+        let title = |id: &str| run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| titles::shown(&a.title));
+        let metric = run.metrics.first().map_or(word!("a disk read").into(), Metric::phrase);
+        let said = |e: &Effect| say!("{metric} took {} as long as with {}", run.in_numbers(e), title(&e.arm));
         let Some(effect) = effects.iter().find(|e| e.verdict == Verdict::Higher) else {
             let all = effects.iter().map(|e| said(e)).collect::<Vec<_>>().join("; ");
             if effects.iter().any(|e| e.verdict == Verdict::Undecided) {
-                return Answer::cannot_tell(format!("the disk experiment could not decide: {all}"), TRY);
+                return Answer::cannot_tell(say!("the disk experiment could not decide: {all}"), try_this());
             }
             if !run.is_sized() {
                 let why = run.graded().reasons();
                 return Answer::cannot_tell(
-                    format!("the disk experiment found no effect, and may not say so: {why}"),
-                    TRY,
+                    say!("the disk experiment found no effect, and may not say so: {why}"),
+                    try_this(),
                 );
             }
-            return Answer::no(format!("measured here, reads do not pay for sleep: {all}"));
+            return Answer::no(say!("measured here, reads do not pay for sleep: {all}"));
         };
         if let Some(awake) = measured::not_asleep(run, effect) {
-            return Answer::cannot_tell(format!("{}, but {awake}, so what differs is not sleep", said(effect)), TRY);
+            return Answer::cannot_tell(
+                say!("{}, but {awake}, so what differs is not sleep", said(effect)),
+                try_this(),
+            );
         }
         let cost = Cost::stated_ns(
             run.stated_difference(effect),
-            format!("{}, {} of it; {}", run.in_us(effect, "per read"), run.as_share(effect), said(effect)),
+            say!("{}, {} of it; {}", run.in_us(effect, word!("per read")), run.as_share(effect), said(effect)),
         );
         let idle = &evidence.facts.idle;
         let shallow = if effect.compared() == Compared::ShallowSleep { budget::shallowest(idle) } else { None };
         let limit = shallow.unwrap_or(LatencyLimit::Poll);
         let price = match limit {
             LatencyLimit::Poll => {
-                format!("Every idle CPU spins: full power. In a guest: {}", measured::polling_and_steal(evidence))
+                say!("Every idle CPU spins: full power. In a guest: {}", measured::polling_and_steal(evidence))
             }
-            _ => "More watts when idle. How many: measure before and after.".into(),
+            _ => word!("More watts when idle. How many: measure before and after.").into(),
         };
-        let title = run.slower(effect, "a disk read");
+        let title = run.slower(effect, word!("a disk read"));
         let finding = Finding::new(self, Weight::Problem, measured::confidence(run, effect), title, cost)
-            .on(format!("disk experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()));
-        let (finding, not_sold) = match measured::not_sold(run) {
-            None => (finding.budget(&evidence.facts, limit, "exclude the idle states reads wait for"), String::new()),
-            Some(why) => (finding, format!("{why} ")),
+            .on(say!("disk experiment, seed {}", run.seed), say!("{} blocks in random order", run.blocks.len()));
+        let set = say!(
+            "If single reads matter, set a latency limit while they run: {}. Where many reads are under way the CPU hardly sleeps \
+             and nothing is gained: look at --depth first.",
+            budget::sentence_here(limit, idle, evidence.facts.msr.is_c1_promoted())
+        );
+        let (finding, what) = match measured::not_sold(run) {
+            None => (finding.budget(&evidence.facts, limit, word!("exclude the idle states reads wait for")), set),
+            Some(why) => (finding, joined(&why, &set)),
         };
-        finding
-            .remedy(
-                format!(
-                    "{not_sold}If single reads matter, set a latency limit while they run: {}. Where many reads are under way the \
-                     CPU hardly sleeps and nothing is gained: look at --depth first.",
-                    budget::sentence_here(limit, idle, evidence.facts.msr.is_c1_promoted())
-                ),
-                price,
-                "wakewatt measure disk before and after",
-            )
-            .yes()
+        finding.remedy(what, price, word!("wakewatt measure disk before and after")).yes()
     }
 }
 
 fn by_counters(evidence: &Evidence) -> Answer {
     let Some(sample) = evidence.samples.disk.iter().find(|s| s.depth == 1) else {
-        return Answer::cannot_tell("no disk read was measured", TRY);
+        return Answer::cannot_tell(word!("no disk read was measured"), try_this());
     };
     let slept = sample.cpus.first().and_then(|cpu| Some((*cpu, sample.sleeps_per_read(*cpu)?)));
-    let median = sample.latency.p50_ns().map_or(String::new(), |ns| format!(" of {} (median)", show_ns(ns)));
+    let median = sample.latency.p50_ns().map_or(String::new(), |ns| say!(" of {} (median)", show_ns(ns)));
     match slept {
-        None => Answer::cannot_tell("the reading CPU has no idle counters", TRY),
-        Some((cpu, times)) if times < SLEPT_RATIO => Answer::no(format!(
+        None => Answer::cannot_tell(word!("the reading CPU has no idle counters"), try_this()),
+        Some((cpu, times)) if times < SLEPT_RATIO => Answer::no(say!(
             "CPU {cpu} slept {} times per read{median}: there was little to wake from",
             three_digits(times)
         )),
         Some((cpu, times)) => Answer::cannot_tell(
-            format!(
+            say!(
                 "CPU {cpu} slept {} times per read{median}; how much of that is waking only an experiment tells",
                 three_digits(times)
             ),
-            TRY,
+            try_this(),
         ),
     }
 }

@@ -11,6 +11,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight, khz_word, percent};
 use crate::evidence::Evidence;
 use crate::facts::uncore::{DomainKind, UncoreDomain};
 use crate::units::show_khz;
+use wakewatt_words::{say, word};
 
 const ROOT: &str = "/sys/devices/system/cpu/intel_uncore_frequency";
 
@@ -41,15 +42,15 @@ impl Die<'_> {
     }
     fn on(&self, finding: Finding) -> Finding {
         let (domain, at) = (self.domain, format!("{ROOT}/{}", self.domain.name));
-        let mut says = format!("floor {} below {}", show_khz(self.floor), percent(self.low));
+        let mut says = say!("floor {} below {}", show_khz(self.floor), percent(self.low));
         if let (Some(high), Some(is_on)) =
             (domain.elc_high_threshold_ratio.get(), domain.is_elc_high_threshold_on.get())
         {
-            says += &format!(", high threshold {} ({})", percent(*high), if *is_on { "on" } else { "off" });
+            says += &say!(", high threshold {} ({})", percent(*high), if *is_on { "on" } else { "off" });
         }
         let finding = finding.on(format!("{at}/elc_*"), says);
         match domain.current_khz.get() {
-            Some(now) => finding.on(format!("{at}/current_freq_khz"), format!("{} now", show_khz(*now))),
+            Some(now) => finding.on(format!("{at}/current_freq_khz"), say!("{} now", show_khz(*now))),
             None => finding,
         }
     }
@@ -60,7 +61,7 @@ impl Rule for EfficiencyLatencyControl {
         "rule.efficiency-latency-control"
     }
     fn question(&self) -> &'static str {
-        "does the uncore clock of the compute dies fall to its efficiency floor on an idle box?"
+        word!("does the uncore clock of the compute dies fall to its efficiency floor on an idle box?")
     }
     fn is_choice(&self) -> bool {
         true
@@ -71,33 +72,33 @@ impl Rule for EfficiencyLatencyControl {
         if with.is_empty() {
             return match uncore.none_because.as_ref().or(uncore.domains.iter().find_map(|d| d.elc_floor_khz.gap())) {
                 Some(gap) => Answer::gap(gap),
-                None => Answer::no("no uncore domain has efficiency latency control (Xeon 6 and later)"),
+                None => Answer::no(word!("no uncore domain has efficiency latency control (Xeon 6 and later)")),
             };
         }
         let dies: Vec<Die> =
             with.iter().filter(|d| d.kind() == DomainKind::Compute).filter_map(|d| Die::of(d)).collect();
         let Some(first) = dies.first() else {
             return Answer::cannot_tell(
-                "which of the uncore domains serve cores is not told (agent_types), or their thresholds are not",
-                "a kernel after 6.12 tells it; wakewatt inspect uncore",
+                word!("which of the uncore domains serve cores is not told (agent_types), or their thresholds are not"),
+                word!("a kernel after 6.12 tells it; wakewatt inspect uncore"),
             );
         };
         if let Some(falls) = dies.iter().find(|die| !die.is_latency_optimised() && die.lowest() < die.max) {
             return self.may_fall(falls, &dies);
         }
-        let title = format!(
+        let title = say!(
             "The compute dies' uncore clock stays at {}: efficiency latency control is in latency-optimised mode",
             show_khz(first.max)
         );
-        let cost = Cost::unknown("no latency; watts while idle; how many is not known here");
+        let cost = Cost::unknown(word!("no latency; watts while idle; how many is not known here"));
         let finding = Finding::new(self, Weight::Note, Confidence::High, title, cost);
         dies.iter()
             .fold(finding, |finding, die| die.on(finding))
             .remedy(
-                "Nothing, if latency matters. To save power while idle, choose the optimized power mode in the BIOS \
-                    (Latency Optimized Mode: Disabled) and measure both ways.",
-                "Saving it: memory answers slower after pauses.",
-                "wakewatt inspect uncore power; wakewatt measure memory before and after",
+                word!("Nothing, if latency matters. To save power while idle, choose the optimized power mode in the BIOS \
+                    (Latency Optimized Mode: Disabled) and measure both ways."),
+                word!("Saving it: memory answers slower after pauses."),
+                word!("wakewatt inspect uncore power; wakewatt measure memory before and after"),
             )
             .yes()
     }
@@ -106,14 +107,14 @@ impl Rule for EfficiencyLatencyControl {
 impl EfficiencyLatencyControl {
     fn may_fall(&self, falls: &Die, dies: &[Die]) -> Answer {
         let package = falls.domain.package_id.get();
-        let now = falls.domain.current_khz.get().map_or(String::new(), |now| format!("; {} now", show_khz(*now)));
-        let title = format!(
+        let now = falls.domain.current_khz.get().map_or(String::new(), |now| say!("; {} now", show_khz(*now)));
+        let title = say!(
             "The compute dies' uncore clock falls from {} to {} below {} utilisation{now}",
             show_khz(falls.max),
             show_khz(falls.lowest()),
             percent(falls.low)
         );
-        let cost = Cost::unknown("slower L3 and memory for rare requests on an idle box; not measured");
+        let cost = Cost::unknown(word!("slower L3 and memory for rare requests on an idle box; not measured"));
         let mut finding = Finding::new(self, Weight::Note, Confidence::High, title, cost);
         for die in dies {
             finding = die.on(finding);
@@ -124,14 +125,14 @@ impl EfficiencyLatencyControl {
             let to = if is_all { "max".into() } else { khz_word(die.max) };
             let path = format!("{ROOT}/{}/elc_floor_freq_khz", die.domain.name);
             let on = Some(die.domain.name.clone());
-            finding = finding.step("uncore.elc.floor", on, to, path, "the clock of the L3 stays up while idle");
+            finding = finding.step("uncore.elc.floor", on, to, path, word!("the clock of the L3 stays up while idle"));
         }
         finding
             .remedy(
-                "To try it: raise the efficiency floor of one socket's compute dies to their upper limit and compare. For \
-                    good, the BIOS has Latency Optimized Mode, which does it for I/O dies as well.",
-                "Watts per socket while idle: how many is not known here, so measure them.",
-                "wakewatt inspect uncore; wakewatt measure memory before and after",
+                word!("To try it: raise the efficiency floor of one socket's compute dies to their upper limit and compare. For \
+                    good, the BIOS has Latency Optimized Mode, which does it for I/O dies as well."),
+                word!("Watts per socket while idle: how many is not known here, so measure them."),
+                word!("wakewatt inspect uncore; wakewatt measure memory before and after"),
             )
             .yes()
     }

@@ -9,6 +9,7 @@
 use super::hwp_hidden::{is_led_by_bias, stored_preference};
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 const PATH: &str = "/sys/devices/system/cpu/cpu*/power/energy_perf_bias";
 
@@ -44,7 +45,7 @@ impl Rule for Epb {
         "rule.epb"
     }
     fn question(&self) -> &'static str {
-        "does the energy performance bias lean to power where it counts?"
+        word!("does the energy performance bias lean to power where it counts?")
     }
     fn is_choice(&self) -> bool {
         true
@@ -55,8 +56,8 @@ impl Rule for Epb {
             return match bias.gaps().next() {
                 Some((_, gap)) => Answer::gap(gap),
                 None => Answer::cannot_tell(
-                    "no energy bias is listed",
-                    "Intel has it, kernel 5.2 and later; wakewatt inspect freq",
+                    word!("no energy bias is listed"),
+                    word!("Intel has it, kernel 5.2 and later; wakewatt inspect freq"),
                 ),
             };
         };
@@ -64,42 +65,44 @@ impl Rule for Epb {
         let role = Role::of(evidence);
         let is_default = worst <= 7 && !is_uneven;
         if worst < 6 && !is_uneven && (role != Role::Leads || worst == 0) {
-            return Answer::no(format!("the bias is {worst}"));
+            return Answer::no(say!("the bias is {worst}"));
         }
         if is_default && matches!(role, Role::Little | Role::Unknown) {
-            return Answer::no(format!(
+            return Answer::no(say!(
                 "the bias is {worst}, a usual default, and where the hardware takes a preference it says little"
             ));
         }
-        let words: Vec<String> = bias.known().map(|(cpus, v)| format!("{v} on CPUs {cpus}")).collect();
+        let words: Vec<String> = bias.known().map(|(cpus, v)| say!("{v} on CPUs {cpus}")).collect();
         let weight = if worst > 8 || is_uneven { Weight::Risk } else { Weight::Note };
-        let mut title = format!("The energy bias is {} (0 performance, 15 power)", words.join(", "));
+        let mut title = say!("The energy bias is {} (0 performance, 15 power)", words.join(", "));
         let cost = match role {
             Role::Leads => {
                 title += match stored_preference(&evidence.facts) {
-                    None => ", and it is the only hint that the hardware's own management of the clock takes",
+                    None => word!(", and it is the only hint that the hardware's own management of the clock takes"),
                     // Then the hardware may follow the register, which Linux leaves alone.
                     Some(_) => {
-                        ", and it is the only hint that Linux can give the hardware's own management of the clock"
+                        word!(
+                            ", and it is the only hint that Linux can give the hardware's own management of the clock"
+                        )
                     }
                 };
-                "the hardware raises the clock later after a pause; how much is not measured"
+                word!("the hardware raises the clock later after a pause; how much is not measured")
             }
-            Role::Sways => "turbo and uncore may rise later; not measured",
-            Role::Little => "little where the hardware takes a preference of its own; not measured",
+            Role::Sways => word!("turbo and uncore may rise later; not measured"),
+            Role::Little => word!("little where the hardware takes a preference of its own; not measured"),
             Role::Unknown => {
-                "turbo and uncore may rise later; little where the hardware manages the clock; not measured"
+                word!("turbo and uncore may rise later; little where the hardware manages the clock; not measured")
             }
         };
         let on = on_cpus(&evidence.facts, &bias.cpus_where(|v| *v > 0));
         let confidence = if role == Role::Leads { Confidence::Medium } else { Confidence::Low };
         Finding::new(self, weight, confidence, title, Cost::unknown(cost))
         .on(PATH, words.join(", "))
-        .step("freq.epb", on, "performance", PATH, "the bias the firmware may have had")
+        .step("freq.epb", on, "performance", PATH, word!("the bias the firmware may have had"))
         .remedy(
-            "Set 0 where latency matters. The kernel makes 6 of a firmware 0: if its log says so (ENERGY_PERF_BIAS), \
-                    the BIOS setting was undone at boot and is undone again at the next.",
-            "Watts at partial load.",
+            word!("Set 0 where latency matters. The kernel makes 6 of a firmware 0: if its log says so (ENERGY_PERF_BIAS), \
+                    the BIOS setting was undone at boot and is undone again at the next."),
+            word!("Watts at partial load."),
             "wakewatt inspect freq",
         )
         .yes()

@@ -11,13 +11,14 @@ use super::hwp_hidden::is_led_by_bias;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::evidence::Evidence;
 use crate::facts::freq::policies::EnergyPreference;
+use wakewatt_words::{say, word};
 
 const PATH: &str = "/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference";
 
 fn word(preference: &EnergyPreference) -> String {
     match preference {
         EnergyPreference::Name(name) => name.clone(),
-        EnergyPreference::Raw(n) => format!("{n} of 255"),
+        EnergyPreference::Raw(n) => say!("{n} of 255"),
     }
 }
 
@@ -51,7 +52,7 @@ impl Rule for Epp {
         "rule.epp"
     }
     fn question(&self) -> &'static str {
-        "does the energy preference tell the hardware to save power?"
+        word!("does the energy preference tell the hardware to save power?")
     }
     fn is_choice(&self) -> bool {
         true
@@ -62,41 +63,41 @@ impl Rule for Epp {
         let Some(worst) = all.known().map(|(_, p)| level(p)).max() else {
             return match all.gaps().next() {
                 Some((_, gap)) => Answer::gap(gap),
-                None => Answer::cannot_tell("no frequency policy is listed", "wakewatt inspect freq"),
+                None => Answer::cannot_tell(word!("no frequency policy is listed"), "wakewatt inspect freq"),
             };
         };
         let is_uneven = all.uniform().is_none();
         if worst == 0 && !is_uneven {
-            return Answer::no("the preference is performance");
+            return Answer::no(word!("the preference is performance"));
         }
         if is_led_by_bias(&evidence.facts) == Some(true) {
-            return Answer::no(
-                "the hardware takes no preference (no hwp_epp): the file writes the energy bias, see rule.epb",
-            );
+            return Answer::no(word!(
+                "the hardware takes no preference (no hwp_epp): the file writes the energy bias, see rule.epb"
+            ));
         }
         // What the hardware was given, where every CPU that was read was given the same.
         let raw = evidence.facts.msr.field("hwp_request", "epp").and_then(|epp| epp.uniform().copied());
         let raw = raw.filter(|_| !is_uneven && matches!(all.uniform(), Some(EnergyPreference::Name(_))));
         let worst = raw.map_or(worst, level_of);
-        let number = raw.map_or(String::new(), |raw| format!(" (EPP {raw} of 255)"));
-        let words: Vec<String> = all.known().map(|(cpus, p)| format!("{}{number} on CPUs {cpus}", word(p))).collect();
+        let number = raw.map_or(String::new(), |raw| say!(" (EPP {raw} of 255)"));
+        let words: Vec<String> = all.known().map(|(cpus, p)| say!("{}{number} on CPUs {cpus}", word(p))).collect();
         let weight = if worst == 3 || is_uneven { Weight::Risk } else { Weight::Note };
         let (leans, cost) = match worst {
             0 | 1 => (
-                ", near performance",
-                "little is left to gain: the hardware raises the clock almost at once; not measured",
+                word!(", near performance"),
+                word!("little is left to gain: the hardware raises the clock almost at once; not measured"),
             ),
             2 => (
-                ", between performance and power",
-                "the hardware raises the clock later after a pause; how much is not measured",
+                word!(", between performance and power"),
+                word!("the hardware raises the clock later after a pause; how much is not measured"),
             ),
             _ => (
-                ", on the side of saving",
-                "the hardware is slow to raise the clock after a pause; how much is not measured",
+                word!(", on the side of saving"),
+                word!("the hardware is slow to raise the clock after a pause; how much is not measured"),
             ),
         };
         let leans = if is_uneven { "" } else { leans };
-        let title = format!("The energy preference is {}{leans}", words.join(", "));
+        let title = say!("The energy preference is {}{leans}", words.join(", "));
         let cost = Cost::unknown(cost);
         let mut finding = Finding::new(self, weight, Confidence::Medium, title, cost).on(PATH, words.join(", "));
         if let Some(raw) = raw {
@@ -107,14 +108,16 @@ impl Rule for Epp {
         let cpus = all.cpus_where(|p| level(p) > 0).minus(&governors.cpus_where(|g| g == "performance"));
         if !cpus.is_empty() {
             let on = on_cpus(&evidence.facts, &cpus);
-            finding = finding.step("freq.epp", on, "performance", PATH, "raise the clock at once");
+            finding = finding.step("freq.epp", on, "performance", PATH, word!("raise the clock at once"));
         }
         finding
             .remedy(
-                "Set performance where latency matters, all CPUs alike. It is lost with the next reboot or profile \
-                    change.",
-                "Watts at partial load.",
-                "wakewatt inspect freq, then the work's own latency before and after",
+                word!(
+                    "Set performance where latency matters, all CPUs alike. It is lost with the next reboot or profile \
+                    change."
+                ),
+                word!("Watts at partial load."),
+                word!("wakewatt inspect freq, then the work's own latency before and after"),
             )
             .yes()
     }

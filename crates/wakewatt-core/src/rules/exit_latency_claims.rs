@@ -11,6 +11,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::samples::state_cost::{ClaimOff, FAR_OFF};
 use crate::units::{show_ns, three_digits};
+use wakewatt_words::{say, word};
 
 pub(super) struct ExitLatencyClaims;
 
@@ -19,30 +20,32 @@ impl Rule for ExitLatencyClaims {
         "rule.exit-latency-claims"
     }
     fn question(&self) -> &'static str {
-        "do idle states cost much more or less to leave than they claim?"
+        word!("do idle states cost much more or less to leave than they claim?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let all = || evidence.samples.idle_states.iter().flat_map(|c| c.states.iter().map(move |s| (c, s)));
         let n = all().filter(|(_, s)| s.is_claim_judged()).count();
         if n == 0 {
             return Answer::cannot_tell(
-                "no idle state that claims an exit latency was measured alone, really entered and woken unannounced",
-                "sudo wakewatt measure idle, at a time when the machine is quiet",
+                word!(
+                    "no idle state that claims an exit latency was measured alone, really entered and woken unannounced"
+                ),
+                word!("sudo wakewatt measure idle, at a time when the machine is quiet"),
             );
         }
         let off = all().filter_map(|(c, s)| Some((c, s, s.claim_off()?)));
         let worst = off.max_by(|a, b| a.2.ratio.max(0.001).ln().abs().total_cmp(&b.2.ratio.max(0.001).ln().abs()));
         let Some((costs, state, off)) = worst else {
-            return Answer::no(format!(
+            return Answer::no(say!(
                 "{n} measured, each within {FAR_OFF} times of its claim, as far as the rounds can tell"
             ));
         };
         let ClaimOff { claimed_ns, above_floor_ns, extra, kind, ratio } = off;
         let is_low = ratio > 1.0;
-        let floor = costs.floor.as_deref().unwrap_or("the floor");
+        let floor = costs.floor.as_deref().unwrap_or(word!("the floor"));
         // Polling claims nothing; where the floor is a state with an exit of its own, both numbers are beyond that.
-        let above = if above_floor_ns == claimed_ns { String::new() } else { format!(" above {floor}'s") };
-        let title = format!(
+        let above = if above_floor_ns == claimed_ns { String::new() } else { say!(" above {floor}'s") };
+        let title = say!(
             "{} claims an exit latency of {}{above} and costs {} over {floor} ({} times the claim)",
             state.name,
             show_ns(above_floor_ns),
@@ -55,23 +58,23 @@ impl Rule for ExitLatencyClaims {
         let cost = match is_low {
             true => Cost::measured_ns(
                 missing_ns,
-                format!("each wake-up out of it takes {} longer than claimed", words(missing_ns)),
+                say!("each wake-up out of it takes {} longer than claimed", words(missing_ns)),
             ),
-            false => Cost::unknown(
-                "a latency limit below the claim forbids a state that would keep it; the watts are not measured",
-            ),
+            false => Cost::unknown(word!(
+                "a latency limit below the claim forbids a state that would keep it; the watts are not measured"
+            )),
         };
         Finding::new(self, weight, confidence, title, cost)
             .on(format!("/sys/devices/system/cpu/cpu{}/cpuidle/state{}/latency", costs.cpu, state.index), show_ns(claimed_ns))
             .on(
-                format!("{} wake-ups of CPU {}, one state at a time", kind.word(), costs.cpu),
-                format!("{} [{}, {}] over {} rounds", words(extra.median_ns), words(extra.low_ns), words(extra.high_ns), extra.n_rounds),
+                say!("{} wake-ups of CPU {}, one state at a time", kind.word(), costs.cpu),
+                say!("{} [{}, {}] over {} rounds", words(extra.median_ns), words(extra.low_ns), words(extra.high_ns), extra.n_rounds),
             )
             .remedy(
-                "Choose latency limits by the measured cost, not by the claim: give tune the limit that admits or excludes \
-                    the state by its claimed number.",
-                "None; the table itself cannot be changed at run time.",
-                "wakewatt measure idle again, and wakewatt measure wakeup under the limit",
+                word!("Choose latency limits by the measured cost, not by the claim: give tune the limit that admits or excludes \
+                    the state by its claimed number."),
+                word!("None; the table itself cannot be changed at run time."),
+                word!("wakewatt measure idle again, and wakewatt measure wakeup under the limit"),
             )
             .yes()
     }

@@ -15,6 +15,7 @@ use crate::fact::PerCpu;
 use crate::facts::freq::Freq;
 use crate::facts::kernel::KernelVersion;
 use crate::units::show_khz;
+use wakewatt_words::{say, word};
 
 const PATH: &str = "/sys/devices/system/cpu/cpufreq/policy*/scaling_driver";
 
@@ -25,7 +26,7 @@ impl Rule for FrequencyDriver {
         "rule.frequency-driver"
     }
     fn question(&self) -> &'static str {
-        "is a frequency driver or mode in charge that leaves something unused?"
+        word!("is a frequency driver or mode in charge that leaves something unused?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let freq = &evidence.facts.freq;
@@ -33,8 +34,8 @@ impl Rule for FrequencyDriver {
             return match freq.policies.driver.gaps().next() {
                 Some((_, gap)) => Answer::gap(gap),
                 None => Answer::cannot_tell(
-                    "no frequency policy is listed",
-                    "in a guest the host decides; else see wakewatt inspect freq",
+                    word!("no frequency policy is listed"),
+                    word!("in a guest the host decides; else see wakewatt inspect freq"),
                 ),
             };
         };
@@ -42,51 +43,63 @@ impl Rule for FrequencyDriver {
         let is_amd = evidence.facts.topology.processor().is_some_and(|p| p.vendor.as_deref() == Some("AuthenticAMD"));
         let is_shared_memory = evidence.facts.topology.has_flag("cppc") == Some(false);
         let (title, what) = match driver {
-            driver if is_autonomous(driver) => return Answer::no(format!("{driver} lets the hardware choose")),
+            driver if is_autonomous(driver) => return Answer::no(say!("{driver} lets the hardware choose")),
             "intel_cpufreq" => (
-                "intel_pstate runs in passive mode (intel_cpufreq): a software governor chooses the clock",
-                "If nobody chose it, write active to intel_pstate/status (it resets all limits), or boot with \
-                    intel_pstate=active; governors then are performance and powersave only.",
+                word!("intel_pstate runs in passive mode (intel_cpufreq): a software governor chooses the clock"),
+                word!(
+                    "If nobody chose it, write active to intel_pstate/status (it resets all limits), or boot with \
+                    intel_pstate=active; governors then are performance and powersave only."
+                ),
             ),
             "amd-pstate" => (
-                "amd-pstate runs in passive or guided mode: a software governor chooses the clock",
-                "Write active to amd_pstate/status to let the hardware choose, with energy preferences as the knob.",
+                word!("amd-pstate runs in passive or guided mode: a software governor chooses the clock"),
+                word!(
+                    "Write active to amd_pstate/status to let the hardware choose, with energy preferences as the knob."
+                ),
             ),
             "acpi-cpufreq" if is_amd && has_cppc && is_empty(freq) => {
-                return Answer::no(
+                return Answer::no(word!(
                     "acpi-cpufreq is in charge, and amd_pstate would refuse: the firmware leaves CPPC's nominal or lowest \
-                        frequency empty (0); a newer BIOS may fill them in",
-                );
+                        frequency empty (0); a newer BIOS may fill them in"
+                ));
             }
             "acpi-cpufreq" if is_amd && has_cppc && is_shared_memory => (
-                "acpi-cpufreq is in charge; CPPC is there only through memory shared with the firmware (no flag cppc)",
-                "Nothing as a rule: amd_pstate would have the whole range, and every change of the clock would take longer \
-                    than with a register. Who needs the range tries amd_pstate=passive on one machine and compares.",
+                word!(
+                    "acpi-cpufreq is in charge; CPPC is there only through memory shared with the firmware (no flag cppc)"
+                ),
+                word!(
+                    "Nothing as a rule: amd_pstate would have the whole range, and every change of the clock would take longer \
+                    than with a register. Who needs the range tries amd_pstate=passive on one machine and compares."
+                ),
             ),
             "acpi-cpufreq" if is_amd && has_cppc => (
-                "acpi-cpufreq is in charge although the processor offers CPPC: a few steps instead of the whole range",
-                "Boot with amd_pstate=active (kernel 6.3 and later) and compare. On servers up to family 19h (Genoa) the \
-                    kernel does not choose it by itself; from family 1Ah (Turin) on it does since 6.13.",
+                word!(
+                    "acpi-cpufreq is in charge although the processor offers CPPC: a few steps instead of the whole range"
+                ),
+                word!(
+                    "Boot with amd_pstate=active (kernel 6.3 and later) and compare. On servers up to family 19h (Genoa) the \
+                    kernel does not choose it by itself; from family 1Ah (Turin) on it does since 6.13."
+                ),
             ),
-            _ => return Answer::no(format!("the driver is {driver}; nothing better is known to be unused")),
+            _ => return Answer::no(say!("the driver is {driver}; nothing better is known to be unused")),
         };
-        let cost = Cost::unknown("depends on the governor and the work; not measured");
+        let cost = Cost::unknown(word!("depends on the governor and the work; not measured"));
         let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost).on(PATH, driver);
         if driver == "acpi-cpufreq" {
             let hz = |khz: &PerCpu<u64>| {
-                khz.uniform().map_or("not the same everywhere, or not known".into(), |khz| show_khz(*khz))
+                khz.uniform().map_or(word!("not the same everywhere, or not known").into(), |khz| show_khz(*khz))
             };
-            let says = format!("nominal {}, lowest {}", hz(&freq.cppc.nominal_khz), hz(&freq.cppc.lowest_khz));
-            let flag = if is_shared_memory { "not there" } else { "there, or not known" };
+            let says = say!("nominal {}, lowest {}", hz(&freq.cppc.nominal_khz), hz(&freq.cppc.lowest_khz));
+            let flag = if is_shared_memory { word!("not there") } else { word!("there, or not known") };
             finding = finding
                 .on("/sys/devices/system/cpu/cpu*/acpi_cppc/{nominal,lowest}_freq", says)
-                .on("/proc/cpuinfo", format!("flag cppc {flag}"));
+                .on("/proc/cpuinfo", say!("flag cppc {flag}"));
             // Older kernels do not know the mode, and amd_pstate=disable was somebody's decision.
             let is_filled = freq.cppc.nominal_khz.known().any(|(_, khz)| *khz > 0)
                 && freq.cppc.lowest_khz.known().any(|(_, khz)| *khz > 0);
             let knows_active = evidence.facts.kernel.version.get().is_some_and(|v| *v >= KernelVersion::new(6, 3, 0));
             if knows_active && is_filled && !is_shared_memory && evidence.facts.boot.argument("amd_pstate").is_none() {
-                finding = finding.boot("amd_pstate=active", "let CPPC choose the clock");
+                finding = finding.boot("amd_pstate=active", word!("let CPPC choose the clock"));
             }
         }
         let (name, status) = match driver {
@@ -96,14 +109,19 @@ impl Rule for FrequencyDriver {
         // Chosen at boot, it was chosen.
         if status.get().is_some_and(|s| s != "active") && evidence.facts.boot.argument(name).is_none() {
             let path = format!("/sys/devices/system/cpu/{name}/status");
-            finding =
-                finding.step("freq.driver", None, "active", path, "let the driver's own algorithm choose the clock");
+            finding = finding.step(
+                "freq.driver",
+                None,
+                "active",
+                path,
+                word!("let the driver's own algorithm choose the clock"),
+            );
         }
         finding
             .remedy(
                 what,
-                "Governors, tunables and limits change their meaning; everything set before must be set again.",
-                "wakewatt inspect freq, and wakewatt compare with a capture from before",
+                word!("Governors, tunables and limits change their meaning; everything set before must be set again."),
+                word!("wakewatt inspect freq, and wakewatt compare with a capture from before"),
             )
             .yes()
     }

@@ -8,6 +8,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 /// A request loses more than this before it matters.
 const RISK_NS: f64 = 100_000.0;
@@ -19,13 +20,13 @@ impl Rule for FrequencyRamp {
         "rule.frequency-ramp"
     }
     fn question(&self) -> &'static str {
-        "does a CPU run slowly for some time after it slept?"
+        word!("does a CPU run slowly for some time after it slept?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let Some(sample) = evidence.samples.speed.first() else {
             return Answer::cannot_tell(
-                "the speed after idle was not measured",
-                "wakewatt doctor, or wakewatt measure frequency",
+                word!("the speed after idle was not measured"),
+                word!("wakewatt doctor, or wakewatt measure frequency"),
             );
         };
         let all = evidence.samples.speed.iter().flat_map(|s| s.after.iter().map(move |a| (s.cpu, a)));
@@ -36,7 +37,7 @@ impl Rule for FrequencyRamp {
         let Some((cpu, after, lost_ns)) = worst else {
             let coarsest = sample.after.iter().map(|a| a.resolution_ns).fold(0.0, f64::max);
             let ratio = sample.after.iter().map(|a| a.resolution_ratio).fold(0.0, f64::max);
-            return Answer::no(format!(
+            return Answer::no(say!(
                 "full speed came at once; not seen would be a ramp shorter than {} or smaller than {}",
                 words(coarsest),
                 percent(ratio)
@@ -45,24 +46,24 @@ impl Rule for FrequencyRamp {
         let ramp = after.ramp.map_or(0.0, |r| r.median_ns);
         let is_bound = after.n_unsteady * 2 > after.n_repeats;
         let slowest = percent(after.slowest_ratio.unwrap_or(1.0));
-        let title = format!(
+        let title = say!(
             "After {} of idle CPU {cpu} takes {}{} to full speed, from {slowest} of it",
             show_ns(after.idle_ns),
-            if is_bound { "more than " } else { "" },
+            if is_bound { word!("more than ") } else { "" },
             words(ramp)
         );
         let weight = if lost_ns >= RISK_NS { Weight::Risk } else { Weight::Note };
-        let text = format!("work of that length ends up to {} later than on a CPU at full speed", words(lost_ns));
+        let text = say!("work of that length ends up to {} later than on a CPU at full speed", words(lost_ns));
         Finding::new(self, weight, Confidence::Medium, title, Cost::measured_ns(lost_ns, text))
             .on(
-                format!("speed after idle, CPU {cpu}"),
-                format!("{} of {} repetitions; {} of {} quanta dropped", after.n_ramped, after.n_repeats, after.n_discarded, after.n_quanta),
+                say!("speed after idle, CPU {cpu}"),
+                say!("{} of {} repetitions; {} of {} quanta dropped", after.n_ramped, after.n_repeats, after.n_discarded, after.n_quanta),
             )
             .remedy(
-                "Raise the lowest frequency (tune: freq.min), prefer performance (freq.governor, freq.epp), or keep the CPU \
-                    out of the deep idle states that let its voltage fall.",
-                "Idle and lightly loaded CPUs draw more watts.",
-                "wakewatt measure frequency before and after",
+                word!("Raise the lowest frequency (tune: freq.min), prefer performance (freq.governor, freq.epp), or keep the CPU \
+                    out of the deep idle states that let its voltage fall."),
+                word!("Idle and lightly loaded CPUs draw more watts."),
+                word!("wakewatt measure frequency before and after"),
             )
             .yes()
     }

@@ -16,6 +16,7 @@ use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::facts::idle::IdleState;
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 const GOVERNOR: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
 const MIN_ENTRIES: u64 = 10_000;
@@ -80,49 +81,51 @@ impl Rule for GovernorMisses {
         "rule.governor-misses"
     }
     fn question(&self) -> &'static str {
-        "does the idle governor's choice of depth cost noticeable time?"
+        word!("does the idle governor's choice of depth cost noticeable time?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let (facts, idle) = (&evidence.facts, &evidence.facts.idle);
         let counted = |s: &IdleState| s.label() != "POLL" && !s.n_above.is_unknown() && sum(&s.n_usage) >= MIN_ENTRIES;
         if !idle.states.iter().any(counted) {
             return Answer::cannot_tell(
-                format!("no sleeping state with {MIN_ENTRIES} entries and counters of misses"),
-                "wakewatt inspect idle after the machine has worked for a while",
+                say!("no sleeping state with {MIN_ENTRIES} entries and counters of misses"),
+                word!("wakewatt inspect idle after the machine has worked for a while"),
             );
         }
         if let Some(source) = idle.source.as_ref().filter(|source| source.residency_factor.is_some()) {
             return Answer::cannot_tell(
-                format!("misses are judged by target residencies that nobody measured ({})", source.words()),
-                "wakewatt measure idle, which measures what each state costs",
+                say!("misses are judged by target residencies that nobody measured ({})", source.words()),
+                word!("wakewatt measure idle, which measures what each state costs"),
             );
         }
         if contradiction(facts).is_some() {
             return Answer::cannot_tell(
-                "the counters describe a time when idle was limited otherwise (rule.history-contradicts-present)",
-                "wakewatt inspect idle twice, and compare",
+                word!(
+                    "the counters describe a time when idle was limited otherwise (rule.history-contradicts-present)"
+                ),
+                word!("wakewatt inspect idle twice, and compare"),
             );
         }
         if let Tick::Runs(hz) = tick(idle) {
             return Answer::cannot_tell(
-                format!(
+                say!(
                     "a tick ends every sleep ({hz} a second, rule.tick-never-stops), so the misses are not the governor's"
                 ),
-                "let the tick stop first, then wakewatt inspect idle after the machine has worked for a while",
+                word!("let the tick stop first, then wakewatt inspect idle after the machine has worked for a while"),
             );
         }
         let idle_ns = idle.states.iter().map(|s| sum(&s.time_ns)).fold(0, u64::saturating_add);
         let n_cpus = facts.cpus.running().count().max(1) as u64;
         if idle_ns / n_cpus < MIN_IDLE_NS {
             return Answer::cannot_tell(
-                format!("only {} of idle time on each CPU, which booting alone fills", show_ns(idle_ns / n_cpus)),
-                "wakewatt inspect idle after the machine has worked for a while",
+                say!("only {} of idle time on each CPU, which booting alone fills", show_ns(idle_ns / n_cpus)),
+                word!("wakewatt inspect idle after the machine has worked for a while"),
             );
         }
         let (deep, shallow) = misses(facts, idle_ns);
         let found = deep.filter(|d| d.share >= TOO_DEEP).map(|d| (true, d));
         let Some((is_deep, missed)) = found.or(shallow.filter(|s| s.share >= TOO_SHALLOW).map(|s| (false, s))) else {
-            return Answer::no(format!(
+            return Answer::no(say!(
                 "sleeps that were too deep cost less than {} of the CPUs' time since boot, too shallow ones less than {} of idle time",
                 percent(TOO_DEEP),
                 percent(TOO_SHALLOW)
@@ -133,10 +136,10 @@ impl Rule for GovernorMisses {
             (
                 Weight::Risk,
                 "above",
-                format!("Sleeps in {label} that ended too early cost up to {share} of the CPUs' time (since boot)"),
+                say!("Sleeps in {label} that ended too early cost up to {share} of the CPUs' time (since boot)"),
                 Cost::predicted_ratio(
                     missed.share,
-                    format!(
+                    say!(
                         "{} exits longer than the next shallower state's, by the claims {} in all; not measured",
                         missed.n,
                         show_ns(missed.time_ns)
@@ -147,27 +150,27 @@ impl Rule for GovernorMisses {
             (
                 Weight::Note,
                 "below",
-                format!(
+                say!(
                     "At least {share} of idle time went to {label} in stays long enough for a deeper state (since boot)"
                 ),
-                Cost::unknown("idle power that deeper sleep would save; how many watts is not measured"),
+                Cost::unknown(word!("idle power that deeper sleep would save; how many watts is not measured")),
             )
         };
         let mut finding = Finding::new(self, weight, Confidence::Low, title, cost)
             .on(format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/{file}", missed.state.index), missed.n)
-            .on(GOVERNOR, idle.governor.get().map_or("unknown", String::as_str));
+            .on(GOVERNOR, idle.governor.get().map_or(word!("unknown"), String::as_str));
         let has_teo = idle.governors_available.get().is_some_and(|all| all.iter().any(|g| g == "teo"));
         let is_menu = idle.governor.get().is_some_and(|g| g == "menu");
         if is_deep && has_teo && is_menu {
-            let why = "it looks at timers first, and goes shallower in doubt";
+            let why = word!("it looks at timers first, and goes shallower in doubt");
             finding = finding.step("idle.governor", None, "teo", GOVERNOR, why);
         }
         finding
             .remedy(
-                "If too deep: a latency limit, another governor, or what wakes the CPUs so often (rule.tick-never-stops). If \
-                    too shallow: look for a latency limit or for a periodic timer that wakes the CPUs.",
-                "A limit costs watts; another governor changes every CPU at once.",
-                "wakewatt inspect idle twice and compare the counters; wakewatt measure wakeup",
+                word!("If too deep: a latency limit, another governor, or what wakes the CPUs so often (rule.tick-never-stops). If \
+                    too shallow: look for a latency limit or for a periodic timer that wakes the CPUs."),
+                word!("A limit costs watts; another governor changes every CPU at once."),
+                word!("wakewatt inspect idle twice and compare the counters; wakewatt measure wakeup"),
             )
             .yes()
     }

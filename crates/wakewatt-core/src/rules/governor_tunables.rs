@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 const ROOT: &str = "/sys/devices/system/cpu/cpufreq";
 
@@ -16,7 +17,7 @@ impl Rule for GovernorTunables {
         "rule.governor-tunables"
     }
     fn question(&self) -> &'static str {
-        "do a software governor's tunables hold the clock back?"
+        word!("do a software governor's tunables hold the clock back?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let freq = &evidence.facts.freq;
@@ -24,12 +25,12 @@ impl Rule for GovernorTunables {
         if governor.is_unknown() {
             return match governor.gaps().next() {
                 Some((_, gap)) => Answer::gap(gap),
-                None => Answer::cannot_tell("no frequency policy is listed", "wakewatt inspect freq"),
+                None => Answer::cannot_tell(word!("no frequency policy is listed"), "wakewatt inspect freq"),
             };
         }
         let in_charge = |name: &str| !governor.cpus_where(|g| g == name).is_empty();
         if !in_charge("ondemand") && !in_charge("conservative") {
-            return Answer::no("neither ondemand nor conservative is in charge");
+            return Answer::no(word!("neither ondemand nor conservative is in charge"));
         }
         let values: Vec<(String, u64)> = freq
             .tunables
@@ -42,7 +43,7 @@ impl Rule for GovernorTunables {
             .collect();
         if values.is_empty() {
             return Answer::cannot_tell(
-                "the tunables of the governor in charge are not readable",
+                word!("the tunables of the governor in charge are not readable"),
                 "wakewatt inspect freq",
             );
         }
@@ -54,14 +55,14 @@ impl Rule for GovernorTunables {
         };
         let bad: Vec<String> = values.iter().filter(is_bad).map(|(name, value)| format!("{name} {value}")).collect();
         if bad.is_empty() {
-            return Answer::no("no tunable of the governor in charge slows it beyond its nature");
+            return Answer::no(word!("no tunable of the governor in charge slows it beyond its nature"));
         }
-        let cost = Cost::unknown("the clock rises late or not to where it is needed; not measured");
+        let cost = Cost::unknown(word!("the clock rises late or not to where it is needed; not measured"));
         let mut finding = Finding::new(
             self,
             Weight::Risk,
             Confidence::Medium,
-            format!("Tunables hold the clock back: {}", bad.join(", ")),
+            say!("Tunables hold the clock back: {}", bad.join(", ")),
             cost,
         );
         for (name, value) in &values {
@@ -75,14 +76,16 @@ impl Rule for GovernorTunables {
                 _ => "20000",
             };
             let (knob, path) = (format!("freq.tunable.{governor}.{tunable}"), format!("{ROOT}/{name}"));
-            finding = finding.step(&knob, None, to, path, "let the clock rise sooner");
+            finding = finding.step(&knob, None, to, path, word!("let the clock rise sooner"));
         }
         finding
             .remedy(
-                "powersave_bias 0; a larger freq_step; a sampling_rate of 10000 to 20000. Or governor performance, \
-                    which has no tunables. Tunables are lost when the governor changes.",
-                "Watts at partial load.",
-                "wakewatt inspect freq, then the work's own latency before and after",
+                word!(
+                    "powersave_bias 0; a larger freq_step; a sampling_rate of 10000 to 20000. Or governor performance, \
+                    which has no tunables. Tunables are lost when the governor changes."
+                ),
+                word!("Watts at partial load."),
+                word!("wakewatt inspect freq, then the work's own latency before and after"),
             )
             .yes()
     }

@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 pub(super) struct GuestHypervisor;
 
@@ -14,23 +15,24 @@ impl Rule for GuestHypervisor {
         "rule.guest-hypervisor"
     }
     fn question(&self) -> &'static str {
-        "is this a guest, and what can only its host change?"
+        word!("is this a guest, and what can only its host change?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let virt = &evidence.facts.virt;
         match virt.is_guest() {
-            None => virt.has_hypervisor_flag.gap().map_or_else(|| Answer::no("no hypervisor"), Answer::gap),
-            Some(false) => Answer::no("the CPU reports no hypervisor"),
+            None => virt.has_hypervisor_flag.gap().map_or_else(|| Answer::no(word!("no hypervisor")), Answer::gap),
+            Some(false) => Answer::no(word!("the CPU reports no hypervisor")),
             Some(true) => {
                 let clue = virt.hypervisors.first();
-                let name = clue.map_or("an unknown hypervisor", |c| c.name.as_str());
-                let cost =
-                    Cost::unknown("part of every wake-up is the hypervisor's; the idle experiment measures the whole");
+                let name = clue.map_or(word!("an unknown hypervisor"), |c| c.name.as_str());
+                let cost = Cost::unknown(word!(
+                    "part of every wake-up is the hypervisor's; the idle experiment measures the whole"
+                ));
                 let mut finding = Finding::new(
                     self,
                     Weight::Note,
                     Confidence::High,
-                    format!("This is a guest of {name}: part of every wake-up is the hypervisor's"),
+                    say!("This is a guest of {name}: part of every wake-up is the hypervisor's"),
                     cost,
                 );
                 // Arm's processors have no such flag: there the clue alone tells.
@@ -42,11 +44,13 @@ impl Rule for GuestHypervisor {
                 }
                 finding
                     .remedy(
-                        "Only the host can change: its idle states and latency limits, halt polling \
+                        word!(
+                            "Only the host can change: its idle states and latency limits, halt polling \
                             (kvm.halt_poll_ns), which physical CPU a virtual one runs on, the clock speed, and \
-                            steal. In the guest: a latency limit, polling before halt, interrupts and quotas.",
-                        "Halt polling and CPUs of one's own cost the host CPU time.",
-                        "wakewatt measure wakeup in the guest, before and after a change on the host",
+                            steal. In the guest: a latency limit, polling before halt, interrupts and quotas."
+                        ),
+                        word!("Halt polling and CPUs of one's own cost the host CPU time."),
+                        word!("wakewatt measure wakeup in the guest, before and after a change on the host"),
                     )
                     .yes()
             }

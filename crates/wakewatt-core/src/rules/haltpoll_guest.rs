@@ -7,6 +7,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 const PARAMETER: &str = "/sys/module/haltpoll/parameters/guest_halt_poll_ns";
 
@@ -17,66 +18,66 @@ impl Rule for HaltpollGuest {
         "rule.haltpoll-guest"
     }
     fn question(&self) -> &'static str {
-        "does this guest poll before it halts, and for how long?"
+        word!("does this guest poll before it halts, and for how long?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let idle = &evidence.facts.idle;
         match (idle.driver.get(), idle.driver.gap()) {
             (None, Some(gap)) => return Answer::gap(gap),
-            (Some(driver), _) if driver != "haltpoll" => return Answer::no(format!("the idle driver is {driver}")),
+            (Some(driver), _) if driver != "haltpoll" => return Answer::no(say!("the idle driver is {driver}")),
             _ => {}
         }
-        let governor = idle.governor.get().map_or("unknown", String::as_str);
+        let governor = idle.governor.get().map_or(word!("unknown"), String::as_str);
         let polls = idle.guest_halt_poll_ns.get().copied();
         let (weight, title, cost) = match polls {
             Some(ns) if ns > 0 && governor == "haltpoll" => (
                 Weight::Note,
-                format!("The guest polls up to {} before it halts", show_ns(ns)),
-                Cost::unknown("shorter wake-ups after short pauses; the host pays with CPU time"),
+                say!("The guest polls up to {} before it halts", show_ns(ns)),
+                Cost::unknown(word!("shorter wake-ups after short pauses; the host pays with CPU time")),
             ),
             Some(0) if governor == "haltpoll" => (
                 Weight::Risk,
-                "guest_halt_poll_ns is 0: the guest halts at once and every wake-up goes through the hypervisor"
+                word!("guest_halt_poll_ns is 0: the guest halts at once and every wake-up goes through the hypervisor")
                     .to_string(),
-                Cost::unknown(
+                Cost::unknown(word!(
                     "what a halt costs here is the hypervisor's; measured by the idle experiment, see \
-                        rule.deep-idle-vs-latency",
-                ),
+                        rule.deep-idle-vs-latency"
+                )),
             ),
             _ => (
                 Weight::Risk,
-                format!(
+                say!(
                     "Driver haltpoll runs under governor {governor}, so polling before halt is not bounded by \
                         guest_halt_poll_ns"
                 ),
-                Cost::unknown(
+                Cost::unknown(word!(
                     "how long the guest polls is left to the other governor; measured by the idle experiment, see \
-                        rule.deep-idle-vs-latency",
-                ),
+                        rule.deep-idle-vs-latency"
+                )),
             ),
         };
         let mut finding = Finding::new(self, weight, Confidence::Medium, title, cost)
             .on("/sys/devices/system/cpu/cpuidle/current_driver", "haltpoll")
             .on("/sys/devices/system/cpu/cpuidle/current_governor", governor)
-            .on(PARAMETER, polls.map_or("not readable".to_string(), show_ns));
+            .on(PARAMETER, polls.map_or(word!("not readable").to_string(), show_ns));
         let available = idle.governors_available.get();
         if governor != "haltpoll" && available.is_some_and(|all| all.iter().any(|g| g == "haltpoll")) {
             let path = "/sys/devices/system/cpu/cpuidle/current_governor";
-            finding = finding.step("idle.governor", None, "haltpoll", path, "the one that bounds the polling");
+            finding = finding.step("idle.governor", None, "haltpoll", path, word!("the one that bounds the polling"));
         }
         if polls == Some(0) {
             let knob = "idle.haltpoll.guest_halt_poll_ns";
-            finding = finding.step(knob, None, "200000", PARAMETER, "poll for up to 200us before halting");
+            finding = finding.step(knob, None, "200000", PARAMETER, word!("poll for up to 200us before halting"));
         }
         finding
             .remedy(
-                format!(
+                say!(
                     "To wake faster after short pauses: governor haltpoll and a value such as 200000 in \
                     {PARAMETER}. What a longer sleep costs is set on the host (kvm.halt_poll_ns, its idle \
                     states)."
                 ),
-                "The host spends CPU time for each pause; on a shared host that may come back as steal.",
-                "wakewatt measure wakeup with pauses below and above the polling time",
+                word!("The host spends CPU time for each pause; on a shared host that may come back as steal."),
+                word!("wakewatt measure wakeup with pauses below and above the polling time"),
             )
             .yes()
     }

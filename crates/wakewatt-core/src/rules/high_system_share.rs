@@ -7,6 +7,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 const LIMIT: f64 = 0.35;
 /// Until then the boot outweighs the work.
@@ -19,47 +20,50 @@ impl Rule for HighSystemShare {
         "rule.high-system-share"
     }
     fn question(&self) -> &'static str {
-        "does the kernel take an unusual share of the busy time?"
+        word!("does the kernel take an unusual share of the busy time?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let stat = match (evidence.facts.load.stat.get(), evidence.facts.load.stat.gap()) {
             (Some(stat), _) => stat,
             (None, Some(gap)) => return Answer::gap(gap),
-            (None, None) => return Answer::no("not known"),
+            (None, None) => return Answer::no(word!("not known")),
         };
         let total = &stat.total;
         let busy = total.ratio(total.busy_ns()).unwrap_or(0.0);
         if busy < 0.05 {
             return Answer::cannot_tell(
-                format!("the machine was busy {} of its time since boot", percent(busy)),
-                "ask again under load: wakewatt doctor",
+                say!("the machine was busy {} of its time since boot", percent(busy)),
+                word!("ask again under load: wakewatt doctor"),
             );
         }
         if let Some(uptime_ns) = evidence.facts.load.uptime_ns.get().filter(|ns| **ns < BOOTING_NS) {
             return Answer::cannot_tell(
-                format!("the machine was booted {} ago, so its counters tell of booting", show_ns(*uptime_ns)),
-                "ask again when it has worked for a while: wakewatt doctor",
+                say!("the machine was booted {} ago, so its counters tell of booting", show_ns(*uptime_ns)),
+                word!("ask again when it has worked for a while: wakewatt doctor"),
             );
         }
         let share = total.kernel_ns() as f64 / total.busy_ns() as f64;
         if share < LIMIT {
-            return Answer::no(format!("{} of the busy time since boot was the kernel's", percent(share)));
+            return Answer::no(say!("{} of the busy time since boot was the kernel's", percent(share)));
         }
-        let cost = Cost::unknown("CPU time that the applications did not get; which part is avoidable is not known");
+        let cost =
+            Cost::unknown(word!("CPU time that the applications did not get; which part is avoidable is not known"));
         Finding::new(
             self,
             Weight::Risk,
             Confidence::Low,
-            format!("The kernel took {} of the busy time since boot", percent(share)),
+            say!("The kernel took {} of the busy time since boot", percent(share)),
             cost,
         )
-        .on("/proc/stat", format!("busy {}, of which kernel and interrupts {}", percent(busy), percent(share)))
+        .on("/proc/stat", say!("busy {}, of which kernel and interrupts {}", percent(busy), percent(share)))
         .remedy(
-            "See what the kernel does (perf top, if available). Many short sleeps, interrupts \
+            word!(
+                "See what the kernel does (perf top, if available). Many short sleeps, interrupts \
                     (rule.irq-affinity), a slow clocksource (rule.clocksource) and reclaim (rule.psi-pressure) \
-                    are the usual causes.",
-            "None for looking.",
-            "wakewatt inspect load before and after a change",
+                    are the usual causes."
+            ),
+            word!("None for looking."),
+            word!("wakewatt inspect load before and after a change"),
         )
         .yes()
     }

@@ -14,6 +14,7 @@ use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::facts::idle::IdleState;
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 /// A shallow state with this share of all idle time …
 const SHARE: f64 = 0.25;
@@ -60,52 +61,55 @@ impl Rule for HistoryContradictsPresent {
         "rule.history-contradicts-present"
     }
     fn question(&self) -> &'static str {
-        "do the idle counters describe a time when idle was limited otherwise than now?"
+        word!("do the idle counters describe a time when idle was limited otherwise than now?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         if !facts.idle.states.iter().any(|s| sum(&s.n_usage) >= MIN_ENTRIES && !s.time_ns.is_unknown()) {
             return Answer::cannot_tell(
-                format!("no idle state has {MIN_ENTRIES} counted entries"),
-                "wakewatt inspect idle after the machine has worked for a while",
+                say!("no idle state has {MIN_ENTRIES} counted entries"),
+                word!("wakewatt inspect idle after the machine has worked for a while"),
             );
         }
         let Some(found) = contradiction(facts) else {
-            return Answer::no(
-                "no shallow state holds idle time in stays that a deeper allowed state would have taken",
-            );
+            return Answer::no(word!(
+                "no shallow state holds idle time in stays that a deeper allowed state would have taken"
+            ));
         };
         let (shallow, deep) = (found.shallow.label(), found.deep.label());
         if facts.idle.governor.get().is_some_and(|governor| governor == "ladder") {
             return Answer::cannot_tell(
-                format!("{shallow} was held for long by the ladder governor, which climbs slowly"),
-                "switch to menu and run wakewatt watch",
+                say!("{shallow} was held for long by the ladder governor, which climbs slowly"),
+                word!("switch to menu and run wakewatt watch"),
             );
         }
-        let was =
-            if found.below_ratio < 0.1 { "was probably disabled" } else { "was probably excluded by a latency limit" };
-        let title = format!(
+        let was = if found.below_ratio < 0.1 {
+            word!("was probably disabled")
+        } else {
+            word!("was probably excluded by a latency limit")
+        };
+        let title = say!(
             "The counters are history: {} of idle time went to {shallow}, {} at a time, and {deep} is allowed now",
             percent(found.share),
             show_ns(found.mean_ns)
         );
-        let cost = Cost::unknown("nothing by itself; shares and misses since boot mislead whoever reads them");
+        let cost = Cost::unknown(word!("nothing by itself; shares and misses since boot mislead whoever reads them"));
         let folder = |state: &IdleState| format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}", state.index);
         let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost)
-            .on(format!("{}/time", folder(found.shallow)), format!("{} of idle time", percent(found.share)))
-            .on(format!("{}/below", folder(found.shallow)), format!("{} of its entries", percent(found.below_ratio)))
-            .on(format!("{}/residency", folder(found.deep)), "far below these stays");
+            .on(format!("{}/time", folder(found.shallow)), say!("{} of idle time", percent(found.share)))
+            .on(format!("{}/below", folder(found.shallow)), say!("{} of its entries", percent(found.below_ratio)))
+            .on(format!("{}/residency", folder(found.deep)), word!("far below these stays"));
         if facts.qos.global.get().is_none() {
-            finding = finding.on("/dev/cpu_dma_latency", "could not be read: a limit may be held still");
+            finding = finding.on("/dev/cpu_dma_latency", word!("could not be read: a limit may be held still"));
         }
         finding
             .remedy(
-                format!(
+                say!(
                     "{deep} {was} until lately, so judge by what happens from now on: wakewatt watch, or wakewatt \
                     inspect idle twice. If nobody here changed it, find out who did (rule.tuning-daemons)."
                 ),
-                "None: looking changes nothing.",
-                "wakewatt inspect idle twice, and compare the shares of the time between",
+                word!("None: looking changes nothing."),
+                word!("wakewatt inspect idle twice, and compare the shares of the time between"),
             )
             .yes()
     }

@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use wakewatt_words::word;
 
 pub(super) struct HwpDynamicBoost;
 
@@ -14,7 +15,7 @@ impl Rule for HwpDynamicBoost {
         "rule.hwp-dynamic-boost"
     }
     fn question(&self) -> &'static str {
-        "is the boost for tasks that waited for I/O switched off?"
+        word!("is the boost for tasks that waited for I/O switched off?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let boost = &evidence.facts.freq.intel_pstate.is_hwp_dynamic_boost_on;
@@ -22,24 +23,30 @@ impl Rule for HwpDynamicBoost {
             (None, Some(gap)) => Answer::gap(gap),
             (Some(false), _) => {
                 let path = "/sys/devices/system/cpu/intel_pstate/hwp_dynamic_boost";
-                let cost = Cost::unknown("a task that wakes from I/O may start at a low clock; not measured");
+                let cost = Cost::unknown(word!("a task that wakes from I/O may start at a low clock; not measured"));
                 Finding::new(
                     self,
                     Weight::Note,
                     Confidence::Low,
-                    "hwp_dynamic_boost is off: a task that waited for I/O starts at the clock of an idle CPU",
+                    word!("hwp_dynamic_boost is off: a task that waited for I/O starts at the clock of an idle CPU"),
                     cost,
                 )
                 .on(path, "0")
-                .step("freq.hwp_dynamic_boost", None, "on", path, "a fast start after a wait for input or output")
+                .step(
+                    "freq.hwp_dynamic_boost",
+                    None,
+                    "on",
+                    path,
+                    word!("a fast start after a wait for input or output"),
+                )
                 .remedy(
-                    "For disk- or network-bound work at low load, switch it on and compare.",
-                    "Some watts.",
-                    "the work's own latency before and after; wakewatt inspect freq shows the switch",
+                    word!("For disk- or network-bound work at low load, switch it on and compare."),
+                    word!("Some watts."),
+                    word!("the work's own latency before and after; wakewatt inspect freq shows the switch"),
                 )
                 .yes()
             }
-            _ => Answer::no("hwp_dynamic_boost is on"),
+            _ => Answer::no(word!("hwp_dynamic_boost is on")),
         }
     }
 }

@@ -10,6 +10,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
+use wakewatt_words::{say, word};
 
 pub(super) struct HwpHidden;
 
@@ -44,60 +45,60 @@ impl Rule for HwpHidden {
         "rule.hwp-hidden"
     }
     fn question(&self) -> &'static str {
-        "does firmware hide the hardware's own management of the clock?"
+        word!("does firmware hide the hardware's own management of the clock?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         if facts.virt.is_guest() == Some(true) {
-            return Answer::no("in a guest the host manages the clock");
+            return Answer::no(word!("in a guest the host manages the clock"));
         }
         let Some(processor) = facts.topology.processor() else {
-            return Answer::cannot_tell("which processor this is is not known", "wakewatt inspect topology");
+            return Answer::cannot_tell(word!("which processor this is is not known"), "wakewatt inspect topology");
         };
         if !processor.is_intel() {
-            return Answer::no("not an Intel processor");
+            return Answer::no(word!("not an Intel processor"));
         }
         let (Some(has_hwp), Some(has_epp)) = (facts.topology.has_flag("hwp"), facts.topology.has_flag("hwp_epp"))
         else {
-            return Answer::cannot_tell("/proc/cpuinfo does not list the flags", "wakewatt inspect topology");
+            return Answer::cannot_tell(word!("/proc/cpuinfo does not list the flags"), "wakewatt inspect topology");
         };
         let is_known = processor.family == Some(6) && processor.model.is_some_and(|model| HAVE_IT.contains(&model));
         match (has_hwp, has_epp) {
-            (true, true) => Answer::no("HWP and its energy preference are there"),
-            (true, false) if is_led_by_bias(facts) != Some(true) => Answer::no("HWP has no energy preference and is not in charge"),
+            (true, true) => Answer::no(word!("HWP and its energy preference are there")),
+            (true, false) if is_led_by_bias(facts) != Some(true) => Answer::no(word!("HWP has no energy preference and is not in charge")),
             (true, false) if is_known && stored_preference(facts).is_some() => Answer::cannot_tell(
-                format!(
+                say!(
                     "the flag hwp_epp is missing, and yet MSR 0x774 holds a preference ({}): firmware may hide it from Linux and \
                         use it itself; whether the hardware follows the register or the energy bias is not known",
                     stored_preference(facts).unwrap_or_default()
                 ),
-                "measure with wakewatt measure frequency at two settings of the energy bias; in the BIOS look for the energy \
-                    preference or its owner",
+                word!("measure with wakewatt measure frequency at two settings of the energy bias; in the BIOS look for the energy \
+                    preference or its owner"),
             ),
             (true, false) if is_known => self.finding(
                 facts,
                 processor,
-                "HWP manages the clock without its energy preference (no hwp_epp), which this processor has: firmware hides it",
-                "the energy bias is the only hint the hardware takes; what that costs is not measured",
+                word!("HWP manages the clock without its energy preference (no hwp_epp), which this processor has: firmware hides it"),
+                word!("the energy bias is the only hint the hardware takes; what that costs is not measured"),
                 [
-                    "Only the BIOS can bring it back: an option for the energy preference, or one that says who owns the energy \
-                        bias (the operating system, not the BIOS).",
-                    "A reboot; the preference can be set then.",
+                    word!("Only the BIOS can bring it back: an option for the energy preference, or one that says who owns the energy \
+                        bias (the operating system, not the BIOS)."),
+                    word!("A reboot; the preference can be set then."),
                 ],
             ),
-            (true, false) => Answer::no("HWP of this processor has no energy preference; the energy bias leads it"),
+            (true, false) => Answer::no(word!("HWP of this processor has no energy preference; the energy bias leads it")),
             (false, _) if is_known => self.finding(
                 facts,
                 processor,
-                "The processor can manage its clock itself (HWP), and firmware hides it",
-                "software chooses the clock, later than the hardware would; not measured",
+                word!("The processor can manage its clock itself (HWP), and firmware hides it"),
+                word!("software chooses the clock, later than the hardware would; not measured"),
                 [
-                    "Only the BIOS can bring it back: Hardware P-States (Speed Shift) in native mode, often under a system \
-                        profile of the operating system's control. Kernel parameters and drivers cannot.",
-                    "A reboot; governors and limits change their meaning.",
+                    word!("Only the BIOS can bring it back: Hardware P-States (Speed Shift) in native mode, often under a system \
+                        profile of the operating system's control. Kernel parameters and drivers cannot."),
+                    word!("A reboot; governors and limits change their meaning."),
                 ],
             ),
-            (false, _) => Answer::no("no flag hwp, and this model is not known to have it"),
+            (false, _) => Answer::no(word!("no flag hwp, and this model is not known to have it")),
         }
     }
 }
@@ -111,12 +112,17 @@ impl HwpHidden {
         cost: &str,
         [remedy, price]: [&str; 2],
     ) -> Answer {
-        let driver = facts.freq.policies.driver.uniform().map_or("not known", String::as_str);
-        let flags = |flag: &str| if facts.topology.has_flag(flag) == Some(true) { "there" } else { "not there" };
+        let driver = facts.freq.policies.driver.uniform().map_or(word!("not known"), String::as_str);
+        let flags =
+            |flag: &str| if facts.topology.has_flag(flag) == Some(true) { word!("there") } else { word!("not there") };
         Finding::new(self, Weight::Note, Confidence::Medium, title, Cost::unknown(cost))
-            .on("/proc/cpuinfo", format!("{processor}: flag hwp {}, hwp_epp {}", flags("hwp"), flags("hwp_epp")))
+            .on("/proc/cpuinfo", say!("{processor}: flag hwp {}, hwp_epp {}", flags("hwp"), flags("hwp_epp")))
             .on("/sys/devices/system/cpu/cpufreq/policy*/scaling_driver", driver)
-            .remedy(remedy, price, "wakewatt inspect freq topology, and wakewatt compare with a capture from before")
+            .remedy(
+                remedy,
+                price,
+                word!("wakewatt inspect freq topology, and wakewatt compare with a capture from before"),
+            )
             .yes()
     }
 }

@@ -6,20 +6,33 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 /// (name, value or any, what it does, costs watts for certain)
-const ARGUMENTS: &[(&str, Option<&str>, &str, bool)] = &[
-    ("idle", Some("poll"), "idle CPUs spin; no idle driver, latency limits have no effect", true),
-    ("idle", Some("halt"), "HLT only; no idle driver, latency limits have no effect", false),
-    ("idle", Some("nomwait"), "no MWAIT: intel_idle does not load, acpi_idle uses HLT and port reads", false),
-    ("cpuidle.off", Some("1"), "no idle driver or governor; latency limits have no effect", false),
-    ("nohz", Some("off"), "the tick never stops: every CPU wakes at the tick rate, and ladder outranks menu", true),
-    ("cpuidle.governor", None, "chooses the idle governor", false),
-    ("intel_idle.max_cstate", None, "limits intel_idle by state index; 0 hands over to acpi_idle", false),
-    ("intel_idle.states_off", None, "registers the states of this mask as disabled", false),
-    ("intel_idle.table", None, "replaces the driver's latencies and residencies", false),
-    ("processor.max_cstate", None, "limits acpi_idle only", false),
-];
+fn arguments() -> [(&'static str, Option<&'static str>, &'static str, bool); 10] {
+    [
+        ("idle", Some("poll"), word!("idle CPUs spin; no idle driver, latency limits have no effect"), true),
+        ("idle", Some("halt"), word!("HLT only; no idle driver, latency limits have no effect"), false),
+        (
+            "idle",
+            Some("nomwait"),
+            word!("no MWAIT: intel_idle does not load, acpi_idle uses HLT and port reads"),
+            false,
+        ),
+        ("cpuidle.off", Some("1"), word!("no idle driver or governor; latency limits have no effect"), false),
+        (
+            "nohz",
+            Some("off"),
+            word!("the tick never stops: every CPU wakes at the tick rate, and ladder outranks menu"),
+            true,
+        ),
+        ("cpuidle.governor", None, word!("chooses the idle governor"), false),
+        ("intel_idle.max_cstate", None, word!("limits intel_idle by state index; 0 hands over to acpi_idle"), false),
+        ("intel_idle.states_off", None, word!("registers the states of this mask as disabled"), false),
+        ("intel_idle.table", None, word!("replaces the driver's latencies and residencies"), false),
+        ("processor.max_cstate", None, word!("limits acpi_idle only"), false),
+    ]
+}
 
 pub(super) struct IdleBootArguments;
 
@@ -28,36 +41,36 @@ impl Rule for IdleBootArguments {
         "rule.idle-boot-arguments"
     }
     fn question(&self) -> &'static str {
-        "was the machine booted with an argument that decides about idle?"
+        word!("was the machine booted with an argument that decides about idle?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let line = match (evidence.facts.boot.cmdline.get(), evidence.facts.boot.cmdline.gap()) {
             (Some(line), _) => line,
             (None, Some(gap)) => return Answer::gap(gap),
-            (None, None) => return Answer::no("no command line"),
+            (None, None) => return Answer::no(word!("no command line")),
         };
-        let found: Vec<_> = ARGUMENTS
-            .iter()
+        let found: Vec<_> = arguments()
+            .into_iter()
             .filter_map(|(name, wanted, does, spends)| {
                 let value = line.value(name)?;
-                wanted.is_none_or(|w| w == value).then(|| (format!("{name}={value}"), *does, *spends))
+                wanted.is_none_or(|w| w == value).then(|| (format!("{name}={value}"), does, spends))
             })
             .collect();
         let Some((first, does, _)) = found.first() else {
-            return Answer::no("no argument about idle is on the command line");
+            return Answer::no(word!("no argument about idle is on the command line"));
         };
         let is_risk = found.iter().any(|(_, _, spends)| *spends);
         let names: Vec<&str> = found.iter().map(|(n, ..)| n.as_str()).collect();
         let weight = if is_risk { Weight::Risk } else { Weight::Note };
         let title = if found.len() == 1 {
-            format!("Booted with {first}: {does}")
+            say!("Booted with {first}: {does}")
         } else {
-            format!("Booted with {}", names.join(" "))
+            say!("Booted with {}", names.join(" "))
         };
         let text = if is_risk {
-            "watts when idle, and turbo headroom; not measured"
+            word!("watts when idle, and turbo headroom; not measured")
         } else {
-            "depends on the argument; not measured"
+            word!("depends on the argument; not measured")
         };
         let mut finding = Finding::new(self, weight, Confidence::High, title, Cost::unknown(text));
         for (name, does, _) in &found {
@@ -65,15 +78,15 @@ impl Rule for IdleBootArguments {
         }
         // The others are taken off by hand: another value would be somebody else's intent, and idle= has no "as usual".
         if line.value("nohz") == Some("off") {
-            finding = finding.boot("nohz=on", "let idle CPUs stop the tick, as is usual");
+            finding = finding.boot("nohz=on", word!("let idle CPUs stop the tick, as is usual"));
         }
         finding
             .remedy(
-                "Keep it only if somebody knows why it is there. A latency limit at run time does most of the same, \
-                    can be measured both ways and ends without a reboot.",
-                "Taking it out needs a reboot and lets the CPUs sleep again.",
-                "wakewatt inspect idle boot after the reboot; wakewatt measure wakeup; wakewatt compare with the \
-                    capture from before",
+                word!("Keep it only if somebody knows why it is there. A latency limit at run time does most of the same, \
+                    can be measured both ways and ends without a reboot."),
+                word!("Taking it out needs a reboot and lets the CPUs sleep again."),
+                word!("wakewatt inspect idle boot after the reboot; wakewatt measure wakeup; wakewatt compare with the \
+                    capture from before"),
             )
             .yes()
     }

@@ -9,6 +9,7 @@ use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::facts::idle::IdleState;
+use wakewatt_words::{say, word};
 
 /// Steps that switch a state on or off on these CPUs, by the name it has on each of them.
 pub(super) fn switch(
@@ -30,7 +31,7 @@ pub(super) fn switch(
     }
     names.into_iter().fold(finding, |finding, (name, cpus)| {
         let knob = format!("idle.state.{name}");
-        finding.step(&knob, on_cpus(facts, &cpus), to, path.clone(), format!("{why}, CPUs {cpus}"))
+        finding.step(&knob, on_cpus(facts, &cpus), to, path.clone(), say!("{why}, CPUs {cpus}"))
     })
 }
 
@@ -41,7 +42,7 @@ impl Rule for IdleDisabledByUser {
         "rule.idle-disabled-by-user"
     }
     fn question(&self) -> &'static str {
-        "did somebody disable an idle state after boot?"
+        word!("did somebody disable an idle state after boot?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let states = &evidence.facts.idle.states;
@@ -59,16 +60,20 @@ impl Rule for IdleDisabledByUser {
             let gap = states.iter().find_map(|s| s.is_disabled.gaps().chain(s.is_enabled_by_default.gaps()).next());
             return match gap {
                 Some((_, gap)) => Answer::gap(gap),
-                None if states.is_empty() => Answer::cannot_tell("no idle state is listed", "wakewatt inspect idle"),
-                None => Answer::no("every state that is on by default is on"),
+                None if states.is_empty() => {
+                    Answer::cannot_tell(word!("no idle state is listed"), "wakewatt inspect idle")
+                }
+                None => Answer::no(word!("every state that is on by default is on")),
             };
         }
-        let words: Vec<String> = found.iter().map(|(s, cpus)| format!("{} on CPUs {cpus}", s.label())).collect();
-        let more = if is_uneven { ", not on all CPUs that have it" } else { "" };
-        let title = format!("Disabled after boot: {}{more}", words.join(", "));
+        let words: Vec<String> =
+            found.iter().map(|(s, cpus)| say!("{state} on CPUs {cpus}", state = s.label())).collect();
+        let more = if is_uneven { word!(", not on all CPUs that have it") } else { "" };
+        let title = say!("Disabled after boot: {}{more}", words.join(", "));
         let weight = if is_uneven { Weight::Risk } else { Weight::Note };
-        let cost =
-            Cost::unknown("idle power that the state would save; uneven wake-ups where CPUs differ; not measured");
+        let cost = Cost::unknown(word!(
+            "idle power that the state would save; uneven wake-ups where CPUs differ; not measured"
+        ));
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
         for (state, cpus) in &found {
             let path = format!(
@@ -76,15 +81,17 @@ impl Rule for IdleDisabledByUser {
                 cpus.first().unwrap_or(0),
                 state.index
             );
-            finding = finding.on(path, format!("1 on CPUs {cpus}"));
-            finding = switch(finding, &evidence.facts, state, cpus, "on", "back to what it was at boot");
+            finding = finding.on(path, say!("1 on CPUs {cpus}"));
+            finding = switch(finding, &evidence.facts, state, cpus, "on", word!("back to what it was at boot"));
         }
         finding
             .remedy(
-                "Find out whether a tool means it (see rule.tuning-daemons). A latency limit does the same, ends \
-                    with its holder and does not depend on an index.",
-                "Enabling it again: fewer watts, slower wake-ups.",
-                "wakewatt inspect idle, then wakewatt measure wakeup",
+                word!(
+                    "Find out whether a tool means it (see rule.tuning-daemons). A latency limit does the same, ends \
+                    with its holder and does not depend on an index."
+                ),
+                word!("Enabling it again: fewer watts, slower wake-ups."),
+                word!("wakewatt inspect idle, then wakewatt measure wakeup"),
             )
             .yes()
     }

@@ -9,6 +9,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent, sum};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::idle::IdleState;
+use wakewatt_words::{say, word};
 
 pub(super) struct IdleRejected;
 
@@ -17,14 +18,14 @@ impl Rule for IdleRejected {
         "rule.idle-rejected"
     }
     fn question(&self) -> &'static str {
-        "does the idle driver refuse what the governor asks for?"
+        word!("does the idle driver refuse what the governor asks for?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let counted: Vec<_> = evidence.facts.idle.states.iter().filter(|s| !s.n_rejected.is_unknown()).collect();
         if counted.is_empty() {
             return Answer::cannot_tell(
-                "no counter of refused entries",
-                "kernel 5.10 and later have it; wakewatt inspect idle",
+                word!("no counter of refused entries"),
+                word!("kernel 5.10 and later have it; wakewatt inspect idle"),
             );
         }
         let rate = |n: u64, of: u64| n as f64 / (n.saturating_add(of)).max(1) as f64;
@@ -34,14 +35,12 @@ impl Rule for IdleRejected {
             .filter(|(n, ratio, _)| *n > 1000 && *ratio > 0.01)
             .max_by(|a, b| a.1.total_cmp(&b.1));
         let Some((n, ratio, state)) = bad else {
-            return Answer::no("no state was refused in more than 1 % of the attempts");
+            return Answer::no(word!("no state was refused in more than 1 % of the attempts"));
         };
-        let title = format!(
-            "The driver refused {} of the attempts to enter {} ({n} since boot)",
-            percent(ratio),
-            state.label()
-        );
-        let cost = Cost::unknown("each refusal wastes a pass of the idle loop and leaves the CPU awake; not measured");
+        let title =
+            say!("The driver refused {} of the attempts to enter {} ({n} since boot)", percent(ratio), state.label());
+        let cost =
+            Cost::unknown(word!("each refusal wastes a pass of the idle loop and leaves the CPU awake; not measured"));
         let mut finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
             .on(format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/rejected", state.index), n);
         // Without another sleeping state the CPUs would spin; ladder does not look past a state that is off.
@@ -54,13 +53,13 @@ impl Rule for IdleRejected {
             .filter(others)
             .fold(CpuSet::new(), |all, s| all.union(&s.is_disabled.cpus_where(|off| !off)));
         if cpus.minus(&sleeps).is_empty() && idle.governor.get().is_some_and(|g| g != "ladder") {
-            finding = switch(finding, &evidence.facts, state, &cpus, "off", "until the firmware is updated");
+            finding = switch(finding, &evidence.facts, state, &cpus, "off", word!("until the firmware is updated"));
         }
         finding
             .remedy(
-                "Update the firmware; meanwhile disable the state, so that the governor chooses one that works.",
-                "Disabling it: more watts when idle, if it was entered at all.",
-                "wakewatt inspect idle twice and compare the counter",
+                word!("Update the firmware; meanwhile disable the state, so that the governor chooses one that works."),
+                word!("Disabling it: more watts when idle, if it was entered at all."),
+                word!("wakewatt inspect idle twice and compare the counter"),
             )
             .yes()
     }

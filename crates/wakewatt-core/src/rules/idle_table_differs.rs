@@ -7,6 +7,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 /// A state and its exit latency.
 type Claim = (String, Option<u64>);
@@ -18,7 +19,7 @@ impl Rule for IdleTableDiffers {
         "rule.idle-table-differs"
     }
     fn question(&self) -> &'static str {
-        "do the CPUs have different idle tables?"
+        word!("do the CPUs have different idle tables?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let idle = &evidence.facts.idle;
@@ -33,10 +34,10 @@ impl Rule for IdleTableDiffers {
         }
         let without = &idle.cpus_without_states;
         if kinds.is_empty() {
-            return Answer::cannot_tell("no idle state is listed", "wakewatt inspect idle");
+            return Answer::cannot_tell(word!("no idle state is listed"), "wakewatt inspect idle");
         }
         if kinds.len() == 1 && without.is_empty() {
-            return Answer::no(format!("all CPUs ({}) have the same table", kinds[0].0));
+            return Answer::no(say!("all CPUs ({}) have the same table", kinds[0].0));
         }
         let claim = |(name, ns): &Claim| match ns {
             Some(ns) => format!("{name} {}", show_ns(*ns)),
@@ -44,25 +45,26 @@ impl Rule for IdleTableDiffers {
         };
         let mut words: Vec<String> = kinds
             .iter()
-            .map(|(cpus, t)| format!("{} on CPUs {cpus}", t.iter().map(claim).collect::<Vec<_>>().join(" ")))
+            .map(|(cpus, t)| say!("{} on CPUs {cpus}", t.iter().map(claim).collect::<Vec<_>>().join(" ")))
             .collect();
         if !without.is_empty() {
-            words.push(format!("none on CPUs {without}"));
+            words.push(say!("none on CPUs {without}"));
         }
         let weight = if without.is_empty() { Weight::Note } else { Weight::Risk };
-        let title = format!("The CPUs have {} different idle tables", words.len());
-        let cost =
-            Cost::unknown("the same work wakes at different speeds on different CPUs; by how much is not measured");
+        let title = say!("The CPUs have {} different idle tables", words.len());
+        let cost = Cost::unknown(word!(
+            "the same work wakes at different speeds on different CPUs; by how much is not measured"
+        ));
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
         for word in words {
             finding = finding.on("/sys/devices/system/cpu/cpu*/cpuidle/state*/{name,latency}", word);
         }
         finding
             .remedy(
-                "On a hybrid machine this is normal: give latency-sensitive work to the CPUs of one kind. Elsewhere \
-                    compare firmware versions and look in the kernel log for idle driver errors.",
-                "Pinning work takes freedom from the scheduler.",
-                "wakewatt measure wakeup on one CPU of each kind",
+                word!("On a hybrid machine this is normal: give latency-sensitive work to the CPUs of one kind. Elsewhere \
+                    compare firmware versions and look in the kernel log for idle driver errors."),
+                word!("Pinning work takes freedom from the scheduler."),
+                word!("wakewatt measure wakeup on one CPU of each kind"),
             )
             .yes()
     }

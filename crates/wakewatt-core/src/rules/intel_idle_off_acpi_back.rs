@@ -7,6 +7,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::budget::{self, DEEP_NS};
 use crate::evidence::Evidence;
 use crate::units::{LatencyLimit, show_ns};
+use wakewatt_words::{say, word};
 
 pub(super) struct IntelIdleOffAcpiBack;
 
@@ -15,7 +16,7 @@ impl Rule for IntelIdleOffAcpiBack {
         "rule.intel-idle-off-acpi-back"
     }
     fn question(&self) -> &'static str {
-        "did intel_idle.max_cstate=0 bring deep states back through acpi_idle?"
+        word!("did intel_idle.max_cstate=0 bring deep states back through acpi_idle?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
@@ -23,38 +24,40 @@ impl Rule for IntelIdleOffAcpiBack {
             return Answer::gap(gap);
         }
         if facts.boot.argument("intel_idle.max_cstate") != Some("0") {
-            return Answer::no("intel_idle.max_cstate=0 is not on the command line");
+            return Answer::no(word!("intel_idle.max_cstate=0 is not on the command line"));
         }
         let driver = match (facts.idle.driver.get(), facts.idle.driver.gap()) {
             (Some(driver), _) => driver,
             (None, Some(gap)) => return Answer::gap(gap),
-            (None, None) => return Answer::no("no idle driver"),
+            (None, None) => return Answer::no(word!("no idle driver")),
         };
         if driver != "acpi_idle" {
-            return Answer::no(format!("the idle driver is {driver}"));
+            return Answer::no(say!("the idle driver is {driver}"));
         }
         let worst = budget::resolve(LatencyLimit::None, &facts.idle).into_iter().filter_map(|r| r.deepest);
         let Some(deepest) = worst.max_by_key(|d| d.exit_latency_ns) else {
-            return Answer::cannot_tell("the idle states are not readable", "wakewatt inspect idle");
+            return Answer::cannot_tell(word!("the idle states are not readable"), "wakewatt inspect idle");
         };
         if deepest.exit_latency_ns < DEEP_NS {
-            return Answer::no(format!("acpi_idle took over, and its deepest enabled state is {deepest}"));
+            return Answer::no(say!("acpi_idle took over, and its deepest enabled state is {deepest}"));
         }
-        let title = format!("intel_idle.max_cstate=0 handed the CPUs to acpi_idle, which still offers {deepest}");
+        let title = say!("intel_idle.max_cstate=0 handed the CPUs to acpi_idle, which still offers {deepest}");
         let cost = Cost::predicted_ns(
             deepest.exit_latency_ns as f64,
-            format!("up to {} per wake-up, as the BIOS claims", show_ns(deepest.exit_latency_ns)),
+            say!("up to {} per wake-up, as the BIOS claims", show_ns(deepest.exit_latency_ns)),
         );
         Finding::new(self, Weight::Risk, Confidence::High, title, cost)
             .on("/proc/cmdline", "intel_idle.max_cstate=0")
             .on("/sys/devices/system/cpu/cpuidle/current_driver", driver)
-            .boot("intel_idle.max_cstate=1", "keep intel_idle in charge, and limit it")
-            .boot("processor.max_cstate=1", "limit acpi_idle as well, should it be in charge")
+            .boot("intel_idle.max_cstate=1", word!("keep intel_idle in charge, and limit it"))
+            .boot("processor.max_cstate=1", word!("limit acpi_idle as well, should it be in charge"))
             .remedy(
-                "Use intel_idle.max_cstate=1 (not 0), with processor.max_cstate=1 beside it, and reboot; or set a \
-                    latency limit now.",
-                "More watts when idle; the states are gone until the next reboot.",
-                "after the reboot wakewatt inspect idle boot; wakewatt measure wakeup",
+                word!(
+                    "Use intel_idle.max_cstate=1 (not 0), with processor.max_cstate=1 beside it, and reboot; or set a \
+                    latency limit now."
+                ),
+                word!("More watts when idle; the states are gone until the next reboot."),
+                word!("after the reboot wakewatt inspect idle boot; wakewatt measure wakeup"),
             )
             .yes()
     }

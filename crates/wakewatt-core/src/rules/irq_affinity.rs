@@ -9,6 +9,7 @@ use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::holders::RunningDaemon;
 use crate::facts::irq::{IrqDevice, is_managed};
+use wakewatt_words::{say, word};
 
 const MIN_INTERRUPTS: u64 = 100_000;
 
@@ -30,7 +31,7 @@ fn spread(finding: Finding, evidence: &Evidence, device: &IrqDevice) -> Finding 
     }
     device.active.iter().zip(cpus.iter().cycle()).fold(finding, |finding, (irq, cpu)| {
         let path = format!("/proc/irq/{irq}/smp_affinity_list");
-        finding.step("irq.affinity", Some(format!("irq{irq}")), cpu.to_string(), path, "a CPU of its own")
+        finding.step("irq.affinity", Some(format!("irq{irq}")), cpu.to_string(), path, word!("a CPU of its own"))
     })
 }
 
@@ -41,7 +42,7 @@ impl Rule for IrqAffinity {
         "rule.irq-affinity"
     }
     fn question(&self) -> &'static str {
-        "do all interrupts of a busy device wake one CPU?"
+        word!("do all interrupts of a busy device wake one CPU?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let irq = &evidence.facts.irq;
@@ -49,27 +50,25 @@ impl Rule for IrqAffinity {
             return Answer::gap(gap);
         }
         if evidence.facts.cpus.online.get().is_some_and(|c| c.len() < 2) {
-            return Answer::no("there is one CPU");
+            return Answer::no(word!("there is one CPU"));
         }
         let busy: Vec<_> =
             irq.devices().into_iter().filter(|d| d.n_total >= MIN_INTERRUPTS && d.n_active > 1).collect();
         if busy.is_empty() {
-            return Answer::no(format!("no device with several interrupts has raised {MIN_INTERRUPTS} since boot"));
+            return Answer::no(say!("no device with several interrupts has raised {MIN_INTERRUPTS} since boot"));
         }
         let crowded: Vec<_> = busy.iter().filter(|d| d.cpus.len() == 1).collect();
         if crowded.is_empty() {
-            return Answer::no("the interrupts of every busy device go to more than one CPU");
+            return Answer::no(word!("the interrupts of every busy device go to more than one CPU"));
         }
-        let words: Vec<String> = crowded
-            .iter()
-            .map(|d| format!("{} ({} interrupt lines) to CPU {}", d.device, d.n_active, d.cpus))
-            .collect();
-        let cost = Cost::unknown("one CPU handles all of the device's work; the size depends on the rate");
+        let words: Vec<String> =
+            crowded.iter().map(|d| say!("{} ({} interrupt lines) to CPU {}", d.device, d.n_active, d.cpus)).collect();
+        let cost = Cost::unknown(word!("one CPU handles all of the device's work; the size depends on the rate"));
         let mut finding = Finding::new(
             self,
             Weight::Risk,
             Confidence::Medium,
-            format!("All interrupts go to one CPU: {}", words.join(", ")),
+            say!("All interrupts go to one CPU: {}", words.join(", ")),
             cost,
         );
         // A daemon that places interrupts would move them back.
@@ -78,7 +77,7 @@ impl Rule for IrqAffinity {
         for d in crowded {
             finding = finding.on(
                 "/proc/interrupts, /proc/irq/*/effective_affinity_list",
-                format!("{}: {} times, CPUs {}", d.device, d.n_total, d.cpus),
+                say!("{}: {} times, CPUs {}", d.device, d.n_total, d.cpus),
             );
             if !has_daemon {
                 finding = spread(finding, evidence, d);
@@ -86,10 +85,12 @@ impl Rule for IrqAffinity {
         }
         finding
             .remedy(
-                "Spread the device's interrupts over the CPUs of its memory node (smp_affinity_list), or let \
-                    irqbalance do it; keep them off CPUs that must not be disturbed.",
-                "More CPUs are woken; a CPU in deep sleep then adds its exit latency.",
-                "wakewatt inspect irq; wakewatt measure network",
+                word!(
+                    "Spread the device's interrupts over the CPUs of its memory node (smp_affinity_list), or let \
+                    irqbalance do it; keep them off CPUs that must not be disturbed."
+                ),
+                word!("More CPUs are woken; a CPU in deep sleep then adds its exit latency."),
+                word!("wakewatt inspect irq; wakewatt measure network"),
             )
             .yes()
     }

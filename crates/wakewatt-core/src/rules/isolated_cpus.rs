@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 pub(super) struct IsolatedCpus;
 
@@ -14,7 +15,7 @@ impl Rule for IsolatedCpus {
         "rule.isolated-cpus"
     }
     fn question(&self) -> &'static str {
-        "are CPUs kept from the scheduler, or without a tick?"
+        word!("are CPUs kept from the scheduler, or without a tick?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let boot = &evidence.facts.boot;
@@ -24,28 +25,26 @@ impl Rule for IsolatedCpus {
         if set.is_empty() {
             return match boot.isolated.gap() {
                 Some(gap) => Answer::gap(gap),
-                None => Answer::no("no CPU is isolated or tickless"),
+                None => Answer::no(word!("no CPU is isolated or tickless")),
             };
         }
-        let words: Vec<String> = set.iter().map(|(name, cpus)| format!("{name} CPUs {cpus}")).collect();
-        let cost =
-            Cost::unknown("work does not spread to isolated CPUs; entries to the kernel are dearer on tickless ones");
-        let mut finding = Finding::new(
-            self,
-            Weight::Note,
-            Confidence::High,
-            format!("Set aside at boot: {}", words.join(", ")),
-            cost,
-        );
+        let words: Vec<String> = set.iter().map(|(name, cpus)| say!("{name} CPUs {cpus}")).collect();
+        let cost = Cost::unknown(word!(
+            "work does not spread to isolated CPUs; entries to the kernel are dearer on tickless ones"
+        ));
+        let mut finding =
+            Finding::new(self, Weight::Note, Confidence::High, say!("Set aside at boot: {}", words.join(", ")), cost);
         for (name, cpus) in set {
             finding = finding.on(format!("/sys/devices/system/cpu/{name}"), cpus);
         }
         finding
             .remedy(
-                "Keep it if work is pinned there. If nothing is, those CPUs are lost to everything else: take \
-                    isolcpus and nohz_full off the command line.",
-                "A reboot; pinned work is disturbed more.",
-                "wakewatt inspect boot load; wakewatt measure wakeup on such a CPU and on another",
+                word!(
+                    "Keep it if work is pinned there. If nothing is, those CPUs are lost to everything else: take \
+                    isolcpus and nohz_full off the command line."
+                ),
+                word!("A reboot; pinned work is disturbed more."),
+                word!("wakewatt inspect boot load; wakewatt measure wakeup on such a CPU and on another"),
             )
             .yes()
     }

@@ -13,6 +13,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::facts::kernel::KernelVersion;
+use wakewatt_words::{say, told, word};
 
 /// One change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -329,6 +330,11 @@ pub fn between(from: KernelVersion, to: KernelVersion) -> Vec<&'static Change> {
     CHANGES.iter().filter(is_between).collect()
 }
 
+/// What moved, of every listed change: looked up where it is shown.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    CHANGES.iter().map(|change| change.what)
+}
+
 pub(super) struct KnownKernelChanges;
 
 impl Rule for KnownKernelChanges {
@@ -336,58 +342,62 @@ impl Rule for KnownKernelChanges {
         "rule.known-kernel-changes"
     }
     fn question(&self) -> &'static str {
-        "does the running kernel carry a change of idle or frequency behaviour that was taken back later, or came just before?"
+        word!(
+            "does the running kernel carry a change of idle or frequency behaviour that was taken back later, or came just before?"
+        )
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let kernel = &evidence.facts.kernel;
         let version = match (kernel.version.get(), kernel.version.gap()) {
             (Some(version), _) => *version,
             (None, Some(gap)) => return Answer::gap(gap),
-            (None, None) => return Answer::no("not known"),
+            (None, None) => return Answer::no(word!("not known")),
         };
         if let Some(vendor) = kernel.vendor() {
             return Answer::cannot_tell(
-                format!(
+                say!(
                     "a vendor kernel ({}): it has changes of later versions, so {version} does not say which",
                     vendor.name
                 ),
-                "wakewatt measure wakeup on both kernels, or wakewatt compare of captures from before and after an upgrade",
+                word!(
+                    "wakewatt measure wakeup on both kernels, or wakewatt compare of captures from before and after an upgrade"
+                ),
             );
         }
         let in_use = || CHANGES.iter().filter(|change| change.part.concerns(&evidence.facts));
         let carried: Vec<&Change> = in_use().filter(|change| is_carried(change, version)).collect();
         if carried.is_empty() {
             let near: Vec<String> =
-                in_use().filter(|c| is_near(c, version)).map(|c| format!("{} ({})", c.what, c.since)).collect();
+                in_use().filter(|c| is_near(c, version)).map(|c| format!("{} ({})", told(c.what), c.since)).collect();
             if near.is_empty() {
-                return Answer::no(format!("no listed change to what is in use here is near {version}"));
+                return Answer::no(say!("no listed change to what is in use here is near {version}"));
             }
             return Answer::cannot_tell(
-                format!("whether this machine came to {version} across one of these is not known: {}", near.join("; ")),
-                "wakewatt compare of captures from before and after an upgrade, or wakewatt measure wakeup on both kernels",
+                say!("whether this machine came to {version} across one of these is not known: {}", near.join("; ")),
+                word!(
+                    "wakewatt compare of captures from before and after an upgrade, or wakewatt measure wakeup on both kernels"
+                ),
             );
         }
-        let what: Vec<&str> = carried.iter().map(|change| change.what).collect();
-        let title = format!(
-            "Kernel {version} carries a change of idle behaviour that was taken back later: {}",
-            what.join("; ")
-        );
-        let cost = Cost::unknown(
-            "CPUs may sleep less deeply than with the versions before and after: more watts, faster wake-ups; not measured",
-        );
+        let what: Vec<&str> = carried.iter().map(|change| told(change.what)).collect();
+        let title =
+            say!("Kernel {version} carries a change of idle behaviour that was taken back later: {}", what.join("; "));
+        let cost = Cost::unknown(word!(
+            "CPUs may sleep less deeply than with the versions before and after: more watts, faster wake-ups; not measured"
+        ));
         let release = kernel.release.get().cloned().unwrap_or_default();
         let mut finding =
             Finding::new(self, Weight::Note, Confidence::Medium, title, cost).on("/proc/sys/kernel/osrelease", release);
         for change in carried {
-            let until = change.until.map_or(String::new(), |until| format!(", taken back in {until}"));
-            finding = finding.on(format!("{}, since {}{until}", change.source, change.since), change.what);
+            let until = change.until.map_or(String::new(), |until| say!(", taken back in {until}"));
+            finding = finding.on(say!("{}, since {}{until}", change.source, change.since), told(change.what));
         }
         finding
             .remedy(
-                "Nothing, until the kernel is changed: then expect deeper states and slower wake-ups again. Where latency \
-                    matters, have a latency limit ready rather than rely on this.",
-                "None: this is to know before an upgrade.",
-                "wakewatt measure wakeup on both kernels, and wakewatt compare their captures",
+                word!("Nothing, until the kernel is changed: then expect deeper states and slower wake-ups again. Where latency \
+                    matters, have a latency limit ready rather than rely on this."),
+                word!("None: this is to know before an upgrade."),
+                word!("wakewatt measure wakeup on both kernels, and wakewatt compare their captures"),
             )
             .yes()
     }

@@ -10,6 +10,7 @@ use super::tick_never_stops::{Tick, tick};
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::facts::kernel::KernelVersion;
+use wakewatt_words::{say, word};
 
 const PATH: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
 
@@ -20,35 +21,36 @@ impl Rule for LadderGovernor {
         "rule.ladder-governor"
     }
     fn question(&self) -> &'static str {
-        "is the ladder idle governor in charge?"
+        word!("is the ladder idle governor in charge?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let idle = &evidence.facts.idle;
         let governor = match (idle.governor.get(), idle.governor.gap()) {
             (Some(governor), _) => governor,
             (None, Some(gap)) => return Answer::gap(gap),
-            (None, None) => return Answer::no("no governor"),
+            (None, None) => return Answer::no(word!("no governor")),
         };
         if governor != "ladder" {
-            return Answer::no(format!("the idle governor is {governor}"));
+            return Answer::no(say!("the idle governor is {governor}"));
         }
         let others = idle.governors_available.get().cloned().unwrap_or_default();
         let better = ["menu", "teo"].into_iter().find(|g| others.iter().any(|o| o == g));
         let (weight, title, text) = match tick(idle) {
             Tick::Runs(hz) => (
                 Weight::Note,
-                format!("The idle governor is ladder, the kernel's choice where the tick never stops ({hz} a second)"),
-                "the tick bounds every sleep, whatever the governor (rule.tick-never-stops); not measured",
+                say!("The idle governor is ladder, the kernel's choice where the tick never stops ({hz} a second)"),
+                word!("the tick bounds every sleep, whatever the governor (rule.tick-never-stops); not measured"),
             ),
             Tick::Stops => (
                 Weight::Risk,
-                "The idle governor is ladder, made for kernels with a periodic tick, and here the tick stops".into(),
-                "ladder misjudges sleep lengths where the tick stops: late and wrong depths; not measured",
+                word!("The idle governor is ladder, made for kernels with a periodic tick, and here the tick stops")
+                    .into(),
+                word!("ladder misjudges sleep lengths where the tick stops: late and wrong depths; not measured"),
             ),
             Tick::Unknown => (
                 Weight::Risk,
-                "The idle governor is ladder, made for kernels with a periodic tick".into(),
-                "where the tick stops, ladder misjudges sleep lengths: late and wrong depths; not measured",
+                word!("The idle governor is ladder, made for kernels with a periodic tick").into(),
+                word!("where the tick stops, ladder misjudges sleep lengths: late and wrong depths; not measured"),
             ),
         };
         let mut finding = Finding::new(self, weight, Confidence::Medium, title, Cost::unknown(text)).on(PATH, governor);
@@ -61,28 +63,29 @@ impl Rule for LadderGovernor {
                     None,
                     name,
                     PATH,
-                    "it expects the length of a sleep, tick or no tick",
+                    word!("it expects the length of a sleep, tick or no tick"),
                 );
             }
             Some(name) => {
-                finding = finding
-                    .boot(format!("cpuidle.governor={name}"), "it expects the length of a sleep, tick or no tick")
+                finding = finding.boot(
+                    format!("cpuidle.governor={name}"),
+                    word!("it expects the length of a sleep, tick or no tick"),
+                )
             }
             None => {}
         }
         let what = match better {
-            Some(name) => format!(
+            Some(name) => say!(
                 "Write {name} to {PATH} as root (kernel 5.8 and later); cpuidle.governor={name} at boot makes it last."
             ),
-            None => {
-                "The kernel offers no other governor here (see available_governors); boot without nohz=off.".to_string()
-            }
+            None => word!("The kernel offers no other governor here (see available_governors); boot without nohz=off.")
+                .to_string(),
         };
         finding
             .remedy(
                 what,
-                "Other depths are chosen on every CPU; watts and latency both move.",
-                "wakewatt measure wakeup before and after",
+                word!("Other depths are chosen on every CPU; watts and latency both move."),
+                word!("wakewatt measure wakeup before and after"),
             )
             .yes()
     }

@@ -9,6 +9,7 @@ use crate::budget;
 use crate::evidence::Evidence;
 use crate::facts::pm_qos::GLOBAL;
 use crate::units::LatencyLimit;
+use wakewatt_words::{say, word};
 
 pub(super) struct LatencyLimitHeld;
 
@@ -17,21 +18,21 @@ impl Rule for LatencyLimitHeld {
         "rule.latency-limit-held"
     }
     fn question(&self) -> &'static str {
-        "does somebody hold a global wake-up latency limit?"
+        word!("does somebody hold a global wake-up latency limit?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let (global, holders) = (&evidence.facts.qos.global, evidence.facts.holders.of_latency_limit());
         let limit = global.get().copied();
         let held = holders.clone().unwrap_or_default();
         match (limit, &holders) {
-            (Some(LatencyLimit::None), _) => return Answer::no("the global limit is none"),
-            (None, Some(all)) if all.is_empty() => return Answer::no("no process holds the file open"),
+            (Some(LatencyLimit::None), _) => return Answer::no(word!("the global limit is none")),
+            (None, Some(all)) if all.is_empty() => return Answer::no(word!("no process holds the file open")),
             (None, None) => {
                 return match global.gap() {
                     Some(gap) => Answer::gap(gap),
                     None => Answer::cannot_tell(
-                        "not every process could be looked at",
-                        "run wakewatt inspect holders as root",
+                        word!("not every process could be looked at"),
+                        word!("run wakewatt inspect holders as root"),
                     ),
                 };
             }
@@ -39,10 +40,10 @@ impl Rule for LatencyLimitHeld {
         }
         let names: Vec<String> =
             held.iter().map(|h| format!("{} (pid {})", h.comm.as_deref().unwrap_or("?"), h.pid)).collect();
-        let who = if names.is_empty() { "Somebody".to_string() } else { names.join(", ") };
+        let who = if names.is_empty() { word!("Somebody").to_string() } else { names.join(", ") };
         let what = match limit {
             Some(limit) => {
-                format!(
+                say!(
                     "a global wake-up limit: {}",
                     or_bare(
                         limit,
@@ -50,11 +51,12 @@ impl Rule for LatencyLimitHeld {
                     )
                 )
             }
-            None => "/dev/cpu_dma_latency open; the limit itself is not readable".into(),
+            None => word!("/dev/cpu_dma_latency open; the limit itself is not readable").into(),
         };
-        let cost =
-            Cost::unknown("deeper states are excluded on every CPU while it is held: faster wake-ups, more watts");
-        let mut finding = Finding::new(self, Weight::Note, Confidence::High, format!("{who} holds {what}"), cost);
+        let cost = Cost::unknown(word!(
+            "deeper states are excluded on every CPU while it is held: faster wake-ups, more watts"
+        ));
+        let mut finding = Finding::new(self, Weight::Note, Confidence::High, say!("{who} holds {what}"), cost);
         if let Some(limit) = limit {
             finding = finding.on(GLOBAL, limit);
         }
@@ -63,10 +65,12 @@ impl Rule for LatencyLimitHeld {
         }
         finding
             .remedy(
-                "Leave it if it is meant. If not, stop the holder or change its profile; a limit of one's own \
-                    cannot raise it, because the smallest wins.",
-                "Without it wake-ups may get slower, up to the exit latency of the deepest state.",
-                "wakewatt inspect holders qos",
+                word!(
+                    "Leave it if it is meant. If not, stop the holder or change its profile; a limit of one's own \
+                    cannot raise it, because the smallest wins."
+                ),
+                word!("Without it wake-ups may get slower, up to the exit latency of the deepest state."),
+                word!("wakewatt inspect holders qos"),
             )
             .yes()
     }

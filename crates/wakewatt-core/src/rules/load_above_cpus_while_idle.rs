@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 pub(super) struct LoadAboveCpusWhileIdle;
 
@@ -14,7 +15,7 @@ impl Rule for LoadAboveCpusWhileIdle {
         "rule.load-above-cpus-while-idle"
     }
     fn question(&self) -> &'static str {
-        "is the load average above the number of CPUs while the CPUs idle?"
+        word!("is the load average above the number of CPUs while the CPUs idle?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let load = &evidence.facts.load;
@@ -24,21 +25,25 @@ impl Rule for LoadAboveCpusWhileIdle {
         let (Some(average), Some(stat), Some(online)) =
             (load.average.get(), load.stat.get(), evidence.facts.cpus.online.get())
         else {
-            return Answer::no("not known");
+            return Answer::no(word!("not known"));
         };
         let n = online.len() as f64;
         let Some(idle) = stat.total.ratio(stat.total.idle_ns) else {
-            return Answer::cannot_tell("no CPU time has been counted", "wakewatt inspect load a little later");
+            return Answer::cannot_tell(
+                word!("no CPU time has been counted"),
+                word!("wakewatt inspect load a little later"),
+            );
         };
         if average.over_5min <= n || idle < 0.3 {
-            return Answer::no(format!("load {:.1} on {n} CPUs, {} idle since boot", average.over_5min, percent(idle)));
+            return Answer::no(say!("load {:.1} on {n} CPUs, {} idle since boot", average.over_5min, percent(idle)));
         }
-        let title = format!(
+        let title = say!(
             "Load average {:.1} exceeds {n} CPUs, which were {} idle since boot",
             average.over_5min,
             percent(idle)
         );
-        let cost = Cost::unknown("a symptom: tasks are ready or blocked while CPUs idle; the cause decides the size");
+        let cost =
+            Cost::unknown(word!("a symptom: tasks are ready or blocked while CPUs idle; the cause decides the size"));
         Finding::new(self, Weight::Risk, Confidence::Low, title, cost)
             .on("/proc/loadavg", format!("{:.2} {:.2} {:.2}", average.over_1min, average.over_5min, average.over_15min))
             .on(
@@ -51,10 +56,10 @@ impl Rule for LoadAboveCpusWhileIdle {
                 ),
             )
             .remedy(
-                "Look in this order: tasks blocked in I/O, CPU quotas (rule.cfs-quota), then wake-up cost and clock \
-                    speed (rule.deep-idle-vs-latency, rule.governor).",
-                "None for looking.",
-                "wakewatt doctor as root measures which of them it is",
+                word!("Look in this order: tasks blocked in I/O, CPU quotas (rule.cfs-quota), then wake-up cost and clock \
+                    speed (rule.deep-idle-vs-latency, rule.governor)."),
+                word!("None for looking."),
+                word!("wakewatt doctor as root measures which of them it is"),
             )
             .yes()
     }

@@ -10,6 +10,7 @@ use crate::evidence::Evidence;
 use crate::fact::{Fact, PerCpu};
 use crate::facts::freq::Freq;
 use crate::units::show_khz;
+use wakewatt_words::{say, word};
 
 const PATH: &str = "/sys/devices/system/cpu/cpufreq/policy*/scaling_max_freq";
 
@@ -56,7 +57,7 @@ impl Rule for MaxBelowHardware {
         "rule.max-below-hardware"
     }
     fn question(&self) -> &'static str {
-        "is the upper frequency limit below what the hardware can do?"
+        word!("is the upper frequency limit below what the hardware can do?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let freq = &evidence.facts.freq;
@@ -64,7 +65,10 @@ impl Rule for MaxBelowHardware {
         if top.is_unknown() {
             return match freq.policies.max_khz.gaps().chain(freq.policies.hardware_max_khz.gaps()).next() {
                 Some((_, gap)) => Answer::gap(gap),
-                None => Answer::cannot_tell("what the hardware can reach is not known", "wakewatt inspect freq"),
+                None => Answer::cannot_tell(
+                    word!("what the hardware can reach is not known"),
+                    word!("wakewatt inspect freq"),
+                ),
             };
         }
         let limit_of = |policy| freq.policies.max_khz.of(policy).and_then(Fact::get).copied();
@@ -75,17 +79,14 @@ impl Rule for MaxBelowHardware {
             .filter_map(|(p, khz)| Some((p, limit_of(p)?, khz)).filter(|(_, limit, khz)| *limit < khz - khz / 100))
             .min_by_key(|(_, limit, _)| *limit);
         let Some((policy, limit, khz)) = worst else {
-            return Answer::no("every policy may use the highest frequency of its hardware");
+            return Answer::no(word!("every policy may use the highest frequency of its hardware"));
         };
         let lost = 1.0 - limit as f64 / khz as f64;
-        let cpus = freq.policies.cpus_of(policy).map_or(format!("of policy {policy}"), ToString::to_string);
-        let title = format!("The clock of CPUs {cpus} is limited to {} of {}", show_khz(limit), show_khz(khz));
+        let cpus = freq.policies.cpus_of(policy).map_or(say!("of policy {policy}"), ToString::to_string);
+        let title = say!("The clock of CPUs {cpus} is limited to {} of {}", show_khz(limit), show_khz(khz));
         let cost = Cost::predicted_ratio(
             lost,
-            format!(
-                "up to {} of the clock when one core is busy, computed from the limits; not measured",
-                percent(lost)
-            ),
+            say!("up to {} of the clock when one core is busy, computed from the limits; not measured", percent(lost)),
         );
         let mut finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
             .on(PATH, show_khz(limit))
@@ -97,19 +98,21 @@ impl Rule for MaxBelowHardware {
             let on = on_cpus(&evidence.facts, &cpus);
             let is_all = freq.policies.hardware_max_khz.uniform() == Some(&khz);
             let to = if is_all { "max".into() } else { khz_word(khz) };
-            finding = finding.step("freq.max", on, to, PATH, "allow the highest frequency");
+            finding = finding.step("freq.max", on, to, PATH, word!("allow the highest frequency"));
         }
         if let Some(ratio) = freq.intel_pstate.max_perf_ratio.get().filter(|r| **r < 1.0) {
             let path = "/sys/devices/system/cpu/intel_pstate/max_perf_pct";
-            let why = format!("{} bounds every policy", percent(*ratio));
+            let why = say!("{} bounds every policy", percent(*ratio));
             finding = finding.step("freq.perf.max", None, "100", path, why);
         }
         finding
             .remedy(
-                "Raise the limit to the hardware's maximum. If it falls again, something sets it: a daemon \
-                    (rule.tuning-daemons), heat (rule.throttling) or the firmware (rule.bios-limit).",
-                "More watts under load.",
-                "wakewatt inspect freq: what is read back may legally differ from what was written",
+                word!(
+                    "Raise the limit to the hardware's maximum. If it falls again, something sets it: a daemon \
+                    (rule.tuning-daemons), heat (rule.throttling) or the firmware (rule.bios-limit)."
+                ),
+                word!("More watts under load."),
+                word!("wakewatt inspect freq: what is read back may legally differ from what was written"),
             )
             .yes()
     }

@@ -8,13 +8,14 @@
 //! facts (predicted) it is the same at any hour. Where it was measured, or nobody knows it and a setting alone speaks for the
 //! change, a machine too busy to be measured has nothing to offer: [`offered`] takes the plan out and says why.
 
-use super::{Answer, Confidence, CostBasis};
+use super::{Answer, Confidence, CostBasis, joined};
 use crate::evidence::Evidence;
 use crate::samples::compared::{Compared, POLL};
 use crate::samples::experiment::{Effect, ExperimentRun};
 use crate::samples::grade::Grade;
 use crate::samples::side_effect::Witnessed;
 use crate::stats::paired::NEGLIGIBLE_RATIO;
+use wakewatt_words::{say, word};
 
 /// How sure an effect makes a rule.
 pub(super) fn confidence(run: &ExperimentRun, effect: &Effect) -> Confidence {
@@ -34,10 +35,10 @@ pub(super) fn not_sold(run: &ExperimentRun) -> Option<String> {
     let graded = run.graded();
     let what = match graded.grade {
         Grade::Clean => return None,
-        Grade::Loaded => "an effect of that hour",
-        Grade::Refused => "mostly not the setting's doing",
+        Grade::Loaded => word!("an effect of that hour"),
+        Grade::Refused => word!("mostly not the setting's doing"),
     };
-    Some(format!(
+    Some(say!(
         "This is {what} ({}), so no setting is proposed on it: repeat it when the machine is quiet (wakewatt doctor \
          --wait-quiet 10min).",
         graded.reasons()
@@ -48,7 +49,7 @@ pub(super) fn not_sold(run: &ExperimentRun) -> Option<String> {
 pub(super) fn too_busy(evidence: &Evidence) -> Option<String> {
     let best = evidence.samples.all_experiments().map(ExperimentRun::graded).min_by_key(|graded| graded.grade)?;
     (best.grade != Grade::Clean).then(|| {
-        format!(
+        say!(
             "Not measured now: the machine was too busy ({}), so no setting is proposed: repeat it when the machine is quiet \
              (wakewatt doctor --wait-quiet 10min).",
             best.reasons()
@@ -61,7 +62,7 @@ pub(super) fn offered(answer: Answer, too_busy: Option<&str>) -> Answer {
     match (answer, too_busy) {
         (Answer::Yes(mut finding), Some(why)) => {
             if finding.cost.basis != CostBasis::Predicted && finding.plan.take().is_some() {
-                finding.remedy = format!("{why} {}", finding.remedy);
+                finding.remedy = joined(why, &finding.remedy);
             }
             Answer::Yes(finding)
         }
@@ -74,7 +75,7 @@ pub(super) fn offered(answer: Answer, too_busy: Option<&str>) -> Answer {
 pub(super) fn not_asleep(run: &ExperimentRun, effect: &Effect) -> Option<String> {
     let is_about_sleep = matches!(effect.compared(), Compared::NoSleep | Compared::ShallowSleep);
     let ratio = run.slept_ratio(&effect.baseline).filter(|_| is_about_sleep && !run.is_asleep_in(&effect.baseline))?;
-    Some(format!("idle states were allowed as found and were entered before {:.0} % of the wake-ups", ratio * 100.0))
+    Some(say!("idle states were allowed as found and were entered before {:.0} % of the wake-ups", ratio * 100.0))
 }
 
 /// What was measured of polling and the hypervisor, as a sentence.
@@ -82,16 +83,18 @@ pub(super) fn polling_and_steal(evidence: &Evidence) -> String {
     let is_it = |what: Witnessed, arm: &str| what == Witnessed::Steal && arm == POLL;
     let found = evidence.idle_experiment().and_then(|run| run.side_effects.iter().find(|e| is_it(e.what, &e.arm)));
     let Some(steal) = found else {
-        return "Whether polling makes the host take more or less differs from host to host; wakewatt doctor as root \
+        return word!(
+            "Whether polling makes the host take more or less differs from host to host; wakewatt doctor as root \
                 measures it."
-            .into();
+        )
+        .into();
     };
     let numbers = steal.say();
     match (steal.is_shown, steal.difference > 0.0) {
-        (true, true) => format!("Measured here, the host takes less from a guest that polls: {numbers}."),
-        (true, false) => format!("Do not poll in this guest: measured here, it makes the host take more: {numbers}."),
+        (true, true) => say!("Measured here, the host takes less from a guest that polls: {numbers}."),
+        (true, false) => say!("Do not poll in this guest: measured here, it makes the host take more: {numbers}."),
         (false, _) => {
-            format!("Whether polling makes the host take more or less was measured and is not shown: {numbers}.")
+            say!("Whether polling makes the host take more or less was measured and is not shown: {numbers}.")
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::evidence::Evidence;
 use crate::facts::dmi::{Dmi, TABLE};
 use crate::samples::memory::{Bandwidth, Traffic};
 use crate::units::show_bytes;
+use wakewatt_words::{say, word};
 
 /// Below this share of the peak it is worth a look.
 const LOW_RATIO: f64 = 0.6;
@@ -40,14 +41,14 @@ impl Rule for MemoryBelowModules {
         "rule.memory-below-modules"
     }
     fn question(&self) -> &'static str {
-        "does memory deliver much less than its modules could?"
+        word!("does memory deliver much less than its modules could?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         if facts.virt.is_guest() == Some(true) {
             return Answer::cannot_tell(
-                "this is a guest: the modules it sees are the hypervisor's, and it has a share of the real ones",
-                "wakewatt doctor on the host",
+                word!("this is a guest: the modules it sees are the hypervisor's, and it has a share of the real ones"),
+                word!("wakewatt doctor on the host"),
             );
         }
         if let Some(gap) = facts.dimms.dimms.gap() {
@@ -55,21 +56,21 @@ impl Rule for MemoryBelowModules {
         }
         let Some((n_channels, mts, peak)) = peak(&facts.dimms) else {
             return Answer::cannot_tell(
-                "the firmware does not tell the channels and the configured speed of every module",
-                "dmidecode -t memory, or the BMC",
+                word!("the firmware does not tell the channels and the configured speed of every module"),
+                word!("dmidecode -t memory, or the BMC"),
             );
         };
         let Some(best) = best(evidence) else {
             return Answer::cannot_tell(
-                "the bandwidth of all running CPUs together was not measured",
-                "wakewatt measure memory --part bandwidth, or wakewatt doctor",
+                word!("the bandwidth of all running CPUs together was not measured"),
+                word!("wakewatt measure memory --part bandwidth, or wakewatt doctor"),
             );
         };
         let share = best.best_bytes_per_s / peak;
         let rate = |bytes_per_s: f64| format!("{:.1} GB/s", bytes_per_s / 1e9);
-        let computed = format!("{n_channels} channels x {mts} MT/s x 8 bytes");
+        let computed = say!("{n_channels} channels x {mts} MT/s x 8 bytes");
         if share >= LOW_RATIO {
-            return Answer::no(format!(
+            return Answer::no(say!(
                 "reading with {} CPUs got {}, {} of the {} that {computed} come to",
                 best.cpus.len(),
                 rate(best.best_bytes_per_s),
@@ -77,13 +78,13 @@ impl Rule for MemoryBelowModules {
                 rate(peak)
             ));
         }
-        let title = format!(
+        let title = say!(
             "Memory delivers {} of what its modules could: {} measured, {} computed",
             percent(share),
             rate(best.best_bytes_per_s),
             rate(peak)
         );
-        let cost = Cost::unknown(format!(
+        let cost = Cost::unknown(say!(
             "programs that wait for memory bandwidth get {} where 70 to 90 % of {} is usual; which of the causes it is, \
              is not known",
             rate(best.best_bytes_per_s),
@@ -101,12 +102,12 @@ impl Rule for MemoryBelowModules {
             .on("measure memory, load, all CPUs", measured)
             .on(format!("{TABLE} type 17"), computed)
             .remedy(
-                "Look at the machine's other findings about memory first (uneven channels, nodes, uncore). Then compare \
+                word!("Look at the machine's other findings about memory first (uneven channels, nodes, uncore). Then compare \
                  with a machine of the same model, and look in the BIOS for interleaving, a memory power-saving mode and \
-                 channels that training disabled.",
-                "Time; a reboot where the BIOS is changed.",
-                "wakewatt measure memory --part bandwidth with nothing else running; wakewatt compare with a run of a good \
-                 machine",
+                 channels that training disabled."),
+                word!("Time; a reboot where the BIOS is changed."),
+                word!("wakewatt measure memory --part bandwidth with nothing else running; wakewatt compare with a run of a good \
+                 machine"),
             )
             .yes()
     }

@@ -10,6 +10,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::facts::numa::{NumaNode, ROOT};
 use crate::units::show_bytes;
+use wakewatt_words::{say, word};
 
 pub(super) struct MemoryOnlyNodes;
 
@@ -21,14 +22,14 @@ impl Rule for MemoryOnlyNodes {
         "rule.memory-only-nodes"
     }
     fn question(&self) -> &'static str {
-        "is there memory that no CPU calls its own?"
+        word!("is there memory that no CPU calls its own?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let numa = &evidence.facts.memory;
         if numa.nodes.is_empty() {
             return match numa.online.gap() {
                 Some(gap) => Answer::gap(gap),
-                None => Answer::cannot_tell("no memory node is listed", "wakewatt inspect memory"),
+                None => Answer::cannot_tell(word!("no memory node is listed"), word!("wakewatt inspect memory")),
             };
         }
         // A node without memory either is a socket whose slots are empty.
@@ -41,7 +42,7 @@ impl Rule for MemoryOnlyNodes {
         if apart.is_empty() {
             return match numa.nodes.iter().find_map(|n| n.cpus.gap()) {
                 Some(gap) => Answer::gap(gap),
-                None => Answer::no("every memory node has CPUs"),
+                None => Answer::no(word!("every memory node has CPUs")),
             };
         }
         let is_phi =
@@ -52,16 +53,21 @@ impl Rule for MemoryOnlyNodes {
             |n: &NumaNode| n.total_bytes.get().map_or(String::new(), |bytes| format!(" ({})", show_bytes(*bytes)));
         let names: Vec<String> = apart.iter().map(|n| format!("{}{}", n.id, size(n))).collect();
         let what = if is_phi {
-            "MCDRAM of Xeon Phi in flat mode"
+            word!("MCDRAM of Xeon Phi in flat mode")
         } else {
-            "high-bandwidth memory, memory behind CXL, or a socket without running CPUs"
+            word!("high-bandwidth memory, memory behind CXL, or a socket without running CPUs")
         };
-        let (word, verb) = if apart.len() == 1 { ("Node", "has") } else { ("Nodes", "have") };
-        let title = format!("{word} {} {verb} memory and no CPUs: {what}", names.join(", "));
+        let nodes = names.join(", ");
+        let title = match apart.len() {
+            1 => say!("Node {nodes} has memory and no CPUs: {what}"),
+            _ => say!("Nodes {nodes} have memory and no CPUs: {what}"),
+        };
         let cost = Cost::unknown(if is_phi {
-            "several times the bandwidth is unused unless work asks for it; its latency is no shorter; not measured"
+            word!(
+                "several times the bandwidth is unused unless work asks for it; its latency is no shorter; not measured"
+            )
         } else {
-            "unused unless asked for, and then faster or slower than the rest: which of the two is not measured"
+            word!("unused unless asked for, and then faster or slower than the rest: which of the two is not measured")
         });
         let confidence = if is_phi { Confidence::High } else { Confidence::Medium };
         let mut finding = Finding::new(self, Weight::Note, confidence, title, cost);
@@ -75,15 +81,15 @@ impl Rule for MemoryOnlyNodes {
         finding
             .remedy(
                 if is_phi {
-                    "Work that streams through memory asks for it (numactl --preferred=N, or --membind=N where it must fit); \
-                        latency-critical work is bound to the node of its CPUs."
+                    word!("Work that streams through memory asks for it (numactl --preferred=N, or --membind=N where it must fit); \
+                        latency-critical work is bound to the node of its CPUs.")
                 } else {
-                    "Find out which it is: wakewatt measure memory goes to every node. Work that streams through memory asks \
+                    word!("Find out which it is: wakewatt measure memory goes to every node. Work that streams through memory asks \
                         for the fast kind (numactl --preferred=N, or --membind=N where it must fit); latency-critical work is \
-                        bound to the node of its CPUs and kept off the slow kind."
+                        bound to the node of its CPUs and kept off the slow kind.")
                 },
-                "Bound memory can run out while other nodes are free.",
-                "wakewatt measure memory; wakewatt inspect memory",
+                word!("Bound memory can run out while other nodes are free."),
+                word!("wakewatt measure memory; wakewatt inspect memory"),
             )
             .yes()
     }

@@ -8,6 +8,7 @@ use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::fact::Fact;
 use crate::units::show_khz;
+use wakewatt_words::{say, word};
 
 pub(super) struct MinFrequency;
 
@@ -16,7 +17,7 @@ impl Rule for MinFrequency {
         "rule.min-frequency"
     }
     fn question(&self) -> &'static str {
-        "was the lower frequency limit raised?"
+        word!("was the lower frequency limit raised?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let policies = &evidence.facts.freq.policies;
@@ -30,17 +31,17 @@ impl Rule for MinFrequency {
         if pairs.is_empty() {
             return match policies.min_khz.gaps().chain(policies.hardware_min_khz.gaps()).next() {
                 Some((_, gap)) => Answer::gap(gap),
-                None => Answer::cannot_tell("no frequency policy is listed", "wakewatt inspect freq"),
+                None => Answer::cannot_tell(word!("no frequency policy is listed"), word!("wakewatt inspect freq")),
             };
         }
         let raised = pairs.iter().filter(|(_, min, hardware)| *min > hardware + hardware / 20).count();
         let Some((policy, min, hardware)) = pairs.iter().max_by_key(|p| p.1).filter(|(_, min, hw)| *min > hw + hw / 20)
         else {
-            return Answer::no("every policy may go down to the lowest frequency of its hardware");
+            return Answer::no(word!("every policy may go down to the lowest frequency of its hardware"));
         };
         let is_pinned = policies.max_khz.of(*policy).and_then(Fact::get) == Some(min);
-        let pinned = if is_pinned { ", which pins the clock" } else { "" };
-        let title = format!(
+        let pinned = if is_pinned { word!(", which pins the clock") } else { "" };
+        let title = say!(
             "The lower limit of {raised} policies was raised, to {} from {}{pinned}",
             show_khz(*min),
             show_khz(*hardware)
@@ -50,7 +51,7 @@ impl Rule for MinFrequency {
             Weight::Note,
             Confidence::High,
             title,
-            Cost::unknown("watts at partial load; faster starts after a pause; not measured"),
+            Cost::unknown(word!("watts at partial load; faster starts after a pause; not measured")),
         )
         .on(format!("/sys/devices/system/cpu/cpufreq/policy{policy}/scaling_min_freq"), show_khz(*min))
         .on(format!("/sys/devices/system/cpu/cpufreq/policy{policy}/cpuinfo_min_freq"), show_khz(*hardware));
@@ -64,13 +65,13 @@ impl Rule for MinFrequency {
         if !cpus.is_empty() {
             let (on, path) =
                 (on_cpus(&evidence.facts, &cpus), "/sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq");
-            finding = finding.step("freq.min", on, "min", path, "let the clock fall again");
+            finding = finding.step("freq.min", on, "min", path, word!("let the clock fall again"));
         }
         finding
             .remedy(
-                "Leave it where latency matters; else lower it again.",
-                "Lowered: short requests after a pause may start slower.",
-                "wakewatt inspect freq",
+                word!("Leave it where latency matters; else lower it again."),
+                word!("Lowered: short requests after a pause may start slower."),
+                word!("wakewatt inspect freq"),
             )
             .yes()
     }

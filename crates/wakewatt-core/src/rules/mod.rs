@@ -17,6 +17,7 @@ use crate::samples::stated::Stated;
 use crate::units::LatencyLimit;
 use serde::Serialize;
 use try_this::TryThis;
+use wakewatt_words::{say, word};
 
 /// What a finding costs, and how we know.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -205,11 +206,11 @@ impl Answer {
     /// The fact is a hole: says which, and what would fill it.
     fn gap(gap: &Gap) -> Answer {
         let try_this = match gap.kind {
-            GapKind::Denied => "run wakewatt doctor as root".into(),
-            GapKind::NotRead => "run wakewatt doctor, which reads every topic".into(),
-            GapKind::NotRecorded => "record the host with wakewatt capture and ask again".into(),
+            GapKind::Denied => word!("run wakewatt doctor as root").into(),
+            GapKind::NotRead => word!("run wakewatt doctor, which reads every topic").into(),
+            GapKind::NotRecorded => word!("record the host with wakewatt capture and ask again").into(),
             GapKind::Absent => TryThis::NothingHere,
-            GapKind::Malformed | GapKind::Failed => "look at the file by hand and report it".into(),
+            GapKind::Malformed | GapKind::Failed => word!("look at the file by hand and report it").into(),
         };
         Answer::cannot_tell(gap.to_string(), try_this)
     }
@@ -304,6 +305,11 @@ fn percent(ratio: f64) -> String {
     if ratio < 0.1 { format!("{:.1} %", ratio * 100.0) } else { format!("{:.0} %", ratio * 100.0) }
 }
 
+/// One sentence behind another.
+fn joined(first: &str, second: &str) -> String {
+    say!("{first} {second}")
+}
+
 /// The sum of a counter over all CPUs.
 fn sum(counts: &PerCpu<u64>) -> u64 {
     counts.known().fold(0, |all, (cpus, n)| all.saturating_add(n.saturating_mul(cpus.len() as u64)))
@@ -385,6 +391,7 @@ mod guest_hypervisor;
 mod container_masked;
 mod known_kernel_changes;
 
+pub(crate) use known_kernel_changes::words as kernel_change_words;
 pub use known_kernel_changes::{Change, between as kernel_changes_between};
 
 /// Every rule, in the order of docs/ref/rules.md: idle, frequency, memory, look-alikes, neighbourhood, kernel.

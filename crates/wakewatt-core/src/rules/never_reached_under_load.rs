@@ -8,6 +8,7 @@ use super::max_below_hardware::reachable_khz;
 use super::{Answer, Rule};
 use crate::evidence::Evidence;
 use crate::units::show_khz;
+use wakewatt_words::{say, word};
 
 pub(super) struct NeverReachedUnderLoad;
 
@@ -16,7 +17,7 @@ impl Rule for NeverReachedUnderLoad {
         "rule.never-reached-under-load"
     }
     fn question(&self) -> &'static str {
-        "does the clock stay below its limit under load?"
+        word!("does the clock stay below its limit under load?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let freq = &evidence.facts.freq;
@@ -25,12 +26,14 @@ impl Rule for NeverReachedUnderLoad {
         let highest = times.filter(|t| t.time_ns > 0).map(|t| t.khz).max();
         match (highest, top) {
             (Some(seen), Some(top)) if seen >= top => {
-                Answer::no(format!("time was spent at {} since the driver loaded", show_khz(seen)))
+                Answer::no(say!("time was spent at {} since the driver loaded", show_khz(seen)))
             }
             _ => Answer::cannot_tell(
-                "it takes a measurement under load, which is not part of this evidence",
-                "keep one CPU busy (for example: taskset -c 1 timeout 10 sha1sum /dev/zero) and read \
-                    cpufreq/policy1/cpuinfo_avg_freq or scaling_cur_freq meanwhile",
+                word!("it takes a measurement under load, which is not part of this evidence"),
+                word!(
+                    "keep one CPU busy (for example: taskset -c 1 timeout 10 sha1sum /dev/zero) and read \
+                    cpufreq/policy1/cpuinfo_avg_freq or scaling_cur_freq meanwhile"
+                ),
             ),
         }
     }

@@ -6,6 +6,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 const LIMIT_NS: u64 = 10_000;
 
@@ -16,7 +17,7 @@ impl Rule for NicCoalescing {
         "rule.nic-coalescing"
     }
     fn question(&self) -> &'static str {
-        "does a network interface hold packets back before it raises an interrupt?"
+        word!("does a network interface hold packets back before it raises an interrupt?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let all: Vec<_> = evidence.facts.network.interfaces.iter().filter(|i| i.is_physical).collect();
@@ -25,8 +26,8 @@ impl Rule for NicCoalescing {
             return match all.iter().find_map(|i| i.coalesce.gap()) {
                 Some(gap) => Answer::gap(gap),
                 None => Answer::cannot_tell(
-                    "no physical interface is listed",
-                    "wakewatt inspect network on the machine itself",
+                    word!("no physical interface is listed"),
+                    word!("wakewatt inspect network on the machine itself"),
                 ),
             };
         }
@@ -36,13 +37,13 @@ impl Rule for NicCoalescing {
             .filter_map(|(i, c)| Some((i, c.rx_ns?, c.is_adaptive_rx == Some(true))))
             .max_by_key(|w| (!w.2, w.1));
         let Some((interface, ns, is_adaptive)) = worst else {
-            return Answer::no(format!("no interface holds a packet back for {}", show_ns(LIMIT_NS)));
+            return Answer::no(say!("no interface holds a packet back for {}", show_ns(LIMIT_NS)));
         };
-        let (weight, adaptive) = if is_adaptive { (Weight::Note, ", adaptive") } else { (Weight::Risk, "") };
-        let title = format!("{} may hold a received packet back for {}{adaptive}", interface.name, show_ns(ns));
+        let (weight, adaptive) = if is_adaptive { (Weight::Note, word!(", adaptive")) } else { (Weight::Risk, "") };
+        let title = say!("{} may hold a received packet back for {}{adaptive}", interface.name, show_ns(ns));
         let cost = Cost::predicted_ns(
             ns as f64,
-            format!("up to {} per received packet, by the driver's setting; not measured", show_ns(ns)),
+            say!("up to {} per received packet, by the driver's setting; not measured", show_ns(ns)),
         );
         let mut finding = Finding::new(self, weight, Confidence::Medium, title, cost);
         for (i, c) in slow {
@@ -50,9 +51,19 @@ impl Rule for NicCoalescing {
             finding = finding.on(path.clone(), format!("rx-usecs {}", c.rx_ns.unwrap_or(0) / 1000));
             // Without a time, a driver waits for the number of packets.
             let steps = [
-                (c.is_adaptive_rx == Some(true), "adaptive-rx", "off", "the driver would choose the number again"),
-                (c.n_rx_frames.is_some_and(|n| n > 1), "rx-frames", "1", "one packet is enough for an interrupt"),
-                (true, "rx-usecs", "0", "no wait before the interrupt"),
+                (
+                    c.is_adaptive_rx == Some(true),
+                    "adaptive-rx",
+                    "off",
+                    word!("the driver would choose the number again"),
+                ),
+                (
+                    c.n_rx_frames.is_some_and(|n| n > 1),
+                    "rx-frames",
+                    "1",
+                    word!("one packet is enough for an interrupt"),
+                ),
+                (true, "rx-usecs", "0", word!("no wait before the interrupt")),
             ];
             for (_, field, to, why) in steps.iter().filter(|(is_needed, ..)| *is_needed) {
                 let knob = format!("net.coalescing.{field}");
@@ -61,13 +72,13 @@ impl Rule for NicCoalescing {
         }
         finding
             .remedy(
-                format!(
+                say!(
                     "ethtool -C {} adaptive-rx off rx-usecs 0 (or a few) for latency; it ends with the next \
                     reboot or link reset.",
                     interface.name
                 ),
-                "More interrupts, more CPU time per packet.",
-                "wakewatt measure network before and after",
+                word!("More interrupts, more CPU time per packet."),
+                word!("wakewatt measure network before and after"),
             )
             .yes()
     }

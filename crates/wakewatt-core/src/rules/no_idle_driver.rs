@@ -9,6 +9,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::facts::idle::absence::NoStates;
+use wakewatt_words::{say, word};
 
 const TITLE: &str = "No idle driver: the CPUs halt uncounted, and latency limits have no effect";
 
@@ -19,16 +20,16 @@ impl Rule for NoIdleDriver {
         "rule.no-idle-driver"
     }
     fn question(&self) -> &'static str {
-        "is there no idle driver?"
+        word!("is there no idle driver?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let (idle, virt) = (&evidence.facts.idle, &evidence.facts.virt);
         let said_none = idle.driver.get().is_some_and(|driver| driver == "none").then_some(NoStates::NoDriver);
         let Some(why) = idle.no_states_because().or(said_none) else {
             return match (idle.driver.get(), idle.driver.gap()) {
-                (Some(driver), _) => Answer::no(format!("the idle driver is {driver}")),
+                (Some(driver), _) => Answer::no(say!("the idle driver is {driver}")),
                 (None, Some(gap)) => Answer::gap(gap),
-                (None, None) => Answer::no("some CPU has idle states"),
+                (None, None) => Answer::no(word!("some CPU has idle states")),
             };
         };
         let is_metal = virt.is_guest() == Some(false);
@@ -36,7 +37,9 @@ impl Rule for NoIdleDriver {
             NoStates::NotRecorded => (
                 Weight::Note,
                 Confidence::Low,
-                "No CPU of this recording has an idle state: no idle driver, or the recording left the folders out",
+                word!(
+                    "No CPU of this recording has an idle state: no idle driver, or the recording left the folders out"
+                ),
             ),
             _ if is_metal => (Weight::Risk, Confidence::High, TITLE),
             _ => (Weight::Note, Confidence::High, TITLE),
@@ -47,26 +50,26 @@ impl Rule for NoIdleDriver {
         };
         let says = match why {
             NoStates::NoDriver => "none",
-            NoStates::NoFolder => "no such folder, on any CPU",
-            NoStates::NotRecorded => "not recorded, of any CPU",
+            NoStates::NoFolder => word!("no such folder, on any CPU"),
+            NoStates::NotRecorded => word!("not recorded, of any CPU"),
         };
-        let cost = Cost::unknown(
-            "idle states cannot be seen, limited or chosen; what halting costs is only known by measuring",
-        );
+        let cost = Cost::unknown(word!(
+            "idle states cannot be seen, limited or chosen; what halting costs is only known by measuring"
+        ));
         Finding::new(self, weight, confidence, title, cost).on(path, says)
         .remedy(
             if why == NoStates::NotRecorded {
-                "Look on the machine itself: wakewatt inspect idle, or capture it whole. If there is no driver, look for \
-                        idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line."
+                word!("Look on the machine itself: wakewatt inspect idle, or capture it whole. If there is no driver, look for \
+                        idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line.")
             } else if is_metal {
-                "Look for idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line and for the modules \
-                        acpi_idle or processor in the kernel log; a new processor may need a newer kernel."
+                word!("Look for idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line and for the modules \
+                        acpi_idle or processor in the kernel log; a new processor may need a newer kernel.")
             } else {
-                "In a guest this is common: the hypervisor decides. On KVM the guest module cpuidle-haltpoll \
-                        gives a driver, and polling before halt."
+                word!("In a guest this is common: the hypervisor decides. On KVM the guest module cpuidle-haltpoll \
+                        gives a driver, and polling before halt.")
             },
-            "With a driver the CPUs may sleep deeper than HLT: fewer watts, slower wake-ups.",
-            "wakewatt inspect idle boot; wakewatt measure wakeup",
+            word!("With a driver the CPUs may sleep deeper than HLT: fewer watts, slower wake-ups."),
+            word!("wakewatt inspect idle boot; wakewatt measure wakeup"),
         )
         .yes()
     }

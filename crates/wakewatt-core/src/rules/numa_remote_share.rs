@@ -5,6 +5,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 const LIMIT: f64 = 0.2;
 /// 1 GiB of 4 KiB pages: less is the noise of booting.
@@ -17,7 +18,7 @@ impl Rule for NumaRemoteShare {
         "rule.numa-remote-share"
     }
     fn question(&self) -> &'static str {
-        "were many pages allocated from a remote node?"
+        word!("were many pages allocated from a remote node?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let numa = &evidence.facts.memory;
@@ -25,7 +26,7 @@ impl Rule for NumaRemoteShare {
             return Answer::gap(gap);
         }
         if numa.nodes.len() == 1 {
-            return Answer::no("one memory node: nothing is remote");
+            return Answer::no(word!("one memory node: nothing is remote"));
         }
         let shares: Vec<_> = numa
             .nodes
@@ -38,21 +39,21 @@ impl Rule for NumaRemoteShare {
             .collect();
         let Some((node, ratio)) = shares.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else {
             return Answer::cannot_tell(
-                "no node has counted enough allocations",
-                "wakewatt inspect memory after the machine has worked",
+                word!("no node has counted enough allocations"),
+                word!("wakewatt inspect memory after the machine has worked"),
             );
         };
         if ratio < LIMIT {
-            return Answer::no(format!(
+            return Answer::no(say!(
                 "at most {} of a node's pages were allocated from elsewhere (since boot)",
                 percent(ratio)
             ));
         }
-        let title = format!(
+        let title = say!(
             "{} of the pages of node {node} were allocated by processes on other nodes (since boot)",
             percent(ratio)
         );
-        let cost = Cost::unknown("accesses to them cross the socket; how often they are accessed is not known");
+        let cost = Cost::unknown(word!("accesses to them cross the socket; how often they are accessed is not known"));
         let mut finding = Finding::new(self, Weight::Risk, Confidence::Low, title, cost);
         for (node, ratio) in shares {
             finding = finding.on(
@@ -62,15 +63,20 @@ impl Rule for NumaRemoteShare {
         }
         if numa.balancing_mode.get() == Some(&0) {
             let path = "/proc/sys/kernel/numa_balancing";
-            finding =
-                finding.step("memory.numa_balancing", None, "on", path, "let pages follow the tasks that use them");
+            finding = finding.step(
+                "memory.numa_balancing",
+                None,
+                "on",
+                path,
+                word!("let pages follow the tasks that use them"),
+            );
         }
         finding
             .remedy(
-                "Bind memory-bound processes and their memory to one node (numactl --cpunodebind=N --membind=N), or \
-                    let each allocate where it will run. Where binding is not possible, automatic balancing moves pages.",
-                "Less freedom for the scheduler; a node can run full while another has memory. Balancing costs page faults.",
-                "wakewatt inspect memory twice while the work runs, and compare the counters",
+                word!("Bind memory-bound processes and their memory to one node (numactl --cpunodebind=N --membind=N), or \
+                    let each allocate where it will run. Where binding is not possible, automatic balancing moves pages."),
+                word!("Less freedom for the scheduler; a node can run full while another has memory. Balancing costs page faults."),
+                word!("wakewatt inspect memory twice while the work runs, and compare the counters"),
             )
             .yes()
     }

@@ -7,6 +7,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::units::{LatencyLimit, show_ns};
+use wakewatt_words::{say, word};
 
 pub(super) struct NvmeApst;
 
@@ -15,12 +16,15 @@ impl Rule for NvmeApst {
         "rule.nvme-apst"
     }
     fn question(&self) -> &'static str {
-        "may an NVMe disk sleep on its own?"
+        word!("may an NVMe disk sleep on its own?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let storage = &evidence.facts.storage;
         if storage.nvme.is_empty() {
-            return Answer::cannot_tell("no NVMe disk is listed", "wakewatt inspect storage on the machine itself");
+            return Answer::cannot_tell(
+                word!("no NVMe disk is listed"),
+                word!("wakewatt inspect storage on the machine itself"),
+            );
         }
         let default = storage.nvme_default_max_latency_ns.get().copied();
         let tolerated = |limit: &LatencyLimit| match limit {
@@ -36,15 +40,17 @@ impl Rule for NvmeApst {
                 .iter()
                 .find_map(|n| n.latency_tolerance.gap())
                 .or(storage.nvme_default_max_latency_ns.gap());
-            return gap.map_or_else(|| Answer::no("no tolerance"), Answer::gap);
+            return gap.map_or_else(|| Answer::no(word!("no tolerance")), Answer::gap);
         };
         if *ns == 0 {
-            return Answer::no("every NVMe disk is told to tolerate no latency, which turns its power states off");
+            return Answer::no(word!(
+                "every NVMe disk is told to tolerate no latency, which turns its power states off"
+            ));
         }
-        let title = format!("{} may enter power states that take up to {} to leave", disk.name, show_ns(*ns));
+        let title = say!("{} may enter power states that take up to {} to leave", disk.name, show_ns(*ns));
         let cost = Cost::predicted_ns(
             0.0,
-            format!(
+            say!(
                 "up to {} for a request after a pause, the tolerance the host grants; what the disk has is not \
                     known, and it is not measured",
                 show_ns(*ns)
@@ -67,13 +73,13 @@ impl Rule for NvmeApst {
         );
         for (disk, _) in known.iter().filter(|(_, ns)| *ns > 0) {
             let path = format!("/sys/class/nvme/{}/power/pm_qos_latency_tolerance_us", disk.name);
-            finding = finding.step("nvme.apst", Some(disk.name.clone()), "off", path, "keep the disk awake");
+            finding = finding.step("nvme.apst", Some(disk.name.clone()), "off", path, word!("keep the disk awake"));
         }
         finding
             .remedy(
-                "Tell the disks to tolerate no latency, or boot with nvme_core.default_ps_max_latency_us=0.",
-                "A few watts per disk.",
-                "wakewatt inspect storage; then repeat the disk test with pauses between the requests",
+                word!("Tell the disks to tolerate no latency, or boot with nvme_core.default_ps_max_latency_us=0."),
+                word!("A few watts per disk."),
+                word!("wakewatt inspect storage; then repeat the disk test with pauses between the requests"),
             )
             .yes()
     }

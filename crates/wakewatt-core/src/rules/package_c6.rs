@@ -12,6 +12,7 @@ use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::facts::idle::TableRow;
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 pub(super) struct PackageC6;
 
@@ -41,7 +42,7 @@ impl Rule for PackageC6 {
         "rule.package-c6"
     }
     fn question(&self) -> &'static str {
-        "may a CPU's deepest sleep take the whole package along?"
+        word!("may a CPU's deepest sleep take the whole package along?")
     }
     fn is_choice(&self) -> bool {
         true
@@ -49,15 +50,15 @@ impl Rule for PackageC6 {
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         if facts.virt.is_guest() == Some(true) {
-            return Answer::no("in a guest the hypervisor decides what sleeps");
+            return Answer::no(word!("in a guest the hypervisor decides what sleeps"));
         }
         let Some((_, table)) = facts.idle.tables().into_iter().next() else {
-            return Answer::cannot_tell("no idle state is listed", "wakewatt inspect idle");
+            return Answer::cannot_tell(word!("no idle state is listed"), word!("wakewatt inspect idle"));
         };
         let pair = APART.iter().find_map(|(_, package)| enabled(&table, package).map(|row| (package, row)));
         match (pair, may_sleep(facts)) {
             (Some((name, _)), Some(false)) => {
-                Answer::no(format!("{name} is enabled, and the package limit makes it no deeper than the core's C6"))
+                Answer::no(say!("{name} is enabled, and the package limit makes it no deeper than the core's C6"))
             }
             (Some((_, row)), limit) => self.apart(&table, row, limit),
             (None, limit) => self.in_one(facts, &table, limit),
@@ -70,7 +71,7 @@ impl PackageC6 {
         let core = APART.iter().find(|(_, p)| *p == package.name).and_then(|(core, _)| enabled(table, core));
         let claim = |row: &TableRow| row.exit_latency_ns.map_or("?".into(), show_ns);
         let title = match core {
-            Some(core) => format!(
+            Some(core) => say!(
                 "{} may put the whole package to sleep ({} to wake, as claimed); {} stays with the core ({})",
                 package.name,
                 claim(package),
@@ -78,33 +79,38 @@ impl PackageC6 {
                 claim(core)
             ),
             None => {
-                format!("{} may put the whole package to sleep ({} to wake, as claimed)", package.name, claim(package))
+                say!("{} may put the whole package to sleep ({} to wake, as claimed)", package.name, claim(package))
             }
         };
         let cost = match (core.and_then(|c| c.exit_latency_ns), package.exit_latency_ns) {
             (Some(core), Some(all)) if all > core => Cost::predicted_ns(
                 (all - core) as f64,
-                format!(
+                say!(
                     "{} more per wake-up than the core's own, as the driver claims, and DMA waits as well; not measured",
                     show_ns(all - core)
                 ),
             ),
-            _ => Cost::unknown("slower wake-ups, and DMA waits as well; not measured"),
+            _ => Cost::unknown(word!("slower wake-ups, and DMA waits as well; not measured")),
         };
         let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost)
             .on(LATENCY, format!("{} {}", package.name, claim(package)))
             .on("MSR 0xe2", if limit == Some(true) { "the package may sleep" } else { "not known here" });
         if core.is_some() {
             let knob = format!("idle.state.{}", package.name);
-            finding =
-                finding.step(&knob, None, "off", LATENCY, "cores sleep as deep as before, the package stays awake");
+            finding = finding.step(
+                &knob,
+                None,
+                "off",
+                LATENCY,
+                word!("cores sleep as deep as before, the package stays awake"),
+            );
         }
         finding
             .remedy(
-                "Where packets or disks wait, switch this one state off: the cores go on saving in the other. A latency \
-                    limit between the two claims does the same.",
-                "The watts of a package that stays awake while all its cores sleep.",
-                "wakewatt measure idle; wakewatt measure network with pauses before and after",
+                word!("Where packets or disks wait, switch this one state off: the cores go on saving in the other. A latency \
+                    limit between the two claims does the same."),
+                word!("The watts of a package that stays awake while all its cores sleep."),
+                word!("wakewatt measure idle; wakewatt measure network with pauses before and after"),
             )
             .yes()
     }
@@ -112,46 +118,56 @@ impl PackageC6 {
     fn in_one(&self, facts: &Snapshot, table: &[TableRow], limit: Option<bool>) -> Answer {
         let processor = facts.topology.processor();
         let Some(processor) = processor else {
-            return Answer::cannot_tell("which processor this is is not known", "wakewatt inspect topology");
+            return Answer::cannot_tell(
+                word!("which processor this is is not known"),
+                word!("wakewatt inspect topology"),
+            );
         };
         let is_known = processor.is_intel()
             && processor.family == Some(6)
             && processor.model.is_some_and(|model| BOTH_IN_ONE.contains(&model));
         let Some(c6) = enabled(table, "C6").filter(|_| is_known) else {
-            return Answer::no("no enabled state is known here to stand for a sleep of the core or of the package");
+            return Answer::no(word!(
+                "no enabled state is known here to stand for a sleep of the core or of the package"
+            ));
         };
         let claim = c6.exit_latency_ns.map_or("?".into(), show_ns);
         match limit {
             None => Answer::cannot_tell(
-                format!("C6 ({claim}) may stand for the package's sleep too, and MSR 0xe2 was not read"),
-                "as root with the module msr: wakewatt doctor",
+                say!("C6 ({claim}) may stand for the package's sleep too, and MSR 0xe2 was not read"),
+                word!("as root with the module msr: wakewatt doctor"),
             ),
-            Some(false) => Answer::no("the package limit keeps C6 to the core; see rule.package-limit"),
+            Some(false) => Answer::no(word!("the package limit keeps C6 to the core; see rule.package-limit")),
             Some(true) => {
                 let title = match claim_follows_limit(facts) {
-                    true => format!(
-                        "C6 ({claim}, as claimed) may take the whole package along, and its claim counts that in"
-                    ),
-                    false => format!("C6 ({claim}, as claimed) may take the whole package along"),
+                    true => {
+                        say!("C6 ({claim}, as claimed) may take the whole package along, and its claim counts that in")
+                    }
+                    false => say!("C6 ({claim}, as claimed) may take the whole package along"),
                 };
-                let cost = Cost::unknown(
-                    "when all is idle, wake-ups wait longer than for a core and DMA waits as well; not measured",
-                );
+                let cost = Cost::unknown(word!(
+                    "when all is idle, wake-ups wait longer than for a core and DMA waits as well; not measured"
+                ));
                 let locked = facts.msr.is_set("pkg_cst_config", "lock");
                 let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost)
                     .on(LATENCY, format!("C6 {claim}"))
                     .on("MSR 0xe2", "the package may sleep");
                 if locked == Some(false) {
-                    finding =
-                        finding.step("msr.package_limit", None, "PC2", "MSR 0xe2", "C6 for cores, not for packages");
+                    finding = finding.step(
+                        "msr.package_limit",
+                        None,
+                        "PC2",
+                        "MSR 0xe2",
+                        word!("C6 for cores, not for packages"),
+                    );
                 }
                 finding
                     .remedy(
-                        "Where packets or disks wait and the cores may sleep all the same, limit the package in the BIOS \
+                        word!("Where packets or disks wait and the cores may sleep all the same, limit the package in the BIOS \
                             (Package C State: C0/C1 or C2). On Skylake-SP and Sapphire Rapids the driver then claims less for \
-                            C6 from the next boot on; elsewhere its claim stays as it is.",
-                        "The watts of a package that stays awake while all its cores sleep.",
-                        "wakewatt measure network with pauses before and after; wakewatt measure idle",
+                            C6 from the next boot on; elsewhere its claim stays as it is."),
+                        word!("The watts of a package that stays awake while all its cores sleep."),
+                        word!("wakewatt measure network with pauses before and after; wakewatt measure idle"),
                     )
                     .yes()
             }

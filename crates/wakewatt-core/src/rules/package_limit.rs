@@ -12,6 +12,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 pub(super) struct PackageLimit;
 
@@ -37,7 +38,7 @@ impl Rule for PackageLimit {
         "rule.package-limit"
     }
     fn question(&self) -> &'static str {
-        "does firmware keep the packages from sleeping?"
+        word!("does firmware keep the packages from sleeping?")
     }
     fn is_choice(&self) -> bool {
         true
@@ -49,64 +50,67 @@ impl Rule for PackageLimit {
         let facts = &evidence.facts;
         let limit = &facts.msr.package_limit;
         if facts.virt.is_guest() == Some(true) {
-            return Answer::no("in a guest the register, if there is one, is the hypervisor's");
+            return Answer::no(word!("in a guest the register, if there is one, is the hypervisor's"));
         }
         if limit.is_unknown() {
             return match facts.msr.value("pkg_cst_config") {
-                _ if is_other_maker(evidence) => Answer::no("not an Intel processor"),
+                _ if is_other_maker(evidence) => Answer::no(word!("not an Intel processor")),
                 Some(register) if !register.is_unknown() => Answer::cannot_tell(
-                    "how this model codes the limit in MSR 0xe2 is not known here, or it has none",
-                    "Intel SDM volume 4, MSR_PKG_CST_CONFIG_CONTROL of this model",
+                    word!("how this model codes the limit in MSR 0xe2 is not known here, or it has none"),
+                    word!("Intel SDM volume 4, MSR_PKG_CST_CONFIG_CONTROL of this model"),
                 ),
-                _ => Answer::cannot_tell("MSR 0xe2 was not read", "as root with the module msr: wakewatt doctor"),
+                _ => Answer::cannot_tell(
+                    word!("MSR 0xe2 was not read"),
+                    word!("as root with the module msr: wakewatt doctor"),
+                ),
             };
         }
         let awake = limit.cpus_where(|l| l.allows_pc6() == Some(false));
-        let words: Vec<String> = limit.known().map(|(cpus, l)| format!("{l} on CPUs {cpus}")).collect();
+        let words: Vec<String> = limit.known().map(|(cpus, l)| say!("{l} on CPUs {cpus}")).collect();
         let locked = facts.msr.is_set("pkg_cst_config", "lock");
         if awake.is_empty() {
             if limit.known().any(|(_, l)| l.allows_pc6().is_none()) {
                 return Answer::cannot_tell(
-                    format!("the limit is {}", words.join(", ")),
-                    "Intel SDM volume 4, MSR_PKG_CST_CONFIG_CONTROL of this model",
+                    say!("the limit is {}", words.join(", ")),
+                    word!("Intel SDM volume 4, MSR_PKG_CST_CONFIG_CONTROL of this model"),
                 );
             }
-            return Answer::no(format!("the limit is {}", words.join(", ")));
+            return Answer::no(say!("the limit is {}", words.join(", ")));
         }
         let how = match locked {
-            Some(true) => ", and locks it until reset",
-            Some(false) => ", not locked",
+            Some(true) => word!(", and locks it until reset"),
+            Some(false) => word!(", not locked"),
             None => "",
         };
         let (weight, title) = match limit.uniform() {
             Some(limit) => (
                 Weight::Note,
-                format!(
+                say!(
                     "{}: the deepest package C-state is {limit}{how}",
                     if limit.is_awake() {
-                        "Firmware keeps the packages awake"
+                        word!("Firmware keeps the packages awake")
                     } else {
-                        "Firmware keeps the packages from deep sleep"
+                        word!("Firmware keeps the packages from deep sleep")
                     }
                 ),
             ),
-            None => (Weight::Risk, format!("The package C-state limit differs between CPUs: {}", words.join(", "))),
+            None => (Weight::Risk, say!("The package C-state limit differs between CPUs: {}", words.join(", "))),
         };
         let title = match lowered_claim(facts) {
-            Some((awake, _)) => format!("{title}; that is why C6 claims {}", show_ns(awake)),
+            Some((awake, _)) => say!("{title}; that is why C6 claims {}", show_ns(awake)),
             None => title,
         };
         let price = lowered_claim(facts).map_or(String::new(), |(awake, asleep)| {
-            format!(
+            say!(
                 " The driver then claims {} for C6 and not {}, so latency limits between the two leave C6 out.",
                 show_ns(asleep),
                 show_ns(awake)
             )
         });
-        let price = format!("Allowed: slower wake-ups and slower DMA after pauses.{price}");
-        let cost = Cost::unknown(
-            "no latency; an idle package keeps what its cores share (caches, memory path, links) awake: watts, not measured",
-        );
+        let price = say!("Allowed: slower wake-ups and slower DMA after pauses.{price}");
+        let cost = Cost::unknown(word!(
+            "no latency; an idle package keeps what its cores share (caches, memory path, links) awake: watts, not measured"
+        ));
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost).on("MSR 0xe2", words.join(", "));
         if let Some(is_locked) = locked {
             finding = finding.on("MSR 0xe2 bit 15", if is_locked { "locked" } else { "not locked" });
@@ -122,14 +126,14 @@ impl Rule for PackageLimit {
         finding
             .remedy(
                 if locked == Some(true) {
-                    "Nothing, if latency matters. To save power while idle, allow a deeper package C-state in the BIOS \
-                        (Package C State: C6); the register refuses until then."
+                    word!("Nothing, if latency matters. To save power while idle, allow a deeper package C-state in the BIOS \
+                        (Package C State: C6); the register refuses until then.")
                 } else {
-                    "Nothing, if latency matters. To save power while idle, allow a deeper package C-state in the BIOS \
-                        (Package C State: C6), or until the next reset with the knob msr.package_limit."
+                    word!("Nothing, if latency matters. To save power while idle, allow a deeper package C-state in the BIOS \
+                        (Package C State: C6), or until the next reset with the knob msr.package_limit.")
                 },
                 price,
-                "wakewatt inspect msr idle power, and wakewatt measure network with pauses before and after",
+                word!("wakewatt inspect msr idle power, and wakewatt measure network with pauses before and after"),
             )
             .yes()
     }

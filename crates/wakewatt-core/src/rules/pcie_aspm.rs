@@ -7,6 +7,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 pub(super) struct PcieAspm;
 
@@ -15,7 +16,7 @@ impl Rule for PcieAspm {
         "rule.pcie-aspm"
     }
     fn question(&self) -> &'static str {
-        "may the PCI link of a network card or an NVMe disk sleep?"
+        word!("may the PCI link of a network card or an NVMe disk sleep?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
@@ -35,13 +36,13 @@ impl Rule for PcieAspm {
         let policy = facts.storage.aspm_policy.get();
         if asleep.is_empty() {
             return match (known.is_empty(), facts.storage.aspm_policy.gap(), policy) {
-                (false, _, _) => Answer::no("no link state is on for any network card or NVMe disk"),
+                (false, _, _) => Answer::no(word!("no link state is on for any network card or NVMe disk")),
                 (true, Some(gap), _) => Answer::gap(gap),
                 (true, None, Some(policy)) => Answer::cannot_tell(
-                    format!("policy {policy}, but no device tells its link states"),
-                    "lspci -vv as root shows LnkCtl",
+                    say!("policy {policy}, but no device tells its link states"),
+                    word!("lspci -vv as root shows LnkCtl"),
                 ),
-                (true, None, None) => Answer::no("no link"),
+                (true, None, None) => Answer::no(word!("no link")),
             };
         }
         let is_deep = asleep.iter().any(|(_, on)| on.contains(&"L1.2"));
@@ -57,12 +58,12 @@ impl Rule for PcieAspm {
             })
             .collect();
         let cost = Cost::unknown(if is_deep {
-            "tens of microseconds for a packet or request after a pause, as a rule; not measured"
+            word!("tens of microseconds for a packet or request after a pause, as a rule; not measured")
         } else {
-            "a few microseconds for a packet or request after a pause, as a rule; not measured"
+            word!("a few microseconds for a packet or request after a pause, as a rule; not measured")
         });
         let mut finding =
-            Finding::new(self, weight, Confidence::Medium, format!("PCI links may sleep: {}", words.join(", ")), cost);
+            Finding::new(self, weight, Confidence::Medium, say!("PCI links may sleep: {}", words.join(", ")), cost);
         for (path, on) in &asleep {
             finding = finding.on(path.clone(), format!("on: {}", on.join(" ")));
         }
@@ -72,19 +73,19 @@ impl Rule for PcieAspm {
         let is_kept_off = facts.boot.argument("pcie_aspm") == Some("off");
         if policy.is_some_and(|p| p != "performance") && !is_kept_off {
             let path = "/sys/module/pcie_aspm/parameters/policy";
-            finding = finding.step("pcie.aspm", None, "performance", path, "keep the links awake");
+            finding = finding.step("pcie.aspm", None, "performance", path, word!("keep the links awake"));
         }
         finding
             .remedy(
                 if is_kept_off {
-                    "Booted with pcie_aspm=off the kernel leaves the links as the firmware set them: switch ASPM off \
-                        in the firmware, or boot without the argument and set the policy."
+                    word!("Booted with pcie_aspm=off the kernel leaves the links as the firmware set them: switch ASPM off \
+                        in the firmware, or boot without the argument and set the policy.")
                 } else {
-                    "Set the policy to performance, which keeps every link awake; or switch off the link states of \
-                        the devices that matter alone (wakewatt tune knobs pcie.link). It ends with the reboot."
+                    word!("Set the policy to performance, which keeps every link awake; or switch off the link states of \
+                        the devices that matter alone (wakewatt tune knobs pcie.link). It ends with the reboot.")
                 },
-                "A few watts per device at most.",
-                "wakewatt measure network before and after",
+                word!("A few watts per device at most."),
+                word!("wakewatt measure network before and after"),
             )
             .yes()
     }

@@ -11,6 +11,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::evidence::Evidence;
 use crate::facts::pm_qos::cpu_limit_path;
 use crate::units::LatencyLimit;
+use wakewatt_words::{say, word};
 
 /// The boot parameter of kernels that have one.
 const BOOT: &str = "pm_qos_resume_latency_us";
@@ -22,7 +23,7 @@ impl Rule for PerCpuResumeLimits {
         "rule.per-cpu-resume-limits"
     }
     fn question(&self) -> &'static str {
-        "does a CPU carry a wake-up limit of its own?"
+        word!("does a CPU carry a wake-up limit of its own?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let limits = &evidence.facts.qos.per_cpu;
@@ -30,23 +31,26 @@ impl Rule for PerCpuResumeLimits {
         if set.is_empty() {
             return match limits.gaps().next() {
                 Some((_, gap)) => Answer::gap(gap),
-                None if limits.is_unknown() => Answer::cannot_tell("no CPU is listed", "wakewatt inspect qos"),
-                None => Answer::no("every CPU has no limit of its own (0)"),
+                None if limits.is_unknown() => {
+                    Answer::cannot_tell(word!("no CPU is listed"), word!("wakewatt inspect qos"))
+                }
+                None => Answer::no(word!("every CPU has no limit of its own (0)")),
             };
         }
         let is_uneven = limits.uniform().is_none();
         let words: Vec<String> = set
             .iter()
             .map(|(cpus, limit)| match limit {
-                LatencyLimit::Poll => format!("n/a (zero latency: they spin when idle) on CPUs {cpus}"),
-                limit => format!("{limit} on CPUs {cpus}"),
+                LatencyLimit::Poll => say!("n/a (zero latency: they spin when idle) on CPUs {cpus}"),
+                limit => say!("{limit} on CPUs {cpus}"),
             })
             .collect();
-        let rest = if is_uneven { "; the other CPUs differ" } else { "" };
-        let title = format!("pm_qos_resume_latency_us is {}{rest}", words.join(", "));
+        let rest = if is_uneven { word!("; the other CPUs differ") } else { "" };
+        let title = say!("pm_qos_resume_latency_us is {}{rest}", words.join(", "));
         let weight = if is_uneven { Weight::Risk } else { Weight::Note };
-        let cost =
-            Cost::unknown("CPUs under a limit wake faster and draw more; work that moves between CPUs sees both");
+        let cost = Cost::unknown(word!(
+            "CPUs under a limit wake faster and draw more; work that moves between CPUs sees both"
+        ));
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
         for (cpus, limit) in set {
             let path = cpu_limit_path(cpus.first().unwrap_or(0));
@@ -64,13 +68,13 @@ impl Rule for PerCpuResumeLimits {
         }
         let limited = limits.cpus_where(|l| *l != LatencyLimit::None);
         let (on, path) = (on_cpus(&evidence.facts, &limited), cpu_limit_path(limited.first().unwrap_or(0)));
-        finding = finding.step("qos.cpu", on, "none", path, format!("take the limit off CPUs {limited}"));
+        finding = finding.step("qos.cpu", on, "none", path, say!("take the limit off CPUs {limited}"));
         finding
             .remedy(
-                "Nobody owns these values and they outlive their writer. If no running tool means them, set them to \
-                    none (the file then says 0).",
-                "Idle CPUs sleep deeper: fewer watts, slower wake-ups on them.",
-                "wakewatt inspect qos, then wakewatt measure wakeup on such a CPU",
+                word!("Nobody owns these values and they outlive their writer. If no running tool means them, set them to \
+                    none (the file then says 0)."),
+                word!("Idle CPUs sleep deeper: fewer watts, slower wake-ups on them."),
+                word!("wakewatt inspect qos, then wakewatt measure wakeup on such a CPU"),
             )
             .yes()
     }

@@ -10,6 +10,7 @@ use crate::budget;
 use crate::evidence::Evidence;
 use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
 use crate::units::LatencyLimit;
+use wakewatt_words::{say, word};
 
 pub(super) struct PollingByAccident;
 
@@ -18,13 +19,16 @@ impl Rule for PollingByAccident {
         "rule.polling-by-accident"
     }
     fn question(&self) -> &'static str {
-        "does an idle CPU spin because a limit is below its first sleeping state?"
+        word!("does an idle CPU spin because a limit is below its first sleeping state?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let (idle, qos) = (&evidence.facts.idle, &evidence.facts.qos);
         let reachable = budget::reachable(idle, qos);
         if reachable.is_empty() {
-            return Answer::cannot_tell("no idle state is listed", "wakewatt inspect idle qos on the machine itself");
+            return Answer::cannot_tell(
+                word!("no idle state is listed"),
+                word!("wakewatt inspect idle qos on the machine itself"),
+            );
         }
         let spinning: Vec<_> = reachable
             .iter()
@@ -33,16 +37,16 @@ impl Rule for PollingByAccident {
         let Some(first) = spinning.first() else {
             return match qos.global.gap().or(qos.per_cpu.gaps().next().map(|(_, g)| g)) {
                 Some(gap) => Answer::gap(gap),
-                None => Answer::no("every limit in force allows at least one sleeping state"),
+                None => Answer::no(word!("every limit in force allows at least one sleeping state")),
             };
         };
         let is_accident = spinning.iter().any(|r| r.limit != LatencyLimit::Poll);
         let weight = if is_accident { Weight::Problem } else { Weight::Risk };
         let cpus: Vec<String> = spinning.iter().map(|r| r.cpus.to_string()).collect();
-        let title = format!("CPUs {} spin instead of sleeping: limit {first}", cpus.join(","));
-        let cost = Cost::unknown(
-            "an idle CPU that spins draws power as if busy and takes turbo headroom; how many watts is not measured",
-        );
+        let title = say!("CPUs {} spin instead of sleeping: limit {first}", cpus.join(","));
+        let cost = Cost::unknown(word!(
+            "an idle CPU that spins draws power as if busy and takes turbo headroom; how many watts is not measured"
+        ));
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
         if qos.global.get().is_some_and(|l| *l == first.limit) {
             finding = finding.on(GLOBAL, first.limit);
@@ -61,18 +65,18 @@ impl Rule for PollingByAccident {
         }
         let cpus = qos.per_cpu.cpus_where(is_spinning);
         if let Some(cpu) = cpus.first().filter(|_| !would_poll(to, idle)) {
-            let (on, why) = (on_cpus(&evidence.facts, &cpus), format!("CPUs {cpus} may sleep again"));
+            let (on, why) = (on_cpus(&evidence.facts, &cpus), say!("CPUs {cpus} may sleep again"));
             finding = finding.step("qos.cpu", on, to.to_string(), cpu_limit_path(cpu), why);
         }
         finding
             .remedy(
-                format!(
+                say!(
                     "If spinning is not meant, raise the limit to {to}: {}. A global limit ends when its holder \
                         closes the file.",
                     budget::sentence_here(to, idle, evidence.facts.msr.is_c1_promoted())
                 ),
-                "Wake-ups on these CPUs get slower by the exit latency of the first sleeping state.",
-                "wakewatt inspect qos, then wakewatt measure wakeup",
+                word!("Wake-ups on these CPUs get slower by the exit latency of the first sleeping state."),
+                word!("wakewatt inspect qos, then wakewatt measure wakeup"),
             )
             .yes()
     }

@@ -8,6 +8,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 use crate::units::show_uw;
+use wakewatt_words::{say, word};
 
 pub(super) struct PowerLimit;
 
@@ -16,7 +17,7 @@ impl Rule for PowerLimit {
         "rule.power-limit"
     }
     fn question(&self) -> &'static str {
-        "is a package's power limit below what the processor is made for?"
+        word!("is a package's power limit below what the processor is made for?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let power = &evidence.facts.power;
@@ -39,8 +40,8 @@ impl Rule for PowerLimit {
             return match gap {
                 Some(gap) => Answer::gap(gap),
                 None => Answer::cannot_tell(
-                    "no package tells both its limit and its design power",
-                    "wakewatt inspect power as root",
+                    word!("no package tells both its limit and its design power"),
+                    word!("wakewatt inspect power as root"),
                 ),
             };
         }
@@ -48,11 +49,11 @@ impl Rule for PowerLimit {
             z.2 < z.3 - z.3 / 20 && z.0.is_enabled.get() != Some(&false)
         };
         let Some((zone, constraint, limit, max)) = known.iter().copied().filter(is_low).min_by_key(|z| z.2) else {
-            return Answer::no("no package is limited below its design power");
+            return Answer::no(word!("no package is limited below its design power"));
         };
         let lost = 1.0 - limit as f64 / max as f64;
         let name = zone.name.get().map_or(zone.id.as_str(), String::as_str);
-        let cost = Cost::unknown(format!(
+        let cost = Cost::unknown(say!(
             "{} less power than the design under full load: the clock falls then; by how much is not measured",
             percent(lost)
         ));
@@ -60,7 +61,7 @@ impl Rule for PowerLimit {
             self,
             Weight::Risk,
             Confidence::Medium,
-            format!("{name} is limited to {} of its {}", show_uw(limit), show_uw(max)),
+            say!("{name} is limited to {} of its {}", show_uw(limit), show_uw(max)),
             cost,
         )
         .on(format!("/sys/class/powercap/{}/constraint_{}_power_limit_uw", zone.id, constraint.index), show_uw(limit))
@@ -76,15 +77,18 @@ impl Rule for PowerLimit {
                 } else {
                     format!("{}mW", max / 1000)
                 };
-                finding = finding.step("power.limit.long", Some(zone.id.clone()), to, path, "the design power again");
+                finding =
+                    finding.step("power.limit.long", Some(zone.id.clone()), to, path, word!("the design power again"));
             }
         }
         finding
             .remedy(
-                "Find who set it: a power cap in the BMC, a BIOS profile, thermald. Lift it there; a write to the \
-                    file may be locked, or read back and still do nothing.",
-                "Watts and heat under full load.",
-                "wakewatt inspect power thermal",
+                word!(
+                    "Find who set it: a power cap in the BMC, a BIOS profile, thermald. Lift it there; a write to the \
+                    file may be locked, or read back and still do nothing."
+                ),
+                word!("Watts and heat under full load."),
+                word!("wakewatt inspect power thermal"),
             )
             .yes()
     }
@@ -105,23 +109,22 @@ impl PowerLimit {
         }
         let low = both.into_iter().filter(|(_, l, tdp)| l.pl1_uw < tdp - tdp / 20).min_by_key(|(_, l, _)| l.pl1_uw);
         let Some((cpus, limit, tdp)) = low else {
-            return Some(Answer::no("by its registers no package is limited below its design power"));
+            return Some(Answer::no(word!("by its registers no package is limited below its design power")));
         };
-        let cost = Cost::unknown(format!(
+        let cost = Cost::unknown(say!(
             "{} less power than the design under full load: the clock falls then; by how much is not measured",
             percent(1.0 - limit.pl1_uw as f64 / tdp as f64)
         ));
-        let title =
-            format!("The package of CPUs {cpus} is limited to {} of its {}", show_uw(limit.pl1_uw), show_uw(tdp));
-        let locked = if limit.is_locked { ", locked until reset" } else { "" };
+        let title = say!("The package of CPUs {cpus} is limited to {} of its {}", show_uw(limit.pl1_uw), show_uw(tdp));
+        let locked = if limit.is_locked { word!(", locked until reset") } else { "" };
         let finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
             .on("MSR 0x610", format!("PL1 {}{locked}", show_uw(limit.pl1_uw)))
             .on("MSR 0x614", format!("design power {}", show_uw(tdp)))
             .remedy(
-                "Find who set it: a power cap in the BMC or a BIOS profile, and lift it there. The files to change it from \
-                    Linux are not there (module intel_rapl_msr).",
-                "Watts and heat under full load.",
-                "wakewatt inspect msr power thermal",
+                word!("Find who set it: a power cap in the BMC or a BIOS profile, and lift it there. The files to change it from \
+                    Linux are not there (module intel_rapl_msr)."),
+                word!("Watts and heat under full load."),
+                word!("wakewatt inspect msr power thermal"),
             );
         Some(finding.yes())
     }

@@ -9,6 +9,7 @@
 use super::c1_demotion::is_other_maker;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 pub(super) struct Prefetchers;
 
@@ -37,42 +38,45 @@ impl Rule for Prefetchers {
         "rule.prefetchers"
     }
     fn question(&self) -> &'static str {
-        "did firmware switch hardware prefetchers off?"
+        word!("did firmware switch hardware prefetchers off?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         let Some(register) = facts.msr.value("misc_feature_control").filter(|value| !value.is_unknown()) else {
             if is_other_maker(evidence) {
-                return Answer::no("not an Intel processor");
+                return Answer::no(word!("not an Intel processor"));
             }
-            return Answer::cannot_tell("MSR 0x1a4 was not read", "as root with the module msr: wakewatt doctor");
+            return Answer::cannot_tell(
+                word!("MSR 0x1a4 was not read"),
+                word!("as root with the module msr: wakewatt doctor"),
+            );
         };
         let model = facts.topology.processor().filter(|p| p.is_intel() && p.family == Some(6)).and_then(|p| p.model);
         let Some((_, bits)) = MODELS.iter().find(|(models, _)| model.is_some_and(|model| models.contains(&model)))
         else {
             return Answer::cannot_tell(
-                "what the bits of MSR 0x1a4 mean on this processor is not known here",
-                "Intel SDM volume 4, MSR_MISC_FEATURE_CONTROL of this model",
+                word!("what the bits of MSR 0x1a4 mean on this processor is not known here"),
+                word!("Intel SDM volume 4, MSR_MISC_FEATURE_CONTROL of this model"),
             );
         };
         let off: Vec<String> = bits
             .iter()
             .filter_map(|(bit, name)| {
                 let cpus = register.cpus_where(|value| value >> bit & 1 == 1);
-                (!cpus.is_empty()).then(|| format!("{name} on CPUs {cpus}"))
+                (!cpus.is_empty()).then(|| say!("{name} on CPUs {cpus}"))
             })
             .collect();
         if off.is_empty() {
-            return Answer::no("every prefetcher of MSR 0x1a4 is on");
+            return Answer::no(word!("every prefetcher of MSR 0x1a4 is on"));
         }
-        let cost = Cost::unknown("less bandwidth for work that streams; random accesses may gain; not measured");
-        Finding::new(self, Weight::Note, Confidence::High, format!("Prefetchers are off: {}", off.join(", ")), cost)
+        let cost = Cost::unknown(word!("less bandwidth for work that streams; random accesses may gain; not measured"));
+        Finding::new(self, Weight::Note, Confidence::High, say!("Prefetchers are off: {}", off.join(", ")), cost)
             .on("MSR 0x1a4", off.join(", "))
             .remedy(
-                "If nobody chose it, switch them on again in the BIOS (Hardware Prefetcher, Adjacent Cache Line Prefetch, \
-                    DCU Streamer, DCU IP). If somebody did, measure the work both ways.",
-                "A reboot; random accesses may get a little slower.",
-                "wakewatt measure memory before and after",
+                word!("If nobody chose it, switch them on again in the BIOS (Hardware Prefetcher, Adjacent Cache Line Prefetch, \
+                    DCU Streamer, DCU IP). If somebody did, measure the work both ways."),
+                word!("A reboot; random accesses may get a little slower."),
+                word!("wakewatt measure memory before and after"),
             )
             .yes()
     }

@@ -7,6 +7,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::budget;
 use crate::evidence::Evidence;
 use crate::units::{LatencyLimit, show_ns};
+use wakewatt_words::{say, word};
 
 pub(super) struct ProcessorMaxCstateIgnored;
 
@@ -15,37 +16,37 @@ impl Rule for ProcessorMaxCstateIgnored {
         "rule.processor-max-cstate-ignored"
     }
     fn question(&self) -> &'static str {
-        "is processor.max_cstate set where it does nothing?"
+        word!("is processor.max_cstate set where it does nothing?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         let line = match (facts.boot.cmdline.get(), facts.boot.cmdline.gap()) {
             (Some(line), _) => line,
             (None, Some(gap)) => return Answer::gap(gap),
-            (None, None) => return Answer::no("no command line"),
+            (None, None) => return Answer::no(word!("no command line")),
         };
         let Some(wanted) = line.value("processor.max_cstate") else {
-            return Answer::no("processor.max_cstate is not on the command line");
+            return Answer::no(word!("processor.max_cstate is not on the command line"));
         };
         let driver = match (facts.idle.driver.get(), facts.idle.driver.gap()) {
             (Some(driver), _) => driver,
             (None, Some(gap)) => return Answer::gap(gap),
-            (None, None) => return Answer::no("no idle driver"),
+            (None, None) => return Answer::no(word!("no idle driver")),
         };
         if driver != "intel_idle" {
-            return Answer::no(format!("the idle driver is {driver}, not intel_idle, which would ignore it"));
+            return Answer::no(say!("the idle driver is {driver}, not intel_idle, which would ignore it"));
         }
         if let Some(cap) = line.value("intel_idle.max_cstate") {
-            return Answer::no(format!("intel_idle.max_cstate={cap} limits intel_idle too"));
+            return Answer::no(say!("intel_idle.max_cstate={cap} limits intel_idle too"));
         }
         let worst = budget::resolve(LatencyLimit::None, &facts.idle).into_iter().filter_map(|r| r.deepest);
         let Some(deepest) = worst.max_by_key(|d| d.exit_latency_ns) else {
-            return Answer::cannot_tell("the idle states are not readable", "wakewatt inspect idle");
+            return Answer::cannot_tell(word!("the idle states are not readable"), word!("wakewatt inspect idle"));
         };
-        let title = format!("processor.max_cstate={wanted} does nothing under intel_idle: {deepest} is still enabled");
+        let title = say!("processor.max_cstate={wanted} does nothing under intel_idle: {deepest} is still enabled");
         let cost = Cost::predicted_ns(
             deepest.exit_latency_ns as f64,
-            format!(
+            say!(
                 "up to {} per wake-up that was meant to be avoided, as the driver claims",
                 show_ns(deepest.exit_latency_ns)
             ),
@@ -54,14 +55,14 @@ impl Rule for ProcessorMaxCstateIgnored {
         Finding::new(self, Weight::Risk, Confidence::High, title, cost)
             .on("/proc/cmdline", format!("processor.max_cstate={wanted}"))
             .on("/sys/devices/system/cpu/cpuidle/current_driver", driver)
-            .boot(format!("intel_idle.max_cstate={cap}"), "limit intel_idle as well")
+            .boot(format!("intel_idle.max_cstate={cap}"), word!("limit intel_idle as well"))
             .remedy(
-                format!(
+                say!(
                     "Add intel_idle.max_cstate={cap} beside it and reboot (intel_idle counts its states by \
                     index, so check the table), or set a latency limit now without a reboot."
                 ),
-                "More watts when idle; the states are gone until the next reboot.",
-                "after the reboot wakewatt inspect idle boot lists the states that are left; wakewatt measure wakeup",
+                word!("More watts when idle; the states are gone until the next reboot."),
+                word!("after the reboot wakewatt inspect idle boot lists the states that are left; wakewatt measure wakeup"),
             )
             .yes()
     }

@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 /// (register, field, address and bit, in force now)
 const BITS: &[(&str, &str, &str, bool)] = &[
@@ -24,7 +25,7 @@ impl Rule for Prochot {
         "rule.prochot"
     }
     fn question(&self) -> &'static str {
-        "was the processor throttled by heat or from outside (PROCHOT)?"
+        word!("was the processor throttled by heat or from outside (PROCHOT)?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let msr = &evidence.facts.msr;
@@ -35,29 +36,31 @@ impl Rule for Prochot {
             return match gap {
                 Some((_, gap)) => Answer::gap(gap),
                 None => Answer::cannot_tell(
-                    "the registers were not read",
-                    "run wakewatt doctor as root on an Intel machine; elsewhere read the BMC's log",
+                    word!("the registers were not read"),
+                    word!("run wakewatt doctor as root on an Intel machine; elsewhere read the BMC's log"),
                 ),
             };
         }
         let Some((bit, field)) = read.iter().find(|(_, f)| !f.cpus_where(|v| *v != 0).is_empty()) else {
-            return Answer::no("no PROCHOT bit is set, now or in the log");
+            return Answer::no(word!("no PROCHOT bit is set, now or in the log"));
         };
         let cpus = field.cpus_where(|v| *v != 0);
         let (_, _, address, is_now) = **bit;
         let (weight, when) = if is_now {
-            (Weight::Problem, "is active now")
+            (Weight::Problem, word!("is active now"))
         } else {
-            (Weight::Risk, "was active since its log was last cleared")
+            (Weight::Risk, word!("was active since its log was last cleared"))
         };
-        let cost = Cost::unknown("while it is active the clock is held far down, often at its minimum");
-        Finding::new(self, weight, Confidence::High, format!("PROCHOT {when} (seen on CPU {cpus})"), cost)
+        let cost = Cost::unknown(word!("while it is active the clock is held far down, often at its minimum"));
+        Finding::new(self, weight, Confidence::High, say!("PROCHOT {when} (seen on CPU {cpus})"), cost)
             .on(address, format!("set on CPU {cpus}"))
             .remedy(
-                "If temperatures are fine, something outside pulls it: power supply, voltage regulator, BMC power \
-                    cap. Read the BMC's event log.",
-                "Perhaps hardware.",
-                "wakewatt inspect msr thermal under load",
+                word!(
+                    "If temperatures are fine, something outside pulls it: power supply, voltage regulator, BMC power \
+                    cap. Read the BMC's event log."
+                ),
+                word!("Perhaps hardware."),
+                word!("wakewatt inspect msr thermal under load"),
             )
             .yes()
     }

@@ -5,6 +5,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 pub(super) struct PsiPressure;
 
@@ -13,37 +14,41 @@ impl Rule for PsiPressure {
         "rule.psi-pressure"
     }
     fn question(&self) -> &'static str {
-        "do tasks wait for memory or for I/O?"
+        word!("do tasks wait for memory or for I/O?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let load = &evidence.facts.load;
         let all = [("memory", &load.memory_pressure, 0.05), ("io", &load.io_pressure, 0.2)];
         let known = all.iter().filter_map(|(name, p, limit)| Some((*name, p.get()?.some.over_60s_ratio, *limit)));
         let Some((name, ratio, limit)) = known.max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2))) else {
-            return load.memory_pressure.gap().map_or_else(|| Answer::no("none"), Answer::gap);
+            return load.memory_pressure.gap().map_or_else(|| Answer::no(word!("none")), Answer::gap);
         };
         if ratio < limit {
-            return Answer::no(format!("tasks waited for {name} during {} of the last minute", percent(ratio)));
+            return Answer::no(say!("tasks waited for {name} during {} of the last minute", percent(ratio)));
         }
-        let cost = Cost::unknown("tasks stood still for that share of the time; which ones is not known");
+        let cost = Cost::unknown(word!("tasks stood still for that share of the time; which ones is not known"));
         Finding::new(
             self,
             Weight::Problem,
             Confidence::High,
-            format!("Tasks waited for {name} during {} of the last minute", percent(ratio)),
+            say!("Tasks waited for {name} during {} of the last minute", percent(ratio)),
             cost,
         )
         .on(format!("/proc/pressure/{name}"), format!("some avg60 {}", percent(ratio)))
         .remedy(
             if name == "memory" {
-                "Find the group that reclaims (memory.pressure per control group); more memory, or a smaller \
+                word!(
+                    "Find the group that reclaims (memory.pressure per control group); more memory, or a smaller \
                         working set."
+                )
             } else {
-                "Find the disk and the process (iostat, io.pressure per control group); a faster disk or less \
+                word!(
+                    "Find the disk and the process (iostat, io.pressure per control group); a faster disk or less \
                         synchronous writing."
+                )
             },
-            "Capacity.",
-            "wakewatt inspect load before and after",
+            word!("Capacity."),
+            word!("wakewatt inspect load before and after"),
         )
         .yes()
     }

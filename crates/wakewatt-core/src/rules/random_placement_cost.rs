@@ -8,6 +8,7 @@
 use super::{Answer, Confidence, Cost, CostBasis, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 use crate::units::{show_bytes, three_digits};
+use wakewatt_words::{say, word};
 
 pub(super) struct RandomPlacementCost;
 
@@ -16,7 +17,7 @@ impl Rule for RandomPlacementCost {
         "rule.random-placement-cost"
     }
     fn question(&self) -> &'static str {
-        "what would careless memory placement cost here?"
+        word!("what would careless memory placement cost here?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let numa = &evidence.facts.memory;
@@ -24,7 +25,7 @@ impl Rule for RandomPlacementCost {
         let measured = evidence.samples.memory.as_ref().and_then(|m| m.placement.as_ref());
         // What was measured decides, whether or not the firmware tells distances.
         if let Some(placement) = measured.filter(|p| p.latency_ratio < 1.05) {
-            return Answer::no(format!("measured: {}", placement.in_words()));
+            return Answer::no(say!("measured: {}", placement.in_words()));
         }
         let (cost, remote, n_nodes) = match (measured, predicted, numa.random_remote_ratio()) {
             (Some(placement), ..) => (placement.latency_ratio, placement.remote_ratio, placement.n_nodes),
@@ -35,8 +36,8 @@ impl Rule for RandomPlacementCost {
                 return numa.online.gap().map_or_else(
                     || {
                         Answer::cannot_tell(
-                            "the distances between the memory nodes are not known",
-                            "numactl --hardware; wakewatt inspect memory; wakewatt measure memory --part matrix",
+                            word!("the distances between the memory nodes are not known"),
+                            word!("numactl --hardware; wakewatt inspect memory; wakewatt measure memory --part matrix"),
                         )
                     },
                     Answer::gap,
@@ -44,15 +45,14 @@ impl Rule for RandomPlacementCost {
             }
         };
         if measured.is_none() && (n_nodes < 2 || cost < 1.05) {
-            return Answer::no(format!(
+            return Answer::no(say!(
                 "{n_nodes} memory node(s), random placement costs {} times the local distance",
                 three_digits(cost)
             ));
         }
         let lost = 1.0 - 1.0 / cost;
-        let title =
-            format!("With {n_nodes} memory nodes, random placement makes {} of accesses remote", percent(remote));
-        let text = format!(
+        let title = say!("With {n_nodes} memory nodes, random placement makes {} of accesses remote", percent(remote));
+        let text = say!(
             "memory accesses take up to {} times the local distance on average ({} of memory-bound speed); computed \
                 from the firmware's distances, not measured",
             three_digits(cost),
@@ -62,12 +62,12 @@ impl Rule for RandomPlacementCost {
             None => (Cost::predicted_ratio(lost, text), Confidence::Low),
             Some(placement) => {
                 let beside = match predicted {
-                    Some(cost) => format!("the firmware's distances predict {}x", three_digits(cost)),
-                    None => "the firmware tells no distances".into(),
+                    Some(cost) => say!("the firmware's distances predict {}x", three_digits(cost)),
+                    None => word!("the firmware tells no distances").into(),
                 };
                 let with = evidence.samples.memory.as_ref().and_then(|m| m.matrix_bytes);
-                let with = with.map_or(String::new(), |bytes| format!(" (working set {})", show_bytes(bytes)));
-                let text = format!("measured: {}{with}; {beside}", placement.in_words());
+                let with = with.map_or(String::new(), |bytes| say!(" (working set {})", show_bytes(bytes)));
+                let text = say!("measured: {}{with}; {beside}", placement.in_words());
                 (
                     Cost { basis: CostBasis::Measured, latency_ns: None, throughput_ratio: Some(lost), text },
                     Confidence::High,
@@ -81,10 +81,12 @@ impl Rule for RandomPlacementCost {
         }
         finding
             .remedy(
-                "For memory-bound work, start one copy per node with its CPUs and memory bound: wakewatt run \
-                    --per-node -- COMMAND (or numactl --cpunodebind=N --membind=N COMMAND, for each N).",
-                "Each copy sees one node's memory and CPUs only; the work must divide.",
-                "wakewatt inspect memory before and after: the share of remote allocations should stop growing",
+                word!(
+                    "For memory-bound work, start one copy per node with its CPUs and memory bound: wakewatt run \
+                    --per-node -- COMMAND (or numactl --cpunodebind=N --membind=N COMMAND, for each N)."
+                ),
+                word!("Each copy sees one node's memory and CPUs only; the work must divide."),
+                word!("wakewatt inspect memory before and after: the share of remote allocations should stop growing"),
             )
             .yes()
     }

@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 const PATH: &str = "/proc/pressure/cpu";
 
@@ -16,7 +17,7 @@ impl Rule for RunQueueContention {
         "rule.run-queue-contention"
     }
     fn question(&self) -> &'static str {
-        "do tasks wait for a CPU?"
+        word!("do tasks wait for a CPU?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let load = &evidence.facts.load;
@@ -28,13 +29,13 @@ impl Rule for RunQueueContention {
                 (
                     Weight::Problem,
                     Confidence::High,
-                    format!("Tasks waited for a CPU during {share} of the last minute"),
+                    say!("Tasks waited for a CPU during {share} of the last minute"),
                     PATH,
                     share,
                 )
             }
             (Some(p), _) => {
-                return Answer::no(format!(
+                return Answer::no(say!(
                     "tasks waited for a CPU during {} of the last minute",
                     percent(p.some.over_60s_ratio)
                 ));
@@ -43,24 +44,26 @@ impl Rule for RunQueueContention {
                 Some(n) if n_cpus > 0 && n > 2 * n_cpus => (
                     Weight::Risk,
                     Confidence::Low,
-                    format!("{n} tasks were runnable on {n_cpus} CPUs at one instant"),
+                    say!("{n} tasks were runnable on {n_cpus} CPUs at one instant"),
                     "/proc/stat",
                     format!("procs_running {n}"),
                 ),
-                _ => return gap.map_or_else(|| Answer::no("no pressure"), Answer::gap),
+                _ => return gap.map_or_else(|| Answer::no(word!("no pressure")), Answer::gap),
             },
         };
-        let cost = Cost::unknown(
+        let cost = Cost::unknown(word!(
             "time in the run queue, which adds to every wake-up; see the difference between the measured wake-up \
-                under FIFO and under normal scheduling",
-        );
+                under FIFO and under normal scheduling"
+        ));
         Finding::new(self, weight, confidence, title, cost)
             .on(path, says)
             .remedy(
-                "Fewer runnable threads, more CPUs, or a CPU of its own for the work that must not wait. Only then \
-                    look at idle states.",
-                "Capacity, or a lower use of the machine.",
-                "wakewatt inspect load; wakewatt measure wakeup",
+                word!(
+                    "Fewer runnable threads, more CPUs, or a CPU of its own for the work that must not wait. Only then \
+                    look at idle states."
+                ),
+                word!("Capacity, or a lower use of the machine."),
+                word!("wakewatt inspect load; wakewatt measure wakeup"),
             )
             .yes()
     }

@@ -5,6 +5,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 const LIMIT: f64 = 0.4;
 
@@ -15,36 +16,36 @@ impl Rule for SmtContention {
         "rule.smt-contention"
     }
     fn question(&self) -> &'static str {
-        "do SMT siblings share cores that are often busy?"
+        word!("do SMT siblings share cores that are often busy?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let smt = &evidence.facts.topology.is_smt_active;
         match (smt.get(), smt.gap()) {
             (None, Some(gap)) => return Answer::gap(gap),
             (Some(true), _) => {}
-            _ => return Answer::no("no core runs two CPUs"),
+            _ => return Answer::no(word!("no core runs two CPUs")),
         }
         let stat = &evidence.facts.load.stat;
         let busy = match (stat.get(), stat.gap()) {
             (Some(stat), _) => stat.total.ratio(stat.total.busy_ns()).unwrap_or(0.0),
             (None, Some(gap)) => return Answer::gap(gap),
-            (None, None) => return Answer::no("not known"),
+            (None, None) => return Answer::no(word!("not known")),
         };
         if busy < LIMIT {
-            return Answer::no(format!(
+            return Answer::no(say!(
                 "SMT is on, and the CPUs were busy {} of the time since boot: siblings seldom meet",
                 percent(busy)
             ));
         }
-        let cost = Cost::unknown(
+        let cost = Cost::unknown(word!(
             "a core shared by two busy siblings gives each about half to two thirds of its speed, as a rule; not \
-                measured",
-        );
+                measured"
+        ));
         Finding::new(
             self,
             Weight::Note,
             Confidence::Low,
-            format!(
+            say!(
                 "SMT is on and the CPUs were busy {} of the time \
             since boot: siblings often share a core",
                 percent(busy)
@@ -54,11 +55,11 @@ impl Rule for SmtContention {
         .on("/sys/devices/system/cpu/smt/active", "1")
         .on("/proc/stat", format!("busy {}", percent(busy)))
         .remedy(
-            "Keep the sibling of a latency-critical CPU free. SMT off (cpu.smt=off) is no remedy for CPUs this busy \
+            word!("Keep the sibling of a latency-critical CPU free. SMT off (cpu.smt=off) is no remedy for CPUs this busy \
                     before it was compared under the real load; wakewatt tune plan --set cpu.smt=off shows what it \
-                    moves.",
-            "Throughput, when the siblings stay idle; SMT off takes half the CPUs.",
-            "wakewatt inspect topology load; wakewatt measure wakeup with and without load on the sibling",
+                    moves."),
+            word!("Throughput, when the siblings stay idle; SMT off takes half the CPUs."),
+            word!("wakewatt inspect topology load; wakewatt measure wakeup with and without load on the sibling"),
         )
         .yes()
     }

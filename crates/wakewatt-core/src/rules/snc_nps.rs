@@ -5,6 +5,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 pub(super) struct SncNps;
 
@@ -13,7 +14,7 @@ impl Rule for SncNps {
         "rule.snc-nps"
     }
     fn question(&self) -> &'static str {
-        "is a socket divided into several memory nodes (SNC, NPS)?"
+        word!("is a socket divided into several memory nodes (SNC, NPS)?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let (numa, packages) = (&evidence.facts.memory, evidence.facts.topology.packages());
@@ -21,34 +22,37 @@ impl Rule for SncNps {
             return Answer::gap(gap);
         }
         if packages.is_empty() {
-            return Answer::cannot_tell("the CPUs' packages are not known", "wakewatt inspect topology memory");
+            return Answer::cannot_tell(
+                word!("the CPUs' packages are not known"),
+                word!("wakewatt inspect topology memory"),
+            );
         }
         if let Some(gap) = numa.nodes.iter().find_map(|n| n.cpus.gap()) {
             return Answer::gap(gap);
         }
         let nodes = numa.nodes.iter().filter(|n| n.cpus.get().is_some_and(|c| !c.is_empty())).count();
         if nodes <= packages.len() {
-            return Answer::no(format!("{nodes} memory nodes with CPUs on {} packages", packages.len()));
+            return Answer::no(say!("{nodes} memory nodes with CPUs on {} packages", packages.len()));
         }
         let division = division(evidence);
-        let cost = Cost::unknown("depends on whether the work is bound to nodes; not measured");
+        let cost = Cost::unknown(word!("depends on whether the work is bound to nodes; not measured"));
         Finding::new(
             self,
             Weight::Note,
             Confidence::High,
-            format!("{nodes} memory nodes on {} packages: the sockets are divided ({})", packages.len(), division.name),
+            say!("{nodes} memory nodes on {} packages: the sockets are divided ({})", packages.len(), division.name),
             cost,
         )
         .on("/sys/devices/system/node/node*/cpulist", format!("{nodes} nodes with CPUs"))
         .on("/sys/devices/system/cpu/cpu*/topology/physical_package_id", format!("{} packages", packages.len()))
         .remedy(
-            format!(
+            say!(
                 "Bind work to nodes (numactl --cpunodebind=N --membind=N), or undo the division in the BIOS ({}) if the work \
                     spreads anyway.",
                 division.undone
             ),
-            "A reboot; local latency rises a little when it is undone.",
-            "wakewatt inspect memory topology",
+            word!("A reboot; local latency rises a little when it is undone."),
+            word!("wakewatt inspect memory topology"),
         )
         .yes()
     }
@@ -65,12 +69,12 @@ const CLUSTER_ON_DIE: &[u64] = &[0x3f, 0x4f];
 
 fn division(evidence: &Evidence) -> Division {
     match evidence.facts.topology.processor() {
-        Some(p) if p.is_amd() => Division { name: "NPS, nodes per socket", undone: "NPS1" },
+        Some(p) if p.is_amd() => Division { name: word!("NPS, nodes per socket"), undone: "NPS1" },
         Some(p) if p.is_intel() && p.model.is_some_and(|model| CLUSTER_ON_DIE.contains(&model)) => {
-            Division { name: "Cluster-on-Die", undone: "another snoop mode than Cluster-on-Die" }
+            Division { name: "Cluster-on-Die", undone: word!("another snoop mode than Cluster-on-Die") }
         }
-        Some(p) if p.is_intel() => Division { name: "SNC, sub-NUMA clustering", undone: "SNC disabled" },
-        _ => Division { name: "SNC, NPS", undone: "SNC or Cluster-on-Die disabled, NPS1" },
+        Some(p) if p.is_intel() => Division { name: word!("SNC, sub-NUMA clustering"), undone: word!("SNC disabled") },
+        _ => Division { name: word!("SNC, NPS"), undone: word!("SNC or Cluster-on-Die disabled, NPS1") },
     }
 }
 

@@ -9,6 +9,7 @@
 use super::measured::polling_and_steal;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 pub(super) struct Steal;
 
@@ -17,7 +18,7 @@ impl Rule for Steal {
         "rule.steal"
     }
     fn question(&self) -> &'static str {
-        "does the hypervisor take CPU time from this guest?"
+        word!("does the hypervisor take CPU time from this guest?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let load = &evidence.facts.load;
@@ -25,34 +26,37 @@ impl Rule for Steal {
             return Answer::gap(gap);
         }
         let Some(ratio) = load.steal_ratio() else {
-            return Answer::cannot_tell("no CPU time has been counted", "wakewatt inspect load a little later");
+            return Answer::cannot_tell(
+                word!("no CPU time has been counted"),
+                word!("wakewatt inspect load a little later"),
+            );
         };
         // Of the time it wanted to run, not of all time: an idle guest has nothing to be stolen.
         let total = load.stat.get().map(|s| &s.total);
         let wanted = total.map_or(0, |t| t.busy_ns().saturating_add(t.steal_ns));
         let of_wanted = total.map_or(0.0, |t| t.steal_ns as f64 / wanted.max(1) as f64);
         if of_wanted < 0.01 || ratio < 0.001 {
-            return Answer::no(format!(
+            return Answer::no(say!(
                 "{} of the time the guest wanted to run was stolen (since boot)",
                 percent(of_wanted)
             ));
         }
         let weight = if of_wanted >= 0.05 { Weight::Problem } else { Weight::Risk };
         let title =
-            format!("The hypervisor took {} of the time this guest wanted to run (since boot)", percent(of_wanted));
+            say!("The hypervisor took {} of the time this guest wanted to run (since boot)", percent(of_wanted));
         let cost = Cost::predicted_ratio(
             of_wanted,
-            format!("{} of CPU time, by the kernel's own counter; latency in bursts", percent(of_wanted)),
+            say!("{} of CPU time, by the kernel's own counter; latency in bursts", percent(of_wanted)),
         );
         Finding::new(self, weight, Confidence::High, title, cost)
             .on("/proc/stat", format!("steal {} of all time", percent(ratio)))
             .remedy(
-                format!(
+                say!(
                     "Only the host can help: fewer guests per CPU, dedicated CPUs, or another instance type. {}",
                     polling_and_steal(evidence)
                 ),
-                "Money, or density.",
-                "wakewatt inspect load twice and compare the counter; wakewatt measure wakeup for the tail",
+                word!("Money, or density."),
+                word!("wakewatt inspect load twice and compare the counter; wakewatt measure wakeup for the tail"),
             )
             .yes()
     }

@@ -13,6 +13,7 @@ use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
 use crate::samples::stated::Stated;
 use crate::samples::tail::{TailAnswer, tail_of};
 use crate::units::three_digits;
+use wakewatt_words::{say, word};
 
 pub(super) struct TailReversal;
 
@@ -21,26 +22,26 @@ impl Rule for TailReversal {
         "rule.tail-reversal"
     }
     fn question(&self) -> &'static str {
-        "does not sleeping help the median and hurt the tail?"
+        word!("does not sleeping help the median and hurt the tail?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let Some(run) = evidence.idle_experiment() else {
             return Answer::cannot_tell(
-                "only the idle experiment can tell, and it did not run",
-                "wakewatt doctor as root",
+                word!("only the idle experiment can tell, and it did not run"),
+                word!("wakewatt doctor as root"),
             );
         };
         let Some((median, tail)) = reversed(run) else { return unreversed(run) };
         let spinning = if tail.compared() == Compared::LimitsLifted {
-            "The machine as found".to_string()
+            word!("The machine as found").to_string()
         } else {
-            format!("Arm \"{}\"", tail.arm)
+            say!("Arm \"{}\"", tail.arm)
         };
         let range = |e: &Effect| {
             let ratio = run.stated_ratio(e).say(three_digits);
-            format!("{ratio} ({} to {})", three_digits(e.ratio_low), three_digits(e.ratio_high))
+            say!("{ratio} ({} to {})", three_digits(e.ratio_low), three_digits(e.ratio_high))
         };
-        let title = format!(
+        let title = say!(
             "{spinning} has the better {} (found over arm {}) and the worse {} ({})",
             median.metric,
             range(median),
@@ -50,18 +51,20 @@ impl Rule for TailReversal {
         let longer = if tail.difference < 0.0 { tail.inverted() } else { tail.clone() };
         let longer = run.stated_difference(&longer);
         let text = match longer {
-            Stated::Open => "the tail is longer".to_string(),
-            _ => format!("the tail is {} longer", longer.say(|ns| format!("{}us", three_digits(ns / 1e3)))),
+            Stated::Open => word!("the tail is longer").to_string(),
+            _ => say!("the tail is {} longer", longer.say(|ns| format!("{}us", three_digits(ns / 1e3)))),
         };
         let cost = Cost::stated_ns(longer, text);
         Finding::new(self, Weight::Risk, measured::confidence(run, tail), title, cost)
             .on(format!("experiment, seed {}", run.seed), format!("{} rounds", tail.n_pairs))
             .remedy(
-                "Do not poll to lower a median if it is the tail that hurts. In a guest, ask for a CPU of its own \
+                word!(
+                    "Do not poll to lower a median if it is the tail that hurts. In a guest, ask for a CPU of its own \
                     or for halt polling on the host; on metal, allow the shallowest sleeping state instead of \
-                    none.",
-                "The median stays where it is.",
-                "wakewatt measure wakeup before and after, and read p99 and p99.9, not the median",
+                    none."
+                ),
+                word!("The median stays where it is."),
+                word!("wakewatt measure wakeup before and after, and read p99 and p99.9, not the median"),
             )
             .yes()
     }
@@ -83,9 +86,9 @@ fn reversed(run: &ExperimentRun) -> Option<(&Effect, &Effect)> {
 /// No tail is shown to be worse. That is "no" only where the tail that was declared is shown not to be.
 fn unreversed(run: &ExperimentRun) -> Answer {
     let cannot =
-        |why: String| Answer::cannot_tell(why, "run wakewatt doctor with its default duration, at a quiet hour");
+        |why: String| Answer::cannot_tell(why, word!("run wakewatt doctor with its default duration, at a quiet hour"));
     let Some((primary, tail)) = run.metrics.first().and_then(|m| Some((&m.id, tail_of(&m.id)?))) else {
-        return cannot("the experiment has no tail metric".into());
+        return cannot(word!("the experiment has no tail metric").into());
     };
     let medians = || run.effects.iter().filter(|e| e.metric == *primary);
     let mut held = Vec::new();
@@ -93,7 +96,7 @@ fn unreversed(run: &ExperimentRun) -> Answer {
         let is_lifted = median.compared() == Compared::LimitsLifted;
         let helped = if is_lifted { Verdict::Lower } else { Verdict::Higher };
         if median.verdict == Verdict::Undecided {
-            return cannot(format!("with arm \"{}\" not even the median is decided", median.arm));
+            return cannot(say!("with arm \"{}\" not even the median is decided", median.arm));
         }
         if median.verdict != helped {
             continue;
@@ -103,18 +106,16 @@ fn unreversed(run: &ExperimentRun) -> Answer {
         let is_fine = |e: &Effect| e.verdict == helped || e.verdict == Verdict::NoDifference;
         match (test, effect) {
             (Some(test), _) if test.answer == TailAnswer::NoHarm => held.push(format!("\"{}\"", median.arm)),
-            (Some(test), _) => return cannot(format!("{tail} with arm \"{}\": {}", median.arm, test.why_not())),
+            (Some(test), _) => return cannot(say!("{tail} with arm \"{}\": {}", median.arm, test.why_not())),
             (None, Some(effect)) if is_fine(effect) => held.push(format!("\"{}\"", median.arm)),
-            (None, Some(_)) => return cannot(format!("{tail} with arm \"{}\" is undecided", median.arm)),
-            (None, None) => return cannot(format!("no block had a value of {tail}")),
+            (None, Some(_)) => return cannot(say!("{tail} with arm \"{}\" is undecided", median.arm)),
+            (None, None) => return cannot(say!("no block had a value of {tail}")),
         }
     }
     match &held[..] {
-        [] if medians().next().is_none() => cannot("the experiment compared nothing".into()),
-        [] => Answer::no("no arm made the median better, so nothing is bought with the tail"),
-        arms => {
-            Answer::no(format!("{tail} is shown to be no worse where the median is better (arm {})", arms.join(", ")))
-        }
+        [] if medians().next().is_none() => cannot(word!("the experiment compared nothing").into()),
+        [] => Answer::no(word!("no arm made the median better, so nothing is bought with the tail")),
+        arms => Answer::no(say!("{tail} is shown to be no worse where the median is better (arm {})", arms.join(", "))),
     }
 }
 

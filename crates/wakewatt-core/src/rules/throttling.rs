@@ -6,6 +6,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 const ROOT: &str = "/sys/devices/system/cpu/cpu*/thermal_throttle";
 
@@ -16,7 +17,7 @@ impl Rule for Throttling {
         "rule.throttling"
     }
     fn question(&self) -> &'static str {
-        "has heat or a power limit slowed the CPUs down?"
+        word!("has heat or a power limit slowed the CPUs down?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let heat = &evidence.facts.thermal;
@@ -29,11 +30,11 @@ impl Rule for Throttling {
         let was = heat.was_throttled();
         if was != Some(true) && cooling.is_empty() {
             return match (was, heat.n_core_throttles.gaps().chain(heat.n_package_throttles.gaps()).next()) {
-                (Some(_), _) => Answer::no("no CPU was throttled since boot"),
+                (Some(_), _) => Answer::no(word!("no CPU was throttled since boot")),
                 (None, Some((_, gap))) => Answer::gap(gap),
                 (None, None) => Answer::cannot_tell(
-                    "the machine does not count throttling",
-                    "Intel counts it in thermal_throttle; else read the BMC's log",
+                    word!("the machine does not count throttling"),
+                    word!("Intel counts it in thermal_throttle; else read the BMC's log"),
                 ),
             };
         }
@@ -44,14 +45,13 @@ impl Rule for Throttling {
         let weight =
             if !cooling.is_empty() || share.is_some_and(|s| s > 0.01) { Weight::Problem } else { Weight::Risk };
         let title = if cooling.is_empty() {
-            let how_long = share.map_or(String::new(), |s| format!(", {} of the uptime", percent(s)));
-            format!(
-                "CPUs were throttled since boot: a core up to {core} times, a package up to {package} times{how_long}"
-            )
+            let how_long = share.map_or(String::new(), |s| say!(", {} of the uptime", percent(s)));
+            say!("CPUs were throttled since boot: a core up to {core} times, a package up to {package} times{how_long}")
         } else {
-            format!("A processor cooling device limits the clock now: {}", cooling.join(", "))
+            say!("A processor cooling device limits the clock now: {}", cooling.join(", "))
         };
-        let cost = Cost::unknown("the clock fell below what was asked for that long; by how much is not counted");
+        let cost =
+            Cost::unknown(word!("the clock fell below what was asked for that long; by how much is not counted"));
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
         if was == Some(true) {
             finding =
@@ -65,10 +65,10 @@ impl Rule for Throttling {
         }
         finding
             .remedy(
-                "Fans, airflow, inlet temperature and heat sink first, then the power limit (rule.power-limit). See \
-                    whether the counters still grow.",
-                "A visit to the machine.",
-                "wakewatt inspect thermal twice under load, and compare the counters",
+                word!("Fans, airflow, inlet temperature and heat sink first, then the power limit (rule.power-limit). See \
+                    whether the counters still grow."),
+                word!("A visit to the machine."),
+                word!("wakewatt inspect thermal twice under load, and compare the counters"),
             )
             .yes()
     }

@@ -13,6 +13,7 @@ use crate::evidence::Evidence;
 use crate::facts::idle::Idle;
 use crate::units::{Cpu, show_ns};
 use std::collections::BTreeMap;
+use wakewatt_words::{say, word};
 
 /// What kernels are built with (kernel/Kconfig.hz).
 const TICKS: &[u32] = &[100, 250, 300, 1000];
@@ -74,7 +75,7 @@ impl Rule for TickNeverStops {
         "rule.tick-never-stops"
     }
     fn question(&self) -> &'static str {
-        "does the timer tick wake CPUs that have nothing to do?"
+        word!("does the timer tick wake CPUs that have nothing to do?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let idle = &evidence.facts.idle;
@@ -83,12 +84,14 @@ impl Rule for TickNeverStops {
             Tick::Runs(hz) => hz,
             Tick::Stops => {
                 let quietest = rates.first().copied().unwrap_or_default();
-                return Answer::no(format!("the quietest CPU wakes {quietest:.0} times a second of idle time"));
+                return Answer::no(say!("the quietest CPU wakes {quietest:.0} times a second of idle time"));
             }
             Tick::Unknown => {
                 return Answer::cannot_tell(
-                    "no CPU has counted a minute of idle time, or wake-ups are too many or too uneven for a tick to be told",
-                    "wakewatt inspect idle after the machine has been quiet for a while",
+                    word!(
+                        "no CPU has counted a minute of idle time, or wake-ups are too many or too uneven for a tick to be told"
+                    ),
+                    word!("wakewatt inspect idle after the machine has been quiet for a while"),
                 );
             }
         };
@@ -104,9 +107,9 @@ impl Rule for TickNeverStops {
             .collect();
         let out_of_reach = match too_deep.is_empty() {
             true => String::new(),
-            false => format!(", so {} can never pay", too_deep.join(", ")),
+            false => say!(", so {} can never pay", too_deep.join(", ")),
         };
-        let title = format!(
+        let title = say!(
             "The tick never stops: idle CPUs wake {hz} times a second and sleep {} at most{out_of_reach}",
             show_ns(period_ns)
         );
@@ -119,12 +122,12 @@ impl Rule for TickNeverStops {
             .and_then(|s| s.exit_latency_ns.known().map(|(_, ns)| *ns).max())
             .map(|ns| ns as f64 / period_ns as f64);
         let share = leaving.map_or(String::new(), |ratio| {
-            format!(
+            say!(
                 "; at the claimed latency, a worst case, up to {} of the time is spent leaving the state",
                 percent(ratio.min(1.0))
             )
         });
-        let cost = Cost::unknown(format!(
+        let cost = Cost::unknown(say!(
             "idle power: {hz} needless wake-ups a second on each CPU{share}; no watts are given, for nothing here says what one draws"
         ));
         let mut finding = Finding::new(self, Weight::Risk, confidence, title, cost).on(
@@ -135,16 +138,20 @@ impl Rule for TickNeverStops {
             finding = finding.on("/proc/cmdline", "nohz=off");
         }
         let what = if is_asked {
-            "Take nohz=off off the command line and reboot."
+            word!("Take nohz=off off the command line and reboot.")
         } else {
-            "Boot a kernel with CONFIG_NO_HZ_IDLE=y, as distributions build theirs (this one seems to be built with a \
+            word!(
+                "Boot a kernel with CONFIG_NO_HZ_IDLE=y, as distributions build theirs (this one seems to be built with a \
                 periodic tick: nohz=on does nothing there), then let the governor be menu or teo."
+            )
         };
         finding
             .remedy(
                 what,
-                "Deeper sleep: fewer watts, and wake-ups that take longer by the exit latency of the deeper states.",
-                "wakewatt inspect idle after some hours: entries per second of idle time fall to tens",
+                word!(
+                    "Deeper sleep: fewer watts, and wake-ups that take longer by the exit latency of the deeper states."
+                ),
+                word!("wakewatt inspect idle after some hours: entries per second of idle time fall to tens"),
             )
             .yes()
     }

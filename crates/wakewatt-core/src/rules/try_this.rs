@@ -2,6 +2,7 @@
 
 use crate::samples::worded::worded;
 use std::fmt;
+use wakewatt_words::{Language, within, word};
 
 /// What would help.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,19 +13,22 @@ pub enum TryThis {
     Do(String),
 }
 
-const NOTHING: &str = "nothing, if this kernel or machine does not have it; see wakewatt inspect";
+/// In documents it is the English.
+fn nothing() -> &'static str {
+    word!("nothing, if this kernel or machine does not have it; see wakewatt inspect")
+}
 
 impl TryThis {
     /// From a document.
     pub fn read(text: &str) -> TryThis {
-        if text == NOTHING { TryThis::NothingHere } else { TryThis::Do(text.into()) }
+        if text == within(Language::English, nothing) { TryThis::NothingHere } else { TryThis::Do(text.into()) }
     }
 }
 
 impl fmt::Display for TryThis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            TryThis::NothingHere => NOTHING,
+            TryThis::NothingHere => nothing(),
             TryThis::Do(text) => text,
         })
     }

@@ -7,6 +7,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use std::collections::BTreeMap;
+use wakewatt_words::{say, told, word};
 
 pub(super) struct TuningDaemons;
 
@@ -15,19 +16,22 @@ impl Rule for TuningDaemons {
         "rule.tuning-daemons"
     }
     fn question(&self) -> &'static str {
-        "do daemons run that turn the same knobs?"
+        word!("do daemons run that turn the same knobs?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let holders = &evidence.facts.holders;
         match (holders.n_processes.get(), holders.n_processes.gap()) {
             (None, Some(gap)) => return Answer::gap(gap),
             (Some(0), _) => {
-                return Answer::cannot_tell("no process is listed", "wakewatt inspect holders on the machine itself");
+                return Answer::cannot_tell(
+                    word!("no process is listed"),
+                    word!("wakewatt inspect holders on the machine itself"),
+                );
             }
             _ => {}
         }
         if holders.daemons.is_empty() {
-            return Answer::no("no known daemon that changes power, clock or idle settings runs");
+            return Answer::no(word!("no known daemon that changes power, clock or idle settings runs"));
         }
         let mut by_knob: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for daemon in &holders.daemons {
@@ -39,17 +43,17 @@ impl Rule for TuningDaemons {
         let fights: Vec<String> = by_knob
             .iter()
             .filter(|(knob, names)| names.len() > 1 && **knob != "CPU quotas")
-            .map(|(knob, names)| format!("{knob}: {}", names.join(" and ")))
+            .map(|(knob, names)| format!("{}: {}", told(knob), names.join(word!(" and "))))
             .collect();
         let names: Vec<&str> = holders.daemons.iter().map(|d| d.name.as_str()).collect();
         let (weight, title) = if fights.is_empty() {
-            (Weight::Note, format!("Running, and may change settings behind one's back: {}", names.join(", ")))
+            (Weight::Note, say!("Running, and may change settings behind one's back: {}", names.join(", ")))
         } else {
-            (Weight::Risk, format!("Two daemons turn the same knob ({})", fights.join("; ")))
+            (Weight::Risk, say!("Two daemons turn the same knob ({})", fights.join("; ")))
         };
-        let cost = Cost::unknown(
-            "settings that change by themselves; an experiment may measure the daemon instead of the setting",
-        );
+        let cost = Cost::unknown(word!(
+            "settings that change by themselves; an experiment may measure the daemon instead of the setting"
+        ));
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
         for daemon in &holders.daemons {
             finding = finding
@@ -57,10 +61,14 @@ impl Rule for TuningDaemons {
         }
         finding
             .remedy(
-                "Make the change in the daemon's own profile, or stop it before setting by hand; of two that turn \
-                    the same knob, keep one.",
-                "Without its daemon a machine keeps the settings of that moment.",
-                "wakewatt inspect holders; wakewatt compare two captures taken some minutes apart shows what drifts",
+                word!(
+                    "Make the change in the daemon's own profile, or stop it before setting by hand; of two that turn \
+                    the same knob, keep one."
+                ),
+                word!("Without its daemon a machine keeps the settings of that moment."),
+                word!(
+                    "wakewatt inspect holders; wakewatt compare two captures taken some minutes apart shows what drifts"
+                ),
             )
             .yes()
     }

@@ -7,6 +7,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, percent};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 pub(super) struct TurboOff;
 
@@ -15,7 +16,7 @@ impl Rule for TurboOff {
         "rule.turbo-off"
     }
     fn question(&self) -> &'static str {
-        "is turbo switched off?"
+        word!("is turbo switched off?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let freq = &evidence.facts.freq;
@@ -28,11 +29,11 @@ impl Rule for TurboOff {
             _ if !off_in.is_empty() => {
                 ("/sys/devices/system/cpu/cpufreq/policy*/boost", format!("0 on policies {off_in}"))
             }
-            Some(true) => return Answer::no("turbo is allowed"),
-            None if !freq.policies.is_boost_on.is_unknown() => return Answer::no("boost is on in every policy"),
+            Some(true) => return Answer::no(word!("turbo is allowed")),
+            None if !freq.policies.is_boost_on.is_unknown() => return Answer::no(word!("boost is on in every policy")),
             None => {
                 let gap = freq.intel_pstate.is_no_turbo.gap().or(freq.is_boost_on.gap());
-                return gap.map_or_else(|| Answer::no("no switch"), Answer::gap);
+                return gap.map_or_else(|| Answer::no(word!("no switch")), Answer::gap);
             }
         };
         let cppc = freq.cppc.nominal_perf.uniform().zip(freq.cppc.highest_perf.known().map(|(_, v)| v).max());
@@ -42,13 +43,13 @@ impl Rule for TurboOff {
                 let lost = 1.0 - *low as f64 / *high as f64;
                 Cost::predicted_ratio(
                     lost,
-                    format!(
+                    say!(
                         "up to {} of the clock when few cores are busy, computed from the claimed levels; not measured",
                         percent(lost)
                     ),
                 )
             }
-            _ => Cost::unknown("the clock above the base frequency; not measured"),
+            _ => Cost::unknown(word!("the clock above the base frequency; not measured")),
         };
         let is_by_policy = path.contains("policy");
         let cpus = off_in.iter().filter_map(|p| freq.policies.cpus_of(p)).fold(CpuSet::new(), |all, c| all.union(c));
@@ -57,15 +58,15 @@ impl Rule for TurboOff {
             self,
             Weight::Risk,
             Confidence::High,
-            "Turbo is switched off: no CPU runs above its base frequency",
+            word!("Turbo is switched off: no CPU runs above its base frequency"),
             cost,
         )
         .on(path, says)
-        .step("freq.boost", on, "on", path, "allow turbo")
+        .step("freq.boost", on, "on", path, word!("allow turbo"))
         .remedy(
-            "Switch it on unless a steady clock is wanted. If it reads back as off, the BIOS has it off.",
-            "More watts and heat under load; a clock that depends on the neighbours.",
-            "wakewatt inspect freq",
+            word!("Switch it on unless a steady clock is wanted. If it reads back as off, the BIOS has it off."),
+            word!("More watts and heat under load; a clock that depends on the neighbours."),
+            word!("wakewatt inspect freq"),
         )
         .yes()
     }

@@ -6,6 +6,7 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::facts::dmi::TABLE;
+use wakewatt_words::{say, word};
 
 pub(super) struct TwoDimmsPerChannel;
 
@@ -14,7 +15,7 @@ impl Rule for TwoDimmsPerChannel {
         "rule.two-dimms-per-channel"
     }
     fn question(&self) -> &'static str {
-        "do two memory modules share a channel?"
+        word!("do two memory modules share a channel?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let dmi = &evidence.facts.dimms;
@@ -24,17 +25,17 @@ impl Rule for TwoDimmsPerChannel {
         let channels = dmi.channels();
         if channels.is_empty() {
             return Answer::cannot_tell(
-                "the slots' names do not tell the channels",
-                "the machine's manual, or the BMC",
+                word!("the slots' names do not tell the channels"),
+                word!("the machine's manual, or the BMC"),
             );
         }
         let shared: Vec<_> = channels.iter().filter(|c| c.n_populated >= 2).collect();
         if shared.is_empty() {
-            return Answer::no("every channel holds one module at most");
+            return Answer::no(word!("every channel holds one module at most"));
         }
         let slow = dmi.below_rated().count();
-        let title = format!("{} of {} memory channels hold two or more modules", shared.len(), channels.len());
-        let cost = Cost::unknown(format!(
+        let title = say!("{} of {} memory channels hold two or more modules", shared.len(), channels.len());
+        let cost = Cost::unknown(say!(
             "platforms often lower the memory clock then; {slow} modules run below their rating here"
         ));
         let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost);
@@ -44,9 +45,9 @@ impl Rule for TwoDimmsPerChannel {
         }
         finding
             .remedy(
-                "If bandwidth matters more than capacity: fewer, larger modules, one per channel.",
-                "New modules.",
-                "wakewatt inspect dimms shows the configured speed",
+                word!("If bandwidth matters more than capacity: fewer, larger modules, one per channel."),
+                word!("New modules."),
+                word!("wakewatt inspect dimms shows the configured speed"),
             )
             .yes()
     }

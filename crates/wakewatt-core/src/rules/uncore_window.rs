@@ -10,6 +10,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Weight, khz_word, percent};
 use crate::evidence::Evidence;
 use crate::facts::uncore::UncoreDomain;
 use crate::units::show_khz;
+use wakewatt_words::{say, word};
 
 const ROOT: &str = "/sys/devices/system/cpu/intel_uncore_frequency";
 
@@ -20,7 +21,7 @@ impl Rule for UncoreWindow {
         "rule.uncore-window"
     }
     fn question(&self) -> &'static str {
-        "may the uncore clock fall, or is it held down or up?"
+        word!("may the uncore clock fall, or is it held down or up?")
     }
     fn is_choice(&self) -> bool {
         true
@@ -33,8 +34,8 @@ impl Rule for UncoreWindow {
             return match gap {
                 Some(gap) => Answer::gap(gap),
                 None => Answer::cannot_tell(
-                    "no uncore domain that serves cores is listed with its limits",
-                    "Intel servers with the module intel_uncore_frequency have it; wakewatt inspect uncore",
+                    word!("no uncore domain that serves cores is listed with its limits"),
+                    word!("Intel servers with the module intel_uncore_frequency have it; wakewatt inspect uncore"),
                 ),
             };
         }
@@ -43,9 +44,9 @@ impl Rule for UncoreWindow {
         }
         if let Some(open) = known.iter().find(|w| w.min < w.max) {
             if open.domain.has_elc() {
-                return Answer::no(
-                    "efficiency latency control decides how low it falls: rule.efficiency-latency-control",
-                );
+                return Answer::no(word!(
+                    "efficiency latency control decides how low it falls: rule.efficiency-latency-control"
+                ));
             }
             return self.may_fall(open, &known);
         }
@@ -79,37 +80,37 @@ impl UncoreWindow {
         let lost = 1.0 - max as f64 / initial as f64;
         let cost = Cost::predicted_ratio(
             lost,
-            format!(
+            say!(
                 "up to {} of the uncore clock, computed from the limits: slower L3 and memory; not measured",
                 percent(lost)
             ),
         );
-        let title = format!("{name} is limited to {}, below the {} of the boot", show_khz(max), show_khz(initial));
+        let title = say!("{name} is limited to {}, below the {} of the boot", show_khz(max), show_khz(initial));
         let mut finding = Finding::new(self, Weight::Risk, Confidence::High, title, cost)
             .on(lowered.path("max_freq_khz"), show_khz(max))
             .on(lowered.path("initial_max_freq_khz"), show_khz(initial));
         for window in known.iter().filter(|w| w.lowered_from().is_some()) {
-            let why = format!("it is {} now", show_khz(window.max));
+            let why = say!("it is {} now", show_khz(window.max));
             let on = Some(window.domain.name.clone());
             finding = finding.step("uncore.max", on, "max", window.path("max_freq_khz"), why);
         }
         finding
             .remedy(
-                "Put the initial value back, unless power is capped on purpose.",
-                "Watts.",
-                "wakewatt inspect uncore",
+                word!("Put the initial value back, unless power is capped on purpose."),
+                word!("Watts."),
+                word!("wakewatt inspect uncore"),
             )
             .yes()
     }
 
     fn may_fall(&self, open: &Window, known: &[Window]) -> Answer {
-        let title = format!(
+        let title = say!(
             "The uncore clock of {} may fall from {} to {} when the socket is mostly idle",
             open.domain.name,
             show_khz(open.max),
             show_khz(open.min)
         );
-        let cost = Cost::unknown("slower L3, memory and wake-up after pauses; not measured");
+        let cost = Cost::unknown(word!("slower L3, memory and wake-up after pauses; not measured"));
         let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost)
             .on(open.path("min_freq_khz"), show_khz(open.min))
             .on(open.path("max_freq_khz"), show_khz(open.max));
@@ -119,37 +120,42 @@ impl UncoreWindow {
             let is_all = window.domain.initial_max_khz.get() == Some(&window.max);
             let to = if is_all { "max".into() } else { khz_word(window.max) };
             let on = Some(window.domain.name.clone());
-            finding = finding.step("uncore.min", on, to, window.path("min_freq_khz"), "the clock stays up while idle");
+            finding =
+                finding.step("uncore.min", on, to, window.path("min_freq_khz"), word!("the clock stays up while idle"));
         }
         finding
             .remedy(
-                "To try it: raise the lower limit to the upper one on one socket and compare.",
-                "Watts per socket while idle: how many is not known here, so measure them.",
-                "wakewatt inspect uncore; wakewatt measure wakeup before and after",
+                word!("To try it: raise the lower limit to the upper one on one socket and compare."),
+                word!("Watts per socket while idle: how many is not known here, so measure them."),
+                word!("wakewatt inspect uncore; wakewatt measure wakeup before and after"),
             )
             .yes()
     }
 
     /// Good for latency, so a note about watts.
     fn held_up(&self, known: &[Window]) -> Answer {
-        let Some(first) = known.first() else { return Answer::no("no uncore domain") };
-        let title =
-            format!("The uncore clock of {} is held at {}, idle or not", first.domain.name, show_khz(first.max));
-        let cost = Cost::unknown("no latency; watts while idle, not measured");
+        let Some(first) = known.first() else { return Answer::no(word!("no uncore domain")) };
+        let title = say!("The uncore clock of {} is held at {}, idle or not", first.domain.name, show_khz(first.max));
+        let cost = Cost::unknown(word!("no latency; watts while idle, not measured"));
         let mut finding = Finding::new(self, Weight::Note, Confidence::High, title, cost)
             .on(first.path("min_freq_khz"), show_khz(first.min))
             .on(first.path("max_freq_khz"), show_khz(first.max));
         for window in known.iter().filter(|w| w.domain.initial_min_khz.get().is_some_and(|initial| *initial < w.min)) {
             let on = Some(window.domain.name.clone());
-            finding =
-                finding.step("uncore.min", on, "min", window.path("min_freq_khz"), "the clock may fall while idle");
+            finding = finding.step(
+                "uncore.min",
+                on,
+                "min",
+                window.path("min_freq_khz"),
+                word!("the clock may fall while idle"),
+            );
         }
         finding
             .remedy(
-                "Nothing, if latency matters. To save power, give the lower limit back what it was at boot, or let the \
-                    firmware choose a range (BIOS: uncore frequency scaling).",
-                "Slower L3 and memory after pauses.",
-                "wakewatt inspect uncore power; wakewatt measure wakeup before and after",
+                word!("Nothing, if latency matters. To save power, give the lower limit back what it was at boot, or let the \
+                    firmware choose a range (BIOS: uncore frequency scaling)."),
+                word!("Slower L3 and memory after pauses."),
+                word!("wakewatt inspect uncore power; wakewatt measure wakeup before and after"),
             )
             .yes()
     }

@@ -15,6 +15,7 @@ use crate::fact::PerCpu;
 use crate::facts::Snapshot;
 use crate::facts::cpus::ROOT;
 use crate::units::show_khz;
+use wakewatt_words::{say, word};
 
 pub(super) struct UnequalCores;
 
@@ -41,7 +42,7 @@ fn ranked(column: &PerCpu<u64>) -> Option<Vec<(u64, CpuSet)>> {
 }
 
 fn list(groups: &[(u64, CpuSet)], show: impl Fn(u64) -> String) -> String {
-    groups.iter().map(|(value, cpus)| format!("{} on CPUs {cpus}", show(*value))).collect::<Vec<_>>().join(", ")
+    groups.iter().map(|(value, cpus)| say!("{} on CPUs {cpus}", show(*value))).collect::<Vec<_>>().join(", ")
 }
 
 fn kinds(facts: &Snapshot) -> Option<Ranking> {
@@ -51,11 +52,7 @@ fn kinds(facts: &Snapshot) -> Option<Ranking> {
         kinds.iter().filter(|k| k.name != fast.name).map(|k| format!("{} {}", k.name, k.cpus)).collect();
     (!others.is_empty()).then(|| Ranking {
         fast: fast.cpus.clone(),
-        title: format!(
-            "Two kinds of core: CPUs {} are the performance cores (others: {})",
-            fast.cpus,
-            others.join(", ")
-        ),
+        title: say!("Two kinds of core: CPUs {} are the performance cores (others: {})", fast.cpus, others.join(", ")),
         path: "/sys/devices/cpu_core/cpus".into(),
         says: fast.cpus.to_string(),
         confidence: Confidence::High,
@@ -67,7 +64,7 @@ fn capacities(facts: &Snapshot) -> Option<Ranking> {
     let fast = groups.first()?.1.clone();
     let says = list(&groups, |v| v.to_string());
     Some(Ranking {
-        title: format!("CPUs {fast} are the fastest by the kernel's capacity: {says}"),
+        title: say!("CPUs {fast} are the fastest by the kernel's capacity: {says}"),
         fast,
         path: format!("{ROOT}/cpu*/cpu_capacity"),
         says,
@@ -81,7 +78,7 @@ fn guaranteed(facts: &Snapshot) -> Option<Ranking> {
     let fast = groups.first()?.1.clone();
     let says = list(&groups, show_khz);
     Some(Ranking {
-        title: format!("CPUs {fast} are guaranteed a higher base frequency (SST-BF): {says}"),
+        title: say!("CPUs {fast} are guaranteed a higher base frequency (SST-BF): {says}"),
         fast,
         path: format!("{ROOT}/cpufreq/policy*/base_frequency"),
         says,
@@ -101,9 +98,9 @@ fn favoured(facts: &Snapshot) -> Option<Ranking> {
     .into_iter()
     .find_map(|(groups, path, is_khz)| Some((groups?, path, is_khz)))?;
     let fast = groups.first()?.1.clone();
-    let says = if is_khz { list(&groups, show_khz) } else { list(&groups, |v| format!("level {v}")) };
+    let says = if is_khz { list(&groups, show_khz) } else { list(&groups, |v| say!("level {v}")) };
     Some(Ranking {
-        title: format!("CPUs {fast} may clock highest (favoured or priority cores): {says}"),
+        title: say!("CPUs {fast} may clock highest (favoured or priority cores): {says}"),
         fast,
         path,
         says,
@@ -116,12 +113,15 @@ impl Rule for UnequalCores {
         "rule.unequal-cores"
     }
     fn question(&self) -> &'static str {
-        "are some CPUs faster than others, and which are they?"
+        word!("are some CPUs faster than others, and which are they?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         if facts.virt.is_guest() == Some(true) {
-            return Answer::cannot_tell("in a guest the hypervisor decides which core a CPU is", "ask on the host");
+            return Answer::cannot_tell(
+                word!("in a guest the hypervisor decides which core a CPU is"),
+                word!("ask on the host"),
+            );
         }
         let Some(ranking) =
             kinds(facts).or_else(|| capacities(facts)).or_else(|| guaranteed(facts)).or_else(|| favoured(facts))
@@ -130,25 +130,25 @@ impl Rule for UnequalCores {
             let told = [&policies.base_khz, &policies.hardware_max_khz, &facts.freq.cppc.highest_perf];
             if told.iter().all(|column| column.is_unknown()) && facts.topology.capacity.is_unknown() {
                 return Answer::cannot_tell(
-                    "no file tells how fast each CPU may be",
-                    "wakewatt inspect freq; wakewatt measure frequency on several CPUs",
+                    word!("no file tells how fast each CPU may be"),
+                    word!("wakewatt inspect freq; wakewatt measure frequency on several CPUs"),
                 );
             }
-            return Answer::no("all CPUs are alike in what the files tell; SST-TF would not show in them");
+            return Answer::no(word!("all CPUs are alike in what the files tell; SST-TF would not show in them"));
         };
-        let cost = Cost::unknown(
-            "work on one of the others may run slower: cores of another kind always do, guaranteed clocks bind only where power or heat does; not measured",
-        );
+        let cost = Cost::unknown(word!(
+            "work on one of the others may run slower: cores of another kind always do, guaranteed clocks bind only where power or heat does; not measured"
+        ));
         Finding::new(self, Weight::Note, ranking.confidence, ranking.title, cost)
             .on(ranking.path, ranking.says)
             .remedy(
-                format!(
+                say!(
                     "Place latency-critical work on CPUs {} (taskset, cpuset, the orchestrator's CPU manager), and keep \
                         interrupts and batch work off them.",
                     ranking.fast
                 ),
-                "The other CPUs get the rest of the work.",
-                "wakewatt measure frequency and wakewatt measure wakeup on a CPU of each group",
+                word!("The other CPUs get the rest of the work."),
+                word!("wakewatt measure frequency and wakewatt measure wakeup on a CPU of each group"),
             )
             .yes()
     }

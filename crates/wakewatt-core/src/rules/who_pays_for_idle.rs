@@ -16,6 +16,7 @@ use crate::evidence::Evidence;
 use crate::samples::payers::{PayerKind, PayerRow, Payers};
 use crate::samples::traced::{Presence, Traced, WakeRow};
 use crate::units::{LatencyLimit, show_ns};
+use wakewatt_words::{say, told, word};
 
 const MIN_WAKES: u64 = 50;
 const FELT_NS: u64 = 10_000;
@@ -27,11 +28,14 @@ impl Rule for WhoPaysForIdle {
         "rule.who-pays-for-idle"
     }
     fn question(&self) -> &'static str {
-        "who waits for CPUs to leave idle states, and how long?"
+        word!("who waits for CPUs to leave idle states, and how long?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let Some(traced) = &evidence.samples.trace else {
-            return Answer::cannot_tell("no wake-ups were traced", "run wakewatt doctor as root, or wakewatt trace");
+            return Answer::cannot_tell(
+                word!("no wake-ups were traced"),
+                word!("run wakewatt doctor as root, or wakewatt trace"),
+            );
         };
         let counts = |r: &&WakeRow| r.state.is_some() && r.contains_exit && r.latency.n >= MIN_WAKES;
         let rows: Vec<&WakeRow> = traced.rows.iter().filter(counts).collect();
@@ -40,10 +44,10 @@ impl Rule for WhoPaysForIdle {
         let Some(worst) = rows.iter().find(is_felt) else {
             return match rows.first() {
                 None => Answer::cannot_tell(
-                    format!("fewer than {MIN_WAKES} wake-ups out of one idle state in {window}"),
-                    "wakewatt trace --for 60s while the machine does its work",
+                    say!("fewer than {MIN_WAKES} wake-ups out of one idle state in {window}"),
+                    word!("wakewatt trace --for 60s while the machine does its work"),
                 ),
-                Some(_) => Answer::no(format!(
+                Some(_) => Answer::no(say!(
                     "no idle state's median wake-up reached {} in {window} of the machine's own work",
                     show_ns(FELT_NS)
                 )),
@@ -71,25 +75,25 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
     let stayed_ns: u64 = stayed().map(|p| p.total_ns).sum();
     let who = match stayed().next() {
         Some(first) if passing_ns > stayed_ns => {
-            format!("passing jobs waited most, of those that stayed {}", first.name)
+            say!("passing jobs waited most, of those that stayed {}", first.name)
         }
-        Some(first) => format!("{} waited most", first.name),
-        None if n_passing > 0 => "only passing jobs waited".to_string(),
-        None => "who waits cannot be told".to_string(),
+        Some(first) => say!("{} waited most", first.name),
+        None if n_passing > 0 => word!("only passing jobs waited").to_string(),
+        None => word!("who waits cannot be told").to_string(),
     };
     let groups = traced.payers.as_ref().map(|payers| (payers, paying(payers, state)));
     let grouped = groups.as_ref().and_then(|(payers, rows)| sentence(payers, rows, traced.window.length_ns()));
     let who = grouped.unwrap_or(who);
-    let title = format!(
+    let title = say!(
         "{} of wake-ups found their CPU in {state} and waited {} at the median; {who}",
         percent(worst.share_ratio),
         p50.map_or("-".into(), |q| show_ns(q.value_ns))
     );
     let each_ns = worst.exit_cost.as_ref().map(|c| c.each_ns);
     let against = worst.exit_cost.as_ref().map_or(String::new(), |c| {
-        format!("; {} of each is the state's, modelled against {}", show_ns(c.each_ns), c.against)
+        say!("; {} of each is the state's, modelled against {}", show_ns(c.each_ns), c.against)
     });
-    let text = format!(
+    let text = say!(
         "{} wake-ups in {window} took {median} at the median, {} in all{against}",
         worst.latency.n,
         show_ns(worst.total_ns.unwrap_or(0))
@@ -126,14 +130,16 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
         resolutions.iter().any(|r| r.excluded.iter().any(|c| c.name == state))
     };
     if let Some(limit) = budget::shallow(idle).filter(is_excluded) {
-        finding = finding.budget(&evidence.facts, limit, format!("keep the CPUs out of {state}"));
+        finding = finding.budget(&evidence.facts, limit, say!("keep the CPUs out of {state}"));
     }
     finding.remedy(
-        "If what waits here is what this machine is for: limit the latency its CPUs may take to wake \
+        word!(
+            "If what waits here is what this machine is for: limit the latency its CPUs may take to wake \
          (/dev/cpu_dma_latency while it runs, or pm_qos_resume_latency_us of its CPUs), and prove the gain with \
-         wakewatt doctor.",
-        "CPUs that sleep less draw more power and leave less turbo to their neighbours.",
-        "wakewatt doctor, and wakewatt trace before and after",
+         wakewatt doctor."
+        ),
+        word!("CPUs that sleep less draw more power and leave less turbo to their neighbours."),
+        word!("wakewatt doctor, and wakewatt trace before and after"),
     )
 }
 
@@ -148,9 +154,11 @@ fn sentence(payers: &Payers, rows: &[&PayerRow], window_ns: u64) -> Option<Strin
     let first = rows.first().filter(|_| payers.by != PayerKind::Cgroup)?;
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
     let total_ns = rows.iter().map(|row| row.total_ns).sum();
-    let (what, verb) = if rows.len() > 1 { ("s", "pay") } else { ("", "pays") };
-    let (kind, each) = (payers.by.word(), per_s(total_ns, window_ns));
-    Some(format!("your {kind}{what} {} {verb} {each} a second for {}", names.join(", "), first.state))
+    let (kind, names, each) = (told(payers.by.word()), names.join(", "), per_s(total_ns, window_ns));
+    Some(match rows.len() {
+        1 => say!("your {kind} {names} pays {each} a second for {}", first.state),
+        _ => say!("your {kind}s {names} pay {each} a second for {}", first.state),
+    })
 }
 
 fn per_s(total_ns: u64, window_ns: u64) -> String {

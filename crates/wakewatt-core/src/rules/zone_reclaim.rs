@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 const PATH: &str = "/proc/sys/vm/zone_reclaim_mode";
 
@@ -16,31 +17,32 @@ impl Rule for ZoneReclaim {
         "rule.zone-reclaim"
     }
     fn question(&self) -> &'static str {
-        "does the kernel reclaim local pages before it uses a remote node?"
+        word!("does the kernel reclaim local pages before it uses a remote node?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let mode = &evidence.facts.memory.zone_reclaim_mode;
         match (mode.get(), mode.gap()) {
             (None, Some(gap)) => Answer::gap(gap),
             (Some(mode), _) if *mode > 0 && evidence.facts.memory.nodes.len() != 1 => {
-                let cost =
-                    Cost::unknown("stalls while pages are reclaimed on a full node though another has free memory");
+                let cost = Cost::unknown(word!(
+                    "stalls while pages are reclaimed on a full node though another has free memory"
+                ));
                 Finding::new(
                     self,
                     Weight::Risk,
                     Confidence::Medium,
-                    format!("zone_reclaim_mode is {mode}: a full node reclaims before it uses another"),
+                    say!("zone_reclaim_mode is {mode}: a full node reclaims before it uses another"),
                     cost,
                 )
                 .on(PATH, mode)
                 .remedy(
-                    "Set vm.zone_reclaim_mode to 0 (sysctl), unless the work is divided by node on purpose.",
-                    "More remote allocations when a node is full.",
-                    "wakewatt inspect memory load: memory pressure and remote allocations before and after",
+                    word!("Set vm.zone_reclaim_mode to 0 (sysctl), unless the work is divided by node on purpose."),
+                    word!("More remote allocations when a node is full."),
+                    word!("wakewatt inspect memory load: memory pressure and remote allocations before and after"),
                 )
                 .yes()
             }
-            _ => Answer::no("zone_reclaim_mode is 0, or there is one node"),
+            _ => Answer::no(word!("zone_reclaim_mode is 0, or there is one node")),
         }
     }
 }

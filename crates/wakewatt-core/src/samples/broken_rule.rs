@@ -3,8 +3,9 @@
 //! What the surroundings did to a level says nothing of the settings it ran under, and takes its block out of an
 //! experiment; what the settings may have done themselves stays in, and is told.
 
-use super::worded::{between, worded};
+use super::worded::{between, in_english, worded};
 use std::fmt;
+use wakewatt_words::say;
 
 /// Why a level does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl BrokenRule {
             let (meter, percent) = between(text, SILENT[0], SILENT[2])?.split_once(SILENT[1])?;
             let (whole, tenth) = percent.split_once('.')?;
             let permille = whole.parse::<u32>().ok()?.checked_mul(10)?.checked_add(tenth.parse().ok()?)?;
-            Some(BrokenRule::MeterSilent { meter: meter.into(), permille }).filter(|rule| rule.to_string() == text)
+            Some(BrokenRule::MeterSilent { meter: meter.into(), permille }).filter(|rule| in_english(rule) == text)
         };
         firmware().or_else(silent).unwrap_or_else(|| BrokenRule::Said(text.into()))
     }
@@ -54,10 +55,10 @@ impl BrokenRule {
 impl fmt::Display for BrokenRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BrokenRule::FirmwareInterrupted { n } => write!(f, "{}{n}{}", FIRMWARE.0, FIRMWARE.1),
+            BrokenRule::FirmwareInterrupted { n } => f.write_str(&say!("the firmware interrupted {n} times (SMI)")),
             BrokenRule::MeterSilent { meter, permille } => {
-                let [before, between, after] = SILENT;
-                write!(f, "{before}{meter}{between}{}.{}{after}", permille / 10, permille % 10)
+                let percent = format!("{}.{}", permille / 10, permille % 10);
+                f.write_str(&say!("the meter ({meter}) was silent for {percent} % of the window"))
             }
             BrokenRule::Said(text) => f.write_str(text),
         }

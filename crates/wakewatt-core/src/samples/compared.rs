@@ -5,12 +5,13 @@
 //! called. Not here: how large an effect may be called (`stated`).
 
 use super::experiment::{Effect, ExperimentRun};
+use wakewatt_words::{say, word};
 
 /// `2 %`; a small share is not rounded to nothing.
 fn share(ratio: f64) -> String {
     match ratio * 100.0 {
-        0.0 => "none".into(),
-        small if small < 1.0 => "less than 1 %".into(),
+        0.0 => word!("none").into(),
+        small if small < 1.0 => word!("less than 1 %").into(),
         percent => format!("{percent:.0} %"),
     }
 }
@@ -60,15 +61,15 @@ impl ExperimentRun {
     pub(super) fn who(&self, effect: &Effect) -> String {
         let baseline = &effect.baseline;
         let allowed = || match self.slept_ratio(baseline) {
-            Some(ratio) => format!("CPUs as found, which slept before {} of the wake-ups,", share(ratio)),
-            None => "CPUs as found".into(),
+            Some(ratio) => say!("CPUs as found, which slept before {} of the wake-ups,", share(ratio)),
+            None => word!("CPUs as found").into(),
         };
         match effect.compared() {
-            Compared::NoSleep if self.is_asleep_in(baseline) => "Sleeping CPUs".into(),
-            Compared::ShallowSleep if self.is_deep_in(baseline) => "CPUs in deep sleep".into(),
-            Compared::LimitsLifted => "The latency limits found on single CPUs".into(),
+            Compared::NoSleep if self.is_asleep_in(baseline) => word!("Sleeping CPUs").into(),
+            Compared::ShallowSleep if self.is_deep_in(baseline) => word!("CPUs in deep sleep").into(),
+            Compared::LimitsLifted => word!("The latency limits found on single CPUs").into(),
             Compared::NoSleep => allowed(),
-            Compared::ShallowSleep | Compared::Other => "CPUs as found".into(),
+            Compared::ShallowSleep | Compared::Other => word!("CPUs as found").into(),
         }
     }
 }

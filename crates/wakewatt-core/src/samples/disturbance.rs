@@ -3,8 +3,9 @@
 //! A step of the wall clock is told of the whole run as well as of its block, so it is known by its type; nothing decides on
 //! any other. Not here: why a block does not count (`rejection`).
 
-use super::worded::{between, worded};
+use super::worded::{between, in_english, worded};
 use std::fmt;
+use wakewatt_words::say;
 
 /// What may have spoiled a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl Disturbance {
         let tenths = |seconds: &str| seconds.replace('.', "").parse().ok();
         match between(text, WALL_CLOCK.0, WALL_CLOCK.1).and_then(tenths) {
             // Only what writes itself so again was written so.
-            Some(by_tenths_s) if Disturbance::WallClockSet { by_tenths_s }.to_string() == text => {
+            Some(by_tenths_s) if in_english(&Disturbance::WallClockSet { by_tenths_s }) == text => {
                 Disturbance::WallClockSet { by_tenths_s }
             }
             _ => Disturbance::Said(text.into()),
@@ -45,7 +46,8 @@ impl fmt::Display for Disturbance {
         match self {
             Disturbance::WallClockSet { by_tenths_s } => {
                 let (sign, by) = (if *by_tenths_s < 0 { '-' } else { '+' }, by_tenths_s.unsigned_abs());
-                write!(f, "{}{sign}{}.{}{}", WALL_CLOCK.0, by / 10, by % 10, WALL_CLOCK.1)
+                let by = format!("{sign}{}.{}", by / 10, by % 10);
+                f.write_str(&say!("the wall clock was set by {by} s; nothing here is measured with it"))
             }
             Disturbance::Said(what) => f.write_str(what),
         }

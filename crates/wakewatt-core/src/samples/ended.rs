@@ -5,6 +5,7 @@
 
 use super::worded::worded;
 use std::fmt;
+use wakewatt_words::{say, told, word};
 
 /// How it ended, and what was left behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,11 +70,19 @@ impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.how {
             How::Running => {}
-            How::Interrupted => f.write_str(INTERRUPTED)?,
-            How::Failed(why) => write!(f, "{FAILED}{why}")?,
-            How::Enough(words) => f.write_str(words)?,
+            How::Interrupted => f.write_str(word!("it was interrupted"))?,
+            How::Failed(why) => f.write_str(&say!("it failed: {why}"))?,
+            How::Enough(words) => f.write_str(&enough(words))?,
         }
-        self.not_put_back.iter().try_for_each(|why| write!(f, "{NOT_PUT_BACK}{why}"))
+        self.not_put_back.iter().try_for_each(|why| f.write_str(&say!("; not everything is as before: {why}")))
+    }
+}
+
+/// What a look said stands in run files as data: "every arm is decided after 8 rounds".
+fn enough(words: &str) -> String {
+    match words.strip_suffix(" rounds").and_then(|words| words.rsplit_once(" after ")) {
+        Some((why, n_rounds)) => say!("{why} after {n_rounds} rounds", why = told(why)),
+        None => told(words).to_string(),
     }
 }
 

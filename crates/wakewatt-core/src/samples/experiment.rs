@@ -13,10 +13,11 @@ use super::taken::Taken;
 use super::waker::Waker;
 use super::watts_by::WattsBy;
 use super::woken::Woken;
-use super::{IdleDelta, Window};
+use super::{IdleDelta, Window, titles};
 use crate::covers::Covers;
 use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
+use wakewatt_words::{say, told};
 
 /// One setting under test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,9 +107,15 @@ impl Metric {
     pub fn phrase(&self) -> String {
         let is_statistic = |word: &str| word == "median" || word == "mean" || word.starts_with("p9");
         match self.title.rsplit_once(", ") {
-            Some((what, statistic)) if is_statistic(statistic) => format!("the {statistic} {what}"),
-            _ => self.title.clone(),
+            Some((what, statistic)) if is_statistic(statistic) => {
+                say!("the {statistic} {what}", statistic = told(statistic), what = titles::shown(what))
+            }
+            _ => self.shown(),
         }
+    }
+    /// Its title for people, in the language in force.
+    pub fn shown(&self) -> String {
+        titles::shown(&self.title)
     }
     /// Is it a latency as somebody waits for it, and not CPU time that something costs?
     pub fn is_latency(&self) -> bool {

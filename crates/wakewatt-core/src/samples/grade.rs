@@ -12,6 +12,7 @@
 
 use crate::units::p_value as shown_p;
 use serde::{Deserialize, Serialize};
+use wakewatt_words::{say, word};
 
 /// More of the CPUs' time than this, by the hypervisor and others together, and the effect is mostly theirs.
 pub const MOST_TAKEN_RATIO: f64 = 0.3;
@@ -34,9 +35,9 @@ impl Grade {
     /// For tables.
     pub fn word(self) -> &'static str {
         match self {
-            Grade::Clean => "clean",
-            Grade::Loaded => "loaded",
-            Grade::Refused => "size refused",
+            Grade::Clean => word!("clean"),
+            Grade::Loaded => word!("loaded"),
+            Grade::Refused => word!("size refused"),
         }
     }
 }
@@ -100,20 +101,20 @@ impl Flaw {
     pub fn words(&self) -> String {
         let percent = |ratio: f64| format!("{:.1} %", ratio * 100.0);
         match self {
-            Flaw::Busy { n_disturbed, n_blocks, most_steal_ratio, most_foreign_ratio } => format!(
+            Flaw::Busy { n_disturbed, n_blocks, most_steal_ratio, most_foreign_ratio } => say!(
                 "in {n_disturbed} of {n_blocks} blocks others had CPU time (the hypervisor up to {}, other processes up to {})",
                 percent(*most_steal_ratio),
                 percent(*most_foreign_ratio)
             ),
-            Flaw::Awake { n_awake, n_blocks, least_ratio } => format!(
+            Flaw::Awake { n_awake, n_blocks, least_ratio } => say!(
                 "in {n_awake} of {n_blocks} blocks the CPU was often awake when it was woken (down to {least_ratio:.2} idle \
                  entries per wake-up)"
             ),
-            Flaw::Overrun { n_overrun, n_blocks } => format!(
+            Flaw::Overrun { n_overrun, n_blocks } => say!(
                 "in {n_overrun} of {n_blocks} blocks the hypervisor and others had more than {} of the CPUs' time",
                 percent(MOST_TAKEN_RATIO)
             ),
-            Flaw::StealDiffers { arm, baseline_ratio, arm_ratio, p_value, n_pairs } => format!(
+            Flaw::StealDiffers { arm, baseline_ratio, arm_ratio, p_value, n_pairs } => say!(
                 "the hypervisor took {} as found and {} with {arm} (p {}, {n_pairs} rounds), so part of the effect \
                  is its doing",
                 percent(*baseline_ratio),

@@ -12,6 +12,7 @@
 use super::{IdleDelta, Label, Scheduling, Window};
 use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
+use wakewatt_words::word;
 
 /// A stretch of the way, in the order of the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,13 +50,13 @@ impl Stretch {
     /// For tables.
     pub fn words(self) -> &'static str {
         match self {
-            Stretch::Send => "requester: call to device",
-            Stretch::Wire => "wire, both ways",
-            Stretch::ResponderWake => "responder: arrival to processing",
-            Stretch::ResponderWork => "responder: processing to reply",
-            Stretch::RequesterWake => "requester: arrival to processing",
-            Stretch::RequesterRun => "requester: processing to running",
-            Stretch::Return => "requester: running to answer",
+            Stretch::Send => word!("requester: call to device"),
+            Stretch::Wire => word!("wire, both ways"),
+            Stretch::ResponderWake => word!("responder: arrival to processing"),
+            Stretch::ResponderWork => word!("responder: processing to reply"),
+            Stretch::RequesterWake => word!("requester: arrival to processing"),
+            Stretch::RequesterRun => word!("requester: processing to running"),
+            Stretch::Return => word!("requester: running to answer"),
         }
     }
 

@@ -19,6 +19,7 @@ use crate::distribution::Distribution;
 use crate::facts::load::CpuTime;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use wakewatt_words::word;
 
 /// Hours in a year, for watts of staying awake.
 const HOURS_PER_YEAR: f64 = 8766.0;
@@ -182,16 +183,24 @@ impl CpuBy {
     pub fn words(self) -> &'static str {
         match self {
             CpuBy::BusyCpus => {
-                "the busy time of the CPUs that did the work (/proc/stat): interrupts and soft interrupts there are in it, and whatever else ran there"
+                word!(
+                    "the busy time of the CPUs that did the work (/proc/stat): interrupts and soft interrupts there are in it, and whatever else ran there"
+                )
             }
             CpuBy::MachineLessOwn => {
-                "the busy time of this machine without the clients' process (/proc/stat): interrupts and soft interrupts are in it, also those that the clients caused"
+                word!(
+                    "the busy time of this machine without the clients' process (/proc/stat): interrupts and soft interrupts are in it, also those that the clients caused"
+                )
             }
             CpuBy::Process => {
-                "that of the server's process as it says itself: soft interrupts that its packets cause are not in it, unless they happened to interrupt it"
+                word!(
+                    "that of the server's process as it says itself: soft interrupts that its packets cause are not in it, unless they happened to interrupt it"
+                )
             }
             CpuBy::Command => {
-                "that of the command and the children it waited for: interrupts on its behalf are not in it, unless they happened to interrupt it"
+                word!(
+                    "that of the command and the children it waited for: interrupts on its behalf are not in it, unless they happened to interrupt it"
+                )
             }
         }
     }

@@ -10,6 +10,7 @@
 use super::state_cost::{StateCost, StateCosts, StateWake};
 use super::state_energy::BreakEven;
 use super::wakeup::WakeKind;
+use wakewatt_words::{say, word};
 
 /// The first kernel that takes such a line.
 pub const SINCE: &str = "7.0";
@@ -47,15 +48,15 @@ struct Row {
 /// The parameter, or why there is none.
 pub fn parameter(costs: &StateCosts) -> Result<Parameter, String> {
     if costs.driver.as_deref() != Some("intel_idle") {
-        return Err("the parameter is intel_idle's".into());
+        return Err(word!("the parameter is intel_idle's").into());
     }
     let rows: Vec<Row> = costs.states.iter().filter(|s| !s.is_polling).filter_map(|s| row(costs, s)).collect();
     if !rows.iter().any(|r| r.is_measured) {
-        return Err("no state was measured beyond its floor".into());
+        return Err(word!("no state was measured beyond its floor").into());
     }
     for pair in rows.windows(2) {
         if pair[0].latency_us >= pair[1].latency_us || pair[0].residency_us > pair[1].residency_us {
-            return Err(format!(
+            return Err(say!(
                 "the numbers do not rise from {} ({}us, {}us) to {} ({}us, {}us), and the kernel would drop the line",
                 pair[0].name,
                 pair[0].latency_us,

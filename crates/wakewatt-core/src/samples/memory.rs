@@ -7,6 +7,7 @@
 use super::{Label, Window};
 use crate::cpuset::CpuSet;
 use serde::{Deserialize, Serialize};
+use wakewatt_words::{say, word};
 
 /// Points that differ by less than this belong to one level.
 const LEVEL_SPREAD: f64 = 1.10;
@@ -253,7 +254,7 @@ impl Traffic {
         match self {
             Traffic::Load => "none",
             Traffic::CopyNonTemporal => "non-temporal",
-            Traffic::Copy | Traffic::Triad => "normal (write-allocate, not counted)",
+            Traffic::Copy | Traffic::Triad => word!("normal (write-allocate, not counted)"),
         }
     }
 
@@ -363,7 +364,7 @@ impl Placement {
     /// "3 of 4 accesses remote: 1.5x the latency of bound memory".
     pub fn in_words(&self) -> String {
         let ratio = crate::units::three_digits(self.latency_ratio);
-        format!("{} of {} accesses remote: {ratio}x the latency of bound memory", self.n_nodes - 1, self.n_nodes)
+        say!("{} of {} accesses remote: {ratio}x the latency of bound memory", self.n_nodes - 1, self.n_nodes)
     }
 }
 

@@ -45,6 +45,7 @@ mod slept;
 pub mod tail;
 pub mod taken;
 pub mod timeline;
+pub mod titles;
 pub mod traced;
 pub mod traced_whose;
 pub mod waker;

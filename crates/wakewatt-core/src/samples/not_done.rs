@@ -6,6 +6,7 @@
 
 use super::worded::worded;
 use std::fmt;
+use wakewatt_words::{say, told, word};
 
 /// A step that was not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +66,11 @@ const STEPS: &[(Step, &str)] = &[
     (Step::Rest, "the rest"),
 ];
 
+/// The words of steps, looked up where they are shown.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    STEPS.iter().map(|(_, words)| *words).chain(REASONS.iter().copied())
+}
+
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
@@ -79,6 +85,16 @@ pub enum Why {
     /// Anything that nobody decides on: what the kernel or a probe said.
     Said(String),
 }
+
+/// What whoever leaves a step out says, where it is the same words each time; any other is shown as it was said.
+const REASONS: &[&str] = &[
+    "loads no eBPF program",
+    "writes no file to read from",
+    "changes nothing; without it doctor proves or disproves the cost",
+    "wakewatt measure disk does it alone",
+    "this process may use no CPU",
+    "/proc/stat does not say how busy the CPUs are",
+];
 
 const RECORDED: &str = "this is a recorded host";
 const INTERRUPTED: &str = "interrupted";
@@ -110,7 +126,10 @@ impl fmt::Display for NotDone {
         match &self.step {
             Step::Unnamed => write!(f, "{why}"),
             Step::Named(name) => write!(f, "{name}: {why}"),
-            step => write!(f, "{}: {why}", STEPS.iter().find(|(one, _)| one == step).map_or("", |(_, word)| word)),
+            step => {
+                let words = STEPS.iter().find(|(one, _)| one == step).map_or("", |(_, words)| words);
+                write!(f, "{}: {why}", told(words))
+            }
         }
     }
 }
@@ -132,11 +151,11 @@ impl Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Why::RecordedHost => f.write_str(RECORDED),
-            Why::Interrupted => f.write_str(INTERRUPTED),
-            Why::ReadOnly(what) => write!(f, "{READ_ONLY}{what}"),
-            Why::Quick(instead) => write!(f, "{QUICK}{instead}"),
-            Why::Said(text) => f.write_str(text),
+            Why::RecordedHost => f.write_str(word!("this is a recorded host")),
+            Why::Interrupted => f.write_str(word!("interrupted")),
+            Why::ReadOnly(what) => f.write_str(&say!("--read-only {what}", what = told(what))),
+            Why::Quick(instead) => f.write_str(&say!("not with --quick; {instead}", instead = told(instead))),
+            Why::Said(text) => f.write_str(told(text)),
         }
     }
 }

@@ -39,6 +39,11 @@ impl PayerKind {
     }
 }
 
+/// What kinds are called, looked up where they are shown.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    [PayerKind::Cgroup, PayerKind::Pod, PayerKind::Container].into_iter().map(PayerKind::word)
+}
+
 /// What one payer lost to one idle state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

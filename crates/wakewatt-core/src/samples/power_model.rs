@@ -13,6 +13,7 @@
 use super::Label;
 use super::energy::Covers;
 use serde::{Deserialize, Serialize};
+use wakewatt_words::{say, word};
 
 /// What the machine did in a window: the inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -162,7 +163,7 @@ const NAMES: [&str; 4] = ["base", "awake", "frequency", "shallow idle"];
 /// which no machine is, as few as possible are left out; where not even base and awake can, that is an error.
 pub fn calibrate(windows: &[(Activity, f64)], covers: &str) -> Result<Calibration, String> {
     if windows.len() < 6 {
-        return Err(format!("{} windows are too few to fit four numbers; give at least 6", windows.len()));
+        return Err(say!("{} windows are too few to fit four numbers; give at least 6", windows.len()));
     }
     let mut matrix = [[0.0f64; 5]; 4];
     for (activity, power_uw) in windows {
@@ -182,7 +183,9 @@ pub fn calibrate(windows: &[(Activity, f64)], covers: &str) -> Result<Calibratio
         numbers.iter().all(|n| *n >= 0.0).then_some((numbers, *left_out))
     });
     let ([base_uw, awake_uw, dynamic_uw, shallow_uw], left_out) = fitted.ok_or(
-        "the windows are too alike to tell base and awake apart, or the meter falls when CPUs work; vary the load, and look at the meter",
+        word!(
+            "the windows are too alike to tell base and awake apart, or the meter falls when CPUs work; vary the load, and look at the meter"
+        ),
     )?;
     let not_told_apart = left_out.iter().filter_map(|at| NAMES.get(*at)).map(ToString::to_string).collect();
     let parameters = Parameters { base_uw, awake_uw, dynamic_uw, shallow_uw };

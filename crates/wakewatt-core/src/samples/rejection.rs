@@ -5,6 +5,7 @@
 
 use super::worded::{between, worded};
 use std::fmt;
+use wakewatt_words::{say, word};
 
 /// Why a block does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,11 +73,16 @@ fn up_to_figures(text: &str) -> &str {
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Rejection::Interrupted => f.write_str(INTERRUPTED),
-            Rejection::Busy { percent } => write!(f, "{}{percent}{}", BUSY.0, BUSY.1),
-            Rejection::NotSet(why) => write!(f, "{NOT_SET}{why}"),
+            Rejection::Interrupted => f.write_str(word!("interrupted before its end")),
+            Rejection::Busy { percent } => {
+                f.write_str(&say!("other processes kept the CPUs {percent} % busy, so they hardly slept"))
+            }
+            Rejection::NotSet(why) => f.write_str(&say!("the arm could not be set, tried twice: {why}")),
             Rejection::UnequalLoss { per_mille, baseline_per_mille } => {
-                write!(f, "{}{per_mille}{}{baseline_per_mille}{}", LOSS[0], LOSS[1], LOSS[2])
+                let words = say!(
+                    "of the planned wake-ups {per_mille} ‰ have no sample, and {baseline_per_mille} ‰ in the baseline's block of this round"
+                );
+                f.write_str(&words)
             }
             Rejection::Said(text) => f.write_str(text),
         }

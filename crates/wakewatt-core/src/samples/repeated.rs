@@ -10,6 +10,7 @@ use super::experiment::Unit;
 use super::load::{Ask, Level, LoadRun};
 use super::timeline::{Change, Moment, Timeline};
 use crate::units::show_ns;
+use wakewatt_words::{say, word};
 
 /// A level's value with its interval.
 type Value = (f64, Option<(f64, f64)>);
@@ -30,6 +31,11 @@ const OF_ANY: &[Quantity] = &[
     ("CPU time per operation", Unit::Nanoseconds, |l| Some((l.cpu_ns_per_op()?, None))),
     ("mean power", Unit::Microwatts, |l| Some((l.mean_uw()? as f64, None))),
 ];
+
+/// Their titles, looked up where they are shown.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    OF_ANY.iter().map(|(title, ..)| *title)
+}
 
 /// Timelines of a run in which the same was asked several times; none of another.
 pub fn timelines(run: &LoadRun) -> Vec<Timeline> {
@@ -57,32 +63,32 @@ fn changed_in(run: &LoadRun, level: &Level) -> Option<String> {
         let (from_ns, to_ns) = c.between_ns();
         from_ns < level.window.end_at_ns && to_ns > level.window.start_at_ns
     };
-    run.changes.iter().find(is_around).map(|_| "settings were changed in this level or next to it".into())
+    run.changes.iter().find(is_around).map(|_| word!("settings were changed in this level or next to it").into())
 }
 
 /// What was changed and when, a line each, counted from the start of the first level.
 pub fn told(run: &LoadRun) -> Vec<String> {
     let Some(first) = run.levels.first() else {
-        return run.changes.iter().map(|c| format!("changed before the first level ended: {}", c.what)).collect();
+        return run.changes.iter().map(|c| say!("changed before the first level ended: {}", c.what)).collect();
     };
     let zero_ns = first.window.start_at_ns;
     let line = |c: &Change| {
         let (from_ns, to_ns) = c.between_ns();
         if to_ns <= zero_ns {
-            return format!(
+            return say!(
                 "changed before the first level, so a maximum that was calibrated is that of other settings: {}",
                 c.what
             );
         }
         let [from, to] = [from_ns, to_ns].map(|ns| show_ns(ns.saturating_sub(zero_ns)));
-        format!("changed between {from} and {to} after the start of the first level: {}", c.what)
+        say!("changed between {from} and {to} after the start of the first level: {}", c.what)
     };
     run.changes.iter().map(line).collect()
 }
 
 /// The name of a line.
 fn series(ask: Ask) -> String {
-    if ask == Ask::Run { "runs".into() } else { ask.to_string() }
+    if ask == Ask::Run { word!("runs").into() } else { ask.to_string() }
 }
 
 #[cfg(test)]

@@ -187,10 +187,13 @@ pub struct StateTold {
     pub exit_basis: ExitBasis,
 }
 
+/// The setting that is none, looked up where it is shown.
+pub(crate) const AS_RECORDED: &str = "as recorded";
+
 impl Replayed {
     /// The setting in words, for a heading.
     pub fn setting_words(&self) -> &str {
-        if self.setting.is_empty() { "as recorded" } else { &self.setting }
+        if self.setting.is_empty() { AS_RECORDED } else { &self.setting }
     }
 }
 

@@ -6,6 +6,7 @@
 //! Not here: the test (`stats::side_effects`), nor what follows for the grade (`grade`).
 
 use serde::{Deserialize, Serialize};
+use wakewatt_words::{say, word};
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,10 +30,10 @@ impl Witnessed {
     /// For tables.
     pub fn words(self) -> &'static str {
         match self {
-            Witnessed::Steal => "steal",
-            Witnessed::Sleeps => "sleeps per wake-up",
-            Witnessed::Frequency => "clock while running",
-            Witnessed::Temperature => "temperature",
+            Witnessed::Steal => word!("steal"),
+            Witnessed::Sleeps => word!("sleeps per wake-up"),
+            Witnessed::Frequency => word!("clock while running"),
+            Witnessed::Temperature => word!("temperature"),
         }
     }
 
@@ -81,7 +82,7 @@ impl SideEffect {
     /// `steal 10.6 % with found, 2.0 % with poll (8 rounds)`.
     pub fn say(&self) -> String {
         let show = |value| self.what.show(value);
-        format!(
+        say!(
             "{} {} with {}, {} with {} ({} rounds)",
             self.what.words(),
             show(self.baseline_value),

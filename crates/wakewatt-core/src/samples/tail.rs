@@ -7,6 +7,7 @@
 //! rounds, or too few samples beyond the percentile in a block. Not here: the tests (`stats`), nor tails of other metrics, which stay secondary.
 
 use serde::{Deserialize, Serialize};
+use wakewatt_words::say;
 
 /// Samples that must lie beyond a percentile, or it is not told (`distribution`).
 pub const MIN_BEYOND: u64 = 10;
@@ -54,12 +55,12 @@ impl TailTest {
     /// Why it cannot be told, as a clause.
     pub fn why_not(&self) -> String {
         if self.n_pairs == 0 {
-            format!("no block had the {MIN_SAMPLES_OF_P99} samples that a 99th percentile needs")
+            say!("no block had the {MIN_SAMPLES_OF_P99} samples that a 99th percentile needs")
         } else if self.n_pairs < self.n_needed {
-            format!("{} rounds cannot show it at this look, {} are needed", self.n_pairs, self.n_needed)
+            say!("{} rounds cannot show it at this look, {} are needed", self.n_pairs, self.n_needed)
         } else {
             let margin = format!("{:.0} %", (self.margin_ratio - 1.0) * 100.0);
-            format!("it is shown neither to stay within {margin} nor to get worse ({} rounds)", self.n_pairs)
+            say!("it is shown neither to stay within {margin} nor to get worse ({} rounds)", self.n_pairs)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::worded::{between, worded};
 use std::fmt;
+use wakewatt_words::{say, word};
 
 /// A process that was traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,13 +60,13 @@ fn processes(text: &str) -> Option<Vec<TracedProcess>> {
 impl fmt::Display for TracedWhose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TracedWhose::Machine => f.write_str(MACHINE),
+            TracedWhose::Machine => f.write_str(word!("whole machine")),
             TracedWhose::Processes(all) => {
-                let words: Vec<String> = all.iter().map(|p| format!("{PROCESS}{} ({})", p.pid, p.name)).collect();
+                let words: Vec<String> = all.iter().map(|p| say!("process {} ({})", p.pid, p.name)).collect();
                 f.write_str(&words.join(", "))
             }
-            TracedWhose::Cgroup(path) => write!(f, "{CGROUP}{path}"),
-            TracedWhose::Command(program) => write!(f, "{COMMAND}{program}"),
+            TracedWhose::Cgroup(path) => f.write_str(&say!("cgroup {path}")),
+            TracedWhose::Command(program) => f.write_str(&say!("command {program}")),
             TracedWhose::Other(text) => f.write_str(text),
         }
     }

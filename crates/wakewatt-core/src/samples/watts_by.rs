@@ -8,6 +8,7 @@
 
 use super::energy::Averaging;
 use serde::{Deserialize, Serialize};
+use wakewatt_words::{say, word};
 
 /// The meter, and for how long it was listened to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +52,7 @@ impl WattsBy {
         }
         let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
         let share = self.blur_ratio().map_or(String::new(), |share| {
-            format!(
+            say!(
                 "; up to {:.0} % of a block's watts are of the arm before, which the intervals allow for",
                 share * 100.0
             )
@@ -59,14 +60,14 @@ impl WattsBy {
         let equal = match (self.can_show_equal(), self.averaging) {
             (true, _) => String::new(),
             (false, Averaging::Over { ns }) => {
-                format!(
+                say!(
                     "; that arms draw the same is not claimed, which takes blocks of {} (measure) or more",
                     seconds(ns)
                 )
             }
-            (false, _) => "; that arms draw the same is not claimed".into(),
+            (false, _) => word!("; that arms draw the same is not claimed").into(),
         };
-        Some(format!(
+        Some(say!(
             "watts: {} {}, a block counts {} after {}{share}{equal}",
             self.meter,
             self.averaging.words(),

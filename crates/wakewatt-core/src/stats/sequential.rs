@@ -10,6 +10,7 @@
 
 use super::paired::{Judge, NEGLIGIBLE_RATIO};
 use super::signed_rank;
+use wakewatt_words::say;
 
 /// The error rate of a whole experiment.
 const ALPHA: f64 = 0.05;
@@ -74,6 +75,12 @@ impl StopReason {
     }
 }
 
+/// Reasons as run files have them, looked up where they are shown.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    let all = [StopReason::EffectProven, StopReason::NoDifference, StopReason::LastLook];
+    all.into_iter().flat_map(|reason| [reason.text(), reason.for_all()])
+}
+
 impl Looks {
     /// At 8, 12, 20 and 32 rounds; most of the 5 % is left for the later ones, so that 10 % effects are found.
     pub fn standard() -> Looks {
@@ -109,7 +116,7 @@ impl Looks {
         }
         let kept = &rounds[first..];
         if kept.is_empty() {
-            return Err(format!(
+            return Err(say!(
                 "{} rounds cannot prove a difference among {n_comparisons} comparisons, however large it is: {} are needed",
                 rounds.last().copied().unwrap_or(0),
                 least_rounds(n_comparisons, ALPHA)

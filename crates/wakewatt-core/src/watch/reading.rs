@@ -7,6 +7,7 @@
 use crate::samples::Label;
 use crate::source::{ErrorKind, ReadError};
 use serde::{Deserialize, Serialize};
+use wakewatt_words::word;
 
 /// Why there is no number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -59,17 +60,17 @@ impl Why {
     /// What it means and what to do.
     pub fn explain(self) -> &'static str {
         match self {
-            Why::Absent => "this kernel or machine has no such file",
-            Why::Denied => "only root may read it",
-            Why::Failed => "it is there, and reading it failed",
-            Why::Malformed => "it does not hold what the kernel documents",
-            Why::NotRecorded => "the recording does not hold it",
-            Why::NotAsked => "reading it interrupts CPUs; ask with --sources package or all",
-            Why::Offline => "the CPU is offline",
-            Why::First => "a rate needs two readings",
-            Why::Backwards => "the counter ran backwards in this interval",
-            Why::Dead => "the counter exists and does not move",
-            Why::Suspended => "the machine was suspended in this interval",
+            Why::Absent => word!("this kernel or machine has no such file"),
+            Why::Denied => word!("only root may read it"),
+            Why::Failed => word!("it is there, and reading it failed"),
+            Why::Malformed => word!("it does not hold what the kernel documents"),
+            Why::NotRecorded => word!("the recording does not hold it"),
+            Why::NotAsked => word!("reading it interrupts CPUs; ask with --sources package or all"),
+            Why::Offline => word!("the CPU is offline"),
+            Why::First => word!("a rate needs two readings"),
+            Why::Backwards => word!("the counter ran backwards in this interval"),
+            Why::Dead => word!("the counter exists and does not move"),
+            Why::Suspended => word!("the machine was suspended in this interval"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The command line of `fleet collect` and `fleet tables`.
 
+use super::bmcs::BmcsArgs;
 use super::kubernetes::KubernetesArgs;
 use super::ssh::SshArgs;
 use clap::Args;
@@ -15,6 +16,8 @@ pub struct CollectArgs {
     pub ssh: SshArgs,
     #[command(flatten)]
     pub kubernetes: KubernetesArgs,
+    #[command(flatten)]
+    pub bmcs: BmcsArgs,
     /// The folder for all files, made if it is not there
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub output: PathBuf,
@@ -37,7 +40,7 @@ pub struct CollectArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_ns)]
     pub timeout: u64,
     /// Call nodes by numbers, in files and index, and keep no words of theirs; who is who goes to DIR.names.json, for you alone
-    #[arg(long)]
+    #[arg(long, conflicts_with = "bmc")]
     pub mask: bool,
     /// Go on with the collection in the folder: what is whole there is not asked for again
     #[arg(long)]

@@ -74,7 +74,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
 /// The source the user named: this machine, a `.host` file, a tree, texts of other tools.
 pub fn open(from: &From) -> Result<Box<dyn Source>> {
     if !from.texts.is_empty() {
-        return Ok(Box::new(importing::read(&from.texts)?.facts.tree));
+        return Ok(Box::new(importing::read(&from.texts, from.from_host.as_deref())?.facts.tree));
     }
     match (&from.host, &from.sysroot) {
         (Some(file), _) => Ok(Box::new(recorded::open(file)?)),

@@ -20,6 +20,11 @@ pub fn padded(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(places(text))))
 }
 
+/// With blanks before it.
+pub fn right(text: &str, width: usize) -> String {
+    format!("{}{text}", " ".repeat(width.saturating_sub(places(text))))
+}
+
 /// The longest beginning that takes no more than so many places.
 pub fn begin(text: &str, width: usize) -> &str {
     let mut taken = 0;

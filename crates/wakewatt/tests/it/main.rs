@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
+mod agent_killed;
 mod agent_push;
 mod agent_safe;
 mod bios;
@@ -17,6 +18,7 @@ mod chinese;
 mod ci_gate;
 mod collect;
 mod cli;
+mod documented;
 mod explain;
 mod faults;
 mod gone;
@@ -24,6 +26,7 @@ mod hostile;
 mod hostile_names;
 mod icmp;
 mod import;
+mod import_trees;
 mod live;
 mod load;
 mod load_kept;
@@ -39,6 +42,7 @@ mod pty;
 mod remedy;
 mod fit;
 mod fleet;
+mod fleet_bios;
 mod replay;
 mod rollout;
 mod replicate;

@@ -11,15 +11,18 @@
 
 mod rule;
 
+pub(crate) use rule::words;
 pub use rule::{Rule, Worse};
 
 use super::runs::{Decider, RunComparison, SampleDifference};
 use crate::samples::experiment::Better;
+use crate::samples::titles;
 use crate::stats::normal::{student_point, student_tail};
 use crate::stats::paired::holm;
 use crate::stats::sessions::{LEVEL, MIN_WINDOWS};
 use crate::units::three_digits;
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 /// How a quantity stands to a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -109,10 +112,11 @@ pub fn judge(rules: &[Rule], runs: &RunComparison) -> Gate {
         let of_rule = runs.samples.iter().filter(|d| worse.is_about(d.aspect, &d.id, &d.title));
         looked.extend(of_rule.map(|d| (rule, worse, d)));
         if looked.len() == n_before {
-            without_quantity.push(format!("{rule}: no {} was measured on both sides", worse.subject()));
+            without_quantity.push(say!("{rule}: no {} was measured on both sides", worse.subject()));
         }
         let lost = runs.lost.iter().filter(|l| worse.is_about(l.aspect, &l.id, &l.title));
-        without_quantity.extend(lost.map(|l| format!("{rule}: {} is missing in runs of the second side", l.title)));
+        without_quantity
+            .extend(lost.map(|l| say!("{rule}: {} is missing in runs of the second side", titles::shown(&l.title))));
     }
     let known: Vec<Option<Known>> = looked.iter().map(|(_, worse, d)| Known::of(d, worse.allowed_ratio)).collect();
     let mut adjusted = holm(&known.iter().flatten().map(|k| k.p_value).collect::<Vec<_>>()).into_iter();
@@ -185,22 +189,22 @@ fn check(
 ) -> Check {
     let share = |ln: f64| ln.exp() - 1.0;
     let between = known.map(|k| (share(k.low), share(k.high)));
-    let how = between.map_or(String::new(), |(low, high)| format!("{} to {}", percent(low), percent(high)));
+    let how = between.map_or(String::new(), |(low, high)| say!("{} to {}", percent(low), percent(high)));
     let says = match standing {
-        Standing::Worse => format!("worse beyond doubt, {how}"),
-        Standing::Holds => format!("holds, {how}"),
-        Standing::WideInterval => format!("cannot tell, {how}; {}", would_decide(d)),
+        Standing::Worse => say!("worse beyond doubt, {how}"),
+        Standing::Holds => say!("holds, {how}"),
+        Standing::WideInterval => say!("cannot tell, {how}; {}", would_decide(d)),
         Standing::MayBeChance => {
-            format!("cannot tell, {how}: worse by itself, but of so many that are looked at one may be so by chance")
+            say!("cannot tell, {how}: worse by itself, but of so many that are looked at one may be so by chance")
         }
         Standing::NoInterval => {
-            format!("cannot tell with fewer than {MIN_WINDOWS} windows on a side; {}", would_decide(d))
+            say!("cannot tell with fewer than {MIN_WINDOWS} windows on a side; {}", would_decide(d))
         }
     };
-    let covers = d.covers.map_or(String::new(), |covers| format!(", covers {covers}"));
-    let sentence = format!(
+    let covers = d.covers.map_or(String::new(), |covers| say!(", covers {covers}"));
+    let sentence = say!(
         "{}: {says} ({} in A, {} in B; {} and {} windows in {} and {} runs{covers}; rule {rule})",
-        d.title,
+        titles::shown(&d.title),
         d.measure.show(d.a),
         d.measure.show(d.b),
         d.n_windows[0],
@@ -224,20 +228,20 @@ fn check(
 
 fn would_decide(d: &SampleDifference) -> &'static str {
     match d.decided_by {
-        Some(Decider::RepeatLoad) => "load --repeat 4 on each side would tell",
-        _ => "more runs on each side would tell",
+        Some(Decider::RepeatLoad) => word!("load --repeat 4 on each side would tell"),
+        _ => word!("more runs on each side would tell"),
     }
 }
 
 /// `7 % worse`, `3 % better`.
 fn percent(worse: f64) -> String {
     let shown = three_digits(worse.abs() * 100.0);
-    if worse < 0.0 { format!("{shown} % better") } else { format!("{shown} % worse") }
+    if worse < 0.0 { say!("{shown} % better") } else { say!("{shown} % worse") }
 }
 
 fn sentence(end: GateEnd, checks: &[Check], without_quantity: &[String]) -> String {
     let n = |is: &dyn Fn(&Check) -> bool| checks.iter().filter(|c| is(c)).count();
-    let counts = format!(
+    let counts = say!(
         "{} looked at: {} worse than allowed, {} unsure, {} within it",
         checks.len(),
         n(&|c| c.standing == Standing::Worse),
@@ -245,16 +249,16 @@ fn sentence(end: GateEnd, checks: &[Check], without_quantity: &[String]) -> Stri
         n(&|c| c.standing == Standing::Holds),
     );
     match end {
-        GateEnd::Failed => format!("The gate failed ({counts})."),
+        GateEnd::Failed => say!("The gate failed ({counts})."),
         // Not knowing is not holding, and the first line says so.
         GateEnd::Passed if checks.iter().all(|c| c.standing.is_unsure()) => {
-            format!("The gate passed because nothing can be told ({counts}); --fail-on unsure would fail.")
+            say!("The gate passed because nothing can be told ({counts}); --fail-on unsure would fail.")
         }
-        GateEnd::Passed => format!("The gate passed ({counts})."),
+        GateEnd::Passed => say!("The gate passed ({counts})."),
         GateEnd::NothingToJudge if without_quantity.is_empty() => {
-            "The gate has no rule that looks at a quantity; add one such as slower:5%.".into()
+            word!("The gate has no rule that looks at a quantity; add one such as slower:5%.").into()
         }
-        GateEnd::NothingToJudge => format!("The gate has nothing to judge: {}.", without_quantity.join("; ")),
+        GateEnd::NothingToJudge => say!("The gate has nothing to judge: {}.", without_quantity.join("; ")),
     }
 }
 

@@ -6,6 +6,7 @@
 use crate::compare::measure::Aspect;
 use std::fmt;
 use std::str::FromStr;
+use wakewatt_words::{say, told};
 
 /// The words before the colon, what they look at, and what that is for people.
 const SUBJECTS: &[(&str, &[Aspect], &str)] = &[
@@ -34,6 +35,11 @@ const SUBJECTS: &[(&str, &[Aspect], &str)] = &[
 /// More than ten times as bad is no allowance.
 const MOST_PERCENT: f64 = 1000.0;
 
+/// What rules look at, in words that are looked up where they are shown.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    SUBJECTS.iter().map(|(.., words)| *words)
+}
+
 /// One rule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
@@ -61,8 +67,8 @@ impl Worse {
 
     /// What it looks at, for people.
     pub fn subject(&self) -> String {
-        let of = self.part.as_ref().map_or(String::new(), |part| format!(" with \"{part}\" in its name"));
-        format!("{}{of}", SUBJECTS[self.at].2)
+        let of = self.part.as_ref().map_or(String::new(), |part| say!(" with \"{part}\" in its name"));
+        format!("{}{of}", told(SUBJECTS[self.at].2))
     }
 }
 
@@ -86,7 +92,7 @@ impl FromStr for Rule {
     fn from_str(text: &str) -> Result<Rule, String> {
         let help = || {
             let names: Vec<&str> = SUBJECTS.iter().map(|(name, ..)| *name).collect();
-            format!(
+            say!(
                 "say METRIC:PERCENT, such as slower:5% or latency@p99:10%, or unsure; metrics are {}",
                 names.join(", ")
             )

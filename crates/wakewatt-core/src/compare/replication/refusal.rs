@@ -3,6 +3,7 @@
 use super::Key;
 use crate::samples::rejection::Rejection;
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 /// A run that takes no part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -20,16 +21,16 @@ pub struct LeftOut {
 #[serde(rename_all = "snake_case")]
 pub enum WhyLeftOut {
     /// It holds no experiment.
-    #[error("it holds no experiment")]
+    #[error("{}", word!("it holds no experiment"))]
     NoExperiment,
     /// No round in which two arms counted.
-    #[error("no round of it has two blocks that counted{}", rejected.as_ref().map_or(String::new(), |why| format!(" ({why})")))]
+    #[error("{}", say!("no round of it has two blocks that counted{}", rejected.as_ref().map_or(String::new(), |why| format!(" ({why})"))))]
     NoRounds {
         /// Why the first of its blocks did not count.
         rejected: Option<Rejection>,
     },
     /// The same blocks are in another file already.
-    #[error("it is the same run as {run}")]
+    #[error("{}", say!("it is the same run as {run}"))]
     SameAs {
         /// The file that is taken.
         run: String,
@@ -40,16 +41,16 @@ pub enum WhyLeftOut {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotReplicated {
     /// No run holds an experiment.
-    #[error("no run holds an experiment; make some with: wakewatt experiment PLAN --save FILE, or doctor --save FILE")]
+    #[error("{}", word!("no run holds an experiment; make some with: wakewatt experiment PLAN --save FILE, or doctor --save FILE"))]
     NoExperiment,
     /// One run alone.
-    #[error("only one session can be used{}; one session says nothing of the next: run it again", reasons(left_out))]
+    #[error("{}", say!("only one session can be used{}; one session says nothing of the next: run it again", reasons(left_out)))]
     OneSession {
         /// The others, with the reasons.
         left_out: Vec<LeftOut>,
     },
     /// Different plans.
-    #[error("{a} ran {a_plan} and {b} {b_plan}: different questions have no answer together; give runs of one plan")]
+    #[error("{}", say!("{a} ran {a_plan} and {b} {b_plan}: different questions have no answer together; give runs of one plan"))]
     OtherPlan {
         /// A file.
         a: String,
@@ -61,9 +62,7 @@ pub enum NotReplicated {
         b_plan: String,
     },
     /// Different arms.
-    #[error(
-        "{a} compared {a_arms} and {b} {b_arms}: give runs with the same arms (was one left out on one of the hosts?)"
-    )]
+    #[error("{}", say!("{a} compared {a_arms} and {b} {b_arms}: give runs with the same arms (was one left out on one of the hosts?)"))]
     OtherArms {
         /// A file.
         a: String,
@@ -75,7 +74,7 @@ pub enum NotReplicated {
         b_arms: String,
     },
     /// Different primary metrics.
-    #[error("{a} decided by {a_metric} and {b} by {b_metric}: give runs with the same primary metric")]
+    #[error("{}", say!("{a} decided by {a_metric} and {b} by {b_metric}: give runs with the same primary metric"))]
     OtherMetric {
         /// A file.
         a: String,
@@ -96,7 +95,8 @@ fn reasons(left_out: &[LeftOut]) -> String {
 pub(super) fn differs(a: &str, of_a: &Key, b: &str, of_b: Option<&Key>) -> NotReplicated {
     let (a, b) = (a.to_string(), b.to_string());
     let Some(of_b) = of_b else { return NotReplicated::NoExperiment };
-    let plan = |key: &Key| key.plan.as_ref().map_or("an experiment without a plan".into(), |p| format!("the plan {p}"));
+    let plan =
+        |key: &Key| key.plan.as_ref().map_or(word!("an experiment without a plan").into(), |p| say!("the plan {p}"));
     let arms = |key: &Key| key.arms.join(", ");
     if of_a.plan != of_b.plan {
         NotReplicated::OtherPlan { a, a_plan: plan(of_a), b, b_plan: plan(of_b) }

@@ -4,6 +4,7 @@ use super::{Basis, EffectDifference, SampleDifference};
 use crate::evidence::Evidence;
 use crate::samples::load::LoadRun;
 use crate::stats::sessions::MIN_WINDOWS;
+use wakewatt_words::{say, told, word};
 
 /// In sentences.
 pub(super) fn of(
@@ -15,41 +16,44 @@ pub(super) fn of(
     let mut lines: Vec<String> = other_work(a, b).into_iter().chain(modelled(a, b)).collect();
     if samples.is_empty() && effects.is_empty() {
         lines.push(
-            "No quantity was measured in both runs with the same parameters, so nothing measured can be compared."
-                .into(),
+            word!(
+                "No quantity was measured in both runs with the same parameters, so nothing measured can be compared."
+            )
+            .into(),
         );
         return lines;
     }
     let model = |e: &Evidence| (e.facts.topology.processor().map(ToString::to_string), e.facts.cpus.running().count());
-    let machine = if model(a) == model(b) { "machine (the same model)" } else { "machine (different models)" };
+    let machine =
+        if model(a) == model(b) { word!("machine (the same model)") } else { word!("machine (different models)") };
     let version = |e: &Evidence| e.facts.kernel.release.get().cloned();
     let kernel = match (version(a), version(b)) {
-        (Some(a), Some(b)) if a == b => "time (the kernel release is the same)".to_string(),
-        (Some(a), Some(b)) => format!("time and kernel ({a} and {b})"),
-        _ => "time and kernel".to_string(),
+        (Some(a), Some(b)) if a == b => word!("time (the kernel release is the same)").to_string(),
+        (Some(a), Some(b)) => say!("time and kernel ({a} and {b})"),
+        _ => word!("time and kernel").to_string(),
     };
-    lines.push(format!(
+    lines.push(say!(
         "The runs are not paired: {machine}, {kernel} and every setting differ together, so no number above is the effect \
          of one setting. To know one, turn it on one machine: wakewatt doctor, or wakewatt measure disk --experiment."
     ));
     let has = |basis| samples.iter().any(|d| d.basis == basis);
     if has(Basis::FewWindows) {
-        lines.push(format!(
+        lines.push(say!(
             "With fewer than {MIN_WINDOWS} windows on a side nothing is called different: an interval that covers one window says how \
              well that window was measured, and the next one of the same machine mostly lies outside it."
         ));
     }
     if has(Basis::Windows) {
         lines.push(
-            "One run on each side: their intervals cover these runs. Another hour or another boot may differ by more; several \
-             runs on each side (compare A1 A2 A3 --against B1 B2 B3) say by how much."
+            word!("One run on each side: their intervals cover these runs. Another hour or another boot may differ by more; several \
+             runs on each side (compare A1 A2 A3 --against B1 B2 B3) say by how much.")
                 .into(),
         );
     }
     if !effects.is_empty() {
         lines.push(
-            "A ratio of ratios is free of what makes one machine slower as a whole, but not of what makes a setting matter \
-             more: hardware, kernel, the other settings."
+            word!("A ratio of ratios is free of what makes one machine slower as a whole, but not of what makes a setting matter \
+             more: hardware, kernel, the other settings.")
                 .into(),
         );
     }
@@ -61,8 +65,8 @@ fn modelled(a: &Evidence, b: &Evidence) -> Vec<String> {
     let of = |(name, e): (&str, &Evidence)| {
         let first = e.samples.replays.first()?;
         let n = e.samples.replays.len();
-        let setting = if n == 1 { first.setting_words().to_string() } else { format!("{n} settings") };
-        Some(format!("{name} is a replay ({setting}): modelled, not measured. {}", first.trust))
+        let setting = if n == 1 { told(first.setting_words()).to_string() } else { say!("{n} settings") };
+        Some(say!("{name} is a replay ({setting}): modelled, not measured. {}", first.trust))
     };
     [("A", a), ("B", b)].into_iter().filter_map(of).collect()
 }
@@ -76,7 +80,7 @@ fn other_work(a: &Evidence, b: &Evidence) -> Option<String> {
         (!theirs.is_empty() && !theirs.contains(&ours)).then(|| (ours, theirs[0]))
     };
     let (title, (ours, theirs)) = a.samples.load.iter().find_map(|x| Some((&x.title, other(&x)?)))?;
-    Some(format!(
+    Some(say!(
         "\"{title}\": a transaction is {ours} units of work in A and {theirs} in B, because each run found out by its own clock \
          what takes so long, so neither rates nor watts are compared. Repeat one with --work {ours}."
     ))

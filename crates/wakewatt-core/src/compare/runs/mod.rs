@@ -32,6 +32,7 @@ use crate::samples::experiment::{Better, Verdict};
 use crate::stats::paired::median;
 use crate::stats::sessions::{self, MIN_WINDOWS, Session};
 use serde::Serialize;
+use wakewatt_words::{say, told};
 
 /// A steady change moves every quartile by the same, within this share of it.
 const STEADY_RATIO: f64 = 0.35;
@@ -310,17 +311,17 @@ fn summary(
     let mut lines: Vec<String> = moved.iter().take(5).map(|d| d.sentence.clone()).collect();
     lines.extend(effects.iter().filter(|e| is_moved(e.verdict)).take(3).map(|e| e.sentence.clone()));
     if !samples.is_empty() && samples.iter().all(is_few) {
-        lines.push(format!("nothing measured is called different: fewer than {MIN_WINDOWS} windows on a side"));
+        lines.push(say!("nothing measured is called different: fewer than {MIN_WINDOWS} windows on a side"));
     }
     // Since boot is said only where nothing better is.
-    let better = residency.iter().filter(|r| r.when != "since boot");
+    let better = residency.iter().filter(|r| r.when != residency::SINCE_BOOT);
     let mut shifts: Vec<&Residency> = better.filter(|r| r.moved.is_some()).collect();
     if shifts.is_empty() {
         shifts = residency.iter().filter(|r| r.moved.is_some()).collect();
     }
-    lines.extend(shifts.iter().filter_map(|r| Some(format!("{}, {}", r.when, r.moved.as_ref()?))));
+    lines.extend(shifts.iter().filter_map(|r| Some(say!("{}, {moved}", told(&r.when), moved = r.moved.as_ref()?))));
     if !moved.is_empty() {
-        lines.extend(suspects.first().map(|s| format!("first suspect: {}", s.line())));
+        lines.extend(suspects.first().map(|s| say!("first suspect: {}", s.line())));
     }
     lines
 }

@@ -6,18 +6,19 @@
 //! over all looks together (`stats::sequential`). Watts stand beside it as the price where a meter worked, with their own
 //! verdict; where none did, that is said.
 
-use super::super::{Answer, Cost, Finding, Weight, measured};
-use super::{Governor, PATH, PRICE, REMEDY, VERIFY};
+use super::super::{Answer, Cost, Finding, Weight, joined, measured};
+use super::{Governor, PATH, price_in_watts, remedy, verify};
 use crate::choice::PERFORMANCE;
 use crate::evidence::Evidence;
 use crate::samples::experiment::{Effect, ExperimentRun, Metric, Unit, Verdict};
 use crate::units::three_digits;
+use wakewatt_words::{say, word};
 
 /// What an experiment that could not decide says.
 pub(super) fn undecided(evidence: &Evidence, run: &ExperimentRun) -> Option<String> {
     let effect = run.primary().filter(|e| e.arm == PERFORMANCE && e.verdict == Verdict::Undecided)?;
     let found = found(evidence);
-    Some(format!(
+    Some(say!(
         "the experiment on the governor could not decide: a request takes {} as long with the governor as found ({found}) as \
          with performance",
         run.in_numbers(effect)
@@ -29,7 +30,7 @@ pub(super) fn answer(rule: &Governor, evidence: &Evidence, run: &ExperimentRun) 
     let effect = run.primary().filter(|e| e.arm == PERFORMANCE && e.ratio.is_finite() && e.ratio > 0.0)?;
     let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(effect.metric.clone(), Metric::phrase);
     let found = found(evidence);
-    let said = format!(
+    let said = say!(
         "{metric} takes {} as long with the governor as found ({found}) as with performance",
         run.in_numbers(effect)
     );
@@ -38,9 +39,9 @@ pub(super) fn answer(rule: &Governor, evidence: &Evidence, run: &ExperimentRun) 
         Verdict::Undecided => return None,
         Verdict::NoDifference if !run.is_sized() => return None,
         Verdict::NoDifference => {
-            Answer::no(format!("measured here, the governor costs such requests nothing that matters: {said}"))
+            Answer::no(say!("measured here, the governor costs such requests nothing that matters: {said}"))
         }
-        Verdict::Lower => Answer::no(format!("measured here, performance makes such requests slower: {said}")),
+        Verdict::Lower => Answer::no(say!("measured here, performance makes such requests slower: {said}")),
     })
 }
 
@@ -52,21 +53,21 @@ fn costs(
     found: &str,
     said: &str,
 ) -> Answer {
-    let text = format!("{}; {said}", run.in_us(effect, "per request that comes after a pause"));
+    let text = format!("{}; {said}", run.in_us(effect, word!("per request that comes after a pause")));
     let cost = Cost::stated_ns(run.stated_difference(effect), text);
-    let title = format!("The governor {found} makes requests after a pause {}", run.as_slower(effect));
+    let title = say!("The governor {found} makes requests after a pause {}", run.as_slower(effect));
     let finding = Finding::new(rule, Weight::Problem, measured::confidence(run, effect), title, cost)
-        .on(format!("experiment, seed {}", run.seed), format!("{} blocks in random order", run.blocks.len()))
+        .on(say!("experiment, seed {}", run.seed), say!("{} blocks in random order", run.blocks.len()))
         .on(PATH, found);
     let finding = match cpu_time(run, effect) {
-        Some(said) => finding.on("experiment", said),
+        Some(said) => finding.on(word!("experiment"), said),
         None => finding,
     };
-    let (finding, remedy) = match measured::not_sold(run) {
-        None => (super::to_performance(finding, evidence), REMEDY.to_string()),
-        Some(why) => (finding, format!("{why} {REMEDY}")),
+    let (finding, what) = match measured::not_sold(run) {
+        None => (super::to_performance(finding, evidence), remedy().to_string()),
+        Some(why) => (finding, joined(&why, remedy())),
     };
-    finding.remedy(remedy, price(run, effect), VERIFY).yes()
+    finding.remedy(what, price(run, effect), verify()).yes()
 }
 
 /// Watts of the same experiment, where a meter worked.
@@ -75,21 +76,24 @@ fn price(run: &ExperimentRun, primary: &Effect) -> String {
         e.arm == primary.arm && run.metrics.iter().any(|m| m.id == e.metric && m.unit == Unit::Microwatts)
     };
     match run.effects.iter().find(is_watts) {
-        None => format!("Watts were not measured in this experiment. {PRICE}"),
+        None => joined(word!("Watts were not measured in this experiment."), price_in_watts()),
         Some(e) => {
             let watts = |uw: f64| three_digits(uw.abs() / 1e6);
-            let word = if e.difference < 0.0 { "more" } else { "less" };
-            let between = format!(
-                "performance draws {} W {word} at that load (found less performance: {} to {} W, {})",
-                watts(e.difference),
+            let draws = watts(e.difference);
+            let draws = match e.difference < 0.0 {
+                true => say!("performance draws {draws} W more at that load"),
+                false => say!("performance draws {draws} W less at that load"),
+            };
+            let between = say!(
+                "{draws} (found less performance: {} to {} W, {})",
                 three_digits(e.difference_low / 1e6),
                 three_digits(e.difference_high / 1e6),
                 e.sureness()
             );
             match e.verdict {
-                Verdict::NoDifference => format!("Measured: no difference in watts that matters; {between}."),
-                Verdict::Undecided => format!("Measured, and undecided: {between}."),
-                Verdict::Higher | Verdict::Lower => format!("Measured: {between}."),
+                Verdict::NoDifference => say!("Measured: no difference in watts that matters; {between}."),
+                Verdict::Undecided => say!("Measured, and undecided: {between}."),
+                Verdict::Higher | Verdict::Lower => say!("Measured: {between}."),
             }
         }
     }
@@ -99,12 +103,12 @@ fn price(run: &ExperimentRun, primary: &Effect) -> String {
 fn cpu_time(run: &ExperimentRun, primary: &Effect) -> Option<String> {
     let e = run.effects.iter().find(|e| e.arm == primary.arm && e.metric.ends_with(".cpu"))?;
     let word = match e.verdict {
-        Verdict::NoDifference => "no difference that matters",
-        Verdict::Undecided => "undecided",
-        Verdict::Higher => "more as found",
-        Verdict::Lower => "less as found",
+        Verdict::NoDifference => word!("no difference that matters"),
+        Verdict::Undecided => word!("undecided"),
+        Verdict::Higher => word!("more as found"),
+        Verdict::Lower => word!("less as found"),
     };
-    Some(format!("CPU time per request: {} as much as found as with performance: {word}", run.in_numbers(e)))
+    Some(say!("CPU time per request: {} as much as found as with performance: {word}", run.in_numbers(e)))
 }
 
 /// `ondemand on CPUs 0-3`.
@@ -112,9 +116,9 @@ fn found(evidence: &Evidence) -> String {
     let governors = evidence.facts.freq.governors();
     let words: Vec<String> = match governors.uniform() {
         Some(one) => vec![one.clone()],
-        None => governors.known().map(|(cpus, g)| format!("{g} on CPUs {cpus}")).collect(),
+        None => governors.known().map(|(cpus, g)| say!("{g} on CPUs {cpus}")).collect(),
     };
-    if words.is_empty() { "not read".into() } else { words.join(", ") }
+    if words.is_empty() { word!("not read").into() } else { words.join(", ") }
 }
 
 #[cfg(test)]

@@ -9,15 +9,26 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, percent};
 use crate::choice::frequency_run;
 use crate::evidence::Evidence;
+use wakewatt_words::{say, word};
 
 mod experiment;
 
 const PATH: &str = "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor";
-const REMEDY: &str = "Set governor performance on all policies. It does not keep the CPUs from sleeping. Ask first whether a \
-    daemon sets the governor (rule.tuning-daemons).";
-const PRICE: &str = "Watts at partial load (case K4: about 10 W idle on one server, up to 40 W at half load against a tuned \
-    conservative).";
-const VERIFY: &str = "wakewatt inspect freq, then wakewatt measure wakeup and the work's own latency";
+
+fn remedy() -> &'static str {
+    word!(
+        "Set governor performance on all policies. It does not keep the CPUs from sleeping. Ask first whether a daemon sets \
+         the governor (rule.tuning-daemons)."
+    )
+}
+fn price_in_watts() -> &'static str {
+    word!(
+        "Watts at partial load (case K4: about 10 W idle on one server, up to 40 W at half load against a tuned conservative)."
+    )
+}
+fn verify() -> &'static str {
+    word!("wakewatt inspect freq, then wakewatt measure wakeup and the work's own latency")
+}
 
 /// Drivers that have only their own two algorithms.
 pub(super) fn is_autonomous(driver: &str) -> bool {
@@ -31,7 +42,7 @@ impl Rule for Governor {
         "rule.governor"
     }
     fn question(&self) -> &'static str {
-        "does the frequency governor let the clock fall, or hold it down?"
+        word!("does the frequency governor let the clock fall, or hold it down?")
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let run = frequency_run(evidence);
@@ -45,8 +56,8 @@ impl Rule for Governor {
             return match governors.gaps().next() {
                 Some((_, gap)) => Answer::gap(gap),
                 None => Answer::cannot_tell(
-                    "no frequency policy is listed",
-                    "in a guest the host decides; else see wakewatt inspect freq",
+                    word!("no frequency policy is listed"),
+                    word!("in a guest the host decides; else see wakewatt inspect freq"),
                 ),
             };
         }
@@ -54,7 +65,10 @@ impl Rule for Governor {
             (Some(driver), _) => driver.as_str(),
             (None, Some((_, gap))) => return Answer::gap(gap),
             (None, None) => {
-                return Answer::cannot_tell("the CPUs have different frequency drivers", "wakewatt inspect freq");
+                return Answer::cannot_tell(
+                    word!("the CPUs have different frequency drivers"),
+                    "wakewatt inspect freq",
+                );
             }
         };
         let is_calm = |g: &str| g == "performance" || (is_autonomous(driver) && g == "powersave");
@@ -63,43 +77,40 @@ impl Rule for Governor {
         if others.is_empty() && !is_uneven {
             let name = governors.uniform().map_or("performance", String::as_str);
             return Answer::no(if name == "powersave" {
-                format!(
-                    "powersave under {driver} is the driver's own algorithm, not the lowest frequency; see rule.epp"
-                )
+                say!("powersave under {driver} is the driver's own algorithm, not the lowest frequency; see rule.epp")
             } else {
-                "the governor is performance".to_string()
+                word!("the governor is performance").to_string()
             });
         }
-        let words: Vec<String> = governors.known().map(|(cpus, g)| format!("{g} on CPUs {cpus}")).collect();
+        let words: Vec<String> = governors.known().map(|(cpus, g)| say!("{g} on CPUs {cpus}")).collect();
         let range = policies.min_khz.uniform().zip(policies.max_khz.uniform());
         let is_pinned_low = others.iter().any(|(_, g)| g.as_str() == "powersave");
         let (weight, what, cost) = match range {
             Some((min, max)) if is_pinned_low && min < max => {
                 let lost = 1.0 - *min as f64 / *max as f64;
-                let text =
-                    format!("{} of the clock, computed from the limits of the policy; not measured", percent(lost));
-                (Weight::Problem, ", which holds the lowest frequency", Cost::predicted_ratio(lost, text))
+                let text = say!("{} of the clock, computed from the limits of the policy; not measured", percent(lost));
+                (Weight::Problem, word!(", which holds the lowest frequency"), Cost::predicted_ratio(lost, text))
             }
             _ if others.is_empty() => (
                 Weight::Risk,
-                ", so the CPUs differ",
-                Cost::unknown("the same work runs at different speeds on different CPUs"),
+                word!(", so the CPUs differ"),
+                Cost::unknown(word!("the same work runs at different speeds on different CPUs")),
             ),
             _ => (
                 Weight::Risk,
-                ", which raises the clock after the load has come",
-                Cost::unknown("short requests after a pause run at a low clock; how much is not measured"),
+                word!(", which raises the clock after the load has come"),
+                Cost::unknown(word!("short requests after a pause run at a low clock; how much is not measured")),
             ),
         };
-        let title = format!("Governor {}{what} (driver {driver})", words.join(", "));
+        let title = say!("Governor {}{what} (driver {driver})", words.join(", "));
         let mut finding = Finding::new(self, weight, Confidence::Medium, title, cost)
             .on(PATH, words.join(", "))
             .on(PATH.replace("governor", "driver"), driver);
         if let Some(run) = run {
-            let nothing = || format!("it ran and gave no effect: {}", run.ended);
-            finding = finding.on("experiment", experiment::undecided(evidence, run).unwrap_or_else(nothing));
+            let nothing = || say!("it ran and gave no effect: {}", run.ended);
+            finding = finding.on(word!("experiment"), experiment::undecided(evidence, run).unwrap_or_else(nothing));
         }
-        to_performance(finding, evidence).remedy(REMEDY, PRICE, VERIFY).yes()
+        to_performance(finding, evidence).remedy(remedy(), price_in_watts(), verify()).yes()
     }
 }
 
@@ -112,7 +123,7 @@ fn to_performance(finding: Finding, evidence: &Evidence) -> Finding {
     if others.is_empty() {
         return finding;
     }
-    let (on, why) = (on_cpus(&evidence.facts, &others), "keep the clock up between requests");
+    let (on, why) = (on_cpus(&evidence.facts, &others), word!("keep the clock up between requests"));
     finding.step("freq.governor", on, "performance", PATH, why)
 }
 

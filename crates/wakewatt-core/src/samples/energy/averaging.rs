@@ -5,6 +5,7 @@
 //! mean between them. Not here: what follows for an experiment's watts (`watts_by`).
 
 use serde::{Deserialize, Serialize};
+use wakewatt_words::{say, word};
 
 /// How a reading comes about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,9 +28,9 @@ impl Averaging {
     /// As the end of a sentence.
     pub fn words(self) -> String {
         match self {
-            Averaging::Counter => "counts energy".into(),
-            Averaging::Over { ns } => format!("averages over {:.1} s", ns as f64 / 1e9),
-            Averaging::Unknown => "does not say over what time it averages".into(),
+            Averaging::Counter => word!("counts energy").into(),
+            Averaging::Over { ns } => say!("averages over {:.1} s", ns as f64 / 1e9),
+            Averaging::Unknown => word!("does not say over what time it averages").into(),
         }
     }
 }

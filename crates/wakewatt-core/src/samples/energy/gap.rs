@@ -2,6 +2,7 @@
 
 use crate::samples::worded::worded;
 use std::fmt;
+use wakewatt_words::{say, word};
 
 /// Why a meter gives no number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +29,8 @@ impl MeterGap {
 impl fmt::Display for MeterGap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            MeterGap::NotAskedFor(option) if option.is_empty() => f.write_str(NOT_ASKED_FOR),
-            MeterGap::NotAskedFor(option) => write!(f, "{NOT_ASKED_FOR}; give {option}"),
+            MeterGap::NotAskedFor(option) if option.is_empty() => f.write_str(word!("not asked for")),
+            MeterGap::NotAskedFor(option) => f.write_str(&say!("not asked for; give {option}")),
             MeterGap::Said(text) => f.write_str(text),
         }
     }

@@ -8,6 +8,7 @@
 
 use super::ChannelSample;
 use serde::{Deserialize, Serialize};
+use wakewatt_words::{say, word};
 
 /// Readings below which there is no interval: two to each of four batches.
 const MIN_READINGS: u64 = 8;
@@ -30,9 +31,9 @@ impl NoInterval {
     /// In words.
     pub fn words(self) -> String {
         match self {
-            NoInterval::FewReadings { n } => format!("too few readings ({n}; {MIN_READINGS} are needed)"),
+            NoInterval::FewReadings { n } => say!("too few readings ({n}; {MIN_READINGS} are needed)"),
             NoInterval::Coarse => {
-                "the meter said one number all the time: its steps are coarser than the variation".into()
+                word!("the meter said one number all the time: its steps are coarser than the variation").into()
             }
         }
     }

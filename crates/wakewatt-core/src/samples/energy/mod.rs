@@ -27,6 +27,7 @@ pub use interval::NoInterval;
 
 use super::{Label, Window};
 use serde::{Deserialize, Serialize};
+use wakewatt_words::say;
 
 /// The meter of whatever a simulation says: nothing of such a run was measured.
 pub const SIMULATOR: &str = "model";
@@ -246,9 +247,9 @@ impl EnergySample {
     pub fn in_vain(&self) -> String {
         let others = self.meters.iter().filter(|m| Some(&m.meter) != self.chosen.as_ref());
         let said = others.filter_map(|m| match &m.why {
-            None => Some(format!("{} (no total)", m.meter)),
+            None => Some(say!("{} (no total)", m.meter)),
             Some(MeterGap::NotAskedFor(_)) => None,
-            Some(MeterGap::Said(why)) => Some(format!("{} ({why})", m.meter)),
+            Some(MeterGap::Said(why)) => Some(say!("{} ({why})", m.meter)),
         });
         said.collect::<Vec<_>>().join("; ")
     }

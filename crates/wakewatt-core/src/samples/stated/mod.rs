@@ -9,6 +9,7 @@
 use super::experiment::{Effect, ExperimentRun, Verdict};
 use super::grade::Grade;
 use crate::units::{rough_ns, three_digits, times};
+use wakewatt_words::{say, word};
 
 /// A size as it may be stated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,9 +37,9 @@ impl Stated {
     pub fn say(self, show: impl Fn(f64) -> String) -> String {
         match self {
             Stated::Value(value) => show(value),
-            Stated::AtLeast(low) => format!("at least {}", show(low)),
-            Stated::AtMost(high) => format!("at most {}", show(high)),
-            Stated::Open => "an unknown number of".into(),
+            Stated::AtLeast(low) => say!("at least {}", show(low)),
+            Stated::AtMost(high) => say!("at most {}", show(high)),
+            Stated::Open => word!("an unknown number of").into(),
         }
     }
 }
@@ -61,7 +62,7 @@ fn stated(is_bound: bool, none: f64, value: f64, low: f64, high: f64) -> Stated 
 impl Effect {
     /// Behind its interval: how sure it is, and of what.
     pub fn sureness(&self) -> String {
-        format!("95 % over all looks, covers {}", self.covers)
+        say!("95 % over all looks, covers {}", self.covers)
     }
 }
 
@@ -93,19 +94,19 @@ impl ExperimentRun {
     /// `3.3 times slower: 82 us each`, for whoever wants no statistics; of a latency that is higher in the baseline.
     pub fn as_slower(&self, effect: &Effect) -> String {
         let slower = match self.stated_ratio(effect) {
-            Stated::Open => "slower".to_string(),
-            ratio => format!("{} times slower", ratio.say(times)),
+            Stated::Open => word!("slower").to_string(),
+            ratio => say!("{} times slower", ratio.say(times)),
         };
         let difference = self.stated_difference(effect);
         match difference.number() {
-            Some(ns) if ns > 0.0 => format!("{slower}: {} each", difference.say(rough_ns)),
+            Some(ns) if ns > 0.0 => say!("{slower}: {} each", difference.say(rough_ns)),
             _ => slower,
         }
     }
 
     /// `Sleeping CPUs make a wake-up 3.3 times slower: 82 us each`: the one wording for it.
     pub fn slower(&self, effect: &Effect, what: &str) -> String {
-        format!("{} make {what} {}", self.who(effect), self.as_slower(effect))
+        say!("{} make {what} {}", self.who(effect), self.as_slower(effect))
     }
 
     /// The difference of a latency, `19us per wake-up (interval 12.4us to 26.1us, 95 % over all looks, covers this run)`.
@@ -113,38 +114,38 @@ impl ExperimentRun {
         let us = |ns: f64| format!("{}us", three_digits(ns / 1e3));
         let (low, high) = (us(effect.difference_low), us(effect.difference_high));
         let size = match self.stated_difference(effect) {
-            Stated::Open => "a time of unknown length".to_string(),
+            Stated::Open => word!("a time of unknown length").to_string(),
             difference => difference.say(us),
         };
-        let interval = format!("interval {low} to {high}, {}{}", effect.sureness(), self.hour());
-        format!("{size} {per} ({})", self.unless_refused(interval))
+        let interval = say!("interval {low} to {high}, {}{}", effect.sureness(), self.hour());
+        say!("{size} {per} ({})", self.unless_refused(interval))
     }
 
     /// Which share of the baseline's latency the effect is, with its interval: `50 % (44 to 55, covers this run)`.
     pub fn as_share(&self, effect: &Effect) -> String {
         let share = |ratio: f64| format!("{:.0}", (1.0 - 1.0 / ratio) * 100.0);
         let size = match self.stated_ratio(effect) {
-            Stated::Open => "an unknown share".to_string(),
+            Stated::Open => word!("an unknown share").to_string(),
             ratio => format!("{} %", ratio.say(share)),
         };
-        let interval = format!("{} to {}, covers {}", share(effect.ratio_low), share(effect.ratio_high), effect.covers);
-        if self.is_sized() { format!("{size} ({interval})") } else { size }
+        let interval = say!("{} to {}, covers {}", share(effect.ratio_low), share(effect.ratio_high), effect.covers);
+        if self.is_sized() { say!("{size} ({interval})") } else { size }
     }
 
     /// The ratio with its interval, in words.
     pub fn in_numbers(&self, effect: &Effect) -> String {
         let [low, high] = [effect.ratio_low, effect.ratio_high].map(three_digits);
         let ratio = self.stated_ratio(effect).say(three_digits);
-        let interval = format!("interval {low} to {high}, {}", effect.sureness());
-        format!("{ratio} times ({}, {} rounds)", self.unless_refused(interval), effect.n_pairs)
+        let interval = say!("interval {low} to {high}, {}", effect.sureness());
+        say!("{ratio} times ({}, {} rounds)", self.unless_refused(interval), effect.n_pairs)
     }
 
     fn unless_refused(&self, interval: String) -> String {
-        if self.is_sized() { interval } else { "its size is refused".into() }
+        if self.is_sized() { interval } else { word!("its size is refused").into() }
     }
 
     fn hour(&self) -> &'static str {
-        if self.graded().grade == Grade::Loaded { "; an effect of that hour" } else { "" }
+        if self.graded().grade == Grade::Loaded { word!("; an effect of that hour") } else { "" }
     }
 }
 

@@ -13,6 +13,7 @@ use super::{package_residency, residency};
 use crate::cpuset::CpuSet;
 use crate::samples::Window;
 use crate::samples::energy::{MOST_UW, counter};
+use wakewatt_words::{say, word};
 
 /// Shorter windows say nothing about a counter that stands still.
 const SHORTEST_FOR_DEAD_NS: u64 = 50_000_000;
@@ -159,8 +160,8 @@ impl Rates {
         boot.energies_uj.iter_mut().filter(|r| r.get().is_some()).for_each(|r| *r = Reading::Missing(Why::First));
         let mut rates = Rates::between(layout, &boot, &now);
         let note = match uptime_ns {
-            Some(_) => "one reading: means since boot",
-            None => "one reading, and the uptime is not recorded: there are no rates",
+            Some(_) => word!("one reading: means since boot"),
+            None => word!("one reading, and the uptime is not recorded: there are no rates"),
         };
         rates.notes.insert(0, note.into());
         rates
@@ -336,18 +337,18 @@ fn machine_power(layout: &Layout, zones: &[ZoneRate], sensors: &[SensorRate]) ->
 fn notes(layout: &Layout, cpus: &[CpuRate], suspended_ns: u64) -> Vec<String> {
     let mut notes = Vec::new();
     if suspended_ns > 0 {
-        notes.push(format!("suspended for {:.1} s in this interval", suspended_ns as f64 / 1e9));
+        notes.push(say!("suspended for {:.1} s in this interval", suspended_ns as f64 / 1e9));
     }
     if layout.states.is_empty() {
-        notes.push("no idle states: idle time is not split and wake-ups are not counted".into());
+        notes.push(word!("no idle states: idle time is not split and wake-ups are not counted").into());
     }
     let offline: CpuSet = cpus.iter().filter(|c| !c.is_online).map(|c| c.cpu).collect();
     if !offline.is_empty() {
-        notes.push(format!("offline: CPUs {offline}"));
+        notes.push(say!("offline: CPUs {offline}"));
     }
     let reset: CpuSet = cpus.iter().filter(|c| c.wakeups_per_s.why() == Some(Why::Backwards)).map(|c| c.cpu).collect();
     if !reset.is_empty() {
-        notes.push(format!("counters ran backwards on CPUs {reset}"));
+        notes.push(say!("counters ran backwards on CPUs {reset}"));
     }
     notes
 }

@@ -4,7 +4,7 @@
 //! them, then, if it may, turns the setting that matters most here back and forth in random order and measures again. The
 //! steps are the lab's (`lab::doctor`); what they came to is judged, shown and kept here.
 
-use crate::cli::DoctorArgs;
+use crate::cli::{DoctorArgs, From};
 use crate::exit::{Code, Failure};
 use crate::importing;
 use crate::interrupt::Interrupt;
@@ -46,7 +46,8 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     let start_at_ns = monotonic_ns();
     let interrupt = Interrupt::listen()?;
     let report_file = report_file(args)?;
-    let imported = (!args.from.texts.is_empty()).then(|| importing::read(&args.from.texts)).transpose()?;
+    let From { texts, from_host, .. } = &args.from;
+    let imported = (!texts.is_empty()).then(|| importing::read(texts, from_host.as_deref())).transpose()?;
     if let Some(imported) =
         imported.as_ref().filter(|imported| !imported.document.files.is_empty() && imported.is_empty())
     {
@@ -61,7 +62,7 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
         None => super::open(&args.from)?,
     };
     saved::may_stream(args.save.as_deref());
-    let saving = saved::start(args.save.as_deref(), "doctor", &*src)?;
+    let mut saving = saved::start(args.save.as_deref(), "doctor", &*src)?;
     // Read once: what the file says of the machine the page says too.
     let facts = saving.as_ref().map_or_else(|| Snapshot::read(&*src, |_| true), saved::Saving::facts);
     let mut evidence = Evidence { facts, ..Evidence::default() };
@@ -77,7 +78,8 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     }
     let mut rulings = judge(&evidence);
     if let Some(imported) = &imported {
-        imported.facts.cite(&mut rulings);
+        let cited = imported.facts.cite(&mut rulings);
+        saving.iter_mut().for_each(|saving| saving.cite(cited.clone()));
     }
     let report = Report::new(
         report::title(&evidence.facts),

@@ -17,7 +17,7 @@ use wakewatt_words::{say, spoken, word};
 pub fn run(args: &ImportArgs, colour: Colour) -> Result<Code> {
     let host = args.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
     let wtrace = args.wtrace.as_deref().map(|file| Outlet::open(file, "--wtrace")).transpose()?;
-    let mut imported = importing::read(&args.files)?;
+    let mut imported = importing::read(&args.files, args.from_host.as_deref())?;
     if imported.document.files.is_empty() {
         return Err(Failure::error(
             Code::Usage,

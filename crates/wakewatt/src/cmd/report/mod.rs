@@ -17,6 +17,7 @@ use anyhow::Result;
 use std::path::Path;
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::record::cited;
 use wakewatt_core::rules::judge;
 use wakewatt_host::place::{Folder, PlaceError};
 use wakewatt_words::{say, spoken};
@@ -29,7 +30,8 @@ pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
     args.png.iter().try_for_each(|_| Feature::Png.need("report --png"))?;
     args.parquet.iter().try_for_each(|_| Feature::Parquet.need("report --parquet"))?;
     let (run, evidence) = saved::open(&args.run)?;
-    let rulings = judge(&evidence);
+    let mut rulings = judge(&evidence);
+    cited::cite(&mut rulings, &run.cited);
     let now = humantime::format_rfc3339_seconds(SystemTime::now());
     let generated_at = format!("{now}, of {}", evidence.facts.origin);
     let mut report = Report::new(report::title(&evidence.facts), generated_at, evidence, rulings);
