@@ -14,6 +14,7 @@ mod bios;
 mod border;
 mod carried;
 mod chart;
+mod chinese;
 mod ci_gate;
 mod collect;
 mod cli;
